@@ -150,11 +150,11 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 		source := header.SourceOf(name, filepath.Base(r.Topology.File))
 		r.Files = append(r.Files, write.File{Name: name, Body: header.Seal(source, hash, f.Body)})
 	}
-	if border := b.Border; border != nil && r.Plan.Bound {
-		if len(border.File) > 0 { // else all numbers are fixed
-			r.Files = append(r.Files, write.File{Name: border.Name, Body: border.File, Kept: true})
+	if boundary := b.Boundary; boundary != nil && r.Plan.Bound {
+		if len(boundary.File) > 0 { // else all numbers are fixed
+			r.Files = append(r.Files, write.File{Name: boundary.Name, Body: boundary.File, Kept: true})
 		}
-		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, border.Name))
+		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, boundary.Name))
 	}
 	if !r.Plan.Bound {
 		r.Keep = []string{wiring}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Declares gives a function that reports whether the user's files declare a name
+// Declares returns a function that reports whether the user's files declare a name
 // at package level.
 func (r *Result) Declares() func(name string) bool {
 	if r.root == nil {
@@ -31,9 +31,9 @@ func (r *Result) Imports() func(name string) bool {
 	return func(name string) bool { return names[name] }
 }
 
-// Inputs lists the folders whose Go files the result depends on, and Verify's if
-// it was called: absolute and sorted. What comes with a version or with Go itself
-// follows from go.mod and the release.
+// Inputs lists the folders whose Go files determine the result, and the result of Verify
+// if it was called. The paths are absolute and sorted. Packages of versioned modules and
+// of the standard library are not listed, because go.mod and the Go release determine them.
 func (r *Result) Inputs() []string {
 	folders := make(map[string]bool)
 	if r.Dir != "" {

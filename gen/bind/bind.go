@@ -20,43 +20,41 @@ import (
 // Input is a topology to bind.
 type Input struct {
 	Topology *spec.Topology
-	Dir      string // folder of the topology file; "": as Topology.File says
+	Dir      string // folder of the topology file; "": the folder of Topology.File
 }
 
-// Options are what all topologies of a run have in common. The zero value is
-// ready to use.
+// Options apply to all topologies of a run. The zero value is ready to use.
 type Options struct {
-	// Env is the environment of the go command; nil is that of the process.
+	// Env is the environment of the go command; nil is the environment of the process.
 	Env []string
-	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
+	// Flags are flags for the go command, such as "-tags=a,b". They override GOFLAGS.
 	Flags []string
-	// Imports are packages that the generated files will import whatever the
-	// topology says, so that one packages.Load finds them all.
+	// Imports are packages that the generated files import for every topology. They are
+	// listed here so that one packages.Load finds all packages.
 	Imports []string
-	// Cache remembers what the go command says of packages; nil: nothing does.
+	// Cache keeps the go command's answers about packages; nil: there is no cache.
 	Cache *cache.Cache
 }
 
-// Result is what was found for one topology.
+// Result has the declarations and findings for one topology.
 type Result struct {
-	Outline    *plan.Plan  // nil where the package was not found
-	Facts      *plan.Facts // what was found for it; nil where nothing could be looked for
+	Outline    *plan.Plan  // nil if the package was not found
+	Facts      *plan.Facts // facts about the outline; nil if the package could not be searched
 	Dir        string      // absolute folder of the generated package
-	PortsReady bool        // the file and the message types are right
+	PortsReady bool        // the file and the message types have no errors
 	Findings   []finding.Finding
 	Missing    []Missing
-	Messages   []Struct // types of messages that are not declared
-	Border     *Border  // nil: no message crosses to a process
+	Messages   []Struct  // undeclared message types
+	Boundary   *Boundary // nil: no message is sent to another process or written to a log
 
 	reporter *reporter
 	root     *root // nil: nothing can be bound
 	loader   *loader
-	binder   *binder // nil: types could not be looked at
+	binder   *binder // nil: the types could not be loaded
 }
 
-// Bind binds each topology to the Go package that it is generated into. The
-// error is the context's: whatever is wrong with topologies, Go or the go
-// command is a finding.
+// Bind binds each topology to the Go package of its generated files. It returns only
+// errors of the context. Errors in topologies, in Go or of the go command are findings.
 func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, error) {
 	fset := token.NewFileSet()
 	env := newEnvironment(options.Env, options.Flags...)
@@ -97,8 +95,8 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 	return results, nil
 }
 
-// locate finds the package and outlines the plan. The result's root stays nil
-// where nothing can be bound.
+// locate finds the package and outlines the plan. The result's root stays nil if the
+// topology cannot be bound.
 func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	t := in.Topology
 	dir := in.Dir
@@ -136,7 +134,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	}
 	r.reporter.texts = source.texts
 	collides := r.collides(source, filepath.Join(dir, filepath.Base(t.File)))
-	source.parseLeftOut(fset)
+	source.parseExcluded(fset)
 	if l := source.absent(t); l != nil {
 		return fail(l.remedy(), "the build leaves out all Go files of the package: %s declares package %s, %s", filepath.Base(l.name), l.file.Name.Name, l.why())
 	}
@@ -157,11 +155,11 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 	return r
 }
 
-// ownFolder is what to do about two topologies in one package.
+// ownFolder is the suggestion for two topologies in one package.
 const ownFolder = "move one of the two, with its Go types, into a folder of its own"
 
-// collides reports what another topology has generated into the package. The rest of
-// the package is made for that topology, so there is no more to say about this one.
+// collides reports files that another topology has generated into the package. The user's
+// files belong to that topology, so further findings would be misleading.
 func (r *Result) collides(s *source, file string) bool {
 	own := header.SourceOf(r.reporter.topology.Output.Value, filepath.Base(file))
 	for _, g := range s.generated {
@@ -174,7 +172,7 @@ func (r *Result) collides(s *source, file string) bool {
 		case err == nil && isSame(other, file):
 			continue // the topology was renamed in case only
 		case err != nil && g.output:
-			continue // it was renamed, and its outputs are written again
+			continue // the topology was renamed, and its outputs are written again
 		case err != nil:
 			suggestion = fmt.Sprintf("%s does not exist: delete %s", g.source, g.name)
 		}
@@ -191,8 +189,8 @@ func isSame(info os.FileInfo, file string) bool {
 	return err == nil && os.SameFile(info, own)
 }
 
-// nameOf is the package's name: that of the files in the folder, else what the
-// topology says, else made from the topology's name.
+// nameOf is the package's name: the name in the files of the folder, else the name in the
+// topology, else one derived from the topology's name.
 func (r *Result) nameOf(s *source) (name string, ok bool) {
 	t := r.reporter.topology
 	if len(s.files) == 0 {
@@ -215,7 +213,7 @@ func (r *Result) nameOf(s *source) (name string, ok bool) {
 	return name, true
 }
 
-// packageName makes the name of a package of any name.
+// packageName derives a valid package name from any name.
 func packageName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

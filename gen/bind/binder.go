@@ -16,55 +16,55 @@ import (
 // binder finds the facts of an outline in a checked package.
 type binder struct {
 	*reporter
-	*Result             // it fills this in
-	plan     *plan.Plan // the outline, which it does not change
+	*Result             // the binder fills in the result
+	plan     *plan.Plan // the outline; the binder does not change it
 	checked  *checked
 	declared map[string]*ast.Ident
 	broken   map[string]bool // import paths that were reported
-	lacking  map[string]int  // the last in Missing that is for a type
-	subjects []*subject      // processors that are bound
+	lacking  map[string]int  // by type: index of its last entry in Missing
+	subjects []*subject      // bound processors
 	calls    map[*types.TypeName]*calls
-	ofType   map[string][]*plan.Processor // by their type, once asked for
-	listed   map[string]bool              // those in Messages
-	keyed    map[string]*keyField         // message by its type, once asked for
-	taken    taken                        // names, once asked for
+	ofType   map[string][]*plan.Processor // processors by type; nil until needed
+	listed   map[string]bool              // names of the types in Messages
+	keyed    map[string]*keyField         // fields for keys by message type; nil until needed
+	taken    taken                        // taken names; nil until needed
 	near     spec.Similar
-	types    map[typesOf][]string // what typeNames found
+	types    map[typesOf][]string // results of typeNames
 
 	context, tick, instance, deadLetter, index types.Type
-	kept                                       map[string]types.Type      // states and updates of machines, by name
-	messageTypes                               map[string]types.Type      // by message name; nil where it was reported
-	misnamed                                   map[string]bool            // messages whose finding suggests another type
-	sources                                    map[string]*source         // of other packages, by import path, once asked for
-	carriers                                   map[string][]int           // edges by message, once asked for
+	kept                                       map[string]types.Type      // states and updates of state machines, by name
+	messageTypes                               map[string]types.Type      // by message name; nil if the type was reported
+	renamedMessages                            map[string]bool            // messages whose finding suggests another type
+	sources                                    map[string]*source         // sources of other packages by import path
+	edgesOf                                    map[string][]int           // edges by message; nil until needed
 	used                                       map[string]map[string]bool // types of the package in use, by the code of findings about them
-	renamed                                    map[int]string             // types that have the methods of processors whose own are not declared
-	said                                       map[token.Pos]bool         // type errors that findings quote
+	renamed                                    map[int]string             // by processor with an undeclared type: a type with its methods
+	quoted                                     map[token.Pos]bool         // positions of type errors that findings quote
 }
 
 func newBinder(r *Result, c *checked) *binder {
 	return &binder{
-		reporter:     r.reporter,
-		Result:       r,
-		plan:         r.Outline,
-		checked:      c,
-		declared:     r.root.source.taken(),
-		broken:       make(map[string]bool),
-		lacking:      make(map[string]int),
-		calls:        make(map[*types.TypeName]*calls),
-		messageTypes: make(map[string]types.Type),
-		kept:         make(map[string]types.Type),
-		misnamed:     make(map[string]bool),
-		sources:      make(map[string]*source),
-		renamed:      make(map[int]string),
-		said:         make(map[token.Pos]bool),
-		listed:       make(map[string]bool),
-		types:        make(map[typesOf][]string),
-		used:         usedTypes(r.Outline),
+		reporter:        r.reporter,
+		Result:          r,
+		plan:            r.Outline,
+		checked:         c,
+		declared:        r.root.source.taken(),
+		broken:          make(map[string]bool),
+		lacking:         make(map[string]int),
+		calls:           make(map[*types.TypeName]*calls),
+		messageTypes:    make(map[string]types.Type),
+		kept:            make(map[string]types.Type),
+		renamedMessages: make(map[string]bool),
+		sources:         make(map[string]*source),
+		renamed:         make(map[int]string),
+		quoted:          make(map[token.Pos]bool),
+		listed:          make(map[string]bool),
+		types:           make(map[typesOf][]string),
+		used:            usedTypes(r.Outline),
 	}
 }
 
-// bind looks at everything, whatever was wrong before.
+// bind binds everything, even after findings.
 func (b *binder) bind() {
 	b.names()
 	b.runtime()
@@ -87,7 +87,7 @@ func (b *binder) bind() {
 	for _, s := range b.subjects {
 		b.warnings(s)
 	}
-	b.border()
+	b.boundary()
 	if !b.topology.Partial {
 		for _, f := range spec.Unreachable(b.topology, func(i int) bool { return starts[i] }) {
 			b.add(f)
@@ -96,7 +96,7 @@ func (b *binder) bind() {
 	b.Facts.Bound = !finding.HasErrors(b.findings) && !b.topology.Partial
 }
 
-// names holds what will be generated against what the package declares.
+// names reports declarations of the package that collide with generated names.
 func (b *binder) names() {
 	for _, n := range b.plan.Names() {
 		if id := b.declared[n.Ident]; id != nil && !slices.Contains(b.plan.Collided, n.Ident) {
@@ -111,8 +111,8 @@ func (b *binder) names() {
 	b.importedNames()
 }
 
-// importedNames holds what will be generated against what files import by name or by
-// a dot: Go takes no name twice, in a file and in its package.
+// importedNames reports imports that collide with generated names, by name or by a dot
+// import. Go does not allow the same name in a file's imports and in its package.
 func (b *binder) importedNames() {
 	names := make(map[string]plan.Name)
 	for _, n := range b.plan.Names() {
@@ -132,7 +132,7 @@ func (b *binder) importedNames() {
 			}
 			p, err := b.loader.Import(path)
 			if err != nil {
-				continue // the import is an error by itself
+				continue // the import itself has an error
 			}
 			for _, name := range p.Scope().Names() {
 				if n, ok := names[name]; ok {
@@ -144,7 +144,7 @@ func (b *binder) importedNames() {
 	}
 }
 
-// runtime finds the types of the runtime that methods mention.
+// runtime finds the types of the runtime that methods may use.
 func (b *binder) runtime() {
 	b.context = b.checked.lookup(contextName)
 	b.tick = b.checked.lookup(tickName)
@@ -167,9 +167,9 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	}
 	suggestion, problem := "", b.loader.problem(path)
 	switch {
-	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, home+"/")):
-		suggestion = "run go get " + home
-		problem, _, _ = strings.Cut(problem, "; to add it: ") // the same for one package
+	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, runtimeModule+"/")):
+		suggestion = "run go get " + runtimeModule
+		problem, _, _ = strings.Cut(problem, "; to add it: ") // the go command suggests this for a single package too
 		problem = "the runtime cannot be loaded: " + problem
 	case problem != "":
 		problem = "package " + path + " cannot be loaded: " + problem
@@ -195,7 +195,7 @@ func (b *binder) resolveMessages() {
 	for index, name := range b.root.skeleton.messages {
 		m := mentions[name]
 		if b.ofUnknownUpdate(m.ref) {
-			continue // the update's finding says it all
+			continue // the update has a finding already
 		}
 		alias := messagePrefix + strconv.Itoa(index)
 		b.messageTypes[name] = b.messageType(name, alias, m)
@@ -208,7 +208,7 @@ func (b *binder) resolveMessages() {
 	}
 }
 
-// mention is where the topology gives a message its type.
+// mention is the place in the topology that gives a message its type.
 type mention struct {
 	at     spec.Text
 	ref    plan.TypeRef
@@ -238,9 +238,9 @@ func (b *binder) mentions() map[string]mention {
 	return mentions
 }
 
-// resolve finds a type that the topology names; nil where it is wrong, which is
-// reported. instead suggests what was meant by one that is not declared; nil or "":
-// what is spelled nearly so.
+// resolve finds a type that the topology names. It reports an invalid type and returns
+// nil. instead suggests a replacement for an undeclared type; if it is nil or returns "",
+// resolve suggests a type with a similar name.
 func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Text, instead func() string) types.Type {
 	whole := true
 	for _, path := range slices.Compact(ref.Imports(nil)) {
@@ -272,9 +272,9 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 	return nil
 }
 
-// undeclaredType suggests what to do about a type that a package lacks.
+// undeclaredType is the suggestion for a type that a package lacks.
 func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scope) string {
-	if where := b.elsewhere(ref.Import, "", ref.Name); where != "" {
+	if where := b.inExcludedFile(ref.Import, "", ref.Name); where != "" {
 		return where
 	}
 	if near := b.near.Nearest(ref.Name, b.typeNames(scope, code)); near != "" {
@@ -294,7 +294,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 	return "declare it: " + t.String() + ScaffoldHint
 }
 
-// words takes the names of the skeleton out of a type checker's message.
+// words removes the names of the skeleton from a type checker's message.
 func (b *binder) words(message string) string {
 	for path, alias := range b.root.skeleton.aliases {
 		message = strings.ReplaceAll(message, alias+".", path+".")
@@ -305,9 +305,9 @@ func (b *binder) words(message string) string {
 	return message
 }
 
-// typeNames lists the types of a package that a person wrote, which may be what a
-// finding of that code suggests: the processor alerts is not meant to be the message
-// Alert, nor the message to be the processor.
+// typeNames lists the user's types in a package that a finding of that code may suggest.
+// It leaves out processor types for messages, and message types for processors: for the
+// processor alerts the message type Alert would be a wrong suggestion.
 func (b *binder) typeNames(scope *types.Scope, code string) []string {
 	key := typesOf{scope, code}
 	if names, ok := b.types[key]; ok {
@@ -327,14 +327,14 @@ func (b *binder) typeNames(scope *types.Scope, code string) []string {
 	return names
 }
 
-// typesOf says for what typeNames looks.
+// typesOf has the arguments of typeNames.
 type typesOf struct {
 	scope *types.Scope
 	code  string
 }
 
-// usedTypes are the types of the package that a plan has for processors and for messages,
-// by the code of findings about them.
+// usedTypes are the types of the package that a plan uses for processors and for messages,
+// by the code of the findings about them.
 func usedTypes(p *plan.Plan) map[string]map[string]bool {
 	used := map[string]map[string]bool{finding.ProcessorType: {}, finding.MessageType: {}}
 	add := func(code string, t *plan.TypeRef) {
@@ -354,14 +354,14 @@ func usedTypes(p *plan.Plan) map[string]map[string]bool {
 // typeText is t as a person would write it in the package.
 func (b *binder) typeText(t types.Type) string { return plan.TypeText(t, b.checked.pkg) }
 
-// own reports whether pos is in the folder of the generated package, where
-// a finding about it can be acted on.
+// own reports whether pos is in the folder of the generated package, where the user can
+// fix an error.
 func (b *binder) own(pos token.Pos) bool {
 	return pos.IsValid() && b.texts[b.fset.PositionFor(pos, false).Filename] != nil
 }
 
-// atFunc reports something about a function: where it stands if that is ours, else where
-// the topology asks for it.
+// atFunc reports a finding about a function: at its declaration if that is in the
+// generated package, else at the place in the topology that needs the function.
 func (b *binder) atFunc(code string, f *types.Func, asked spec.Text, suggestion, text string) {
 	if b.own(f.Pos()) {
 		b.atGo(code, f.Pos(), f.Name(), suggestion, "%s", text)
@@ -370,7 +370,7 @@ func (b *binder) atFunc(code string, f *types.Func, asked spec.Text, suggestion,
 	}
 }
 
-// method is the method that an addressable value of type t has; nil: there is none.
+// method is a method of an addressable value of type t; nil: there is none.
 func (b *binder) method(t types.Type, name string) *types.Func {
 	if t == nil {
 		return nil
@@ -380,8 +380,8 @@ func (b *binder) method(t types.Type, name string) *types.Func {
 	return f
 }
 
-// packageAt is the package at an import path, "" for the generated one; nil where it
-// cannot be loaded.
+// packageAt is the package at an import path, "" for the generated package. It is nil if
+// the package cannot be loaded.
 func (b *binder) packageAt(importPath string) *types.Package {
 	if importPath == "" {
 		return b.checked.pkg

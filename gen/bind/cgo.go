@@ -8,8 +8,8 @@ import (
 )
 
 // withC is an importer that also has "C": a package in which every name that the files
-// mention is a type. What its types are made of only cgo knows, but each is a type of
-// its own, so that a message and the parameter of its handler are known to be the same.
+// mention is a type. Only cgo knows the real types. Each name is a distinct type here, so
+// that a message type can be compared with the parameter of its handler.
 type withC struct {
 	types.Importer
 	files []*ast.File
@@ -41,9 +41,9 @@ func (i withC) Import(path string) (*types.Package, error) {
 	return c, nil
 }
 
-// underC is what a type of C is made of: a number where its name says so, else a struct
-// with a field that nobody else may touch, so that it is not taken for empty. Sizes
-// differ between machines; only the kind counts.
+// underC is the underlying type of a C type: a number if its name says so, else a struct
+// with an unexported field, so that it does not count as empty. Sizes differ between
+// systems; only the kind matters.
 func underC(c *types.Package, name string) types.Type {
 	switch name {
 	case "char", "schar", "short", "int", "long", "longlong", "int8_t", "int16_t", "int32_t", "int64_t", "ssize_t":

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// root is the package that a topology's files are generated into.
+// root is the package of a topology's generated files.
 type root struct {
 	module   *module
 	path     string
@@ -18,7 +18,7 @@ type root struct {
 	skeleton *skeleton
 }
 
-// planned is the package as a plan names it.
+// planned is the package for a plan.
 func (r *root) planned() plan.Package {
 	return plan.Package{Name: r.name, Path: r.path, Constraint: r.source.constraint()}
 }
@@ -27,16 +27,16 @@ func (r *root) planned() plan.Package {
 type checked struct {
 	pkg    *types.Package
 	errors []types.Error
-	wrong  map[string]string // alias of the skeleton: what its line's error says
+	wrong  map[string]string // by alias of the skeleton: the type error on its line
 }
 
-// checkRoot checks the declarations of r under its skeleton.
+// checkRoot checks the declarations of r together with its skeleton.
 func (l *loader) checkRoot(r *root) *checked {
 	if c := l.results[r.path]; c != nil {
 		return c
 	}
-	l.busy[r.path] = true
-	defer delete(l.busy, r.path)
+	l.inProgress[r.path] = true
+	defer delete(l.inProgress, r.path)
 	c := &checked{wrong: make(map[string]string)}
 	overlay, err := parser.ParseFile(l.fset, skeletonFile, r.skeleton.text, parser.SkipObjectResolution)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *loader) checkRoot(r *root) *checked {
 		Sizes:            l.env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			if !ok || strings.HasPrefix(e.Msg, "\t") || aboutC(e) { // the second half of the error before
+			if !ok || strings.HasPrefix(e.Msg, "\t") || aboutC(e) { // a continuation of the previous error
 				return
 			}
 			if at := l.fset.PositionFor(e.Pos, false); at.Filename == skeletonFile {
@@ -66,7 +66,7 @@ func (l *loader) checkRoot(r *root) *checked {
 	return c
 }
 
-// lookup is the type that an alias of the skeleton stands for; nil if none.
+// lookup is the type of an alias of the skeleton, or nil.
 func (c *checked) lookup(alias string) types.Type {
 	object, ok := c.pkg.Scope().Lookup(alias).(*types.TypeName)
 	if !ok || c.wrong[alias] != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// configuration turns with: into a literal of the type that the constructor
-// takes; nil where something does not fit, which is reported.
+// configuration turns with: into a literal of the type that the constructor takes. It
+// reports values that do not fit and then returns nil.
 func (b *binder) configuration(s *subject, f *types.Func, t types.Type) *plan.Literal {
 	elem, pointer := t, false
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
@@ -94,7 +94,7 @@ func pointerTo(b *binder, t types.Type, l plan.Literal) *plan.Literal {
 	return &plan.Literal{Type: ref, Kind: plan.PointerTo, Items: []plan.Literal{l}}
 }
 
-// decoder is the method by which t would read itself from text or YAML.
+// decoder is the name of the method by which t decodes itself from text or YAML, or "".
 func (b *binder) decoder(t types.Type) string {
 	for _, name := range []string{"UnmarshalYAML", "UnmarshalText"} {
 		if b.method(t, name) != nil {
@@ -130,14 +130,14 @@ func (b *binder) mapLiteral(t types.Type, m *types.Map, v *spec.Value) plan.Lite
 		key := b.literal(m.Key(), &spec.Value{Kind: spec.String, Text: f.Key.Value, At: f.Key.At, Pointer: f.Key.Pointer})
 		l.Fields = append(l.Fields, plan.LiteralField{Key: &key, Value: b.literal(m.Elem(), f.Value)})
 	}
-	// The order of keys in the file means nothing, so it must not show.
+	// The order of keys in the file must not change the output.
 	slices.SortFunc(l.Fields, func(x, y plan.LiteralField) int { return strings.Compare(x.Key.Text, y.Key.Text) })
 	return b.typed(v, l, t)
 }
 
-// member is a field of a configuration as the file can name it.
+// member is a field of a configuration that the file can set.
 type member struct {
-	key  string // the yaml tag's name, or the field's
+	key  string // the name in the yaml tag, else the field's name
 	tag  bool
 	path []*types.Var // through inlined structs
 }
@@ -169,9 +169,9 @@ func (b *binder) configMembers(t types.Type, before []*types.Var, list []member)
 	return list
 }
 
-const inlineDepthMax = 16 // structs inline in structs: nobody nests deeper
+const inlineDepthMax = 16 // depth of inline structs, far beyond any in use
 
-// find is the member for a key: by tag, else by name without regard to case.
+// find returns the member for a key: by tag, else by name, ignoring case.
 func find(list []member, key string) (int, bool) {
 	i := slices.IndexFunc(list, func(m member) bool { return m.tag && m.key == key })
 	if i < 0 {
@@ -223,7 +223,7 @@ func (b *binder) inline(at *plan.Literal, f *types.Var, v *spec.Value) *plan.Lit
 
 func (b *binder) unknownKey(t types.Type, f spec.Field, list []member) {
 	if strings.HasPrefix(f.Key.Value, "x-") {
-		return // keys that begin so are ignored anywhere
+		return // keys with this prefix are ignored everywhere
 	}
 	var names []string
 	for _, m := range list {

@@ -13,7 +13,7 @@ import (
 // constructor binds new: and with:.
 func (b *binder) constructor(s *subject) {
 	if s.file.New.Value == "" {
-		return // the zero value; spec has seen to it that there is no with:
+		return // instances are zero values; package spec refuses with: without new:
 	}
 	with := s.file.With
 	f := b.newFunction(s)
@@ -46,7 +46,7 @@ func (b *binder) newFunction(s *subject) *types.Func {
 	at, name := s.file.New, s.file.New.Value
 	pkg := b.packageAt(s.Type.Import)
 	if pkg == nil {
-		return nil // its own finding says so
+		return nil // the type has a finding already
 	}
 	object := pkg.Scope().Lookup(name)
 	if object == nil {
@@ -71,10 +71,10 @@ func (b *binder) newFunction(s *subject) *types.Func {
 	return f
 }
 
-// undeclaredNew suggests what to do about a function that the package lacks.
-// names are those of its functions.
+// undeclaredNew is the suggestion for a function that the package lacks. names are the
+// names of its functions.
 func (b *binder) undeclaredNew(s *subject, names []string) string {
-	if where := b.elsewhere(s.Type.Import, "", s.file.New.Value); where != "" {
+	if where := b.inExcludedFile(s.Type.Import, "", s.file.New.Value); where != "" {
 		return where
 	}
 	if near := b.near.Nearest(s.file.New.Value, names); near != "" {
@@ -91,8 +91,8 @@ func (b *binder) undeclaredNew(s *subject, names []string) string {
 	return c.suggestion() + ScaffoldHint
 }
 
-// instantiate gives a generic function the type arguments of the processor's
-// type, which cannot be inferred where no parameter mentions them.
+// instantiate gives a generic function the type arguments of the processor's type. Go
+// cannot infer them if no parameter uses them.
 func (b *binder) instantiate(s *subject, f *types.Func) *types.Signature {
 	sig := f.Signature()
 	if sig.TypeParams().Len() == 0 {
@@ -108,7 +108,7 @@ func (b *binder) instantiate(s *subject, f *types.Func) *types.Signature {
 	return nil
 }
 
-// constructorArgs are the type arguments that the call has to write.
+// constructorArgs are the explicit type arguments of the call.
 func (b *binder) constructorArgs(s *subject, f *types.Func) []plan.TypeRef {
 	if f.Signature().TypeParams().Len() == 0 {
 		return nil
@@ -122,8 +122,8 @@ func (b *binder) constructorArgs(s *subject, f *types.Func) []plan.TypeRef {
 	return list
 }
 
-// shape holds the signature of new: against what it may be and returns the type
-// of its configuration, if it takes one; problem says what does not fit.
+// shape checks the signature of the function under new: and returns the type of its
+// configuration, if it takes one. problem says what does not fit.
 func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (config types.Type, problem string) {
 	if sig.Variadic() {
 		return nil, "must not be variadic"
@@ -154,7 +154,7 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 	return params[0], ""
 }
 
-// unfitNew reports a function of a wrong shape, where it stands if that is ours.
+// unfitNew reports a function of a wrong shape.
 func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	name := s.Type.Name
 	text := fmt.Sprintf("function %s %s; its form must be %s([topo.Instance] [, a struct for with:]), and it must return %s or *%s, and optionally an error",
@@ -162,7 +162,7 @@ func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	b.atFunc(finding.Constructor, f, s.file.New, "", text)
 }
 
-// typeRef is t as the generated package writes it; problem says why it cannot.
+// typeRef is t as the generated package writes it. problem says why it cannot be written.
 func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
 	ref, problem = plan.TypeOf(t, b.checked.pkg)
 	ref.Walk(func(r *plan.TypeRef) {

@@ -19,7 +19,7 @@ var locker = sync.OnceValue(func() *types.Interface {
 	return types.NewInterfaceType(methods, nil).Complete()
 })
 
-// copied reports something of type t, which is copied on its way, if t has a lock.
+// copied reports a value that the runtime copies if its type t contains a lock.
 func (b *binder) copied(what, pointer string, t types.Type, at spec.Text) bool {
 	if t == nil {
 		return false
@@ -31,8 +31,8 @@ func (b *binder) copied(what, pointer string, t types.Type, at spec.Text) bool {
 	return held != ""
 }
 
-// lock says where a value of t has a lock, which must not be copied: "sync.Mutex",
-// "field mu: sync.Mutex"; "" if it has none. The rule is that of go vet.
+// lock says where a value of t contains a lock, which must not be copied: "sync.Mutex",
+// "field mu: sync.Mutex"; "" if it contains none. The rule is the rule of go vet.
 func (b *binder) lock(t types.Type) string {
 	path, held := search(t, isLock, make(map[types.Type]bool))
 	switch {
@@ -44,8 +44,8 @@ func (b *binder) lock(t types.Type) string {
 	return "field " + strings.Join(path, ".") + ": " + b.typeText(held)
 }
 
-// noCopy is how the standard library names a field that has the methods of a lock only
-// for go vet to see: what has the field must not be copied.
+// noCopy is the standard library's name for a field whose methods Lock and Unlock only tell
+// go vet that the struct must not be copied.
 const noCopy = "noCopy"
 
 func isLock(t types.Type) (is, within bool) {

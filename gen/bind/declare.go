@@ -8,14 +8,14 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// ScaffoldHint ends the suggestion of a finding that scaffolding mends.
+// ScaffoldHint is the end of the suggestion of a finding that --scaffold can fix.
 const ScaffoldHint = "; topogen build --scaffold does so"
 
 // Struct is a struct type that is not declared yet.
 type Struct struct {
 	Name    string
-	Fields  []string // name, type and tag of each
-	Imports []string // that the fields mention
+	Fields  []string // each field with name, type and tag
+	Imports []string // imports that the fields need
 }
 
 // String declares it on one line.
@@ -27,15 +27,15 @@ func (s Struct) String() string {
 	return text + "}"
 }
 
-// Constructor is a function that new: names and nobody has declared.
+// Constructor is an undeclared function that new: names.
 type Constructor struct {
 	Name      string
 	Signature string   // func NewParser(with ParserConfig) (*Parser, error)
 	Result    string   // *Parser
-	Config    []Struct // types that the parameter needs, itself first
+	Config    []Struct // types that must be declared for the parameter, its own type first
 }
 
-// message is a struct that has what the edges that carry it choose instances by.
+// message is a struct with the fields that the keys and ids of its edges need.
 func (b *binder) message(name string) Struct {
 	if b.keyed == nil {
 		b.keyed = b.keyFields()
@@ -62,7 +62,7 @@ func (b *binder) keyFields() map[string]*keyField {
 		}
 		fields[e.Type.Name].add(path, basic)
 	}
-	for i := range b.topology.Edges { // edges of replies and dead letters follow in the plan: they have no key
+	for i := range b.topology.Edges { // only edges of the file have keys, not those for replies and dead letters
 		if e := &b.plan.Edges[i]; b.plan.Processors[e.To].Machine == nil {
 			add(e, b.topology.Edges[i].Route.Field.Value)
 		}
@@ -81,7 +81,7 @@ type keyField struct {
 	fields      []*keyField
 }
 
-const keyFieldsMax = 16 // a message has seldom two keys, and a line does not show more
+const keyFieldsMax = 16 // few messages have two keys, and a line shows no more
 
 func (f *keyField) add(path, basic string) {
 	name, rest, deeper := strings.Cut(path, ".")
@@ -109,8 +109,8 @@ func (f *keyField) text() string {
 	return "struct{ " + strings.Join(fields, "; ") + " }"
 }
 
-// canonicalNew is the constructor that we suggest: with a struct for with: where
-// there is one, and with an error. It is nil where no struct fits, which is reported.
+// canonicalNew is the suggested constructor. It takes a struct for with: if there is
+// one, and returns an error. If no struct fits, it reports that and returns nil.
 func (b *binder) canonicalNew(s *subject) *Constructor {
 	c := &Constructor{Name: s.file.New.Value, Result: "*" + s.Type.Name}
 	param := ""

@@ -11,14 +11,14 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// configTypes declares the types of one configuration, so that with: fits them.
+// configTypes declares types for one configuration that fit its with:.
 type configTypes struct {
 	binder *binder
 	list   []Struct
-	misfit bool // there are values that no type holds together, which is reported
+	misfit bool // values without a common type were reported
 }
 
-// takenNames are names of package level that new types cannot have.
+// takenNames are the names at package level that new types cannot use.
 func (b *binder) takenNames() taken {
 	if b.taken != nil {
 		return b.taken
@@ -39,12 +39,12 @@ func (b *binder) takenNames() taken {
 	return b.taken
 }
 
-// taken are names in lower case, each with the last number that was tried after it.
+// taken maps names in lower case to the last number that was tried as a suffix.
 type taken map[string]int
 
 func (t taken) take(name string) { t[strings.ToLower(name)] = 1 }
 
-// free is name, or name with the first number that makes it free, which then is taken.
+// free returns name, with the first number that makes it free if necessary, and takes it.
 func (t taken) free(name string) string {
 	base, result := strings.ToLower(name), name
 	for t[strings.ToLower(result)] > 0 {
@@ -59,7 +59,7 @@ func (t taken) free(name string) string {
 func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 	name = c.binder.takenNames().free(name)
 	at := len(c.list)
-	c.list = append(c.list, Struct{}) // before those within it
+	c.list = append(c.list, Struct{}) // reserves a place before the nested structs
 	var keys []string
 	values := make(map[string][]*spec.Value)
 	for _, v := range mappings {
@@ -73,7 +73,7 @@ func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 				c.misfit = true
 				c.binder.misplaced(&spec.Value{At: f.Key.At, Pointer: f.Key.Pointer}, "choose a key without a comma, of one letter or more", "a key must be usable as a yaml tag, got %q", key)
 			}
-			if f.Value.Kind != spec.Null { // which leaves the field alone
+			if f.Value.Kind != spec.Null { // null does not set the field
 				values[key] = append(values[key], f.Value)
 			}
 		}
@@ -82,7 +82,7 @@ func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 	fields := make(taken)
 	for _, key := range keys {
 		if strings.HasPrefix(key, "x-") {
-			continue // it is ignored anywhere
+			continue // the key is ignored everywhere
 		}
 		plain := fieldName(key)
 		field := fields.free(plain)
@@ -99,7 +99,7 @@ func (c *configTypes) declare(name string, mappings []*spec.Value) string {
 	return name
 }
 
-// fieldName is an exported name for a key, which may be any text.
+// fieldName derives an exported name from a key, which may be any text.
 func fieldName(key string) string {
 	var name strings.Builder
 	begin := true
@@ -120,10 +120,10 @@ func fieldName(key string) string {
 	return name.String()
 }
 
-// yamlTag is the tag of a field for a key that its name does not match.
+// yamlTag is the tag of a field whose name does not match the key.
 func yamlTag(key string) string {
 	if key == "-" {
-		key = "-," // alone it means that the field has no key
+		key = "-," // "-" without a comma would mean that the field has no key
 	}
 	tag := "yaml:" + strconv.Quote(key)
 	if strconv.CanBackquote(tag) {
@@ -132,7 +132,7 @@ func yamlTag(key string) string {
 	return strconv.Quote(tag)
 }
 
-// typeOf is the type that takes all of the values; name is for a struct.
+// typeOf is a type that fits all of the values. name is the name for a struct.
 func (c *configTypes) typeOf(name string, values []*spec.Value) string {
 	if len(values) == 0 {
 		return "string"
@@ -189,18 +189,18 @@ func fitsUint(text string) bool {
 	return err == nil
 }
 
-// isDurationText reports whether text is a duration with a unit: "0" is hardly one.
+// isDurationText reports whether text is a duration with a unit. "0" has no unit.
 func isDurationText(text string) bool {
 	_, err := time.ParseDuration(text)
 	return err == nil && strings.TrimRight(text, "hms") != text
 }
 
-// report reports values that no type holds together.
+// report reports values that have no common type.
 func (c *configTypes) report(values []*spec.Value) {
 	c.misfit = true
 	at := values[0]
 	if i := slices.IndexFunc(values, func(v *spec.Value) bool { return v.Kind != spec.String }); i > 0 {
-		at = values[i] // a text could be what the others are
+		at = values[i] // a text could be converted to the other type
 	}
 	other := values[slices.IndexFunc(values, func(v *spec.Value) bool { return v.Kind != at.Kind })]
 	suggestion := ""

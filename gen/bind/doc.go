@@ -1,6 +1,6 @@
-// Package bind finds in Go what a topology names: the types of its messages and
-// processors, the methods that take its messages, the fields of its keys, the
-// functions and configurations that make its instances.
+// Package bind finds the Go declarations that a topology names: the types of its
+// messages and processors, the methods that handle its messages, the fields of its
+// keys, and the functions and configurations that make its instances.
 //
 //	results, err := bind.Bind(ctx, []bind.Input{{Topology: t, Dir: dir}}, bind.Options{})
 //	if r := results[0]; r.PortsReady {
@@ -10,26 +10,27 @@
 //
 // # Guarantees
 //
-// Everything that is wrong is found in one go, each finding at its place: in the
-// topology where something is missing, in Go where something has a wrong shape.
-// User code that does not compile because nothing was generated yet is the
-// normal case: what the generated files would declare is laid over, and our own
-// files on disk are never looked at, so stale ones cannot block.
+// One run finds all errors. A missing declaration is reported at its place in the
+// topology, a declaration of a wrong shape at its place in Go. User code normally
+// does not compile before the first build, because it uses generated declarations.
+// Therefore package bind adds those declarations as an overlay. It never reads
+// generated files from disk, so stale ones cannot block a build.
 //
 // # Design
 //
-// One packages.Load for each module brings the export data of what the packages
-// import, and the packages themselves are checked from source. It is asked for names,
-// imports and export files alone. Its own overlay would make it check every dependency
-// from source, and asking it for the package itself would compile, in vain, what does
-// not compile yet. The answer of the go command is remembered (package cache).
+// One packages.Load for each module loads the export data of the imported packages.
+// The generated packages themselves are checked from source. The load requests only
+// names, imports and export files. With the overlay of packages.Load, it would check
+// every dependency from source; a request for the generated package would try to
+// compile a package that does not compile yet. Package cache keeps the answer of the
+// go command.
 //
 // # Limits
 //
-// Files are chosen by the build constraints that hold for this tool's Go
-// release, GOOS, GOARCH and the -tags of Options.Flags and GOFLAGS. Of other files and
-// of tests only the names at package level count, because another build compiles them
+// Files are chosen by the build constraints for this tool's Go release, GOOS, GOARCH
+// and the -tags of Options.Flags and GOFLAGS. From other files and from tests, only the
+// names at package level are used, because another build compiles these files together
 // with the output.
 //
-// The go command, and each type check, may take three minutes.
+// The go command and each type check may take up to three minutes.
 package bind

@@ -14,13 +14,13 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 )
 
-// environment is what the go command would take from its surroundings: variables
-// and, below them, the file that "go env -w" writes.
+// environment has the settings of the go command: environment variables and, with lower
+// priority, the file that "go env -w" writes.
 type environment struct {
 	list    []string // for child processes
 	value   map[string]string
-	flags   []string // of the command line, which go before those of GOFLAGS
-	failure error    // the go command would never come to the end of its settings
+	flags   []string // from the command line; they override GOFLAGS
+	failure error    // the settings file could block the go command forever
 }
 
 func newEnvironment(list []string, flags ...string) *environment {
@@ -37,9 +37,9 @@ func newEnvironment(list []string, flags ...string) *environment {
 	return e
 }
 
-// buildFlags gives go/packages its environment and flags. They split off what GOFLAGS
-// says of -modfile: go/packages also calls the go command without modules, which then
-// refuses the flag.
+// buildFlags returns the environment and flags for go/packages. It moves -modfile from
+// GOFLAGS to the flags, because go/packages also calls the go command without modules,
+// and that call refuses the flag.
 func (e *environment) buildFlags(list []string) (env, flags []string) {
 	var rest []string
 	fields, err := splitFlags(e.value["GOFLAGS"])
@@ -51,17 +51,17 @@ func (e *environment) buildFlags(list []string) (env, flags []string) {
 		}
 	}
 	if err == nil && flags != nil {
-		list = append(list[:len(list):len(list)], "GOFLAGS= "+joinFlags(rest)) // empty would mean the settings of go env -w
+		list = append(list[:len(list):len(list)], "GOFLAGS= "+joinFlags(rest)) // an empty value would select the settings of go env -w
 	}
 	return list, append(flags, e.flags...)
 }
 
-// apart gives the environment of a go command that has a folder of its own for
-// what is temporary, and removes that: ended early it leaves everything there.
+// apart returns an environment in which the go command uses its own folder for temporary
+// files. remove deletes the folder, because a go command that is killed leaves its files.
 func (e *environment) apart() (list []string, remove func()) {
 	dir, err := os.MkdirTemp(e.value["GOTMPDIR"], "topogen")
 	if err != nil {
-		return e.list, func() {} // the go command will say it
+		return e.list, func() {} // the go command will report the error
 	}
 	return append(e.list[:len(e.list):len(e.list)], "GOTMPDIR="+dir), func() { os.RemoveAll(dir) }
 }
@@ -72,7 +72,7 @@ func (e *environment) readFile(file string) error {
 		return fmt.Errorf("cannot read the settings of the go command from GOENV: %w", err)
 	}
 	if err != nil {
-		return nil // mostly there is none
+		return nil // usually there is no such file
 	}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for lines.Scan() {
@@ -86,7 +86,7 @@ func (e *environment) readFile(file string) error {
 	return nil
 }
 
-// context chooses files as the go command does; open serves what was read.
+// context chooses files as the go command does. open returns contents that were read before.
 func (e *environment) context(open func(string) (io.ReadCloser, error)) *build.Context {
 	c := build.Default
 	c.OpenFile = open
@@ -106,7 +106,7 @@ func (e *environment) context(open func(string) (io.ReadCloser, error)) *build.C
 	return &c
 }
 
-// tags are those that the last -tags gives, on the command line or in GOFLAGS.
+// tags are the build tags of the last -tags, on the command line or in GOFLAGS.
 func (e *environment) tags() (tags []string) {
 	flags, _ := splitFlags(e.value["GOFLAGS"]) // the go command reports the error
 	for _, flag := range slices.Concat(flags, e.flags) {

@@ -9,11 +9,11 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// misspeltMax is how many letters of a name may be wrong, or too many as in
-// OnInputClosed: with more it is a name of the user's own.
+// misspeltMax is the number of wrong or additional letters in a misspelt name, as in
+// OnInputClosed. A name that differs more is the user's own.
 const misspeltMax = 2
 
-// mentions reports whether f has a parameter of type t, or of one that leads there.
+// mentions reports whether f has a parameter of type t, or of a type that refers to t.
 func mentions(f *types.Func, t types.Type) bool {
 	for v := range f.Signature().Params().Variables() {
 		if leadsTo(v.Type(), t) {
@@ -23,7 +23,7 @@ func mentions(f *types.Func, t types.Type) bool {
 	return false
 }
 
-// leadsTo reports whether t is of one of the types, or a pointer to or a slice of it.
+// leadsTo reports whether t is one of the types, or a pointer to or a slice of one.
 func leadsTo(t types.Type, of ...types.Type) bool {
 	switch u := types.Unalias(t).(type) {
 	case *types.Pointer:
@@ -34,32 +34,32 @@ func leadsTo(t types.Type, of ...types.Type) bool {
 	return slices.ContainsFunc(of, func(o types.Type) bool { return types.Identical(t, o) })
 }
 
-// unheard finds methods that would hear what becomes of inputs, if the file said
-// anything of it.
-func (b *binder) unheard(s *subject) {
+// uncalledInputHandlers finds methods for changes of inputs, such as InputClosed, that are
+// never called because the file declares no supervision for these inputs.
+func (b *binder) uncalledInputHandlers(s *subject) {
 	for _, l := range s.lifecycle {
 		name, f := l.name, b.method(s.t, l.name)
-		if !l.hears || name == inputs || f == nil || s.called[name] || !b.own(f.Pos()) {
+		if !l.ofInputs || name == inputs || f == nil || s.called[name] || !b.own(f.Pos()) {
 			continue
 		}
 		suggestion, why := "write input_timeout for one of its edges, or restart, health or on_error for a processor that sends to it", "the file declares no supervision for the inputs of"
 		if name == processorRestarted {
 			suggestion, why = "write restart for a processor that sends to it", "no processor with a restart sends to"
 		}
-		s.called[name] = true // has its finding
+		s.called[name] = true // it has a finding now
 		b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
 	}
 }
 
-// misspelt finds methods that are named nearly as one is that hears what becomes of
-// inputs, where that one is missing.
-func (b *binder) misspelt(s *subject) {
+// misspeltInputHandlers finds methods whose names resemble a missing method for changes
+// of inputs.
+func (b *binder) misspeltInputHandlers(s *subject) {
 	if s.Inputs == nil {
 		return
 	}
 	var missing []string
 	for _, l := range s.lifecycle {
-		if l.hears && l.name != inputs && b.method(s.t, l.name) == nil {
+		if l.ofInputs && l.name != inputs && b.method(s.t, l.name) == nil {
 			missing = append(missing, l.name)
 		}
 	}
@@ -69,23 +69,22 @@ func (b *binder) misspelt(s *subject) {
 		if !f.Exported() || s.called[f.Name()] || !b.own(f.Pos()) {
 			continue
 		}
-		meant := b.near.Nearest(f.Name(), missing)
-		if meant != "" && spec.Edits(f.Name(), meant) > misspeltMax {
-			meant = ""
+		suggested := b.near.Nearest(f.Name(), missing)
+		if suggested != "" && spec.Edits(f.Name(), suggested) > misspeltMax {
+			suggested = ""
 		}
 		if tracks && mentions(f, tracker) {
-			meant = b.near.Nearest(f.Name(), []string{inputs})
+			suggested = b.near.Nearest(f.Name(), []string{inputs})
 		}
-		if meant != "" {
-			s.called[f.Name()] = true // has its finding
-			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+meant+"?", "method %s of %s is never called: the methods for the inputs of processor %q have other names", f.Name(), s.Type.Name, s.Name)
+		if suggested != "" {
+			s.called[f.Name()] = true // it has a finding now
+			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+suggested+"?", "method %s of %s is never called: the methods for the inputs of processor %q have other names", f.Name(), s.Type.Name, s.Name)
 		}
 	}
 }
 
-// attempts says which messages need a copy for each attempt at them: those that
-// are handled more than once, and those that become dead letters while a handler
-// that hangs still has them.
+// attempts reports messages that need a Clone method: messages that a handler may get more
+// than once, and messages that become dead letters while a hanging handler still has them.
 func (b *binder) attempts() {
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
@@ -101,7 +100,7 @@ func (b *binder) attempts() {
 		clone, problem := b.clone(t)
 		declared := declaredAs(e, i)
 		if b.Facts.Edges[i].CloneAgain = clone; clone || declared >= len(b.topology.Edges) || b.topology.Edges[declared].Shared {
-			continue // or a machine's, which the file does not declare
+			continue // or an edge of a state machine, which the file does not declare
 		}
 		at := b.topology.Edges[declared].Message
 		if e.ReplyOf >= 0 {

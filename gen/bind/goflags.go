@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// splitFlags splits the value of GOFLAGS as the go command does: at spaces, unless a
-// field begins with a quote. Then it ends at the next such quote.
+// splitFlags splits the value of GOFLAGS as the go command does: at spaces. A field that
+// begins with a quote ends at the next such quote.
 func splitFlags(text string) (fields []string, err error) {
 	const space = " \t\n\r"
 	for {
@@ -46,15 +46,14 @@ func joinFlags(fields []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// flagValue is the value of a flag of the go command, which may begin with one hyphen
-// or with two.
+// flagValue is the value of a flag of the go command, written with one hyphen or two.
 func flagValue(flag, name string) (value string, ok bool) {
 	flag = strings.TrimPrefix(strings.TrimPrefix(flag, "-"), "-")
 	return strings.CutPrefix(flag, name+"=")
 }
 
-// tagsOf splits the value of -tags as the go command does: at commas, or as it splits
-// GOFLAGS where the value has a space or an apostrophe.
+// tagsOf splits the value of -tags as the go command does: at commas, or like GOFLAGS if
+// the value contains a space or an apostrophe.
 func tagsOf(value string) []string {
 	if strings.ContainsAny(value, " '") {
 		tags, _ := splitFlags(value) // the go command reports the error

@@ -18,15 +18,15 @@ func (b *binder) key(i int) {
 		return
 	}
 	if b.plan.Processors[e.To].Machine != nil {
-		return // the key is that of the update
+		return // the key is the key of the update
 	}
 	if t := b.messageTypes[e.Message]; t != nil {
 		b.Facts.Edges[i].Key, _ = b.walk(e.Route, b.topology.Edges[i].Route.Field, t)
 	}
 }
 
-// walk follows the path of a key through a type, and returns the type of the key; nil: it
-// has a finding.
+// walk follows the path of a key through a type, and returns the type of the key. It
+// reports an invalid path and returns nil.
 func (b *binder) walk(route plan.RouteKind, field spec.Text, t types.Type) (*plan.Selector, types.Type) {
 	w := &keyWalk{binder: b, key: new(plan.Selector), id: route == plan.ID, field: field, t: t}
 	for name := range strings.SplitSeq(w.field.Value, ".") {
@@ -53,10 +53,11 @@ func (w *keyWalk) fail(code, suggestion, format string, args ...any) bool {
 	return false
 }
 
-// membersShown is how many fields and methods a finding lists: more would not be read.
+// membersShown is the number of fields and methods that a finding lists; a longer list is
+// hard to read.
 const membersShown = 8
 
-// step goes on to the field or method called name.
+// step follows the path to the field or method called name.
 func (w *keyWalk) step(name string) bool {
 	if w.key.Method {
 		return w.fail(finding.KeyField, "", "a method must be the last part of a key, got %s, where %s is a method", w.field.Value, w.key.Access[len(w.key.Access)-1])
@@ -90,7 +91,7 @@ func (w *keyWalk) step(name string) bool {
 	if !w.descend(index[:len(index)-1]) {
 		return false
 	}
-	w.nilable() // a method may look into its receiver
+	w.nilable() // a method may dereference its receiver
 	w.key.Access = append(w.key.Access, name)
 	w.t = object.Type()
 	if w.key.Method {
@@ -99,15 +100,15 @@ func (w *keyWalk) step(name string) bool {
 	return true
 }
 
-// nilable notes that the path so far ends in a pointer, which may be nil.
+// nilable notes that the path up to here ends in a pointer, which may be nil.
 func (w *keyWalk) nilable() {
 	if _, ok := w.t.Underlying().(*types.Pointer); ok {
 		w.key.Nils = append(w.key.Nils, len(w.key.Access))
 	}
 }
 
-// descend goes through embedded fields. They are written out only where one of
-// them is a pointer, since then it has to be looked at.
+// descend follows the path through embedded fields. It writes them out only if one of
+// them is a pointer, because the generated code must check that pointer.
 func (w *keyWalk) descend(index []int) bool {
 	if len(index) == 0 {
 		return true
@@ -131,7 +132,7 @@ func (w *keyWalk) descend(index []int) bool {
 	}
 	switch {
 	case !pointer:
-		w.nilable() // the pointer that the promotion starts from
+		w.nilable() // the pointer from which the promotion starts
 	case hidden != "":
 		return w.fail(finding.KeyField, "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
 	default:
@@ -145,7 +146,7 @@ func (w *keyWalk) descend(index []int) bool {
 	return true
 }
 
-// kind finds how the key's value becomes a number.
+// kind finds the kind of the key's type, which determines its hash function.
 func (w *keyWalk) kind() {
 	switch u := w.t.Underlying().(type) {
 	case *types.Basic:
@@ -176,7 +177,7 @@ func (w *keyWalk) kind() {
 	w.fail(finding.KeyType, "", "a key must be a string, []byte, bool or integer, got %s of type %s", w.field.Value, w.typeText(w.t))
 }
 
-// members lists fields and methods of t that pkg may use, promoted ones too.
+// members lists the fields and methods of t that pkg may use, including promoted ones.
 func members(t types.Type, pkg *types.Package) []string {
 	names := make(map[string]bool)
 	addMembers(t, pkg, names, make(map[types.Type]bool))

@@ -8,22 +8,22 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// lifecycle is a method that the runtime calls where a type has it. Handlers of messages
-// are not among them.
+// lifecycle is an optional method that the runtime calls, other than handlers of messages.
 type lifecycle struct {
-	name  string
-	want  form
-	to    **plan.Method // nil: nothing calls it here
-	hears bool          // what becomes of inputs
+	name     string
+	want     form
+	to       **plan.Method // nil: nothing calls it here
+	ofInputs bool          // it is called for changes of inputs
 }
 
-// Names that more is said about.
+// Names of methods with special rules.
 const (
 	processorRestarted = "ProcessorRestarted"
 	inputs             = "Inputs" // takes the tracker of inputs
 )
 
-// lifecycleOf lists all such methods. Their forms are whole where they are called.
+// lifecycleOf lists all such methods. The form of a method is complete if the runtime calls
+// it for this processor.
 func (b *binder) lifecycleOf(s *subject) []lifecycle {
 	inputText, trackerText := s.Ident+"Input", s.Ident+"Inputs"
 	input, tracker := b.checked.lookup(inputText), b.checked.lookup(trackerText)
@@ -43,8 +43,8 @@ func (b *binder) lifecycleOf(s *subject) []lifecycle {
 		{inputs, form{message: types.NewPointer(tracker), value: true, text: "*" + trackerText, noun: "tracker"}, &s.Track, true},
 	}
 	for i := range list {
-		// A type that is missing is one whose name is taken, which has a finding of its own.
-		if l := &list[i]; l.hears && (s.Inputs == nil || input == nil || tracker == nil) || l.name == processorRestarted && b.index == nil {
+		// A type can only be missing because its name is taken, which has a finding already.
+		if l := &list[i]; l.ofInputs && (s.Inputs == nil || input == nil || tracker == nil) || l.name == processorRestarted && b.index == nil {
 			l.to = nil
 		}
 	}
@@ -56,10 +56,10 @@ func (b *binder) bindLifecycle(s *subject) {
 	for _, l := range s.lifecycle {
 		f := b.method(s.t, l.name)
 		switch {
-		case f == nil, l.to == nil, !l.hears && b.strange(s, f):
+		case f == nil, l.to == nil, !l.ofInputs && b.foreignLifecycle(s, f):
 			continue
 		case l.name == inputs && !mentions(f, b.checked.lookup(s.Ident+"Inputs")):
-			continue // it has nothing to do with the tracker, and is the user's own affair
+			continue // it is an unrelated method of the user's
 		}
 		s.called[l.name] = true
 		l.want.canonical = b.canonicalLifecycle(s, l)
@@ -80,10 +80,10 @@ func (b *binder) bindLifecycle(s *subject) {
 	}
 }
 
-// strange reports a lifecycle method that comes from another package, with a type that
-// the processor's embeds. Such a type does not know of topologies: *sql.DB has Ping and
-// Close, and would make a source of every processor that embeds it.
-func (b *binder) strange(s *subject, f *types.Func) bool {
+// foreignLifecycle reports a lifecycle method that is promoted from an embedded type of
+// another package. Such a type is not written for topologies: *sql.DB has Ping and Close,
+// and would turn every processor that embeds it into a source.
+func (b *binder) foreignLifecycle(s *subject, f *types.Func) bool {
 	named := s.t.(*types.Named)
 	if f.Pkg() == named.Obj().Pkg() {
 		return false

@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// handlers are the methods whose parameters may end with the call, by the import path of
-// the package that declares them: another one has a type that the topology names there,
-// or by an alias, or that is embedded.
+// handlers are the methods with parameters that are valid only during the call, by the import
+// path of the package that declares them. Packages other than the generated one declare the
+// methods of types that the topology names there, of aliased types and of embedded types.
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
 	for _, s := range r.binder.subjects {
@@ -39,8 +39,8 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 	return list
 }
 
-// handlerOf says which parameters of a method end with its call. The context of
-// Serve lasts as long as anything does.
+// handlerOf says which parameters of a method are valid only during its call. The context of
+// Serve is valid as long as the instance.
 func handlerOf(typ string, m *plan.Method, message bool) lifetime.Handler {
 	h := lifetime.Handler{Type: typ, Name: m.Name}
 	add := func(there, ends bool, kind lifetime.Kind) {
@@ -57,13 +57,13 @@ func handlerOf(typ string, m *plan.Method, message bool) lifetime.Handler {
 	return h
 }
 
-// lifetimes finds what handlers keep in a package, of these files, that has no type
-// errors. A package that takes too long is left alone: the analysis must never be
-// what a build fails for.
+// lifetimes finds parameters that handlers keep after their calls, in a package of these
+// files without type errors. It gives up on a package that takes too long: the analysis
+// must never be the reason for a failed build.
 func (r *Result) lifetimes(ctx context.Context, generated []*ast.File) (findings []finding.Finding) {
-	leaks, err := within(ctx, r.loader.patience, r.checking(), func() []lifetime.Leak { return r.leaks(generated) })
+	leaks, err := within(ctx, r.loader.timeout, r.checking(), func() []lifetime.Leak { return r.leaks(generated) })
 	if err != nil {
-		r.loader.failure = err // it may be at work with the loader
+		r.loader.failure = err // the check may still be using the loader
 		return nil
 	}
 	for _, l := range leaks {
@@ -84,19 +84,18 @@ func (r *Result) leaks(generated []*ast.File) []lifetime.Leak {
 	return leaks
 }
 
-// leaksOf checks a package of the user's that holds types of processors. It is
-// read from source.
+// leaksOf checks another package of the user's that declares processor types. It reads
+// the package from source.
 func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Leak {
 	source := r.loader.sourceOf(path)
 	if len(source.errors) > 0 {
-		return nil // the package does not compile, which is said elsewhere
+		return nil // the package does not compile, which is reported elsewhere
 	}
 	return r.leaksIn(path, source.files, nil, handlers)
 }
 
-// leaksIn checks a package where there is anything to look at: only then is it
-// type-checked again, with all types recorded, but without the bodies of generated
-// functions.
+// leaksIn checks a package. If the package has suspicious code, leaksIn type-checks it
+// again and records all types. It skips the bodies of generated functions.
 func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lifetime.Handler) []lifetime.Leak {
 	suspects := lifetime.Suspects(own, handlers)
 	if len(suspects) == 0 {
@@ -112,13 +111,13 @@ func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lif
 		Sizes:    r.loader.env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			clean = clean && ok && e.Soft // an import of a generated file that only bodies use
+			clean = clean && ok && e.Soft // soft errors: imports of generated files that only bodies use
 		},
 	}
 	if path == r.root.path {
 		config.GoVersion = r.root.module.goVersion
-		r.loader.busy[path] = true
-		defer delete(r.loader.busy, path)
+		r.loader.inProgress[path] = true
+		defer delete(r.loader.inProgress, path)
 	}
 	if p.Types, _ = config.Check(path, r.Fset(), slices.Concat(p.Files, p.Generated), p.Info); !clean {
 		return nil

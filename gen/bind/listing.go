@@ -12,38 +12,38 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 )
 
-// listing is a question to the go command whose answer may be remembered: it takes
-// longer than all the rest of a small build.
+// listing is a query to the go command whose answer may be cached. The query takes longer
+// than the rest of a small build.
 type listing struct {
 	loader *loader
-	batch  *cache.Batch // nil: it is not remembered
+	batch  *cache.Batch // nil: the answer is not cached
 	key    string
 }
 
-// listedPackage is what is remembered of a package without errors.
+// listedPackage is the cached answer for a package without errors.
 type listedPackage struct {
 	Path, Name string
-	File       string           // the first of its Go files, where they may change under us
+	File       string           // the first Go file, if the files may change; else ""
 	Export     string           // its export data, in Go's build cache
 	Imports    []string         // import paths, which vendoring may have changed
 	Module     *packages.Module // nil: the standard library
 }
 
-// remember begins a listing. What may depend on more than is watched is not
-// remembered: that is so in workspaces, and without modules.
+// remember begins a listing. The answer is not cached in workspaces and without modules,
+// because it may then depend on files that the cache does not watch.
 func (l *loader) remember(paths []string) listing {
 	r := listing{loader: l}
 	if l.cache == nil || l.env.workspace(l.dir) != l.dir || l.env.value["GO111MODULE"] == "off" {
 		return r
 	}
 	if !slices.Equal(l.env.list, os.Environ()) {
-		return r // the identity is that of this process
+		return r // the identity describes the environment of this process only
 	}
 	r.batch, r.key = l.cache.Start(cache.Identify(l.env.flags...)), "packages\x00"+l.dir+"\x00"+strings.Join(paths, "\x00")
 	return r
 }
 
-// recall takes over what was listed before, if that still holds.
+// recall uses the cached answer, if it is still valid.
 func (r listing) recall() bool {
 	if r.batch == nil {
 		return false
@@ -59,19 +59,19 @@ func (r listing) recall() bool {
 	known := make(map[string]*packages.Package, len(list))
 	for _, p := range list {
 		if r.loader.roots[p.Path] != nil {
-			return false // what imports it is checked from source, of which one file was remembered
+			return false // its importers are checked from source, but only one file is cached
 		}
 		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package), Module: p.Module}
 		if p.Export != "" {
 			if _, err := os.Stat(p.Export); err != nil {
-				return false // Go's cache forgets what was not asked for
+				return false // Go's build cache has removed it
 			}
 		}
 		if p.File != "" {
 			q.GoFiles = []string{p.File}
 		}
 		for _, i := range p.Imports {
-			if q.Imports[i] = known[i]; known[i] == nil { // they come first
+			if q.Imports[i] = known[i]; known[i] == nil { // imports come first in the list
 				return false
 			}
 		}
@@ -86,8 +86,7 @@ func (r listing) recall() bool {
 	return true
 }
 
-// record remembers what was listed, where nothing is wrong with it and it does
-// not depend on what is generated.
+// record caches the answer, if it has no errors and does not depend on generated files.
 func (r listing) record(roots []*packages.Package) {
 	if r.batch == nil {
 		return
@@ -109,12 +108,12 @@ func (r listing) record(roots []*packages.Package) {
 		}
 		if mayChange(p) {
 			if len(p.OtherFiles) > 0 {
-				return // of C it may include anything
+				return // cgo may include any C file
 			}
 			q.File = p.GoFiles[0]
 			dir := filepath.Dir(q.File)
 			in.Dirs = append(in.Dirs, dir)
-			in.Files = append(in.Files, cache.ModuleFiles(dir, gowork)...) // a go.mod in between would make it another module
+			in.Files = append(in.Files, cache.ModuleFiles(dir, gowork)...) // a new go.mod in between would put the package into another module
 		}
 		list = append(list, q)
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// machines finds the types that machines are made of, and whether updates change
-// states.
+// machines finds the types of state machines, and checks the methods of their updates.
 func (b *binder) machines() {
 	for i := range b.plan.Processors {
 		m := b.plan.Processors[i].Machine
@@ -61,13 +60,13 @@ func (b *binder) machineKey(i int) {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
 		facts.KeyType = u.Name()
-	case *types.Slice: // the only one that can be a key
+	case *types.Slice: // []byte, the only slice that can be a key
 		facts.KeyType = "[]byte"
 	}
 }
 
-// ofUnknownUpdate reports whether a type is a machine's message whose update type
-// is wrong.
+// ofUnknownUpdate reports whether a type is a message of a state machine with an invalid
+// update type.
 func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {
 	for _, a := range b.plan.Aliases {
 		m := b.plan.Processors[a.Processor].Machine
@@ -78,7 +77,8 @@ func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {
 	return false
 }
 
-// updater is an update type, and what it has to fit; nil are types that were reported.
+// updater is an update type with the state and result that it must fit. A nil type was
+// reported.
 type updater struct {
 	machine               int
 	m                     *plan.Machine
@@ -87,7 +87,7 @@ type updater struct {
 	missing               []Method
 }
 
-// updater reports what an update type lacks.
+// updater reports the methods that an update type lacks.
 func (b *binder) updater(u *updater) {
 	m, results := u.m, "error"
 	if m.Result != "" {
@@ -107,7 +107,7 @@ func (b *binder) updater(u *updater) {
 	}
 }
 
-// updateMethod looks for a method of an update type.
+// updateMethod finds and checks a method of an update type.
 func (b *binder) updateMethod(u *updater, name, results string) {
 	m, f := u.m, u.f
 	found := b.method(u.update, name)
@@ -131,19 +131,19 @@ func (b *binder) updateMethod(u *updater, name, results string) {
 	}
 }
 
-// form is how a method of an update type is written.
+// form is the declaration of a method of an update type.
 func (b *binder) form(u *updater, name, more, results string) string {
 	m := u.m
 	return fmt.Sprintf("func (%s *%s) %s(s *%s%s) %s", updateReceiver(m.UpdateType.Name), m.UpdateType.Name, name, m.StateType.Format(b.qualifier), more, results)
 }
 
-// fits reports a method that has another form than a machine calls.
+// fits reports a method whose form differs from the form that a state machine calls.
 func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 	if u.state == nil || u.m.Result != "" && u.result == nil {
 		return
 	}
 	form := b.form(u, found.Name(), more, results)
-	said := fmt.Sprintf("method %s of %s does not fit the state: it must be %s", b.functionText(found), u.m.UpdateType.Name, strings.TrimPrefix(form[strings.Index(form, ") ")+2:], " "))
+	quoted := fmt.Sprintf("method %s of %s does not fit the state: it must be %s", b.functionText(found), u.m.UpdateType.Name, strings.TrimPrefix(form[strings.Index(form, ") ")+2:], " "))
 	suggestion := "write " + form
 	switch s := found.Signature(); {
 	case !takesState(s, u.state, more != ""):
@@ -151,14 +151,14 @@ func (b *binder) fits(u *updater, found *types.Func, more, results string) {
 		return
 	case results == "error" && fails(s) == 2 && found.Name() != "Revert":
 		value := b.typeText(s.Results().At(0).Type())
-		said = fmt.Sprintf("method %s of %s returns a %s, but the topology file declares no result", b.functionText(found), u.m.UpdateType.Name, value)
+		quoted = fmt.Sprintf("method %s of %s returns a %s, but the topology file declares no result", b.functionText(found), u.m.UpdateType.Name, value)
 		suggestion = fmt.Sprintf("write \"result: %s\" in the topology file", value)
 	}
-	b.atFunc(finding.UpdateUnfit, found, u.f.Update, suggestion, said)
+	b.atFunc(finding.UpdateUnfit, found, u.f.Update, suggestion, quoted)
 }
 
-// updateReceiver is the name of the receiver of an update's methods, whose
-// parameter is s.
+// updateReceiver is the receiver name for an update's methods. It differs from s, the name
+// of the parameter.
 func updateReceiver(name string) string {
 	if r := receiver(name); r != "s" {
 		return r
@@ -166,7 +166,7 @@ func updateReceiver(name string) string {
 	return "u"
 }
 
-// takesState reports whether the parameters of a method are a *State, and perhaps an
+// takesState reports whether the parameters of a method are a *State and, if entry is set, an
 // fsm.Entry.
 func takesState(s *types.Signature, state types.Type, entry bool) bool {
 	params := typeList(s.Params())
@@ -179,7 +179,7 @@ func takesState(s *types.Signature, state types.Type, entry bool) bool {
 	return len(params) == 1
 }
 
-// fails is how many results a method has, where the last one is an error; else 0.
+// fails is the number of results of a method whose last result is an error; else 0.
 func fails(s *types.Signature) int {
 	n := s.Results().Len()
 	if n == 0 || !isError(s.Results().At(n-1).Type()) {
@@ -188,12 +188,12 @@ func fails(s *types.Signature) int {
 	return n
 }
 
-// sentinels finds the errors that keep their identity: the exported variables in the
-// package of an update type that are called Err… and are errors.
+// sentinels finds the errors that keep their identity in a log: exported error variables
+// named Err… in the package of an update type.
 func (b *binder) sentinels(m *plan.Machine) (names []string) {
 	pkg := b.packageAt(m.UpdateType.Import)
 	if pkg == nil {
-		return nil // which has a finding
+		return nil // the type has a finding already
 	}
 	scope := pkg.Scope()
 	for _, name := range scope.Names() { // sorted
@@ -204,7 +204,7 @@ func (b *binder) sentinels(m *plan.Machine) (names []string) {
 	return names
 }
 
-// sentinelName reports whether an error is called so: ErrNoMoney.
+// sentinelName reports whether name is the name of a sentinel error, such as ErrNoMoney.
 func sentinelName(name string) bool {
 	rest, ok := strings.CutPrefix(name, "Err")
 	first, _ := utf8.DecodeRuneInString(rest)
@@ -216,15 +216,15 @@ func isErrorType(t types.Type) bool {
 	return types.Comparable(t) && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
-// proposers finds the sends whose message says which instance the answer goes to:
-// the sender fills that in.
+// proposers finds the sends of messages with a field for the proposing instance, which gets
+// the answer. The sender sets that field.
 func (b *binder) proposers() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
 		for j := range p.Sends {
 			s := &p.Sends[j]
 			if s.Proposes {
-				continue // another one sends it
+				continue // another send sends the message
 			}
 			for _, e := range s.Edges {
 				if b.plan.Processors[b.plan.Edges[e].To].Machine != nil && hasProposer(b.messageTypes[s.Message]) {

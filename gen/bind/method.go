@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// need is whether a part of a method is there.
+// need says whether a part of a method is required.
 type need int
 
 const (
@@ -19,15 +19,15 @@ const (
 	required
 )
 
-// form is what a method may look like:
+// form describes the valid signatures of a method:
 // ([ctx context.Context,] m M or *M [, out]) [Reply] [error].
 type form struct {
 	context   need
 	message   types.Type   // nil: none
-	value     bool         // the message comes by value only
-	text      string       // the message's type in the user's words
-	noun      string       // what stands in the message's place; "": the message
-	none      []types.Type // what there is no parameter of, although it looks like it
+	value     bool         // the message must be a value, not a pointer
+	text      string       // the message's type as the user writes it
+	noun      string       // the name for the parameter in findings; "": the message
+	none      []types.Type // types that a user may expect as a parameter, but that are not allowed
 	out       need
 	reply     types.Type // nil: none
 	replyText string
@@ -35,7 +35,7 @@ type form struct {
 	canonical Method
 }
 
-// describe is the form as the reference writes it, what is optional in brackets.
+// describe is the form as the reference writes it, with optional parts in brackets.
 func (f *form) describe(s *subject) string {
 	text := ""
 	add := func(n need, part string) {
@@ -75,7 +75,7 @@ func (f *form) describe(s *subject) string {
 	return strings.TrimRight("("+params+") "+text, " ")
 }
 
-// place names what the message's place is for.
+// place names the parameter that takes the message.
 func (f *form) place() string {
 	if f.noun != "" {
 		return f.noun
@@ -85,8 +85,8 @@ func (f *form) place() string {
 
 const contextParam = "ctx context.Context"
 
-// match holds a method against a form. Where it does not fit, that is reported
-// once, and the method given back is not to be used.
+// match checks a method against a form. A method that does not fit is reported once. Then
+// the result is false and the method must not be used.
 func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool) {
 	m, problem := b.compare(s, f, want)
 	if problem == nil {
@@ -96,11 +96,11 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 		return m, false
 	}
 	if b.topology.Partial && (s.sender == nil || problem.code == finding.SenderUnfit) {
-		return m, false // an edge that was left out may be what it sends along
+		return m, false // the method may use an edge that had an error
 	}
 	s.reported[f.Name()] = true
 	if problem.quoted.IsValid() {
-		b.said[problem.quoted] = true
+		b.quoted[problem.quoted] = true
 	}
 	text := fmt.Sprintf("method %s of %s %s; its form must be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
 	repair := "write " + want.canonical.Signature
@@ -111,14 +111,14 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 // mismatch is why a method does not fit.
 type mismatch struct {
 	code, text string
-	quoted     token.Pos // of the type error that text quotes
+	quoted     token.Pos // position of the type error that text quotes
 }
 
 func misfit(format string, args ...any) *mismatch {
 	return &mismatch{code: finding.MethodShape, text: fmt.Sprintf(format, args...)}
 }
 
-// quoting is m, which quotes the type error at pos.
+// quoting notes in m that it quotes the type error at pos.
 func (m *mismatch) quoting(pos token.Pos) *mismatch {
 	m.quoted = pos
 	return m
@@ -139,8 +139,7 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 	return m, b.results(sig.Results(), want, &m)
 }
 
-// known reports whether a type that is written in a method's head holds none that is
-// not declared.
+// known reports whether a type in a method's signature consists of declared types only.
 func known(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Basic:
@@ -174,7 +173,7 @@ func known(t types.Type) bool {
 	return true
 }
 
-// unknown says why the type of a parameter or result is not known.
+// unknown says why the type of a parameter or result is unknown.
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	d := b.declaration(f.Pos())
 	if d == nil {
@@ -182,7 +181,7 @@ func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	}
 	for _, e := range b.checked.errors {
 		switch {
-		case e.Pos < f.Pos() || e.Pos > d.Type.End(): // of another declaration
+		case e.Pos < f.Pos() || e.Pos > d.Type.End(): // the error is in another declaration
 		case s.sender == nil && e.Msg == "undefined: "+s.Sender():
 			return misfit("takes a sender, but processor %q sends nothing", s.Name).quoting(e.Pos)
 		default:
@@ -257,7 +256,7 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 
 func isError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// typeList are the types of parameters or results.
+// typeList returns the types of parameters or results.
 func typeList(t *types.Tuple) (list []types.Type) {
 	for v := range t.Variables() {
 		list = append(list, v.Type())

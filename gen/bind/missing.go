@@ -13,28 +13,28 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Missing is what a processor still lacks, for scaffolding.
+// Missing lists the declarations that a processor still lacks, for scaffolding.
 type Missing struct {
 	Processor int          // index into Plan.Processors
-	Type      string       // its name
-	Import    string       // the package that the methods belong into; "" for the generated one
-	Declare   bool         // the type itself is not declared
-	New       *Constructor // that new: names; nil where it is declared
-	Methods   []Method     // that edges ask for
-	Update    bool         // it is the update type of a machine, without which there are no ports
+	Type      string       // name of the type
+	Import    string       // the package in which the methods belong; "" for the generated package
+	Declare   bool         // the type itself is missing
+	New       *Constructor // the function under new:; nil if it is declared
+	Methods   []Method     // methods that edges need
+	Update    bool         // the type is the update of a state machine; ports need it
 }
 
 // Method is a method in canonical form, as the package's own files write it.
 type Method struct {
 	Name      string
 	Signature string   // func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error
-	Edge      int      // what asks for it; -1: nothing
+	Edge      int      // the edge that needs it; -1: none
 	Reply     string   // the type of the first result; "" for none
-	Imports   []string // that the signature mentions
+	Imports   []string // imports that the signature needs
 }
 
-// suggestion declares the method in the package pkg: "" is the generated one, where
-// scaffolding does it.
+// suggestion is the text of a finding that suggests to declare the method in the package
+// pkg. "" is the generated package, for which --scaffold can do it.
 func (m Method) suggestion(pkg string) string {
 	text := "declare it: " + m.Signature
 	if pkg == "" {
@@ -43,10 +43,9 @@ func (m Method) suggestion(pkg string) string {
 	return text
 }
 
-// canonical is the form of a handler that we suggest: with the message by value,
-// which may be kept, with the sender if there is one, and with an error. A pointer
-// would be valid until the handler returns, which a beginner does not know; it is
-// for large messages.
+// canonical is the suggested form of a handler. It takes the message by value, takes the
+// sender if there is one, and returns an error. A value may be kept after the handler
+// returns, a pointer may not, which a beginner does not know. Pointers are for large messages.
 func (b *binder) canonical(s *subject, e int, name string) Method {
 	edge := &b.plan.Edges[e]
 	params := []string{"m " + edge.Type.Format(b.qualifier)}
@@ -70,7 +69,7 @@ func (b *binder) canonical(s *subject, e int, name string) Method {
 	return m
 }
 
-// canonicalLifecycle is the same for other methods that the runtime calls.
+// canonicalLifecycle is the suggested form of other methods that the runtime calls.
 func (b *binder) canonicalLifecycle(s *subject, l lifecycle) Method {
 	var params []string
 	m := Method{Name: l.name, Edge: -1}
@@ -94,9 +93,9 @@ func (b *binder) canonicalLifecycle(s *subject, l lifecycle) Method {
 	return m
 }
 
-// outText is the parameter that takes the sender. It is an interface where the method
-// serves processors with different senders, and in a package that is imported by the
-// generated one, which cannot name its senders.
+// outText is the parameter that takes the sender. It is an interface if processors with
+// different senders share the method, and in a package that the generated package imports,
+// because that package cannot name the senders.
 func (b *binder) outText(s *subject) string {
 	sharing := b.sharing(s)
 	switch {
@@ -121,7 +120,7 @@ func (b *binder) outText(s *subject) string {
 	return "out interface{ " + strings.Join(methods, "; ") + " }"
 }
 
-// common reports whether all of the processors have a send.
+// common reports whether all of the processors have the same send.
 func common(send *plan.Send, processors []*plan.Processor) bool {
 	for _, p := range processors {
 		if !slices.ContainsFunc(p.Sends, func(other plan.Send) bool {
@@ -145,7 +144,7 @@ func (b *binder) signature(s *subject, name string, params []string, result stri
 	return "func (" + receiver(s.missing.Type) + " *" + typeText + ") " + name + "(" + strings.Join(params, ", ") + ") " + result
 }
 
-// receiver is the type's first letter, unless that is the message's name.
+// receiver is the receiver name: the type's first letter, unless the message has that name.
 func receiver(name string) string {
 	r := []rune(name)
 	if first := unicode.ToLower(r[0]); first != 'm' {
@@ -154,7 +153,7 @@ func receiver(name string) string {
 	return "r"
 }
 
-// qualifier is the name of the package at an import path, as files mostly use it.
+// qualifier is the usual name of the package at an import path.
 func (b *binder) qualifier(importPath string) string {
 	if p := b.loader.listed[importPath]; p != nil && p.Name != "" {
 		return p.Name
@@ -162,8 +161,8 @@ func (b *binder) qualifier(importPath string) string {
 	return path.Base(importPath)
 }
 
-// functionText is a function's name, parameters and results, as they are written
-// where that can be seen.
+// functionText is a function's name, parameters and results, as in the source if it is
+// available.
 func (b *binder) functionText(f *types.Func) string {
 	if d := b.declaration(f.Pos()); d != nil {
 		at, end := b.fset.PositionFor(d.Type.Params.Pos(), false), b.fset.PositionFor(d.Type.End(), false)
@@ -177,7 +176,7 @@ func (b *binder) functionText(f *types.Func) string {
 	return f.Name() + strings.TrimPrefix(b.typeText(f.Signature()), "func")
 }
 
-// declaration is the function whose name, parameters or results hold pos.
+// declaration is the function whose name, parameters or results contain pos.
 func (b *binder) declaration(pos token.Pos) *ast.FuncDecl {
 	for _, file := range b.root.source.files {
 		if pos < file.FileStart || pos > file.FileEnd {

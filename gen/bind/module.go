@@ -16,10 +16,10 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// home is the module of the runtime that generated code imports.
-const home = "github.com/topogen/topogen"
+// runtimeModule is the module of the runtime that generated code imports.
+const runtimeModule = "github.com/topogen/topogen"
 
-// module is the Go module that a folder belongs to.
+// module is the Go module of a folder.
 type module struct {
 	dir       string
 	path      string
@@ -49,18 +49,18 @@ func parseModule(dir string, data []byte) (*module, error) {
 	if file.Module == nil {
 		return nil, errors.New("go.mod must declare the path of the module")
 	}
-	m := &module{dir: dir, path: file.Module.Mod.Path, goVersion: "go1.16"} // what a missing line means
+	m := &module{dir: dir, path: file.Module.Mod.Path, goVersion: "go1.16"} // the meaning of a missing go line
 	if file.Go != nil {
 		m.goVersion = "go" + file.Go.Version
 	}
 	if version.Compare(m.goVersion, runtime.Version()) > 0 && version.IsValid(runtime.Version()) {
-		m.goVersion = version.Lang(runtime.Version()) // go/types refuses what is newer than itself
+		m.goVersion = version.Lang(runtime.Version()) // go/types refuses versions newer than itself
 	}
 	return m, nil
 }
 
-// importPath is that of the package in dir, a folder of the module. A link to another
-// folder of the module is that folder: the package is one, whichever way leads to it.
+// importPath is the import path of the package in dir, a folder of the module. It follows
+// links within the module, so that each package has one path.
 func (m *module) importPath(dir string) string {
 	rel, err := filepath.Rel(m.dir, dir)
 	if real, ok := m.resolve(dir); ok {
@@ -72,8 +72,8 @@ func (m *module) importPath(dir string) string {
 	return path.Join(m.path, filepath.ToSlash(rel))
 }
 
-// resolve is dir as seen from the module's folder once links are followed; not ok
-// where it leads out of the module.
+// resolve follows links and returns dir relative to the module's folder. ok is false if dir
+// is outside the module.
 func (m *module) resolve(dir string) (rel string, ok bool) {
 	root, real := followed(m.dir), followed(dir)
 	if inner, err := findModule(real); err != nil || inner.dir != root {
@@ -83,7 +83,7 @@ func (m *module) resolve(dir string) (rel string, ok bool) {
 	return rel, err == nil
 }
 
-// followed is a folder once links are followed. It need not exist yet.
+// followed follows the links in the path of a folder, which may not exist yet.
 func followed(dir string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	switch {
@@ -95,31 +95,31 @@ func followed(dir string) string {
 	return filepath.Join(followed(filepath.Dir(dir)), filepath.Base(dir))
 }
 
-// otherRuntime says that the module has another release of the runtime, or none.
+// otherRuntime is the error for a module without the runtime, or with a different release of it.
 func (r *Result) otherRuntime() error {
 	if problem := r.loader.problem(plan.Topo); problem != "" {
 		return fmt.Errorf("the runtime cannot be loaded: %s", problem)
 	}
-	has := home
+	has := runtimeModule
 	if p := r.loader.listed[plan.Topo]; p != nil && p.Module != nil {
 		m := origin(p)
-		has = strings.TrimSpace(home+" "+m.Version) + " in " + m.Dir
+		has = strings.TrimSpace(runtimeModule+" "+m.Version) + " in " + m.Dir
 	}
 	wanted := "the release of this topogen"
 	if version := ownVersion(); version != "" {
-		wanted = home + "@" + version
+		wanted = runtimeModule + "@" + version
 	}
 	return fmt.Errorf("the runtime in go.mod must match this topogen, got %s; require %s", has, wanted)
 }
 
-// ownVersion is the release that this program is of; "" for a development build.
+// ownVersion is the release of this program; "" for a development build.
 func ownVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
 	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == home && m.Replace == nil && m.Version != "(devel)" && !strings.Contains(m.Version, "+dirty") {
+		if m.Path == runtimeModule && m.Replace == nil && m.Version != "(devel)" && !strings.Contains(m.Version, "+dirty") {
 			return m.Version
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// out binds the parameter that takes the sender: the sender itself, or an
-// interface of the user's own that it satisfies.
+// out binds the parameter that takes the sender: a pointer to the sender, or an interface
+// that the sender satisfies.
 func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
 	if types.Identical(t, s.sender) {
 		m.Out = plan.SenderOut
@@ -35,9 +35,9 @@ func (b *binder) out(s *subject, t types.Type, m *plan.Method) *mismatch {
 	return b.adapt(s, t, iface, m)
 }
 
-// adapt binds an interface whose methods lack the error results of a source's
-// sender. There the error only says that the topology is stopping, so it can be
-// kept from the user; ErrFull cannot.
+// adapt binds an interface whose methods lack the error results of a source's sender. Such an
+// error only says that the topology is stopping, so the adapter may drop it. An adapter must
+// not drop ErrFull.
 func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan.Method) *mismatch {
 	name := b.typeText(t)
 	unfit := func(text string) *mismatch {
@@ -74,8 +74,8 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 	return nil
 }
 
-// outType says how the generated package can write the interface: by its name,
-// in place, or, where another package keeps the name to itself, not at all.
+// outType finds how the generated package writes the interface: by its name, or as a type
+// literal. It cannot write an unexported name of another package.
 func (b *binder) outType(t types.Type, iface *types.Interface, m *plan.Method) {
 	_, literal := t.(*types.Interface)
 	switch {
@@ -92,7 +92,7 @@ func (b *binder) outType(t types.Type, iface *types.Interface, m *plan.Method) {
 	}
 }
 
-// fails reports whether the send of that name may give ErrFull.
+// fails reports whether the send of that name may return ErrFull.
 func (b *binder) fails(s *subject, name string) bool {
 	return slices.ContainsFunc(s.Sends, func(send plan.Send) bool {
 		return send.Name == name && slices.ContainsFunc(send.Edges, func(e int) bool { return b.plan.Edges[e].Full == string(spec.Fail) })

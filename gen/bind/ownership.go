@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// ownership finds messages that hold pointers and go to more than one receiver:
-// each needs a copy of its own, or all must only read.
+// ownership reports messages that hold pointers and go to several receivers without a Clone
+// method: each receiver needs its own copy, or all must only read the message.
 func (b *binder) ownership() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
@@ -75,21 +75,21 @@ func (b *binder) receivers(s *plan.Send) string {
 	return strings.Join(names, ", ")
 }
 
-// cloneAdvice says what to do about a message that lacks a method Clone.
+// cloneAdvice is the suggestion for a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
 	const shared = "write shared: true on its edges"
 	named := lifetime.NamedOf(t)
 	switch {
 	case named == nil:
 		return "declare a type for it that has a method Clone, or " + shared
-	case named.Obj().Pkg() != nil && strings.HasPrefix(named.Obj().Pkg().Path(), home+"/runtime/"): // what a machine tells
+	case named.Obj().Pkg() != nil && strings.HasPrefix(named.Obj().Pkg().Path(), runtimeModule+"/runtime/"): // an event of a state machine
 		return shared
 	}
 	return fmt.Sprintf("give %s a method Clone() %s, or %s", message, b.typeText(t), shared)
 }
 
-// clone reports whether t has a method Clone() of its own type; else problem
-// says what is there in its place, if anything.
+// clone reports whether t has a method Clone() that returns t. problem describes a method
+// Clone with another form.
 func (b *binder) clone(t types.Type) (ok bool, problem string) {
 	f := b.method(t, "Clone")
 	if f == nil {
@@ -102,9 +102,9 @@ func (b *binder) clone(t types.Type) (ok bool, problem string) {
 	return false, "; its method Clone must be " + "Clone() " + b.typeText(t)
 }
 
-// pointers is the path to the first pointer, slice, map, channel, function or
-// interface that t holds; "" if there is none. Strings and time.Time, which
-// nobody can write through, do not count.
+// pointers is the path to the first pointer, slice, map, channel, function or interface
+// in t; "" if there is none. Strings and time.Time do not count, because no code can
+// change the memory behind them.
 func (b *binder) pointers(t types.Type) string {
 	if t == nil {
 		return ""
@@ -143,9 +143,9 @@ func isPointer(t types.Type) (is, within bool) {
 	return true, false
 }
 
-// search finds the first type that is something: t itself, the element of an array, or a
-// field at any depth. The path has the names of the fields that lead there.
-// within says whether to look into a struct or an array.
+// search finds the first type for which the function is returns true: t itself, the element
+// of an array, or a field at any depth. path has the names of the fields on the way. The
+// second result of the function says whether to search inside a struct or an array.
 func search(t types.Type, is func(types.Type) (is, within bool), seen map[types.Type]bool) (path []string, found types.Type) {
 	t = types.Unalias(t)
 	if seen[t] {

@@ -11,34 +11,34 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// subject is the processor at hand.
+// subject is a processor that is being bound.
 type subject struct {
 	*plan.Processor
-	*plan.Calls // what is found
+	*plan.Calls // the result
 	index       int
 	file        *spec.Processor
 	t           types.Type      // nil: not declared
 	sender      types.Type      // pointer to the sender; nil: sends nothing
 	starts      bool            // has Ping or Serve
-	reported    map[string]bool // methods that a finding is about
+	reported    map[string]bool // methods that have a finding
 	missing     Missing
 	lifecycle   []lifecycle
 	*calls
 }
 
-// calls are the methods of a type that the runtime calls, whichever of the processors
-// that have the type it is for.
+// calls are the methods of a type that the runtime calls, for any of the processors that
+// have this type.
 type calls struct {
-	called map[string]bool
-	meant  map[string]bool // methods that a finding suggests to rename
-	wanted map[string]bool // methods that the runtime would call, once asked for
+	called    map[string]bool
+	suggested map[string]bool // methods that a finding suggests to rename
+	wanted    map[string]bool // methods that the runtime calls if they exist; nil until needed
 }
 
-// processor binds one processor: its type, its methods, its constructor. It
-// reports whether the processor may send before anything was sent to it.
+// processor binds one processor: its type, its methods, its constructor. It reports
+// whether the processor may send before it receives a message.
 func (b *binder) processor(i int) (starts bool) {
 	if m := b.plan.Processors[i].Machine; m != nil {
-		return m.Controller < 0 // it says by itself what it takes
+		return m.Controller < 0 // without a controller, callers from outside use it
 	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
@@ -54,7 +54,7 @@ func (b *binder) processor(i int) (starts bool) {
 	before := len(b.findings)
 	s.t = b.processorType(s)
 	if s.t == nil {
-		// The type's own finding says it all; scaffolding wants the methods too.
+		// The type has a finding already, but scaffolding also needs the methods.
 		s.missing.Declare = s.Type.Import == "" && len(s.Type.Args) == 0 && b.declared[s.Type.Name] == nil && before < len(b.findings) && b.renamed[i] == ""
 		if s.missing.Declare {
 			if name := s.file.New.Value; name != "" && b.checked.pkg.Scope().Lookup(name) == nil {
@@ -69,14 +69,14 @@ func (b *binder) processor(i int) (starts bool) {
 				s.missing.Methods = append(s.missing.Methods, b.canonicalLifecycle(s, s.lifecycle[0]))
 			}
 		}
-		return true // who knows
+		return true // unknown: the type was not found
 	}
 	object := s.t.(*types.Named).Obj()
-	if object.Pkg() != b.checked.pkg { // by an alias
+	if object.Pkg() != b.checked.pkg { // the type is an alias
 		s.missing.Type, s.missing.Import = object.Name(), object.Pkg().Path()
 	}
 	if s.calls = b.calls[object]; s.calls == nil {
-		s.calls = &calls{called: make(map[string]bool), meant: make(map[string]bool)}
+		s.calls = &calls{called: make(map[string]bool), suggested: make(map[string]bool)}
 		b.calls[object] = s.calls
 	}
 	for _, e := range s.Incoming {
@@ -88,7 +88,7 @@ func (b *binder) processor(i int) (starts bool) {
 	return s.starts
 }
 
-// sharing are the processors that have the type of s, s among them.
+// sharing lists the processors that have the type of s, including s.
 func (b *binder) sharing(s *subject) []*plan.Processor {
 	name := func(t *plan.TypeRef) string { return t.Import + "." + t.Name }
 	if b.ofType == nil {
@@ -102,7 +102,7 @@ func (b *binder) sharing(s *subject) []*plan.Processor {
 	return b.ofType[name(&s.Type)]
 }
 
-// lack notes what a processor lacks, once where several have one type.
+// lack notes a missing declaration, once for all processors that share a type.
 func (b *binder) lack(m Missing) {
 	key := m.Import + "." + m.Type
 	if first, ok := b.lacking[key]; ok {
@@ -124,7 +124,7 @@ func (b *binder) lack(m Missing) {
 	}
 }
 
-// processorType finds the type of a processor; nil where it is wrong.
+// processorType finds the type of a processor; nil if it is invalid.
 func (b *binder) processorType(s *subject) types.Type {
 	at := s.file.Type
 	if at.Value == "" {
@@ -150,7 +150,7 @@ func (b *binder) processorType(s *subject) types.Type {
 	return t
 }
 
-// receive binds the method that takes the messages of an edge.
+// receive binds the handler of an edge.
 func (b *binder) receive(s *subject, e int) {
 	edge := &b.plan.Edges[e]
 	entry := plan.Receive{Edge: e}
@@ -176,7 +176,7 @@ func (b *binder) receive(s *subject, e int) {
 	}
 	s.called[f.Name()] = true
 	if want.message == nil || edge.Reply != "" && want.reply == nil {
-		return // the message's finding says it all
+		return // the message has a finding already
 	}
 	want.canonical = b.canonical(s, e, f.Name())
 	if m, ok := b.match(s, f, want); ok {
@@ -184,15 +184,14 @@ func (b *binder) receive(s *subject, e int) {
 	}
 }
 
-// missingReceive reports that nothing takes the messages of an edge: once for
-// all edges that the same method would serve. Nothing is missing where the message is
-// misnamed, or the method.
+// missingReceive reports that an edge has no handler, once for all edges that the same
+// method would serve. If the message or the method has a wrong name, no handler is missing.
 func (b *binder) missingReceive(s *subject, e int, want form) {
 	edge := &b.plan.Edges[e]
 	names := b.plan.Handlers(e)
 	name := names[len(names)-1]
 	if edge.ReplyOf >= 0 {
-		name = names[0] // a reply is told apart from other messages of its type
+		name = names[0] // the name with the sender tells a reply from other messages of its type
 	}
 	method := b.canonical(s, e, name)
 	if s.reported[name] {
@@ -200,12 +199,12 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	}
 	s.reported[name] = true
 	unknown := b.untyped(e)
-	if unknown && b.misnamed[edge.Message] {
+	if unknown && b.renamedMessages[edge.Message] {
 		return
 	}
 	repair := ""
 	if s.t != nil && !unknown {
-		repair = b.handlerMeant(s, names, want)
+		repair = b.suggestHandler(s, names, want)
 	}
 	if repair == "" {
 		repair = method.suggestion(s.missing.Import)
@@ -221,7 +220,7 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	b.at(finding.MethodMissing, at, repair, "type %s %s", s.Type.Name, text)
 }
 
-// lacks says what method an edge asks for in vain, and where in the topology.
+// lacks names the method that an edge needs, and the place in the topology.
 func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 	edge := &b.plan.Edges[e]
 	if edge.DeadLetter {
@@ -239,22 +238,21 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 	return at, fmt.Sprintf("has no method that receives %s from %q: neither %s nor %s", edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
 }
 
-// untyped reports whether the type of what edge e carries is not known, which has a
-// finding.
+// untyped reports whether the message type of edge e is unknown. Then it has a finding.
 func (b *binder) untyped(e int) bool {
 	edge := &b.plan.Edges[e]
 	return edge.From >= 0 && !edge.DeadLetter && b.messageTypes[edge.Message] == nil
 }
 
-// warnings finds handlers that nothing calls: they are mostly misspelt. All processors
-// have to be bound, since several may have one type.
+// warnings finds handlers that are never called; usually they are misspelt. All processors
+// must be bound before, because several may share a type.
 func (b *binder) warnings(s *subject) {
 	if b.topology.Partial {
-		return // what is missing may be what was meant
+		return // a suspicious method may be the missing one
 	}
 	named := s.t.(*types.Named)
 	var wanted []string
-	unknown := false // a message: a handler that nothing calls may take it
+	unknown := false // an edge has a message of unknown type, which an uncalled handler may take
 	for _, e := range s.Incoming {
 		if b.untyped(e) {
 			unknown = true
@@ -265,7 +263,7 @@ func (b *binder) warnings(s *subject) {
 	for i := range named.NumMethods() {
 		f := named.Method(i)
 		name := f.Name()
-		if !isHandlerName(name) || s.called[name] || s.meant[name] || !b.own(f.Pos()) {
+		if !isHandlerName(name) || s.called[name] || s.suggested[name] || !b.own(f.Pos()) {
 			continue
 		}
 		suggestion := ""
@@ -282,6 +280,6 @@ func (b *binder) warnings(s *subject) {
 			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: no edge to processor %q carries such a message", name, s.Type.Name, s.Name)
 		}
 	}
-	b.unheard(s)
-	b.misspelt(s)
+	b.uncalledInputHandlers(s)
+	b.misspeltInputHandlers(s)
 }

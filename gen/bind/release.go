@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Done lets go of the syntax and the types of the package, unless another one imports
-// it: of a large batch not all are held at once. Nothing may be asked of the result
-// afterwards; its fields stay. Done does nothing where a check took too long, since that
-// may still use them.
+// Done releases the syntax and the types of the package, unless another package imports
+// it, so that a large batch is not in memory all at once. After Done no method of the
+// result may be called; its fields remain. Done does nothing after a check that took too
+// long, because that check may still use them.
 func (r *Result) Done() {
 	if r.root == nil || r.loader.failure != nil || r.loader.imports(r.root.path) {
 		return
 	}
 	delete(r.loader.results, r.root.path)
 	s := r.root.source
-	s.files, s.texts, s.leftOut, s.absentees, r.reporter.texts = nil, nil, nil, nil, nil
+	s.files, s.texts, s.excluded, s.excludedNames, r.reporter.texts = nil, nil, nil, nil, nil
 	r.root, r.binder = nil, nil
 }
 
-// imports reports whether a package that was listed, or a root, imports the one at path.
+// imports reports whether a listed package or a root imports the package at path.
 func (l *loader) imports(path string) bool {
 	if l.importedAs == nil {
 		l.importedAs = make(map[string]bool)

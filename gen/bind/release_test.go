@@ -41,7 +41,7 @@ func TestDone(t *testing.T) {
 		path, root, l := r.root.path, r.root, r.loader
 		r.Done()
 		held := l.results[path] != nil && root.source.files != nil
-		if dropped := l.results[path] == nil && root.source.files == nil && root.source.leftOut == nil; held == dropped || held != (i == 0 || i == 2) {
+		if dropped := l.results[path] == nil && root.source.files == nil && root.source.excluded == nil; held == dropped || held != (i == 0 || i == 2) {
 			t.Errorf("%s: held %t", path, held)
 		}
 	}

@@ -12,21 +12,21 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// reporter collects the findings of one topology and knows where things stand.
+// reporter collects the findings of one topology and finds their positions.
 type reporter struct {
 	topology *spec.Topology
 	dir      string // absolute folder of the topology file
 	fset     *token.FileSet
-	texts    map[string][]byte // of Go files, read or yet to be
+	texts    map[string][]byte // contents of Go files; read when needed
 	findings []finding.Finding
 }
 
-// at reports something at a place in the topology.
+// at reports a finding at a place in the topology.
 func (r *reporter) at(code string, at spec.Text, suggestion, format string, args ...any) {
 	r.add(finding.New(code, r.topology.File, at.At, at.Pointer, fmt.Sprintf(format, args...), suggestion))
 }
 
-// atGo reports something about a name in Go.
+// atGo reports a finding about a name in Go.
 func (r *reporter) atGo(code string, pos token.Pos, name, suggestion, format string, args ...any) {
 	f := r.goFinding(code, r.fset.PositionFor(pos, false), fmt.Sprintf(format, args...))
 	f.Range.EndColumn = f.Range.Column + utf8.RuneCountInString(name)
@@ -36,7 +36,7 @@ func (r *reporter) atGo(code string, pos token.Pos, name, suggestion, format str
 
 func (r *reporter) add(f finding.Finding) { r.findings = append(r.findings, f) }
 
-// goFinding is an error at a position in Go, over one character.
+// goFinding is an error at a position in Go, with a range of one character.
 func (r *reporter) goFinding(code string, at token.Position, message string) finding.Finding {
 	column := at.Column
 	if before := r.before(at); before != nil {
@@ -46,16 +46,16 @@ func (r *reporter) goFinding(code string, at token.Position, message string) fin
 	return finding.New(code, r.display(at.Filename), place, "", strings.TrimSuffix(r.local(message), "."), "")
 }
 
-// local names files in a message as seen from the folder of the topology.
+// local makes file names in a message relative to the folder of the topology.
 func (r *reporter) local(message string) string {
 	return strings.ReplaceAll(message, r.dir+string(filepath.Separator), "")
 }
 
-// before is the part of the line before a position; nil where the file does not have that.
+// before is the part of the line before a position; nil if the file has no such line.
 func (r *reporter) before(at token.Position) []byte {
 	text, ok := r.texts[at.Filename]
 	if !ok {
-		text, _ = readRegular(at.Filename) // without the text a column counts bytes
+		text, _ = readRegular(at.Filename) // if the text is missing, the column counts bytes
 		r.texts[at.Filename] = text
 	}
 	start := at.Offset - (at.Column - 1)
@@ -73,8 +73,8 @@ func (r *reporter) before(at token.Position) []byte {
 	return line[:at.Column-1]
 }
 
-// display is a Go file as the user would name it: as seen from where the
-// topology file was named, if it stands below that.
+// display is the path of a Go file for users: relative to the same folder as the path of
+// the topology file, if the Go file is below that folder.
 func (r *reporter) display(file string) string {
 	rel, err := filepath.Rel(r.dir, file)
 	if err != nil || strings.HasPrefix(rel, "..") {

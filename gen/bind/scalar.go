@@ -41,7 +41,7 @@ func (b *binder) scalar(t types.Type, u *types.Basic, v *spec.Value) plan.Litera
 	return b.typed(v, plan.Literal{Text: text}, t)
 }
 
-// forType names t where that says more than what is expected.
+// forType names t, if its name says more than the expected kind of value.
 func (b *binder) forType(t types.Type) string {
 	if _, ok := t.(*types.Basic); ok {
 		return ""
@@ -61,10 +61,10 @@ func wants(info types.BasicInfo) string {
 	return "a number"
 }
 
-// bits is the size of a number; int and uint have 64 on the machines that count.
+// bits is the size of a number. int and uint count as 64 bits.
 func bits(u *types.Basic) int { return int(8 * types.SizesFor("gc", "amd64").Sizeof(u)) }
 
-// integer is a YAML integer, in any of its bases, in decimal digits.
+// integer turns a YAML integer of any base into decimal digits.
 func integer(text string, bits int, unsigned bool) (digits, problem string) {
 	if unsigned {
 		n, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 0, bits)
@@ -95,7 +95,7 @@ func number(text string, bits int) (digits, problem string) {
 
 func isDuration(t types.Type) bool { return isNamed(t, "time", "Duration") }
 
-// duration takes what time.ParseDuration takes: a bare number has no unit.
+// duration accepts the values of time.ParseDuration. A number without a unit is invalid.
 func (b *binder) duration(t types.Type, v *spec.Value) plan.Literal {
 	d, err := time.ParseDuration(v.Text)
 	if v.Kind == spec.List || v.Kind == spec.Map || v.Kind == spec.Null || err != nil {

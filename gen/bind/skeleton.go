@@ -8,12 +8,12 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// skeletonFile is the name of the file that is laid over the package. It is no
-// path, so no file of the user's can have it.
+// skeletonFile is the name of the file that is added to the package as an overlay. It is
+// not a path, so no file of the user's can have this name.
 const skeletonFile = "topogen: what will be generated"
 
-// Prefixes of the names that the skeleton gives to the types that the topology
-// mentions. They begin as nobody's do.
+// Prefixes of the names that the skeleton gives to the types in the topology. No name of
+// the user's begins with them.
 const (
 	messagePrefix   = "_topogen_message_"
 	processorPrefix = "_topogen_processor_"
@@ -26,14 +26,14 @@ const (
 	resultPrefix    = "_topogen_result_"
 )
 
-// skeleton is a Go file with what the binder needs of the generated ones: the
-// senders, which handlers mention, without bodies. It also names every type of
-// the topology, one on a line, so that the type checker resolves them and an
-// error's line says which one is wrong.
+// skeleton is a Go file with the generated declarations that the binder needs: the senders,
+// which handlers mention, without bodies. It also has an alias for every type in the
+// topology. Each alias has its own line, so that the line of a type error identifies the
+// type.
 type skeleton struct {
 	text       string
-	messages   []string       // message names; the index is in the alias's name
-	lines      map[int]string // the alias that a line declares
+	messages   []string       // message names; the alias contains the index
+	lines      map[int]string // aliases by line
 	importText strings.Builder
 	body       strings.Builder
 	aliases    map[string]string // import path: alias
@@ -44,7 +44,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	var declarations []string
 	declare := func(name, text string) {
 		declarations = append(declarations, "type "+name+" = "+text+"\n")
-		s.lines[1+len(declarations)] = name // behind the package clause and the imports
+		s.lines[1+len(declarations)] = name // after the package clause and the imports
 	}
 	declare(contextName, s.qualify("context")+".Context")
 	declare(tickName, s.qualify(plan.Topo)+".Tick")
@@ -108,7 +108,7 @@ func (s *skeleton) sender(q *plan.Processor) {
 		return
 	}
 	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", q.Sender())
-	if q.External { // no handler sends by it, but a processor that embeds it has the method
+	if q.External { // handlers do not get it, but a processor that embeds it has the method
 		fmt.Fprintf(&s.body, "func (*%s) Close()\n", q.Sender())
 		return
 	}
@@ -121,7 +121,7 @@ func (s *skeleton) sender(q *plan.Processor) {
 	}
 }
 
-// inputs declares what handlers of q mention that hear of its inputs.
+// inputs declares the types for methods of q that are called for changes of its inputs.
 func (s *skeleton) inputs(q *plan.Processor) {
 	if q.Inputs == nil {
 		return

@@ -21,32 +21,32 @@ import (
 	"github.com/topogen/topogen/gen/lifetime"
 )
 
-// sourceBytesMax bounds a Go file: parsed, it needs ten times its size.
+// sourceBytesMax bounds the size of a Go file. Its syntax tree needs ten times as much memory.
 const sourceBytesMax = 64 << 20
 
-// source is a package's Go files as a person wrote them, without our own output.
-// Tests, and files that build constraints leave out, are kept apart.
+// source has the user's Go files of a package, without generated files. Tests and files
+// that build constraints exclude are in a separate list.
 type source struct {
 	dir    string
 	files  []*ast.File
 	names  []string // absolute, like files
 	texts  map[string][]byte
-	errors scanner.ErrorList // the first of each file that does not parse
+	errors scanner.ErrorList // the first syntax error of each file
 
-	leftOut   []*leftOut          // Go files that this build does not compile
-	absentees map[string]*leftOut // what they declare, once asked for
-	generated []generatedFile     // files of this package that topogen has generated
+	excluded      []*excludedFile          // Go files that this build does not compile
+	excludedNames map[string]*excludedFile // the names that they declare; nil until needed
+	generated     []generatedFile          // files of this package that topogen has generated
 }
 
 // generatedFile is a file of the package that topogen has generated.
 type generatedFile struct {
-	name, source string // source is the topology file, seen from the package's folder
-	output       bool   // of this topology, if that has generated it
+	name, source string // source is the topology file, relative to the package's folder
+	output       bool   // it is an output of this topology
 }
 
-// readSource reads the package in dir. A folder that does not exist yet holds no
-// file. Where outputs are to be, a link is none of the package's files: it is not
-// followed either when they are written.
+// readSource reads the package in dir. A folder that does not exist has no files. A symbolic
+// link in the place of an output does not count as a file of the package, because writing an
+// output does not follow it either.
 func readSource(fset *token.FileSet, dir string, env *environment, outputs ...string) (*source, error) {
 	s := &source{dir: dir, texts: make(map[string][]byte)}
 	entries, err := os.ReadDir(dir)
@@ -72,7 +72,7 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 		test := strings.HasSuffix(name, "_test.go")
 		text, err := readRegular(file)
 		if err != nil && test {
-			continue // the go command says it when it tests
+			continue // the go command reports the error when it runs the tests
 		}
 		if err != nil {
 			return nil, err
@@ -84,14 +84,14 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 			continue
 		}
 		if test {
-			s.leftOut = append(s.leftOut, &leftOut{name: file, text: text, test: true})
+			s.excluded = append(s.excluded, &excludedFile{name: file, text: text, test: true})
 			continue
 		}
 		s.texts[file] = text
-		// A file whose header does not parse matches: its errors are to be seen.
+		// A file whose header does not parse counts as a match, so that its errors are reported.
 		if match, err := context.MatchFile(dir, name); err == nil && !match {
 			delete(s.texts, file)
-			s.leftOut = append(s.leftOut, &leftOut{name: file, text: text})
+			s.excluded = append(s.excluded, &excludedFile{name: file, text: text})
 			continue
 		}
 		s.names = append(s.names, file)
@@ -100,13 +100,13 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 	return s, nil
 }
 
-// unbounded says that a file would not be read to its end.
+// unbounded is the error for a file that might have no end.
 type unbounded string
 
 func (e unbounded) Error() string { return string(e) }
 
-// readRegular reads a file that is no pipe, which would be waited for, and no
-// device, which may have no end.
+// readRegular reads a regular file. It refuses pipes, which may block, and devices, which may
+// have no end.
 func readRegular(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	switch {
@@ -119,13 +119,13 @@ func readRegular(file string) ([]byte, error) {
 	case info.Size() > sourceBytesMax:
 		return nil, unbounded(fmt.Sprintf("%s has more than %d bytes", filepath.Base(file), sourceBytesMax))
 	}
-	if info.Size() == 0 { // or one of the kernel's, which may be waited for
+	if info.Size() == 0 { // an empty file, or a file of the kernel, which may block
 		return nil, nil
 	}
 	return os.ReadFile(file)
 }
 
-// parse parses the files side by side.
+// parse parses the files in parallel.
 func (s *source) parse(fset *token.FileSet, cgo bool) {
 	files := make([]*ast.File, len(s.names))
 	errors := make([]error, len(s.names))
@@ -142,15 +142,15 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	names := s.names[:0]
 	for i, file := range files {
 		if list, ok := errors[i].(scanner.ErrorList); ok && len(list) > 0 {
-			first := list[0] // the others seldom are mistakes of their own
+			first := list[0] // later errors usually follow from the first
 			first.Pos = unadjusted(fset, file, first.Pos.Offset)
 			s.errors = append(s.errors, first)
 		}
 		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() {
-			continue // nothing, or no package clause: that is among the errors
+			continue // empty, or without a package clause, which is among the errors
 		}
 		if !cgo && imports(file, "C") {
-			s.leftOut = append(s.leftOut, &leftOut{name: s.names[i], text: s.texts[s.names[i]], cgo: true})
+			s.excluded = append(s.excluded, &excludedFile{name: s.names[i], text: s.texts[s.names[i]], cgo: true})
 			continue
 		}
 		names = append(names, s.names[i])
@@ -159,8 +159,8 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	s.names = names
 }
 
-// unadjusted is a place in a file, whatever a //line directive calls it: who wrote that may
-// name any file, and any line of it.
+// unadjusted is a position in a file that ignores //line directives, which may name any file
+// and line.
 func unadjusted(fset *token.FileSet, file *ast.File, offset int) token.Position {
 	f := fset.File(file.FileStart)
 	return f.PositionFor(f.Pos(min(offset, f.Size())), false)
@@ -193,7 +193,7 @@ func imported(files []*ast.File) []string {
 	return list
 }
 
-// declared maps each name of package level to where it is declared.
+// declared maps each name at package level to its declaration.
 func declared(files []*ast.File) map[string]*ast.Ident {
 	names := make(map[string]*ast.Ident)
 	for _, file := range files {
@@ -206,8 +206,9 @@ func declared(files []*ast.File) map[string]*ast.Ident {
 	return names
 }
 
-// declarations are the names that a file declares, those of values only if asked for, each
-// with the type that it is a method of: "?" for a type without a name, "" for a function.
+// declarations are the names that a file declares, each with its receiver type: "?" for a
+// receiver without a name, "" for functions and types. Variables and constants are included
+// only if values is set.
 func declarations(file *ast.File, values bool) iter.Seq2[*ast.Ident, string] {
 	return func(yield func(*ast.Ident, string) bool) {
 		for _, d := range file.Decls {

@@ -15,25 +15,25 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// typeErrorsMax bounds what is said about a package that is broken all over.
+// typeErrorsMax bounds the number of type errors that are reported for a package.
 const typeErrorsMax = 100
 
-// Verified is what type checking a package together with generated files found.
+// Verified has the errors from type-checking a package together with generated files.
 type Verified struct {
-	Own  []error           // in the generated files: nothing of them may be written
-	User []finding.Finding // TG311 in the user's files; TG321 in handlers where nothing else is wrong
+	Own  []error           // in the generated files; then none may be written
+	User []finding.Finding // TG311 in the user's files; TG321 in handlers if there are no other errors
 }
 
-// Fset is where the positions of everything that was parsed are to be found.
+// Fset has the positions of all parsed files.
 func (r *Result) Fset() *token.FileSet { return r.reporter.fset }
 
-// Verify type-checks the package, bodies included, with the given generated files,
-// which were parsed with Fset, in place of those on disk. What is undefined because it
-// would stand in a generated file that is not among them is no error. Where types cannot
-// be loaded, a TG314 takes the place of type errors, and nothing has been checked.
+// Verify type-checks the package, including function bodies, with the given generated
+// files instead of the files on disk. The given files must be parsed with Fset. A name that
+// is undefined because its generated file is not given is not an error. If types cannot be
+// loaded, the result is a TG314 without any check.
 func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified, err error) {
 	if r.root == nil || r.Facts == nil {
-		return v, nil // Bind has said why
+		return v, nil // Bind has reported why
 	}
 	files := slices.Concat(generated, r.root.source.files)
 	err = r.loader.failure // the check of another package took too long
@@ -42,7 +42,7 @@ func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified,
 	}
 	if err == nil {
 		if v, err = r.checkWhole(ctx, generated); err == nil {
-			v.User = append(v.User, r.unsound(files)...)
+			v.User = append(v.User, r.dependencyErrors(files)...)
 		}
 	}
 	if ctx.Err() != nil {
@@ -55,12 +55,12 @@ func (r *Result) Verify(ctx context.Context, generated []*ast.File) (v Verified,
 	return v, nil
 }
 
-// checkWhole type-checks the package, and looks at handlers where nothing is wrong.
+// checkWhole type-checks the package. If there are no errors, it also checks the handlers.
 func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verified, error) {
 	var clean bool
-	v, err := within(ctx, r.loader.patience, r.checking(), func() (v Verified) {
-		r.loader.busy[r.root.path] = true
-		defer delete(r.loader.busy, r.root.path)
+	v, err := within(ctx, r.loader.timeout, r.checking(), func() (v Verified) {
+		r.loader.inProgress[r.root.path] = true
+		defer delete(r.loader.inProgress, r.root.path)
 		v, clean = r.verify(generated)
 		return v
 	})
@@ -74,7 +74,7 @@ func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verifie
 	return v, nil
 }
 
-// verify type-checks the package. It is clean where it has no errors at all.
+// verify type-checks the package. clean reports that it has no errors at all.
 func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
@@ -94,25 +94,25 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			clean = false
 			e, ok := err.(types.Error)
 			if !ok || strings.HasPrefix(e.Msg, "\t") {
-				return // the second half of the error before
+				return // a continuation of the previous error
 			}
 			at := fset.PositionFor(e.Pos, false)
 			name, undefined := strings.CutPrefix(e.Msg, "undefined: ")
 			taken, twice := strings.CutSuffix(e.Msg, " redeclared in this block")
 			switch {
 			case undefined && pending[name]:
-			case r.binder.said[e.Pos]:
-			case twice && names[taken]: // TG312 has said it
-			case at.Filename == skeletonFile: // what is wrong in it is wrong in the topology, and was found
+			case r.binder.quoted[e.Pos]:
+			case twice && names[taken]: // a TG312 reports it
+			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
 			case ours[at.Filename]:
-				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+home+"/")
+				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+runtimeModule+"/")
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
 				v.User = append(v.User, r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg)))
 			}
 		},
 	}
-	config.Check(r.root.path, fset, files, nil) // its errors went to config.Error
+	config.Check(r.root.path, fset, files, nil) // errors go to config.Error
 	v.User = finding.Sort(v.User)
 	if runtime {
 		v.Own = []error{r.otherRuntime()}
@@ -120,18 +120,18 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	return v, clean
 }
 
-// ofRuntime reports whether what a generated file calls name, such as piper.Pool, is of a
-// package of the runtime.
+// ofRuntime reports whether a qualified name in a generated file, such as piper.Pool, is from
+// a package of the runtime.
 func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
 	alias, _, _ := strings.Cut(name, ".")
 	for _, file := range generated {
 		for _, i := range file.Imports {
-			importPath, _ := strconv.Unquote(i.Path.Value) // it was parsed
+			importPath, _ := strconv.Unquote(i.Path.Value) // valid, because it was parsed
 			local := path.Base(importPath)
 			if i.Name != nil {
 				local = i.Name.Name
 			}
-			if local == alias && strings.HasPrefix(importPath, home+"/") {
+			if local == alias && strings.HasPrefix(importPath, runtimeModule+"/") {
 				return true
 			}
 		}
@@ -139,15 +139,15 @@ func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
 	return false
 }
 
-// pending gives the names that generated files declare, and those of them that
-// files do not.
+// pending returns the names that generated files declare, and the names among them that
+// files do not declare.
 func (r *Result) pending(files []*ast.File) (names, pending map[string]bool) {
 	declared := declared(files)
 	names, pending = make(map[string]bool), make(map[string]bool)
 	for _, n := range r.Outline.Names() {
 		names[n.Ident] = true
 		pending[n.Ident] = declared[n.Ident] == nil
-		if t := r.binder.renamed[n.Processor]; t != "" { // what would be generated if the processor were called like its type
+		if t := r.binder.renamed[n.Processor]; t != "" { // the names that would be generated if the processor had the name of its type
 			pending[strings.Replace(n.Ident, r.Outline.Processors[n.Processor].Ident, t, 1)] = true
 		}
 	}

@@ -13,23 +13,24 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Border is what crosses to processes of isolated processors.
-type Border struct {
-	Schema wire.Schema // its roots are called as plan.Edge.Crossing and replies are
-	Name   string      // of the file of field numbers, beside the topology file
-	File   []byte      // what it is to hold
+// Boundary has the encoding of messages to and from isolated processors, and of the logs
+// of state machines.
+type Boundary struct {
+	Schema wire.Schema // its roots have the names of plan.Edge.Crossing and of replies
+	Name   string      // of the file of field numbers, in the folder of the topology file
+	File   []byte      // its new contents
 }
 
-// crossing is where the file first makes a message cross.
+// crossing is the first place in the file that needs the encoding of a message.
 type crossing struct {
 	where    spec.Text
-	isolated string // the processor that runs in a process, or
-	machine  string // that keeps it in a log
+	isolated string // the processor that runs in its own process, or ""
+	machine  string // the state machine that writes it to a log, or ""
 }
 
-// border finds how the messages are written that cross to processes, and what
-// machines keep.
-func (b *binder) border() {
+// boundary finds the encoding of the messages that are sent to other processes, and of
+// the values that state machines write to logs.
+func (b *binder) boundary() {
 	if !slices.ContainsFunc(b.plan.Processors, func(p plan.Processor) bool { return p.Isolated() || p.Machine.Writes() }) {
 		return
 	}
@@ -47,7 +48,7 @@ func (b *binder) border() {
 			t = b.kept[name]
 		}
 		if t == nil {
-			return // has a finding of its own
+			return // it has a finding already
 		}
 		at[name] = where
 		inputs = append(inputs, wire.Input{Name: name, Type: t})
@@ -93,12 +94,12 @@ func (b *binder) border() {
 	}
 	schema, problems := wire.Build(b.checked.pkg, inputs)
 	b.refused(problems, at)
-	b.Border = &Border{Name: wire.FileName(b.topology.File)}
-	b.Border.Schema, b.Border.File, _ = b.numbered(schema)
-	b.Facts.Wire = plan.HashOf(b.Border.Schema)
+	b.Boundary = &Boundary{Name: wire.FileName(b.topology.File)}
+	b.Boundary.Schema, b.Boundary.File, _ = b.numbered(schema)
+	b.Facts.Wire = plan.HashOf(b.Boundary.Schema)
 }
 
-// declaredAs is the edge of the file that edge i comes from: for a reply, the edge that asks.
+// declaredAs is the edge of the file that implies edge i: for a reply, the edge of the request.
 func declaredAs(e *plan.Edge, i int) int {
 	if e.ReplyOf >= 0 {
 		return e.ReplyOf
@@ -106,8 +107,8 @@ func declaredAs(e *plan.Edge, i int) int {
 	return i
 }
 
-// numbered gives the fields of a schema their numbers. Now is what the file of numbers is
-// to hold, kept what it holds.
+// numbered gives the fields of a schema their numbers. now is the new contents of the file
+// of numbers, kept the present contents.
 func (r *reporter) numbered(s wire.Schema) (_ wire.Schema, now, kept []byte) {
 	name := wire.FileName(r.topology.File)
 	kept, problem := wire.ReadFile(filepath.Join(r.dir, name))
@@ -123,8 +124,8 @@ func (r *reporter) numbered(s wire.Schema) (_ wire.Schema, now, kept []byte) {
 	return s, now, kept
 }
 
-// refused reports why messages cannot be written: a field of this package once,
-// however many messages lead to it.
+// refused reports why messages cannot be encoded. A field of this package is reported only
+// once, even if several messages contain it.
 func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 	seen := make(map[token.Pos]bool)
 	for _, p := range problems {
@@ -149,16 +150,16 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 	}
 }
 
-// Schema says how messages are written that cross to processes; nil: none does.
+// Schema is the encoding in Boundary; nil: there is none.
 func (r *Result) Schema() *wire.Schema {
-	if r.Border == nil {
+	if r.Boundary == nil {
 		return nil
 	}
-	return &r.Border.Schema
+	return &r.Boundary.Schema
 }
 
 // named lists the messages that the file names, each once, in the order of its edges, and
-// then what machines keep in their logs. It leaves out what crosses no border.
+// then the values that state machines write to logs.
 func (b *binder) named() (list []wire.Input) {
 	listed := make(map[string]bool)
 	add := func(name string, from map[string]types.Type) {
@@ -187,8 +188,8 @@ func (b *binder) named() (list []wire.Input) {
 	return list
 }
 
-// Proto is the .proto of the messages of a topology that binds, and of what its machines
-// keep. The findings are about the numbers of their fields.
+// Proto is the .proto of a topology that binds, with its messages and the values that its
+// state machines write to logs. The findings are about the numbers of their fields.
 func (r *Result) Proto() ([]byte, []finding.Finding) {
 	r.reporter.findings = nil
 	schema, refused := wire.Build(r.binder.checked.pkg, r.binder.named())

@@ -22,47 +22,47 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 )
 
-// loader gives the packages that the roots import, one packages.Load for each
-// module of roots: from export data, or from source where there is none (it does
-// not compile yet) or where it would be stale (it imports a root).
+// loader loads the packages that the roots import, with one packages.Load for each module
+// of roots. It reads export data. It reads a package from source if there is no export data
+// (the package does not compile yet), or if export data would be stale (it imports a root).
 type loader struct {
-	fset    *token.FileSet
-	env     *environment
-	dir     string                       // where the go command runs
-	roots   map[string]*root             // by import path
-	listed  map[string]*packages.Package // by import path
-	source  map[string]bool              // whether a package is checked from source
-	checked map[string]*types.Package    // from source, roots aside
-	results map[string]*checked          // of the roots
-	busy    map[string]bool              // being checked: found again, it is a cycle
-	export  map[string]*types.Package    // gcexportdata's own
+	fset       *token.FileSet
+	env        *environment
+	dir        string                       // where the go command runs
+	roots      map[string]*root             // by import path
+	listed     map[string]*packages.Package // by import path
+	source     map[string]bool              // whether a package is checked from source
+	checked    map[string]*types.Package    // packages checked from source, without roots
+	results    map[string]*checked          // results for the roots
+	inProgress map[string]bool              // packages whose check is in progress; importing one is a cycle
+	export     map[string]*types.Package    // gcexportdata's own
 
-	wanted    []string            // import paths to list
-	generated []string            // packages that generated code imports
-	failure   error               // why nothing can be asked of it
-	unsound   []*packages.Package // those of listed that have errors
+	wanted           []string            // import paths to list
+	generated        []string            // packages that generated code imports
+	failure          error               // why the loader cannot be used
+	dependencyErrors []*packages.Package // listed packages with errors
 
-	patience time.Duration
+	timeout time.Duration
 
-	importedAs map[string]bool // what roots and listed packages import; nil: not looked for yet
+	importedAs map[string]bool // imports of roots and listed packages; nil: not collected yet
 
-	cache *cache.Cache // remembers what was listed; nil: nothing does
+	cache *cache.Cache // keeps answers of the go command; nil: there is no cache
 }
 
 func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
 	return &loader{
-		fset:    fset,
-		env:     env,
-		dir:     dir,
-		roots:   make(map[string]*root),
-		listed:  make(map[string]*packages.Package),
-		source:  make(map[string]bool),
-		checked: make(map[string]*types.Package),
-		results: make(map[string]*checked),
-		busy:    make(map[string]bool),
-		export:  make(map[string]*types.Package),
+		fset:       fset,
+		env:        env,
+		dir:        dir,
+		roots:      make(map[string]*root),
+		listed:     make(map[string]*packages.Package),
+		source:     make(map[string]bool),
+		checked:    make(map[string]*types.Package),
+		results:    make(map[string]*checked),
+		inProgress: make(map[string]bool),
+		export:     make(map[string]*types.Package),
 
-		patience: patience,
+		timeout: goTimeout,
 	}
 }
 
@@ -81,7 +81,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	env, remove := l.env.apart()
 	defer remove()
 	env, flags := l.env.buildFlags(env)
-	limited, cancel := context.WithTimeout(ctx, l.patience)
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	config := &packages.Config{
 		Context: limited,
@@ -98,21 +98,21 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case limited.Err() != nil:
-			return fmt.Errorf("the go command did not list the packages within %v: run \"go list ./...\" to see what it waits for, such as a named pipe among the Go files", l.patience)
+			return fmt.Errorf("the go command did not list the packages within %v: run \"go list ./...\" to see what it waits for, such as a named pipe among the Go files", l.timeout)
 		}
 		return cannotList(reasonOf(err))
 	}
 	if len(list) == 0 {
 		return cannotList(l.complaint(ctx, paths))
 	}
-	if p := list[0]; p.PkgPath == adHoc && len(p.Errors) > 0 {
+	if p := list[0]; p.PkgPath == commandLinePackage && len(p.Errors) > 0 {
 		return cannotList(firstLine(p.Errors[0].Msg))
 	}
 	for p := range packages.Postorder(list) {
 		if l.listed[p.PkgPath] == nil {
 			l.listed[p.PkgPath] = p
 			if len(p.Errors) > 0 {
-				l.unsound = append(l.unsound, p)
+				l.dependencyErrors = append(l.dependencyErrors, p)
 			}
 		}
 	}
@@ -121,9 +121,9 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// single reports whether an import path means one package to the go command as
-// well: "cmd" is all commands to it, and "file=x" a question about a file. Such a
-// path is not listed, and so not found.
+// single reports whether an import path means exactly one package to the go command:
+// "cmd" means all commands, "file=x" the package of a file. Other paths are not listed,
+// so they are reported as not found.
 func single(path string) bool {
 	switch path {
 	case "", "all", "cmd", "std", "tool", "work":
@@ -135,15 +135,15 @@ func single(path string) bool {
 	return !strings.Contains(path, "...") && !strings.ContainsAny(path, "=@") && !strings.ContainsAny(path[:1], "-./")
 }
 
-// adHoc is the package that go/packages makes of what the go command says where it
-// lists nothing because some file or folder is not there. We ask for none.
-const adHoc = "command-line-arguments"
+// commandLinePackage is the package that go/packages invents for an error of the go command
+// that concerns no package. We never ask for it.
+const commandLinePackage = "command-line-arguments"
 
 func cannotList(why string) error {
 	return fmt.Errorf("the go command cannot list packages: %s", why)
 }
 
-// reasonOf is what the go command said of itself, out of an error of go/packages.
+// reasonOf extracts the message of the go command from an error of go/packages.
 func reasonOf(err error) string {
 	failure, said, _ := strings.Cut(err.Error(), "stderr:")
 	if said = firstLine(said); said != "" {
@@ -152,10 +152,10 @@ func reasonOf(err error) string {
 	return firstLine(strings.TrimPrefix(failure, "err: "))
 }
 
-// complaint is why the go command listed nothing at all, which go/packages keeps
-// to itself: a go.mod that asks for a newer release, for one.
+// complaint is the reason why the go command listed nothing, such as a go.mod that needs a
+// newer Go release. go/packages does not return the reason, so complaint runs the command.
 func (l *loader) complaint(ctx context.Context, paths []string) string {
-	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-export"}, l.env.flags, []string{"--"}, paths)...) // -export wants the build cache too
+	command := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-export"}, l.env.flags, []string{"--"}, paths)...) // -export also needs the build cache
 	command.Dir, command.Env = l.dir, l.env.list
 	var stderr strings.Builder
 	command.Stderr = &stderr
@@ -181,7 +181,7 @@ func (l *loader) fromSource(path string) bool {
 	if p == nil || path == "unsafe" {
 		return false
 	}
-	l.source[path] = false // an import cycle comes back here
+	l.source[path] = false // ends the recursion in an import cycle
 	need := p.ExportFile == ""
 	for _, i := range l.importsOf(path) {
 		need = l.fromSource(i) || need
@@ -190,7 +190,7 @@ func (l *loader) fromSource(path string) bool {
 	return need
 }
 
-// importsOf lists what the package at path imports, as far as that is known.
+// importsOf lists the known imports of the package at path.
 func (l *loader) importsOf(path string) []string {
 	if r := l.roots[path]; r != nil {
 		return r.source.imported()
@@ -204,7 +204,7 @@ func (l *loader) importsOf(path string) []string {
 	return list
 }
 
-// reach adds to packages those at paths and all that they import, at any depth.
+// reach adds the packages at paths, and all their imports at any depth, to packages.
 func (l *loader) reach(packages map[string]bool, paths ...string) map[string]bool {
 	for _, path := range paths {
 		if !packages[path] {
@@ -220,7 +220,7 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	if path == "unsafe" {
 		return types.Unsafe, nil
 	}
-	if l.busy[path] {
+	if l.inProgress[path] {
 		return nil, errors.New("import cycle")
 	}
 	if p := l.checked[path]; p != nil {
@@ -256,8 +256,8 @@ func (l *loader) readExport(p *packages.Package) (*types.Package, error) {
 	return gcexportdata.Read(data, l.fset, l.export, p.PkgPath)
 }
 
-// checkSource checks the declarations of a package that has no export data. A
-// declaration with an error is invalid where it is used; Result.unsound reports the error.
+// checkSource checks the declarations of a package that has no export data. Uses of a
+// declaration with an error are invalid; Result.dependencyErrors reports the error.
 func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 	if len(p.GoFiles) == 0 {
 		return nil, errors.New(l.problem(p.PkgPath))
@@ -268,8 +268,8 @@ func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 			files = append(files, file)
 		}
 	}
-	l.busy[p.PkgPath] = true
-	defer delete(l.busy, p.PkgPath)
+	l.inProgress[p.PkgPath] = true
+	defer delete(l.inProgress, p.PkgPath)
 	config := &types.Config{
 		IgnoreFuncBodies: true,
 		FakeImportC:      true,
@@ -296,13 +296,13 @@ func (l *loader) problem(path string) string {
 	case len(p.GoFiles) == 0 && p.ExportFile == "":
 		return "it holds no Go files"
 	case len(p.Errors) > 0:
-		return mixed(p)
+		return mixedPackages(p)
 	}
 	return ""
 }
 
-// folders are those of the packages that may change under us, of those at paths and all
-// that they import.
+// folders are the folders of the packages at paths, and of all their imports, whose files may
+// change.
 func (l *loader) folders(paths ...string) map[string]bool {
 	folders := make(map[string]bool)
 	for path := range l.reach(make(map[string]bool), paths...) {
@@ -315,16 +315,15 @@ func (l *loader) folders(paths ...string) map[string]bool {
 	return folders
 }
 
-// mayChange reports whether the files of a package may change under us: not those of
-// the standard library, nor those that come with a version, unless they are vendored.
+// mayChange reports whether the files of a package may change. Files of the standard library
+// and of versioned modules do not change, unless they are vendored.
 func mayChange(p *packages.Package) bool {
 	m := origin(p)
 	return m != nil && len(p.GoFiles) > 0 &&
 		(m.Main || m.Version == "" || strings.Contains(filepath.ToSlash(p.GoFiles[0]), "/vendor/"))
 }
 
-// origin is the module that the files of a package come from; nil for the standard
-// library.
+// origin is the module that contains the files of a package; nil for the standard library.
 func origin(p *packages.Package) *packages.Module {
 	if m := p.Module; m == nil || m.Replace == nil {
 		return m
@@ -333,23 +332,23 @@ func origin(p *packages.Package) *packages.Module {
 }
 
 const (
-	saidLinesMax = 4   // the go command's longest advice
-	saidBytesMax = 400 // keeps a finding readable
+	firstLineRunsMax  = 4   // length of the go command's longest advice
+	firstLineBytesMax = 400 // keeps a finding readable
 )
 
-// firstLine is the first line of what a tool says, and after a colon the indented
-// lines behind it: what to run, mostly.
+// firstLine is the first line of a tool's output. If the line ends with a colon, the indented
+// lines after it follow; they usually say what to run.
 func firstLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	said := strings.TrimSpace(lines[0])
-	for _, line := range lines[1:min(len(lines), saidLinesMax)] {
+	for _, line := range lines[1:min(len(lines), firstLineRunsMax)] {
 		if !strings.HasSuffix(said, ":") && !strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" {
 			break
 		}
 		said += " " + strings.TrimSpace(line)
 	}
-	if len(said) > saidBytesMax {
-		said = strings.ToValidUTF8(said[:saidBytesMax], "") + "…"
+	if len(said) > firstLineBytesMax {
+		said = strings.ToValidUTF8(said[:firstLineBytesMax], "") + "…"
 	}
 	return strings.TrimRight(said, ":;")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// newLoaders gives each result that can be bound its loader: one for each module
-// or workspace, since there one packages.Load finds everything.
+// newLoaders gives each result that can be bound a loader. Results in the same module or
+// workspace share a loader, because one packages.Load finds all their packages.
 func newLoaders(fset *token.FileSet, env *environment, results []*Result, options Options) []*loader {
 	loaders := make(map[string]*loader)
 	var order []*loader
@@ -38,11 +38,11 @@ func newLoaders(fset *token.FileSet, env *environment, results []*Result, option
 	return order
 }
 
-// bind finds what the topology names in the types of its package.
+// bind finds the declarations that the topology names in its package.
 func (r *Result) bind(ctx context.Context) {
 	var c *checked
 	if r.loader.failure == nil {
-		c, r.loader.failure = within(ctx, r.loader.patience, r.checking(), func() *checked { return r.loader.checkRoot(r.root) })
+		c, r.loader.failure = within(ctx, r.loader.timeout, r.checking(), func() *checked { return r.loader.checkRoot(r.root) })
 	}
 	if err := r.loader.failure; err != nil {
 		r.reporter.at(finding.PackageNotLoaded, r.reporter.topology.Name, "", "%v", err)
@@ -53,13 +53,13 @@ func (r *Result) bind(ctx context.Context) {
 	r.binder.bind()
 }
 
-// checking names what a type check is about, where it takes too long.
+// checking describes a type check, for the error when it takes too long.
 func (r *Result) checking() string {
 	return fmt.Sprintf("checking the types of package %s (look for types that double in size with each line)", r.root.path)
 }
 
-// workspace tells apart where the go command has to run: by the go.work that
-// holds for a module, else by the module.
+// workspace identifies the place where the go command must run: the go.work that
+// applies to a module, else the module.
 func (e *environment) workspace(module string) string {
 	switch file := e.value["GOWORK"]; file {
 	case "off":

@@ -11,28 +11,28 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// One mistake gives one finding. A name that is wrong in the topology makes others
-// look wrong that depend on it: what follows here finds the cause, so that its
-// finding suggests the repair and the others are left out.
+// One mistake must give one finding. A wrong name in the topology also makes dependent
+// names look wrong. The functions below find the cause, so that its finding suggests the
+// fix and the dependent findings are omitted.
 
 // handlerPrefix begins the names of handlers.
 const handlerPrefix = "Receive"
 
-// lookupSteps is what a look at the methods of a type counts as, in the unit of near.
+// lookupSteps is the cost of one lookup of a method, in the unit of binder.near.
 const lookupSteps = 64
 
-// messageType finds the type of a message; nil where it is wrong, which is reported.
+// messageType finds the type of a message. It reports an invalid type and returns nil.
 func (b *binder) messageType(name, alias string, m mention) types.Type {
 	before := len(b.findings)
-	t := b.resolve(finding.MessageType, "message "+strconv.Quote(name), alias, m.ref, m.at, func() string { return b.takenInstead(name, m) })
+	t := b.resolve(finding.MessageType, "message "+strconv.Quote(name), alias, m.ref, m.at, func() string { return b.handlerTypeHint(name, m) })
 	switch {
 	case t == nil:
-		b.misnamed[name] = len(b.findings) > before && !b.listed[m.ref.Name]
+		b.renamedMessages[name] = len(b.findings) > before && !b.listed[m.ref.Name]
 	case m.listed:
-		if other := b.agreed(name, t); other != nil {
+		if other := b.commonHandlerType(name, t); other != nil {
 			text := b.expression(other)
 			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s in the topology file, but its handlers take %s", name, m.at.Value, text)
-			b.misnamed[name] = true
+			b.renamedMessages[name] = true
 			return nil
 		}
 	}
@@ -40,10 +40,10 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 	return t
 }
 
-// takenInstead suggests the type that the handlers of a message take, where the one
-// that the topology names is not declared.
-func (b *binder) takenInstead(name string, m mention) string {
-	t := b.agreed(name, nil)
+// handlerTypeHint suggests the type that the handlers of a message take, for a message
+// whose type in the topology is not declared.
+func (b *binder) handlerTypeHint(name string, m mention) string {
+	t := b.commonHandlerType(name, nil)
 	switch {
 	case t == nil:
 		return ""
@@ -53,18 +53,18 @@ func (b *binder) takenInstead(name string, m mention) string {
 	return fmt.Sprintf("its handlers take %s: write under messages %q", b.expression(t), name+": "+b.expression(t))
 }
 
-// agreed is the type that all handlers of a message take; nil where there is none,
-// where they differ, and where one takes the message as t.
-func (b *binder) agreed(message string, t types.Type) (taken types.Type) {
-	if b.carriers == nil {
-		b.carriers = make(map[string][]int)
+// commonHandlerType is the type that all handlers of a message take. It is nil if there are
+// no handlers, if their types differ, or if one of them takes t.
+func (b *binder) commonHandlerType(message string, t types.Type) (taken types.Type) {
+	if b.edgesOf == nil {
+		b.edgesOf = make(map[string][]int)
 		for i := range b.plan.Edges {
 			if e := &b.plan.Edges[i]; e.From >= 0 && !e.DeadLetter {
-				b.carriers[e.Message] = append(b.carriers[e.Message], i)
+				b.edgesOf[e.Message] = append(b.edgesOf[e.Message], i)
 			}
 		}
 	}
-	for _, e := range b.carriers[message] {
+	for _, e := range b.edgesOf[message] {
 		param := b.firstParam(b.handler(b.checked.lookup(processorPrefix+strconv.Itoa(b.plan.Edges[e].To)), e))
 		if param == nil {
 			continue
@@ -83,7 +83,7 @@ func (b *binder) agreed(message string, t types.Type) (taken types.Type) {
 	return taken
 }
 
-// handler is the method of t that receives what edge e carries; nil if none.
+// handler is the method of t that handles the messages of edge e; nil if there is none.
 func (b *binder) handler(t types.Type, e int) *types.Func {
 	for _, name := range b.plan.Handlers(e) {
 		if f := b.method(t, name); f != nil {
@@ -93,7 +93,7 @@ func (b *binder) handler(t types.Type, e int) *types.Func {
 	return nil
 }
 
-// firstParam is the type of the first parameter behind the context; nil if none.
+// firstParam is the type of the first parameter after the context; nil if there is none.
 func (b *binder) firstParam(f *types.Func) types.Type {
 	if f == nil {
 		return nil
@@ -114,10 +114,10 @@ func (b *binder) expression(t types.Type) string {
 	return b.typeText(t)
 }
 
-// renamedType suggests the type that has the methods of a processor whose own is not
-// declared: the processor was renamed, or the type.
+// renamedType suggests a type with the methods that a processor needs, for a processor whose
+// type is not declared: the processor or the type was probably renamed.
 func (b *binder) renamedType(s *subject) string {
-	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.elsewhere("", "", s.Type.Name) != "" {
+	if s.Type.Import != "" || len(s.Type.Args) > 0 || b.inExcludedFile("", "", s.Type.Name) != "" {
 		return ""
 	}
 	used := b.used[finding.ProcessorType]
@@ -145,9 +145,9 @@ func (b *binder) renamedType(s *subject) string {
 	return fmt.Sprintf("type %s has the methods: write %q", name, "type: "+name)
 }
 
-// serves reports whether t has what the edges of a processor ask for.
+// serves reports whether t has the methods that the edges of a processor need.
 func (b *binder) serves(s *subject, t types.Type) bool {
-	named, ok := t.(*types.Named) // which an alias is not
+	named, ok := t.(*types.Named) // not an alias
 	if !ok || named.TypeParams().Len() > 0 || types.IsInterface(t) {
 		return false
 	}
@@ -165,22 +165,22 @@ func (b *binder) serves(s *subject, t types.Type) bool {
 	return handles
 }
 
-// handlerMeant suggests what to do about a missing handler where one is there in some
-// way: in a file that is left out, or under another name; else "".
-func (b *binder) handlerMeant(s *subject, names []string, want form) string {
-	if where := b.elsewhere(s.Type.Import, s.Type.Name, names...); where != "" {
+// suggestHandler is the suggestion for a missing handler that exists in an excluded file or
+// under another name; else "".
+func (b *binder) suggestHandler(s *subject, names []string, want form) string {
+	if where := b.inExcludedFile(s.Type.Import, s.Type.Name, names...); where != "" {
 		return where
 	}
 	f, name := b.misspelledHandler(s, names, want)
 	if f == nil {
 		return ""
 	}
-	s.meant[f.Name()] = true
+	s.suggested[f.Name()] = true
 	return fmt.Sprintf("rename its method %s to %s", f.Name(), name)
 }
 
-// ambiguous says which embedded fields of t have one of the methods, where Go promotes
-// none of them because there are several; "" if that is not so.
+// ambiguous says which embedded fields of t have one of the methods, if Go promotes none of
+// them because there are several; else "".
 func ambiguous(t types.Type, names []string, pkg *types.Package) string {
 	for _, name := range names {
 		object, index, _ := types.LookupFieldOrMethod(t, true, pkg, name)
@@ -199,9 +199,9 @@ func ambiguous(t types.Type, names []string, pkg *types.Package) string {
 	return ""
 }
 
-// misspelledHandler finds the method of a processor's type that was probably meant to
-// have one of the names: a method whose spelling is near, or else the only handler that
-// no edge asks for and that has the wanted form.
+// misspelledHandler finds the method of a processor's type that should probably have one of
+// the names: a method with a similar name, or else the only handler that no edge needs and
+// that has the form want.
 func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *types.Func, name string) {
 	if s.wanted == nil {
 		s.wanted = b.wanted(s)
@@ -211,7 +211,7 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 		if !b.near.Spend(lookupSteps) {
 			return nil, ""
 		}
-		if !s.wanted[f.Name()] && !s.meant[f.Name()] {
+		if !s.wanted[f.Name()] && !s.suggested[f.Name()] {
 			candidates = append(candidates, f)
 		}
 	}
@@ -237,8 +237,8 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	return f, names[len(names)-1]
 }
 
-// wanted are the names of methods that the runtime would call, for any processor that
-// has the type.
+// wanted are the names of methods that the runtime calls if they exist, for any processor
+// with the type of s.
 func (b *binder) wanted(s *subject) map[string]bool {
 	names := make(map[string]bool)
 	for _, l := range s.lifecycle {
@@ -254,7 +254,7 @@ func (b *binder) wanted(s *subject) map[string]bool {
 	return names
 }
 
-// isHandlerName reports whether a method is named as handlers are.
+// isHandlerName reports whether a method has the name of a handler.
 func isHandlerName(name string) bool {
 	rest, ok := strings.CutPrefix(name, handlerPrefix)
 	return ok && token.IsExported(rest)

@@ -72,11 +72,11 @@ func TestConstraintOfOutput(t *testing.T) {
 				}
 				switch {
 				case name == "b_test.go":
-					s.leftOut = append(s.leftOut, &leftOut{name: name, text: text, test: true, file: file})
+					s.excluded = append(s.excluded, &excludedFile{name: name, text: text, test: true, file: file})
 				case name != "b.go" && (compiled || name == "a.go" || name == "a_linux.go"): // never all are left out
 					s.names, s.files, s.texts[name] = append(s.names, name), append(s.files, file), text
 				default:
-					s.leftOut = append(s.leftOut, &leftOut{name: name, text: text, file: file})
+					s.excluded = append(s.excluded, &excludedFile{name: name, text: text, file: file})
 				}
 			}
 			if got := s.constraint(); got != c.want {

@@ -36,7 +36,7 @@ func TestPipe(t *testing.T) {
 	}
 	folder := t.TempDir()
 	t.Setenv("GOTMPDIR", folder)
-	l.patience = time.Second
+	l.timeout = time.Second
 	l.failure = l.list(t.Context(), l.wanted)
 	r.bind(t.Context())
 	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command did not list the packages within 1s: run "go list ./..." to see what it waits for, such as a named pipe among the Go files` || r.PortsReady {
@@ -58,7 +58,7 @@ func TestEndlessCheck(t *testing.T) {
 	if err := l.list(t.Context(), l.wanted); err != nil {
 		t.Fatal(err)
 	}
-	l.patience = time.Millisecond
+	l.timeout = time.Millisecond
 	r.bind(t.Context())
 	const want = "topology.yml:2:7: TG314 checking the types of package example.com/small (look for types that double in size with each line) took more than 1ms"
 	if got := said(r.reporter.findings); got != want || r.PortsReady {

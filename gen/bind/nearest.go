@@ -2,8 +2,7 @@ package bind
 
 import "strings"
 
-// nearHandler is near.Nearest for names of handlers: what all of them begin with tells
-// nothing.
+// nearHandler is near.Nearest for names of handlers. It ignores their common prefix.
 func (b *binder) nearHandler(name string, candidates []string) string {
 	short, ok := strings.CutPrefix(name, handlerPrefix)
 	if !ok {

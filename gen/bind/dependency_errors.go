@@ -16,39 +16,39 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// position begins a line of what the go command or the compiler says about a file.
+// position matches an error line of the go command or the compiler, which begins with a position.
 var position = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): (.*)$`)
 
-// unsound are the errors in other packages that the package needs and that are the
-// user's to change. Such a package is checked from source as far as that goes, so the
-// topology may bind although it does not compile.
-func (r *Result) unsound(files []*ast.File) (found []finding.Finding) {
+// dependencyErrors are the errors in other packages of the user's that the package imports.
+// Such a package is checked from source as far as possible, so a topology may bind although
+// the package does not compile.
+func (r *Result) dependencyErrors(files []*ast.File) (found []finding.Finding) {
 	l := r.loader
-	if len(l.unsound) == 0 {
+	if len(l.dependencyErrors) == 0 {
 		return nil
 	}
 	needed := l.reach(make(map[string]bool), imported(files)...)
-	theirs := make(map[string]bool) // folders of packages that are the user's
+	userFolders := make(map[string]bool) // folders of the user's packages
 	for path := range needed {
-		if p := l.listed[path]; p != nil && mayChange(p) && !strings.HasPrefix(path, home+"/runtime/") {
-			theirs[filepath.Dir(p.GoFiles[0])] = true
+		if p := l.listed[path]; p != nil && mayChange(p) && !strings.HasPrefix(path, runtimeModule+"/runtime/") {
+			userFolders[filepath.Dir(p.GoFiles[0])] = true
 		}
 	}
-	delete(theirs, r.root.source.dir) // checking it says what is wrong
-	for _, p := range l.unsound {
-		missing := p.Name == "" && p.Module == nil // what imports it has the place of the error
-		if needed[p.PkgPath] && (missing || mayChange(p)) && !l.awaits(p.PkgPath) {
+	delete(userFolders, r.root.source.dir) // checking the root reports its errors
+	for _, p := range l.dependencyErrors {
+		missing := p.Name == "" && p.Module == nil // its importer has the position of the error
+		if needed[p.PkgPath] && (missing || mayChange(p)) && !l.awaitsCode(p.PkgPath) {
 			for _, e := range p.Errors {
-				found = append(found, r.unsoundFindings(p, e, theirs)...)
+				found = append(found, r.dependencyFindings(p, e, userFolders)...)
 			}
 		}
 	}
 	return found[:min(len(found), typeErrorsMax)]
 }
 
-// awaits reports whether this build or another one may still generate code for a package or
-// for a package that it imports. Then its errors may come from code that is missing.
-func (l *loader) awaits(path string) bool {
+// awaitsCode reports whether this build or another build may still generate code for a
+// package or for one of its imports. Then its errors may come from missing code.
+func (l *loader) awaitsCode(path string) bool {
 	for path := range l.reach(make(map[string]bool), path) {
 		if l.roots[path] != nil {
 			return true
@@ -60,8 +60,8 @@ func (l *loader) awaits(path string) bool {
 	return false
 }
 
-// hasTopology reports whether the folder of a package holds a topology file under its
-// usual name, or files that were generated from one.
+// hasTopology reports whether the folder of a package has a topology file with the usual
+// name, or generated files.
 func hasTopology(p *packages.Package) bool {
 	for _, name := range []string{"topology.yml", "topology.yaml"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(p.GoFiles[0]), name)); err == nil {
@@ -74,9 +74,9 @@ func hasTopology(p *packages.Package) bool {
 	})
 }
 
-// unsoundFindings turns what the go command says of a package into findings: one for
-// each line that begins with a place in a file of the user's.
-func (r *Result) unsoundFindings(p *packages.Package, e packages.Error, theirs map[string]bool) (found []finding.Finding) {
+// dependencyFindings turns an error of the go command about a package into findings: one
+// for each line that begins with a position in a file of the user's.
+func (r *Result) dependencyFindings(p *packages.Package, e packages.Error, userFolders map[string]bool) (found []finding.Finding) {
 	lines := strings.Split(e.Msg, "\n")
 	if e.Pos != "" {
 		lines = []string{e.Pos + ": " + firstLine(e.Msg)}
@@ -92,7 +92,7 @@ func (r *Result) unsoundFindings(p *packages.Package, e packages.Error, theirs m
 		if !filepath.IsAbs(at.Filename) {
 			at.Filename = filepath.Join(r.loader.dir, at.Filename)
 		}
-		if !theirs[filepath.Dir(at.Filename)] {
+		if !userFolders[filepath.Dir(at.Filename)] {
 			continue
 		}
 		found = append(found, r.reporter.goFinding(finding.GoType, at, m[4]))
@@ -105,8 +105,8 @@ func (r *Result) unsoundFindings(p *packages.Package, e packages.Error, theirs m
 	return found
 }
 
-// mixed is what the go command says of a folder that holds Go files of several packages.
-func mixed(p *packages.Package) string {
+// mixedPackages is the go command's message about a folder with Go files of several packages.
+func mixedPackages(p *packages.Package) string {
 	i := slices.IndexFunc(p.Errors, func(e packages.Error) bool { return strings.HasPrefix(e.Msg, "found packages ") })
 	if i < 0 {
 		return ""

@@ -37,7 +37,7 @@ func TestWhatWasMeant(t *testing.T) {
 				got = f.Suggestion
 			}
 		}
-		if meant := strings.HasPrefix(got, "rename") || strings.HasPrefix(got, "type "); meant != (c.suggests != "") || meant && got != c.suggests {
+		if suggested := strings.HasPrefix(got, "rename") || strings.HasPrefix(got, "type "); suggested != (c.suggests != "") || suggested && got != c.suggests {
 			t.Errorf("%s: suggests %q, want %q", c.name, got, c.suggests)
 		}
 	}

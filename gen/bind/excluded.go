@@ -13,10 +13,10 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// leftOut is a Go file of the package that this build does not compile: its build
-// constraints do not hold, or it is a test. Another build compiles it together with
-// what is generated, so that its names are taken.
-type leftOut struct {
+// excludedFile is a Go file of the package that this build does not compile: its build
+// constraints are not satisfied, or it is a test. Another build compiles it together with
+// the generated files, so its names are taken.
+type excludedFile struct {
 	name string // absolute
 	text []byte
 	test bool
@@ -24,13 +24,13 @@ type leftOut struct {
 	file *ast.File
 }
 
-// ignored is the tag by which a file is in no build at all.
+// ignored is the tag that conventionally excludes a file from all builds.
 const ignored = "ignore"
 
-// parseLeftOut parses the files that this build leaves out. What does not parse there
-// is for a build to say that compiles it.
-func (s *source) parseLeftOut(fset *token.FileSet) {
-	s.leftOut = slices.DeleteFunc(s.leftOut, func(l *leftOut) bool {
+// parseExcluded parses the files that this build excludes. It ignores syntax errors: the
+// build that compiles the file reports them.
+func (s *source) parseExcluded(fset *token.FileSet) {
+	s.excluded = slices.DeleteFunc(s.excluded, func(l *excludedFile) bool {
 		if e := constraintOf(l.name, l.text); e != nil && e.String() == ignored {
 			return true
 		}
@@ -40,23 +40,23 @@ func (s *source) parseLeftOut(fset *token.FileSet) {
 		}
 		for _, d := range l.file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
-				f.Body = nil // most of a test, and not needed: a large batch has many
+				f.Body = nil // not needed, and large in tests
 			}
 		}
 		return false
 	})
 }
 
-// forget drops what belongs to another package, such as external tests.
+// forget drops the files of other packages, such as external tests.
 func (s *source) forget(packageName string) {
-	s.absentees = nil
-	s.leftOut = slices.DeleteFunc(s.leftOut, func(l *leftOut) bool { return l.file.Name.Name != packageName })
+	s.excludedNames = nil
+	s.excluded = slices.DeleteFunc(s.excluded, func(l *excludedFile) bool { return l.file.Name.Name != packageName })
 }
 
-// absent is a file that declares what the topology names, in a package that this build
-// leaves out as a whole; nil if there is none. Without such a file the package is new.
-func (s *source) absent(t *spec.Topology) *leftOut {
-	if len(s.files) > 0 || len(s.leftOut) == 0 {
+// absent returns a file that declares a name of the topology, if this build excludes all
+// files of the package; else nil. Without such a file the package is new.
+func (s *source) absent(t *spec.Topology) *excludedFile {
+	if len(s.files) > 0 || len(s.excluded) == 0 {
 		return nil
 	}
 	var names []string
@@ -75,29 +75,29 @@ func (s *source) absent(t *spec.Topology) *leftOut {
 	return nil
 }
 
-// taken maps each name of package level that any build has to where it is declared.
+// taken maps each name at package level, of any build, to its declaration.
 func (s *source) taken() map[string]*ast.Ident { return declared(s.all()) }
 
 // all are the files of all builds.
 func (s *source) all() []*ast.File {
 	files := slices.Clone(s.files)
-	for _, l := range s.leftOut {
+	for _, l := range s.excluded {
 		files = append(files, l.file)
 	}
 	return files
 }
 
-// elsewhere says which file of the package at importPath, "" for the generated one,
-// declares a name that this build lacks, and why the file is left out; "" if none does.
+// inExcludedFile says which excluded file of the package at importPath, "" for the generated
+// package, declares one of the names, and why the file is excluded; "" if none does.
 // receiver is the type of a method, or "".
-func (b *binder) elsewhere(importPath, receiver string, names ...string) string {
+func (b *binder) inExcludedFile(importPath, receiver string, names ...string) string {
 	s := b.sources[importPath]
 	switch {
 	case importPath == "":
 		s = b.root.source
 	case s == nil:
 		s = b.loader.sourceOf(importPath)
-		s.parseLeftOut(b.fset)
+		s.parseExcluded(b.fset)
 		s.forget(b.qualifier(importPath))
 		b.sources[importPath] = s
 	}
@@ -107,8 +107,8 @@ func (b *binder) elsewhere(importPath, receiver string, names ...string) string 
 	return ""
 }
 
-// sourceOf is the source of a package of the user's that nothing is generated into; of any
-// other one it has no files.
+// sourceOf is the source of a package of the user's without generated files. For any other
+// package the source is empty.
 func (l *loader) sourceOf(path string) *source {
 	if p := l.listed[path]; p != nil && mayChange(p) && l.roots[path] == nil {
 		if s, err := readSource(l.fset, filepath.Dir(p.GoFiles[0]), l.env); err == nil {
@@ -118,28 +118,28 @@ func (l *loader) sourceOf(path string) *source {
 	return new(source)
 }
 
-// declaring is a file that is left out and has a type or function of one of the names, or nil.
-func (s *source) declaring(receiver string, names []string) *leftOut {
-	if s.absentees == nil {
-		s.absentees = make(map[string]*leftOut)
-		for _, l := range s.leftOut {
+// declaring returns an excluded file that declares a type or function with one of the names, or nil.
+func (s *source) declaring(receiver string, names []string) *excludedFile {
+	if s.excludedNames == nil {
+		s.excludedNames = make(map[string]*excludedFile)
+		for _, l := range s.excluded {
 			for id, of := range declarations(l.file, false) {
-				if name := of + "." + id.Name; s.absentees[name] == nil {
-					s.absentees[name] = l
+				if name := of + "." + id.Name; s.excludedNames[name] == nil {
+					s.excludedNames[name] = l
 				}
 			}
 		}
 	}
 	for _, name := range names {
-		if l := s.absentees[receiver+"."+name]; l != nil {
+		if l := s.excludedNames[receiver+"."+name]; l != nil {
 			return l
 		}
 	}
 	return nil
 }
 
-// why says for what reason a file is left out.
-func (l *leftOut) why() string {
+// why says why a file is excluded.
+func (l *excludedFile) why() string {
 	switch e := constraintOf(l.name, l.text); {
 	case l.test:
 		return "and is a test, which is not part of the package"
@@ -151,8 +151,8 @@ func (l *leftOut) why() string {
 	return "but this build leaves it out"
 }
 
-// remedy says how to build with a file that is left out.
-func (l *leftOut) remedy() string {
+// remedy says how to build with an excluded file.
+func (l *excludedFile) remedy() string {
 	tag, ok := constraintOf(l.name, l.text).(*constraint.TagExpr)
 	switch {
 	case l.cgo:
@@ -167,16 +167,16 @@ func (l *leftOut) remedy() string {
 	return "run topogen with --tags " + tag.Tag
 }
 
-// constraint is what the output needs: that of the package's files, where all have
-// one. Without such a constraint it would be compiled where no other file is. A package
-// of which this build has no file is new, and needs none.
+// constraint is the build constraint for the output: the constraint of the package's files,
+// if all have one. Without it, some builds would compile only the output. A package without
+// files in this build is new and needs no constraint.
 func (s *source) constraint() string {
 	if len(s.files) == 0 {
 		return ""
 	}
-	files := slices.DeleteFunc(slices.Clone(s.leftOut), func(l *leftOut) bool { return l.test })
+	files := slices.DeleteFunc(slices.Clone(s.excluded), func(l *excludedFile) bool { return l.test })
 	for i, file := range s.files {
-		files = append(files, &leftOut{name: s.names[i], text: s.texts[s.names[i]], file: file})
+		files = append(files, &excludedFile{name: s.names[i], text: s.texts[s.names[i]], file: file})
 	}
 	all := make(map[string]constraint.Expr)
 	for _, l := range files {
@@ -204,7 +204,7 @@ func (s *source) constraint() string {
 	return either.String()
 }
 
-// constraintOf is what the name of a file and its build line ask for; nil if nothing.
+// constraintOf is the constraint in the name of a file and in its build line; nil if there is none.
 func constraintOf(name string, text []byte) constraint.Expr {
 	e := constraintOfName(filepath.Base(name))
 	for line := range strings.Lines(string(text)) {
@@ -252,10 +252,10 @@ func and(x, y constraint.Expr) constraint.Expr {
 	return &constraint.AndExpr{X: x, Y: y}
 }
 
-// tagsMax bounds the tags of a constraint that all values are tried of.
+// tagsMax bounds the number of tags in a constraint for which all combinations are tried.
 const tagsMax = 8
 
-// always reports whether a constraint holds whatever the tags are.
+// always reports whether a constraint holds for all combinations of tags.
 func always(e constraint.Expr) bool {
 	values := make(map[string]bool)
 	e.Eval(func(tag string) bool { values[tag] = false; return false })

@@ -13,7 +13,7 @@ func TestFirstLine(t *testing.T) {
 		"one\ntwo":                "one",
 		"nothing behind:":         "nothing behind",
 		"":                        "",
-		strings.Repeat("ä", 1000): strings.Repeat("ä", saidBytesMax/2) + "…",
+		strings.Repeat("ä", 1000): strings.Repeat("ä", firstLineBytesMax/2) + "…",
 	} {
 		if got := firstLine(text); got != want {
 			t.Errorf("%.40q becomes %q", text, got)
