@@ -152,7 +152,7 @@ func TestCertificatesRotated(t *testing.T) {
 // rotate replaces all certificates, and waits until all nodes use the new ones.
 // Every third time there is a new authority before, which all come to trust first.
 func rotate(ctx context.Context, t *testing.T, c *cluster, ca **authority, i int, see func()) error {
-	const read = "certificates read again"
+	const read = "certificates reloaded"
 	use := func() error {
 		before, _ := logsHold(t, c, read)
 		return await(ctx, "new certificates in use", func() bool {

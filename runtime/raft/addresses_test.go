@@ -22,8 +22,8 @@ func TestPeersThatCannotBe(t *testing.T) {
 		{"n1", map[string]string{"n1": free[0], "n2": "host"}, `the address of n2 (Config.Peers, TOPOGEN_RAFT_PEERS) must be HOST:PORT, got "host"`},
 		{"n1", map[string]string{"n1": free[0], "n2": "host:99999"}, `must be HOST:PORT, got "host:99999"`},
 		{"n1", map[string]string{"n1": "127.0.0.1", "n2": free[1]}, `the address of n1 (Config.Peers, TOPOGEN_RAFT_PEERS) must be HOST:PORT, got "127.0.0.1"`},
-		{"..", map[string]string{"..": free[0], "n2": free[1]}, `".." is no name of a node`},
-		{"a/b", map[string]string{"a/b": free[0], "n2": free[1]}, `"a/b" is no name of a node`},
+		{"..", map[string]string{"..": free[0], "n2": free[1]}, `".." is not a name of a node`},
+		{"a/b", map[string]string{"a/b": free[0], "n2": free[1]}, `"a/b" is not a name of a node`},
 	} {
 		dir := t.TempDir()
 		_, err := tryOpen(raft.Config{Dir: filepath.Join(dir, "ledger"), Node: c.node, Peers: c.peers})

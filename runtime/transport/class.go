@@ -1,37 +1,39 @@
 package transport
 
-// Class says which messages a message may overtake on its way to a peer.
+// Class defines which messages a message may overtake on its way to a peer.
 type Class uint8
 
 const (
 	// Ordered messages of one group arrive in the order in which they were sent,
 	// whatever their sizes.
 	Ordered Class = iota
-	// Urgent messages overtake all others, and keep their order among themselves: for
-	// small ones that are useless when they come late, such as heartbeats and votes.
+	// Urgent messages overtake all others, and keep their order among themselves. They
+	// are for small messages that are useless when they come late, such as heartbeats
+	// and votes.
 	Urgent
-	// Bulk messages of one group keep their order among themselves, and let all others
-	// pass: for the parts of something large that can wait, such as a snapshot.
+	// Bulk messages of one group keep their order among themselves, and all others
+	// overtake them. They are for parts of large data that can wait, such as a
+	// snapshot.
 	Bulk
 )
 
-// Classes is the number of classes. A class beyond them counts as Ordered.
+// Classes is the number of classes. A higher class counts as Ordered.
 const Classes = 3
 
 const (
-	urgentInRow = 8  // frames of urgent messages, after which one of ordered messages goes
-	bulkEvery   = 16 // frames, of which one is for bulk messages: a snapshot makes progress on a link that is always busy
+	urgentInRow = 8  // frames of urgent messages in a row while ordered messages wait
+	bulkEvery   = 16 // one frame in so many is for bulk messages: a snapshot makes progress on a link that is always busy
 )
 
-// Turns decides whose turn it is to send, so that urgent messages go first and no
-// class waits for ever: for whoever writes a [Transport]. Its zero value is ready.
+// Turns decides which class sends next. Urgent messages go first, and no class waits
+// forever. It is for implementations of [Transport]. Its zero value is ready.
 type Turns struct {
-	urgent int // frames of urgent messages that ordered ones have waited for
-	others int // frames that bulk messages have waited for
+	urgent int // frames of urgent messages since ordered messages began to wait
+	others int // frames since bulk messages began to wait
 }
 
-// Next is the class of the next frame, by which classes have something to send;
-// one of them must have.
+// Next returns the class of the next frame. The arguments say which classes have
+// messages. At least one must be true.
 func (t *Turns) Next(urgent, ordered, bulk bool) Class {
 	c := Ordered
 	switch {
@@ -45,7 +47,7 @@ func (t *Turns) Next(urgent, ordered, bulk bool) Class {
 	return c
 }
 
-// waited counts a frame for a class that has something to send.
+// waited updates the number of frames for which a class has waited.
 func waited(n int, waits, its, counts bool) int {
 	switch {
 	case !waits || its:

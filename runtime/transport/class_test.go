@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestTurns: urgent messages go first, and every class that always has something
-// to send gets its turn.
+// TestTurns: urgent messages go first, and every class that always has messages gets
+// turns.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var turns transport.Turns
@@ -30,10 +30,10 @@ func TestTurns(t *testing.T) {
 			}
 			c := turns.Next(ready[transport.Urgent], ready[transport.Ordered], ready[transport.Bulk])
 			if !ready[c] {
-				t.Fatalf("the turn of %d, which has nothing to send: %v", c, ready)
+				t.Fatalf("a turn of class %d, which has no messages: %v", c, ready)
 			}
 			if c == transport.Ordered && ready[transport.Urgent] && waited[c] < 8 || c == transport.Bulk && (ready[transport.Urgent] || ready[transport.Ordered]) && waited[c] < 15 {
-				t.Fatalf("class %d goes before others when it has waited for %d frames", c, waited[c])
+				t.Fatalf("class %d goes before others after it has waited for only %d frames", c, waited[c])
 			}
 			for other := range waited {
 				if waited[other]++; !ready[other] || transport.Class(other) == c {
@@ -49,8 +49,8 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestQuota: each group and class has room of its own, and a message that is too
-// large for it waits alone.
+// TestQuota: each group and class has its own room, and a message that is too large may
+// be queued alone.
 func TestQuota(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const messages, bytes = 5, 20
@@ -78,21 +78,21 @@ func TestQuota(t *testing.T) {
 			}
 			want := len(waiting[key]) == 0 || len(waiting[key]) < messages && size <= bytes
 			if got := q.Take(&m); got != want {
-				t.Fatalf("taken: %t, beside %d messages, %d bytes together", got, len(waiting[key]), size)
+				t.Fatalf("accepted: %t, with %d messages and %d bytes in the queue", got, len(waiting[key]), size)
 			}
 			if want {
 				waiting[key] = append(waiting[key], m)
 				all++
 			}
 			if q.Waiting() != all {
-				t.Fatalf("%d wait, want %d", q.Waiting(), all)
+				t.Fatalf("%d messages queued, want %d", q.Waiting(), all)
 			}
 		}
 	})
 }
 
-// TestMemoryClasses: urgent messages overtake all that wait, and bulk messages let
-// all pass but for one turn in so many.
+// TestMemoryClasses: urgent messages overtake all queued messages. All others overtake
+// bulk messages, except for one turn in so many.
 func TestMemoryClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})
@@ -112,7 +112,7 @@ func TestMemoryClasses(t *testing.T) {
 		}
 		const ordered, urgent, bulk = 0, 1 << 20, 2 << 20
 		send(transport.Ordered, ordered, 1)
-		synctest.Wait() // it is being received
+		synctest.Wait() // the message is being received
 		send(transport.Bulk, bulk, 4)
 		send(transport.Ordered, ordered+1, 16_000)
 		send(transport.Urgent, urgent, 10)
@@ -149,13 +149,13 @@ func TestMemoryClasses(t *testing.T) {
 	})
 }
 
-// TestMemoryKnowsAddresses of nodes that have sent something.
+// TestMemoryKnowsAddresses: PeerAddress works for nodes that have sent a message.
 func TestMemoryKnowsAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})
 		a, b := join(t, m, "a"), join(t, m, "b")
 		if _, ok := b.PeerAddress("a"); ok {
-			t.Error("the address of a node that has sent nothing")
+			t.Error("a node that has sent nothing has an address")
 		}
 		a.Send("b", transport.Message{Group: group})
 		synctest.Wait()
@@ -163,16 +163,15 @@ func TestMemoryKnowsAddresses(t *testing.T) {
 			t.Errorf("%q, %t", address, ok)
 		}
 		if _, ok := a.PeerAddress("b"); ok {
-			t.Error("the address of a node that something was sent to")
+			t.Error("a node that has only received a message has an address")
 		}
 		a.Close()
 		b.Close()
 	})
 }
 
-// TestNetworkOrder: an ordered network turns no two messages of a class, whatever
-// it does to them, and a bulk message arrives behind all that were sent before it
-// but for urgent ones.
+// TestNetworkOrder: an ordered network keeps the order of the messages of a class, with
+// all faults. A bulk message arrives after all earlier messages except urgent ones.
 func TestNetworkOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := transport.NewNetwork[int](rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
@@ -196,7 +195,7 @@ func TestNetworkOrder(t *testing.T) {
 				t.Fatalf("class %d: %d after %d", c, i, newest[c])
 			}
 			if c == transport.Ordered && i < newest[transport.Bulk] {
-				t.Fatalf("%d arrives behind %d, which is bulk", i, newest[transport.Bulk])
+				t.Fatalf("%d arrived after %d, which is a later bulk message", i, newest[transport.Bulk])
 			}
 			if i < slices.Max(newest[:]) {
 				overtaken++
@@ -205,13 +204,13 @@ func TestNetworkOrder(t *testing.T) {
 			arrived[i] = true
 		}
 		if overtaken == 0 || len(arrived) < 200 {
-			t.Fatalf("%d arrived, %d were overtaken", len(arrived), overtaken)
+			t.Fatalf("%d messages arrived, %d were overtaken", len(arrived), overtaken)
 		}
 	})
 }
 
-// TestNetworkChanceIsTheSame for all classes, and with and without order: which
-// messages are lost, and how long others take.
+// TestNetworkChanceIsTheSame: random losses and delays are the same for all classes,
+// with and without order.
 func TestNetworkChanceIsTheSame(t *testing.T) {
 	run := func(class transport.Class, ordered bool) (lost []int, stats transport.NetworkStats) {
 		n := network(5, transport.Faults{Loss: 0.3, Duplicate: 0.2, DelayMin: 1, DelayMax: 30, Ordered: ordered})

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// Handlers is the table of those who receive, by group: for whoever writes a
+// Handlers is the table of receive functions by group, for implementations of
 // [Transport]. Its zero value is empty.
 type Handlers struct {
-	mu    sync.Mutex // of those who change the table
+	mu    sync.Mutex // locks changes of the table
 	table atomic.Pointer[map[uint64]func(from string, payloads [][]byte)]
 }
 
-// Set is [Transport]'s Handle.
+// Set implements Handle of [Transport].
 func (h *Handlers) Set(group uint64, receive func(from string, payloads [][]byte)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *Handlers) Set(group uint64, receive func(from string, payloads [][]byte
 	h.table.Store(&table)
 }
 
-// Receive gives messages to the handler of their group, and counts them.
+// Receive calls the receive function of a group, and counts the messages.
 func (h *Handlers) Receive(from string, group uint64, payloads [][]byte, c *Counters) {
 	var receive func(string, [][]byte)
 	if table := h.table.Load(); table != nil {
@@ -49,13 +49,13 @@ func (h *Handlers) Receive(from string, group uint64, payloads [][]byte, c *Coun
 	c.ReceivedBytes.Add(uint64(size))
 }
 
-// Counters counts as [Traffic] does, from any goroutine: for whoever writes a
-// [Transport].
+// Counters are the counters of a [Traffic], safe for use by several goroutines, for
+// implementations of [Transport].
 type Counters struct {
 	Sent, SentBytes, Received, ReceivedBytes, Dropped, Unclaimed, Refused atomic.Uint64
 }
 
-// Traffic returns what has been counted so far.
+// Traffic returns the current counts.
 func (c *Counters) Traffic() Traffic {
 	return Traffic{
 		Sent: c.Sent.Load(), SentBytes: c.SentBytes.Load(),

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// MemoryOptions bound what waits from one node to another, for each group and class.
+// MemoryOptions limits the queue from one node to another, for each group and class.
 type MemoryOptions struct {
 	QueueMessages int // default 16384
-	QueueBytes    int // default 128 MiB; one message that is larger goes alone
+	QueueBytes    int // default 128 MiB; a larger message may be queued alone
 }
 
-// Memory joins nodes of one process: for tests and benchmarks of what runs on a
-// transport. Nothing is copied: a payload that was sent is what is received.
-// There is a goroutine for each direction between two nodes.
+// Memory connects nodes of one process, for tests and benchmarks of code that uses a
+// transport. It copies nothing: the receiver gets the payload that was sent. There is a
+// goroutine for each direction between two nodes.
 type Memory struct {
 	options MemoryOptions
 	mu      sync.Mutex
@@ -23,7 +23,7 @@ type Memory struct {
 	cut     map[[2]string]bool
 }
 
-// NewMemory returns one without nodes.
+// NewMemory returns a Memory without nodes.
 func NewMemory(o MemoryOptions) *Memory {
 	if o.QueueMessages <= 0 {
 		o.QueueMessages = QueueMessages
@@ -35,13 +35,13 @@ func NewMemory(o MemoryOptions) *Memory {
 }
 
 // Join returns the transport of a node. All nodes of a Memory reach each other,
-// whatever SetPeer says; RemovePeer forbids sending until SetPeer is called again.
-// The name is free again when the transport was closed.
+// whatever SetPeer says. RemovePeer stops sending until SetPeer is called again. After
+// Close the name can be used again.
 func (m *Memory) Join(name string) (Transport, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.nodes[name] != nil {
-		return nil, fmt.Errorf("transport: there is a node %q already", name)
+		return nil, fmt.Errorf("transport: a node %q has already joined", name)
 	}
 	n := &memoryNode{
 		memory: m, name: name,
@@ -51,8 +51,8 @@ func (m *Memory) Join(name string) (Transport, error) {
 	return n, nil
 }
 
-// Cut cuts or mends the link from one node to another, in this direction alone:
-// what is sent is lost, and counted as dropped.
+// Cut cuts or restores the link from one node to another, in this direction only.
+// Messages on a cut link are lost and counted as dropped.
 func (m *Memory) Cut(from, to string, cut bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +63,8 @@ func (m *Memory) Cut(from, to string, cut bool) {
 	}
 }
 
-// enter returns a node that takes messages from another, until leave; nil where
-// there is none.
+// enter returns the receiving node, or nil. The node cannot close until receiving.Done
+// is called.
 func (m *Memory) enter(from, to string) *memoryNode {
 	m.mu.Lock()
 	n := m.nodes[to]
@@ -78,7 +78,7 @@ func (m *Memory) enter(from, to string) *memoryNode {
 	return n
 }
 
-// memoryNode is a node's end of a Memory.
+// memoryNode is the transport of one node of a Memory.
 type memoryNode struct {
 	memory   *Memory
 	name     string
@@ -86,11 +86,11 @@ type memoryNode struct {
 
 	mu        sync.Mutex
 	closed    bool
-	links     map[string]*memoryLink // to whom something was sent
-	peers     map[string]*Counters   // all it has had to do with
+	links     map[string]*memoryLink // by receiving node
+	peers     map[string]*Counters   // by peer
 	removed   map[string]bool
-	running   sync.WaitGroup // the goroutines of lanes, removed ones too
-	receiving sync.WaitGroup // those who are in a receive of this node
+	running   sync.WaitGroup // the goroutines of links, also of removed ones
+	receiving sync.WaitGroup // calls that deliver to this node
 }
 
 func (n *memoryNode) Send(to string, messages ...Message) {
@@ -122,7 +122,7 @@ func (n *memoryNode) SetPeer(name, _ string) {
 	delete(n.removed, name)
 }
 
-// PeerAddress is the name itself, of a node that has sent something.
+// PeerAddress returns the name itself, for a node that has sent a message.
 func (n *memoryNode) PeerAddress(name string) (address string, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,7 +175,7 @@ func (n *memoryNode) Close() error {
 	return nil
 }
 
-// counters returns those of a peer; n is locked.
+// counters returns the counters of a peer. The lock must be held.
 func (n *memoryNode) counters(peer string) *Counters {
 	if n.peers[peer] == nil {
 		n.peers[peer] = new(Counters)
@@ -183,7 +183,7 @@ func (n *memoryNode) counters(peer string) *Counters {
 	return n.peers[peer]
 }
 
-// enter keeps Close from returning until inside.Done, unless it is under way.
+// enter reports whether the node is open. If so, Close waits for receiving.Done.
 func (n *memoryNode) enter() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

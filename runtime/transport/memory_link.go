@@ -2,12 +2,13 @@ package transport
 
 import "sync"
 
-// turnMessages is how many messages a lane hands over before urgent ones that came
-// in the meantime overtake the rest: as many as the network's transport puts into
-// a frame.
+// batchMessages is how many messages are delivered before urgent messages that arrived
+// in the meantime overtake the rest: as many as the network's transport puts into a
+// frame.
 const batchMessages = 512
 
-// lane is the way from one node of a Memory to another, with its goroutine.
+// memoryLink carries messages from one node of a Memory to another, with its own
+// goroutine.
 type memoryLink struct {
 	node  *memoryNode
 	to    string
@@ -17,7 +18,7 @@ type memoryLink struct {
 	mu     sync.Mutex
 	queues [Classes]fifo
 	turns  Turns
-	quota  Quota // with the messages that are being received
+	quota  Quota // includes the messages that are being received
 	closed bool
 }
 
@@ -28,7 +29,7 @@ func newMemoryLink(n *memoryNode, to string, c *Counters) *memoryLink {
 	return l
 }
 
-// add takes the messages that fit.
+// add queues messages as long as there is room, and drops the rest.
 func (l *memoryLink) add(messages []Message) {
 	l.mu.Lock()
 	taken := 0
@@ -52,7 +53,7 @@ func (l *memoryLink) add(messages []Message) {
 func (l *memoryLink) notify() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // rung already
+	default: // already notified
 	}
 }
 
@@ -62,7 +63,7 @@ func (l *memoryLink) waiting() int {
 	return l.quota.Waiting()
 }
 
-// end drops the messages that wait, and ends the goroutine.
+// end drops the queued messages and ends the goroutine.
 func (l *memoryLink) end() {
 	l.mu.Lock()
 	l.closed = true
@@ -75,7 +76,7 @@ func (l *memoryLink) end() {
 	l.notify()
 }
 
-// run hands over what waits, turn by turn.
+// run delivers queued messages in batches.
 func (l *memoryLink) run() {
 	batch := make([]Message, 0, batchMessages)
 	for range l.wake {
@@ -94,13 +95,13 @@ func (l *memoryLink) run() {
 			l.mu.Lock()
 			l.quota.Give(batch...)
 			l.mu.Unlock()
-			clear(batch) // the payloads belong to others
+			clear(batch) // the payloads belong to their receivers
 		}
 	}
 }
 
-// turn takes out what is handed over next; l is locked. Bulk messages go one by
-// one, since they may be large.
+// nextBatch takes the next batch out of the queues. The lock must be held. Bulk
+// messages go one by one, because they may be large.
 func (l *memoryLink) nextBatch(batch []Message) []Message {
 	urgent, ordered, bulk := l.queues[Urgent].len() > 0, l.queues[Ordered].len() > 0, l.queues[Bulk].len() > 0
 	if !urgent && !ordered && !bulk {
@@ -113,8 +114,8 @@ func (l *memoryLink) nextBatch(batch []Message) []Message {
 	return l.queues[class].take(limit, batch)
 }
 
-// deliver gives a batch to the handlers of the other node, those in a row that
-// are for one group at once.
+// deliver calls the handlers of the other node, once for each sequence of messages of
+// one group.
 func (l *memoryLink) deliver(batch []Message) {
 	to := l.node.memory.enter(l.node.name, l.to)
 	if to == nil {
@@ -149,7 +150,7 @@ type fifo struct {
 }
 
 func (f *fifo) put(m Message) {
-	if len(f.list) == cap(f.list) && f.next > len(f.list)/2 { // use the room in front before more is taken
+	if len(f.list) == cap(f.list) && f.next > len(f.list)/2 { // reuse the room in front instead of growing
 		n := copy(f.list, f.list[f.next:])
 		clear(f.list[n:])
 		f.list, f.next = f.list[:n], 0

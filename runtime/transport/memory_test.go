@@ -25,16 +25,17 @@ func join(t testing.TB, m *transport.Memory, name string) transport.Transport {
 func number(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)) }
 
 func TestGroupID(t *testing.T) {
-	// The same on every machine and in every release.
+	// The same on every host and in every release.
 	if got, want := transport.GroupID("bank", "ledger"), uint64(0xef47e551655ad1c7); got != want {
 		t.Errorf("%#x, want %#x", got, want)
 	}
 	if transport.GroupID("a", "bc") == transport.GroupID("ab", "c") {
-		t.Error("the border between the names does not count")
+		t.Error("the border between the names has no effect")
 	}
 }
 
-// TestMemoryCarries: all arrives, in order, between all pairs and for two groups.
+// TestMemoryCarries: all messages arrive, in order, between all pairs and for two
+// groups.
 func TestMemoryCarries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const count = 10_000
@@ -60,7 +61,7 @@ func TestMemoryCarries(t *testing.T) {
 				})
 			}
 		}
-		for from := 0; from < count; from += 1000 { // so that no queue overruns
+		for from := 0; from < count; from += 1000 { // so that no queue overflows
 			for i, n := range nodes {
 				go func() {
 					for k := from; k < from+1000; k++ {
@@ -94,7 +95,8 @@ func TestMemoryCarries(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded: a receiver that waits has what fits, the rest is counted.
+// TestMemoryIsBounded: a slow receiver gets the messages that fit the queue, and the
+// rest is counted.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{QueueMessages: 10, QueueBytes: 50})
@@ -118,7 +120,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		close(gate)
 		synctest.Wait()
 		gate = make(chan struct{})
-		send(100) // alone it goes
+		send(100) // accepted, because it is alone
 		send(1)
 		if s := a.Stats(); s.Dropped != 6 || s.Peers[0].Queued != 1 {
 			t.Errorf("%+v", s)
@@ -187,7 +189,7 @@ func TestMemoryCountsWhatIsLost(t *testing.T) {
 		if s := a.Stats(); s.Dropped != dropped+1 {
 			t.Errorf("%+v", s)
 		}
-		b = join(t, m, "b") // started again
+		b = join(t, m, "b") // restarted
 		b.Handle(group, func(string, [][]byte) {})
 		dropped++
 		send("b", true)
@@ -201,7 +203,7 @@ func TestMemoryCountsWhatIsLost(t *testing.T) {
 	})
 }
 
-// TestMemoryCloseWaits for who is in a receive.
+// TestMemoryCloseWaits: Close waits for a receive that runs.
 func TestMemoryCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})
@@ -216,7 +218,7 @@ func TestMemoryCloseWaits(t *testing.T) {
 		a.Send("b", transport.Message{Group: group})
 		synctest.Wait()
 		if !receiving.Load() {
-			t.Fatal("not received")
+			t.Fatal("the message was not received")
 		}
 		closed := make(chan struct{})
 		go func() { b.Close(); close(closed) }()
@@ -235,7 +237,7 @@ func TestMemoryCloseWaits(t *testing.T) {
 	})
 }
 
-// BenchmarkMemory: messages of 64 bytes one way, 64 in a call, not more under way
+// BenchmarkMemory sends messages of 64 bytes in one direction, 64 in a call, never more
 // than the queue holds.
 func BenchmarkMemory(b *testing.B) {
 	m := transport.NewMemory(transport.MemoryOptions{})

@@ -16,7 +16,7 @@ func network(seed uint64, f transport.Faults) *transport.Network[int] {
 	return transport.NewNetwork[int](rand.New(rand.NewPCG(seed, 0)), f)
 }
 
-// drain delivers all that is under way, in order.
+// drain delivers all messages in transit, in order.
 func drain(n *transport.Network[int]) (story []string) {
 	for {
 		now, ok := n.Next()
@@ -39,7 +39,7 @@ func TestNetworkKeepsOrderWithoutFaults(t *testing.T) {
 	n.Send(10, 1, 3, 101)
 	n.Send(11, 2, 1, 102)
 	if _, _, _, ok := n.Deliver(12); ok {
-		t.Error("delivered before its time")
+		t.Error("a message was delivered before its time")
 	}
 	want := []string{"13: 1->2 100", "13: 1->3 101", "14: 2->1 102"}
 	if d := cmp.Diff(want, drain(n)); d != "" {
@@ -60,11 +60,12 @@ func TestNetworkSameSeedSameStory(t *testing.T) {
 		t.Error(d)
 	}
 	if slices.Equal(a, c) {
-		t.Error("two seeds, one story")
+		t.Error("two seeds had the same effect")
 	}
 }
 
-// TestNetworkFaultsOccur: as often as they should, and messages overtake.
+// TestNetworkFaultsOccur: faults occur as often as configured, and messages overtake
+// each other.
 func TestNetworkFaultsOccur(t *testing.T) {
 	const count = 100_000
 	n := network(7, transport.Faults{Loss: 0.1, Duplicate: 0.05, DelayMin: 5, DelayMax: 25})
@@ -78,7 +79,7 @@ func TestNetworkFaultsOccur(t *testing.T) {
 			break
 		}
 		if now < 5 || now > 25 {
-			t.Fatalf("arrives at %d", now)
+			t.Fatalf("a message arrives at %d", now)
 		}
 		_, _, m, _ := n.Deliver(now)
 		if m < last {
@@ -95,7 +96,7 @@ func TestNetworkFaultsOccur(t *testing.T) {
 	near("lost", s.Lost, 0.1*count)
 	near("doubled", s.Duplicated, 0.9*0.05*count)
 	if overtaken < 10 {
-		t.Errorf("%d have overtaken another", overtaken)
+		t.Errorf("%d messages have overtaken another", overtaken)
 	}
 	if s.Delivered+s.Lost != s.Sent+s.Duplicated {
 		t.Errorf("%+v does not add up", s)
@@ -131,26 +132,27 @@ func TestNetworkCuts(t *testing.T) {
 	want(3, 1, true)
 	want(2, 1, true)
 
-	// What is under way when the link is cut is lost if it is cut on arrival too.
+	// A message in transit when the link is cut is lost if the link is still cut on
+	// arrival.
 	n.Send(0, 1, 2, 0)
 	n.Cut(1, 2, true)
 	if _, _, _, ok := n.Deliver(10); ok {
-		t.Error("arrived over a link that is cut")
+		t.Error("a message arrived on a cut link")
 	}
 	n.Cut(1, 2, false)
 	n.Send(0, 1, 2, 0)
 	n.Cut(1, 2, true)
 	n.Cut(1, 2, false)
 	if _, _, _, ok := n.Deliver(10); !ok {
-		t.Error("lost, though the link was mended in time")
+		t.Error("a message was lost, although the link was restored in time")
 	}
 	if n.Len() != 0 {
-		t.Errorf("%d under way", n.Len())
+		t.Errorf("%d messages in transit", n.Len())
 	}
 }
 
-// TestNetworkDelaysOnly: what comes out is what went in, ordered by time and then
-// as it was sent.
+// TestNetworkDelaysOnly: each message comes out once, ordered by time and then by
+// sending.
 func TestNetworkDelaysOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := network(rapid.Uint64().Draw(t, "seed"), transport.Faults{DelayMax: 20})
@@ -168,7 +170,7 @@ func TestNetworkDelaysOnly(t *testing.T) {
 			}
 			_, _, m, _ := n.Deliver(now)
 			if len(at) > 0 && (now < at[len(at)-1] || now == at[len(at)-1] && m < last) {
-				t.Fatalf("%d at %d after %d at %d", m, now, last, at[len(at)-1])
+				t.Fatalf("message %d at %d after message %d at %d", m, now, last, at[len(at)-1])
 			}
 			at, last = append(at, now), m
 			seen[m] = true

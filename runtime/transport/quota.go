@@ -1,22 +1,23 @@
 package transport
 
-// The room of a queue for a peer, for each group and class by itself: one group does not
-// take the room of another, nor a snapshot that of the log.
+// The default room of a queue for a peer, separate for each group and class. So a group
+// cannot use up the room of another one, and a snapshot cannot use up the room of the
+// log.
 const (
 	QueueMessages = 16384     // some milliseconds of a busy group
-	QueueBytes    = 128 << 20 // more than a Raft leader has on its way to a follower; package raft checks that at compile time
+	QueueBytes    = 128 << 20 // more than a Raft leader has in flight to a follower; package raft checks this at compile time
 )
 
-// groupsMax is how many groups and classes a Quota remembers that have nothing
-// waiting: far more than a node has groups.
+// groupsMax is how many idle groups and classes a Quota remembers: far more than a node
+// has groups.
 const groupsMax = 1024
 
-// Quota counts what waits for a peer, and says what else may: for whoever writes a
-// [Transport]. It is used under a lock of its owner.
+// Quota counts the queued messages for a peer and limits them, for implementations of
+// [Transport]. The owner's lock must protect it.
 type Quota struct {
 	messages, bytes int
 	use             map[quotaKey]*usage
-	last            quotaKey // whose usage was asked for last: mostly the next one's, too
+	last            quotaKey // the last key, which is often the next one, too
 	lastUse         *usage
 	waiting         int
 }
@@ -28,13 +29,13 @@ type quotaKey struct {
 
 type usage struct{ messages, bytes int }
 
-// NewQuota allows so many messages, and bytes of their payloads, for each group
-// and class. One message that has more bytes may wait alone.
+// NewQuota returns a Quota that allows so many messages, and bytes of their payloads,
+// for each group and class. A larger message is allowed if it is alone.
 func NewQuota(messages, bytes int) Quota {
 	return Quota{messages: messages, bytes: bytes, use: make(map[quotaKey]*usage)}
 }
 
-// Take reports whether a message may wait, and counts it if so.
+// Take reports whether a message may be queued, and counts it if so.
 func (q *Quota) Take(m *Message) bool {
 	u := q.usage(m)
 	if u.messages >= q.messages || u.messages > 0 && u.bytes+len(m.Payload) > q.bytes {
@@ -46,7 +47,7 @@ func (q *Quota) Take(m *Message) bool {
 	return true
 }
 
-// Give ends the waiting of messages that Take has counted.
+// Give returns the room of messages that Take has counted.
 func (q *Quota) Give(messages ...Message) {
 	for i := range messages {
 		u := q.usage(&messages[i])
@@ -56,7 +57,7 @@ func (q *Quota) Give(messages ...Message) {
 	q.waiting -= len(messages)
 }
 
-// Waiting is how many messages wait, of all groups and classes.
+// Waiting returns the number of queued messages of all groups and classes.
 func (q *Quota) Waiting() int { return q.waiting }
 
 func (q *Quota) usage(m *Message) *usage {

@@ -2,8 +2,8 @@ package transport
 
 import "testing"
 
-// TestQuotaForgetsGroups: however many groups there were, a group is remembered
-// while a message of it waits, and all others may be forgotten.
+// TestQuotaForgetsGroups: with any number of groups, a group is remembered while it has
+// a queued message, and idle groups may be forgotten.
 func TestQuotaForgetsGroups(t *testing.T) {
 	q := NewQuota(1, 1)
 	kept := Message{Group: 1 << 40}
@@ -11,12 +11,12 @@ func TestQuotaForgetsGroups(t *testing.T) {
 	for g := range uint64(10 * groupsMax) {
 		m := Message{Group: g}
 		if !q.Take(&m) {
-			t.Fatal("there is no room for the first message of a group")
+			t.Fatal("the first message of a group was rejected")
 		}
 		q.Give(m)
 	}
 	if q.Take(&kept) || q.Waiting() != 1 {
-		t.Error("a message that waits was forgotten")
+		t.Error("a queued message was forgotten")
 	}
 	if len(q.use) > groupsMax {
 		t.Errorf("%d groups are remembered", len(q.use))

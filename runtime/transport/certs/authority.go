@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	authorityLife = 10 * 365 * 24 * time.Hour // nobody renews what is for development
-	clockSkew     = 5 * time.Minute           // a certificate is valid from so long before, for clocks that are behind
+	authorityLife = 10 * 365 * 24 * time.Hour // long, because nothing renews certificates for development
+	clockSkew     = 5 * time.Minute           // a certificate is valid from this long before, for clocks that are behind
 )
 
 // Pair is a certificate and its key, in PEM.
@@ -26,15 +26,15 @@ type Pair struct {
 	Cert, Key []byte
 }
 
-// Authority is a certificate authority for development, of one trust domain: what
-// it signs for another is not valid.
+// Authority is a certificate authority for development. Its signatures are valid only
+// for its trust domain.
 type Authority struct {
 	Pair
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// NewAuthority makes an authority with a key of its own (ECDSA P-256).
+// NewAuthority makes an authority with a new key (ECDSA P-256).
 func NewAuthority(trustDomain string, now time.Time) (*Authority, error) {
 	if err := CheckTrustDomain(trustDomain); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func NewAuthority(trustDomain string, now time.Time) (*Authority, error) {
 		MaxPathLenZero:              true,
 		BasicConstraintsValid:       true,
 		PermittedURIDomains:         []string{trustDomain},
-		PermittedDNSDomains:         []string{"invalid"}, // so that it can speak for no site
+		PermittedDNSDomains:         []string{"invalid"}, // so it cannot sign for any web site
 		PermittedDNSDomainsCritical: true,
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -63,7 +63,7 @@ func NewAuthority(trustDomain string, now time.Time) (*Authority, error) {
 	return LoadAuthority(pair, now)
 }
 
-// LoadAuthority is an authority that was made before.
+// LoadAuthority returns an authority that was made before.
 func LoadAuthority(p Pair, now time.Time) (*Authority, error) {
 	both, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -72,21 +72,21 @@ func LoadAuthority(p Pair, now time.Time) (*Authority, error) {
 	key, ok := both.PrivateKey.(crypto.Signer)
 	switch c := both.Leaf; {
 	case !ok || !c.IsCA:
-		return nil, errors.New("this is no certificate authority")
+		return nil, errors.New("the certificate is not a CA certificate")
 	case now.After(c.NotAfter):
-		return nil, fmt.Errorf("it has expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return &Authority{Pair: p, cert: both.Leaf, key: key}, nil
 }
 
 // Issue makes a key (ECDSA P-256) and a certificate for it, for both ends of a
-// connection, valid for that long and not longer than the authority.
+// connection. The certificate does not remain valid longer than the authority.
 func (a *Authority) Issue(id ID, now time.Time, life time.Duration) (Pair, error) {
 	if err := id.Check(); err != nil {
 		return Pair{}, err
 	}
 	if !slices.Contains(a.cert.PermittedURIDomains, id.TrustDomain) {
-		return Pair{}, fmt.Errorf("the authority is one of trust domain %q, not of %q", a.cert.PermittedURIDomains, id.TrustDomain)
+		return Pair{}, fmt.Errorf("the authority is for trust domain %q, not for %q", a.cert.PermittedURIDomains, id.TrustDomain)
 	}
 	end := now.Add(life)
 	if end.After(a.cert.NotAfter) {

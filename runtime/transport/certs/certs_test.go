@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 		"spiffe://example.org/bank/" + strings.Repeat("n", 3000), "spiffe://" + strings.Repeat("a", 256) + "/bank/n1",
 	} {
 		if id, err := certs.Parse(name); err == nil {
-			t.Errorf("%.60s is read as %+v", name, id)
+			t.Errorf("%.60s was parsed as %+v", name, id)
 		}
 	}
 }
@@ -61,15 +61,16 @@ func TestAuthority(t *testing.T) {
 		}
 	}
 	if _, err := both.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now.Add(2 * time.Hour)}); err == nil {
-		t.Error("valid after its end")
+		t.Error("the certificate is valid after its end")
 	}
 
-	// For another trust domain it does not sign, nor for longer than it is valid.
+	// The authority does not sign for another trust domain, nor for longer than it is
+	// valid itself.
 	if _, err := ca.Issue(certs.ID{TrustDomain: "example.com", Topology: "bank", Node: "n1"}, now, time.Hour); err == nil {
-		t.Error("issued for another trust domain")
+		t.Error("the authority signed for another trust domain")
 	}
 	if _, err := ca.Issue(certs.ID{TrustDomain: "example.org", Topology: "bank"}, now, time.Hour); err == nil {
-		t.Error("issued for nobody")
+		t.Error("the authority signed an empty ID")
 	}
 	pair, err = ca.Issue(id, now, 100*365*24*time.Hour)
 	if err != nil {
@@ -88,15 +89,15 @@ func TestAuthority(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := certs.LoadAuthority(pair, now); err == nil {
-		t.Error("the certificate of a node is taken for an authority")
+		t.Error("the certificate of a node was accepted as an authority")
 	}
 	if _, err := certs.LoadAuthority(ca.Pair, now.Add(11*365*24*time.Hour)); err == nil {
-		t.Error("an authority that has expired")
+		t.Error("an expired authority was loaded")
 	}
 }
 
-// TestEveryTrustDomainIsVerified: what is a name of a trust domain is one to the
-// verification of constraints too.
+// TestEveryTrustDomainIsVerified: the verification of name constraints accepts every
+// valid trust domain.
 func TestEveryTrustDomainIsVerified(t *testing.T) {
 	now := time.Now()
 	for _, domain := range []string{"localhost", "a.b-c.d", "with_underscore.org", "x1", "1x.2"} {
@@ -125,7 +126,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("spiffe://example.org/bank/operator/ann")
 	f.Fuzz(func(t *testing.T, name string) {
 		if id, err := certs.Parse(name); err == nil && id.String() != name {
-			t.Errorf("%q is read as %+v, which is %q", name, id, id)
+			t.Errorf("%q was parsed as %+v, which is %q", name, id, id)
 		}
 	})
 }

@@ -1,19 +1,19 @@
-// Package certs says what the certificates of nodes look like, and makes them for
+// Package certs defines what the certificates of nodes contain, and makes certificates for
 // development.
 //
-// A certificate names its node in the form of SPIFFE, as its only URI:
+// The only URI of a certificate is the node's name in the form of SPIFFE:
 //
 //	spiffe://example.org/bank/n1             node n1 of topology bank
-//	spiffe://example.org/bank/operator/ann   somebody who may give it orders
+//	spiffe://example.org/bank/operator/ann   operator ann, with access to the services for operators
 //
-// [Of] reads that name, and [Authority] is a certificate authority for development:
+// [Of] reads this name. [Authority] is a certificate authority for development:
 //
 //	ca, err := certs.NewAuthority("example.org", time.Now())
 //	pair, err := ca.Issue(certs.ID{TrustDomain: "example.org", Topology: "bank", Node: "n1"}, time.Now(), 90*24*time.Hour)
 //
 // # Limits
 //
-// An Authority keeps its key in the clear and revokes nothing. `topoctl certs`
-// writes its files; in production certificates come from elsewhere, from SPIRE or
-// a corporate authority for example, under the same names.
+// An Authority does not encrypt its key and cannot revoke certificates. `topoctl certs`
+// writes its files. In production, use certificates with the same names from another
+// authority, for example SPIRE or your company's.
 package certs

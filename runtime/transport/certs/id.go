@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Limits of names, those of SPIFFE.
+// Limits of names, as in SPIFFE.
 const (
 	domainBytesMax = 255  // the trust domain
-	nameBytesMax   = 2048 // all of it
+	nameBytesMax   = 2048 // the complete name
 )
 
-// ID is whom a certificate is for: a node of a topology, or an operator of it.
+// ID is the subject of a certificate: a node of a topology, or an operator of it.
 type ID struct {
 	TrustDomain string // lower case letters, digits, '.', '-' and '_'
-	Topology    string // as the names below: letters, digits, '.', '-' and '_'
-	Node        string // the name of the node, or
-	Operator    string // that of the operator
+	Topology    string // letters, digits, '.', '-' and '_', also in the names below
+	Node        string // the name of the node; or
+	Operator    string // the name of the operator
 }
 
-// String is the name in a certificate.
+// String returns the name as it is written in a certificate.
 func (id ID) String() string { return id.url().String() }
 
 func (id ID) url() *url.URL {
@@ -33,7 +33,7 @@ func (id ID) url() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: id.TrustDomain, Path: path}
 }
 
-// Check says what is wrong with a name.
+// Check returns an error if the ID is not valid.
 func (id ID) Check() error {
 	if err := CheckTrustDomain(id.TrustDomain); err != nil {
 		return err
@@ -47,27 +47,27 @@ func (id ID) Check() error {
 	}
 	switch {
 	case id.Node != "" && id.Operator != "":
-		return errors.New("a certificate is for a node or for an operator")
+		return errors.New("a certificate must be for a node or for an operator, not for both")
 	case len(id.String()) > nameBytesMax:
-		return fmt.Errorf("the name has %d bytes, at most %d are allowed", len(id.String()), nameBytesMax)
+		return fmt.Errorf("the name must have at most %[2]d bytes, got %[1]d", len(id.String()), nameBytesMax)
 	}
 	return checkName(what, name)
 }
 
-// CheckTrustDomain says what is wrong with the name of a trust domain.
+// CheckTrustDomain returns an error if the name of a trust domain is not valid.
 func CheckTrustDomain(name string) error {
 	if name == "" || len(name) > domainBytesMax || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) || r >= 'A' && r <= 'Z' }) {
-		return fmt.Errorf("%q is no trust domain: want lower case letters, digits, '.', '-' and '_', as in example.org", name)
+		return fmt.Errorf("%q is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org", name)
 	}
 	return nil
 }
 
-// CheckNode says what is wrong with the name of a node.
+// CheckNode returns an error if the name of a node is not valid.
 func CheckNode(name string) error { return checkName("node", name) }
 
 func checkName(what, name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
-		return fmt.Errorf("%q is no name of a %s: want letters, digits, '.', '-' and '_'", name, what)
+		return fmt.Errorf("%q is not a name of a %s: use letters, digits, '.', '-' and '_'", name, what)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func inName(r rune) bool {
 func Parse(name string) (ID, error) {
 	rest, ok := strings.CutPrefix(name, "spiffe://")
 	if !ok || len(name) > nameBytesMax {
-		return ID{}, fmt.Errorf("%.100q is no name of a node: want spiffe://DOMAIN/TOPOLOGY/NODE", name)
+		return ID{}, fmt.Errorf("%.100q is not a name of a node: use spiffe://DOMAIN/TOPOLOGY/NODE", name)
 	}
 	var id ID
 	switch parts := strings.Split(rest, "/"); {
@@ -90,15 +90,15 @@ func Parse(name string) (ID, error) {
 	case len(parts) == 4 && parts[2] == "operator":
 		id = ID{TrustDomain: parts[0], Topology: parts[1], Operator: parts[3]}
 	default:
-		return ID{}, fmt.Errorf("%.100q is no name of a node: want spiffe://DOMAIN/TOPOLOGY/NODE", name)
+		return ID{}, fmt.Errorf("%.100q is not a name of a node: use spiffe://DOMAIN/TOPOLOGY/NODE", name)
 	}
 	return id, id.Check()
 }
 
-// Of is whom a certificate is for. It does not ask who has signed it.
+// Of returns the subject of a certificate. It does not check the signature.
 func Of(c *x509.Certificate) (ID, error) {
 	if len(c.URIs) != 1 {
-		return ID{}, fmt.Errorf("the certificate of %.100q has %d URIs: want one, spiffe://DOMAIN/TOPOLOGY/NODE", c.Subject.CommonName, len(c.URIs))
+		return ID{}, fmt.Errorf("the certificate of %.100q must have one URI, spiffe://DOMAIN/TOPOLOGY/NODE, got %d", c.Subject.CommonName, len(c.URIs))
 	}
 	return Parse(c.URIs[0].String())
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// addressBytesMax is the longest address in a hello: a DNS name of 253 bytes, a
-// colon and a port.
+// addressBytesMax is the length of the longest address in a hello: a DNS name of 253
+// bytes, a colon and a port.
 const addressBytesMax = 253 + 1 + 5
 
-// checkAddress checks where a node says that it listens: host:port, or :port; the
-// empty string says nothing. Others connect to it, so it must be a name or an IP
-// address that means one host, and the same from each of them.
+// checkAddress checks the address that a node announces: host:port, or :port. The empty
+// string announces nothing. Other nodes dial the address, so it must be a name or an IP
+// address of one host, with the same meaning for all of them.
 func checkAddress(address string) error {
 	if address == "" {
 		return nil
@@ -39,7 +39,7 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// isHostName reports whether a text can be a DNS name that is not an IP address.
+// isHostName reports whether a string can be a DNS name that is not an IP address.
 func isHostName(host string) bool {
 	letters := false
 	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
@@ -59,8 +59,8 @@ func isHostName(host string) bool {
 	return letters && len(host) <= 253
 }
 
-// advertised is what a node says of where it listens: the host that its
-// configuration names, or none where that means all of its addresses.
+// advertised returns the address that a node announces: the configured host, or no host
+// if it listens on all of its addresses.
 func advertised(configured string, listener net.Addr) string {
 	host, _, err := net.SplitHostPort(configured)
 	tcp, ok := listener.(*net.TCPAddr)
@@ -70,15 +70,15 @@ func advertised(configured string, listener net.Addr) string {
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
 		host = ""
 	}
-	address := net.JoinHostPort(host, strconv.Itoa(tcp.Port)) // the port that was chosen, where it was 0
+	address := net.JoinHostPort(host, strconv.Itoa(tcp.Port)) // the actual port, if the configured one is 0
 	if checkAddress(address) != nil {
-		return "" // such as one with a zone, which means something on this host alone
+		return "" // such as an address with a zone, which is valid only on this host
 	}
 	return address
 }
 
-// reachedAt is where a node that has said hello can be dialled; from is where it
-// has connected from.
+// dialAddress returns the address to dial a node that has sent this hello from the
+// address from.
 func (h *hello) dialAddress(from net.Addr) string {
 	host, port, err := net.SplitHostPort(h.address)
 	if err != nil || host != "" {
@@ -88,5 +88,5 @@ func (h *hello) dialAddress(from net.Addr) string {
 	if !ok || tcp.IP == nil {
 		return ""
 	}
-	return net.JoinHostPort(tcp.IP.String(), port) // a zone is this host's own, and is left out
+	return net.JoinHostPort(tcp.IP.String(), port) // without the zone, which is valid only on this host
 }

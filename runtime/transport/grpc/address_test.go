@@ -22,7 +22,7 @@ func TestCheckAddress(t *testing.T) {
 		strings.Repeat("a", 64) + ":1", strings.Repeat("a.", 127) + "aa:1",
 	} {
 		if err := checkAddress(address); err == nil {
-			t.Errorf("%q is accepted", address)
+			t.Errorf("%q was accepted", address)
 		}
 	}
 }
@@ -41,13 +41,13 @@ func TestAdvertisedAddress(t *testing.T) {
 	} {
 		said := advertised(test.configured, listener)
 		if reached := (&hello{address: said}).dialAddress(from); said != test.said || reached != test.reached {
-			t.Errorf("%s: says %q, is reached at %q, want %q and %q", test.configured, said, reached, test.said, test.reached)
+			t.Errorf("%s: announced %q, dialled at %q, want %q and %q", test.configured, said, reached, test.said, test.reached)
 		}
 	}
 }
 
-// TestAnswerToAStranger: a node that is not in the configuration says where it
-// listens, so that it can be answered. Until then each answer is dropped, and the
+// TestAnswerToAStranger: a node that is not in the configuration announces where it
+// listens, so that others can answer. Before SetPeer each answer is dropped, and the
 // log says so.
 func TestAnswerToAStranger(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
@@ -60,10 +60,10 @@ func TestAnswerToAStranger(t *testing.T) {
 		asked := make(chan struct{}, 1)
 		member.Handle(ledger, func(from string, _ [][]byte) { asked <- struct{}{} })
 		if address, ok := member.PeerAddress("n2"); ok {
-			t.Errorf("the address is %q before the node has connected", address)
+			t.Errorf("the address is %q, although the node has not connected", address)
 		}
 		stranger.SetPeer("n1", member.Addr().String())
-		await(t, "it is connected", func() bool { return connected(stranger, member) })
+		await(t, "the node to be connected", func() bool { return connected(stranger, member) })
 		stranger.Send("n1", number(0))
 		<-asked
 
@@ -79,23 +79,23 @@ func TestAnswerToAStranger(t *testing.T) {
 		}
 		member.SetPeer("n2", address)
 		member.Send("n2", number(0))
-		await(t, "the answer arrives", func() bool { return answers.from("n1") == 1 })
+		await(t, "the answer", func() bool { return answers.from("n1") == 1 })
 
 		member.RemovePeer("n2")
 		stranger.Close()
-		await(t, "it is forgotten", func() bool { _, ok := member.PeerAddress("n2"); return !ok })
+		await(t, "the address to be forgotten", func() bool { _, ok := member.PeerAddress("n2"); return !ok })
 	})
 }
 
-// TestAddressWithoutAHost: a node that listens on all of its addresses is reached
-// where it has connected from.
+// TestAddressWithoutAHost: a node that listens on all of its addresses is dialled at
+// the address that it connected from.
 func TestAddressWithoutAHost(t *testing.T) {
 	var none *pki
 	c := none.config(t, "n2")
 	c.Address, c.Insecure = ":0", true
 	a, b := start(t, none.config(t, "n1")), start(t, c)
 	b.SetPeer("n1", a.Addr().String())
-	await(t, "it is connected", func() bool { return connected(b, a) })
+	await(t, "the node to be connected", func() bool { return connected(b, a) })
 	_, port, err := net.SplitHostPort(b.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -105,8 +105,8 @@ func TestAddressWithoutAHost(t *testing.T) {
 	}
 }
 
-// TestHelloWithoutAnAddress: a node of the version before does not say where it
-// listens. It is let in all the same.
+// TestHelloWithoutAnAddress: a node of the previous version does not announce an
+// address, and is accepted.
 func TestHelloWithoutAnAddress(t *testing.T) {
 	var none *pki
 	a, _, alive := pair(t, none, nil)

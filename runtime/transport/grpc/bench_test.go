@@ -11,12 +11,12 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// Messages of 64 bytes one way over loopback, 64 in a call, never more under way
-// than the queue holds, so that none is dropped. Raw is TCP with a length before
-// each message.
+// Messages of 64 bytes in one direction over loopback, 64 in a call. There are never
+// more in transit than the queue holds, so none is dropped. Raw is TCP with a length
+// before each message.
 const (
 	benchEach   = 64
-	benchWindow = transport.QueueMessages / 2 // what was received may still be counted as waiting for a moment
+	benchWindow = transport.QueueMessages / 2 // half, because received messages may still count as queued for a moment
 )
 
 func BenchmarkOneWay(b *testing.B) {
@@ -106,7 +106,7 @@ func benchRaw(b *testing.B) {
 	b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkThereAndBack: one message at a time.
+// BenchmarkThereAndBack measures the round trip of one message.
 func BenchmarkThereAndBack(b *testing.B) {
 	for name, p := range map[string]*pki{"plain": nil, "tls": newPKI(b)} {
 		b.Run(name, func(b *testing.B) {
@@ -123,7 +123,7 @@ func BenchmarkThereAndBack(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshot: messages of 64 MiB.
+// BenchmarkSnapshot sends messages of 64 MiB.
 func BenchmarkSnapshot(b *testing.B) {
 	for name, p := range map[string]*pki{"plain": nil, "tls": newPKI(b)} {
 		b.Run(name, func(b *testing.B) {

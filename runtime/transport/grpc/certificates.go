@@ -13,20 +13,20 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// certificates reads the files of a TLS again when they change. It compares what
-// they hold: times and sizes miss a change that comes quickly after another.
+// certificates reads the files of a TLS again when they change. It compares their
+// contents, because times and sizes miss a change that comes shortly after another one.
 type certificates struct {
 	files  TLS
-	want   certs.ID // whom the certificate must be for
+	want   certs.ID // the required subject of the certificate
 	logger *slog.Logger
 
 	mu         sync.Mutex
-	lastDigest [sha256.Size]byte // of what was read last, good or not
+	lastDigest [sha256.Size]byte // of the files that were read last, valid or not
 	current    *credential
-	changed    func() // is called when current is another
+	changed    func() // called when current has changed
 }
 
-// credential is what one reading of the files has given.
+// credential is the result of reading the files once.
 type credential struct {
 	pair    tls.Certificate
 	roots   *x509.CertPool
@@ -35,7 +35,7 @@ type credential struct {
 	digest  [sha256.Size]byte // of the files
 }
 
-// load reads the files for the first time.
+// loadCertificates reads the files for the first time.
 func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) {
 	c := &certificates{files: files, want: want, logger: logger, changed: func() {}}
 	parts, err := c.read()
@@ -49,8 +49,8 @@ func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certifica
 	return c, nil
 }
 
-// get returns what is to be used now. Where the files have changed and do not fit
-// together, since somebody is about to write them perhaps, it is what it was.
+// get returns the current credential. If the files have changed and do not match each
+// other, for example while they are being replaced, it returns the previous one.
 func (c *certificates) get() *credential {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *certificates) get() *credential {
 		return c.current
 	}
 	c.lastDigest = seen
-	if seen == c.current.digest { // as it was, after something that could not be used
+	if seen == c.current.digest { // the same as before the invalid files
 		return c.current
 	}
 	var fresh *credential
@@ -71,25 +71,26 @@ func (c *certificates) get() *credential {
 		fresh, err = c.parse(parts)
 	}
 	if err != nil {
-		c.logger.Warn("transport: the certificates cannot be used as they are now; those from before stay in use", "error", err)
+		c.logger.Warn("transport: the certificate files are not valid; the previous certificates remain in use", "error", err)
 		return c.current
 	}
 	c.current = fresh
-	c.logger.Info("transport: certificates read again", "certificate", c.files.Cert, "expires", fresh.expires)
+	c.logger.Info("transport: certificates reloaded", "certificate", c.files.Cert, "expires", fresh.expires)
 	c.changed()
 	return fresh
 }
 
-// expiredText says that the certificate in use has expired, and what to do; "": it has not.
+// expiredText returns a text for errors if the certificate in use has expired, and ""
+// otherwise.
 func (c *certificates) expiredText(now time.Time) string {
 	own := c.get()
 	if now.Before(own.expires) {
 		return ""
 	}
-	return fmt.Sprintf(", which has expired (%s at %s): replace it and its key, no restart is needed", c.files.Cert, own.expires.UTC().Format(time.RFC3339))
+	return fmt.Sprintf(", which has expired (%s at %s): replace the certificate and its key, a restart is not needed", c.files.Cert, own.expires.UTC().Format(time.RFC3339))
 }
 
-// read reads certificate, key and authorities.
+// read reads the certificate, the key and the authorities.
 func (c *certificates) read() (parts [3][]byte, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.CA} {
 		if parts[i], err = certs.ReadFile(name); err != nil {
@@ -108,7 +109,7 @@ func digest(parts [3][]byte) [sha256.Size]byte {
 	return sha256.Sum256(all.Bytes())
 }
 
-// parse checks that the files fit together and are this node's.
+// parse checks that the files match each other and belong to this node.
 func (c *certificates) parse(parts [3][]byte) (*credential, error) {
 	pair, err := tls.X509KeyPair(parts[0], parts[1])
 	if err != nil {
@@ -125,13 +126,13 @@ func (c *certificates) parse(parts [3][]byte) (*credential, error) {
 		}
 	}
 	if c.want != (certs.ID{}) && fresh.id != c.want {
-		return nil, fmt.Errorf("%s is for %s, this is %s", c.files.Cert, fresh.id, c.want)
+		return nil, fmt.Errorf("%s is for %s, but this node is %s", c.files.Cert, fresh.id, c.want)
 	}
 	return fresh, nil
 }
 
-// verify checks a chain of certificates against the authorities and returns whom
-// it is for, and until when.
+// verify checks a chain of certificates against the authorities, and returns its
+// subject and when it expires.
 func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
 	if len(chain) == 0 {
 		return id, expires, fmt.Errorf("no certificate")

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// codec hands frames over as the bytes that they are: a mem.BufferSlice is sent, a
-// *[]byte is received.
+// codec passes frames through without encoding: it sends a mem.BufferSlice and receives
+// a *[]byte.
 type codec struct{}
 
 // codecName is in the content type, application/grpc+topogen.
@@ -22,7 +22,7 @@ func (codec) Name() string { return codecName }
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	b, ok := v.(mem.BufferSlice)
 	if !ok {
-		return nil, fmt.Errorf("transport: %T is no frame", v)
+		return nil, fmt.Errorf("transport: a frame must be a mem.BufferSlice, got %T", v)
 	}
 	return b, nil
 }
@@ -30,19 +30,20 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	b, ok := v.(*[]byte)
 	if !ok {
-		return fmt.Errorf("transport: a frame cannot be read into %T", v)
+		return fmt.Errorf("transport: a frame must be read into a *[]byte, got %T", v)
 	}
-	*b = data.Materialize() // a copy: payloads belong to their receivers
+	*b = data.Materialize() // a copy, because payloads belong to their receivers
 	return nil
 }
 
-// frames holds buffers for frames of small messages, between one and the next.
-// gRPC's own pool clears a buffer each time, all of it.
+// frames pools the buffers of frames of small messages. It replaces gRPC's own pool,
+// which clears the whole buffer each time.
 var frames mem.BufferPool = framePool{new(sync.Pool)}
 
 type framePool struct{ pool *sync.Pool }
 
-// frameRoom is what a frame takes, but for messages that are large themselves.
+// frameRoom is the size of a pooled buffer. Frames with a large message do not use the
+// pool.
 const frameRoom = frameBytes + 16<<10
 
 func (p framePool) Get(length int) *[]byte {

@@ -13,35 +13,35 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// Config says who a node is and whom it talks to.
+// Config is the configuration of a node's transport.
 type Config struct {
 	Node        string // the name of this node; letters, digits, '.', '-' and '_'
-	Topology    string // likewise; that of all nodes is the same
-	Version     string // of what the payloads mean; that of all nodes is the same
-	TrustDomain string // likewise, as in certificates; needed with TLS
-	Address     string // where to listen, host:port; port 0: any, see Addr
+	Topology    string // letters, digits, '.', '-' and '_'; must be the same on all nodes
+	Version     string // the version of the payloads' format; must be the same on all nodes
+	TrustDomain string // the trust domain of the certificates; must be the same on all nodes; required with TLS
+	Address     string // the address to listen on, host:port; port 0 means any port, see Addr
 
-	TLS      *TLS // nil: none, then loopback addresses alone
-	Insecure bool // without TLS any address will do: whoever reaches it may say anything
+	TLS      *TLS // nil: no TLS, and only loopback addresses
+	Insecure bool // without TLS, allow any address: anyone who reaches it can send messages
 
-	Peers map[string]string // where the others listen, by name; this node's own name is passed over
+	Peers map[string]string // the addresses of the other nodes, by name; an entry for this node is ignored
 
 	// Register adds services for operators to the server, see Caller.
 	Register func(gogrpc.ServiceRegistrar)
 
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
-	QueueMessages      int // what waits for a peer at most, for each group and class; default 16384
-	QueueBytes         int // their payloads, for each group and class; default 128 MiB. One larger message waits alone
-	ReassemblyBytesMax int // of chunks whose message is not complete, over all peers; default twice MessageBytesMax
+	QueueMessages      int // queued messages for a peer, for each group and class; default 16384
+	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone
+	ReassemblyBytesMax int // bytes of incomplete messages, for all peers; default twice MessageBytesMax
 
 	Logger *slog.Logger // default slog.Default()
 }
 
-// TLS names files in PEM. They are read again when they change.
+// TLS names files in PEM format. They are read again when they change.
 type TLS struct {
-	Cert string // the node's certificate, and those between it and the authority
+	Cert string // the node's certificate and the intermediate certificates
 	Key  string // its key
-	CA   string // the authorities that are trusted
+	CA   string // the trusted authorities
 }
 
 // complete checks a configuration and fills in the defaults.
@@ -50,7 +50,7 @@ func (c *Config) complete() error {
 		return err
 	}
 	if c.TLS != nil && c.Insecure {
-		return errors.New("both Insecure and TLS are set: want one of them")
+		return errors.New("both Insecure and TLS are set: set only one of them")
 	}
 	for _, n := range []struct {
 		name  string
@@ -63,14 +63,14 @@ func (c *Config) complete() error {
 		{"ReassemblyBytesMax", &c.ReassemblyBytesMax, 2 * max(c.MessageBytesMax, messageBytesMax)},
 	} {
 		if *n.value < 0 {
-			return fmt.Errorf("%s is %d: want at least 1, or 0 for the default", n.name, *n.value)
+			return fmt.Errorf("%s must be at least 1, or 0 for the default, got %d", n.name, *n.value)
 		}
 		if *n.value == 0 {
 			*n.value = n.usual
 		}
 	}
 	if c.MessageBytesMax < chunkBytes {
-		return fmt.Errorf("MessageBytesMax is %d: want at least %d, what goes in one frame", c.MessageBytesMax, chunkBytes)
+		return fmt.Errorf("MessageBytesMax must be at least %[2]d, the size of a chunk, got %[1]d", c.MessageBytesMax, chunkBytes)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -86,25 +86,25 @@ func (c *Config) checkNames() error {
 	return errors.Join(id.Check(), checkText("Topology", c.Topology), checkText("Node", c.Node), checkText("Version", c.Version))
 }
 
-// checkText checks what stands in a hello.
+// checkText checks a string of the hello.
 func checkText(what, text string) error {
 	if len(text) > metadataNameBytes {
-		return fmt.Errorf("%s has %d bytes, at most %d are allowed", what, len(text), metadataNameBytes)
+		return fmt.Errorf("%s must have at most %[3]d bytes, got %[2]d", what, len(text), metadataNameBytes)
 	}
 	if strings.ToValidUTF8(text, "") != text {
-		return fmt.Errorf("%s is no valid UTF-8", what)
+		return fmt.Errorf("%s must be valid UTF-8", what)
 	}
 	return nil
 }
 
-// open listens. Without TLS it does so on loopback addresses alone.
+// open opens the listener. Without TLS it accepts only loopback addresses.
 func (c *Config) open() (net.Listener, error) {
 	address, err := net.ResolveTCPAddr("tcp", c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("the address %q: %w", c.Address, err)
 	}
 	if c.loopbackOnly() && !address.IP.IsLoopback() {
-		return nil, fmt.Errorf("%w: %q can be reached from other machines: set TLS (topoctl certs makes certificates for development), or listen on 127.0.0.1, or set Insecure", ErrInsecure, c.Address)
+		return nil, fmt.Errorf("%w: %q can be reached from other hosts: set TLS (topoctl certs makes certificates for development), or listen on 127.0.0.1, or set Insecure", ErrInsecure, c.Address)
 	}
 	return net.ListenTCP("tcp", address)
 }

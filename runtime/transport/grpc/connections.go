@@ -6,25 +6,27 @@ import (
 	"sync"
 )
 
-// connections is a listener with a limit. Beyond it the oldest connection ends of which
-// it is not known who is at the other end, so that strangers who say nothing do not keep
-// peers out. Where all are known, a new one is refused.
+// connections is a listener that limits the number of connections. Beyond the limit it
+// closes the oldest unidentified connection, so that clients that never identify
+// themselves cannot keep peers out. If all connections are identified, it refuses the
+// new one.
 type connections struct {
 	net.Listener
 	limit   int
 	refused func(net.Addr)
 
 	mu           sync.Mutex
-	open         map[string]*connection // by the other end's address
-	unidentified *list.List             // of *connection, the oldest first
+	open         map[string]*connection // by remote address
+	unidentified *list.List             // of *connection, oldest first
 }
 
-// connection is one of them. Its fields belong to the lock of connections.
+// connection is a connection of such a listener. The lock of connections protects its
+// fields.
 type connection struct {
 	net.Conn
 	all          *connections
 	uses         int           // streams of peers, and calls of operators
-	unidentified *list.Element // nil: it is in use, or has ended
+	unidentified *list.Element // nil: in use, or closed
 }
 
 func newConnections(l net.Listener, limit int, refused func(net.Addr)) *connections {
@@ -40,7 +42,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		c, old := l.add(conn)
 		if old != nil {
 			l.refused(old.RemoteAddr())
-			_ = old.Close() // it is not needed
+			_ = old.Close()
 		}
 		if c != nil {
 			return c, nil
@@ -48,8 +50,8 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// add adds a connection, and returns the connection that is to end for it. c is nil where
-// the new connection is to end.
+// add adds a connection. old is a connection that must be closed instead. c is nil if
+// the new connection must be closed.
 func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +70,7 @@ func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 	return c, old
 }
 
-// remove forgets a connection; l is locked.
+// remove forgets a connection. The lock must be held.
 func (l *connections) remove(c *connection) {
 	if c.unidentified != nil {
 		l.unidentified.Remove(c.unidentified)
@@ -79,7 +81,7 @@ func (l *connections) remove(c *connection) {
 	}
 }
 
-// known notes that a peer or an operator uses the connection from an address.
+// acquire records that a peer or an operator uses the connection from an address.
 func (l *connections) acquire(address net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +94,7 @@ func (l *connections) acquire(address net.Addr) {
 	}
 }
 
-// unknown notes that a use has ended.
+// release records the end of a use.
 func (l *connections) release(address net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

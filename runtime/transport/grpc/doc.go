@@ -1,5 +1,5 @@
-// Package grpc is the transport between nodes on several machines: messages in
-// frames over gRPC, with mutual TLS.
+// Package grpc is the transport between nodes on several hosts: messages in frames over
+// gRPC, with mutual TLS.
 //
 //	t, err := grpc.Listen(grpc.Config{
 //		Node: "n1", Topology: "bank", TrustDomain: "example.org", Address: "10.0.0.1:7101",
@@ -11,54 +11,54 @@
 //
 // # Connections
 //
-// Whoever sends dials: a node holds one connection with one stream to each of its
-// peers, and takes one from each. So each direction has a queue, a flow control and
-// a wait after failures of its own, and no rule has to say which of two
-// connections stays. Messages that wait for a peer go out in one frame, up
-// to 512 messages or 256 KiB; a message of more than 1,088 KiB goes in chunks of 256 KiB.
-// Smaller messages of its group wait behind it. Those of other groups go between two
-// chunks, and so do urgent ones. On Linux the system holds no more than 128 KiB of a
-// connection unsent, since nothing overtakes what was written.
+// The sending node dials: a node opens one connection with one stream to each of its
+// peers, and accepts one from each. So each direction has its own queue, flow control and
+// backoff, and there is never a choice between two connections. Queued messages for a
+// peer go out in one frame of up to 512 messages or 256 KiB. A message of more than
+// 1,088 KiB goes in chunks of 256 KiB. Smaller messages of its group wait for its last
+// chunk. Messages of other groups and urgent messages go between two chunks. On Linux the
+// system holds at most 128 KiB of unsent data of a connection, because urgent messages
+// cannot overtake data that was written to the connection.
 //
-// Each node says in its hello where it listens. So a node that is not in the
-// configuration can be answered: PeerAddress has its address, SetPeer takes it.
-// A message to a node whose address is not known is dropped, counted and logged.
+// Each node announces in its hello where it listens. So other nodes can answer a node that
+// is not in their configuration: PeerAddress returns its address, and SetPeer accepts it.
+// A message to a node without a known address is dropped, counted and logged.
 //
 // # Identity
 //
-// A node is who its certificate says (package certs), and nobody else: the
-// listener takes the name from there, the dialler checks that it reached the node
-// that it wanted. Both compare topology, trust domain and versions. A node of the
-// same name in another process is refused while the first is connected. Whoever is
-// refused is told why, and both ends log it, at most once a minute.
+// The certificate proves a node's name (package certs). The listener takes the name from
+// the certificate, and the dialler checks that it reached the right node. Both compare
+// topology, trust domain and versions. While a node is connected, another process with
+// the same name is refused. A refused node gets the reason, and both ends log it, at most
+// once a minute.
 //
-// Without TLS nodes are who they say they are. Therefore the transport listens and
-// dials on loopback addresses alone then, unless Insecure is set.
+// Without TLS, names are not verified. So the transport then listens and dials only on
+// loopback addresses, unless Insecure is set.
 //
 // # Certificates
 //
-// The files are read again before each handshake and every ten seconds. When they
-// have changed, and fit together, the streams to all peers are made anew with them:
-// the new stream stands before the old one is ended, and the peer has taken all of
-// the old one before the new one carries anything, so no message is dropped.
-// Otherwise what was read before stays in use, and the log says why. A stream ends
-// when a certificate of either end expires; the dialler makes it anew when two
-// thirds of the time until then have passed.
+// The files are read again before each handshake and every ten seconds. When they have
+// changed, and match each other, each stream to a peer is replaced by one with the new
+// certificate. No message is dropped: the old stream ends after the new one is open, and
+// the new one carries messages after the peer has received everything from the old one.
+// If the files do not match, the previous certificate remains in use, and the log says
+// why. A stream ends when a certificate of either end expires. The dialler replaces it
+// after two thirds of the remaining time.
 //
 // # Guarantees
 //
-// Those of package transport. A message whose chunks were cut off by a failure is
-// sent again from its beginning, others that were under way are lost. When a frame
-// has come along a new stream of a peer, frames that are left of an older one are
-// dropped. Memory for each peer is bounded by the queues and MessageBytesMax, on both
-// ends, whatever the peer sends, and by ReassemblyBytesMax for all chunks together.
-// While a peer cannot be reached nothing waits for it.
+// They are those of package transport. A message whose chunks were interrupted by a
+// failure is sent again from its beginning. Other messages in transit are lost. When a
+// frame has arrived on a new stream of a peer, remaining frames of an older stream are
+// dropped. On both ends, memory for each peer is limited by the queues and by
+// MessageBytesMax, whatever the peer sends, and by ReassemblyBytesMax for the chunks of
+// all peers. While a peer cannot be reached, no messages are queued for it.
 //
-// # Orders
+// # Services for operators
 //
-// Config.Register adds services to the same server. With TLS they are for operators
-// alone, whose certificates say so; nobody else's are accepted there, and theirs not
-// as a node's. [Caller] tells a service who calls, and [Dial] is the operator's end.
+// Config.Register adds services to the same server. With TLS only operators may call
+// them, and their certificates must say so. An operator cannot connect as a node. [Caller]
+// returns to a service who calls it. [Dial] is the operator's end.
 //
-// What goes over the wire is in transport.proto.
+// The wire format is in transport.proto.
 package grpc

@@ -2,13 +2,12 @@ package grpc
 
 import "errors"
 
-// ErrInsecure is why a transport without TLS does not use an address that is not
-// this machine's own.
+// ErrInsecure means that a transport without TLS refused an address of another host.
 var ErrInsecure = errors.New("no TLS")
 
-// What ends a stream, and is no fault of anybody.
+// Normal reasons for the end of a stream.
 var (
 	errClosed   = errors.New("the transport is closed")
 	errExpired  = errors.New("a certificate has expired")
-	errReplaced = errors.New("the peer has sent along another stream since")
+	errReplaced = errors.New("the peer has sent data on a newer stream")
 )

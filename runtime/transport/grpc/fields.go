@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// fields reads a message field by field, without copying. After an error next
-// says that there are no more.
+// fields reads a message field by field, without copying. After an error next returns
+// false.
 type fields struct {
 	rest   []byte
 	number protowire.Number
@@ -18,7 +18,7 @@ type fields struct {
 
 func fieldsOf(b []byte) fields { return fields{rest: b} }
 
-// next begins a field, whose value has to be taken by one of the methods below.
+// next starts a field. One of the methods below must then read its value.
 func (f *fields) next() bool {
 	if f.err != nil || len(f.rest) == 0 {
 		return false
@@ -52,13 +52,13 @@ func (f *fields) bytes() []byte {
 	}
 	v, n := protowire.ConsumeBytes(f.rest)
 	f.advance(n)
-	return v[:len(v):len(v)] // what is appended must not run into the next
+	return v[:len(v):len(v)] // so that append does not overwrite the next field
 }
 
 func (f *fields) text() string {
 	s := string(f.bytes())
 	if f.err == nil && !utf8.ValidString(s) {
-		f.err = fmt.Errorf("field %d is no valid UTF-8", f.number)
+		f.err = fmt.Errorf("field %d is not valid UTF-8", f.number)
 	}
 	return s
 }
@@ -74,7 +74,7 @@ func (f *fields) is(kind protowire.Type) bool {
 	return f.err == nil
 }
 
-// took goes on behind n bytes.
+// advance skips n bytes. n < 0 is an error of protowire.
 func (f *fields) advance(n int) bool {
 	if n < 0 {
 		f.err = protowire.ParseError(n)

@@ -21,8 +21,8 @@ const (
 	tagData     byte = 4<<3 | byte(protowire.BytesType)   // Chunk.data
 )
 
-// row is how many messages at the front are for one group, and the size of a
-// Messages that holds them.
+// sameGroup returns how many messages at the front have the same group, and the size of
+// a Messages that holds them.
 func sameGroup(m []transport.Message) (n, size int) {
 	size = 1 + 8
 	for n < len(m) && m[n].Group == m[0].Group {
@@ -34,14 +34,14 @@ func sameGroup(m []transport.Message) (n, size int) {
 
 func payloadSize(p []byte) int { return 1 + protowire.SizeBytes(len(p)) }
 
-// room is what a frame of small messages has left.
+// room is the remaining room in a frame of small messages.
 type room struct {
 	messages, bytes int
 	used            bool
 }
 
-// take is how many messages at the front go into the frame, and the size of a
-// Messages that holds them. One of aloneBytes goes alone.
+// take returns how many messages at the front go into the frame, and the size of a
+// Messages that holds them. A message of at least aloneBytes goes alone.
 func (r *room) take(m []transport.Message) (n, size int) {
 	size = 1 + 8
 	for n < len(m) && r.messages > 0 {
@@ -61,11 +61,11 @@ func (r *room) take(m []transport.Message) (n, size int) {
 	return n, size
 }
 
-// messagesSize is what a Messages of a size takes in a frame.
+// messagesSize returns the size in a frame of a Messages with so many bytes.
 func messagesSize(inner int) int { return 1 + protowire.SizeBytes(inner) }
 
-// appendMessagesHead appends a frame with one message, all but its payload, which
-// ends it.
+// appendMessagesHead appends a frame with one message, without its payload, which must
+// follow.
 func appendMessagesHead(b []byte, m transport.Message) []byte {
 	b = protowire.AppendVarint(append(b, tagMessages), uint64(1+8+payloadSize(m.Payload)))
 	b = binary.LittleEndian.AppendUint64(append(b, tagGroup), m.Group)
@@ -93,7 +93,7 @@ type chunk struct {
 	data         []byte
 }
 
-// appendChunkHead appends a frame with a chunk, all but the data, which end it.
+// appendChunkHead appends a frame with a chunk, without the data, which must follow.
 func appendChunkHead(b []byte, c *chunk) []byte {
 	head := 1 + 8 + 1 + protowire.SizeVarint(c.size) + 1 + protowire.SizeVarint(c.offset) + 1 + protowire.SizeVarint(uint64(len(c.data)))
 	b = protowire.AppendVarint(append(b, tagChunk), uint64(head+len(c.data)))
@@ -103,7 +103,7 @@ func appendChunkHead(b []byte, c *chunk) []byte {
 	return protowire.AppendVarint(append(b, tagData), uint64(len(c.data)))
 }
 
-// receiver is who gets what a frame holds, in order.
+// receiver receives the contents of a frame, in order.
 type receiver interface {
 	messages(group uint64, payloads [][]byte)
 	chunk(c chunk) error
@@ -111,7 +111,7 @@ type receiver interface {
 
 var errFrameMessages = fmt.Errorf("more than %d messages in a frame", frameMessagesMax)
 
-// readFrame gives what a frame holds to r. Payloads are parts of b.
+// readFrame decodes a frame and passes its contents to r. Payloads are parts of b.
 func readFrame(b []byte, r receiver) error {
 	room := frameMessagesMax
 	f := fieldsOf(b)
@@ -125,7 +125,7 @@ func readFrame(b []byte, r receiver) error {
 			if len(payloads) > 0 {
 				r.messages(group, payloads)
 			}
-			room -= max(len(payloads), 1) // one without any is work, too
+			room -= max(len(payloads), 1) // an empty one counts, too
 			if room < 0 {
 				return errFrameMessages
 			}
@@ -147,7 +147,7 @@ func readFrame(b []byte, r receiver) error {
 // readMessages reads a Messages with at most room payloads.
 func readMessages(b []byte, room int) (group uint64, payloads [][]byte, err error) {
 	count := 0
-	for f := fieldsOf(b); f.next(); f.skip() { // to make room once
+	for f := fieldsOf(b); f.next(); f.skip() { // counts first, to allocate once
 		if f.number == 2 {
 			count++
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// told is a receiver that keeps what it gets.
+// told is a receiver that records what it receives.
 type told struct {
 	all    []transport.Message
 	chunks []chunk
@@ -34,7 +34,8 @@ func (r *told) chunk(c chunk) error {
 	return nil
 }
 
-// TestProtobufReadsIt: frames and hellos are what transport.proto says.
+// TestProtobufReadsIt: protobuf's library reads frames and hellos as transport.proto
+// defines them.
 func TestProtobufReadsIt(t *testing.T) {
 	file := &descriptorpb.FileDescriptorProto{Name: proto.String("transport.proto"), Package: proto.String("t"), Syntax: proto.String("proto3")}
 	message := func(name string, fields ...*descriptorpb.FieldDescriptorProto) {
@@ -106,7 +107,7 @@ func FuzzReadFrame(f *testing.F) {
 			size += len(c.data)
 		}
 		if size > len(b) || len(got.all) > frameMessagesMax {
-			t.Errorf("%d bytes in %d messages out of %d bytes", size, len(got.all), len(b))
+			t.Errorf("%d bytes in %d messages from a frame of %d bytes", size, len(got.all), len(b))
 		}
 	})
 }
@@ -122,7 +123,7 @@ func FuzzHello(f *testing.F) {
 		}
 		again, err := readHello(h.metadata())
 		if err != nil || again != h {
-			t.Errorf("%+v is read as %+v, %v", h, again, err)
+			t.Errorf("%+v was decoded as %+v, %v", h, again, err)
 		}
 	})
 }
@@ -133,14 +134,14 @@ func TestNotices(t *testing.T) {
 	now := time.Now()
 	for i := range logKeysMax {
 		if !n.fresh(fmt.Sprint(i), now) || n.fresh(fmt.Sprint(i), now) {
-			t.Fatal("not told once")
+			t.Fatal("the first entry of a key was not logged")
 		}
 	}
 	if len(n.last) != logKeysMax || n.fresh("one more", now) {
-		t.Errorf("%d are remembered", len(n.last))
+		t.Errorf("%d keys are remembered", len(n.last))
 	}
 	if now = now.Add(logInterval); !n.fresh("one more", now) || !n.fresh("0", now) || n.fresh("0", now) {
-		t.Error("after a minute all is news")
+		t.Error("after a minute, keys must be logged again")
 	}
 	n.log(slog.LevelInfo, "a", "b")
 	n.log(slog.LevelInfo, "a", "b")

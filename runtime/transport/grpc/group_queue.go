@@ -6,14 +6,14 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// lane is what waits for a peer in one class of one group, in the order in which
-// it was sent. A message that goes in chunks is at the front until its last one is
-// sent, so the small ones behind it wait; other lanes go on in between.
+// groupQueue is the queue of one group and class for a peer, in the order of sending. A
+// message that goes in chunks remains at the front until its last chunk is sent, so
+// smaller messages behind it wait. Other queues continue in between.
 type groupQueue struct {
 	class  transport.Class
 	list   []transport.Message
-	next   int // the first message that has not been sent
-	offset int // so much of that message was sent, where it goes in chunks
+	next   int // the first message that is not sent
+	offset int // bytes of this message that were sent, if it goes in chunks
 }
 
 func (g *groupQueue) empty() bool                { return g.next == len(g.list) }
@@ -22,33 +22,33 @@ func (g *groupQueue) large() bool                { return len(g.list[g.next].Pay
 func (g *groupQueue) rest() []transport.Message  { return g.list[g.next:] }
 func (g *groupQueue) put(m ...transport.Message) { g.list = append(g.list, m...) }
 
-// take takes out n messages, which stay valid until sent.
+// take removes n messages. They remain valid until sent is called.
 func (g *groupQueue) take(n int) []transport.Message {
 	taken := g.list[g.next : g.next+n]
 	g.next += n
 	return taken
 }
 
-// sent lets go of messages that were taken out.
+// sent releases messages that were taken.
 func (g *groupQueue) sent(taken []transport.Message) {
 	clear(taken)
 	if g.empty() {
 		g.list, g.next = g.list[:0], 0
 	} else if g.next > len(g.list)/2 && len(g.list) == cap(g.list) {
-		n := copy(g.list, g.list[g.next:]) // use the room in front before more is taken
+		n := copy(g.list, g.list[g.next:]) // reuse the room in front instead of growing
 		clear(g.list[n:])
 		g.list, g.next = g.list[:n], 0
 	}
 }
 
-// line is the lanes of one class that have something to send, by what they send
-// next. Lanes take turns.
+// classQueues holds the queues of one class, sorted by the kind of their next message.
+// Queues take turns.
 type classQueues struct {
-	queues  map[uint64]*groupQueue // by group, also lanes that have nothing to send
-	small   []*groupQueue          // next: a message that goes whole
-	waiting []*groupQueue          // next: a message in chunks that has not begun
+	queues  map[uint64]*groupQueue // by group, including empty ones
+	small   []*groupQueue          // next: a message in one frame
+	waiting []*groupQueue          // next: a message in chunks, not started
 	active  []*groupQueue          // next: a chunk
-	chunked bool                   // the frame before this was a chunk
+	chunked bool                   // the previous frame was a chunk
 }
 
 func (c *classQueues) ready() bool { return len(c.small) > 0 || len(c.active) > 0 }
@@ -73,7 +73,7 @@ func (c *classQueues) put(class transport.Class, m []transport.Message) {
 	}
 }
 
-// sweep forgets the lanes that have nothing to send.
+// sweep forgets the empty queues.
 func (c *classQueues) sweep() {
 	for group, g := range c.queues {
 		if g.empty() {
@@ -82,7 +82,7 @@ func (c *classQueues) sweep() {
 	}
 }
 
-// place gives a lane its turn behind the others.
+// place puts a queue at the end of its list.
 func (c *classQueues) place(g *groupQueue) {
 	switch {
 	case g.empty():
@@ -93,7 +93,7 @@ func (c *classQueues) place(g *groupQueue) {
 	}
 }
 
-// pop takes out the lane whose turn it is.
+// pop removes and returns the first queue.
 func pop(list *[]*groupQueue) *groupQueue {
 	first := (*list)[0]
 	*list = slices.Delete(*list, 0, 1)

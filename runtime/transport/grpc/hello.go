@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// helloKey is the metadata that holds a Hello. gRPC writes what ends in -bin in
-// base64.
+// helloKey is the key of the metadata that holds a Hello. gRPC encodes values of keys
+// that end in -bin in base64.
 const helloKey = "topogen-hello-bin"
 
-// hello is what each end says first.
+// hello is the first message of each end.
 type hello struct {
 	protocol        uint64
 	topology        string
@@ -21,7 +21,7 @@ type hello struct {
 	node, to        string
 	incarnation     uint64
 	messageBytesMax uint64
-	address         string // where the speaker listens, host:port, or :port on the host that it speaks from; "": it does not say
+	address         string // where the sender listens, host:port, or :port on the host that it connects from; "": not announced
 }
 
 func (h *hello) metadata() metadata.MD { return metadata.Pairs(helloKey, string(h.append(nil))) }
@@ -49,14 +49,14 @@ func appendText(b []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
 }
 
-// helloOf reads the hello among metadata.
+// readHello reads the hello in metadata.
 func readHello(md metadata.MD) (h hello, err error) {
 	values := md.Get(helloKey)
 	if len(values) != 1 {
-		return h, fmt.Errorf("%d times %s in the metadata: this is no node of a topology", len(values), helloKey)
+		return h, fmt.Errorf("the metadata must have 1 value of %[2]s, got %[1]d: the other end is not a node of a topology", len(values), helloKey)
 	}
 	if len(values[0]) > helloBytesMax {
-		return h, fmt.Errorf("a hello of %d bytes, at most %d are expected", len(values[0]), helloBytesMax)
+		return h, fmt.Errorf("a hello must have at most %[2]d bytes, got %[1]d", len(values[0]), helloBytesMax)
 	}
 	fields := fieldsOf([]byte(values[0]))
 	for fields.next() {
@@ -87,29 +87,29 @@ func readHello(md metadata.MD) (h hello, err error) {
 		return h, fmt.Errorf("a damaged hello: %w", fields.err)
 	}
 	if err := checkAddress(h.address); err != nil {
-		return h, fmt.Errorf("a hello with an address that cannot be dialled: %w", err)
+		return h, fmt.Errorf("a hello with an invalid address: %w", err)
 	}
 	return h, nil
 }
 
-// fits says why two ends do not belong together. What they say of themselves is
-// quoted in part, since it may be anything.
+// compatible returns an error if two ends cannot talk to each other. Strings of the
+// other end are cut, because they may hold anything.
 func (h *hello) compatible(other *hello) error {
 	switch {
 	case other.protocol != h.protocol:
-		return fmt.Errorf("it speaks version %d of the transport's protocol, this is version %d", other.protocol, h.protocol)
+		return fmt.Errorf("it has version %d of the transport's protocol, this node has version %d", other.protocol, h.protocol)
 	case other.topology != h.topology:
-		return fmt.Errorf("it is of topology %.100q, this is %q", other.topology, h.topology)
+		return fmt.Errorf("it is of topology %.100q, this node of %q", other.topology, h.topology)
 	case other.trustDomain != h.trustDomain:
-		return fmt.Errorf("it is of trust domain %.100q, this is %q", other.trustDomain, h.trustDomain)
+		return fmt.Errorf("it is of trust domain %.100q, this node of %q", other.trustDomain, h.trustDomain)
 	case other.version != h.version:
-		return fmt.Errorf("its messages are of version %.100q, here they are of %q", other.version, h.version)
+		return fmt.Errorf("its messages are of version %.100q, this node's of version %q", other.version, h.version)
 	case other.node == "":
-		return errors.New("it has no name")
+		return errors.New("its name is empty")
 	case other.to != h.node:
-		return fmt.Errorf("it wants to talk to %.100q, this is %q", other.to, h.node)
+		return fmt.Errorf("it wants to reach %.100q, this node is %q", other.to, h.node)
 	case other.node == h.node:
-		return fmt.Errorf("it has the name of this node, %q: two processes run with one identity", h.node)
+		return fmt.Errorf("it has the name of this node, %q: two processes use the same identity", h.node)
 	}
 	return nil
 }

@@ -26,22 +26,22 @@ func await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !condition(); {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timeout while waiting for %s", what)
 		}
 		runtime.Gosched()
 		<-time.After(time.Millisecond)
 	}
 }
 
-// long skips what takes over a second.
+// long skips tests that take over a second.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
+		t.Skip("a long test: set CI to run it")
 	}
 }
 
-// logged is a log that a test reads.
+// logged is a log that a test can read.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -59,7 +59,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// count is how many lines hold all of the texts.
+// count returns how many lines contain all of the texts.
 func (l *logged) count(texts ...string) (n int) {
 lines:
 	for line := range strings.Lines(l.String()) {
@@ -99,7 +99,7 @@ func (p *pki) write(name string, b []byte) {
 	}
 }
 
-// issue writes a certificate under a name of a file, and says where it is.
+// issue writes a certificate to a file and returns the paths.
 func (p *pki) issue(file string, id certs.ID, life time.Duration) *TLS {
 	p.t.Helper()
 	pair, err := p.ca.Issue(id, time.Now(), life)
@@ -115,7 +115,7 @@ func node(name string) certs.ID {
 	return certs.ID{TrustDomain: "example.org", Topology: "bank", Node: name}
 }
 
-// config is that of a node which listens on a port of its own.
+// config returns the configuration of a node that listens on a free port.
 func (p *pki) config(t testing.TB, name string) Config {
 	c := Config{Node: name, Topology: "bank", Version: "1", Address: "127.0.0.1:0", Logger: logger(t, name)}
 	if p != nil {
@@ -132,7 +132,7 @@ func logger(t testing.TB, name string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, nil)).With("node", name)
 }
 
-// start listens; the transport is closed with the test.
+// start returns a listening transport, which is closed at the end of the test.
 func start(t testing.TB, c Config) *Transport {
 	t.Helper()
 	n, err := Listen(c)
@@ -143,7 +143,7 @@ func start(t testing.TB, c Config) *Transport {
 	return n
 }
 
-// join tells nodes about each other.
+// join makes nodes known to each other.
 func join(nodes ...*Transport) {
 	for _, a := range nodes {
 		for _, b := range nodes {
@@ -195,7 +195,7 @@ func (y *tally) receive(from string, payloads [][]byte) {
 	for _, p := range payloads {
 		if got := binary.BigEndian.Uint64(p); got != y.next[from] {
 			y.t.Errorf("from %s: %d, want %d", from, got, y.next[from])
-			y.next[from] = got // one complaint for each gap
+			y.next[from] = got // one error for each gap
 		}
 		y.next[from]++
 	}
@@ -217,7 +217,8 @@ func number(n uint64) transport.Message {
 	return transport.Message{Group: ledger, Payload: binary.BigEndian.AppendUint64(nil, n)}
 }
 
-// goroutines is how many run code of gRPC or of this package, apart from tests.
+// goroutines returns how many goroutines run code of gRPC or of this package, except
+// tests.
 func goroutines() (n int, stacks string) {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]

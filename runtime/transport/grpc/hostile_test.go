@@ -24,7 +24,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// pair is a node that has an honest peer, to see that hostile ones do it no harm.
+// pair is a node with an honest peer, to check that hostile peers do not affect it.
 func pair(t *testing.T, p *pki, change func(c *Config)) (a *Transport, log *logged, alive func()) {
 	t.Helper()
 	log = new(logged)
@@ -43,19 +43,19 @@ func pair(t *testing.T, p *pki, change func(c *Config)) (a *Transport, log *logg
 		t.Helper()
 		b.Send("n1", number(next))
 		next++
-		await(t, "the honest peer gets through", func() bool { return y.from("n2") == next })
+		await(t, "the message of the honest peer", func() bool { return y.from("n2") == next })
 		if s := b.Stats(); s.Dropped != 0 {
 			t.Errorf("the honest peer: %+v", s)
 		}
 	}
 }
 
-// evil is a stream of a peer that has a right hello, and sends what it likes.
+// evil opens a stream with a valid hello, on which the test sends arbitrary frames.
 func evil(t *testing.T, a *Transport, files *TLS) gogrpc.ClientStream {
 	t.Helper()
 	h := &hello{protocol: protocol, topology: "bank", version: "1", trustDomain: a.config.TrustDomain, node: "evil", to: "n1", incarnation: 1}
 	var stream gogrpc.ClientStream
-	await(t, "it is let in", func() bool { // its former self may not yet be gone
+	await(t, "the stream to be accepted", func() bool { // its previous stream may not have ended yet
 		s, err := raw(t, a, files, h.metadata())
 		if err != nil {
 			return false
@@ -74,8 +74,8 @@ func evilFiles(p *pki) *TLS {
 	return p.issue("evil", node("evil"), time.Hour)
 }
 
-// TestHostileFrames: each ends the stream that it came on, is counted, and harms
-// nobody else.
+// TestHostileFrames: each hostile frame ends its stream, is counted, and affects no
+// other peer.
 func TestHostileFrames(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, log, alive := pair(t, p, func(c *Config) { c.MessageBytesMax = 8 << 20 })
@@ -88,27 +88,27 @@ func TestHostileFrames(t *testing.T) {
 			frames [][]byte
 			want   string
 		}{
-			"garbage":             {[][]byte{[]byte("GET / HTTP/1.1\r\n\r\n")}, "cannot be read"},
-			"a length of 4 GiB":   {[][]byte{{tagMessages, 0xff, 0xff, 0xff, 0xff, 0x0f}}, "cannot be read"},
-			"half a message":      {[][]byte{{tagMessages, 10, tagGroup, 1}}, "cannot be read"},
+			"garbage":             {[][]byte{[]byte("GET / HTTP/1.1\r\n\r\n")}, "invalid frame"},
+			"a length of 4 GiB":   {[][]byte{{tagMessages, 0xff, 0xff, 0xff, 0xff, 0x0f}}, "invalid frame"},
+			"half a message":      {[][]byte{{tagMessages, 10, tagGroup, 1}}, "invalid frame"},
 			"a wrong type":        {[][]byte{{1 << 3, 7}}, "wire type"},
 			"a wrong type within": {[][]byte{{tagMessages, 2, 1 << 3, 7}}, "wire type"},
 			"too many payloads":   {[][]byte{appendMessages(nil, many)}, "more than 512 messages"},
-			"too many of nothing": {[][]byte{empty}, "more than 512 messages"},
+			"too many empty ones": {[][]byte{empty}, "more than 512 messages"},
 			"too large":           {[][]byte{make([]byte, frameBytesMax+1)}, "larger than max"},
-			"a message too large": {[][]byte{head(chunk{size: 1 << 40, data: mb})}, "at most 8388608 are taken"},
+			"a message too large": {[][]byte{head(chunk{size: 1 << 40, data: mb})}, "at most 8388608 are allowed together"},
 			"two messages too large together": {[][]byte{
 				head(chunk{group: 1, size: 5 << 20, data: mb}), head(chunk{group: 2, size: 5 << 20, data: mb}),
 			}, "beside others of 5242880"},
 			"a chunk from the middle": {[][]byte{head(chunk{size: 4 << 20, offset: 1 << 20, data: mb})}, "has not begun"},
 			"a chunk left out": {[][]byte{
 				head(chunk{size: 4 << 20, data: mb}), head(chunk{size: 4 << 20, offset: 2 << 20, data: mb}),
-			}, "is next"},
+			}, "want the chunk at"},
 			"another size": {[][]byte{
 				head(chunk{size: 4 << 20, data: mb}), head(chunk{size: 3 << 20, offset: 1 << 20, data: mb}),
-			}, "is next"},
-			"more than announced": {[][]byte{head(chunk{size: 10, data: mb})}, "are left"},
-			"an empty chunk":      {[][]byte{head(chunk{size: 10})}, "are left"},
+			}, "want the chunk at"},
+			"more than announced": {[][]byte{head(chunk{size: 10, data: mb})}, "a chunk must have 1 to"},
+			"an empty chunk":      {[][]byte{head(chunk{size: 10})}, "a chunk must have 1 to"},
 			"a chunk of nothing":  {[][]byte{head(chunk{})}, "has not begun"},
 		} {
 			before := a.Stats().Refused
@@ -123,20 +123,20 @@ func TestHostileFrames(t *testing.T) {
 				t.Errorf("%s: %v\nwant %q", name, err, test.want)
 			}
 			if n := a.Stats().Refused; n != before+1 {
-				t.Errorf("%s: %d refused, want one", name, n-before)
+				t.Errorf("%s: %d refused, want 1", name, n-before)
 			}
 			alive()
 		}
-		if n := log.count("ERROR", "does not keep to the protocol", "peer=evil"); n != 1 {
+		if n := log.count("ERROR", "violates the protocol", "peer=evil"); n != 1 {
 			t.Errorf("logged %d times:\n%s", n, log)
 		}
-		await(t, "nothing is left of what had come", func() bool {
+		await(t, "the memory of incomplete messages to be released", func() bool {
 			return a.assembling.left.Load() == int64(a.config.ReassemblyBytesMax)
 		})
 	})
 }
 
-// TestRandomFrames: whatever comes, it neither ends the node nor uses up memory.
+// TestRandomFrames: random frames neither stop the node nor use up memory.
 func TestRandomFrames(t *testing.T) {
 	var none *pki
 	a, _, alive := pair(t, none, nil)
@@ -160,8 +160,8 @@ func TestRandomFrames(t *testing.T) {
 	alive()
 }
 
-// TestAssemblyIsBounded: what is announced costs nothing, what comes costs what it
-// is, and beyond the bound for all together it is dropped, not kept.
+// TestAssemblyIsBounded: an announced size costs no memory, received chunks cost their
+// size, and a message beyond the limit for all is dropped.
 func TestAssemblyIsBounded(t *testing.T) {
 	var none *pki
 	a, log, alive := pair(t, none, func(c *Config) { c.MessageBytesMax, c.ReassemblyBytesMax = 64<<20, 12<<20 })
@@ -176,22 +176,22 @@ func TestAssemblyIsBounded(t *testing.T) {
 	for i := range uint64(20) {
 		send(chunk{group: 1, size: 20 << 20, offset: i << 20, data: mb})
 	}
-	await(t, "it is counted", func() bool { return a.Stats().Refused == 1 })
+	await(t, "the dropped message to be counted", func() bool { return a.Stats().Refused == 1 })
 	if log.count("ERROR", "ReassemblyBytesMax") != 1 {
 		t.Error(log)
 	}
 	if a.Stats().Unclaimed != 0 {
-		t.Error("it arrived")
+		t.Error("the message arrived")
 	}
-	// The stream stands, and what fits arrives.
+	// The stream remains open, and messages within the limit arrive.
 	for i := range uint64(6) {
 		send(chunk{group: 1, size: 6 << 20, offset: i << 20, data: mb})
 	}
-	await(t, "the next one arrives", func() bool { return a.Stats().Unclaimed == 1 })
+	await(t, "the next message", func() bool { return a.Stats().Unclaimed == 1 })
 	alive()
 }
 
-// TestLyingLengths: frames of HTTP/2 and of gRPC by hand, of up to 4 GiB length.
+// TestLyingLengths sends frames of HTTP/2 and of gRPC with lengths of up to 4 GiB.
 func TestLyingLengths(t *testing.T) {
 	p := newPKI(t)
 	a, _, alive := pair(t, p, nil)
@@ -221,7 +221,7 @@ func TestLyingLengths(t *testing.T) {
 		f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
 		f.WriteData(1, false, binary.BigEndian.AppendUint32([]byte{0}, 1<<32-1)) // a gRPC message of 4 GiB
 		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-		for ended := false; !ended; { // by the trailers, or a reset
+		for ended := false; !ended; {
 			frame, err := f.ReadFrame()
 			if err != nil {
 				t.Fatal(err)
@@ -240,15 +240,15 @@ func TestLyingLengths(t *testing.T) {
 	alive()
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 256<<20 {
-		t.Errorf("20 frames that lie about their length have cost %d bytes", grown)
+		t.Errorf("20 frames with wrong lengths caused %d bytes of allocations", grown)
 	}
 	if a.Stats().Refused < 20 {
 		t.Errorf("%+v", a.Stats())
 	}
 }
 
-// TestStrangersOnTheWire: connections that say nothing, or nonsense, before or
-// after the handshake.
+// TestStrangersOnTheWire: connections that send nothing or random data, before or after
+// the handshake, are closed.
 func TestStrangersOnTheWire(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, _, alive := pair(t, p, nil)
@@ -274,7 +274,7 @@ func TestStrangersOnTheWire(t *testing.T) {
 			if p == nil {
 				continue
 			}
-			// With TLS, but without a certificate, and an old version of it.
+			// TLS without a certificate, and an old version of TLS.
 			for _, config := range []*tls.Config{{InsecureSkipVerify: true}, {InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}} {
 				if conn, err := tls.Dial("tcp", a.Addr().String(), config); err == nil {
 					say(conn, []byte(text))
@@ -283,13 +283,13 @@ func TestStrangersOnTheWire(t *testing.T) {
 		}
 		alive()
 		if p != nil && a.Stats().Refused == 0 {
-			t.Error("nothing was refused")
+			t.Error("no connection was refused")
 		}
 	})
 }
 
-// TestSilentConnectionsEnd: who says nothing is let go after the time for
-// handshakes, and there are never more than so many.
+// TestSilentConnectionsEnd: silent connections are closed after the handshake timeout,
+// and their number is limited.
 func TestSilentConnectionsEnd(t *testing.T) {
 	long(t)
 	p := newPKI(t)
@@ -302,8 +302,8 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		}
 		open = append(open, conn)
 	}
-	await(t, "those beyond the limit are refused", func() bool { return a.Stats().Refused >= 100 })
-	if log.count("there are too many") != 1 {
+	await(t, "connections beyond the limit to be refused", func() bool { return a.Stats().Refused >= 100 })
+	if log.count("too many connections") != 1 {
 		t.Error(log)
 	}
 	alive()
@@ -312,7 +312,7 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		ended.Go(func() {
 			conn.SetReadDeadline(time.Now().Add(handshakeTimeout + 10*time.Second))
 			if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
-				t.Error("still open")
+				t.Error("the connection is still open")
 			}
 			conn.Close()
 		})
@@ -321,11 +321,11 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	alive()
 	b := start(t, p.config(t, "n4"))
 	b.SetPeer("n1", a.Addr().String())
-	await(t, "there is room again", func() bool { return connected(b, a) })
+	await(t, "a peer to be connected again", func() bool { return connected(b, a) })
 }
 
-// TestStrangersKeepNobodyOut: where all connections are of strangers that say nothing, a
-// node that starts comes in, and a peer that is connected stays.
+// TestStrangersKeepNobodyOut: while unidentified clients use all connections, a
+// starting node can connect, and a connected peer remains.
 func TestStrangersKeepNobodyOut(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, log, alive := pair(t, p, nil)
@@ -336,13 +336,13 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 			}
 			defer func() { _ = conn.Close() }()
 		}
-		await(t, "all connections are taken", func() bool { return log.count("there are too many") == 1 })
+		await(t, "all connections to be in use", func() bool { return log.count("too many connections") == 1 })
 		before := time.Now()
 		b := start(t, p.config(t, "n4"))
 		b.SetPeer("n1", a.Addr().String())
-		await(t, "a node that starts is connected", func() bool { return connected(b, a) })
+		await(t, "the starting node to be connected", func() bool { return connected(b, a) })
 		if since := time.Since(before); since >= handshakeTimeout {
-			t.Errorf("it took %v, until the strangers had to go", since)
+			t.Errorf("it took %v, until the unidentified connections timed out", since)
 		}
 		alive()
 	})
@@ -356,11 +356,12 @@ type addressed struct {
 
 func (a addressed) RemoteAddr() net.Addr { return &net.TCPAddr{Port: a.port} }
 
-// TestConnectionsEndOldestFirst: those whose other end is known stay.
+// TestConnectionsEndOldestFirst: the oldest unidentified connection is closed,
+// identified ones remain.
 func TestConnectionsEndOldestFirst(t *testing.T) {
 	l := newConnections(nil, 2, nil)
 	at := func(port int) net.Addr { return addressed{port: port}.RemoteAddr() }
-	join := func(port, end int) { // 0: none ends
+	join := func(port, end int) { // 0: none is closed
 		t.Helper()
 		c, old := l.add(addressed{port: port})
 		got := 0
@@ -368,7 +369,7 @@ func TestConnectionsEndOldestFirst(t *testing.T) {
 			got = old.RemoteAddr().(*net.TCPAddr).Port
 		}
 		if got != end || (c == nil) != (end == port) {
-			t.Errorf("for %d ends %d, want %d", port, got, end)
+			t.Errorf("for connection %d, %d was closed, want %d", port, got, end)
 		}
 	}
 	join(1, 0)
@@ -383,12 +384,12 @@ func TestConnectionsEndOldestFirst(t *testing.T) {
 	l.release(at(1))
 	join(6, 1)
 	if len(l.open) != 2 || l.unidentified.Len() != 1 {
-		t.Errorf("%d are open, %d of strangers", len(l.open), l.unidentified.Len())
+		t.Errorf("%d connections are open, %d of them unidentified", len(l.open), l.unidentified.Len())
 	}
 }
 
-// TestManyStrangers: nodes that are not in the configuration may connect, up to a
-// number, and are forgotten when they go.
+// TestManyStrangers: a limited number of nodes that are not in the configuration may
+// connect, and they are forgotten when they disconnect.
 func TestManyStrangers(t *testing.T) {
 	var none *pki
 	a, _, alive := pair(t, none, nil)
@@ -420,13 +421,14 @@ func TestManyStrangers(t *testing.T) {
 	for _, s := range streams {
 		s.CloseSend()
 	}
-	await(t, "they are forgotten", func() bool { return len(a.Stats().Peers) == 1 })
+	await(t, "the nodes to be forgotten", func() bool { return len(a.Stats().Peers) == 1 })
 	if err := join(unconfiguredMax); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPeerThatTakesNothing: whoever does not answer, or answers nonsense, is left.
+// TestPeerThatTakesNothing: a peer that does not answer, or answers random data, is
+// given up.
 func TestPeerThatTakesNothing(t *testing.T) {
 	long(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -439,7 +441,7 @@ func TestPeerThatTakesNothing(t *testing.T) {
 	c.Logger = log.logger()
 	a := start(t, c)
 	a.SetPeer("n2", silent.Addr().String())
-	await(t, "it gives up", func() bool {
+	await(t, "the node to give up", func() bool {
 		a.Send("n2", number(0))
 		return log.count("WARN", "no answer within 5s") == 1 && a.Stats().Dropped > 0
 	})

@@ -16,17 +16,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// TestStrangersAreRefused: who does not belong gets nothing through, and both ends
-// say why, once.
+// TestStrangersAreRefused: a node that does not belong to the topology can send
+// nothing, and both ends log the reason once.
 func TestStrangersAreRefused(t *testing.T) {
 	p := newPKI(t)
-	foreign := newPKI(t) // another authority, of the same name
+	foreign := newPKI(t) // another authority with the same name
 	other, err := certs.NewAuthority("example.com", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	abroad := &pki{t: t, dir: t.TempDir(), ca: other}
-	// Both trust both authorities, so that it is the name alone that does not fit.
+	// Both nodes trust both authorities, so only the name does not match.
 	abroad.write("ca.crt", append(append([]byte(nil), other.Cert...), p.ca.Cert...))
 	trusting := func(c *Config) {
 		p.write("both.crt", append(append([]byte(nil), other.Cert...), p.ca.Cert...))
@@ -35,7 +35,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		listener     func(c *Config)
 		dialler      func() Config
-		here, there  string // what listener and dialler log
+		here, there  string // log entries of the listener and the dialler
 		withoutCerts bool
 	}{
 		"topology": {
@@ -45,7 +45,7 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.TLS = p.issue("shop", certs.ID{TrustDomain: "example.org", Topology: "shop", Node: "n2"}, time.Hour)
 				return c
 			},
-			here:  `spiffe://example.org/shop/n2 is of another topology than this node, \"bank\"`,
+			here:  `spiffe://example.org/shop/n2 is not in the topology of this node, \"bank\"`,
 			there: `reached spiffe://example.org/bank/n1, want spiffe://example.org/shop/n1`,
 		},
 		"trust domain": {
@@ -56,7 +56,7 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.TLS = abroad.issue("n2", certs.ID{TrustDomain: "example.com", Topology: "bank", Node: "n2"}, time.Hour)
 				return c
 			},
-			here:  `spiffe://example.com/bank/n2 is of another trust domain than this node, \"example.org\"`,
+			here:  `spiffe://example.com/bank/n2 is not in the trust domain of this node, \"example.org\"`,
 			there: `reached spiffe://example.org/bank/n1, want spiffe://example.com/bank/n1`,
 		},
 		"authority": {
@@ -80,8 +80,8 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.Version = "2"
 				return c
 			},
-			here:  `its messages are of version \"2\", here they are of \"1\"`,
-			there: `its messages are of version \"2\", here they are of \"1\"`,
+			here:  `its messages are of version \"2\", this node's of version \"1\"`,
+			there: `its messages are of version \"2\", this node's of version \"1\"`,
 		},
 		"plain to TLS": {
 			dialler: func() Config { return (*pki)(nil).config(t, "n2") },
@@ -95,8 +95,8 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.Topology = "shop"
 				return c
 			},
-			here:  `it is of topology \"shop\", this is \"bank\"`,
-			there: `it is of topology \"shop\", this is \"bank\"`,
+			here:  `it is of topology \"shop\", this node of \"bank\"`,
+			there: `it is of topology \"shop\", this node of \"bank\"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,18 +116,18 @@ func TestStrangersAreRefused(t *testing.T) {
 			c.Logger = there.logger()
 			b := start(t, c)
 			b.SetPeer("n1", a.Addr().String())
-			await(t, "several attempts", func() bool {
+			await(t, "several attempts to connect", func() bool {
 				b.Send("n1", number(0))
 				return a.Stats().Refused >= 2
 			})
 			if n := here.count("ERROR", test.here); n != 1 {
-				t.Errorf("the listener says %d times %q:\n%s", n, test.here, here.String())
+				t.Errorf("the listener logged %d times %q:\n%s", n, test.here, here.String())
 			}
 			if n := there.count(test.there); n != 1 {
-				t.Errorf("the dialler says %d times %q:\n%s", n, test.there, there.String())
+				t.Errorf("the dialler logged %d times %q:\n%s", n, test.there, there.String())
 			}
 			if s := a.Stats(); s.Received+s.Unclaimed != 0 || y.from("n2") != 0 {
-				t.Errorf("something came through: %+v", s)
+				t.Errorf("a message arrived: %+v", s)
 			}
 			if s := b.Stats(); s.Sent != 0 || s.Dropped == 0 || connected(b, a) {
 				t.Errorf("%+v", s)
@@ -136,8 +136,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrongNodeIsRefused: the dialler checks that it reached whom it wanted, even
-// if that one would talk to it.
+// TestWrongNodeIsRefused: the dialler checks that it reached the right node, even if
+// that node would accept it.
 func TestWrongNodeIsRefused(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		var here, there logged
@@ -147,9 +147,9 @@ func TestWrongNodeIsRefused(t *testing.T) {
 		c = p.config(t, "n2")
 		c.Logger = there.logger()
 		b := start(t, c)
-		b.SetPeer("n3", a.Addr().String()) // it is n1 that listens there
-		await(t, "both say so", func() bool {
-			return here.count("ERROR", `wants to talk to \"n3\", this is \"n1\"`) == 1 && there.count("ERROR", "refused", "n3", "n1") == 1
+		b.SetPeer("n3", a.Addr().String()) // n1 listens there
+		await(t, "both nodes to log the refusal", func() bool {
+			return here.count("ERROR", `wants to reach \"n3\", this node is \"n1\"`) == 1 && there.count("ERROR", "refused", "n3", "n1") == 1
 		})
 		b.Send("n3", number(0))
 		if s := b.Stats(); s.Sent != 0 {
@@ -158,8 +158,8 @@ func TestWrongNodeIsRefused(t *testing.T) {
 	})
 }
 
-// TestOneIdentityTwice: of two processes of one name the second is refused while
-// the first is connected.
+// TestOneIdentityTwice: while a process is connected, another process with the same
+// name is refused.
 func TestOneIdentityTwice(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		var here, there logged
@@ -171,27 +171,27 @@ func TestOneIdentityTwice(t *testing.T) {
 		first := start(t, p.config(t, "n2"))
 		meet(t, a, first)
 		first.Send("n1", number(0))
-		await(t, "it arrives", func() bool { return y.from("n2") == 1 })
+		await(t, "the message", func() bool { return y.from("n2") == 1 })
 
 		c = p.config(t, "n2")
 		c.Logger = there.logger()
 		c.Peers = map[string]string{"n1": a.Addr().String()}
 		second := start(t, c)
-		await(t, "both say so", func() bool {
+		await(t, "both nodes to log the refusal", func() bool {
 			return here.count("ERROR", `another process is connected as \"n2\"`) == 1 &&
 				there.count("ERROR", `another process is connected as \"n2\"`) == 1
 		})
 		second.Send("n1", number(7))
 		first.Send("n1", number(1))
-		await(t, "the first goes on", func() bool { return y.from("n2") == 2 })
+		await(t, "a message of the first process", func() bool { return y.from("n2") == 2 })
 		first.Close()
-		await(t, "the second takes its place", func() bool { return connected(second, a) })
+		await(t, "the second process to be connected", func() bool { return connected(second, a) })
 		second.Send("n1", number(2))
-		await(t, "it arrives", func() bool { return y.from("n2") == 3 })
+		await(t, "the message", func() bool { return y.from("n2") == 3 })
 	})
 }
 
-// raw is a client that says what it likes.
+// raw is a client that sends an arbitrary hello.
 func raw(t *testing.T, a *Transport, files *TLS, md metadata.MD) (gogrpc.ClientStream, error) {
 	t.Helper()
 	connection, err := Dial(a.Addr().String(), files)
@@ -206,19 +206,19 @@ func raw(t *testing.T, a *Transport, files *TLS, md metadata.MD) (gogrpc.ClientS
 	return connection.NewStream(ctx, &service.Streams[0], methodCarry, gogrpc.CallContentSubtype(codecName))
 }
 
-// refusal is the status that a stream ends with.
+// refusal returns the status that a stream ends with.
 func refusal(t *testing.T, s gogrpc.ClientStream, err error) error {
 	t.Helper()
 	if err == nil {
 		err = s.RecvMsg(new([]byte))
 	}
 	if err == nil {
-		t.Fatal("an answer to nonsense")
+		t.Fatal("got a response to an invalid hello")
 	}
 	return err
 }
 
-// TestWrongMetadata: a hello that is missing, damaged, doubled or lies.
+// TestWrongMetadata: a hello that is missing, damaged, doubled or wrong is refused.
 func TestWrongMetadata(t *testing.T) {
 	p := newPKI(t)
 	a := start(t, p.config(t, "n1"))
@@ -232,21 +232,21 @@ func TestWrongMetadata(t *testing.T) {
 		return h.metadata()
 	}
 	for want, md := range map[string]metadata.MD{
-		"0 times topogen-hello-bin": nil,
-		"2 times topogen-hello-bin": metadata.Join(good().metadata(), good().metadata()),
-		"damaged hello":             metadata.Pairs(helloKey, "\xff\xff"),
-		"a hello of 5000 bytes":     metadata.Pairs(helloKey, strings.Repeat("a", 5000)),
-		"no valid UTF-8":            lie(func(h *hello) { h.topology = "\xff" }),
-		"version 2 of the":          lie(func(h *hello) { h.protocol = 2 }),
-		"of topology":               lie(func(h *hello) { h.topology = "shop" }),
-		"of trust domain":           lie(func(h *hello) { h.trustDomain = "example.com" }),
-		"of version":                lie(func(h *hello) { h.version = "" }),
-		"says that it is":           lie(func(h *hello) { h.node = "n3" }),
-		"wants to talk to":          lie(func(h *hello) { h.to = "" }),
-		"at most 259 bytes":         lie(func(h *hello) { h.address = strings.Repeat("a", 300) + ":1" }),
-		"must be host:port":         lie(func(h *hello) { h.address = "n2" }),
-		"port must be 1 to 65535":   lie(func(h *hello) { h.address = "n2:http" }),
-		"host must be a DNS name":   lie(func(h *hello) { h.address = "n2/../x:1" }),
+		"1 value of topogen-hello-bin, got 0":          nil,
+		"1 value of topogen-hello-bin, got 2":          metadata.Join(good().metadata(), good().metadata()),
+		"damaged hello":                                metadata.Pairs(helloKey, "\xff\xff"),
+		"hello must have at most 4096 bytes, got 5000": metadata.Pairs(helloKey, strings.Repeat("a", 5000)),
+		"not valid UTF-8":                              lie(func(h *hello) { h.topology = "\xff" }),
+		"version 2 of the":                             lie(func(h *hello) { h.protocol = 2 }),
+		"of topology":                                  lie(func(h *hello) { h.topology = "shop" }),
+		"of trust domain":                              lie(func(h *hello) { h.trustDomain = "example.com" }),
+		"of version":                                   lie(func(h *hello) { h.version = "" }),
+		"must not use the name":                        lie(func(h *hello) { h.node = "n3" }),
+		"wants to reach":                               lie(func(h *hello) { h.to = "" }),
+		"at most 259 bytes":                            lie(func(h *hello) { h.address = strings.Repeat("a", 300) + ":1" }),
+		"must be host:port":                            lie(func(h *hello) { h.address = "n2" }),
+		"port must be 1 to 65535":                      lie(func(h *hello) { h.address = "n2:http" }),
+		"host must be a DNS name":                      lie(func(h *hello) { h.address = "n2/../x:1" }),
 	} {
 		s, err := raw(t, a, files, md)
 		err = refusal(t, s, err)
@@ -254,7 +254,7 @@ func TestWrongMetadata(t *testing.T) {
 			t.Errorf("%v\nwant %q", err, want)
 		}
 	}
-	// Headers beyond all bounds are refused before they are read.
+	// Headers that are too large are refused before they are parsed.
 	s, err := raw(t, a, files, metadata.Pairs(helloKey, strings.Repeat("a", 1<<20)))
 	refusal(t, s, err)
 	s, err = raw(t, a, files, good().metadata())
@@ -262,12 +262,12 @@ func TestWrongMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	if headers, err := s.Header(); err != nil || len(headers.Get(helloKey)) != 1 {
-		t.Errorf("the right hello: %v, %v", headers, err)
+		t.Errorf("the valid hello: %v, %v", headers, err)
 	}
 
-	// Without TLS a node may meet itself, or a name that is none.
+	// Without TLS a node can meet itself, or an invalid name.
 	a = start(t, (*pki)(nil).config(t, "n1"))
-	for want, name := range map[string]string{"two processes run with one identity": "n1", "is no name of a node": "n/1"} {
+	for want, name := range map[string]string{"two processes use the same identity": "n1", "is not a name of a node": "n/1"} {
 		s, err := raw(t, a, nil, lie(func(h *hello) { h.node, h.trustDomain = name, "" }))
 		if err := refusal(t, s, err); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %q", err, want)
@@ -275,7 +275,7 @@ func TestWrongMetadata(t *testing.T) {
 	}
 }
 
-// echo is a service with one method that says who calls it.
+// echo is a service with one method, which returns who calls it.
 func echo(r gogrpc.ServiceRegistrar) {
 	r.RegisterService(&gogrpc.ServiceDesc{
 		ServiceName: "test.Echo",
@@ -293,8 +293,8 @@ func echo(r gogrpc.ServiceRegistrar) {
 	}, nil)
 }
 
-// TestOperators: a second service is for operators of this topology alone, and
-// theirs is no node's certificate.
+// TestOperators: the services for operators accept only operators of this topology, and
+// an operator's certificate is not accepted as a node's.
 func TestOperators(t *testing.T) {
 	p := newPKI(t)
 	c := p.config(t, "n1")
@@ -310,21 +310,21 @@ func TestOperators(t *testing.T) {
 	}
 	ann := p.issue("ann", certs.ID{TrustDomain: "example.org", Topology: "bank", Operator: "ann"}, time.Hour)
 	for want, files := range map[string]*TLS{
-		"you are spiffe://example.org/bank/operator/ann true":       ann,
-		"spiffe://example.org/bank/n2 is no operator of topology":   p.issue("n2", node("n2"), time.Hour),
-		"reached spiffe://example.org/bank/n1, which is no node of": p.issue("eve", certs.ID{TrustDomain: "example.org", Topology: "shop", Operator: "eve"}, time.Hour),
-		"error reading server preface":                              nil,
+		"you are spiffe://example.org/bank/operator/ann true":          ann,
+		"spiffe://example.org/bank/n2 is not an operator of topology":  p.issue("n2", node("n2"), time.Hour),
+		"reached spiffe://example.org/bank/n1, which is not a node of": p.issue("eve", certs.ID{TrustDomain: "example.org", Topology: "shop", Operator: "eve"}, time.Hour),
+		"error reading server preface":                                 nil,
 	} {
 		if err := who(files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nwant %q", err, want)
 		}
 	}
 	s, err := raw(t, a, ann, (&hello{protocol: protocol, topology: "bank", version: "1", trustDomain: "example.org", node: "ann", to: "n1"}).metadata())
-	if err := refusal(t, s, err); !strings.Contains(err.Error(), "spiffe://example.org/bank/operator/ann is no node") {
+	if err := refusal(t, s, err); !strings.Contains(err.Error(), "spiffe://example.org/bank/operator/ann is not a node") {
 		t.Error(err)
 	}
 
-	// Without TLS, on this machine, there is nobody to ask.
+	// Without TLS, on this host, there is no identity.
 	c = (*pki)(nil).config(t, "n1")
 	c.Register = echo
 	a = start(t, c)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// link is the way to a peer: a goroutine that keeps a stream to it and sends what
-// waits.
+// link sends to one peer: its goroutine keeps a stream open and sends the queued
+// messages.
 type link struct {
 	transport    *Transport
 	peer         *peer
@@ -20,8 +20,8 @@ type link struct {
 	scheduler    scheduler
 	ctx          context.Context
 	cancel       context.CancelFunc
-	certsChanged signal // the certificates are others
-	peerSeen     signal // of life: the peer has connected to this node
+	certsChanged signal // the certificates have changed
+	peerSeen     signal // the peer has connected to this node
 	connected    atomic.Bool
 }
 
@@ -33,8 +33,8 @@ func newLink(t *Transport, p *peer, address string) *link {
 	return l
 }
 
-// run connects, sends, and connects again, until the link is cancelled. After a
-// failure to connect nothing waits, until it has succeeded.
+// run connects, sends, and reconnects, until the link is cancelled. While connecting
+// fails, no messages are queued.
 func (l *link) run() {
 	defer l.drop()
 	failures := 0
@@ -62,8 +62,8 @@ func (l *link) run() {
 	}
 }
 
-// dropped counts messages that the queue has not taken. They are logged while the
-// peer is connected; otherwise the log says why it is not.
+// dropped counts messages that the queue did not accept. It logs them only while the
+// peer is connected. Otherwise the log already says why there is no connection.
 func (l *link) dropped(m rejected) {
 	l.peer.count.Dropped.Add(uint64(m.all()))
 	t := l.transport
@@ -71,25 +71,26 @@ func (l *link) dropped(m rejected) {
 		l.tooLarge(t.config.MessageBytesMax)
 	}
 	if m.full > 0 {
-		t.logLimit.log(slog.LevelWarn, "full "+l.peer.name, "dropped messages: too much waits for a peer", "peer", l.peer.name,
+		t.logLimit.log(slog.LevelWarn, "full "+l.peer.name, "dropped messages: the queue for a peer is full", "peer", l.peer.name,
 			"messages_max", t.config.QueueMessages, "bytes_max", t.config.QueueBytes)
 	}
 }
 
 // tooLarge logs that a message was dropped for its size.
 func (l *link) tooLarge(limit int) {
-	l.transport.logLimit.log(slog.LevelError, "large "+l.peer.name, "dropped a message: it is larger than this node and the peer take",
+	l.transport.logLimit.log(slog.LevelError, "large "+l.peer.name, "dropped a message: it is larger than this node and the peer accept",
 		"peer", l.peer.name, "bytes_max", limit)
 }
 
-// drop drops the messages that wait, and closes the queue until the next stream.
+// drop drops the queued messages, and closes the queue until the next stream.
 func (l *link) drop() {
 	l.peer.count.Dropped.Add(uint64(l.queue.close()))
 	l.scheduler.drop()
 }
 
-// failed logs why there is no stream. Who is refused, or refuses, has something to
-// set right; who cannot be reached may just not have been started.
+// failed logs why there is no stream. A refusal is an error, because someone must fix
+// the configuration. A peer that cannot be reached is a warning, because it may just
+// not be started.
 func (l *link) failed(err error) {
 	if l.ctx.Err() != nil {
 		return
@@ -102,8 +103,8 @@ func (l *link) failed(err error) {
 	l.transport.logLimit.log(level, "link "+l.peer.name+" "+what, what, "peer", l.peer.name, "address", l.address, "error", err)
 }
 
-// wait waits longer after each failure, for a time that is nobody else's, or until
-// the peer gives a sign of life.
+// wait waits longer after each failure, for a random time, or until the peer has
+// connected to this node.
 func (l *link) wait(failures int) {
 	d := min(backoffMin<<min(failures-1, 16), backoffMax)
 	timer := time.NewTimer(d/2 + rand.N(d))
@@ -115,8 +116,7 @@ func (l *link) wait(failures int) {
 	}
 }
 
-// carry sends what waits along a stream, and along its successors, until one
-// breaks.
+// carry sends queued messages on a stream, and on its successors, until one breaks.
 func (l *link) carry(s *stream) error {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
@@ -167,13 +167,13 @@ func (l *link) carry(s *stream) error {
 	}
 }
 
-// making is a stream that is being made to succeed another.
+// renewal opens the successor of a stream.
 type renewal struct {
 	link    *link
 	timer   *time.Timer
 	done    chan dialed
 	running bool
-	again   bool // the certificates have changed meanwhile
+	again   bool // the certificates have changed in the meantime
 }
 
 type dialed struct {
@@ -187,14 +187,14 @@ func newRenewal(l *link) *renewal {
 	return r
 }
 
-// later has a successor made when two thirds of a stream's time have passed.
+// schedule starts a renewal after two thirds of the stream's remaining time.
 func (r *renewal) schedule(s *stream) {
 	if !s.expires.IsZero() {
 		r.timer.Reset(max(time.Until(s.expires)*2/3, renewMin))
 	}
 }
 
-// begin makes one, beside the stream that is in use.
+// begin opens a new stream while the current one is in use.
 func (r *renewal) begin(ctx context.Context) {
 	if r.running {
 		r.again = true
@@ -202,14 +202,14 @@ func (r *renewal) begin(ctx context.Context) {
 	}
 	r.running = true
 	r.timer.Stop()
-	go func() { // finish or abandon wait for it
+	go func() { // finish or abandon waits for it
 		s, err := r.link.dial(ctx)
 		r.done <- dialed{s, err}
 	}()
 }
 
-// finish puts a successor in the place of a stream, when the peer has taken all
-// that was sent along the old one, and returns what is to be used.
+// finish closes the old stream when the peer has received everything from it, and
+// returns the stream to use. This is the old one if the renewal has failed.
 func (r *renewal) finish(old *stream, d dialed) *stream {
 	r.running = false
 	if r.again {
@@ -217,7 +217,7 @@ func (r *renewal) finish(old *stream, d dialed) *stream {
 		r.link.certsChanged.notify()
 	}
 	if d.err != nil {
-		r.link.failed(fmt.Errorf("the stream that stands cannot be renewed: %w", d.err))
+		r.link.failed(fmt.Errorf("the current stream cannot be renewed: %w", d.err))
 		r.schedule(old)
 		return old
 	}
@@ -227,7 +227,7 @@ func (r *renewal) finish(old *stream, d dialed) *stream {
 	return d.stream
 }
 
-// abandon ends what is being made.
+// abandon cancels a renewal.
 func (r *renewal) abandon(cancel context.CancelFunc) {
 	r.timer.Stop()
 	if !r.running {

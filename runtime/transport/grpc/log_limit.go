@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// notices logs what strangers and peers can cause, the same at most once a minute.
+// logLimiter logs events that peers and unknown clients can cause, each at most once a
+// minute.
 type logLimiter struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -18,8 +19,8 @@ func newLogLimiter(l *slog.Logger) *logLimiter {
 	return &logLimiter{logger: l, last: make(map[string]time.Time)}
 }
 
-// tell logs, unless it has done so for the same key within a minute. What does not
-// fit among those that are remembered is not logged.
+// log writes a log entry, unless there was one with the same key within a minute. If
+// too many different keys are remembered, it writes nothing.
 func (n *logLimiter) log(level slog.Level, key, message string, args ...any) {
 	if n.fresh(key, time.Now()) {
 		n.logger.Log(context.Background(), level, "transport: "+message, args...)

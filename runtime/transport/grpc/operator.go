@@ -13,10 +13,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// Dial makes a connection for an operator to the services of a node, see
-// Config.Register. The certificate is the operator's; the node must be one of the
-// topology and the trust domain that it names. Without TLS the node is whoever
-// listens there.
+// Dial returns an operator's connection to the services of a node, see Config.Register.
+// The files hold the operator's certificate. The node must be of the topology and the
+// trust domain that this certificate names. Without TLS the node is not verified.
 func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if files != nil {
@@ -34,7 +33,7 @@ func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
 	)
 }
 
-// operatorEnd checks besides that a node of the operator's topology was reached.
+// operatorTLS also checks that the node belongs to the operator's topology.
 type operatorTLS struct{ *mutualTLS }
 
 func (o *operatorTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -45,7 +44,7 @@ func (o *operatorTLS) ClientHandshake(ctx context.Context, authority string, raw
 	own, other := o.certificates.get().id, info.(identity).id
 	if other.Node == "" || other.Topology != own.Topology || other.TrustDomain != own.TrustDomain {
 		conn.Close()
-		return nil, nil, fmt.Errorf("reached %s, which is no node of topology %q in %q", other, own.Topology, own.TrustDomain)
+		return nil, nil, fmt.Errorf("reached %s, which is not a node of topology %q in %q", other, own.Topology, own.TrustDomain)
 	}
 	return conn, info, nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// sequences checks that the numbers of each group arrive in order, each at most
-// once. It counts the gaps.
+// sequences checks that the numbers of each group arrive in order, each at most once.
+// It counts the gaps.
 type sequences struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ func (s *sequences) receive(group uint64) func(string, [][]byte) {
 			n := binary.BigEndian.Uint64(p)
 			switch {
 			case n < s.next[group]:
-				s.t.Errorf("group %d: %d of %d bytes comes after %d", group, n, len(p), s.next[group]-1)
+				s.t.Errorf("group %d: message %d of %d bytes after message %d", group, n, len(p), s.next[group]-1)
 			case n > s.next[group]:
 				s.gaps[group]++
 			}
@@ -53,8 +53,8 @@ func (s *sequences) count() int {
 	return s.all
 }
 
-// TestOrderOfAllSizes: messages of one group arrive in the order in which they
-// were sent, whether they go whole or in chunks, and none is dropped.
+// TestOrderOfAllSizes: messages of one group arrive in the order in which they were
+// sent, in one frame or in chunks, and none is dropped.
 func TestOrderOfAllSizes(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
@@ -72,17 +72,17 @@ func TestOrderOfAllSizes(t *testing.T) {
 			payload := make([]byte, sizes[rng.IntN(len(sizes))])
 			binary.BigEndian.PutUint64(payload, next[g])
 			next[g]++
-			await(t, "there is room", func() bool { return sent-s.count() < 60 })
+			await(t, "room in the queue", func() bool { return sent-s.count() < 60 })
 			a.Send("n2", transport.Message{Group: uint64(g), Payload: payload})
 		}
-		await(t, "all have arrived", func() bool { return s.count() == count })
+		await(t, "all messages", func() bool { return s.count() == count })
 		if st := a.Stats(); st.Dropped != 0 || len(s.gaps) > 0 {
 			t.Errorf("%d messages were dropped; gaps: %v", st.Dropped, s.gaps)
 		}
 	})
 }
 
-// breaker is a way to an address whose connections can be cut.
+// breaker is a proxy for an address, whose connections the test can cut.
 type breaker struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -131,8 +131,8 @@ func (b *breaker) cut() {
 	b.open = nil
 }
 
-// TestOrderThroughReconnects: where connections break again and again, messages
-// arrive in order, at most once, and are missing only where one broke.
+// TestOrderThroughReconnects: while connections break again and again, messages arrive
+// in order and at most once. They are missing only where a connection broke.
 func TestOrderThroughReconnects(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		const groups, cuts, each = 3, 5, 120
@@ -141,7 +141,7 @@ func TestOrderThroughReconnects(t *testing.T) {
 		for g := range uint64(groups) {
 			b.Handle(g, s.receive(g))
 		}
-		b.SetPeer("n1", a.Addr().String()) // so that it remembers how many streams have come
+		b.SetPeer("n1", a.Addr().String()) // keeps the peer, and so the number of its streams
 		way := newBreaker(t, b.Addr().String())
 		a.SetPeer("n2", way.listener.Addr().String())
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -154,15 +154,15 @@ func TestOrderThroughReconnects(t *testing.T) {
 			a.Send("n2", transport.Message{Group: uint64(g), Payload: payload})
 		}
 		for range cuts {
-			await(t, "it is connected", func() bool { return connected(a, b) })
+			await(t, "the node to be connected", func() bool { return connected(a, b) })
 			for range each {
-				await(t, "there is room", func() bool { return a.Stats().Peers[0].Queued < 40 })
+				await(t, "room in the queue", func() bool { return a.Stats().Peers[0].Queued < 40 })
 				send(rng.IntN(groups), sizes[rng.IntN(len(sizes))])
 			}
 			way.cut()
 		}
 		for g := range groups {
-			await(t, "messages arrive again", func() bool {
+			await(t, "messages to arrive again", func() bool {
 				send(g, 8)
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -185,8 +185,8 @@ func TestOrderThroughReconnects(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreDropped: what is left of a stream when its peer sends along
-// another has been overtaken.
+// TestLateFramesAreDropped: when a peer uses a new stream, the remaining frames of its
+// old stream are dropped.
 func TestLateFramesAreDropped(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, _, alive := pair(t, p, nil)
@@ -201,18 +201,18 @@ func TestLateFramesAreDropped(t *testing.T) {
 			}
 		}
 		send(first, 0)
-		await(t, "the first arrives", func() bool { return s.count() == 1 })
+		await(t, "the first message", func() bool { return s.count() == 1 })
 		send(second, 1)
-		await(t, "the second arrives", func() bool { return s.count() == 2 })
+		await(t, "the second message", func() bool { return s.count() == 2 })
 		send(first, 2)
 		ended := make(chan error, 1)
 		go func() { ended <- first.RecvMsg(new([]byte)) }()
-		await(t, "the first stream ends", func() bool { return len(ended) == 1 })
+		await(t, "the end of the first stream", func() bool { return len(ended) == 1 })
 		if err := <-ended; status.Code(err) != codes.Unavailable {
-			t.Errorf("the first stream ends with %v", err)
+			t.Errorf("the first stream ended with %v", err)
 		}
 		send(second, 3)
-		await(t, "the second stream goes on", func() bool { return s.count() == 3 })
+		await(t, "a message on the second stream", func() bool { return s.count() == 3 })
 		if s.gaps[1] != 1 || a.Stats().Refused != 0 {
 			t.Errorf("%d gaps, %+v", s.gaps[1], a.Stats())
 		}

@@ -6,33 +6,33 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// queue holds what waits for a peer until the outbox takes it. The room belongs to
-// each group and class by itself, so that neither a snapshot nor another group
-// crowds out the rest.
+// queue holds messages for a peer until the scheduler takes them. Each group and class
+// has its own room, so that a snapshot or another group cannot use up the room of the
+// rest.
 type queue struct {
-	largest int    // payload
-	wake    signal // there may be something
+	largest int    // payload in bytes
+	wake    signal // there may be messages
 
 	mu      sync.Mutex
-	closed  bool // nothing is taken: the peer cannot be reached
+	closed  bool // no messages are accepted: the peer cannot be reached
 	waiting []transport.Message
-	quota   transport.Quota // with the messages that are taken out and not done
+	quota   transport.Quota // includes messages that are taken and not done
 }
 
 func newQueue(c *Config) *queue {
 	return &queue{largest: c.MessageBytesMax, wake: newSignal(), quota: transport.NewQuota(c.QueueMessages, c.QueueBytes)}
 }
 
-// misfits are messages that a queue has not taken, by why.
+// rejected counts the messages that a queue did not accept, by reason.
 type rejected struct {
 	closed int // the peer cannot be reached
-	large  int // the payload has more than MessageBytesMax
-	full   int // too much waits already
+	large  int // the payload is larger than MessageBytesMax
+	full   int // the queue is full
 }
 
 func (r rejected) all() int { return r.closed + r.large + r.full }
 
-// add takes what fits and returns how many messages do not.
+// add queues messages as long as there is room, and returns how many were rejected.
 func (q *queue) add(messages []transport.Message) (dropped rejected) {
 	q.mu.Lock()
 	for _, m := range messages {
@@ -57,8 +57,8 @@ func (q *queue) add(messages []transport.Message) (dropped rejected) {
 	return dropped
 }
 
-// take takes out all messages that wait, for a slice that is used up. They count
-// as waiting until done.
+// take returns all queued messages, in exchange for an unused slice. They count as
+// queued until done is called.
 func (q *queue) take(used []transport.Message) []transport.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,22 +66,21 @@ func (q *queue) take(used []transport.Message) []transport.Message {
 	return used
 }
 
-// done makes the room of messages that were taken out free again.
+// done frees the room of messages that were taken.
 func (q *queue) done(messages ...transport.Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.quota.Give(messages...)
 }
 
-// open lets messages in again.
+// open accepts messages again.
 func (q *queue) open() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = false
 }
 
-// close lets nothing in, drops what has not been taken out, and returns how many
-// messages that were.
+// close accepts no more messages, drops the queued ones, and returns their number.
 func (q *queue) close() (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,7 +91,7 @@ func (q *queue) close() (dropped int) {
 	return dropped
 }
 
-// count is how many messages wait, also messages that are taken out and not done.
+// count returns the number of queued messages, including those taken and not done.
 func (q *queue) count() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// traffic sends numbers from one node to another until stopped, never more than a
-// window ahead of what has arrived, and says how many it has sent.
+// traffic sends numbers from one node to another until it is stopped, at most a window
+// ahead of the arrived ones. It returns how many it has sent.
 func traffic(a *Transport, to string, y *tally) (stop func() uint64) {
 	var stopped atomic.Bool
 	done := make(chan uint64)
@@ -34,15 +34,15 @@ func traffic(a *Transport, to string, y *tally) (stop func() uint64) {
 	}
 }
 
-// since is when the last stream of a peer has come to a node.
+// since returns when the last stream of a peer was opened.
 func since(n *Transport, of string) time.Time {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.peers[of].since
 }
 
-// TestRotationUnderLoad: certificates of both ends and their authority are
-// replaced again and again while messages go both ways, and none is lost.
+// TestRotationUnderLoad: while messages go in both directions, the certificates of both
+// ends and their authority are replaced again and again, and no message is lost.
 func TestRotationUnderLoad(t *testing.T) {
 	p := newPKI(t)
 	var logA, logB logged
@@ -57,7 +57,7 @@ func TestRotationUnderLoad(t *testing.T) {
 
 	const rounds = 10
 	for round := range rounds {
-		if round == rounds/2 { // a new authority, which both trust before anybody uses it
+		if round == rounds/2 { // a new authority, which both nodes trust before any certificate uses it
 			old := p.ca.Cert
 			next, err := certs.NewAuthority("example.org", time.Now())
 			if err != nil {
@@ -65,7 +65,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			}
 			p.ca = next
 			p.write("ca.crt", append(append([]byte(nil), old...), next.Cert...))
-			a.certificates.get() // as the poll does
+			a.certificates.get() // as poll does
 			b.certificates.get()
 		}
 		at, bt := since(b, "n1"), since(a, "n2")
@@ -73,19 +73,19 @@ func TestRotationUnderLoad(t *testing.T) {
 		a.certificates.get()
 		p.issue("n2", node("n2"), time.Hour)
 		b.certificates.get()
-		await(t, "both have new streams", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
+		await(t, "new streams on both nodes", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
 		before := ya.from("n2") + yb.from("n1")
-		await(t, "messages go on", func() bool { return ya.from("n2")+yb.from("n1") > before+1000 })
+		await(t, "more messages", func() bool { return ya.from("n2")+yb.from("n1") > before+1000 })
 	}
 	sentA, sentB := stopA(), stopB()
-	await(t, "all have arrived", func() bool { return yb.from("n1") == sentA && ya.from("n2") == sentB })
+	await(t, "all messages", func() bool { return yb.from("n1") == sentA && ya.from("n2") == sentB })
 	for _, n := range []*Transport{a, b} {
 		if s := n.Stats(); s.Dropped+s.Refused+s.Unclaimed != 0 || s.Sent != s.Peers[0].Sent {
 			t.Errorf("%+v", s)
 		}
 	}
-	if n := logA.count("certificates read again"); n < rounds {
-		t.Errorf("read %d times:\n%s", n, &logA)
+	if n := logA.count("certificates reloaded"); n < rounds {
+		t.Errorf("certificates reloaded %d times:\n%s", n, &logA)
 	}
 	if n := logA.count("ERROR") + logB.count("ERROR"); n > 0 {
 		t.Errorf("%s\n%s", &logA, &logB)
@@ -93,8 +93,9 @@ func TestRotationUnderLoad(t *testing.T) {
 	t.Logf("%d messages over %d rotations", sentA+sentB, rounds)
 }
 
-// TestBadFilesChangeNothing: half of a file, a key of another certificate, another
-// node's, none: what was read before stays in use, and it is said once.
+// TestBadFilesChangeNothing: with half a file, a key of another certificate, the files
+// of another node, or no files, the previous certificate remains in use, and the log
+// says so once.
 func TestBadFilesChangeNothing(t *testing.T) {
 	p := newPKI(t)
 	var log logged
@@ -103,7 +104,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.changed = func() { t.Error("the streams are made anew, for nothing") }
+	c.changed = func() { t.Error("the streams are renewed without a reason") }
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join(p.dir, name))
 		if err != nil {
@@ -120,43 +121,42 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	p.issue("old", node("n1"), -time.Minute)
 	first := c.get()
 	for want, change := range map[string]func(){
-		"any PEM data in certificate input":              func() { p.write("n1.crt", cert[:len(cert)/2]) },
-		"any PEM data in key input":                      func() { p.write("n1.key", nil) },
-		"no such file":                                   func() { os.Remove(files.Key) },
-		"private key does not match":                     func() { p.write("n1.key", read("other.key")) },
-		"is for spiffe://example.org/bank/n3, this is s": become("n3"),
-		"certificate has expired":                        become("old"),
-		"signed by unknown authority":                    func() { p.write("ca.crt", newPKI(t).ca.Cert) },
-		"holds no certificate":                           func() { p.write("ca.crt", []byte("?")) },
-		"has more than 1048576 bytes":                    func() { p.write("ca.crt", make([]byte, 1<<20+1)) },
+		"any PEM data in certificate input":               func() { p.write("n1.crt", cert[:len(cert)/2]) },
+		"any PEM data in key input":                       func() { p.write("n1.key", nil) },
+		"no such file":                                    func() { os.Remove(files.Key) },
+		"private key does not match":                      func() { p.write("n1.key", read("other.key")) },
+		"is for spiffe://example.org/bank/n3, but this n": become("n3"),
+		"certificate has expired":                         become("old"),
+		"signed by unknown authority":                     func() { p.write("ca.crt", newPKI(t).ca.Cert) },
+		"holds no certificate":                            func() { p.write("ca.crt", []byte("?")) },
+		"has more than 1048576 bytes":                     func() { p.write("ca.crt", make([]byte, 1<<20+1)) },
 	} {
 		change()
 		for range 3 {
 			if c.get() != first {
-				t.Errorf("%s: taken", want)
+				t.Errorf("%s: the files were accepted", want)
 			}
 		}
-		if n := log.count("WARN", "those from before stay in use", want); n != 1 {
-			t.Errorf("%d warnings, want one with %q:\n%s", n, want, &log)
+		if n := log.count("WARN", "the previous certificates remain in use", want); n != 1 {
+			t.Errorf("%d warnings, want 1 with %q:\n%s", n, want, &log)
 		}
 		p.write("n1.crt", cert)
 		p.write("n1.key", key)
 		p.write("ca.crt", ca)
 		if c.get() != first {
-			t.Error("the same files again are others")
+			t.Error("the same files changed the credential")
 		}
 	}
 	changed := 0
 	c.changed = func() { changed++ }
 	become("other")()
-	if c.get() == first || c.get() != c.current || changed != 1 || log.count("INFO", "certificates read again") != 1 {
-		t.Errorf("a new certificate: changed %d times\n%s", changed, &log)
+	if c.get() == first || c.get() != c.current || changed != 1 || log.count("INFO", "certificates reloaded") != 1 {
+		t.Errorf("a new certificate: changed was called %d times\n%s", changed, &log)
 	}
 }
 
-// TestStreamsAreRenewed: before a certificate expires a stream with a new one has
-// taken its place; where there is none, the stream ends when it expires, at both
-// ends.
+// TestStreamsAreRenewed: a stream is replaced before its certificate expires. Without a
+// new certificate, the stream ends at both ends when the old one expires.
 func TestStreamsAreRenewed(t *testing.T) {
 	long(t)
 	p := newPKI(t)
@@ -170,20 +170,20 @@ func TestStreamsAreRenewed(t *testing.T) {
 	a.Handle(ledger, ya.receive)
 	meet(t, a, b)
 	stop := traffic(b, "n1", ya)
-	for range 2 { // somebody renews in good time; the nodes find out by themselves
+	for range 2 { // the files are replaced in time; the nodes notice it
 		at, bt := since(b, "n1"), since(a, "n2")
 		p.issue("n2", node("n2"), life)
 		await(t, "new streams", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
 	}
 	sent := stop()
-	await(t, "all have arrived", func() bool { return ya.from("n2") == sent })
+	await(t, "all messages", func() bool { return ya.from("n2") == sent })
 	if s := b.Stats(); s.Dropped != 0 || s.Refused != 0 || there.count("expired") != 0 {
 		t.Errorf("%+v\n%s", s, &there)
 	}
 
-	// Now nobody renews.
-	await(t, "the stream ends", func() bool { return !connected(b, a) && there.count("expired") > 0 })
-	await(t, "it is refused", func() bool {
+	// Now the files are not replaced.
+	await(t, "the stream to end", func() bool { return !connected(b, a) && there.count("expired") > 0 })
+	await(t, "the node to be refused", func() bool {
 		b.Send("n1", number(sent))
 		return b.Stats().Dropped > 0
 	})
@@ -191,10 +191,10 @@ func TestStreamsAreRenewed(t *testing.T) {
 		t.Error(&there)
 	}
 	p.issue("n2", node("n2"), time.Hour)
-	await(t, "it is let in again", func() bool { return connected(b, a) })
+	await(t, "the node to be connected again", func() bool { return connected(b, a) })
 }
 
-// TestExpiredCertificate: a node whose certificate is refused says that it has expired.
+// TestExpiredCertificate: a node whose certificate is refused logs that it has expired.
 func TestExpiredCertificate(t *testing.T) {
 	p := newPKI(t)
 	files := p.issue("n1", node("n1"), time.Hour)
@@ -206,6 +206,6 @@ func TestExpiredCertificate(t *testing.T) {
 		t.Errorf("before: %q", got)
 	}
 	if got, want := c.expiredText(time.Now().Add(2*time.Hour)), ", which has expired ("+files.Cert+" at "; !strings.HasPrefix(got, want) {
-		t.Errorf("an hour after: %q, want it to begin with %q", got, want)
+		t.Errorf("an hour later: %q, want the prefix %q", got, want)
 	}
 }

@@ -6,40 +6,40 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// outbox makes frames of the messages that wait for a peer. It is used by one goroutine.
-// Classes take turns as transport.Turns says. Within a class a frame of small
-// messages and a chunk take turns, so that neither waits for more than one of the
-// other, and so do the groups.
+// scheduler packs the queued messages for a peer into frames. It must be used by one
+// goroutine. Classes take turns, see transport.Turns. Within a class, frames of small
+// messages and chunks alternate, so that neither waits for more than one of the other.
+// The groups take turns, too.
 type scheduler struct {
 	queue    *queue
 	count    *transport.Counters
-	tooLarge func(limit int)     // a message is dropped, since the peer takes no more than that
-	spare    []transport.Message // for the queue
+	tooLarge func(limit int)     // called when a message is dropped because the peer does not accept its size
+	spare    []transport.Message // reused by the queue
 
 	turns   transport.Turns
 	classes [transport.Classes]classQueues
-	open    map[uint64]*groupQueue // by group, those of active lines: a peer takes one such message of a group at a time
-	bytes   int                    // of these messages
-	limit   int                    // what bytes may be
+	open    map[uint64]*groupQueue // active queues, by group: a peer accepts one message in chunks per group at a time
+	bytes   int                    // of their messages
+	limit   int                    // maximum of bytes
 	runs    []run                  // of the last frame
 }
 
-// run is messages of one lane that were taken out.
+// run is a sequence of messages taken from one queue.
 type run struct {
 	queue    *groupQueue
 	messages []transport.Message
 }
 
-// outgoing is a frame.
+// outgoing is a frame to send.
 type outgoing struct {
 	buffers mem.BufferSlice
-	runs    []run       // of the messages that it ends; valid until the next frame
-	chunkOf *groupQueue // whose chunk it is
-	sent    int         // of its first message, with this frame
+	runs    []run       // the messages that it completes; valid until the next frame
+	chunkOf *groupQueue // the queue of the chunk
+	sent    int         // bytes of the queue's first message that are sent, including this frame
 }
 
-// begin prepares for a new stream, to a peer that takes messages up to that size.
-// Large ones that were cut off begin again: of what had arrived nothing is left.
+// begin prepares for a new stream to a peer that accepts messages up to a size.
+// Messages in chunks start again, because the peer has dropped their earlier chunks.
 func (s *scheduler) begin(limit uint64) {
 	s.limit = int(min(uint64(s.queue.largest), max(limit, wholeBytesMax)))
 	for _, g := range s.open {
@@ -47,7 +47,8 @@ func (s *scheduler) begin(limit uint64) {
 	}
 }
 
-// load looks whether there is something to send.
+// load takes new messages from the queue, and reports whether there is something to
+// send.
 func (s *scheduler) load() bool {
 	s.spare = s.queue.take(s.spare)
 	for rest := s.spare; len(rest) > 0; {
@@ -70,7 +71,7 @@ func (s *scheduler) load() bool {
 	return false
 }
 
-// activate begins with the large messages of a line whose turn it is.
+// activate starts messages in chunks, as far as the limits allow.
 func (s *scheduler) activate(c *classQueues) {
 	for i := 0; i < len(c.waiting); {
 		g := c.waiting[i]
@@ -78,7 +79,7 @@ func (s *scheduler) activate(c *classQueues) {
 		other := s.open[m.Group]
 		size := len(m.Payload)
 		switch {
-		case size > s.limit: // for this peer, whose limit is lower
+		case size > s.limit: // the limit of this peer is lower
 			s.remove(c, i)
 			s.end(run{g, g.take(1)}, false)
 			s.tooLarge(s.limit)
@@ -92,7 +93,7 @@ func (s *scheduler) activate(c *classQueues) {
 			if g.class != transport.Bulk {
 				s.promote()
 			}
-			return // those behind it do not overtake it for ever
+			return // later messages must not overtake it forever
 		default:
 			s.remove(c, i)
 			if s.open == nil {
@@ -109,8 +110,8 @@ func (s *scheduler) remove(c *classQueues, i int) {
 	c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
 }
 
-// promote has the bulk messages that have begun go on as ordered ones: one of
-// these waits for them.
+// promote moves the bulk messages that have started to the ordered ones, because an
+// ordered message waits for them.
 func (s *scheduler) promote() {
 	bulk := &s.classes[transport.Bulk]
 	ordered := &s.classes[transport.Ordered]
@@ -119,7 +120,7 @@ func (s *scheduler) promote() {
 	bulk.active = bulk.active[:0]
 }
 
-// frame makes the next frame, after load has returned true.
+// frame returns the next frame. It must be called after load has returned true.
 func (s *scheduler) frame() outgoing {
 	class := s.turns.Next(s.classes[transport.Urgent].ready(), s.classes[transport.Ordered].ready(), s.classes[transport.Bulk].ready())
 	c := &s.classes[class]
@@ -130,8 +131,8 @@ func (s *scheduler) frame() outgoing {
 	return s.smallFrame(c)
 }
 
-// smallFrame fills a frame with small messages. A message of aloneBytes goes alone,
-// and is not copied.
+// smallFrame fills a frame with small messages. A message of at least aloneBytes goes
+// alone and is not copied.
 func (s *scheduler) smallFrame(c *classQueues) outgoing {
 	s.runs = s.runs[:0]
 	left := room{messages: frameMessagesMax, bytes: frameBytes}
@@ -172,8 +173,8 @@ func (s *scheduler) chunkFrame(g *groupQueue) outgoing {
 	}
 }
 
-// done ends a frame, which was sent or not. A message is not sent again if
-// its last part may have arrived.
+// done completes a frame, which was sent or not. A message whose last part may have
+// arrived is not sent again.
 func (s *scheduler) done(f outgoing, sent bool) {
 	if g := f.chunkOf; g != nil {
 		m := g.front()
@@ -195,7 +196,7 @@ func (s *scheduler) done(f outgoing, sent bool) {
 	}
 }
 
-// end counts messages that were taken out, and lets go of them.
+// end counts messages that were taken, and releases them.
 func (s *scheduler) end(r run, sent bool) {
 	if sent {
 		size := 0
@@ -211,7 +212,7 @@ func (s *scheduler) end(r run, sent bool) {
 	r.queue.sent(r.messages)
 }
 
-// drop drops what was taken out of the queue.
+// drop drops the messages that were taken from the queue.
 func (s *scheduler) drop() {
 	for class := range s.classes {
 		for _, g := range s.classes[class].queues {

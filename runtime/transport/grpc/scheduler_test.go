@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// model is what an scheduler must keep to: the messages of each line that are still
-// to come, in order.
+// model is a model of the scheduler: the remaining messages of each group and class, in
+// order.
 type model struct {
 	t         *rapid.T
 	queue     *queue
@@ -22,7 +22,7 @@ type model struct {
 	left      map[modelLine][]uint32
 	numbers   uint32
 	sent      int
-	ended     int // arrived, or lost with the frame that a stream broke at
+	ended     int // arrived, or lost with the frame of a broken stream
 }
 
 type modelLine struct {
@@ -30,7 +30,7 @@ type modelLine struct {
 	class transport.Class
 }
 
-const modelMost = 2 << 20 // of large messages together: less than those of all lines may have
+const modelMost = 2 << 20 // limit of large messages together, less than all groups together may queue
 
 func newModel(t *rapid.T) *model {
 	m := &model{t: t, room: &budget{}, left: map[modelLine][]uint32{}}
@@ -41,7 +41,7 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-// connect makes a new stream: what had come in chunks is lost.
+// connect opens a new stream. The chunks received so far are lost.
 func (m *model) connect() {
 	if m.in != nil {
 		m.in.end()
@@ -50,7 +50,7 @@ func (m *model) connect() {
 	m.scheduler.begin(modelMost)
 }
 
-// send sends a message whose payload says which it is.
+// send sends a message with a number in its payload.
 func (m *model) send(l modelLine, size int) {
 	payload := make([]byte, max(size, 5))
 	binary.BigEndian.PutUint32(payload, m.numbers)
@@ -62,19 +62,19 @@ func (m *model) send(l modelLine, size int) {
 	m.numbers++
 }
 
-// strike takes out the message that has to be next in its line.
+// strike removes a received message, which must be the next one of its group and class.
 func (m *model) strike(group uint64, payload []byte) {
 	l := modelLine{group, transport.Class(payload[4])}
 	n := binary.BigEndian.Uint32(payload)
 	if len(m.left[l]) == 0 || m.left[l][0] != n {
-		m.t.Fatalf("%+v: got %d of %d bytes, of %v", l, n, len(payload), m.left[l])
+		m.t.Fatalf("%+v: got message %d of %d bytes, want the first of %v", l, n, len(payload), m.left[l])
 	}
 	m.left[l] = m.left[l][1:]
 	m.ended++
 }
 
-// frame sends one frame, along a stream that breaks with it or does not. It
-// reports whether there was one.
+// frame sends one frame, on a stream that may break with it. It reports whether there
+// was a frame.
 func (m *model) frame(breaks bool) bool {
 	if !m.scheduler.load() {
 		return false
@@ -85,7 +85,7 @@ func (m *model) frame(breaks bool) bool {
 	if len(b) > frameBytesMax {
 		m.t.Fatalf("a frame of %d bytes", len(b))
 	}
-	if breaks { // it may have arrived: it is not sent again
+	if breaks { // the message may have arrived, so it is not sent again
 		if one := f.chunkOf; one != nil && f.sent == len(one.front().Payload) {
 			m.strike(one.front().Group, one.front().Payload)
 		}
@@ -118,9 +118,9 @@ func (m *model) frame(breaks bool) bool {
 	return true
 }
 
-// TestOutboxAndBack: whatever is sent arrives in the order of its group and class,
-// whatever its size, in frames within the limits. Where the stream breaks, only
-// the messages of that frame are lost.
+// TestOutboxAndBack: messages of all sizes arrive in the order of their group and
+// class, in frames within the limits. If the stream breaks, only the messages of that
+// frame are lost.
 func TestOutboxAndBack(t *testing.T) {
 	sizes := []int{5, 5, 5, 5, 100, 3000, aloneBytes - 1, aloneBytes, 300 << 10, wholeBytesMax, wholeBytesMax + 1, 4 * chunkBytes, 9 * chunkBytes / 2}
 	rapid.Check(t, func(t *rapid.T) {
@@ -130,7 +130,7 @@ func TestOutboxAndBack(t *testing.T) {
 				l := modelLine{uint64(rapid.IntRange(0, 2).Draw(t, "group")), transport.Class(rapid.IntRange(0, 2).Draw(t, "class"))}
 				size := rapid.SampledFrom(sizes).Draw(t, "size")
 				if l.class == transport.Urgent {
-					size = min(size, wholeBytesMax) // a larger one is not urgent
+					size = min(size, wholeBytesMax) // a larger one is not treated as urgent
 				}
 				for range rapid.SampledFrom([]int{1, 1, 1, 1, 1, 600}).Draw(t, "times") {
 					if m.send(l, size); size > 5 {
@@ -149,7 +149,7 @@ func TestOutboxAndBack(t *testing.T) {
 		m.in.end()
 		o := m.scheduler
 		if m.ended != m.sent || m.queue.count() != 0 || o.bytes != 0 || len(o.open) != 0 || m.room.left.Load() != 64<<20 {
-			t.Fatalf("%d of %d arrived; %+v, %+v, %d bytes left for assembling", m.ended, m.sent, m.queue, o, m.room.left.Load())
+			t.Fatalf("%d of %d messages arrived; %+v, %+v, %d bytes of the budget are left", m.ended, m.sent, m.queue, o, m.room.left.Load())
 		}
 		if c := o.count.Traffic(); int(c.Sent+c.Dropped) != m.sent {
 			t.Fatalf("%d sent, %+v", m.sent, c)
@@ -157,7 +157,7 @@ func TestOutboxAndBack(t *testing.T) {
 	})
 }
 
-// TestDrop: what is dropped is counted and leaves nothing.
+// TestDrop: dropped messages are counted and release their room.
 func TestDrop(t *testing.T) {
 	q := newQueue(&Config{QueueMessages: 100, QueueBytes: 64 << 20, MessageBytesMax: 64 << 20})
 	var count transport.Counters
@@ -167,10 +167,10 @@ func TestDrop(t *testing.T) {
 	large := transport.Message{Payload: make([]byte, 2<<20)}
 	q.add([]transport.Message{number(1), number(2), {Payload: make([]byte, 4<<20)}, large, large})
 	if !o.load() {
-		t.Fatal("nothing to send")
+		t.Fatal("there is nothing to send")
 	}
 	if c := count.Traffic(); c.Dropped != 1 || tooLarge != 3<<20 {
-		t.Errorf("too large for the peer, which takes %d: %+v", tooLarge, c)
+		t.Errorf("a message is too large for the peer, which accepts %d bytes: %+v", tooLarge, c)
 	}
 	f := o.frame()
 	o.done(f, true) // a chunk
@@ -178,19 +178,19 @@ func TestDrop(t *testing.T) {
 	count.Dropped.Add(uint64(q.close()))
 	o.drop()
 	if c := count.Traffic(); c.Dropped != 1+4+2 || q.count() != 0 {
-		t.Errorf("%+v, %d wait", c, q.count())
+		t.Errorf("%+v, %d messages queued", c, q.count())
 	}
 	if n := q.add([]transport.Message{number(4)}); n != (rejected{closed: 1}) || o.load() {
-		t.Error("a queue that is closed takes something")
+		t.Error("a closed queue accepted a message")
 	}
 	q.open()
 	if n := q.add([]transport.Message{number(4)}); n != (rejected{}) || !o.load() {
-		t.Error("a queue that is open takes nothing")
+		t.Error("an open queue rejected a message")
 	}
 }
 
-// story is what frames hold, one string a frame: the class and group of each message,
-// or c and the group of a chunk.
+// story describes frames, one string for each: the class and group of each message, or
+// c and the group of a chunk.
 func story(o *scheduler, frames int) (list []string) {
 	for range frames {
 		if !o.load() {
@@ -224,7 +224,7 @@ func message(group uint64, size int, c transport.Class) transport.Message {
 	return transport.Message{Group: group, Payload: make([]byte, size), Class: c}
 }
 
-// TestFrames shows which frames follow each other.
+// TestFrames shows the order of frames.
 func TestFrames(t *testing.T) {
 	const large = wholeBytesMax + 1 // five chunks
 	for name, test := range map[string]struct {
@@ -239,23 +239,23 @@ func TestFrames(t *testing.T) {
 			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(2, aloneBytes, 0), message(2, aloneBytes, 0), message(3, 5, 0)},
 			"c1, o2, c1, o3, c1, o2, c1, c1, o1, nothing",
 		},
-		"large ones of several groups take turns": {
+		"large messages of several groups take turns": {
 			[]transport.Message{message(1, large, 0), message(2, large, 0), message(1, 5, 0), message(3, 5, 0)},
 			"c1, o3, c2, c1, c2, c1, c2, c1, c2, c1, o1, c2, nothing",
 		},
-		"urgent ones overtake their own group": {
+		"urgent messages overtake their own group": {
 			[]transport.Message{message(1, large, 0), message(1, 5, 0), message(1, 5, 1), message(2, 5, 1)},
 			"u1 u2, c1, c1, c1, c1, c1, o1, nothing",
 		},
-		"a large one is not urgent": {
+		"a large message is not urgent": {
 			[]transport.Message{message(1, large, 1), message(1, 5, 1)},
 			"u1, c1, c1, c1, c1, c1, nothing",
 		},
-		"bulk ones let others pass": {
+		"others overtake bulk messages": {
 			[]transport.Message{message(1, 5, 2), message(1, large, 2), message(1, 5, 2), message(1, large, 0), message(2, 5, 0)},
 			"c1, o2, c1, c1, c1, c1, b1, c1, c1, c1, c1, c1, b1, nothing",
 		},
-		"a class that is not known is ordered": {
+		"an unknown class is ordered": {
 			[]transport.Message{message(1, 5, 0), message(1, 5, 9)},
 			"o1 o1, nothing",
 		},
@@ -268,14 +268,14 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestBulkMessageGivesWay: a large bulk message that has begun does not keep an
-// ordered one of its group waiting for longer than its own chunks take.
+// TestBulkMessageGivesWay: an ordered message waits for a large bulk message of its
+// group that has started, but only as long as the bulk message's own chunks take.
 func TestBulkMessageGivesWay(t *testing.T) {
 	o := newOutbox()
 	o.queue.add([]transport.Message{message(1, 6*chunkBytes, transport.Bulk)})
 	got := story(o, 1)
 	o.queue.add([]transport.Message{message(1, 5*chunkBytes, 0), message(2, 5*chunkBytes, 0)})
-	for range 20 { // whose frames would go before each chunk
+	for range 20 { // their frames would go before each chunk
 		o.queue.add([]transport.Message{message(3, aloneBytes, 0)})
 	}
 	got = append(got, story(o, 23)...)
@@ -285,8 +285,8 @@ func TestBulkMessageGivesWay(t *testing.T) {
 	}
 }
 
-// TestBulkMessagesGiveWay: large bulk messages that have begun and use up what the
-// peer puts together at a time do not keep an ordered one waiting either.
+// TestBulkMessagesGiveWay: the same if large bulk messages that have started use up the
+// limit for messages in chunks.
 func TestBulkMessagesGiveWay(t *testing.T) {
 	o := newOutbox()
 	o.begin(10 * chunkBytes)
@@ -303,8 +303,8 @@ func TestBulkMessagesGiveWay(t *testing.T) {
 	}
 }
 
-// TestNoClassStarves: bulk messages get one frame in so many, and ordered ones one
-// behind so many urgent ones, however much of the others waits.
+// TestNoClassStarves: bulk messages get one frame in so many, and ordered messages get
+// one frame after so many urgent ones, however many others are queued.
 func TestNoClassStarves(t *testing.T) {
 	o := newOutbox()
 	for range 100 {
@@ -319,7 +319,7 @@ func TestNoClassStarves(t *testing.T) {
 	}
 }
 
-// TestLanesAreForgotten: a group that has nothing to send costs nothing for ever.
+// TestLanesAreForgotten: idle groups do not use memory forever.
 func TestLanesAreForgotten(t *testing.T) {
 	o := newOutbox()
 	for g := range uint64(5 * groupQueuesMax) {

@@ -20,7 +20,7 @@ const (
 	methodCarry = "/" + serviceName + "/Carry"
 )
 
-// service is that of transport.proto.
+// service is the service of transport.proto.
 var service = gogrpc.ServiceDesc{
 	ServiceName: serviceName,
 	HandlerType: (*carrier)(nil),
@@ -78,8 +78,8 @@ func (t *Transport) newServer() *gogrpc.Server {
 	return server
 }
 
-// Caller is who has called a service, according to the certificate. Without TLS
-// there is none, and ok is false.
+// Caller returns who has called a service, according to the certificate. Without TLS,
+// ok is false.
 func Caller(ctx context.Context) (id certs.ID, ok bool) {
 	who, ok := callerOf(ctx)
 	return who.id, ok
@@ -94,22 +94,22 @@ func callerOf(ctx context.Context) (who identity, ok bool) {
 	return who, ok
 }
 
-// operatorOnly refuses whoever is no operator of this topology.
+// operatorOnly refuses callers that are not operators of this topology.
 func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	if t.certificates == nil {
 		return nil
 	}
 	id, _ := Caller(ctx)
 	if id.Operator != "" && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
-		t.connections.acquire(addressOf(ctx)) // until it ends
+		t.connections.acquire(addressOf(ctx)) // until the connection ends
 		return nil
 	}
-	err := fmt.Errorf("%s is no operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)
+	err := fmt.Errorf("%s is not an operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)
 	t.refuse(addressOf(ctx), "operator "+id.String(), err)
 	return status.Error(codes.PermissionDenied, err.Error())
 }
 
-// addressOf is where a call comes from.
+// addressOf returns the address that a call comes from.
 func addressOf(ctx context.Context) net.Addr {
 	if p, ok := gogrpcpeer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr

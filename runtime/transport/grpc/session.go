@@ -17,17 +17,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// session is what comes from a peer: one stream, and for a moment its successor.
-// Its fields belong to the transport's lock, all but receiving and newest.
+// session receives from a peer: on one stream, and for a moment also on its successor.
+// The transport's lock protects its fields, except receiving and newest.
 type session struct {
-	receiving    sync.Mutex // one frame at a time, whatever the stream
-	newest       uint64     // the youngest stream that a frame has come along; belongs to receiving
+	receiving    sync.Mutex // held while a frame is handled: one at a time, for all streams
+	newest       uint64     // the newest stream that a frame has come on; protected by receiving
 	streamsTotal uint64     // streams so far
-	streams      int        // that have not ended
+	streams      int        // open streams
 	incarnation  uint64
 	since        time.Time
 	address      net.Addr
-	advertised   string // where it can be dialled, as it says; "": it has not said
+	advertised   string // the address to dial the peer, as announced; "": not announced
 }
 
 // carry serves a stream of a peer.
@@ -60,9 +60,9 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 		expired = timer.C
 	}
 	done := make(chan error, 1)
-	go func() { // ends with the stream, and that with this call
+	go func() { // ends with the stream, which ends with this call
 		err := t.endStatus(p, address, t.receive(p, number, stream))
-		t.release(p) // not before: the next process of that name must not overtake what is being received
+		t.release(p) // not earlier: frames of the peer's next process must not be handled before the last frame of this one
 		done <- err
 	}()
 	select {
@@ -76,19 +76,19 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	}
 }
 
-// greeted checks who calls, by certificate and hello.
+// authenticate checks who calls, by certificate and hello.
 func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
 	who, ok := callerOf(stream.Context())
 	if t.certificates != nil {
 		switch id := who.id; {
 		case !ok:
-			return other, expires, errors.New("a connection without TLS")
+			return other, expires, errors.New("the connection has no TLS")
 		case id.TrustDomain != t.config.TrustDomain:
-			return other, expires, fmt.Errorf("%s is of another trust domain than this node, %q", id, t.config.TrustDomain)
+			return other, expires, fmt.Errorf("%s is not in the trust domain of this node, %q", id, t.config.TrustDomain)
 		case id.Topology != t.config.Topology:
-			return other, expires, fmt.Errorf("%s is of another topology than this node, %q", id, t.config.Topology)
+			return other, expires, fmt.Errorf("%s is not in the topology of this node, %q", id, t.config.Topology)
 		case id.Node == "":
-			return other, expires, fmt.Errorf("%s is no node", id)
+			return other, expires, fmt.Errorf("%s is not a node", id)
 		}
 	}
 	headers, _ := metadata.FromIncomingContext(stream.Context())
@@ -96,10 +96,10 @@ func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expir
 		return other, expires, err
 	}
 	if t.certificates != nil && other.node != who.id.Node {
-		return other, expires, fmt.Errorf("%s says that it is %.100q", who.id, other.node)
+		return other, expires, fmt.Errorf("%s must not use the name %.100q", who.id, other.node)
 	}
 	if err := certs.CheckNode(other.node); err != nil || len(other.node) > metadataNameBytes {
-		return other, expires, fmt.Errorf("%.100q is no name of a node", other.node)
+		return other, expires, fmt.Errorf("%.100q is not a name of a node", other.node)
 	}
 	if err := t.hello(other.node).compatible(&other); err != nil {
 		return other, expires, fmt.Errorf("%q: %w", other.node, err)
@@ -107,8 +107,8 @@ func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expir
 	return other, who.expires, nil
 }
 
-// enter admits a stream of a peer, unless another process of that name is
-// connected, and numbers it. It returns nil if the transport is closed.
+// admit adds a stream of a peer and numbers it. It refuses the stream if another
+// process with this name is connected. It returns nil if the transport is closed.
 func (t *Transport) admit(other *hello, address net.Addr) (p *peer, number uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,9 +118,9 @@ func (t *Transport) admit(other *hello, address net.Addr) (p *peer, number uint6
 	p = t.peers[other.node]
 	switch {
 	case p == nil && t.unconfigured() >= unconfiguredMax:
-		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d others that are not are connected", other.node, unconfiguredMax)
+		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d other nodes that are not in it are connected", other.node, unconfiguredMax)
 	case p != nil && p.streams > 0 && p.incarnation != other.incarnation:
-		return nil, 0, fmt.Errorf("another process is connected as %q, from %s, since %s: two run with one identity, or the other is about to end",
+		return nil, 0, fmt.Errorf("another process is connected as %q, from %s, since %s: two processes use the same identity, or the other is about to end",
 			other.node, p.address, p.since.UTC().Format(time.RFC3339))
 	case p != nil && p.streams >= peerStreamsMax:
 		return nil, 0, fmt.Errorf("%q has %d streams already", other.node, p.streams)
@@ -133,11 +133,12 @@ func (t *Transport) admit(other *hello, address net.Addr) (p *peer, number uint6
 	if p.link != nil {
 		p.link.peerSeen.notify()
 	}
-	t.running.Add(1) // until leave
+	t.running.Add(1) // until release
 	return p, p.streamsTotal, nil
 }
 
-// strangers is how many nodes are connected that nothing is sent to; t is locked.
+// unconfigured returns the number of connected nodes without a link. The lock must be
+// held.
 func (t *Transport) unconfigured() (n int) {
 	for _, p := range t.peers {
 		if p.link == nil {
@@ -155,7 +156,7 @@ func (t *Transport) release(p *peer) {
 	t.running.Done()
 }
 
-// ended says how a stream has ended.
+// endStatus returns the status that ends a stream.
 func (t *Transport) endStatus(p *peer, address net.Addr, err error) error {
 	switch {
 	case err == io.EOF:
@@ -169,12 +170,12 @@ func (t *Transport) endStatus(p *peer, address net.Addr, err error) error {
 	if st, ok := status.FromError(err); ok {
 		err = errors.New(st.Message())
 	}
-	t.logLimit.log(slog.LevelError, "frame "+p.name, "ended the stream of a peer: it does not keep to the protocol",
+	t.logLimit.log(slog.LevelError, "frame "+p.name, "ended the stream of a peer: it violates the protocol",
 		"peer", p.name, "address", address.String(), "error", err)
-	return status.Errorf(codes.InvalidArgument, "a frame that cannot be read: %.500v", err)
+	return status.Errorf(codes.InvalidArgument, "an invalid frame: %.500v", err)
 }
 
-// receive gives what comes along a stream to the handlers.
+// receive calls the handlers for the frames of a stream.
 func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) error {
 	in := &streamReceiver{transport: t, peer: p, number: number}
 	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.overBudget)
@@ -190,7 +191,7 @@ func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) 
 	}
 }
 
-// inbox is the receiver of a stream.
+// streamReceiver is the receiver of a stream.
 type streamReceiver struct {
 	transport *Transport
 	peer      *peer
@@ -204,7 +205,7 @@ func (in *streamReceiver) frame(b []byte) error {
 	if in.transport.ctx.Err() != nil {
 		return errClosed
 	}
-	if in.number < in.peer.newest { // the peer sends along another since: what is left here comes too late
+	if in.number < in.peer.newest { // the peer uses a newer stream: this frame is too late
 		return errReplaced
 	}
 	in.peer.newest = in.number
@@ -225,6 +226,6 @@ func (in *streamReceiver) chunk(c chunk) error {
 
 func (in *streamReceiver) overBudget() {
 	in.peer.count.Refused.Add(1)
-	in.transport.logLimit.log(slog.LevelError, "assembly "+in.peer.name, "dropped a large message: those that are coming already use up ReassemblyBytesMax",
+	in.transport.logLimit.log(slog.LevelError, "assembly "+in.peer.name, "dropped a large message: incomplete messages use up ReassemblyBytesMax",
 		"peer", in.peer.name, "limit", in.transport.config.ReassemblyBytesMax)
 }

@@ -1,6 +1,7 @@
 package grpc
 
-// bell is heard once, however often it was rung before.
+// signal wakes up one receiver. Several notifications before the receiver reads count
+// as one.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }

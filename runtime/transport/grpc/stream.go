@@ -23,25 +23,25 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// errRefused is why two ends that have reached each other do not talk.
+// errRefused means that two ends have reached each other, and one refuses the other.
 var errRefused = errors.New("refused")
 
-// stream is a connection to a peer with the stream that it is for.
+// stream is a connection to a peer with its only stream.
 type stream struct {
 	connection *gogrpc.ClientConn
 	stream     gogrpc.ClientStream
 	cancel     context.CancelFunc
 	other      hello
-	ended      chan struct{}         // the peer has ended it, or it is broken
-	err        error                 // why; nil: all was taken. After ended
-	tlsError   atomic.Pointer[error] // of TLS, where it has failed
+	ended      chan struct{}         // closed when the peer has ended the stream, or it is broken
+	err        error                 // the reason, valid after ended; nil: the peer has received everything
+	tlsError   atomic.Pointer[error] // of the TLS handshake, if it failed
 	expires    time.Time             // zero: never
 	expired    <-chan time.Time
 	expiry     *time.Timer
-	sendTimer  *time.Timer // ends the stream if a frame is not taken
+	sendTimer  *time.Timer // ends the stream if a frame is not sent in time
 }
 
-// dial connects to the peer and greets it.
+// dial connects to the peer and exchanges hellos.
 func (l *link) dial(ctx context.Context) (*stream, error) {
 	t := l.transport
 	s := &stream{ended: make(chan struct{})}
@@ -50,9 +50,9 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 		gogrpc.WithContextDialer(t.config.dialer().dial),
 		gogrpc.WithNoProxy(),
 		gogrpc.WithDisableServiceConfig(),
-		gogrpc.WithDisableRetry(), // nothing is kept to be sent again
+		gogrpc.WithDisableRetry(), // so gRPC does not buffer messages for retries
 		gogrpc.WithStaticStreamWindowSize(64<<10),
-		gogrpc.WithStaticConnWindowSize(64<<10), // nothing but headers comes
+		gogrpc.WithStaticConnWindowSize(64<<10), // only headers are received
 		gogrpc.WithWriteBufferSize(transferBuffer),
 		gogrpc.WithMaxHeaderListSize(headerBytesMax),
 		gogrpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPing, Timeout: pingTimeout}),
@@ -75,8 +75,8 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 	return s, nil
 }
 
-// greet opens the stream, and checks who answers. The peer is told who this is
-// before it is checked who it is, so that both can say why they refuse.
+// handshake opens the stream, and checks who answers. It sends this node's hello before
+// it checks the peer, so that both ends can log why they refuse.
 func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 	t := l.transport
 	own := t.hello(l.peer.name)
@@ -88,7 +88,7 @@ func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 	}
 	headers, err := s.stream.Header()
 	if err == nil && len(headers.Get(helloKey)) == 0 {
-		err = s.stream.RecvMsg(new([]byte)) // the status says why
+		err = s.stream.RecvMsg(new([]byte)) // the status has the reason
 	}
 	if p, ok := gogrpcpeer.FromContext(s.stream.Context()); ok {
 		reached = *p
@@ -100,7 +100,7 @@ func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 		}
 		s.expires = who.expires
 	} else if t.certificates != nil && err == nil {
-		return fmt.Errorf("%w: a connection without TLS", errRefused)
+		return fmt.Errorf("%w: the connection has no TLS", errRefused)
 	}
 	if err != nil {
 		return s.dialError(err)
@@ -131,14 +131,14 @@ func (s *stream) watch() {
 	err := s.stream.RecvMsg(&b)
 	switch {
 	case err == nil:
-		s.err = fmt.Errorf("%w: the peer sends along a stream that is not its own", errRefused)
+		s.err = fmt.Errorf("%w: the peer sent data on a stream of this node", errRefused)
 		s.cancel()
 	case err != io.EOF:
 		s.err = readable(err)
 	}
 }
 
-// broken is why the stream has ended.
+// cause returns why the stream has ended.
 func (s *stream) cause() error {
 	<-s.ended
 	if s.err == nil {
@@ -147,20 +147,20 @@ func (s *stream) cause() error {
 	return s.err
 }
 
-// send sends a frame; it waits as long as the peer takes none, up to frameTimeout.
+// send sends a frame. It waits up to frameTimeout while the peer accepts none.
 func (s *stream) send(frame mem.BufferSlice) error {
 	s.sendTimer.Reset(frameTimeout)
 	err := s.stream.SendMsg(frame)
 	if !s.sendTimer.Stop() {
-		return fmt.Errorf("the peer has taken nothing for %v", frameTimeout)
+		return fmt.Errorf("the peer has accepted nothing for %v", frameTimeout)
 	}
-	if err == io.EOF { // the reason is with whoever receives
+	if err == io.EOF { // watch gets the reason
 		return s.cause()
 	}
 	return err
 }
 
-// finish ends the stream when the peer has taken all.
+// finish ends the stream after the peer has received everything.
 func (s *stream) finish() {
 	if s.stream.CloseSend() != nil {
 		return
@@ -173,7 +173,7 @@ func (s *stream) finish() {
 	}
 }
 
-// close ends it at once.
+// close ends the stream at once.
 func (s *stream) close() {
 	s.cancel()
 	s.connection.Close()
@@ -184,8 +184,8 @@ func (s *stream) close() {
 	}
 }
 
-// readable is an error of gRPC in words for people. Those that a listener gives on
-// purpose are refusals.
+// readable returns an error of gRPC without its codes. Errors that a listener returns
+// on purpose match errRefused.
 func readable(err error) error {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -198,7 +198,7 @@ func readable(err error) error {
 	return fmt.Errorf("%.500s", st.Message())
 }
 
-// why is a failure to connect. What TLS has to say is lost on its way through gRPC.
+// dialError returns the reason why connecting failed. gRPC hides the error of TLS.
 func (s *stream) dialError(err error) error {
 	if failure := s.tlsError.Load(); failure != nil {
 		return fmt.Errorf("%w: TLS: %w", errRefused, *failure)
@@ -213,17 +213,17 @@ func (s *stream) credentials(c *certificates) credentials.TransportCredentials {
 	return newMutualTLS(c, func(_ net.Conn, err error) { s.tlsError.Store(&err) })
 }
 
-// dialer connects; without TLS to loopback addresses alone.
+// dialer dials. Without TLS it dials only loopback addresses.
 type dialer struct{ net.Dialer }
 
 func (c *Config) dialer() *dialer {
 	d := &dialer{net.Dialer{KeepAlive: tcpKeepAlive}}
 	loopbackOnly := c.loopbackOnly()
 	d.Control = func(_, address string, conn syscall.RawConn) error {
-		_ = limitUnsent(conn) // without it urgent messages come later, and no less
+		_ = limitUnsent(conn) // without the limit urgent messages are only slower
 		host, _, err := net.SplitHostPort(address)
 		if loopbackOnly && (err != nil || !net.ParseIP(host).IsLoopback()) {
-			return fmt.Errorf("%w: %s is not on this machine: set TLS, or Insecure", ErrInsecure, address)
+			return fmt.Errorf("%w: %s is not on this host: set TLS, or Insecure", ErrInsecure, address)
 		}
 		return nil
 	}

@@ -14,18 +14,19 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// identity is what TLS has found out about the other end of a connection.
+// identity is the verified identity of the other end of a connection.
 type identity struct {
 	credentials.TLSInfo
 	id      certs.ID
-	expires time.Time // of the first certificate of either end
+	expires time.Time // when the first certificate of either end expires
 }
 
-// secured is TLS 1.3 with certificates of both ends. It checks that an authority
-// that is trusted has signed them and that they are for a node or an operator; for
-// which, whoever uses the connection checks, so that it can say so to the other.
+// mutualTLS is TLS 1.3 with certificates of both ends. It checks that a trusted
+// authority has signed them, and that they are for a node or an operator. The user of
+// the connection checks for which one, so that it can tell the other end the reason of
+// a refusal.
 type mutualTLS struct {
-	credentials.TransportCredentials // of the zero configuration, for what is the same for all
+	credentials.TransportCredentials // for the methods that do not depend on the configuration
 	certificates                     *certificates
 	refused                          func(conn net.Conn, err error)
 }
@@ -34,7 +35,7 @@ func newMutualTLS(c *certificates, refused func(net.Conn, error)) *mutualTLS {
 	return &mutualTLS{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
 }
 
-// config is that of one handshake.
+// config returns the configuration of one handshake.
 func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	own := s.certificates.get()
 	return &tls.Config{
@@ -42,8 +43,8 @@ func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config 
 		NextProtos:             []string{"h2"},
 		Certificates:           []tls.Certificate{own.pair},
 		ClientAuth:             tls.RequireAnyClientCert,
-		InsecureSkipVerify:     true, // VerifyConnection does it, by names that are no hosts
-		SessionTicketsDisabled: true, // each connection is checked anew
+		InsecureSkipVerify:     true, // VerifyConnection verifies names that are not host names
+		SessionTicketsDisabled: true, // each connection is verified completely
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
 			chain := make([][]byte, len(state.PeerCertificates))
 			for i, c := range state.PeerCertificates {
@@ -58,9 +59,9 @@ func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config 
 	}
 }
 
-// ClientHandshake waits for the first byte that the listener sends after the
-// handshake: in TLS 1.3 it is only then that the dialler knows its certificate to
-// be accepted, and what it had written before might hide why it was not.
+// ClientHandshake waits for the first byte that the listener sends after the handshake.
+// Only then the dialler knows that its certificate was accepted, because of TLS 1.3. If
+// it wrote data before, the error could hide the reason of a refusal.
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
@@ -78,7 +79,7 @@ func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw n
 	return confirmed, found, nil
 }
 
-// begun is a connection whose first byte has been read.
+// confirmedConn is a connection whose first byte was read by confirm.
 type confirmedConn struct {
 	net.Conn
 	first []byte

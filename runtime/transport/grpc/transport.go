@@ -18,34 +18,34 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// Transport is a node's connections to the others, a [transport.Transport].
+// Transport connects a node to the others. It implements [transport.Transport].
 type Transport struct {
 	config       Config
 	incarnation  uint64
 	address      net.Addr
-	advertised   string // what others are told of it
+	advertised   string // the address that other nodes get
 	server       *gogrpc.Server
 	connections  *connections
 	certificates *certificates // nil without TLS
 	logLimit     *logLimiter
 	handlers     transport.Handlers
-	unattributed transport.Counters // of what no peer is known to have caused
+	unattributed transport.Counters // events that belong to no known peer
 	assembling   budget
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	running sync.WaitGroup // all goroutines of the transport itself
+	running sync.WaitGroup // all goroutines of the transport
 
 	mu      sync.RWMutex
 	closed  bool
 	peers   map[string]*peer
-	removed transport.Traffic // of peers that are forgotten
+	removed transport.Traffic // of forgotten peers
 }
 
 var _ transport.Transport = (*Transport)(nil)
 
-// peer is all that there is about another node. It is kept as long as something
-// is sent to it or comes from it.
+// peer is the state for another node. It exists as long as messages are sent to the
+// node or come from it.
 type peer struct {
 	name  string
 	count transport.Counters
@@ -53,8 +53,8 @@ type peer struct {
 	session
 }
 
-// Listen begins to listen and to connect to the peers. The error says what is
-// wrong with the configuration, the certificates or the address.
+// Listen starts to listen, and to connect to the peers. An error means that the
+// configuration, the certificates or the address are not valid.
 func Listen(c Config) (*Transport, error) {
 	t, err := listen(c)
 	if err != nil {
@@ -84,14 +84,14 @@ func listen(c Config) (*Transport, error) {
 	t.address = listener.Addr()
 	t.advertised = advertised(c.Address, t.address)
 	if c.Insecure {
-		c.Logger.Warn("transport: no TLS: whoever reaches this address may say anything", "address", t.address.String())
+		c.Logger.Warn("transport: no TLS: anyone who reaches this address can send messages", "address", t.address.String())
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.connections = newConnections(listener, connectionsMax, t.tooMany)
 	t.server = t.newServer()
 	t.running.Go(func() {
 		if err := t.server.Serve(t.connections); err != nil && t.ctx.Err() == nil {
-			c.Logger.Error("transport: no more connections are taken", "error", err)
+			c.Logger.Error("transport: the listener has failed: no more connections are accepted", "error", err)
 		}
 	})
 	if t.certificates != nil {
@@ -109,10 +109,10 @@ func random() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// Addr is where the transport listens.
+// Addr returns the address that the transport listens on.
 func (t *Transport) Addr() net.Addr { return t.address }
 
-// Send is [transport.Transport]'s.
+// Send implements [transport.Transport].
 func (t *Transport) Send(to string, messages ...transport.Message) {
 	t.mu.RLock()
 	p := t.peers[to]
@@ -137,13 +137,13 @@ func (t *Transport) Send(to string, messages ...transport.Message) {
 	}
 }
 
-// Handle is [transport.Transport]'s.
+// Handle implements [transport.Transport].
 func (t *Transport) Handle(group uint64, receive func(from string, payloads [][]byte)) {
 	t.handlers.Set(group, receive)
 }
 
-// SetPeer is [transport.Transport]'s. Where the address is another, what waits is
-// dropped and counted. This node's own name is passed over.
+// SetPeer implements [transport.Transport]. If the address has changed, queued messages
+// are dropped and counted. A call with this node's own name is ignored.
 func (t *Transport) SetPeer(name, address string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,9 +161,9 @@ func (t *Transport) SetPeer(name, address string) {
 	t.running.Go(p.link.run)
 }
 
-// PeerAddress is [transport.Transport]'s. With TLS the name is proven, and the
-// address is what that node says: whoever is reached there must prove the name
-// again.
+// PeerAddress implements [transport.Transport]. With TLS the name is verified, but the
+// address is only what the node announced. A node that is dialled there must prove its
+// name again.
 func (t *Transport) PeerAddress(name string) (address string, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -174,8 +174,8 @@ func (t *Transport) PeerAddress(name string) (address string, ok bool) {
 	return p.advertised, true
 }
 
-// RemovePeer is [transport.Transport]'s. The peer's own stream to this node is not
-// ended: whether it may still speak is for those to know who listen to it.
+// RemovePeer implements [transport.Transport]. It does not end the peer's own stream to
+// this node, because the receivers of its messages decide whether they accept them.
 func (t *Transport) RemovePeer(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +186,7 @@ func (t *Transport) RemovePeer(name string) {
 	}
 }
 
-// peer returns what is known about a node; t is locked.
+// peer returns the peer with a name, and adds it if needed. The lock must be held.
 func (t *Transport) peer(name string) *peer {
 	if t.peers[name] == nil {
 		t.peers[name] = &peer{name: name}
@@ -194,8 +194,8 @@ func (t *Transport) peer(name string) *peer {
 	return t.peers[name]
 }
 
-// forget forgets a peer that nothing goes to and nothing comes from, all but what
-// it has counted; t is locked. What is counted a moment later is lost.
+// forget removes a peer that has no link and no streams, and keeps its counts. The lock
+// must be held. Events that are counted later are lost.
 func (t *Transport) forget(p *peer) {
 	if p.link == nil && p.streams == 0 && t.peers[p.name] == p {
 		t.removed.Add(p.count.Traffic())
@@ -203,7 +203,7 @@ func (t *Transport) forget(p *peer) {
 	}
 }
 
-// Stats is [transport.Transport]'s.
+// Stats implements [transport.Transport].
 func (t *Transport) Stats() transport.Stats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -222,7 +222,7 @@ func (t *Transport) Stats() transport.Stats {
 	return s
 }
 
-// Close is [transport.Transport]'s. It waits for calls of services, too.
+// Close implements [transport.Transport]. It also waits for calls of services.
 func (t *Transport) Close() error {
 	t.mu.Lock()
 	t.closed = true
@@ -233,7 +233,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// poll looks whether the certificates have changed.
+// poll checks regularly whether the certificates have changed.
 func (t *Transport) poll() {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -247,7 +247,7 @@ func (t *Transport) poll() {
 	}
 }
 
-// renew has all streams to peers made anew.
+// renew renews all streams to peers.
 func (t *Transport) renew() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -258,7 +258,7 @@ func (t *Transport) renew() {
 	}
 }
 
-// hello is what this node says to another.
+// hello returns this node's hello to another node.
 func (t *Transport) hello(to string) *hello {
 	return &hello{
 		protocol: protocol, topology: t.config.Topology, version: t.config.Version, trustDomain: t.config.TrustDomain,
@@ -267,8 +267,8 @@ func (t *Transport) hello(to string) *hello {
 	}
 }
 
-// refuse counts a connection or a call of nobody that is known, and logs it, once
-// a minute for each machine and reason.
+// refuse counts and logs a refused connection or call of an unidentified client. It
+// logs once a minute for each host and reason.
 func (t *Transport) refuse(address net.Addr, reason string, err error) {
 	t.unattributed.Refused.Add(1)
 	host, _, splitErr := net.SplitHostPort(address.String())
@@ -280,5 +280,5 @@ func (t *Transport) refuse(address net.Addr, reason string, err error) {
 
 func (t *Transport) tooMany(address net.Addr) {
 	t.unattributed.Refused.Add(1)
-	t.logLimit.log(slog.LevelError, "too many", "ended the oldest connection that has not said who it is, or refused one: there are too many", "address", address.String(), "limit", connectionsMax)
+	t.logLimit.log(slog.LevelError, "too many", "too many connections: closed the oldest unidentified one, or refused a new one", "address", address.String(), "limit", connectionsMax)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestCarries: over healthy links all arrives, in order.
+// TestCarries: while the links work, all messages arrive, in order.
 func TestCarries(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		const count = 5000
@@ -59,8 +59,8 @@ func TestCarries(t *testing.T) {
 	})
 }
 
-// TestLargeMessages: what is larger than a chunk arrives whole, for several groups
-// at a time, and urgent messages overtake it.
+// TestLargeMessages: messages larger than a chunk arrive complete, for several groups
+// at a time, and urgent messages overtake them.
 func TestLargeMessages(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
@@ -97,22 +97,23 @@ func TestLargeMessages(t *testing.T) {
 		for sum, group := range want {
 			await(t, "a large message", func() bool { _, ok := got.Load(sum); return ok })
 			if g, _ := got.Load(sum); g != group {
-				t.Errorf("arrived in group %v, want %d", g, group)
+				t.Errorf("the message arrived in group %v, want %d", g, group)
 			}
 		}
 		if before.Load() != 100 {
-			t.Errorf("%d small messages came before the last large one, want all 100", before.Load())
+			t.Errorf("%d small messages arrived before the last large one, want all 100", before.Load())
 		}
 		if s := b.Stats(); s.Refused+s.Unclaimed != 0 || s.Received != 106 {
 			t.Errorf("%+v", s)
 		}
 		if left := b.assembling.left.Load(); left != int64(b.config.ReassemblyBytesMax) {
-			t.Errorf("%d bytes are left for assembling, want all %d", left, b.config.ReassemblyBytesMax)
+			t.Errorf("%d bytes of the budget are left, want all %d", left, b.config.ReassemblyBytesMax)
 		}
 	})
 }
 
-// TestNothingWaitsForWhoIsNotThere: what cannot be sent is counted, and forgotten.
+// TestNothingWaitsForWhoIsNotThere: messages to a peer that cannot be reached are
+// counted and dropped.
 func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 	var none *pki
 	a, b := start(t, none.config(t, "n1")), start(t, none.config(t, "n2"))
@@ -121,14 +122,14 @@ func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 	address := b.Addr().String()
 	meet(t, a, b)
 	b.Close()
-	await(t, "the connection is known to be gone", func() bool { return !connected(a, b) })
+	await(t, "the connection to be lost", func() bool { return !connected(a, b) })
 	sent := uint64(0)
-	await(t, "messages drop", func() bool {
+	await(t, "messages to be dropped", func() bool {
 		a.Send("n2", number(0), transport.Message{Group: ledger, Payload: make([]byte, 2*chunkBytes)})
 		sent += 2
 		return a.Stats().Dropped > 0
 	})
-	await(t, "nothing waits", func() bool { return a.Stats().Peers[0].Queued == 0 })
+	await(t, "an empty queue", func() bool { return a.Stats().Peers[0].Queued == 0 })
 	if s := a.Stats(); s.Dropped+s.Sent != sent {
 		t.Errorf("%d sent, %+v", sent, s)
 	}
@@ -138,12 +139,12 @@ func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 		t.Errorf("%d sent, %+v", sent+2, s)
 	}
 
-	// Started again at the same place, it is found as soon as it speaks.
+	// After a restart at the same address, the peer is found as soon as it connects.
 	c := none.config(t, "n2")
 	c.Address, c.Peers = address, map[string]string{"n1": a.Addr().String()}
 	b = start(t, c)
 	b.Handle(ledger, func(_ string, payloads [][]byte) { received.Add(int64(len(payloads))) })
-	await(t, "a message arrives", func() bool {
+	await(t, "a message", func() bool {
 		a.Send("n2", number(0))
 		return received.Load() > 0
 	})
@@ -156,13 +157,14 @@ func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
 	a.SetPeer("n2", "127.0.0.1:1")
 	a.SetPeer("n2", address)
 	before := received.Load()
-	await(t, "a message arrives", func() bool {
+	await(t, "a message", func() bool {
 		a.Send("n2", number(0))
 		return received.Load() > before
 	})
 }
 
-// TestQueueIsBounded: a peer that takes nothing costs what the queue holds.
+// TestQueueIsBounded: for a peer that accepts nothing, only the messages that the queue
+// holds use memory.
 func TestQueueIsBounded(t *testing.T) {
 	var none *pki
 	c := none.config(t, "n1")
@@ -176,7 +178,7 @@ func TestQueueIsBounded(t *testing.T) {
 	meet(t, a, b)
 	sent := 0
 	payload := bytes.Repeat([]byte{1}, 256<<10)
-	await(t, "the queue is full", func() bool {
+	await(t, "a full queue", func() bool {
 		a.Send("n2", transport.Message{Group: ledger, Payload: payload})
 		sent++
 		s := a.Stats()
@@ -184,7 +186,7 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 	s := a.Stats()
 	if s.Peers[0].Queued > 8*4 {
-		t.Errorf("%d messages of 256 KiB wait, in a queue of 8 MiB", s.Peers[0].Queued)
+		t.Errorf("%d messages of 256 KiB are in a queue of 8 MiB", s.Peers[0].Queued)
 	}
 	if got := s.Sent + s.Dropped + uint64(s.Peers[0].Queued); got != uint64(sent) {
 		t.Errorf("%d sent, %+v", sent, s)
@@ -198,7 +200,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Errorf("large messages beyond the limit: %d dropped, want 3", d)
 	}
 
-	// Other classes and groups have room of their own.
+	// Other classes and groups have their own room.
 	for _, m := range []transport.Message{
 		{Group: ledger, Payload: payload, Class: transport.Urgent},
 		{Group: ledger, Payload: make([]byte, 4<<20), Class: transport.Bulk},
@@ -207,14 +209,15 @@ func TestQueueIsBounded(t *testing.T) {
 		a.Send("n2", m, m)
 	}
 	if d := a.Stats().Dropped - s.Dropped; d != 3 {
-		t.Errorf("%d dropped, want no more than the 3 before", d)
+		t.Errorf("%d dropped, want 3 as before", d)
 	}
-	if log.count("WARN", "too much waits for a peer", "peer=n2") != 1 || log.count("ERROR", "larger than this node and the peer take") != 1 {
+	if log.count("WARN", "the queue for a peer is full", "peer=n2") != 1 || log.count("ERROR", "larger than this node and the peer accept") != 1 {
 		t.Error(&log)
 	}
 }
 
-// TestUnknownGroup: what is for nobody is counted, and harms nothing else.
+// TestUnknownGroup: messages for a group without a handler are counted, and affect no
+// other messages.
 func TestUnknownGroup(t *testing.T) {
 	var none *pki
 	a, b := start(t, none.config(t, "n1")), start(t, none.config(t, "n2"))
@@ -222,8 +225,8 @@ func TestUnknownGroup(t *testing.T) {
 	b.Handle(ledger, y.receive)
 	meet(t, a, b)
 	a.Send("n2", transport.Message{Group: 7, Payload: []byte("?")}, number(0), transport.Message{Group: 8, Payload: make([]byte, 3<<20)}, number(1))
-	await(t, "both", func() bool { return y.from("n1") == 2 })
-	await(t, "the others are counted", func() bool { return b.Stats().Unclaimed == 2 })
+	await(t, "both messages", func() bool { return y.from("n1") == 2 })
+	await(t, "the other messages to be counted", func() bool { return b.Stats().Unclaimed == 2 })
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
@@ -238,7 +241,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 			})
 		}
 		meet(t, a, b, c)
-		a.SetPeer("n4", "127.0.0.1:1") // nobody listens there
+		a.SetPeer("n4", "127.0.0.1:1") // no node listens there
 		for range 1000 {
 			a.Send("n2", number(0))
 			a.Send("n3", number(0))
@@ -254,7 +257,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		}
 		a.SetPeer("n5", "127.0.0.1:1")
 		a.Send("n2", number(0))
-		await(t, "all goroutines have ended", func() bool { n, _ := goroutines(); return n <= before })
+		await(t, "all goroutines to end", func() bool { n, _ := goroutines(); return n <= before })
 		if s := a.Stats(); s.Sent+s.Dropped != 3001 {
 			t.Errorf("%+v", s)
 		}
@@ -264,17 +267,17 @@ func TestCloseLeavesNothing(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	p := newPKI(t)
 	for want, change := range map[string]func(c *Config){
-		"no name of a node":            func(c *Config) { c.Node = "n 1" },
-		"Topology has 256 bytes":       func(c *Config) { c.Topology = strings.Repeat("a", 256) },
-		"no trust domain":              func(c *Config) { c.TrustDomain = "Example" },
-		"want one of them":             func(c *Config) { c.Insecure = true },
-		"QueueMessages is -1":          func(c *Config) { c.QueueMessages = -1 },
-		"MessageBytesMax is 10":        func(c *Config) { c.MessageBytesMax = 10 },
-		"no such file":                 func(c *Config) { c.TLS.Key = "none" },
-		"is for spiffe://example.org/": func(c *Config) { c.Node = "n2" },
-		"missing port":                 func(c *Config) { c.Address = "localhost" },
-		"can be reached from other":    func(c *Config) { c.TLS, c.Address = nil, ":0" },
-		"set TLS (topoctl certs makes": func(c *Config) { c.TLS, c.Address = nil, "0.0.0.0:0" },
+		"not a name of a node":                          func(c *Config) { c.Node = "n 1" },
+		"Topology must have at most 255 bytes, got 256": func(c *Config) { c.Topology = strings.Repeat("a", 256) },
+		"not a trust domain":                            func(c *Config) { c.TrustDomain = "Example" },
+		"set only one of them":                          func(c *Config) { c.Insecure = true },
+		"QueueMessages must be at least 1":              func(c *Config) { c.QueueMessages = -1 },
+		"MessageBytesMax must be at least":              func(c *Config) { c.MessageBytesMax = 10 },
+		"no such file":                                  func(c *Config) { c.TLS.Key = "none" },
+		"is for spiffe://example.org/":                  func(c *Config) { c.Node = "n2" },
+		"missing port":                                  func(c *Config) { c.Address = "localhost" },
+		"can be reached from other":                     func(c *Config) { c.TLS, c.Address = nil, ":0" },
+		"set TLS (topoctl certs makes":                  func(c *Config) { c.TLS, c.Address = nil, "0.0.0.0:0" },
 	} {
 		c := p.config(t, "n1")
 		change(&c)
@@ -294,18 +297,18 @@ func TestConfigIsChecked(t *testing.T) {
 	var log logged
 	c.Insecure, c.Logger = true, log.logger()
 	start(t, c)
-	if log.count("WARN", "whoever reaches this address may say anything") != 1 {
+	if log.count("WARN", "anyone who reaches this address can send messages") != 1 {
 		t.Error(log.String())
 	}
 
-	// Nor does it dial others.
+	// It does not dial other hosts either.
 	log = logged{}
 	c = (*pki)(nil).config(t, "n1")
 	c.Logger = log.logger()
 	c.Peers = map[string]string{"n2": "192.0.2.1:7101", "n1": "127.0.0.1:1"}
 	a := start(t, c)
-	await(t, "it says why", func() bool { return log.count("192.0.2.1:7101 is not on this machine") == 1 })
+	await(t, "the reason in the log", func() bool { return log.count("192.0.2.1:7101 is not on this host") == 1 })
 	if s := a.Stats(); len(s.Peers) != 1 {
-		t.Errorf("it is its own peer: %+v", s)
+		t.Errorf("the node is its own peer: %+v", s)
 	}
 }

@@ -2,12 +2,12 @@ package grpc
 
 import "syscall"
 
-// tcpNotSentLowat is Linux's TCP_NOTSENT_LOWAT, which package syscall lacks.
+// tcpNotSentLowat is Linux's TCP_NOTSENT_LOWAT, which is missing in package syscall.
 const tcpNotSentLowat = 25
 
-// limitUnsent bounds what the system holds of a connection's data before it is on
-// its way. Urgent messages overtake what waits in this process, and nothing that
-// was written to the connection: without the bound that is up to 4 MiB.
+// limitUnsent limits the unsent data of a connection in the system. Urgent messages
+// overtake messages that are queued in this process, but not data that was written to
+// the connection. Without the limit this would be up to 4 MiB.
 func limitUnsent(c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

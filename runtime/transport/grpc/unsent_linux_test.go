@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnsentBytesAreBounded: on a link of 2 MiB/s heartbeats came 3 s late behind
-// an update of 16 MiB, limit of which the system had taken already.
+// TestUnsentBytesAreBounded: on a link of 2 MiB/s, heartbeats arrived 3 s late after an
+// update of 16 MiB, most of which was already in the system's buffer.
 func TestUnsentBytesAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

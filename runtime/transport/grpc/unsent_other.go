@@ -4,5 +4,5 @@ package grpc
 
 import "syscall"
 
-// limitUnsent does nothing: other systems have no such bound, or hold less.
+// limitUnsent does nothing: other systems have no such limit, or buffer less.
 func limitUnsent(syscall.RawConn) error { return nil }
