@@ -123,9 +123,9 @@ func TestServeEnds(t *testing.T) {
 			if count["serves"] != want.always || count["served"] != want.onFailure {
 				t.Error(count)
 			}
-			p.await("it is given up", func() bool { return strings.Contains(p.log.String(), `failed for good" processor=serves`) })
+			p.await("it is given up", func() bool { return strings.Contains(p.log.String(), `failed and is not restarted" processor=serves`) })
 			if want.onFailure > 1 {
-				p.await("it is given up", func() bool { return strings.Contains(p.log.String(), `failed for good" processor=served`) })
+				p.await("it is given up", func() bool { return strings.Contains(p.log.String(), `failed and is not restarted" processor=served`) })
 			}
 			if err := p.end(); errors.Is(err, pool.ErrGaveUp) != want.fails {
 				t.Error(err)

@@ -10,32 +10,32 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Request is a message that may be answered: what an external edge with a reply
-// carries.
+// Request is a message of an external edge with a reply, together with the call that
+// waits for the reply.
 type Request[M, R any] struct {
 	Message M
 	call    *call[R]
 }
 
-// call is one caller's wait for an answer. The channel holds one answer, so the
-// receiver never waits for a caller that gave up; such a call is left to the
-// collector, an answered one is used again.
+// call waits for the reply to one request. The channel has room for one outcome, so the
+// receiver never blocks if the caller has given up. The garbage collector frees such a
+// call; a call that got its reply is used again.
 type call[R any] struct {
 	answer chan outcome[R]
 }
 
-// outcome is an answer, or why there will be none.
+// outcome is a reply, or the reason why there is none.
 type outcome[R any] struct {
 	answer R
 	err    error
 }
 
-// Calls makes requests and waits for their answers. The zero value is ready.
+// Calls makes requests and waits for their replies. The zero value is ready to use.
 type Calls[M, R any] struct {
 	free sync.Pool
 }
 
-// Request wraps m for the queue.
+// Request wraps m with a call, for the queue.
 func (c *Calls[M, R]) Request(m M) Request[M, R] {
 	k, _ := c.free.Get().(*call[R])
 	if k == nil {
@@ -44,10 +44,10 @@ func (c *Calls[M, R]) Request(m M) Request[M, R] {
 	return Request[M, R]{m, k}
 }
 
-// NoReply wraps a message that nobody waits for an answer to.
+// NoReply wraps a message whose reply is not needed.
 func NoReply[M, R any](m M) Request[M, R] { return Request[M, R]{Message: m} }
 
-// Reply answers the request; it never waits.
+// Reply sends the reply to the caller. It never blocks.
 func (r *Request[M, R]) Reply(answer R) {
 	if r.call != nil {
 		r.call.answer <- outcome[R]{answer: answer}
@@ -55,7 +55,7 @@ func (r *Request[M, R]) Reply(answer R) {
 	}
 }
 
-// Evicted makes a Request a queue.Evictee: nobody will answer it.
+// Evicted makes a Request a queue.Evictee. The caller gets topo.ErrFull.
 func (r *Request[M, R]) Evicted() {
 	if r.call != nil {
 		r.call.answer <- outcome[R]{err: topo.ErrFull}
@@ -63,7 +63,7 @@ func (r *Request[M, R]) Evicted() {
 	}
 }
 
-// fail answers a request whose handling has failed for good.
+// fail ends the call of a request that could not be handled and is not handled again.
 func (r *Request[M, R]) fail(why error) {
 	if r.call != nil {
 		r.call.answer <- outcome[R]{err: fmt.Errorf("%w: %w", topo.ErrFailed, why)}
@@ -71,11 +71,11 @@ func (r *Request[M, R]) fail(why error) {
 	}
 }
 
-// letter is what is to be seen of it in a dead letter.
+// letter is the message as a dead letter shows it.
 func (r *Request[M, R]) letter() any { return r.Message }
 
-// Wait waits for the answer, until ctx ends, the timeout of the edge (0: none)
-// has passed, or the topology has ended.
+// Wait waits for the reply until ctx ends, the timeout of the edge has passed (0 means
+// none), or the topology has ended.
 func (c *Calls[M, R]) Wait(ctx context.Context, x *External, r Request[M, R], timeout time.Duration) (answer R, err error) {
 	got, err := c.wait(ctx, x, r, timeout)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Calls[M, R]) wait(ctx context.Context, x *External, r Request[M, R], ti
 	case <-x.ended:
 		err = topo.ErrStopping
 	}
-	select { // an answer that came at the same time wins
+	select { // a reply that arrived at the same time wins
 	case got = <-r.call.answer:
 		return got, nil
 	default:

@@ -5,32 +5,32 @@ import (
 	"sync/atomic"
 )
 
-// abandonedMax bounds the goroutines that hang in handlers for good: each holds a
-// stack and what it refers to, and a process that has that many has a fault that
-// no restart mends.
+// abandonedMax bounds the number of abandoned goroutines. Each of them holds a stack
+// and what it refers to, and a process with that many has a fault that restarts do not
+// cure.
 const abandonedMax = 64
 
-// Life tells where the goroutine of a watched instance is: in the user's code,
-// which may take too long, or in the pool's. A goroutine that was abandoned while
-// it was in the user's code ends when it comes back, and touches nothing. An
-// instance that takes the place of an abandoned one has another Life.
+// Life records whether the goroutine of a watched instance is in user code, which may
+// take too long, or in the code of the pool. A goroutine that was abandoned in user
+// code ends when it returns from there, and touches nothing. The instance that replaces
+// an abandoned one has a new Life.
 //
-// The nil Life is that of a recorder's sender: nobody watches.
+// A nil Life belongs to the sender of a recorder, which has no timeouts.
 type Life struct {
 	pool  *Pool
-	state atomic.Uint64 // whereabouts in the lower two bits, above them a count
-	since atomic.Int64  // when the goroutine last went away, or said that it is alive
+	state atomic.Uint64 // position of the goroutine in the lower two bits, a count of calls above
+	since atomic.Int64  // when the current call began, or last reported progress
 }
 
-// whereabouts of a goroutine
+// positions of a goroutine
 const (
-	inPool    uint64 = iota // in the pool's code
-	inHandler               // in the user's
-	abandoned               // away, and not to come back
+	inPool    uint64 = iota // in the code of the pool
+	inHandler               // in user code
+	abandoned               // in user code, and must end when it returns
 	whereMask uint64 = 3
 )
 
-// Enter goes into the user's code.
+// Enter marks the start of a call of user code.
 func (l *Life) Enter() {
 	if l != nil {
 		l.since.Store(l.pool.clock())
@@ -38,8 +38,8 @@ func (l *Life) Enter() {
 	}
 }
 
-// Leave comes back from it. An abandoned goroutine ends here. Leave reports whether
-// there was something to come back from.
+// Leave marks the end of a call of user code. An abandoned goroutine ends here. Leave
+// reports whether a call was running.
 func (l *Life) Leave() (wasAway bool) {
 	if l == nil || l.state.Load()&whereMask == inPool {
 		return false
@@ -50,7 +50,8 @@ func (l *Life) Leave() (wasAway bool) {
 	return true
 }
 
-// comeBack reports whether the goroutine was not abandoned, and will not be.
+// tryReturn reports whether the goroutine was not abandoned. If so, it cannot be
+// abandoned from now on.
 func (l *Life) tryReturn() bool {
 	s := l.state.Load()
 	return s&whereMask == inPool || s&whereMask == inHandler && l.state.CompareAndSwap(s, s&^whereMask)
@@ -63,8 +64,8 @@ func (l *Life) Alive() {
 	}
 }
 
-// overdue reports whether a call takes longer than timeout, and when it would.
-// The state is that of this call, for abandon.
+// overdue reports whether the current call takes longer than timeout, and when its
+// timeout ends. The returned state identifies the call, for abandon.
 func (l *Life) overdue(now, timeout int64) (state uint64, at int64, is bool) {
 	state = l.state.Load()
 	if state&whereMask != inHandler {
@@ -74,7 +75,8 @@ func (l *Life) overdue(now, timeout int64) (state uint64, at int64, is bool) {
 	return state, at, at <= now
 }
 
-// abandon gives up a call that overdue has found; false: it has come back.
+// abandon abandons the call that overdue has found. It returns false if the call has
+// returned.
 func (l *Life) abandon(state uint64) bool {
 	return l.state.CompareAndSwap(state, state&^whereMask|abandoned)
 }

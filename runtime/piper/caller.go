@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// caller calls functions one after the other on a goroutine of its own. When a
-// function does not return in time, caller leaves that goroutine behind and goes on
-// with another. A function that ends its goroutine (runtime.Goexit) has returned.
+// caller calls functions one after the other on a goroutine of its own. If a function
+// does not return in time, caller abandons that goroutine and continues with a new one.
+// A function that ends its goroutine (runtime.Goexit) counts as returned.
 type caller struct {
-	late <-chan struct{} // closed: call stops waiting for f; nil: never
-	jobs chan func()     // nil where there is no goroutine
+	late <-chan struct{} // when closed, call stops waiting; may be nil
+	jobs chan func()     // nil if there is no goroutine
 }
 
-// call calls f and waits until it has returned, for at most timeout (0: as long as
-// it takes). Where f returns later than that, after is called.
+// call calls f and waits until it returns, for at most timeout (0 means no limit). If f
+// returns later, after is called.
 func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 	if c.jobs == nil {
 		c.jobs = make(chan func())
 		go work(c.jobs)
 	}
-	var over atomic.Bool // f has returned, or the caller has stopped waiting
+	var over atomic.Bool // f has returned, or call has stopped waiting
 	done, exits := make(chan struct{}), true
 	c.jobs <- func() {
 		defer func() {
@@ -65,7 +65,7 @@ func (c *caller) isLate() bool {
 	}
 }
 
-// end ends the goroutine, once it has returned from the function that it calls.
+// end ends the goroutine once it has returned from its current function.
 func (c *caller) end() {
 	if c.jobs != nil {
 		close(c.jobs)

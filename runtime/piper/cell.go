@@ -7,35 +7,35 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Cell is an instance as generated code makes it: a pointer to a struct with those of
-// the following methods that its processor needs. The pool calls them on the goroutine
-// of the instance's worker, unless stated otherwise.
+// Cell is an instance as generated code makes it: a pointer to a struct. It has those
+// of the following methods that its processor needs. The pool calls them on the
+// goroutine of the instance's worker, unless stated otherwise.
 //
-//	Construct(in topo.Instance, how any) error // makes the instance, in place of the common way
-//	Adopted()                                  // the pool has the instance now
-//	Link(processor, i int)                     // makes the link to instance i of a processor and tells the sender
+//	Construct(in topo.Instance, how any) error // makes the instance, instead of the default way
+//	Adopted()                                  // called after Pool.Adopt
+//	Link(processor, i int)                     // makes the link to instance i of a processor and gives it to the sender
 //	Init(ctx context.Context) error
 //	Ping(budget int) (n int, err error)        // calls Ping at most budget times
 //	Serve(ctx context.Context) error           // on a goroutine of its own
 //	Finish() error
-//	Closer() func() error                      // Close of the value that the instance has now; the pool calls it on any goroutine
-//	Event(e Event) error                       // tells the processor what became of an input
-//	Alarm(now time.Duration) error             // the time that SetAlarm asked for has come
-//	Woken() error                              // follows Wake
+//	Closer() func() error                      // returns Close of the current value; the pool calls it on any goroutine
+//	Event(e Event) error                       // reports an event of an input to the processor
+//	Alarm(now time.Duration) error             // called at the time set by SetAlarm
+//	Woken() error                              // called after Wake
 //	Renew(ctx context.Context) (adopt func(), err error)
 //	DeadLetter(d topo.DeadLetter) bool
 //
-// Where a sender has a table of links to a processor, Link makes the table first, and no
-// link if i is negative. Renew makes another value of the processor's type, on any
-// goroutine, and adopt puts it in the place of the value before. DeadLetter sends a
-// message that the processor could not handle to the processor for those; it returns
+// If a sender has a table of links to a processor, Link makes the table first; if i is
+// negative, it makes only the table. Renew makes a new value of the processor's type,
+// on any goroutine, and adopt replaces the previous value with it. DeadLetter sends a
+// message that the processor could not handle to the dead_letter processor. It returns
 // false if there is none.
 //
 // A type with all of these methods would cost a dozen functions for each processor of a
-// topology, most of them empty. So the pool looks for each method when it needs it.
+// topology, most of them empty. So the pool looks up each method when it needs it.
 type Cell any
 
-// cell calls the methods that a Cell has.
+// cell calls those methods that its Cell has.
 type cell struct{ of Cell }
 
 func (c cell) Link(processor, i int) {

@@ -11,9 +11,9 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// construct makes the instances of all processors, in order. It reads and sets fields of
-// generated types by name: code for that in the types would be a function for each
-// processor.
+// construct makes the instances of all processors, in order. It reads and sets fields
+// of generated types by name with reflection. Code for this in the generated types
+// would be a function for each processor.
 func (p *Pool) construct() error {
 	for i := range p.spec.Processors {
 		s := &p.spec.Processors[i]
@@ -22,7 +22,7 @@ func (p *Pool) construct() error {
 		}
 		instances := reflect.ValueOf(s.Instances).Elem()
 		how := s.New
-		if reflect.ValueOf(how).IsNil() { // a function of Processors, which has a type
+		if reflect.ValueOf(how).IsNil() { // a function of the generated Processors, a typed nil
 			how = s.Default
 		}
 		for j := range instances.Len() {
@@ -35,7 +35,7 @@ func (p *Pool) construct() error {
 	return nil
 }
 
-// constructOne makes the instance whose struct is at.
+// constructOne makes the instance with the struct at.
 func (p *Pool) constructOne(processor int, in topo.Instance, at reflect.Value, how any) error {
 	x := at.Addr().Interface()
 	if own, ok := x.(interface {
@@ -59,8 +59,8 @@ func (p *Pool) constructOne(processor int, in topo.Instance, at reflect.Value, h
 	return nil
 }
 
-// outOf finds the Out of a sender: the sender itself, where nothing is sent, or its
-// field out; either may be a pointer.
+// outOf returns the Out of a sender. It is the sender itself if the processor sends
+// nothing, or else the field out. Either may be a pointer.
 func outOf(sender reflect.Value) *Out {
 	for {
 		if sender.Kind() == reflect.Pointer {
@@ -73,16 +73,16 @@ func outOf(sender reflect.Value) *Out {
 	}
 }
 
-// field is a field of a struct of generated code, which may be set although its name is
-// not exported.
+// field returns a field of a generated struct. The result can be set although the field
+// is not exported.
 func field(of reflect.Value, name string) reflect.Value {
 	f := of.FieldByName(name)
 	return reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
 }
 
-// Construct makes the instance that in describes: construct does, or where it is nil
-// the instance is a zero value. An error names the instance, and so does one for a
-// panic. P is a pointer.
+// Construct makes the instance that in describes, with the function how, or as a zero
+// value if how is nil. An error or a panic of how becomes an error that names the
+// instance. P is a pointer type.
 func Construct[P any](in topo.Instance, how func(topo.Instance) (P, error)) (p P, err error) {
 	made, err := construct(in, reflect.ValueOf(how), reflect.TypeFor[P]())
 	if err != nil {
@@ -91,8 +91,9 @@ func Construct[P any](in topo.Instance, how func(topo.Instance) (P, error)) (p P
 	return made.Interface().(P), nil
 }
 
-// construct makes the instance that in describes, of type pointer: how is a function as
-// in Processors of generated code, or not valid, or nil.
+// construct makes the instance that in describes, of the given pointer type. how is a
+// function as in the generated Processors. It may be nil or invalid; then the instance
+// is a zero value.
 func construct(in topo.Instance, how reflect.Value, pointer reflect.Type) (p reflect.Value, err error) {
 	if !how.IsValid() || how.IsNil() {
 		return reflect.New(pointer.Elem()), nil

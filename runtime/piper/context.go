@@ -9,8 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
-// Context is the context of handlers: it ends when Run gives up, not when it
-// begins to drain, and when the goroutine of the handler is abandoned.
+// Context is the context of handlers. It does not end when the topology begins to
+// drain. It ends when Run stops waiting for handlers, and when the goroutine of the
+// handler is abandoned.
 func (u *Unit) Context() context.Context {
 	w := u.watch()
 	if w == nil {
@@ -26,8 +27,8 @@ func (u *Unit) Context() context.Context {
 	return ctx
 }
 
-// Attempt is how often the message in hand was given to a handler, 1 where there is
-// none.
+// Attempt is how often the current message was passed to a handler. It is 1 if there is
+// no such message.
 func (u *Unit) Attempt() int {
 	if w := u.watch(); w != nil && w.current != nil {
 		return w.current.attemptCount()
@@ -35,8 +36,8 @@ func (u *Unit) Attempt() int {
 	return 1
 }
 
-// ownContext is the context of handlers of an instance that is not timed. It is
-// made when it is first asked for: most handlers take none.
+// ownContext is the context of handlers of an instance without timeouts. It is made at
+// the first call, because most handlers take no context.
 func (u *Unit) ownContext() context.Context {
 	proc := u.proc
 	proc.contextsOnce.Do(func() {
@@ -52,7 +53,7 @@ func (u *Unit) ownContext() context.Context {
 	return ctx
 }
 
-// holding returns a context whose holds are those of the instance.
+// holding returns a context that counts the holds of the instance.
 func (u *Unit) holding(ctx context.Context) context.Context {
 	if w := u.watch(); w != nil {
 		return hold.With(ctx, w.holder)
@@ -60,8 +61,8 @@ func (u *Unit) holding(ctx context.Context) context.Context {
 	return hold.With(ctx, (*holds)(u))
 }
 
-// holds is a Unit that is not watched, as the counter of what it holds: it needs not
-// be told apart from instances before it.
+// holds counts the holds of an instance without a Watch. Such an instance is never
+// replaced, so its holds need no holder of their own.
 type holds Unit
 
 func (h *holds) Hold() (release func()) {
@@ -71,8 +72,8 @@ func (h *holds) Hold() (release func()) {
 	return func() { once.Do(proc.release) }
 }
 
-// holder counts what a watched instance holds. Each instance that is made has its
-// own: what the one before held is gone with it.
+// holder counts the holds of a watched instance. Each new instance gets a new holder,
+// because the holds of the previous instance end with it.
 type holder struct {
 	proc   *processor
 	mu     sync.Mutex
@@ -104,7 +105,7 @@ func (h *holder) release() {
 	}
 }
 
-// set makes the count that of an instance which runs in a process.
+// set sets the count, for an instance that runs in a process.
 func (h *holder) set(n int) {
 	h.mu.Lock()
 	if h.closed {
@@ -138,14 +139,14 @@ func (h *holder) drop() (n int) {
 	return n
 }
 
-// dropHolds counts what an instance held that has ended.
+// dropHolds ends the holds of an instance that has ended, and counts them as lost.
 func (w *watch) dropHolds(h *holder) {
 	if n := h.drop(); n > 0 {
 		w.unit.proc.faults.holdsLost.Add(uint64(n))
 	}
 }
 
-// hold keeps the processor's group from finishing until release.
+// hold keeps the processor's group from finishing until release is called.
 func (proc *processor) hold() {
 	proc.holds.Add(1)
 	if !bug.On(bug.HoldForgotten) {

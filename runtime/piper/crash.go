@@ -2,9 +2,9 @@ package piper
 
 import "runtime/debug"
 
-// crashed turns a panic, or runtime.Goexit in a handler, into the error that
-// ends Run, or into what becomes of a watched instance. It reports whether the
-// worker is to go on, for which it needs another goroutine.
+// handleCrash handles a panic or runtime.Goexit in a handler. Without a Watch it ends
+// Run. With a Watch it ends the instance. It reports whether the worker goes on, which
+// needs a new goroutine.
 func (r *runner) handleCrash(cause any) (goesOn bool) {
 	p := r.w.pool
 	err := p.crashError(r, cause, debug.Stack())
@@ -23,7 +23,8 @@ func (r *runner) handleCrash(cause any) (goesOn bool) {
 	return true
 }
 
-// survive ends the turn that a handler of a watched instance has broken off.
+// endBrokenTurn ends the turn of a watched instance whose handler has panicked or
+// called runtime.Goexit.
 func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u := v.unit
 	u.proc.pool.record(e)
@@ -51,15 +52,15 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	}
 }
 
-// isGone reports, when a call has not returned as it should, whether its goroutine
-// was abandoned meanwhile. If not, it is not any more.
+// isAbandoned reports whether the goroutine was abandoned while a call did not return
+// normally. If it was not, it cannot be abandoned from now on.
 func (r *runner) isAbandoned() bool {
 	if !r.inCall || r.unit.watch() == nil {
 		return false
 	}
 	life := r.unit.watch().sharedLife.Load()
 	if r.abandoned.Load() {
-		return true // life may be another one's
+		return true // the instance may already have a new Life
 	}
 	return life != nil && !life.tryReturn()
 }

@@ -2,19 +2,19 @@ package piper
 
 import "github.com/topogen/topogen/runtime/internal/bug"
 
-// Hand holds the message that an instance is handling, where the topology says
-// what becomes of it when that fails. It is in no queue any more. Generated code
-// has one for each queue; the zero value is empty.
+// Hand holds the message that an instance is handling, if the processor has a Watch.
+// The message has been removed from its queue. Generated code has a Hand for each
+// queue. The zero value is empty.
 type Hand[M any] struct {
 	message     *M
-	handlerCopy *M // a copy that the handler has; one that was abandoned keeps it
+	handlerCopy *M // the copy that was passed to the handler; an abandoned handler keeps it
 	link        *Link
 	edge        int32
 	attempts    int32
-	retry       bool // it is to be handled once more
+	retry       bool // the message will be handled again
 }
 
-// held is a Hand as a watch knows it.
+// delivery is a Hand without its type parameter.
 type delivery interface {
 	edgeIndex() (edge int)
 	attemptCount() (attempts int)
@@ -25,7 +25,7 @@ type delivery interface {
 	drop(why error)
 }
 
-// Take puts a message into the hand.
+// Take puts a message into the hand, for its first attempt.
 func (h *Hand[M]) Take(l *Link, edge int, m M) {
 	if h.message == nil {
 		h.message = new(M)
@@ -36,7 +36,8 @@ func (h *Hand[M]) Take(l *Link, edge int, m M) {
 	}
 }
 
-// Again reports whether the message in the hand is to be handled once more.
+// Again reports whether the message in the hand must be handled again, and begins the
+// next attempt.
 func (h *Hand[M]) Again() bool {
 	if !h.retry {
 		return false
@@ -49,16 +50,16 @@ func (h *Hand[M]) Again() bool {
 	w.current = h
 	w.retrying.Add(-1)
 	if !bug.On(bug.AttemptForgotten) {
-		u.proc.group.leave(nil) // its turn keeps the group from finishing now
+		u.proc.group.leave(nil) // from here on, the turn keeps the group from finishing
 	}
 	return true
 }
 
-// Message is the message in the hand.
+// Message returns the message in the hand.
 func (h *Hand[M]) Message() *M { return h.message }
 
-// Copy is a copy of the message: what a handler does to it is not seen by the
-// next attempt, nor in a dead letter.
+// Copy returns a copy of the message for the handler. Changes that the handler makes
+// affect neither the next attempt nor a dead letter.
 func (h *Hand[M]) Copy() *M {
 	if h.handlerCopy == nil {
 		h.handlerCopy = new(M)
@@ -67,7 +68,7 @@ func (h *Hand[M]) Copy() *M {
 	return h.handlerCopy
 }
 
-// Done empties the hand: the message was handled.
+// Done empties the hand after the message was handled.
 func (h *Hand[M]) Done() {
 	h.clear()
 	if w := h.link.to.watch(); w != nil {
@@ -75,12 +76,12 @@ func (h *Hand[M]) Done() {
 	}
 }
 
-// Discard empties the hand of an instance that has failed for good.
+// Discard empties the hand of an instance that is not restarted.
 func (h *Hand[M]) Discard() {
 	u := h.link.to
 	w := u.watch()
 	w.current = nil
-	if h.attempts > 1 { // it was given to the handler: that it failed there is known
+	if h.attempts > 1 { // the message is not discarded unseen: the handler has failed with it before
 		h.attempts--
 		w.rejectRetried(h)
 		return
@@ -93,11 +94,11 @@ func (h *Hand[M]) Discard() {
 func (h *Hand[M]) edgeIndex() int    { return int(h.edge) }
 func (h *Hand[M]) attemptCount() int { return int(h.attempts) }
 
-// untry takes back an attempt: no handler was called.
+// uncountAttempt takes back an attempt in which no handler was called.
 func (h *Hand[M]) uncountAttempt() { h.attempts-- }
 
-// repeat keeps the message for the next attempt, and until then the group from
-// finishing.
+// keepForRetry keeps the message for the next attempt. Until then the group does not
+// finish.
 func (h *Hand[M]) keepForRetry() {
 	h.retry = true
 	if !bug.On(bug.AttemptForgotten) {
@@ -105,7 +106,8 @@ func (h *Hand[M]) keepForRetry() {
 	}
 }
 
-// renew leaves what the handler was given to it.
+// detach leaves the current message and copy to an abandoned handler, and continues
+// with new ones.
 func (h *Hand[M]) detach() {
 	m := *h.message
 	h.message, h.handlerCopy = &m, nil
@@ -118,7 +120,8 @@ func (h *Hand[M]) content() any {
 	return *h.message
 }
 
-// drop forgets the message. Who waits for an answer to it gets an error.
+// drop empties the hand. If a caller waits for a reply to the message, it gets an
+// error.
 func (h *Hand[M]) drop(why error) {
 	if r, ok := any(h.message).(interface{ fail(error) }); ok {
 		r.fail(why)
@@ -126,7 +129,7 @@ func (h *Hand[M]) drop(why error) {
 	h.clear()
 }
 
-// clear forgets what the message points to.
+// clear zeroes the message, so that the garbage collector can free what it points to.
 func (h *Hand[M]) clear() {
 	var zero M
 	*h.message = zero

@@ -1,71 +1,69 @@
 // Package piper runs the instances of a topology on a few workers.
 //
-// Generated code is its caller: it describes processors and edges in a Spec,
-// has a Unit in every instance, a Link in every pair of instances and an Out
-// in every sender, and calls handlers directly. Package pool has what people use by
-// themselves: the options, the errors, the Stepper and the figures.
+// Generated code is its only caller. It describes processors and edges in a Spec, has a
+// Unit in every instance, a Link for every pair of instances and an Out in every
+// sender, and calls handlers directly. Package pool has the names that users need:
+// options, errors, figures and the Stepper.
 //
 // # How a message travels
 //
-// A send puts a message into the queue between two instances; nobody else sees
-// it yet. When the sender's turn ends (at most batch messages), its links are
-// published: the queue's count becomes visible and the link is put on the
-// ready list of the receiving instance, directly where the same worker runs
-// both, through the other worker's inbox where not. Nothing is scanned: an idle
-// instance costs a pass nothing. When a call takes more than 10 to 15 ms, the
-// monitor makes visible what the instance has sent, and an instance with a
+// A send puts a message into the queue between two instances, where only the sender
+// sees it. When the sender's turn ends, after at most batch messages, its links are
+// published: the count of the queue becomes visible, and the link is put on the ready
+// list of the receiving instance. If the same worker runs both instances, this is a
+// plain list operation; otherwise a note is posted to the inbox of the other worker. No
+// queue is polled, so an idle instance costs nothing. If a call takes more than 10 to
+// 15 ms, the monitor publishes what the instance has sent so far. An instance with a
 // goroutine of its own publishes after each call.
 //
-// A worker that always has something to do lets other goroutines run after 100 µs
-// of turns.
+// A worker that always has work calls runtime.Gosched after 100 µs of turns.
 //
 // # Ownership
 //
-// Everything in a Worker and in the units at home there belongs to the one
-// goroutine that runs the worker. Others reach it through its inbox alone, a
-// lock-free stack of notes. A unit moves only by hand-over: its owner sets the
-// new home and posts it there. A worker whose goroutine is stuck in a handler
-// is taken from it by compare-and-swap; the goroutine keeps the one unit it is
-// in, as a worker of its own.
+// Everything in a Worker, and in the units that it runs, belongs to the goroutine that
+// runs the worker. Other goroutines only post notes to its inbox, a lock-free stack. A
+// unit moves only by hand-over: its owner sets the new worker and posts a note there.
+// If the goroutine of a worker is stuck in a handler, another goroutine takes over the
+// worker by compare-and-swap. The stuck goroutine keeps the one unit that it runs, on a
+// new worker outside the pool.
 //
 // # Guarantees
 //
-// Order: what one instance sends to another arrives in that order. Only one
-// goroutine is in an instance at any time. Accepted = handled + dropped +
-// queued, for each edge, whatever fails and however Run ends. A full queue pauses
-// its sender and never a cycle, so nothing deadlocks by its queues; each queue within
-// a cycle has a limit instead. A topology finishes upstream first.
+// Order: messages from one instance to another arrive in the order in which they were
+// sent. Only one goroutine runs an instance at any time. For each edge, accepted =
+// handled + dropped + queued, however handlers fail and however Run ends. A full queue
+// pauses its sender unless both are in a cycle, so queues cannot cause a deadlock; a
+// queue within a cycle has a limit instead. Processors finish in upstream order.
 //
-// A message that is sent after the call that its sender was for is counted (Late)
-// and logged once. Under a Stepper, in tests and with -race it ends Run with
+// A message that is sent after the handler call of its sender had ended is counted
+// (Late) and logged once. Under a Stepper, in tests and with -race it ends Run with
 // ErrLateSend.
 //
-// # Answers from elsewhere
+// # Replies from other goroutines
 //
-// An instance may have goroutines of its own, which wait for disks and other
-// machines. Such a one calls Unit.Wake, and Woken is called in a turn, where the
-// instance sends what it has. Unit.Owe keeps the topology from finishing before
-// Unit.Paid: what is owed counts like a message in a queue, and neither is a
-// source. A handler that keeps work for later calls topo.Hold, which counts like an
-// input that is open: timers go on until the release, too.
+// An instance may have goroutines of its own, which wait for disks or other nodes. Such
+// a goroutine calls Unit.Wake; then Woken is called in a turn, where the instance may
+// send. Between Unit.Owe and Unit.Paid the topology does not finish: a pending reply
+// counts like a queued message. A handler that keeps work for later calls topo.Hold,
+// which counts like an open input, so timers continue until the release.
 //
 // # Failures
 //
-// An error or a panic ends Run, unless the processor has a Watch. Then the
-// message in hand is handled again, becomes a dead letter, or is counted as
-// dropped, and what becomes of the instance is for the Supervisor to say, which
-// the pool tells of each end. A new instance takes over queues and links; while
-// there is none its messages wait, and when there will be none they are counted
-// as dropped. That holds while the topology drains, too, until the drain timeout:
-// only processors without inputs are not restarted then, and ticks for an instance
-// that is down are dropped.
+// An error or a panic ends Run, unless the processor has a Watch. With a Watch, the
+// current message is handled again, becomes a dead letter, or is counted as dropped.
+// The pool reports the end of the instance to the Supervisor, which decides what
+// happens next. A new instance takes over the queues and links. Until it runs, messages
+// stay queued; if the instance is not restarted, they are counted as dropped. The same
+// holds while the topology drains, until the drain timeout, with two exceptions:
+// processors without inputs are not restarted, and ticks for an instance that is down
+// are dropped.
 //
-// A call that hangs is abandoned. Messages that it has sent are published. Its
-// goroutine keeps the sender, the message and the worker that it has, and its
-// context ends; the next instance gets a new sender with the same links. The
-// goroutine ends when it comes back, before it touches anything else.
+// A call that hangs is abandoned. The messages that it has sent are published. Its
+// goroutine keeps the sender, the message and the worker, and its context ends. The
+// next instance gets a new sender with the same links. The abandoned goroutine ends
+// when the call returns, before it touches anything else.
 //
-// Constructors and Close run beside the workers, so that they hold up no other
-// instance. All calls of Init and Close are bounded, and so is Run after the drain
-// timeout: a call that hangs is left behind.
+// Constructors and Close run outside of the workers, so they do not delay other
+// instances. All calls of Init and Close have a time limit, and so does Run after the
+// drain timeout: a call that exceeds it is abandoned.
 package piper

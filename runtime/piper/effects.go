@@ -8,7 +8,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// end is told that the instance has ended. Its owner calls it.
+// reportEnd reports the end of the instance to the supervisor. The worker of the
+// instance calls it.
 func (w *watch) reportEnd(kind ChildEventKind, err error) {
 	u := w.unit
 	p := u.proc.pool
@@ -23,8 +24,8 @@ func (w *watch) reportEnd(kind ChildEventKind, err error) {
 
 func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
 
-// shut ends the instance as the pool knows it: it has no turns, and its Close is
-// called, but where a goroutine that was abandoned is still in it.
+// shutDown ends the instance in the pool: it gets no more turns. Its Close is called,
+// unless an abandoned goroutine is still in the instance.
 func (w *watch) shutDown() {
 	u := w.unit
 	w.suspend()
@@ -32,7 +33,7 @@ func (w *watch) shutDown() {
 	w.restartAt, w.deferredStop = 0, 0
 	u.ping, u.serving = pingNone, false
 	if u.proc.pool.stopping.Load() {
-		w.endSource() // the next one will not be asked for messages
+		w.endSource() // the next instance will not send on its own
 		w.dropTicks()
 	}
 	w.dropHolds(w.holder)
@@ -46,8 +47,8 @@ func (w *watch) shutDown() {
 	w.closed = u.proc.pool.closeInBackground(u)
 }
 
-// aside calls something that may take long, on a goroutine of its own. Under a
-// Stepper there is only one.
+// spawn calls a function that may take long, on a new goroutine. Under a Stepper, which
+// has only one goroutine, it calls the function directly.
 func (p *Pool) spawn(call func()) {
 	if p.stepper != nil {
 		call()
@@ -60,15 +61,16 @@ func (p *Pool) spawn(call func()) {
 	}()
 }
 
-// tellSupervisor tells the supervisor of an event, and passes on what it wants.
+// reportToSupervisor reports an event to the supervisor and applies the effects that it
+// returns.
 func (p *Pool) reportToSupervisor(e ChildEvent) {
 	p.supervision.Lock()
 	defer p.supervision.Unlock()
 	p.reportLocked(e)
 }
 
-// tellStopped answers the EffectStop with that number, unless the instance has
-// ended otherwise meanwhile, which was the answer.
+// reportStopped answers the EffectStop with the given number. If the instance has ended
+// in another way since then, that event was the answer, and reportStopped does nothing.
 func (w *watch) reportStopped(number uint64) {
 	p := w.unit.proc.pool
 	p.supervision.Lock()
@@ -78,7 +80,7 @@ func (w *watch) reportStopped(number uint64) {
 	}
 }
 
-// toStop is the number of the EffectStop that is not answered yet; 0: none.
+// unansweredStop is the number of the EffectStop that is not answered yet, or 0.
 func (w *watch) unansweredStop() (number uint64) {
 	p := w.unit.proc.pool
 	p.supervision.Lock()
@@ -107,8 +109,8 @@ func (p *Pool) reportLocked(e ChildEvent) {
 	}
 }
 
-// carryOut passes on an effect. The caller holds the lock, so that the effects of
-// two events do not mix.
+// applyEffect turns an effect into an order for its instance. The caller holds the
+// lock, so that the effects of two events do not mix.
 func (p *Pool) applyEffect(f ChildEffect) {
 	if f.Kind == EffectEnd {
 		p.finish(f.Err)
@@ -136,7 +138,7 @@ func (p *Pool) applyEffect(f ChildEffect) {
 	w.unit.signal(controlOrder)
 }
 
-// obey does what the supervisor wants of u.
+// carryOutOrders carries out the orders for u.
 func (w *Worker) carryOutOrders(u *Unit) {
 	v := u.watch()
 	w.pool.supervision.Lock()
@@ -159,7 +161,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 		}
 		switch o.Kind {
 		case EffectWait:
-			if v.phase == watchRunning { // a clean end
+			if v.phase == watchRunning { // the instance ended without an error
 				v.shutDown()
 			}
 			v.restartAt = o.at
@@ -169,8 +171,8 @@ func (w *Worker) carryOutOrders(u *Unit) {
 				v.shutDown()
 			}
 			switch {
-			case v.phase == watchStarting: // it reported its end and then failed, so it was told to start twice
-			case inputsDone && !bug.On(bug.StartAfterInputs): // since the order was given
+			case v.phase == watchStarting: // two orders to start: the instance reported its end and then failed
+			case inputsDone && !bug.On(bug.StartAfterInputs): // the inputs closed after the order was given
 				w.pool.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:
 				w.startInstance(v)
@@ -179,7 +181,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			w.stopChild(v, o.stop)
 		case EffectDone:
 			if v.phase == watchRunning {
-				v.endSource() // it still handles what comes
+				v.endSource() // the instance still handles messages
 			} else {
 				w.retire(v)
 			}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// errorsMax bounds how many errors of one kind Run returns: of 100,000 instances
-// that fail for the same reason a few say enough.
+// errorsMax bounds how many errors of one kind Run returns. If 100,000 instances fail
+// for the same reason, the first few errors are enough.
 const errorsMax = 16
 
-// errorList is a list of errors of one kind: the first ones, and how many more
-// there were. The zero value is empty.
+// errorList is a list of errors of one kind: the first errors, and the number of
+// further ones. The zero value is empty.
 type errorList struct {
 	first []error
 	more  int
@@ -24,7 +24,8 @@ func (l *errorList) add(err error) {
 	}
 }
 
-// join returns err and all of the list as one error; kind names what was left out.
+// join returns err and the errors of the list as one error. kind describes the errors
+// that were left out.
 func (l *errorList) join(err error, kind string) error {
 	if len(l.first) == 0 {
 		return err

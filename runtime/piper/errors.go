@@ -10,29 +10,32 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// What Run returns, besides the errors of handlers.
+// Errors that Run returns, in addition to the errors of handlers.
 var (
-	// ErrDrainTimeout: the context ended and the drain timeout passed before
-	// everything was handled. The error says what was left on each edge. Beside it
-	// are the failures of handlers that came back only then.
+	// ErrDrainTimeout: the context of Run ended, and the drain timeout passed before
+	// all messages were handled. The error lists what was left on each edge. The
+	// failures of handlers that returned only after the timeout are joined to it.
 	ErrDrainTimeout = errors.New("pool: drain timeout")
-	// ErrCycleGrows: a queue within a cycle has reached its limit, as the cycle sends
-	// more messages than it handles. The setting cycle_limit raises it.
-	ErrCycleGrows = errors.New("pool: a cycle grows without end")
-	// ErrGaveUp: an instance has failed for good, and the rest went on to its end.
-	// The error wraps why.
-	ErrGaveUp = errors.New("pool: an instance has failed for good")
-	// ErrAbandoned: more handlers hang at once than a process should hold on to.
+	// ErrCycleGrows: a queue within a cycle has reached its limit, because the cycle
+	// sends more messages than it handles. The setting cycle_limit raises the limit.
+	ErrCycleGrows = errors.New("pool: a queue within a cycle has reached its limit")
+	// ErrGaveUp: an instance failed and was not restarted, and the rest of the topology
+	// ran to its end. The error wraps the cause.
+	ErrGaveUp = errors.New("pool: an instance failed and is not restarted")
+	// ErrAbandoned: more than 64 calls of handlers hang at the same time. Each of them
+	// holds a goroutine.
 	ErrAbandoned = errors.New("pool: too many handlers hang")
-	// ErrHung: a call took longer than the health timeout of its processor allows.
-	// It is the cause of the context of a call that was abandoned.
+	// ErrHung: a call took longer than the health timeout of its processor. It is also
+	// the cause of the context of an abandoned call.
 	ErrHung = errors.New("pool: the call takes longer than the health timeout")
-	// ErrLateSend: a message was sent with a sender whose call had ended, perhaps from a
-	// goroutine. It ends Run under a Stepper, in tests and in builds with -race;
-	// otherwise it is logged once and counted.
-	ErrLateSend = errors.New("pool: a message was sent after the call that the sender was for")
-	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
-	// where it has none, the drain timeout. It was left behind, or its process killed.
+	// ErrLateSend: a message was sent after the handler call of its sender had ended,
+	// for example from a goroutine that the handler started. It ends Run under a
+	// Stepper, in tests and in builds with -race. In other builds it is logged once and
+	// counted.
+	ErrLateSend = errors.New("pool: a message was sent after the handler call of its sender had ended")
+	// ErrCloseHangs: Close of an instance took longer than the health timeout or, if
+	// the processor has none, the drain timeout. The goroutine of Close was abandoned,
+	// or the process of the instance was killed.
 	ErrCloseHangs = errors.New("pool: Close has not returned in time")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
@@ -46,16 +49,16 @@ var errInitHangs = errors.New("pool: Init has not returned since the context end
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")
 
-// HandlerError is the error, or the panic, of a method of a processor.
+// HandlerError is the error or the panic of a method of a processor.
 type HandlerError struct {
-	Processor string // name in the topology
+	Processor string // name in the topology file
 	Instance  int
 	Method    string // "Receive", "Ping", "Serve", "Finish", "Woken", "Init", "Close"
-	Edge      string // "parser -> pricing: Order"; "" where none is involved
-	Message   string // name of the message type; likewise
+	Edge      string // "parser -> pricing: Order"; "" if the method does not handle a message of an edge
+	Message   string // name of the message type, or ""
 	Err       error
-	Stack     []byte // of a panic, else nil
-	worker    int    // that ran it
+	Stack     []byte // stack of a panic, or nil
+	worker    int    // index of the worker that ran the instance
 }
 
 func (e *HandlerError) Error() string {
@@ -77,14 +80,15 @@ func (p *Pool) edgeName(i int) string {
 	e := &p.edges[i]
 	if e.From < 0 && e.Message == "Tick" {
 		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
-	} else if e.From < 0 { // a timer with a name
+	} else if e.From < 0 { // a named timer
 		return fmt.Sprintf("every %v -> %s: %s", e.Every, p.processors[e.To].Name, e.Message)
 	}
 	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
 }
 
-// handlerError is the error for what a method returned or panicked with. What err
-// wraps can be looked at afterwards, or is left off.
+// handlerError returns the error for what a method returned or panicked with. An err
+// that cannot be inspected safely, because one of its methods panics or its chain does
+// not end, is replaced (see package chain).
 func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
 	_, err = chain.Sort(err)
 	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.worker.Load().index}
@@ -94,7 +98,8 @@ func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *Handler
 	return e
 }
 
-// crashError is the error for a goroutine that a handler took down.
+// crashError returns the error for a goroutine that ended in a handler, by a panic or
+// by runtime.Goexit.
 func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 	err := errEnded
 	if cause != nil {
@@ -109,7 +114,7 @@ func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 	return e
 }
 
-// method is the one that is called, or was the last.
+// method is the name of the method that runs, or ran last.
 func (r *runner) method() string {
 	switch {
 	case r.link != nil:
@@ -121,12 +126,12 @@ func (r *runner) method() string {
 	case r.unit.ping != pingNone:
 		return "Ping"
 	}
-	return "Finish" // is called when all of Ping and Serve has ended
+	return "Finish" // Finish is called after Ping and Serve have ended
 }
 
-// pinged says what an error of Ping means: topo.Done, topo.Idle or a failure.
+// pingResult maps an error of Ping to topo.Done, topo.Idle or the failure.
 func pingResult(err error) error {
-	if err == topo.Idle || err == topo.Done { // the handler may say so after each message
+	if err == topo.Idle || err == topo.Done { // fast path: Ping may return these after each message
 		return err
 	}
 	signal, failure := chain.Sort(err, topo.Done, topo.Idle)
@@ -136,8 +141,8 @@ func pingResult(err error) error {
 	return failure
 }
 
-// endedServing returns the failure of a Serve that has returned err, nil where it
-// has only come to its end.
+// serveFailure returns the failure of a Serve that returned err. It is nil if Serve
+// ended because the topology stops.
 func (p *Pool) serveFailure(err error) error {
 	if err == nil {
 		return nil
@@ -150,7 +155,7 @@ func (p *Pool) serveFailure(err error) error {
 	return failure
 }
 
-// drainError says what was left when the drain timeout passed.
+// drainError lists what was left when the drain timeout passed.
 func (p *Pool) drainError() error {
 	var b strings.Builder
 	for i := range p.edges {
@@ -160,7 +165,7 @@ func (p *Pool) drainError() error {
 	}
 	for _, proc := range p.processors {
 		if n := proc.unpaidReplies.Load(); n > 0 {
-			fmt.Fprintf(&b, "\n\tprocessor %q: %d answers owed", proc.Name, n)
+			fmt.Fprintf(&b, "\n\tprocessor %q: %d replies pending", proc.Name, n)
 		}
 		if n := proc.holds.Load(); n > 0 {
 			fmt.Fprintf(&b, "\n\tprocessor %q: %d pieces of work held (topo.Hold)", proc.Name, n)

@@ -7,42 +7,42 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// EventKind is what became of an input.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 const (
-	EventClosed    EventKind = iota // nothing more will come along an edge
-	EventRestarted                  // an instance of a processor that sends to this one was made anew
+	EventClosed    EventKind = iota // an edge will carry no more messages
+	EventRestarted                  // an instance of a processor that sends to this one was restarted
 )
 
-// Event is something that became of an input of an instance.
+// Event reports a change of an input of an instance.
 type Event struct {
 	Kind  EventKind
-	Index int // of the edge that is closed, or of the processor that was restarted
+	Index int // index of the closed edge, or of the restarted processor
 }
 
-// eventBox holds the events that an instance has not yet been told of. Others put
-// them in; none is lost.
+// eventBox holds the events that were not yet reported to an instance. Other goroutines
+// add events. No event is lost.
 type eventBox struct {
 	mu   sync.Mutex
 	list []pendingEvent
 
-	// The unit's.
-	alarmAt       int64 // when its Alarm is due
-	afterMessages bool  // some of list wait for messages to be handled first
+	// Owned by the worker of the unit.
+	alarmAt       int64 // when Alarm must be called
+	afterMessages bool  // some events must wait until queued messages are handled
 }
 
-// pendingEvent is an event that is to be told so many times: who is made anew all
-// the time must not fill the memory of one that is late.
+// pendingEvent is an event with the number of times that it must be reported. The count
+// bounds the memory if a sender is restarted often and the receiver is slow.
 type pendingEvent struct {
 	Event
 	times int
 }
 
-// eventsPerTurn bounds how many events are told before messages are handled again.
+// eventsPerTurn bounds how many events are reported before messages are handled again.
 const eventsPerTurn = 16
 
-// post puts an event into the unit's box. That an edge is closed is there once.
+// post adds an event to the unit's box. EventClosed of an edge is added only once.
 func (u *Unit) post(e Event) {
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
@@ -55,8 +55,8 @@ func (u *Unit) post(e Event) {
 	u.signal(controlEvent)
 }
 
-// takeEvent takes out the first event that the unit can be told of now. That an
-// edge is closed comes after its last message. More: there are others.
+// takeEvent removes the first event that can be reported now. EventClosed is reported
+// after the last message of the edge. More reports whether other events are left.
 func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
@@ -74,9 +74,9 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	return e, true, len(b.list) > 0
 }
 
-// drainedFrom reports whether no message of an edge waits.
+// isDrained reports whether the instance has no queued message of an edge.
 func (u *Unit) isDrained(edge int) bool {
-	if w := u.watch(); w != nil && w.retrying.Load() > 0 { // of whatever edge
+	if w := u.watch(); w != nil && w.retrying.Load() > 0 { // the edge of that message is not known
 		return false
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
@@ -89,12 +89,12 @@ func (u *Unit) isDrained(edge int) bool {
 	return true
 }
 
-// Waits reports whether a message of the edge waits for the instance: its sender
-// is not silent, the instance is late.
+// Waits reports whether the instance has a queued message of the edge. Then the edge is
+// not silent; the instance is late.
 func (u *Unit) Waits(edge int) bool { return !u.isDrained(edge) }
 
-// closeOutputs tells who receives along the edges that closed picks that nothing
-// more will come.
+// closeOutputs reports to the receivers of the edges for which closed returns true that
+// no more messages will come.
 func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 	for i := range p.edges {
 		e := &p.edges[i]
@@ -108,8 +108,8 @@ func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 	}
 }
 
-// tellClosed tells an instance that was made anew which edges are closed: the one
-// before was told, it was not.
+// postClosed reports the closed edges to a restarted instance, because only the
+// previous instance received these events.
 func (p *Pool) postClosed(u *Unit) {
 	if u.proc.boxes == nil {
 		return
@@ -121,23 +121,24 @@ func (p *Pool) postClosed(u *Unit) {
 	}
 }
 
-// tellRestarted tells who receives from a processor that one of its instances was
-// made anew: each instance once.
+// postRestarted reports a restarted instance of a processor to each receiving instance,
+// once even if there are several edges.
 func (p *Pool) postRestarted(proc *processor) {
-	told := make(map[int]bool)
+	posted := make(map[int]bool)
 	for i := range p.edges {
 		e := &p.edges[i]
-		if e.From != proc.index || e.To == proc.index || told[e.To] || p.processors[e.To].boxes == nil {
+		if e.From != proc.index || e.To == proc.index || posted[e.To] || p.processors[e.To].boxes == nil {
 			continue
 		}
-		told[e.To] = !bug.On(bug.ToldForEachEdge)
+		posted[e.To] = !bug.On(bug.ToldForEachEdge)
 		for _, u := range p.processors[e.To].units {
 			u.post(Event{EventRestarted, proc.index})
 		}
 	}
 }
 
-// eventsLater looks again, when a link has no more messages, at what u can be told.
+// recheckEvents checks again which events can be reported, after all messages of a link
+// were handled.
 func (u *Unit) recheckEvents() {
 	if b := &u.proc.boxes[u.index]; b.afterMessages {
 		b.afterMessages = false
@@ -145,7 +146,7 @@ func (u *Unit) recheckEvents() {
 	}
 }
 
-// events tells u what became of its inputs.
+// callEvents reports the events of u.
 func (r *runner) callEvents(u *Unit) {
 	for n := 0; n < eventsPerTurn && !u.paused(); n++ {
 		e, ok, more := u.takeEvent()
@@ -160,7 +161,7 @@ func (r *runner) callEvents(u *Unit) {
 
 var methodOf = [...]string{EventClosed: "InputClosed", EventRestarted: "ProcessorRestarted"}
 
-// closeTimers tells the units of a group that no tick will come any more.
+// closeTimers reports to the units of a group that no more ticks will come.
 func (p *Pool) closeTimers(g *group) {
 	if !slices.ContainsFunc(g.units, func(u *Unit) bool { return u.proc.boxes != nil }) {
 		return

@@ -17,31 +17,31 @@ const (
 	externalStopping
 )
 
-// External is the runtime's part of an external processor: the door through
-// which messages come in, from any goroutine.
+// External is the runtime's part of an external processor, through which any goroutine
+// can send messages into the topology.
 type External struct {
 	pool  *Pool
 	proc  *processor
 	state atomic.Int32
-	ended chan struct{} // closed when Run returns: no call will be answered
+	ended chan struct{} // closed when Run returns; then no call gets a reply
 
 	mu    sync.Mutex
 	gates []*Gate
 }
 
-// External makes the door of the external processor with that index.
+// External makes the External of the processor with the given index.
 func (p *Pool) External(processor int) *External {
 	x := &External{pool: p, proc: p.processors[processor], ended: make(chan struct{})}
 	p.externals = append(p.externals, x)
 	return x
 }
 
-// Close says that no more will come. It is idempotent.
+// Close ends the input of the external processor. It may be called several times.
 func (x *External) Close() { x.close(externalClosed) }
 
 func (x *External) stop() { x.close(externalStopping) }
 
-// end wakes everybody who waits for room or for an answer: Run returns.
+// end wakes all callers that wait for room or for a reply, because Run returns.
 func (x *External) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,7 +60,7 @@ func (x *External) close(to externalState) {
 	gates := x.gates
 	x.mu.Unlock()
 	for _, g := range gates {
-		g.signal() // takes the lock: sends that were under way have ended or will see the state
+		g.signal() // locks the gate: sends in progress have ended or will see the new state
 	}
 	x.pool.closeOutputs(func(e *edge) bool { return e.From == x.proc.index })
 	for _, g := range x.proc.group.down {
@@ -78,13 +78,13 @@ func (x *External) err() error {
 	return nil
 }
 
-// Gate is the sending side of a link from an external processor: what makes
-// many goroutines one producer. Generated code embeds it beside the Link.
+// Gate is the sending side of a link from an external processor. Its lock makes many
+// goroutines one producer. Generated code embeds it next to the Link.
 type Gate struct {
 	external *External
 	link     *Link
 	mu       sync.Mutex
-	room     chan struct{} // closed when there is room; nil while nobody waits
+	room     chan struct{} // closed when there is room; nil while no caller waits
 }
 
 // Open adds a gate for l. It fails once the sender is closed.
@@ -103,7 +103,7 @@ func (g *Gate) signal() {
 	g.wake()
 }
 
-// wake wakes all who wait for room; the caller holds the lock.
+// wake wakes all callers that wait for room. The caller of wake holds the lock.
 func (g *Gate) wake() {
 	if g.room != nil {
 		close(g.room)
@@ -111,25 +111,25 @@ func (g *Gate) wake() {
 	}
 }
 
-// Target is one queue that a message is to enter.
+// Target is one queue that a message enters.
 type Target struct {
 	Gate *Gate
 	Head *queue.Head
 	Full Policy
 }
 
-// Policy is what a full queue does to a message from outside.
+// Policy is what a send does if the queue is full.
 type Policy uint8
 
 const (
-	Wait Policy = iota // until there is room
-	Drop               // the queue sees to it itself
-	Fail               // with topo.ErrFull
+	Wait Policy = iota // waits until there is room
+	Drop               // the queue drops a message
+	Fail               // fails with topo.ErrFull
 )
 
-// Lock waits until all targets have room and returns with their gates locked,
-// so that what is sent enters all of them or none. Targets are in ascending
-// order of their links, which every caller keeps to.
+// Lock waits until all targets have room and returns with their gates locked, so that a
+// message enters all of them or none. Callers must pass targets in ascending order of
+// their links, so that locks cannot deadlock.
 func (x *External) Lock(ctx context.Context, targets ...Target) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -151,7 +151,8 @@ func (x *External) Lock(ctx context.Context, targets ...Target) error {
 	}
 }
 
-// tryLock locks all gates, or none and returns what it failed on.
+// tryLock locks all gates and returns nil, or locks none and returns the target that
+// prevents it.
 func (x *External) tryLock(targets []Target) *Target {
 	for i := range targets {
 		t := &targets[i]
@@ -178,7 +179,7 @@ func (x *External) await(ctx context.Context, t *Target) error {
 		return nil
 	}
 	if !t.Head.Await() {
-		g.wake() // nobody else will: the receiver need not report any more
+		g.wake() // the receiver will not report room to the other callers that wait
 		g.mu.Unlock()
 		return nil
 	}
@@ -195,7 +196,7 @@ func (x *External) await(ctx context.Context, t *Target) error {
 	}
 }
 
-// Commit publishes what was put and unlocks.
+// Commit publishes the messages and unlocks the gates.
 func (x *External) Commit(targets ...Target) {
 	for _, t := range targets {
 		t.Gate.link.publish(nil)
@@ -203,12 +204,12 @@ func (x *External) Commit(targets ...Target) {
 	}
 }
 
-// NoInstance counts a message whose route names no instance.
+// NoInstance counts a message whose route returned no valid instance.
 func (x *External) NoInstance(edge int) error { return x.pool.noInstance(edge) }
 
-// NoInstance counts a message whose route names no instance.
+// NoInstance counts a message whose route returned no valid instance.
 func (o *Out) NoInstance(edge int) error {
-	if o == nil || o.unit == nil || o.unit.proc.pool.edges == nil { // a recorder's, or in a process of its own
+	if o == nil || o.unit == nil || o.unit.proc.pool.edges == nil { // the sender of a recorder or of an isolated instance
 		return topo.ErrNoInstance
 	}
 	return o.unit.proc.pool.noInstance(edge)
@@ -219,15 +220,14 @@ func (p *Pool) noInstance(edge int) error {
 	return topo.ErrNoInstance
 }
 
-// Lazy is a link of an external sender, made at its first message by whichever
-// goroutine comes first.
+// Lazy is a link of an external sender. The first goroutine that sends makes it.
 type Lazy[L any] struct {
 	link atomic.Pointer[L]
 	mu   sync.Mutex
 }
 
-// Get returns the link; the first call makes it. A link that comes with an
-// error is kept: its next user hears of the error when it locks.
+// Get returns the link and makes it at the first call. A link is kept even if it was
+// made with an error: later callers get the error when they lock the gate.
 func (z *Lazy[L]) Get(make func() (*L, error)) (*L, error) {
 	if l := z.link.Load(); l != nil {
 		return l, nil

@@ -7,8 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// erred decides what an error of a handler does. It reports whether the instance
-// goes on.
+// handleError handles an error of a handler. It reports whether the instance goes on.
 func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn bool) {
 	p := r.w.pool
 	e := p.handlerError(u, l, method, err)
@@ -44,7 +43,8 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	return false
 }
 
-// failedHow is whether the instance has failed of itself, or was killed.
+// failureKind is ChildHung if the process of the instance was killed, and ChildFailed
+// otherwise.
 func (w *watch) failureKind() ChildEventKind {
 	if w.killed.Load() {
 		return ChildHung
@@ -52,10 +52,10 @@ func (w *watch) failureKind() ChildEventKind {
 	return ChildFailed
 }
 
-// settle decides what becomes of the message in hand, when a handler has failed
-// that was called for l. It reports whether the instance goes on. The hand is empty
-// for a tick, for which there is one attempt, and where the message was handled and
-// what was called for it after that has failed.
+// resolveMessage decides whether the current message is handled again or given up,
+// after a handler that was called for l has failed. It reports whether the instance
+// goes on. The hand is empty for a tick, which has only one attempt, and if the message
+// was handled and a later call for it has failed.
 func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	h := w.current
 	w.current, w.lastAttempts, w.lastRetries = nil, 1, false
@@ -78,7 +78,7 @@ func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool
 	return then != ThenStop
 }
 
-// giveUpMessage makes a dead letter of a message, or counts it as dropped.
+// rejectMessage makes the message a dead letter, or counts it as dropped.
 func (w *watch) rejectMessage(h delivery, e *HandlerError) {
 	u := w.unit
 	p := u.proc.pool
@@ -89,7 +89,7 @@ func (w *watch) rejectMessage(h delivery, e *HandlerError) {
 	}, h.content())
 	h.drop(e.Err)
 	calling := u.out.calling
-	u.out.calling = true // by the pool itself
+	u.out.calling = true // the pool itself sends the dead letter
 	if u.cell.DeadLetter(letter) {
 		if bug.On(bug.LetterTwice) {
 			u.cell.DeadLetter(letter)
@@ -101,8 +101,8 @@ func (w *watch) rejectMessage(h delivery, e *HandlerError) {
 	u.out.calling = calling
 }
 
-// giveUpLast gives up a message that would have been handled again, had the instance
-// not failed for good.
+// rejectRetried gives up a message that was kept for another attempt, because the
+// instance is not restarted.
 func (w *watch) rejectRetried(h delivery) {
 	w.rejectMessage(h, &HandlerError{Err: w.cause})
 	w.scheduleCloseOutputs()

@@ -85,7 +85,7 @@ func TestARecorderThatPanics(t *testing.T) {
 	if err := top.run(t, t.Context()); !errors.Is(err, errFailed) {
 		t.Errorf("Run returns %v", err)
 	}
-	if log.count("the recorder of errors panics") != 1 {
+	if log.count("the error recorder panicked") != 1 {
 		t.Errorf("logged: %s", log.buf.String())
 	}
 }

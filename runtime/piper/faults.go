@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// faults counts what went wrong with a processor, and what was done about it.
+// faults counts the failures of a processor and the reactions to them.
 type faults struct {
 	restarts, healthCheckKills, inputTimeouts, circuitBreakerRecoveries atomic.Uint64
 	abandoned, deadLetters, dropped, gaveUp, holdsLost                  atomic.Uint64
@@ -15,18 +15,18 @@ type faults struct {
 	logged [logKinds]repeated
 }
 
-// FaultFigures count what went wrong with a processor, or with all of them, and
-// what was done about it, since the beginning.
+// FaultFigures count the failures of one processor, or of all processors, and the
+// reactions to them since the start of the topology.
 type FaultFigures struct {
-	Restarts                 uint64 `json:"restarts"`                   // instances that were made anew
-	HealthCheckKills         uint64 `json:"health_check_kills"`         // instances that did not answer in time
-	InputTimeouts            uint64 `json:"input_timeouts"`             // inputs that were silent for too long
-	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"` // of those, where something came again
-	Abandoned                uint64 `json:"abandoned"`                  // handlers that hung and were left behind with their goroutine
-	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled
-	Dropped                  uint64 `json:"dropped"`                    // the same, where no dead_letter is named, and what came for an instance that had failed for good
-	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed for good
-	HoldsLost                uint64 `json:"holds_lost"`                 // pieces of work that an instance held when it failed (topo.Hold)
+	Restarts                 uint64 `json:"restarts"`                   // restarted instances
+	HealthCheckKills         uint64 `json:"health_check_kills"`         // instances that were abandoned or killed because a call took too long
+	InputTimeouts            uint64 `json:"input_timeouts"`             // inputs without a message for longer than input_timeout
+	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"` // silent inputs that received a message again
+	Abandoned                uint64 `json:"abandoned"`                  // calls that hung and were abandoned with their goroutine
+	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled and were sent to the dead_letter processor
+	Dropped                  uint64 `json:"dropped"`                    // messages that could not be handled and have no dead_letter, and messages to an instance that is not restarted
+	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed and are not restarted
+	HoldsLost                uint64 `json:"holds_lost"`                 // pieces of work held by an instance when it failed (topo.Hold)
 }
 
 func (f *faults) figures() FaultFigures {
@@ -55,7 +55,7 @@ func (f *FaultFigures) add(g FaultFigures) {
 	f.HoldsLost += g.HoldsLost
 }
 
-// faultFigures are those of all processors.
+// faultFigures are the figures of all processors together.
 func (p *Pool) faultFigures() (all FaultFigures) {
 	for _, proc := range p.processors {
 		if proc.faults != nil {
@@ -65,14 +65,15 @@ func (p *Pool) faultFigures() (all FaultFigures) {
 	return all
 }
 
-// CountInputTimeout counts an input of the unit that was silent for too long.
+// CountInputTimeout counts and logs an input of the instance that was silent for too
+// long.
 func (u *Unit) CountInputTimeout(edge int) {
 	u.proc.faults.inputTimeouts.Add(1)
 	u.logSilentInput(edge)
 	u.proc.pool.observeFault(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
 }
 
-// CountRecovery counts an input of the unit that was silent and is not any more.
+// CountRecovery counts a silent input of the instance that received a message again.
 func (u *Unit) CountRecovery(edge int) {
 	u.proc.faults.circuitBreakerRecoveries.Add(1)
 	u.proc.pool.observeFault(func(o FaultObserver) {
@@ -80,31 +81,33 @@ func (u *Unit) CountRecovery(edge int) {
 	})
 }
 
-// FaultObserver is an Observer that hears also of failures and what is done about
+// FaultObserver is an Observer that is also called on failures and on the reactions to
 // them.
 type FaultObserver interface {
 	Observer
-	// Failed: an instance has failed; the supervisor has not yet decided.
+	// Failed reports that an instance has failed. The supervisor has not decided yet.
 	Failed(processor string, instance int, err error)
-	// Restarted: a new instance runs in place of an instance that has ended.
+	// Restarted reports that a new instance has replaced an instance that ended.
 	Restarted(processor string, instance int)
-	// GaveUp: an instance has failed for good, and the rest goes on.
+	// GaveUp reports that an instance failed and is not restarted. The rest of the
+	// topology goes on.
 	GaveUp(processor string, instance int, err error)
-	// InputBroken: nothing came along an edge for as long as its input_timeout says.
+	// InputBroken reports that no message came along an edge for longer than its
+	// input_timeout.
 	InputBroken(processor string, instance int, edge string)
-	// InputRecovered: something came again.
+	// InputRecovered reports that a message came along an edge again.
 	InputRecovered(processor string, instance int, edge string)
 }
 
-// StartObserver is an Observer that also hears of restarts that fail.
+// StartObserver is an Observer that is also called when a restart fails.
 type StartObserver interface {
 	Observer
-	// NotStarted: an instance could not be restarted, since its constructor or Init
-	// failed or took too long; the supervisor has not yet decided.
+	// NotStarted reports that an instance could not be restarted, because its
+	// constructor or Init failed or took too long. The supervisor has not decided yet.
 	NotStarted(processor string, instance int, err error)
 }
 
-// notStarted says that u could not be restarted.
+// notStarted logs that the instance could not be restarted, and calls the observer.
 func (p *Pool) notStarted(u *Unit, err error) {
 	if o, ok := p.options.observer.(StartObserver); ok {
 		p.observe(func() { o.NotStarted(u.proc.Name, u.Index(), err) })
@@ -118,8 +121,8 @@ func (p *Pool) observeFault(call func(FaultObserver)) {
 	}
 }
 
-// logFaults writes a line each interval, where there is something to say, and one
-// at the end where that is news.
+// logFaults logs the figures at each interval if a fault has occurred, and once more at
+// the end if they have changed.
 func (p *Pool) logFaults(every time.Duration) {
 	defer p.running.Done()
 	defer p.failOnPanic("log of faults")
@@ -151,7 +154,7 @@ func (p *Pool) logFaults(every time.Duration) {
 	}
 }
 
-// withoutStack is err as a line of a log shows it.
+// withoutStack returns err without the stack of a panic, for a line of the log.
 func withoutStack(err error) error {
 	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
 		short := *e

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// cycleLimitMin is the default limit of a queue within a cycle. The members of a
-	// cycle are never paused by its queues, so a cycle that sends more messages than it
+	// cycleLimitMin is the default limit of a queue within a cycle. Queues within a
+	// cycle never pause its members, so a cycle that sends more messages than it
 	// handles would fill the memory. A large finite burst, such as all links of one
 	// page, must pass.
 	cycleLimitMin = 1 << 18
-	// cycleFactor times its capacity is the limit of a queue with a large capacity.
+	// cycleFactor times the capacity is the default limit of a queue with a large
+	// capacity.
 	cycleFactor = 16
 )
 
-// cycleLimit is how many messages a queue within a cycle may hold.
+// cycleLimit is the number of messages that a queue within a cycle may hold.
 func (p *Pool) cycleLimit(h *queue.Head) uint64 {
 	capacity := uint64(h.Capacity())
 	if limit := uint64(p.options.cycleLimit); limit > 0 {
@@ -32,45 +33,47 @@ func (p *Pool) cycleLimit(h *queue.Head) uint64 {
 type phase uint8
 
 const (
-	phaseOpen      phase = iota // something may still come from outside, or of itself
-	phaseClosing                // what is left within is being handled
+	phaseOpen      phase = iota // messages may still come from outside or from sources
+	phaseClosing                // the remaining messages are being handled
 	phaseFinishing              // Finish is being called, unit by unit
-	phaseFlushing               // what Finish sent within is being handled
+	phaseFlushing               // messages that Finish sent within the group are being handled
 	phaseFinished
 )
 
-// group is a strongly connected component: its members finish together.
+// group is a strongly connected component of the topology. Its members finish together.
 type group struct {
 	pool            *Pool
 	index           int
 	cyclic          bool
-	units           []*Unit  // in file order
-	down            []*group // that its edges lead to
+	units           []*Unit  // in the order of the topology file
+	down            []*group // the groups that its edges lead to
 	full            atomic.Int32
-	failedInstances atomic.Int32 // instances that have failed for good, and send no more
-	onTimer         bool         // nothing but timers comes in, or it is used from outside: open until Run's context ends
+	failedInstances atomic.Int32 // number of instances that failed and are not restarted
+	onTimer         bool         // has only timers as inputs, or is used from outside: open until the context of Run ends
 
-	// turns holds, while closing, who may still change the group's queues in its
-	// lower half (units in a turn or not yet told, and the finisher), and counts
-	// who began to in its upper half.
+	// activity has two counters, used while the group closes. The lower half counts the
+	// activities that may still change the group's queues: units in a turn, units that
+	// have not yet seen controlClosing, and the caller of Finish. The upper half counts
+	// how often an activity began.
 	activity atomic.Uint64
 
 	mu            sync.Mutex
 	phase         phase
-	openInputs    int     // groups and external senders that may still send into it
-	sources       int     // units whose Ping or Serve is not done
-	holds         int     // topo.Hold without release yet
-	next          int     // the unit whose Finish is next
-	outputsClosed bool    // its outputs are closed
-	awaitingRoom  []*Unit // for room within the group
-	lastBusy      *Link   // where messages were seen last
+	openInputs    int     // number of groups and external senders that may still send into it
+	sources       int     // number of units whose Ping or Serve is not done
+	holds         int     // number of unreleased holds (topo.Hold)
+	next          int     // index of the unit whose Finish is called next
+	outputsClosed bool    // the receivers know that the group sends no more
+	awaitingRoom  []*Unit // units that wait for room within the group
+	lastBusy      *Link   // a link that had messages at the last look
 }
 
-// isFull reports whether a queue within a cycle is full, so that nothing is to
-// enter it.
+// isFull reports whether a queue within a cycle is full. Then no message may enter the
+// cycle.
 func (g *group) isFull() bool { return g.cyclic && g.full.Load() > 0 }
 
-// drained is told that one full queue within the group has room.
+// drained counts a full queue within the group that has room again. If it was the last
+// one, the waiting units are signaled.
 func (g *group) drained() {
 	if g.full.Add(-1) != 0 {
 		return
@@ -84,7 +87,8 @@ func (g *group) drained() {
 	}
 }
 
-// await puts u on the list of those that are told of room; false: there is.
+// await adds u to the units that are signaled when there is room. It returns false if
+// there is room now.
 func (g *group) await(u *Unit) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,22 +99,22 @@ func (g *group) await(u *Unit) bool {
 	return true
 }
 
-// inputClosed is told that one group or sender outside will send no more.
+// inputClosed counts a group or an external sender that will send no more messages.
 func (g *group) inputClosed() {
 	g.mu.Lock()
 	g.openInputs--
 	g.beginClosing()
 }
 
-// sourceDone is told that one unit's Ping or Serve is done.
+// sourceDone counts a unit whose Ping or Serve is done.
 func (g *group) sourceDone() {
 	g.mu.Lock()
 	g.sources--
 	g.beginClosing()
 }
 
-// sourceBegins is told that a unit whose Ping or Serve was done is made anew. It
-// reports whether it may send.
+// sourceBegins counts a restarted unit with Ping or Serve. It reports whether the unit
+// may send.
 func (g *group) sourceBegins() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +125,8 @@ func (g *group) sourceBegins() bool {
 	return true
 }
 
-// beginClosing unlocks g.
+// beginClosing closes the group if it has no open inputs, sources or holds. The caller
+// holds the lock; beginClosing unlocks it.
 func (g *group) beginClosing() {
 	if g.phase != phaseOpen || g.openInputs > 0 || g.sources > 0 || g.holds > 0 {
 		g.mu.Unlock()
@@ -136,10 +141,10 @@ func (g *group) beginClosing() {
 	g.leave(nil)
 }
 
-// hold keeps the group from finishing. Call release once for each hold. The handler
-// of a queued message may also hold while the group is closing.
+// hold keeps the group from finishing until release is called, once for each hold. The
+// handler of a queued message may also hold while the group is closing.
 func (g *group) hold() {
-	g.enter() // first: the group does not begin to finish in between
+	g.enter() // first, so that the group does not begin to finish in between
 	g.mu.Lock()
 	g.holds++
 	g.mu.Unlock()
@@ -152,7 +157,7 @@ func (g *group) release() {
 	g.leave(nil)
 }
 
-// isFinished reports whether all that the group had to do is done.
+// isFinished reports whether the group has finished.
 func (g *group) isFinished() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,21 +172,22 @@ func (g *group) isHeld() bool {
 }
 
 // ticks reports whether a tick is due in the group, and whether there may be another
-// one: timers close with the last other input, but for an instance that holds work.
+// one later. Timers close together with the last other input, unless an instance of the
+// group holds work.
 func (g *group) ticks() (due, goOn bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.phase == phaseOpen || g.phase == phaseClosing && g.holds > 0, g.phase <= phaseClosing
 }
 
-// enter begins what may change the group's queues: a turn of a closing group's
-// unit, or a tick.
+// enter begins an activity that may change the group's queues: a turn of a unit of a
+// closing group, or a tick.
 func (g *group) enter() { g.activity.Add(1<<32 + 1) }
 
-// leave ends it. When nobody may change the queues, and they are empty, they
-// stay so, since nothing comes from outside any more. A link within the group
-// that was sent along, nil for none, spares the look at all of them: whoever
-// takes its messages leaves later.
+// leave ends an activity. If no activity is left and all queues are empty, they stay
+// empty, because no messages come from outside any more. sent is a link within the
+// group that the activity sent along, or nil. If it is not empty, the other links need
+// no check: its receiver will leave later.
 func (g *group) leave(sent *Link) {
 	if turns := g.activity.Add(^uint64(0)); uint32(turns) != 0 || sent != nil && !sent.empty() {
 		return
@@ -190,11 +196,11 @@ func (g *group) leave(sent *Link) {
 	turns := g.activity.Load()
 	if uint32(turns) != 0 || g.phase == phaseOpen || g.phase == phaseFinished || !g.allEmpty() || g.activity.Load() != turns {
 		g.mu.Unlock()
-		return // whoever entered since looks again when it leaves
+		return // an activity that began since then checks again when it leaves
 	}
 	if g.phase == phaseClosing {
 		g.phase = phaseFinishing
-		g.activity.Add(1) // until the last Finish has returned
+		g.activity.Add(1) // counted until the last Finish has returned
 		g.mu.Unlock()
 		g.pool.closeTimers(g) // no tick can come any more
 		if g.pool.faulty {
@@ -206,7 +212,7 @@ func (g *group) leave(sent *Link) {
 	g.phase = phaseFinished
 	g.mu.Unlock()
 	if g.pool.faulty {
-		// Within the group they close with it, when there is nobody left to be told.
+		// Edges within the group close with it, when there is no receiver left.
 		g.pool.closeOutputs(func(e *edge) bool { return g.pool.processors[e.From].group == g && !e.inCycle })
 	}
 	g.closeOutputs()
@@ -214,7 +220,7 @@ func (g *group) leave(sent *Link) {
 	g.pool.groupFinished()
 }
 
-// closeOutputs tells those that receive from the group that it sends no more, once.
+// closeOutputs reports to the receiving groups, once, that the group sends no more.
 func (g *group) closeOutputs() {
 	g.mu.Lock()
 	closed := g.outputsClosed
@@ -228,8 +234,8 @@ func (g *group) closeOutputs() {
 	}
 }
 
-// quiet reports whether all queues into the group's units are empty. It looks
-// first where it found messages the last time.
+// allEmpty reports whether all queues into the group's units are empty. It first checks
+// the link where it found messages the last time.
 func (g *group) allEmpty() bool {
 	if bug.On(bug.CloseEarly) {
 		return true
@@ -248,8 +254,9 @@ func (g *group) allEmpty() bool {
 	return true
 }
 
-// finishNext calls the next Finish, one after the other in file order, on the
-// worker of its unit; behind the last one it flushes what they sent.
+// finishNext calls the next Finish, one after the other in the order of the topology
+// file, each on the worker of its unit. After the last one, the messages that they sent
+// within the group are handled.
 func (g *group) finishNext() {
 	g.mu.Lock()
 	for g.next < len(g.units) && !g.units[g.next].proc.Finish {
@@ -267,15 +274,15 @@ func (g *group) finishNext() {
 	g.leave(nil)
 }
 
-// grows ends Run: a queue of a link within the group holds so many messages that
-// the cycle seems to send more than it handles.
+// failGrowing ends Run with ErrCycleGrows, because a queue of a link within the group
+// has reached its limit.
 func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 	p := g.pool
 	lengths := make([]int, len(p.edges))
 	for _, u := range g.units {
 		for in := u.inlinks.Load(); in != nil; in = in.nextIn {
 			for _, h := range in.heads {
-				lengths[h.Index()] += int(h.Written() - min(h.Taken(), h.Written())) // also what is not yet published
+				lengths[h.Index()] += int(h.Written() - min(h.Taken(), h.Written())) // includes messages that are not published yet
 			}
 		}
 	}
@@ -286,6 +293,6 @@ func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 		}
 	}
 	p.fail(fmt.Errorf("%w: the queue of %s (instance %d to %d) holds %d messages, the limit is %d. "+
-		"Where the cycle is finite, raise the limit: cycle_limit in the section pool of the topology file, TOPOGEN_CYCLE_LIMIT, or pool.CycleLimit. The cycle:%s",
+		"If the cycle ends by design, raise the limit: cycle_limit in the section pool of the topology file, TOPOGEN_CYCLE_LIMIT, or pool.CycleLimit. The cycle:%s",
 		ErrCycleGrows, p.edgeName(h.Index()), l.From(), l.to.index, depth, p.cycleLimit(h), b.String()))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// lateFraction of a timeout is how late the health check may be and still believe
-// that the time has passed for others, too: not after a stop of the process, or a
-// sleep of the machine.
+// lateFraction of a timeout bounds how late the health check may run and still count
+// the elapsed time. If it is later, the process was stopped or the computer slept, and
+// the calls did not run either.
 const lateFraction = 4
 
-// shutdownAgain is how soon an instance that is to stop is looked at again.
+// shutdownAgain is the interval at which an instance that must stop is checked again.
 const shutdownAgain = 50 * time.Millisecond
 
-// timed lists the instances whose calls are timed.
+// timedWatches lists the instances whose calls have a timeout.
 func (p *Pool) timedWatches() (list []*watch) {
 	for _, proc := range p.processors {
 		for i := range proc.watches {
@@ -28,8 +28,9 @@ func (p *Pool) timedWatches() (list []*watch) {
 	return list
 }
 
-// watchHealth looks after the calls of timed instances. It sleeps until the first
-// one could be overdue: a call that begins meanwhile is overdue later than that.
+// watchHealth checks the calls of instances with a timeout. It sleeps until the first
+// call could be overdue. A call that begins during the sleep is overdue later than
+// that.
 func (p *Pool) watchHealth(list []*watch) {
 	defer p.goroutineEnded()
 	defer p.failOnPanic("health check")
@@ -48,7 +49,7 @@ func (p *Pool) watchHealth(list []*watch) {
 			timeout := int64(w.unit.proc.Watch.Timeout)
 			life := w.sharedLife.Load()
 			if late > timeout/lateFraction {
-				life.Alive() // this process did not run for a while, and neither did the call
+				life.Alive() // neither this process nor the call ran for a while
 			}
 			state, at, overdue := life.overdue(now, timeout)
 			if overdue {
@@ -62,29 +63,29 @@ func (p *Pool) watchHealth(list []*watch) {
 	}
 }
 
-// hung ends an instance whose call is overdue, for that cause.
+// abandonCall ends an instance whose call is overdue, for the given cause.
 func (p *Pool) abandonCall(w *watch, life *Life, state uint64, cause error) {
 	u := w.unit
 	if w.killProcess() {
 		return
 	}
 	if !life.abandon(state) {
-		return // it has come back
+		return // the call has returned
 	}
 	u.proc.faults.healthCheckKills.Add(1)
 	if p.countAbandoned(u) {
 		p.replaceGoroutine(w, cause)
 	} else {
-		p.running.Done() // Run has ended, and does not wait for its goroutine
+		p.running.Done() // Run has ended, and does not wait for the goroutine
 	}
 }
 
-// limitStop ends an instance that is to stop with a sibling, and does not within the
-// shutdown timeout of its group.
+// limitStop ends an instance that must stop together with a sibling and does not stop
+// within the shutdown timeout of its group.
 func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 	time.AfterFunc(after, func() {
-		// Read before the stop is looked at: a later instance has another process and
-		// another state.
+		// Read these before the number of the stop: a later instance has another
+		// process and another state.
 		in, life := w.process.Load(), w.sharedLife.Load()
 		state := life.state.Load()
 		switch {
@@ -95,13 +96,12 @@ func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 		case state&whereMask == inHandler:
 			p.abandonCall(w, life, state, errShutdown)
 		}
-		p.limitStop(w, number, shutdownAgain) // it was between two calls, and may hang in the next one
+		p.limitStop(w, number, shutdownAgain) // the instance was between two calls, and may hang in the next one
 	})
 }
 
-// leaveBehind takes an instance from the goroutine that hangs in it. That will
-// touch neither the instance nor its worker any more, so whoever calls this owns
-// both.
+// replaceGoroutine gives an instance whose goroutine hangs to a new goroutine. The old
+// goroutine will not touch the instance or its worker again, so the caller owns both.
 func (p *Pool) replaceGoroutine(w *watch, cause error) {
 	u := w.unit
 	old := p.takeHung(u)
@@ -126,7 +126,7 @@ func (p *Pool) replaceGoroutine(w *watch, cause error) {
 	}
 	p.running.Add(1)
 	go p.run(solo)
-	p.running.Done() // for the one that was abandoned
+	p.running.Done() // for the abandoned goroutine
 }
 
 // takeHung returns the worker outside the pool whose goroutine hangs in u.
@@ -137,16 +137,16 @@ func (p *Pool) takeHung(u *Unit) *Worker {
 			return w
 		}
 		if p.takeWorker(w, w.state.Load()) == nil {
-			runtime.Gosched() // the monitor has just done so
+			runtime.Gosched() // the monitor has just taken it
 			continue
 		}
 		p.running.Add(1)
 		go p.run(w)
-		u.proc.hungInstances.Add(1) // as for one that the monitor finds
+		u.proc.hungInstances.Add(1) // as the monitor does
 	}
 }
 
-// afterHang ends the instance whose call the goroutine of r hangs in.
+// afterHang ends the instance in whose call the goroutine of r hangs.
 func (w *watch) afterHang(r *runner, cause error) {
 	u := w.unit
 	method := r.method()
@@ -166,19 +166,19 @@ func (w *watch) afterHang(r *runner, cause error) {
 	if bug.On(bug.OutputLost) {
 		u.out.dirty.StoreRelease(nil)
 	}
-	u.out.publish(nil) // what it has sent was accepted; its goroutine is in the user's code, and does not come back from there
+	u.out.publish(nil) // sent messages were accepted; the goroutine does not return from user code
 	u.out.served = false
 	if cancel := w.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
 	u.out.settle()
-	if method == "Finish" { // as where it fails otherwise: nobody else will finish the group
+	if method == "Finish" { // a failed Finish ends Run, because the group could not finish otherwise
 		u.proc.pool.finish(e)
 	}
 	w.reportEnd(ChildHung, e)
 }
 
-// relist makes a link ready again whose messages were being handed over.
+// relist makes a link ready again whose messages were being handled.
 func (l *Link) relist() {
 	if !l.listed {
 		l.listed = true

@@ -2,8 +2,8 @@ package piper
 
 import "sync/atomic"
 
-// note is a message to a worker. Notes are part of what they speak of, so that
-// posting allocates nothing; each is in at most one inbox at a time.
+// note is a message to a worker. Links, units and workers contain their notes, so
+// posting allocates nothing. A note is in at most one inbox at a time.
 type note struct {
 	next *note
 	kind noteKind
@@ -16,12 +16,13 @@ type noteKind uint8
 const (
 	noteReady     noteKind = iota // link has messages for its receiver
 	noteRoom                      // a full queue of link has room for its sender
-	noteControl                   // unit has control bits
+	noteControl                   // unit has new control bits
 	noteTimer                     // the worker's timer has fired
-	notePlacement                 // the rebalancer asks for something
+	notePlacement                 // the rebalancer has a request or a new configuration
 )
 
-// inbox is a stack that many push to and one takes whole.
+// inbox is a stack to which many goroutines push. One goroutine takes all notes at
+// once.
 type inbox struct{ top atomic.Pointer[note] }
 
 func (b *inbox) push(n *note) {
@@ -36,7 +37,7 @@ func (b *inbox) push(n *note) {
 
 func (b *inbox) empty() bool { return b.top.Load() == nil }
 
-// takeAll returns the notes, oldest first.
+// takeAll removes all notes and returns them, oldest first.
 func (b *inbox) takeAll() *note {
 	var oldest *note
 	for n := b.top.Swap(nil); n != nil; {

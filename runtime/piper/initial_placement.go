@@ -1,9 +1,9 @@
 package piper
 
-// chains numbers the connected components of the processors. Instances of one
-// component with the same index start on one worker: a hop between workers
-// costs hundreds of nanoseconds, one within a worker a few. Where the work per
-// message is worth a hop, donate cuts the chain.
+// chains numbers the connected components of the processors. Instances of one component
+// with the same index start on the same worker: a message to another worker costs
+// hundreds of nanoseconds, a message within a worker only a few. If the work for a
+// message is worth that cost, donate moves instances to idle workers.
 func chains(s Spec) []int {
 	parent := make([]int, len(s.Processors))
 	for i := range parent {
@@ -33,7 +33,7 @@ func chains(s Spec) []int {
 	return chain
 }
 
-// placeOf is the worker on which a unit starts.
+// initialWorker is the index of the worker on which a unit starts.
 func (p *Pool) initialWorker(u *Unit) int {
 	return (p.chains[u.proc.index] + int(u.index)) % len(p.workers)
 }

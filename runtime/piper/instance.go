@@ -8,116 +8,116 @@ import (
 
 // Inlet is a link as its receiver sees it.
 type Inlet interface {
-	// Drain hands at most budget messages to handlers and returns how many. There
-	// may be more.
+	// Drain passes at most budget messages to handlers and returns how many. There may
+	// be more.
 	Drain(budget int) (n int, err error)
 }
 
-// Drain is an Inlet.
+// Drain is a function that implements Inlet.
 type Drain func(budget int) (n int, err error)
 
 // Drain calls d.
 func (d Drain) Drain(budget int) (n int, err error) { return d(budget) }
 
-// control bits: what a unit is told by others, apart from messages.
+// control bits, which other goroutines set in a unit
 const (
-	controlPing    uint32 = 1 << iota // an idle Ping may be called again
-	controlStop                       // Ping is not to be called again
+	controlPing    uint32 = 1 << iota // the pause of an idle Ping has passed
+	controlStop                       // Ping must not be called again
 	controlResume                     // the queues within the group have room again
-	controlClosing                    // nothing more comes from outside the group
-	controlFinish                     // call Finish
+	controlClosing                    // no more messages come from outside the group
+	controlFinish                     // Finish must be called
 	controlAdopt                      // the unit was handed over to this worker
-	controlSolo                       // the unit is to run outside the pool
-	controlMove                       // the unit is to run on the worker that goal says
-	controlTimer                      // a time that the unit waited for may have come
-	controlOrder                      // the supervisor has decided something
-	controlEvent                      // something became of an input
-	controlWake                       // call Woken
+	controlSolo                       // the unit must run outside the pool
+	controlMove                       // the unit must move to targetWorker
+	controlTimer                      // a time that the unit waits for may have come
+	controlOrder                      // there are orders of the supervisor
+	controlEvent                      // there are events of inputs
+	controlWake                       // Woken must be called
 )
 
 type pingState uint8
 
 const (
-	pingNone   pingState = iota // has no Ping, or said Done
-	pingActive                  // to be called each pass
-	pingIdle                    // to be called after a message or a while
+	pingNone   pingState = iota // the unit has no Ping, or Ping returned Done
+	pingActive                  // Ping is called in each turn
+	pingIdle                    // Ping is called after a message or a pause
 )
 
-// Unit is the runtime's part of an instance. All but the atomics belong to the
-// goroutine of the worker where it is at home.
+// Unit is the runtime's part of an instance. Except for the atomics, its fields belong
+// to the goroutine of its worker.
 type Unit struct {
-	_            [0]func() // no instance is compared: without it the compiler makes a function for that for each type
+	_            [0]func() // not comparable: otherwise the compiler generates an equality function for each type
 	cell         cell
 	proc         *processor
 	out          *Out
 	worker       atomic.Pointer[Worker]
-	inlinks      atomic.Pointer[Link] // all links that lead here
+	inlinks      atomic.Pointer[Link] // list of all links to the unit
 	next         *Unit                // in the run queue
-	ready        linkQueue            // links with messages
-	gated        *Link                // entering links held back by a full group
-	controlNote  note                 // noteControl
+	ready        linkQueue            // links with queued messages
+	gated        *Link                // list of entering links that are held back because the group is full
+	controlNote  note                 // of kind noteControl
 	control      atomic.Uint32
-	targetWorker atomic.Int32  // a worker, for controlMove
-	moves        atomic.Uint32 // times that it changed workers
-	wokenPending bool          // Woken waits for room within the group
-	busy         count.Count   // nanoseconds in turns, from samples
-	cost         int64         // the same since the rebalancer looked, half of it forgotten each time
+	targetWorker atomic.Int32  // index of the worker to move to, for controlMove
+	moves        atomic.Uint32 // number of changes of the worker
+	wokenPending bool          // Woken must be called when the group has room
+	busy         count.Count   // estimated nanoseconds in turns
+	cost         int64         // the same for the rebalancer, halved at each of its decisions
 
-	pingAt          int64 // when the idle Ping is due; 0: no timer runs
+	pingAt          int64 // when the idle Ping is due; 0 if no timer runs
 	index           int32
-	budget          int32  // messages in a turn, where it is less than the batch; 0 before it was measured
-	turnNanos       uint32 // a recent turn's duration, sampled
-	soloReturns     uint8  // times that it left the pool and came back
-	idleExp         uint8  // the next idle wait is 1 ms << idleExp
+	budget          int32  // messages in a turn, if it is less than the batch; 0 before it was measured
+	turnNanos       uint32 // average duration of recent timed turns
+	soloReturns     uint8  // how often it left the pool and came back
+	idleExp         uint8  // the next idle pause is 1 ms << idleExp
 	ping            pingState
-	pingAtExp       uint8 // idleExp when pingAt was set
-	longTurn        bool  // the next turn is timed: the last one was long, may have been, or was outside the pool
+	pingAtExp       uint8 // the value of idleExp when pingAt was set
+	longTurn        bool  // the next turn is timed, because the last one was long, may have been long, or was outside the pool
 	queued          bool  // in the run queue
-	closing         bool  // the group's inputs from outside are closed
-	awaitsRoom      bool  // on the group's list of those that wait for room
-	serving         bool  // Serve runs, or is to run
-	pendingCalls    uint8 // what to call besides the handlers of messages
-	deferredControl uint8 // control bits that wait for its turn, where it is in the run queue
-	started         bool  // Init was called and Close was not
+	closing         bool  // the inputs of the group are closed
+	awaitsRoom      bool  // in group.awaitingRoom
+	serving         bool  // Serve runs or must be started
+	pendingCalls    uint8 // call bits: methods to call, other than handlers of messages
+	deferredControl uint8 // control bits that are carried out at its next turn
+	started         bool  // Init has succeeded and Close was not called
 }
 
-// bits of Unit.asked
+// bits of Unit.pendingCalls
 const (
 	callFinish uint8 = 1 << iota
-	callEvents       // there are some
-	callAlarm        // its time has come
-	callWoken        // Wake was called
-	callHeld         // an instance in a process may hold less than before
+	callEvents       // report events
+	callAlarm        // call Alarm
+	callWoken        // call Woken
+	callHeld         // ask the process of the instance for its holds
 )
 
 // Index is the instance's index among those of its processor.
 func (u *Unit) Index() int { return int(u.index) }
 
-// Topology is that of the Spec. An instance asks for it when it makes a link, so it
-// need not hold a pointer of its own.
+// Topology returns the Topology of the Spec. An instance calls it when it makes a link,
+// so that it needs no pointer of its own.
 func (u *Unit) Topology() any { return u.proc.pool.spec.Topology }
 
-// Hold reports whether handlers are to pause before the next call: a queue that
-// the instance sends to is full, or the worker is wanted elsewhere. Generated
-// code asks before each call.
+// Hold reports whether handlers must pause before the next call, because a queue that
+// the instance sends to is full or the worker is needed elsewhere. Generated code
+// checks it before each call.
 func (u *Unit) Hold() bool { return u.worker.Load().hold.Load() != 0 }
 
-// paused reports whether a queue out of the group is full.
+// paused reports whether a queue that leads out of the group is full.
 func (u *Unit) paused() bool { return u.out.full != 0 }
 
-// runnable reports whether a turn would do something.
+// runnable reports whether a turn would have work.
 func (u *Unit) runnable() bool {
 	return (u.ready.first != nil || u.pendingCalls != 0 || u.ping == pingActive && !u.awaitsRoom) && !u.paused()
 }
 
-// wakePing ends an idle Ping's wait: there is a message.
+// wakePing ends the pause of an idle Ping, because there is a message.
 func (u *Unit) wakePing() {
 	if u.ping == pingIdle {
 		u.ping, u.idleExp = pingActive, 0
 	}
 }
 
-// tell sets control bits and sees to it that the unit's worker looks at them.
+// signal sets control bits and makes the unit's worker read them.
 func (u *Unit) signal(bits uint32) {
 	if u.control.Or(bits) == 0 {
 		u.worker.Load().post(&u.controlNote)
@@ -145,7 +145,7 @@ func (q *linkQueue) pop() *Link {
 	return l
 }
 
-// popAt takes out the n-th link, for the Stepper's choice.
+// popAt removes the n-th link, for the Stepper.
 func (q *linkQueue) popAt(n int) *Link {
 	for range n {
 		q.push(q.pop())
@@ -193,7 +193,7 @@ func (q *unitQueue) popAt(n int) *Unit {
 	return q.pop()
 }
 
-// remove takes out u, behind which before stands; nil for the first.
+// remove removes u, whose predecessor is before; before is nil if u is the first.
 func (q *unitQueue) remove(before, u *Unit) {
 	if before == nil {
 		q.pop()
@@ -205,9 +205,9 @@ func (q *unitQueue) remove(before, u *Unit) {
 	}
 }
 
-// drop takes out u, wherever it stands.
+// drop removes u from any position.
 func (q *unitQueue) drop(u *Unit) {
-	for n := q.len(); n > 0; n-- { // the others keep their order
+	for n := q.len(); n > 0; n-- { // the order of the others does not change
 		if v := q.pop(); v != u {
 			q.push(v)
 		}

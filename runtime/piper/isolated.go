@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// Refuse counts a message from outside that cannot be sent along an edge, as one
-// that was dropped, and says which edge that is.
+// Refuse counts a message from outside that cannot be sent along an edge as dropped. It
+// returns err with the name of the edge.
 func (x *External) Refuse(edge int, err error) error {
 	x.pool.edges[edge].refused.Add(1)
 	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
 }
 
-// refuses reports whether an error of a call says that the message in hand could not
-// be given to the process of the instance. Neither a failure of the instance nor an
-// attempt at the message is counted then.
+// refuses reports whether an error of a call means that the current message could not
+// be passed to the process of the instance. Then neither a failure of the instance nor
+// an attempt at the message is counted.
 func (w *watch) refuses(err error) bool {
 	p := w.process.Load()
 	return p != nil && (*p).Refuses(err)
 }
 
-// process is what the unit runs in, nil for a goroutine of this process.
+// process is the process of an isolated instance. It is nil if the instance runs in
+// this process.
 func (u *Unit) process() Process {
 	if w := u.watch(); w != nil {
 		if p := w.process.Load(); p != nil {
@@ -33,22 +34,22 @@ func (u *Unit) process() Process {
 // CloseTimeout is how long Close of the unit may take.
 func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.closeTimeout(u) }
 
-// CountKill counts a start of the instance's process that took too long, for which
-// the process was killed.
+// CountKill counts a process of the instance that was killed because its start took too
+// long.
 func (u *Unit) CountKill() { u.proc.faults.healthCheckKills.Add(1) }
 
-// heldEvery is how often an instance in a process that holds work is asked whether it
-// still does: its goroutines may release between two calls.
+// heldEvery is the interval at which an isolated instance that holds work is asked
+// whether it still does, because its goroutines may release between two calls.
 const heldEvery = 100 * time.Millisecond
 
-// SetHolds says what an instance in a process holds. It is called in a turn of the
-// instance.
+// SetHolds sets the number of holds of an isolated instance. It must be called in a
+// turn of the instance.
 func (u *Unit) SetHolds(n int) {
 	u.watch().holder.set(n)
 	u.worker.Load().scheduleHeld(u)
 }
 
-// held asks an instance in a process what it holds.
+// callHeld asks the process of an isolated instance for its holds.
 func (r *runner) callHeld(u *Unit) {
 	u.pendingCalls &^= callHeld
 	p := u.process()
@@ -64,7 +65,7 @@ func (r *runner) callHeld(u *Unit) {
 	r.w.scheduleHeld(u)
 }
 
-// askHeld has an instance that holds work asked again.
+// scheduleHeld sets the time of the next callHeld for an instance that holds work.
 func (w *Worker) scheduleHeld(u *Unit) {
 	v := u.watch()
 	if v.holder.count() > 0 && v.heldCheckAt == 0 && v.phase == watchRunning {

@@ -11,10 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// lateSend is told of a message that is sent with a sender whose call has ended: by
-// a goroutine that a handler has started, or by another instance that was given the
-// sender. The next call that sends along the same link publishes it. Without one it
-// counts as queued when Run has ended.
+// lateSend handles a message that is sent after the handler call of its sender had
+// ended, by a goroutine that a handler started or by another instance that got the
+// sender. The next call that sends along the same link publishes the message. If there
+// is none, it counts as queued when Run has ended.
 func (p *Pool) lateSend(l *Link, h *queue.Head) {
 	if p.lateOutside != nil {
 		p.lateSendOutside()
@@ -31,18 +31,18 @@ func (p *Pool) lateSend(l *Link, h *queue.Head) {
 	})
 }
 
-const lateText = "topogen: a message was sent after the call that the sender was for; a sender may be used in its call and on its goroutine only"
+const lateText = "topogen: a message was sent after the handler call of its sender had ended; use a sender only within its call and on the goroutine of the call"
 
-// lateSendOutside is lateSend in the process of an isolated instance. Where it is to
-// make Run fail the process ends, and its parent has the text. Otherwise the message
-// is dropped.
+// lateSendOutside is lateSend in the process of an isolated instance. If a late send
+// must fail Run, the process panics, and its parent gets the text. Otherwise the
+// message is dropped.
 func (p *Pool) lateSendOutside() {
 	p.lateOutside.Add(1)
 	if isStrict() {
 		panic(ErrLateSend)
 	}
 	p.lateOnce.Do(func() {
-		slog.Error(lateText+"; in a process of its own it is dropped", slog.String("stack", string(debug.Stack())))
+		slog.Error(lateText+"; a message from an isolated instance is dropped", slog.String("stack", string(debug.Stack())))
 	})
 }
 

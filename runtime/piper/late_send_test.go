@@ -61,7 +61,7 @@ func TestALateSendFailsATest(t *testing.T) {
 		if f := top.pool.Snapshot().Edges[1]; f.Late != 1000 || f.Sent != 1000 || f.Sent != f.Received+f.Dropped+uint64(f.Len) {
 			t.Errorf("stepped %v: %+v", stepped, f)
 		}
-		if n := log.count("after the call that the sender was for"); n != 1 || log.count("late_send_test.go") == 0 {
+		if n := log.count("after the handler call of its sender had ended"); n != 1 || log.count("late_send_test.go") == 0 {
 			t.Errorf("logged %d times: %s", n, log.buf.String())
 		}
 	}

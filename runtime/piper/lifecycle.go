@@ -14,13 +14,13 @@ import (
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
-// closeGrace is how long a restart waits for Close of the instance before, which
-// may hold a file or a port that the next one needs. A Close that takes longer goes
-// on beside the next instance.
+// closeGrace is how long a restart waits for Close of the previous instance, which may
+// hold a file or a port that the next one needs. If Close takes longer, both run at the
+// same time.
 const closeGrace = 100 * time.Millisecond
 
-// initBefore calls Init of all instances. It gives up the drain timeout after the
-// end of ctx: an Init may wait for something that never comes.
+// initBefore calls Init of all instances. If ctx ends, it waits for the drain timeout
+// and then gives up, because an Init may wait for something that never happens.
 func (p *Pool) initBefore(ctx context.Context) error {
 	inited, late := make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
@@ -32,7 +32,7 @@ func (p *Pool) initBefore(ctx context.Context) error {
 			return
 		}
 		p.abandon()
-		timer.Reset(abandonAfter) // for an Init that heeds its context
+		timer.Reset(abandonAfter) // for an Init that returns when its context ends
 		select {
 		case <-timer.C:
 			close(late)
@@ -50,7 +50,7 @@ func (p *Pool) initBefore(ctx context.Context) error {
 	return err
 }
 
-// initAll calls Init in file order.
+// initAll calls Init in the order of the topology file.
 func (p *Pool) initAll(c *caller) error {
 	for _, proc := range p.processors {
 		timeout := time.Duration(0)
@@ -77,8 +77,8 @@ func (p *Pool) initAll(c *caller) error {
 	return nil
 }
 
-// initOne calls Init of one instance. An Init that hangs is left behind, and its
-// context ends.
+// initOne calls Init of one instance. An Init that hangs is abandoned, and its context
+// ends.
 func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	ctx := u.holding(p.handlerCtx)
 	if p.stepper != nil {
@@ -89,7 +89,7 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	if timeout > 0 {
 		ctx = starting.begin(ctx)
 	}
-	var failed error // of Init, which may return after initOne
+	var failed error // written by Init, which may return after initOne
 	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
 	if c.call(timeout, init, p.abandonedReturned) {
 		if timeout > 0 {
@@ -110,8 +110,8 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	return e
 }
 
-// leftBehind counts a goroutine that hangs in a method of u. It reports whether
-// Run goes on.
+// countAbandoned counts an abandoned goroutine in a method of u. It reports whether Run
+// goes on.
 func (p *Pool) countAbandoned(u *Unit) bool {
 	if u.proc.faults != nil {
 		u.proc.faults.abandoned.Add(1)
@@ -123,11 +123,11 @@ func (p *Pool) countAbandoned(u *Unit) bool {
 	return true
 }
 
-// cameBack is told that a goroutine has returned that was left behind.
+// abandonedReturned counts an abandoned goroutine that has returned.
 func (p *Pool) abandonedReturned() { p.abandonedNow.Add(-1) }
 
-// guard calls a method outside a turn. Its error, its panic, and that it has ended
-// its goroutine become the error at err.
+// guard calls a method outside of a turn. It stores its error at err. A panic or
+// runtime.Goexit becomes an error.
 func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
 	returned := false
 	defer func() {
@@ -152,7 +152,7 @@ func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
 	}
 }
 
-// closeTimeout is how long Close of an instance may take. Without a drain timeout
+// closeTimeout is how long Close of an instance may take. If there is no drain timeout,
 // it is as long as Run waits for handlers after an error.
 func (p *Pool) closeTimeout(u *Unit) time.Duration {
 	if w := u.proc.Watch; w != nil && w.Timeout > 0 {
@@ -161,10 +161,10 @@ func (p *Pool) closeTimeout(u *Unit) time.Duration {
 	return max(p.options.drainTimeout, abandonAfter)
 }
 
-// closeBeside calls Close of an instance that has ended, beside the workers and
-// beside a restart. The channel is closed when Close has returned; it is nil where
-// there is nothing to wait for. A Close that hangs is left behind: Run does not wait
-// for it either.
+// closeInBackground calls Close of an instance that has ended, without delaying workers
+// or the restart. The returned channel is closed when Close has returned; it is nil if
+// there is nothing to wait for. A Close that hangs is abandoned, and Run does not wait
+// for it.
 func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
 	closer := u.cell.Closer()
 	if closer == nil {
@@ -188,12 +188,12 @@ func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
 	})
 }
 
-// closeAside calls closer, the Close of u, in another goroutine. It calls done once:
-// with the error of Close, or with ErrCloseHangs after the timeout. The channel is
-// closed when Close has returned.
+// closeWithTimeout calls closer, the Close of u, in another goroutine. It calls done
+// once: with the error of Close, or with ErrCloseHangs after the timeout. The returned
+// channel is closed when Close has returned.
 func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
 	closed := make(chan struct{})
-	var over atomic.Bool // done is called, or will be
+	var over atomic.Bool // done was called or will be called
 	in := u.process()
 	timer := time.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
@@ -216,22 +216,23 @@ func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Durat
 	return closed
 }
 
-// closeHangs is the error for a Close that is left behind, or whose process is killed.
+// closeHangs returns the error for a Close that hangs. It abandons the goroutine of
+// Close, or kills the process of the instance.
 func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
 	e := p.handlerError(u, nil, "Close", fmt.Errorf("%w: %v", ErrCloseHangs, timeout))
 	p.record(e)
 	if in != nil {
-		in.Kill()             // no goroutine is abandoned, and the health check has no part in it
-		p.abandonedNow.Add(1) // until Close has returned, which is soon
+		in.Kill()             // counts neither as an abandoned goroutine nor as a kill of the health check
+		p.abandonedNow.Add(1) // until Close returns, which is soon
 		return e
 	}
 	p.countAbandoned(u)
 	return e
 }
 
-// closeAll calls Close in reverse order, but not where a call still runs. All of
-// them together may take the drain timeout; when that has passed the others are
-// closed side by side.
+// closeAll calls Close of all instances in reverse order, except where a call still
+// runs. All calls together may take the drain timeout. After that, the remaining
+// instances are closed in parallel.
 func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
 		p.takeWorker(w, w.state.Load())
@@ -259,10 +260,10 @@ func (p *Pool) closeAll(err error) error {
 type closing struct {
 	pool     *Pool
 	caller   caller
-	deadline time.Time // then the others are closed side by side
+	deadline time.Time // after it the remaining instances are closed in parallel
 	mu       sync.Mutex
 	errs     errorList
-	rest     sync.WaitGroup // closed side by side
+	rest     sync.WaitGroup // instances that are closed in parallel
 }
 
 func (c *closing) failed(err error) {
@@ -302,8 +303,8 @@ func (c *closing) close(u *Unit) {
 	c.failed(err)
 }
 
-// wait waits for the instances that are closed side by side, each at most abandonAfter.
-// It returns err joined with the errors of all Close calls.
+// wait waits for the instances that are closed in parallel, at most abandonAfter for
+// each. It returns err joined with the errors of all Close calls.
 func (c *closing) wait(err error) error {
 	c.rest.Wait()
 	c.caller.end()
@@ -312,8 +313,8 @@ func (c *closing) wait(err error) error {
 	return c.errs.join(err, "errors of Close")
 }
 
-// result is the error of Run: the error that ended it, and the errors of instances
-// that were given up before.
+// result is the error of Run: the error that ended it, joined with the errors of
+// instances that were not restarted.
 func (p *Pool) result() error {
 	err := p.err
 	if errors.Unwrap(err) == ErrDrainTimeout {

@@ -9,54 +9,55 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// Link joins a sending instance (or an external sender, or a timer) to a
-// receiving one. Generated code embeds it beside the queues of the pair's edges.
+// Link connects a sending instance, an external sender or a timer with a receiving
+// instance. Generated code embeds it next to the queues of the pair's edges.
 type Link struct {
 	inlet Inlet
-	out   *Out // of the instance that sends; nil for timers and external senders
+	out   *Out // of the sending instance; nil for timers and external senders
 	to    *Unit
-	gate  *Gate // of an external sender
+	gate  *Gate // for an external sender
 	heads []*queue.Head
 
-	// The receiver's, in a cache line of their own.
-	nextIn    *Link // in its list of all
-	nextReady *Link // in its list of ready or gated ones
-	listed    bool  // in its ready or gated list
-	local     bool  // both ends are on its worker
+	// Owned by the receiver, in a separate cache line.
+	nextIn    *Link // next in the receiver's list of all links
+	nextReady *Link // next in the receiver's list of ready or gated links
+	listed    bool  // in the ready or gated list
+	local     bool  // sender and receiver are on the same worker
 	wantRoom  atomic.Bool
-	edge      int32 // of the message that is being handled
-	hops      int32 // turns since the rebalancer looked, from samples, half of them forgotten each time
+	edge      int32 // the edge of the message that is being handled
+	hops      int32 // estimated turns for the rebalancer, halved at each of its decisions
 	roomNote  note  // in an inbox while wantRoom is set
 
-	// The sender's, in a cache line of their own too.
-	nextDirty *Link         // in its list of unpublished ones
-	number    count.Count   // of the next message; expose reads it
-	bound     atomic.Uint64 // numbers below it are visible
-	dirty     bool          // in its list
-	inCycle   bool          // both ends are in one group
+	// Owned by the sender, in a separate cache line.
+	nextDirty *Link         // next in the sender's list of unpublished links
+	number    count.Count   // number of the next message; expose reads it
+	bound     atomic.Uint64 // messages with lower numbers are visible
+	dirty     bool          // in the list of unpublished links
+	inCycle   bool          // sender and receiver are in the same group
 	entering  bool          // leads from outside into a cyclic group
-	ordered   bool          // several edges: messages are numbered
+	ordered   bool          // has several edges, so messages are numbered
 	posted    atomic.Bool
 	readyNote note // in an inbox while posted is set
 }
 
-// LinkOf is a link of one queue, of type Q.
+// LinkOf is a link with one queue, of type Q.
 type LinkOf[Q any] struct {
 	Link  Link
 	Queue Q
 }
 
-// Join makes link, which is new, lead from the sender o to the unit to. It points to a
-// LinkOf whose queue is that of an edge, and drain hands over its messages. Code that is
-// made for each edge of a topology is little because Join looks at link by reflection.
+// Join makes link, which is new, lead from the sender o to the unit to. link points to
+// a LinkOf for the given edge, and drain passes its messages to the handler. Join uses
+// reflection so that the generated code for each edge is small.
 func (o *Out) Join(to *Unit, link any, edge, capacity int, drain Drain) {
 	v := reflect.ValueOf(link).Elem()
 	l := v.Field(0).Addr().Interface().(*Link)
 	l.Join(drain, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
 }
 
-// Join makes l lead from the sender out to the unit to; first and more are the heads
-// of its queues. Most links have one, for which the caller makes no slice.
+// Join makes l lead from the sender out to the unit to. first and more are the heads of
+// its queues. Most links have one queue, for which the caller need not allocate a
+// slice.
 func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*queue.Head) {
 	l.inlet, l.to = in, to
 	l.heads = append(append(make([]*queue.Head, 0, 1+len(more)), first), more...)
@@ -87,13 +88,13 @@ func (l *Link) Number() uint64 {
 	return n
 }
 
-// Bound is the number below which all messages are visible: the receiver takes
-// those, lowest first, and so sees every message after all that were sent
-// before it, whatever edge they travel along.
+// Bound is the number below which all messages are visible. The receiver handles only
+// those, lowest number first. So it handles every message after all that were sent
+// before it, on whatever edge.
 func (l *Link) Bound() uint64 { return l.bound.Load() }
 
-// Handling tells which edge the message belongs to that is handled next; an
-// error of the handler names it.
+// Handling records the edge of the message that is handled next. An error of the
+// handler names it.
 func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 
 // Touched, Filled and Overfull make a Link the queue.Listener of its queues.
@@ -113,11 +114,11 @@ func (l *Link) Touched(h *queue.Head) (inTurn bool) {
 
 func (l *Link) Filled(h *queue.Head) {
 	if l.out == nil {
-		return // an external sender looks for room before each message
+		return // an external sender checks for room before each message
 	}
 	o := l.out
 	if o.unit.proc.pool.edges[h.Index()].Full != Wait || bug.On(bug.FullIgnored) {
-		return // the send itself drops or fails
+		return // the send itself drops the message or fails
 	}
 	o.filled.Push(h)
 	if l.inCycle {
@@ -138,10 +139,10 @@ func (l *Link) Overfull(h *queue.Head) {
 	}
 }
 
-// publish makes visible what was put; w is the worker of the caller, nil where
-// it has none.
+// publish makes the messages visible to the receiver. w is the worker of the caller, or
+// nil.
 func (l *Link) publish(w *Worker) {
-	local := w != nil && l.to.worker.Load() == w // only this goroutine could move it away
+	local := w != nil && l.to.worker.Load() == w // cannot change now, because only this goroutine could move the receiver
 	for _, h := range l.heads {
 		h.Publish(local)
 	}
@@ -155,9 +156,9 @@ func (l *Link) publish(w *Worker) {
 	}
 }
 
-// expose makes visible what was put, on any goroutine but the sender's. Where
-// messages are numbered, it is all of them or none: the last number may be that of
-// a message which is not yet in its queue.
+// expose makes the messages visible. It is called on a goroutine that is not the
+// sender's. If messages are numbered, it exposes all of them or none, because the last
+// number may belong to a message that is not yet in its queue.
 func (l *Link) expose() {
 	written := make([]uint64, len(l.heads))
 	number, sum := l.number.Load(), uint64(0)
@@ -180,7 +181,7 @@ func (l *Link) expose() {
 	}
 }
 
-// setLocal tells the queues whether sender and receiver run on w both.
+// setLocal records in the queues whether sender and receiver both run on w.
 func (l *Link) setLocal(w *Worker) {
 	local := l.out != nil && l.out.unit.worker.Load() == w
 	if local == l.local {
@@ -192,7 +193,7 @@ func (l *Link) setLocal(w *Worker) {
 	}
 }
 
-// notify sees to it that the receiver looks at the link.
+// notify makes the receiver look at the link.
 func (l *Link) notify(w *Worker) {
 	home := l.to.worker.Load()
 	if home == w && w != nil {
@@ -209,7 +210,7 @@ func (l *Link) notify(w *Worker) {
 	}
 }
 
-// empty reports whether nothing is visible in any queue.
+// empty reports whether no queue has a visible message.
 func (l *Link) empty() bool {
 	for _, h := range l.heads {
 		if !h.Empty() {
@@ -219,8 +220,8 @@ func (l *Link) empty() bool {
 	return true
 }
 
-// rest reports whether there is more to take, and whether the sender waits for
-// room; only the receiver calls it.
+// rest reports whether there are more visible messages, and whether the sender waits
+// for room. Only the receiver calls it.
 func (l *Link) rest() (more, waited bool) {
 	for _, h := range l.heads {
 		more = more || h.HasMore()
@@ -229,7 +230,7 @@ func (l *Link) rest() (more, waited bool) {
 	return more, waited
 }
 
-// reportRoom tells a sender that waits for room where there is some.
+// reportRoom reports room to a sender that waits for it.
 func (l *Link) reportRoom(w *Worker) {
 	for _, h := range l.heads {
 		if h.HasRoomForWaiter() {
@@ -238,7 +239,7 @@ func (l *Link) reportRoom(w *Worker) {
 	}
 }
 
-// room tells the sender that one of its full queues has room.
+// room reports to the sender that one of its full queues has room.
 func (l *Link) room(w *Worker) {
 	if l.gate != nil {
 		l.gate.signal()

@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// sayEvery is the least time between two log lines of one kind and processor. Lines
-// in between are counted, and the next line has the count.
+// logInterval is the minimum time between two log lines of one kind and processor.
+// Lines in between are counted, and the next line has the count.
 const logInterval = time.Second
 
-// sayKind is a kind of failure that may come often.
+// logKind is a kind of log line that may be frequent.
 type logKind uint8
 
 const (
-	logFailed  logKind = iota // an instance
-	logHandler                // a handler, and its instance goes on
-	logStart                  // a restart
+	logFailed  logKind = iota // an instance failed
+	logHandler                // a handler failed, and its instance goes on
+	logStart                  // a restart failed
 	logClose
 	logGaveUp
-	logInput   // is silent
-	logProcess // was started
+	logInput   // an input is silent
+	logProcess // a process was started
 	logKinds
 )
 
-// repeated is a line of the log that may come often.
+// repeated limits the rate of a log line.
 type repeated struct {
 	mu      sync.Mutex
-	nextAt  time.Duration // when it may be logged again
-	skipped int           // times that it was not logged since
-	last    line          // of those
+	nextAt  time.Duration // when the next line may be logged
+	skipped int           // number of lines that were not logged since
+	last    line          // the last of them
 }
 
 // line is a line of the log about an instance.
@@ -39,8 +39,8 @@ type line struct {
 	attrs []slog.Attr
 }
 
-// due counts a line. It reports whether to log it, and how often it came since the
-// last one.
+// admit counts a line. It reports whether to log it, and how many lines there were
+// since the last logged one.
 func (r *repeated) admit(now time.Duration, l line) (times int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +63,8 @@ func (r *repeated) rest() (l line, times int) {
 	return l, times
 }
 
-// sayOften logs a failure of u, at most once a second for each kind and processor,
-// with how often it came since.
+// logLimited logs a failure of u, at most once a second for each kind and processor.
+// The line has the number of failures since the last one.
 func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, err error) {
 	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
 	if w := u.watch(); kind == logHandler && w != nil {
@@ -83,7 +83,7 @@ func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, 
 	p.logTimes(line{level, text, attrs}, times)
 }
 
-// sayInput logs that an input of u is silent.
+// logSilentInput logs that an input of u is silent.
 func (u *Unit) logSilentInput(edge int) {
 	u.logLimitedLine(logInput, line{slog.LevelWarn, "topogen: an input is silent",
 		[]slog.Attr{slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index())}})
@@ -109,7 +109,7 @@ func (p *Pool) logTimes(l line, times int) {
 	p.logLine(l.level, l.text, l.attrs...)
 }
 
-// sayRest logs, at the end, the failures that were not logged.
+// logSkipped logs, at the end of Run, the failures that were not logged before.
 func (p *Pool) logSkipped() {
 	for _, proc := range p.processors {
 		if proc.faults == nil {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	messageLimitDefault = 64 << 20 // bytes; more would be copied for longer than a handler should wait
-	messageLimitMin     = 64 << 10 // bytes; below it an error would be larger than a message
-	messageLimitMax     = 1 << 30  // bytes; sizes in frames are 31 bits
+	messageLimitDefault = 64 << 20 // bytes; copying a larger message takes longer than a handler should block
+	messageLimitMin     = 64 << 10 // bytes; with a lower limit an error would not fit into a message
+	messageLimitMax     = 1 << 30  // bytes; sizes in frames have 31 bits
 )
 
-// MessageLimit sets how many bytes the encoding of a message may have that goes to
-// the process of an instance, and all messages together that one call of its handler
-// returns. Each message counts 16 bytes more than its encoding. Environment:
-// TOPOGEN_MESSAGE_LIMIT, in bytes or with KiB, MiB or GiB.
+// MessageLimit sets the maximum size, in encoded bytes, of a message to the process of
+// an isolated instance, and of all messages together that one handler call in that
+// process sends. Each message counts 16 bytes more than its encoding. Environment:
+// TOPOGEN_MESSAGE_LIMIT, in bytes or with the unit KiB, MiB or GiB.
 func MessageLimit(bytes int) Option {
 	return func(o *options) error {
 		if bytes < messageLimitMin || bytes > messageLimitMax {
@@ -27,13 +27,13 @@ func MessageLimit(bytes int) Option {
 	}
 }
 
-// MessageLimit is the setting of that name. Generated code asks for it.
+// MessageLimit returns the setting of the same name. Generated code calls it.
 func (p *Pool) MessageLimit() int { return p.options.messageLimit }
 
-// MessageLimit is that of the unit's pool.
+// MessageLimit returns the setting of the pool.
 func (u *Unit) MessageLimit() int { return u.proc.pool.MessageLimit() }
 
-// size reads an amount of memory as a topology file has it.
+// size parses an amount of memory in the syntax of the topology file.
 func size(option func(int) Option) func(string) (Option, error) {
 	return func(text string) (Option, error) {
 		digits, shift := text, 0

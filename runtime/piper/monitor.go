@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	monitorPeriod  = 5 * time.Millisecond // a handler is found after two to three of them
-	monitorIdleMax = 20                   // periods without work, then the monitor sleeps
-	looksMin       = 3                    // further periods in one call before the pool warns of it
-	slowTurnsMin   = 3                    // long turns outside the pool before it does
-	hungMax        = 2                    // hung instances at once before all of their processor leave the pool
-	soloTurnsMin   = 64                   // quick turns in a row before an instance comes back, twice as many each time
-	soloTurnMax    = time.Millisecond     // what a quick turn may take
-	returnsExpMax  = 16                   // doubling ends
+	monitorPeriod  = 5 * time.Millisecond // a handler that runs long is found after two to three periods
+	monitorIdleMax = 20                   // periods without work after which the monitor sleeps
+	looksMin       = 3                    // further periods in one call before the pool logs a warning
+	slowTurnsMin   = 3                    // long turns outside the pool before the pool logs a warning
+	hungMax        = 2                    // hung instances of a processor before all its instances leave the pool
+	soloTurnsMin   = 64                   // consecutive quick turns before an instance returns to the pool; doubles each time
+	soloTurnMax    = time.Millisecond     // maximum duration of a quick turn
+	returnsExpMax  = 16                   // maximum number of doublings
 )
 
-// monitor looks whether a worker is stuck in one handler. It first asks the
-// turn to end; a turn that does not is one call that takes long.
+// monitor checks whether a worker is stuck in one handler. It first asks the turn to
+// end. If the turn does not end, it is one call that takes long.
 type monitor struct {
 	pool     *Pool
 	asleep   atomic.Bool
@@ -28,15 +28,16 @@ type monitor struct {
 	suspects []suspect
 }
 
-// suspect is an instance that hangs and may deserve a warning: not before it was
-// seen to for long, since on a busy machine a quick handler may look the same.
+// suspect is an instance whose call hangs and that may deserve a warning. The monitor
+// warns only after several further looks, because on a busy computer a quick handler
+// may look the same.
 type suspect struct {
 	unit  *Unit
-	solo  *Worker // its state is 1 while the call has not returned
+	solo  *Worker // its state is 1 until the call returns
 	looks int
 }
 
-// rouse is called by a worker that begins to work.
+// wakeUp wakes the monitor. A worker calls it when it begins to work.
 func (m *monitor) wakeUp() {
 	if m.asleep.Load() && m.asleep.CompareAndSwap(true, false) {
 		m.wake <- struct{}{}
@@ -44,8 +45,8 @@ func (m *monitor) wakeUp() {
 }
 
 type sighting struct {
-	state uint64 // odd: a handler runs
-	times int    // it was seen again
+	state uint64 // odd if a handler runs
+	times int    // how often the same state was seen again
 }
 
 func (m *monitor) run() {
@@ -63,7 +64,7 @@ func (m *monitor) run() {
 		case <-ticker.C:
 		}
 		if late := time.Since(looked); late > 2*monitorPeriod {
-			clear(seen) // the machine is short of processors: what stands still may just not get one
+			clear(seen) // the computer is overloaded: a call that makes no progress may just not get a processor
 			for i := range m.suspects {
 				m.suspects[i].looks = 0
 			}
@@ -77,7 +78,7 @@ func (m *monitor) run() {
 			m.asleep.Store(true)
 			if int(m.pool.idle.Load()) < len(m.pool.workers) && m.asleep.CompareAndSwap(true, false) {
 				ticker.Reset(monitorPeriod)
-				continue // one began in between
+				continue // a worker began in between
 			}
 			select {
 			case <-m.pool.done:
@@ -90,7 +91,7 @@ func (m *monitor) run() {
 	}
 }
 
-// look reports whether any worker works.
+// look checks all workers. It reports whether any of them works.
 func (m *monitor) look(seen []sighting) (working bool) {
 	for i, w := range m.pool.workers {
 		state := w.state.Load()
@@ -115,7 +116,7 @@ func (m *monitor) look(seen []sighting) (working bool) {
 	return working || len(m.suspects) > 0
 }
 
-// suspect looks at those again that were found to hang.
+// suspect checks the suspects again.
 func (m *monitor) suspect() {
 	kept := m.suspects[:0]
 	for _, s := range m.suspects {
@@ -132,23 +133,23 @@ func (m *monitor) suspect() {
 	m.suspects = kept
 }
 
-// warn says once for a processor that its handlers take long.
+// warn logs, once for each processor, that its handlers take long.
 func (p *Pool) warn(proc *processor) {
 	if proc.warned.CompareAndSwap(false, true) {
-		p.log().Warn("topogen: a handler runs longer than 10 ms and would hold up others; consider blocking: true",
+		p.log().Warn("topogen: a handler runs longer than 10 ms and would delay other instances; consider blocking: true",
 			slog.String("processor", proc.Name))
 	}
 }
 
-// take takes w from the goroutine that hangs in a handler since state, and
-// leaves it the unit that it hangs in, as a worker of its own. It returns nil
-// where the handler has come back.
+// takeWorker takes w away from the goroutine that has been in a handler since the given
+// state. The goroutine keeps the unit whose handler it runs, on a new worker outside
+// the pool. takeWorker returns that unit, or nil if the handler has returned.
 func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
 	}
 	u := w.runner.unit
-	if u.queued { // since its turn began: it has room in a queue to itself
+	if u.queued { // queued during its turn: a queue to itself got room
 		w.runq.drop(u)
 		u.queued = false
 	}
@@ -156,8 +157,8 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	solo.hung, solo.runner = true, w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
-	defer u.worker.Store(solo) // the handler's goroutine waits for it, even if the observer ends this one
-	u.out.expose()             // what finished calls have sent need not wait for this one
+	defer u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
+	u.out.expose()             // messages of finished calls need not wait for this call
 	p.moved(u, w, solo)
 	return u
 }
@@ -173,7 +174,7 @@ func (p *Pool) newSolo(u *Unit) *Worker {
 	return w
 }
 
-// struck counts a handler that hangs.
+// countHung counts a handler that hangs.
 func (p *Pool) countHung(proc *processor) {
 	if proc.hungInstances.Add(1) == hungMax {
 		for _, u := range proc.units {
@@ -182,8 +183,8 @@ func (p *Pool) countHung(proc *processor) {
 	}
 }
 
-// solo moves u to a goroutine of its own. The caller is its owner and does not
-// touch it afterwards.
+// moveToSolo moves u to a goroutine of its own. The caller owns u and must not touch it
+// afterwards.
 func (p *Pool) moveToSolo(w *Worker, u *Unit) {
 	solo := p.newSolo(u)
 	solo.hung = true
@@ -193,8 +194,8 @@ func (p *Pool) moveToSolo(w *Worker, u *Unit) {
 	go p.run(solo)
 }
 
-// reconsider counts the turns of an instance that left the pool because a
-// handler hung, and takes it back when they are quick again.
+// countSoloTurn counts the turns of an instance that left the pool because a handler
+// hung. It returns the instance to the pool when its turns are quick again.
 func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 	if took > soloTurnMax {
 		w.quickTurns = 0
@@ -210,7 +211,7 @@ func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 	}
 	u.soloReturns = min(u.soloReturns+1, returnsExpMax)
 	u.proc.hungInstances.Add(-1)
-	if u.queued { // it is the only one here
+	if u.queued { // it is the only unit of this worker
 		w.runq.pop()
 		u.queued = false
 	}
@@ -218,9 +219,9 @@ func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
 }
 
-// vacate ends the goroutine of a worker outside the pool whose instance has gone
-// back. Notes may come yet, from who saw before where the instance was at home:
-// whoever would wake the worker passes them on instead.
+// exit ends the goroutine of a worker outside the pool whose instance has returned to
+// the pool. Goroutines that still have the old worker of the instance may post further
+// notes. The poster that would wake the worker forwards them.
 func (w *Worker) exit() {
 	p := w.pool
 	p.mu.Lock()
@@ -231,8 +232,8 @@ func (w *Worker) exit() {
 	runtime.Goexit()
 }
 
-// passOn does for a vacant worker what its goroutine would: all notes go to where
-// their instances are at home now. The caller has ended the worker's sleep.
+// forwardNotes forwards the notes of a worker whose goroutine has ended to the current
+// workers of their instances. The caller has cleared parked.
 func (w *Worker) forwardNotes() {
 	for more := true; more; {
 		w.readNotes()

@@ -10,17 +10,18 @@ import (
 	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
-// Observer hears of what the pool does of its own accord. It is called on the
-// pool's goroutines and must not block; a panic ends Run. Nothing of it is on the
-// message path.
+// Observer is called when an instance moves and when a processor finishes. The pool
+// calls it on its own goroutines, so it must not block. A panic ends Run. It is never
+// called for single messages.
 type Observer interface {
-	// Moved: an instance runs on another worker now; -1 is a goroutine of its own.
+	// Moved reports that an instance now runs on another worker. -1 is a goroutine of
+	// its own.
 	Moved(processor string, instance, from, to int)
-	// Finished: all that a processor had to do is done.
+	// Finished reports that a processor has finished.
 	Finished(processor string)
 }
 
-// moved tells the observer that u goes from one worker to another.
+// moved calls the observer for an instance that moves from one worker to another.
 func (p *Pool) moved(u *Unit, from, to *Worker) {
 	u.moves.Add(1)
 	if o := p.options.observer; o != nil {
@@ -31,13 +32,14 @@ func (p *Pool) moved(u *Unit, from, to *Worker) {
 // observe calls a method of the observer.
 func (p *Pool) observe(call func()) { p.callUser("observer", call) }
 
-// say logs what became of an instance or an input.
+// logLine logs an event of an instance or an input.
 func (p *Pool) logLine(level slog.Level, text string, attrs ...slog.Attr) {
 	p.callUser("logger", func() { p.log().LogAttrs(context.Background(), level, text, attrs...) })
 }
 
-// foreign calls what somebody else has made. Where it does not return Run ends, and
-// not the process, or a goroutine that the topology would wait for.
+// callUser calls user code such as an observer or a logger. If the call panics or ends
+// the goroutine, Run ends with an error. The process goes on, and no goroutine of the
+// topology waits in vain.
 func (p *Pool) callUser(who string, call func()) {
 	returned := false
 	defer func() {
@@ -54,7 +56,7 @@ func (p *Pool) callUser(who string, call func()) {
 	returned = true
 }
 
-// finished tells the observer that a group's processors are done.
+// finished calls the observer for each processor of a group that has finished.
 func (p *Pool) finished(g *group) {
 	if o := p.options.observer; o != nil {
 		for _, proc := range p.processors {
@@ -65,40 +67,40 @@ func (p *Pool) finished(g *group) {
 	}
 }
 
-// Snapshot is what a topology has done so far. Figures of a running topology
-// are taken one after the other, not at one instant. Nothing is counted for a
-// snapshot's sake while a message travels: times come from the turns that are
-// timed anyway: one in some sixty, those after a long one, and all of an instance
-// that has a goroutine of its own.
+// Snapshot has the figures of a topology since its start. The figures of a running
+// topology are read one after the other, not at one instant. Sending a message does no
+// extra work for snapshots: times come from the turns that are timed for placement.
+// These are about one in sixty short turns, each turn after a long turn, and all turns
+// of an instance with a goroutine of its own.
 type Snapshot struct {
 	Time       time.Time          `json:"time"`
 	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds
 	Workers    int                `json:"workers"`
 	Processors []ProcessorFigures `json:"processors"`       // by index
 	Edges      []EdgeFigures      `json:"edges"`            // by index
-	Faults     *FaultFigures      `json:"faults,omitempty"` // of all processors that are watched
+	Faults     *FaultFigures      `json:"faults,omitempty"` // of all processors with a Watch or Events; nil if there are none
 }
 
 // ProcessorFigures are the figures of one processor.
 type ProcessorFigures struct {
 	Name      string            `json:"name"`
-	Instances []InstanceFigures `json:"instances"`        // by index; none for an external processor
-	Faults    *FaultFigures     `json:"faults,omitempty"` // where the file says what becomes of failures
+	Instances []InstanceFigures `json:"instances"`        // by index; empty for an external processor
+	Faults    *FaultFigures     `json:"faults,omitempty"` // if the processor has a Watch or Events
 }
 
-// InstanceFigures are the figures of one instance. What is left of the time
-// elapsed, beside Busy and Paused, it was idle, or waited for its worker.
+// InstanceFigures are the figures of one instance. In the rest of the elapsed time,
+// neither Busy nor Paused, the instance was idle or waited for its worker.
 type InstanceFigures struct {
-	Worker   int           `json:"worker"`   // -1: a goroutine of its own
-	Moves    uint32        `json:"moves"`    // from one worker to another
-	Busy     time.Duration `json:"busy"`     // in handlers and sends, estimated; Serve is not counted
-	Paused   time.Duration `json:"paused"`   // while a queue that it sends to was full
-	Len      int           `json:"len"`      // messages that wait for it
-	Received uint64        `json:"received"` // messages that were given to its handlers
+	Worker   int           `json:"worker"`   // -1 for a goroutine of its own
+	Moves    uint32        `json:"moves"`    // number of changes of the worker
+	Busy     time.Duration `json:"busy"`     // time in handlers and sends, estimated, without Serve
+	Paused   time.Duration `json:"paused"`   // time in which a queue that it sends to was full
+	Len      int           `json:"len"`      // queued messages
+	Received uint64        `json:"received"` // messages passed to handlers
 }
 
-// EdgeFigures are the figures of one edge, over all pairs of instances:
-// Sent = Received + Dropped + Len.
+// EdgeFigures are the figures of one edge, summed over its links: Sent = Received +
+// Dropped + Len.
 type EdgeFigures struct {
 	From     string        `json:"from"`            // "" for a timer
 	Every    time.Duration `json:"every,omitempty"` // of a timer, in nanoseconds
@@ -108,10 +110,10 @@ type EdgeFigures struct {
 	Sent     uint64        `json:"sent"`
 	Received uint64        `json:"received"`
 	Dropped  uint64        `json:"dropped"`
-	Late     uint64        `json:"late,omitempty"` // of those sent: after the call that the sender was for had ended (ErrLateSend)
+	Late     uint64        `json:"late,omitempty"` // messages among Sent that were sent after the call of the sender had ended (ErrLateSend)
 }
 
-// Snapshot returns the figures of now.
+// Snapshot returns the current figures.
 func (p *Pool) Snapshot() Snapshot {
 	now := p.clock()
 	s := Snapshot{Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
@@ -144,7 +146,7 @@ func (u *Unit) figures(now int64) InstanceFigures {
 	f := InstanceFigures{
 		Worker: u.worker.Load().index,
 		Moves:  u.moves.Load(),
-		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // an estimate is no more than there was
+		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // the estimate must not exceed the elapsed time
 		Paused: time.Duration(paused),
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
@@ -162,7 +164,7 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 	if e.From >= 0 {
 		f.From = p.processors[e.From].Name
 	}
-	discarded := e.discarded.Load() // before those taken are counted
+	discarded := e.discarded.Load() // read before the taken counts, so that Received is not negative
 	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()+discarded
 	ended := p.ended.Load()
 	for _, u := range p.processors[e.To].units {
@@ -170,7 +172,7 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 			for _, h := range l.heads {
 				if h.Index() == i {
 					if ended && l.out != nil {
-						h.Expose(h.Written()) // sent late, or in a call that still runs: no sender publishes it any more
+						h.Expose(h.Written()) // no sender will publish messages that were sent late or in a call that still runs
 					}
 					f.Received += h.Taken()
 					f.Dropped += h.Dropped()
@@ -184,20 +186,20 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 	return f
 }
 
-// EdgeLen, EdgeSent, EdgeReceived, EdgeDropped, WorkerOf and BusyOf make a Pool
-// the graph.Source of its topology.
+// EdgeLen is the number of queued messages of an edge. EdgeLen and the following
+// methods make a Pool the graph.Source of its topology.
 func (p *Pool) EdgeLen(edge int) int { return p.edgeFigures(edge).Len }
 
 // EdgeSent counts the messages sent along an edge.
 func (p *Pool) EdgeSent(edge int) uint64 { return p.edgeFigures(edge).Sent }
 
-// EdgeReceived counts the messages of an edge that were given to handlers.
+// EdgeReceived counts the messages of an edge that were passed to handlers.
 func (p *Pool) EdgeReceived(edge int) uint64 { return p.edgeFigures(edge).Received }
 
 // EdgeDropped counts the messages of an edge that were dropped.
 func (p *Pool) EdgeDropped(edge int) uint64 { return p.edgeFigures(edge).Dropped }
 
-// WorkerOf is the worker of an instance; -1 for a goroutine of its own.
+// WorkerOf is the index of the worker of an instance, or -1 for a goroutine of its own.
 func (p *Pool) WorkerOf(processor, instance int) int {
 	return p.processors[processor].units[instance].worker.Load().index
 }

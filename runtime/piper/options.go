@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Option changes a default of the topology file; it wins over the environment.
+// Option overrides a setting of the topology file and of the environment.
 type Option func(*options) error
 
 type options struct {
@@ -24,61 +24,61 @@ type options struct {
 }
 
 const (
-	workersMax = 4096    // far beyond any machine; catches a mistyped number
-	batchMax   = 1 << 16 // messages, as in the file
+	workersMax = 4096    // far more than any computer needs; catches a mistyped number
+	batchMax   = 1 << 16 // messages; the same limit as in the topology file
 )
 
-// Workers sets how many goroutines run the instances; 0: GOMAXPROCS.
+// Workers sets the number of goroutines that run the instances. 0 means GOMAXPROCS.
 // Environment: TOPOGEN_WORKERS.
 func Workers(n int) Option {
 	return func(o *options) error {
 		if n < 0 || n > workersMax {
-			return fmt.Errorf("pool: workers must be between 0 and %d, not %d", workersMax, n)
+			return fmt.Errorf("pool: workers must be between 0 and %d, got %d", workersMax, n)
 		}
 		o.workers = n
 		return nil
 	}
 }
 
-// Batch sets how many messages are taken from one queue before the next is
-// looked at. Environment: TOPOGEN_BATCH.
+// Batch sets how many messages a worker takes from one queue before it continues with
+// the next queue. Environment: TOPOGEN_BATCH.
 func Batch(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > batchMax {
-			return fmt.Errorf("pool: batch must be between 1 and %d, not %d", batchMax, n)
+			return fmt.Errorf("pool: batch must be between 1 and %d, got %d", batchMax, n)
 		}
 		o.batch = n
 		return nil
 	}
 }
 
-// Rebalance sets how often placement is reconsidered; 0: never. Environment:
-// TOPOGEN_REBALANCE.
+// Rebalance sets how often the pool reconsiders which worker runs which instance. 0
+// means never. Environment: TOPOGEN_REBALANCE.
 func Rebalance(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {
-			return fmt.Errorf("pool: rebalance must not be negative, it is %v", d)
+			return fmt.Errorf("pool: rebalance must not be negative, got %v", d)
 		}
 		o.rebalance = d
 		return nil
 	}
 }
 
-// DrainTimeout sets how long Run goes on when its context has ended.
-// Environment: TOPOGEN_DRAIN_TIMEOUT.
+// DrainTimeout sets how long Run handles remaining messages after its context has
+// ended. Environment: TOPOGEN_DRAIN_TIMEOUT.
 func DrainTimeout(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {
-			return fmt.Errorf("pool: drain timeout must not be negative, it is %v", d)
+			return fmt.Errorf("pool: drain timeout must not be negative, got %v", d)
 		}
 		o.drainTimeout = d
 		return nil
 	}
 }
 
-// CycleLimit sets how many messages one queue within a cycle may hold before Run
-// ends with ErrCycleGrows; 0: the larger of 262,144 and 16 times its capacity. A
-// limit below the capacity of a queue is that capacity. Environment:
+// CycleLimit sets how many messages one queue within a cycle may hold before Run ends
+// with ErrCycleGrows. 0 means the larger of 262,144 and 16 times the capacity of the
+// queue. If the limit is below the capacity, the capacity is the limit. Environment:
 // TOPOGEN_CYCLE_LIMIT.
 func CycleLimit(messages int) Option {
 	return func(o *options) error {
@@ -90,17 +90,19 @@ func CycleLimit(messages int) Option {
 	}
 }
 
-// Observe tells o what the pool does: moves, restarts and failures of instances.
+// Observe sets the observer of the pool. It is called when instances move, fail and are
+// restarted.
 func Observe(o Observer) Option {
 	return func(opt *options) error { opt.observer = o; return nil }
 }
 
-// Logger sets where the pool warns; the default is slog.Default().
+// Logger sets the logger for warnings of the pool. The default is slog.Default().
 func Logger(l *slog.Logger) Option {
 	return func(o *options) error { o.logger = l; return nil }
 }
 
-// environment lists the variables that stand between file and options.
+// environment lists the environment variables. They override the topology file, and
+// options override them.
 var environment = []struct {
 	name string
 	set  func(text string) (Option, error)
@@ -127,7 +129,8 @@ func duration(option func(time.Duration) Option) func(string) (Option, error) {
 	}
 }
 
-// apply puts the environment and the options over the file's defaults.
+// apply overrides the settings of the topology file with the environment, and both with
+// the options.
 func (o *options) apply(opts []Option) error {
 	for _, v := range environment {
 		text, ok := os.LookupEnv(v.name)

@@ -2,21 +2,21 @@ package piper
 
 import "github.com/topogen/topogen/runtime/internal/bug"
 
-// Order finds, among the first messages of the queues of an ordered link, the
-// one that was sent first. Generated code shows it each queue's.
+// Order finds the message that was sent first among the first messages of the queues of
+// an ordered link. Generated code calls See for each queue.
 type Order struct {
-	Edge  int    // that it travels along; -1: there is none
-	N     uint64 // its number
-	Until uint64 // messages of the same edge below this number come next too
+	Edge  int    // edge of the message; -1 if there is none
+	N     uint64 // number of the message
+	Until uint64 // messages of the same edge with numbers below this one come next as well
 }
 
-// Order begins to look; only messages that are visible on every edge count.
+// Order begins the search. Only messages that are visible on every edge count.
 func (l *Link) Order() Order {
 	bound := l.Bound()
 	return Order{Edge: -1, N: bound, Until: bound}
 }
 
-// See shows the number of an edge's first message.
+// See adds the number of the first message of an edge.
 func (o *Order) See(edge int, n uint64) {
 	switch {
 	case n < o.N || bug.On(bug.SequenceIgnored):
@@ -26,5 +26,6 @@ func (o *Order) See(edge int, n uint64) {
 	}
 }
 
-// Next is the edge of the message that was sent first, if there is one.
+// Next is the edge of the message that was sent first. It returns false if there is
+// none.
 func (o Order) Next() (edge int, ok bool) { return o.Edge, o.Edge >= 0 }

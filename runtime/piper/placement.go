@@ -7,42 +7,42 @@ import (
 )
 
 const (
-	hopNanos    = 400  // what a turn costs more when its messages come from another worker, both sides together
-	gainMin     = 0.1  // of the heaviest worker's load: less is not worth a move
-	doubtFactor = 3    // standard errors: less may be noise
-	moveNanos   = 5000 // a move, with what it throws out of caches, must be worth it within one period
-	movesMax    = 1024 // single moves that are tried to better a placement
-	activeMax   = 512  // instances, above which single moves are not tried
-	busyMin     = 0.05 // of the time, by the heaviest worker: below it nobody waits for a worker
-	keepFactor  = 1.05 // a placement from scratch must be so much better than one that keeps instances where they are
+	hopNanos    = 400  // additional cost of a turn whose messages come from another worker, for both workers together
+	gainMin     = 0.1  // minimum gain, as a part of the heaviest worker's load
+	doubtFactor = 3    // minimum gain in standard errors: a smaller one may be noise
+	moveNanos   = 5000 // cost of a move, including cache misses, that one period must gain
+	movesMax    = 1024 // maximum number of single moves in a refinement
+	activeMax   = 512  // maximum number of instances for which single moves are tried
+	busyMin     = 0.05 // minimum utilization of the heaviest worker: below it no instance waits for a worker
+	keepFactor  = 1.05 // a placement from scratch must be better by this factor than a refined current placement
 )
 
-// placement decides which worker runs which instance (rast.md 2.13). It is a
-// pure function of what was measured.
+// placement decides which worker runs which instance. It is a pure function of the
+// measurements.
 //
-// The text's goal is one share of the total cost for each worker. Ours is the
-// load of the heaviest worker, which bounds what the topology can do: the cost of
-// its instances and of the turns that messages from other workers cause.
+// The goal is a low load of the heaviest worker, because that load bounds the
+// throughput of the topology. The load of a worker is the cost of its instances and of
+// the turns that messages from other workers cause.
 type placement struct {
 	workers int
-	ended   func() bool // nobody wants the plan any more
+	ended   func() bool // the plan is not needed any more
 	window  time.Duration
-	cost    []int64     // nanoseconds in it, of each instance
+	cost    []int64     // by instance: nanoseconds in the window
 	doubt   int64       // standard error of the sum of all costs
-	passing [][]passing // of each instance, to and from others: both see it
-	at      []int       // the worker of each; -1: it is not to be placed
+	passing [][]passing // by instance: messages to and from other instances; listed on both sides
+	at      []int       // by instance: the current worker; -1 if the instance is not placed
 }
 
-// passing is what is sent between two instances, both ways.
+// passing describes the messages between two instances, in both directions.
 type passing struct {
 	other int
-	turns int64 // of either, which began because of it
+	turns int64 // turns of either instance that these messages caused
 }
 
-// nanos is what it costs either side where they are on different workers.
+// nanos is the cost for each side if the instances are on different workers.
 func (n passing) nanos() int64 { return n.turns * hopNanos / 2 }
 
-// plan returns a better worker for each instance, and whether going there pays.
+// plan returns a better worker for each instance, and whether the moves pay.
 func (p *placement) plan() (to []int, pays bool) {
 	now := p.heaviest(p.loads(p.at))
 	if p.workers < 2 || now == 0 || float64(now) < busyMin*float64(p.window) {
@@ -66,7 +66,7 @@ func (p *placement) plan() (to []int, pays bool) {
 	return to, gain > gainMin*float64(now) && gain > doubtFactor*float64(p.doubt) && gain > float64(moves*moveNanos)
 }
 
-// loads sums up the work of each worker where instances are at those workers.
+// loads returns the load of each worker for the placement at.
 func (p *placement) loads(at []int) []int64 {
 	loads := make([]int64, p.workers)
 	for i, w := range at {
@@ -77,7 +77,8 @@ func (p *placement) loads(at []int) []int64 {
 	return loads
 }
 
-// hops is what instance i pays on worker w for its neighbours on others.
+// hops is the additional cost of instance i on worker w for messages from and to
+// instances on other workers.
 func (p *placement) hops(at []int, i, w int) (nanos int64) {
 	for _, n := range p.passing[i] {
 		if other := at[n.other]; other >= 0 && other != w {
@@ -89,15 +90,16 @@ func (p *placement) hops(at []int, i, w int) (nanos int64) {
 
 func (p *placement) heaviest(loads []int64) int64 { return slices.Max(loads) }
 
-// active reports whether there is a reason to place instance i at all.
+// active reports whether instance i has a cost or messages, so that its placement
+// matters.
 func (p *placement) active(i int) bool {
 	return p.at[i] >= 0 && (p.cost[i] > 0 || len(p.passing[i]) > 0)
 }
 
-// greedy places from scratch as rast.md 2.13 does: an instance that costs more
-// than a share gets a worker of its own; else a worker is filled up to a share,
-// first with those that exchange most with the ones it has. What is left over
-// goes to the worker with the least, not to the last (R-F9).
+// greedy makes a placement from scratch. An instance that costs more than a worker's
+// share gets a worker of its own. Otherwise a worker is filled up to its share, first
+// with the instances that exchange most messages with those it already has. The
+// remaining instances go to the worker with the lowest load.
 func (p *placement) greedy() []int {
 	at := slices.Clone(p.at)
 	queue := newRemaining(p)
@@ -138,8 +140,8 @@ func (p *placement) greedy() []int {
 	}
 }
 
-// together places all on one worker: where they talk more than they work, the
-// others are better left out.
+// together places all instances on one worker. This is best if messages between workers
+// would cost more than the work itself.
 func (p *placement) together() []int {
 	at := slices.Clone(p.at)
 	for i := range at {
@@ -150,8 +152,8 @@ func (p *placement) together() []int {
 	return at
 }
 
-// relabel exchanges whole workers, so that most stays where it is: the numbers
-// of workers mean nothing.
+// relabel renumbers the workers of a placement, so that most instances stay on their
+// worker. The numbers have no meaning of their own.
 func (p *placement) relabel(at []int) []int {
 	type overlap struct {
 		from, to int

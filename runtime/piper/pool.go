@@ -17,26 +17,26 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// abandonAfter is how long Run waits, on an error or when the drain timeout has
-// passed, for handlers that still run, and in any case for constructors. One that does not return by then is left
-// behind, and its instance is not closed.
+// abandonAfter is how long Run waits for handlers that still run after an error or the
+// drain timeout, and in every case for constructors. A call that takes longer is
+// abandoned, and its instance is not closed.
 const abandonAfter = time.Second
 
-// Spec describes a topology; generated code makes it.
+// Spec describes a topology. Generated code makes it.
 type Spec struct {
 	Name         string
-	Topology     any // the generated type, which Unit.Topology returns
+	Topology     any // the generated Topology, which Unit.Topology returns
 	Processors   []Processor
 	Edges        []Edge
 	Workers      int
 	Batch        int
 	Rebalance    time.Duration
 	DrainTimeout time.Duration
-	MessageLimit int                      // see the option; 0: 64 MiB
-	CycleLimit   int                      // messages that one queue within a cycle may hold; 0: the larger of 262,144 and 16 times its capacity
-	Errors       func() (Recorder, error) // opens what Run records errors with; may be nil
-	Supervisor   Supervisor               // of the processors that have a Watch
-	FaultLog     time.Duration            // how often what went wrong is logged; 0: never
+	MessageLimit int                      // see the option; 0 means 64 MiB
+	CycleLimit   int                      // messages that one queue within a cycle may hold; 0 means the larger of 262,144 and 16 times its capacity
+	Errors       func() (Recorder, error) // opens the recorder of Run; may be nil
+	Supervisor   Supervisor               // supervises the processors with a Watch
+	FaultLog     time.Duration            // how often the fault figures are logged; 0 means never
 }
 
 // Pool runs a topology.
@@ -49,48 +49,48 @@ type Pool struct {
 	externals  []*External
 	tickers    []*Ticker
 	workers    []*Worker
-	chains     []int // of each processor: what it is connected to
+	chains     []int // by processor: the number of its connected component
 	batch      int
 	threads    int // GOMAXPROCS
 	stepper    *Stepper
 	monitor    monitor
-	recorder   Recorder    // nil: errors are not recorded
-	rebalancer *rebalancer // nil where there is nothing to choose
+	recorder   Recorder    // nil if errors are not recorded
+	rebalancer *rebalancer // nil if instances never move
 	place      func(*placement) (to []int, pays bool)
-	pinned     bool // no instance is donated: the tests of placements
+	pinned     bool // for tests of the placement: no instance is donated
 
 	began      time.Time
-	handlerCtx context.Context // of handlers: ends when Run gives up
-	serveCtx   context.Context // of Serve: ends when Run begins to drain
+	handlerCtx context.Context // for handlers; ends when Run stops waiting for them
+	serveCtx   context.Context // for Serve; ends when Run begins to drain
 	stopServe  context.CancelFunc
 	abandon    context.CancelFunc
 
-	idle            atomic.Int32 // parked workers
+	idle            atomic.Int32 // number of parked workers
 	started         atomic.Bool
-	stopping        atomic.Bool   // no more from outside
-	ended           atomic.Bool   // workers are to return
+	stopping        atomic.Bool   // no messages from outside are accepted
+	ended           atomic.Bool   // the goroutines of the workers must return
 	done            chan struct{} // closed with ended
 	running         sync.WaitGroup
-	endedGoroutines atomic.Int64   // of those that run: what they did before is seen by who has loaded it
-	starters        sync.WaitGroup // goroutines that make instances: nobody needs these after the end
+	endedGoroutines atomic.Int64   // number of goroutines of running that have ended; loading it makes their writes visible
+	starters        sync.WaitGroup // goroutines that construct instances; Run does not need them after the end
 
-	supervision  sync.Mutex   // orders of watched instances, and the supervisor
+	supervision  sync.Mutex   // guards the orders of watched instances, and calls of the supervisor
 	closed       bool         // Run is about to return; guarded by supervision
-	abandonedNow atomic.Int32 // goroutines that hang
+	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
 	lateOnce     sync.Once
 	lateOutside  *atomic.Uint64 // in the process of an isolated instance: counts late sends
-	faulty       bool           // some processor has faults to count
-	outside      func() error   // in the process of an isolated instance: passes on what Serve has sent
+	faulty       bool           // some processor has a Watch or Events
+	outside      func() error   // in the process of an isolated instance: forwards each message that Serve sends
 
 	mu               sync.Mutex
 	err              error
-	failures         errorList // of instances that were given up
-	lateErrors       errorList // of handlers that came back when Run had ended
-	unfinishedGroups int       // groups that have not finished
-	solos            []*Worker // outside the pool
+	failures         errorList // failures of instances that are not restarted
+	lateErrors       errorList // failures of handlers that returned after Run had ended
+	unfinishedGroups int       // number of groups that have not finished
+	solos            []*Worker // workers outside the pool
 }
 
-// New makes a pool and the instances in spec. Nothing runs before Run.
+// New makes a pool and the instances of spec. Nothing runs before Run.
 func New(spec Spec, opts ...Option) (*Pool, error) {
 	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
 	p.options = options{
@@ -121,7 +121,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	return p, nil
 }
 
-// build makes processors, edges and groups from the spec.
+// build makes the processors, edges and groups of the spec.
 func (p *Pool) build() {
 	for i := range p.spec.Processors {
 		s := &p.spec.Processors[i]
@@ -130,7 +130,7 @@ func (p *Pool) build() {
 		}
 		proc := &processor{Processor: *s, pool: p, index: i, group: p.groups[s.Group]}
 		if s.Events || s.Watch != nil {
-			proc.faults = new(faults) // here, as Snapshot may be asked before Run
+			proc.faults = new(faults) // allocated here because Snapshot may be called before Run
 			p.faulty = true
 		}
 		p.processors = append(p.processors, proc)
@@ -175,14 +175,14 @@ func (p *Pool) build() {
 	}
 }
 
-// Adopt makes instance, whose Unit is u and whose sender is out, one of those of the
-// processor with that index. New calls it for each instance of the spec, in order.
+// Adopt adds an instance to the processor with the given index: instance is its Cell, u
+// its Unit and out its sender. New calls it for each instance of the spec, in order.
 func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	proc := p.processors[processor]
 	u.cell, u.proc, u.out = cell{instance}, proc, out
 	u.index = int32(len(proc.units))
 	u.controlNote = note{kind: noteControl, unit: u}
-	u.longTurn = true // perhaps: the first turn is timed
+	u.longTurn = true // unknown yet; the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)
 	if proc.Events {
@@ -207,8 +207,8 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	u.worker.Store(p.workers[u.targetWorker.Load()])
 }
 
-// Run runs the topology until all has finished, ctx has ended and all is
-// drained, or a handler has failed.
+// Run runs the topology. It returns when all processors have finished, when ctx has
+// ended and the queues are drained, or when a handler has failed.
 func (p *Pool) Run(ctx context.Context) error {
 	if !p.started.CompareAndSwap(false, true) {
 		return ErrStarted
@@ -218,7 +218,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	r, err := p.openErrors()
 	if err != nil {
-		p.finish(err) // callers from outside wait for the end of Run
+		p.finish(err) // wakes callers that wait for room or a reply
 		return err
 	}
 	if r == nil {
@@ -234,11 +234,11 @@ func (p *Pool) Run(ctx context.Context) error {
 	return err
 }
 
-// openErrors opens what Run records errors with.
+// openErrors opens the recorder of Run.
 func (p *Pool) openErrors() (r Recorder, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("pool: opening what errors are recorded with: %w\n%s", chain.OfPanic(cause), debug.Stack())
+			err = fmt.Errorf("pool: opening the error recorder: %w\n%s", chain.OfPanic(cause), debug.Stack())
 		}
 	}()
 	return p.options.errors()
@@ -250,7 +250,7 @@ func (p *Pool) runOnce(ctx context.Context) error {
 	defer p.logSkipped()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
-		if p.err != err { // the supervisor has ended Run for it
+		if p.err != err { // the supervisor has already ended Run because of this error
 			err = errors.Join(p.result(), err)
 		}
 		return p.closeAll(err)
@@ -275,7 +275,7 @@ func (p *Pool) runOnce(ctx context.Context) error {
 	return p.closeAll(p.wait())
 }
 
-// prepare makes the contexts of handlers.
+// prepare makes the contexts of handlers and counts the groups.
 func (p *Pool) prepare(ctx context.Context) {
 	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
 	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
@@ -287,7 +287,7 @@ func (p *Pool) prepare(ctx context.Context) {
 	}
 }
 
-// start lets the workers go.
+// start starts the goroutines of the workers and of the pool.
 func (p *Pool) start() {
 	p.rebalancer = newRebalancer(p)
 	p.schedule()
@@ -322,7 +322,8 @@ func (p *Pool) start() {
 	}
 }
 
-// schedule does, before any worker runs, what is due from the start.
+// schedule starts the timers and queues the instances that have work from the start. It
+// runs before any worker.
 func (p *Pool) schedule() {
 	for _, t := range p.tickers {
 		t.to.worker.Load().after(t.every, t)
@@ -335,12 +336,12 @@ func (p *Pool) schedule() {
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
 			g.mu.Lock()
-			g.beginClosing() // nothing comes in, and nothing acts of itself
+			g.beginClosing() // a group without inputs and sources closes at once
 		}
 	}
 }
 
-// stop closes everything that comes from outside; the rest is drained.
+// stop closes everything that comes from outside. The remaining messages are drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
 	p.sourcesDone()
@@ -354,7 +355,7 @@ func (p *Pool) stop() {
 				u.signal(controlStop)
 			}
 			if !proc.Ping && u.watch() != nil {
-				u.signal(controlStop) // it may be down
+				u.signal(controlStop) // the instance may be down
 			}
 			if proc.Serve {
 				u.worker.Load().wakeUp()
@@ -368,7 +369,7 @@ func (p *Pool) stop() {
 	}
 }
 
-// fail ends Run with err, now.
+// fail ends Run with err at once, and records err if it is a HandlerError.
 func (p *Pool) fail(err error) {
 	if e, ok := errors.AsType[*HandlerError](err); ok {
 		p.record(e)
@@ -376,21 +377,22 @@ func (p *Pool) fail(err error) {
 	p.finish(err)
 }
 
-// failOnPanic, deferred, turns a panic of the pool's own goroutines, or of a logger
-// that they call, into the error of Run.
+// failOnPanic turns a panic of one of the pool's own goroutines, or of a logger that it
+// calls, into the error of Run. It must be deferred.
 func (p *Pool) failOnPanic(who string) {
 	if cause := recover(); cause != nil {
 		p.finish(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))
 	}
 }
 
-// finish ends Run; the first call decides how.
+// finish ends Run. The first call decides the error of Run.
 func (p *Pool) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended.Load() {
 		if e, ok := err.(*HandlerError); ok {
-			// A handler whose context has ended may say just that.
+			// A handler may return the error of its context, which has ended. This is
+			// not a failure.
 			if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
 				p.lateErrors.add(e)
 			}
@@ -412,7 +414,7 @@ func (p *Pool) finish(err error) {
 	}
 }
 
-// groupFinished is told that all of a group is done.
+// groupFinished counts a finished group. The last one ends Run.
 func (p *Pool) groupFinished() {
 	p.mu.Lock()
 	p.unfinishedGroups--
@@ -423,14 +425,14 @@ func (p *Pool) groupFinished() {
 	}
 }
 
-// runsNoMore is called at the end of a goroutine that runs handlers, or takes
-// instances from one that does.
+// goroutineEnded is called at the end of a goroutine that runs handlers, or that takes
+// instances from such a goroutine.
 func (p *Pool) goroutineEnded() {
 	p.endedGoroutines.Add(1)
 	p.running.Done()
 }
 
-// wait waits for the workers and returns what ended Run.
+// wait waits for the workers and returns the error that ended Run.
 func (p *Pool) wait() error {
 	gone, made := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -448,7 +450,7 @@ func (p *Pool) wait() error {
 	select {
 	case <-made:
 	case <-timer.C:
-		p.endedGoroutines.Load() // one still runs, and nobody has seen the end of the others
+		p.endedGoroutines.Load() // some goroutines still run: synchronize with the others, which have ended
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -462,7 +464,7 @@ func (p *Pool) log() *slog.Logger {
 	return slog.Default()
 }
 
-// clock is the time since the pool began, in nanoseconds.
+// clock is the time in nanoseconds since the pool was started.
 func (p *Pool) clock() int64 {
 	if p.stepper != nil {
 		return p.stepper.now.Load()
@@ -470,7 +472,7 @@ func (p *Pool) clock() int64 {
 	return int64(time.Since(p.began))
 }
 
-// time is the instant of a clock reading.
+// time converts a reading of clock to a time.
 func (p *Pool) time(clock int64) time.Time {
 	return p.began.Add(time.Duration(clock))
 }

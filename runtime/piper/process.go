@@ -6,29 +6,30 @@ import (
 	"time"
 )
 
-// Process is what an instance runs in that is not a goroutine of this process.
-// process.Remote is one.
+// Process is the operating system process of an isolated instance. process.Remote
+// implements it.
 type Process interface {
-	// Done is closed when it has ended.
+	// Done is closed when the process has ended.
 	Done() <-chan struct{}
-	// Ended says how: nil for an end of its own accord and in order.
+	// Ended returns nil if the process ended on its own and without an error.
 	Ended() error
-	// Ends reports whether err, of a call, means that it has ended, or is about to.
+	// Ends reports whether the error of a call means that the process has ended or is
+	// about to end.
 	Ends(err error) bool
-	// Refuses reports whether err, of a call, means that the message is at fault: it
-	// could not be given to the process, and no handler was called.
+	// Refuses reports whether the error of a call means that the message could not be
+	// passed to the process, and no handler was called.
 	Refuses(err error) bool
-	// Held asks what the instance holds, in a turn, which calls SetHolds where that
-	// has changed.
+	// Held asks the instance for its holds and calls SetHolds if they have changed. It
+	// must be called in a turn.
 	Held() error
-	// Kill ends it, and makes the call under way return an error. Any goroutine may
+	// Kill ends the process. A call in progress returns an error. Any goroutine may
 	// call it.
 	Kill()
 }
 
-// Started says that a process was started that Attach is to take. One that nobody
-// takes is ended: another was started, the instance was given up, or Run has ended
-// meanwhile.
+// Started reports that a process was started, which Attach takes over later. A process
+// that is not taken over is killed: if another one is started, if the instance is not
+// restarted, or if Run has ended.
 func (u *Unit) Started(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	pool.supervision.Lock()
@@ -40,7 +41,7 @@ func (u *Unit) Started(p Process) {
 	}
 }
 
-// endSpare ends the process that was started and not taken, if there is one. The
+// endSpare kills the process that was started and not taken over, if there is one. The
 // caller holds the lock.
 func (w *watch) endSpare() (spare Process) {
 	spare, w.spare = w.spare, nil
@@ -50,7 +51,7 @@ func (w *watch) endSpare() (spare Process) {
 	return spare
 }
 
-// endSpares ends the processes that nobody will take any more.
+// endSpares kills all processes that were started and not taken over.
 func (p *Pool) endSpares() {
 	p.supervision.Lock()
 	p.closed = true
@@ -68,18 +69,18 @@ func (p *Pool) endSpares() {
 		select {
 		case <-spare.Done():
 		case <-late:
-			return // it waits in the kernel
+			return // the process is blocked in the kernel
 		}
 	}
 }
 
-// Attach says that the instance runs in a process. Its end is that of the
-// instance, also between calls, and the health check ends it.
+// Attach makes p the process of the instance. If the process ends, the instance ends,
+// even between calls. If a call takes too long, the health check kills the process.
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
 	life := u.Enter()
-	_ = p.Held() // its Init may hold; an error is that of a process that has ended, which is noticed below
+	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
 	life.Leave()
 	pool.supervision.Lock()
 	if w.spare == p {
@@ -100,14 +101,14 @@ func (u *Unit) Attach(p Process) {
 	}()
 }
 
-// processEnded is told that a process has ended. Where it did so in a call, that
-// has said so before; where it did so in Serve, that says it, or has.
+// processEnded handles the end of a process. If the process ended during a call or
+// during Serve, the error of that call ends the instance, so nothing is done here.
 func (w *watch) processEnded(p Process) {
 	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p || w.unit.proc.Serve {
 		return
 	}
 	if w.unit.proc.group.isFinished() {
-		return // it has nothing left to do, and nothing was lost
+		return // the instance has finished, so nothing was lost
 	}
 	if err := p.Ended(); err != nil {
 		w.reportEnd(w.failureKind(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
@@ -115,17 +116,18 @@ func (w *watch) processEnded(p Process) {
 	}
 	u := w.unit
 	u.proc.pool.logLine(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
-	w.shutDown() // it can handle nothing more
+	w.shutDown() // the instance cannot handle more messages
 	w.reportEnd(ChildEnded, nil)
 }
 
-// endsProcess reports whether an error of a call is that the process has ended.
+// endsProcess reports whether an error of a call means that the process has ended.
 func (w *watch) endsProcess(err error) bool {
 	p := w.process.Load()
 	return p != nil && (*p).Ends(err)
 }
 
-// killProcess ends the process of the instance, if it has one.
+// killProcess kills the process of the instance. It reports whether the instance has
+// one.
 func (w *watch) killProcess() (has bool) {
 	p := w.process.Load()
 	if p == nil {
@@ -135,7 +137,7 @@ func (w *watch) killProcess() (has bool) {
 	return true
 }
 
-// killNow ends a process of the instance, once.
+// killNow kills a process of the instance, once.
 func (w *watch) killNow(p Process) {
 	if w.killed.CompareAndSwap(false, true) {
 		w.unit.proc.faults.healthCheckKills.Add(1)
@@ -143,16 +145,16 @@ func (w *watch) killNow(p Process) {
 	}
 }
 
-// Isolated is the error for a constructor that an isolated processor was given.
+// Isolated returns the error for a constructor that was set for an isolated processor.
 func Isolated(processor string) error {
-	return fmt.Errorf("pool: processor %q is isolated: in its process it is made by what the topology file names under new, "+
-		"or is the zero value; its field of Processors must be nil", processor)
+	return fmt.Errorf("pool: processor %q is isolated, so its field of Processors must be nil: its process makes the instance "+
+		"with the function that the topology file names under new, or as a zero value", processor)
 }
 
-// Logger is where the pool of the instance logs.
+// Logger is the logger of the pool.
 func (u *Unit) Logger() *slog.Logger { return u.proc.pool.log() }
 
-// Alive says that a call of the instance makes progress.
+// Alive reports progress of a call of the instance.
 func (u *Unit) Alive() {
 	if l := u.Life(); l != nil {
 		l.Alive()

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Processor describes one processor to New.
+// Processor describes one processor for New.
 type Processor struct {
 	Name     string
-	Group    int // index of its strongly connected component, upstream first
+	Group    int // index of its strongly connected component; upstream components come first
 	Blocking bool
 	External bool
-	Ping     bool // has the method
+	Ping     bool // the processor has the method
 	Serve    bool
 	Finish   bool
-	Stays    bool   // it is used from outside: its group is open until Run's context ends
-	Events   bool   // hears what becomes of its inputs
-	Watch    *Watch // nil: an instance that fails ends the topology
+	Stays    bool   // the processor is used from outside, so its group is open until the context of Run ends
+	Events   bool   // gets the events of its inputs
+	Watch    *Watch // nil if an instance that fails ends the topology
 
 	// Instances points to an array with an element for each instance: a struct with the
-	// fields unit, out and p. New is the function of Processors that makes what p points
-	// to; where it is nil Default does, and where that is nil, too, it is a zero value.
-	// An external processor has no instances.
+	// fields unit, out and p. New is the function of the generated Processors that
+	// makes the value of p. If New is nil, Default makes it; if Default is also nil,
+	// the value is a zero value. An external processor has no instances.
 	Instances, New, Default any
 }
 
-// Edge describes one edge to New.
+// Edge describes one edge for New.
 type Edge struct {
 	From, To int // indices of processors; From is -1 for a timer
 	Message  string
 	Capacity int
-	Full     Policy        // Wait pauses the instance that sends; the others do not
-	Every    time.Duration // of a timer
+	Full     Policy        // Wait pauses the sending instance; the other policies do not
+	Every    time.Duration // period of a timer
 }
 
 type processor struct {
@@ -42,25 +42,25 @@ type processor struct {
 	index         int
 	group         *group
 	units         []*Unit
-	hungInstances atomic.Int32 // instances that left the pool because a handler hung
-	first         int          // the rebalancer's number of its first instance
+	hungInstances atomic.Int32 // number of instances that left the pool because a handler hung
+	first         int          // index of its first instance in rebalancer.units
 	warned        atomic.Bool
-	unpaidReplies atomic.Int64 // Owe without Paid yet
-	holds         atomic.Int64 // topo.Hold without release yet
-	boxes         []eventBox   // of each instance, where Events
-	watches       []*watch     // of each instance, where Watch is not nil
-	faults        *faults      // where one of the two is there
-	wakeups       []wakeup     // of each instance, where Events or Watch
+	unpaidReplies atomic.Int64 // calls of Owe minus calls of Paid
+	holds         atomic.Int64 // number of unreleased holds (topo.Hold)
+	boxes         []eventBox   // by instance, if Events
+	watches       []*watch     // by instance, if Watch is not nil
+	faults        *faults      // if Events, or Watch is not nil
+	wakeups       []wakeup     // by instance, if Events, or Watch is not nil
 
 	contextsOnce sync.Once
-	contexts     []context.Context // of each instance, where a handler has asked for it
+	contexts     []context.Context // by instance, made when a handler needs it
 }
 
 type edge struct {
 	Edge
 	inCycle   bool
-	refused   atomic.Uint64 // sent to no instance: the id of its route was out of range
-	discarded atomic.Uint64 // of those taken: for an instance that has failed for good
-	late      atomic.Uint64 // sent after the call that the sender was for
-	closed    atomic.Bool   // nothing more will come: who hears what becomes of inputs was told, or will be
+	refused   atomic.Uint64 // messages whose route returned no valid instance
+	discarded atomic.Uint64 // messages that were taken by an instance that is not restarted
+	late      atomic.Uint64 // messages sent after the call of the sender had ended
+	closed    atomic.Bool   // the edge carries no more messages; EventClosed was or will be posted
 }

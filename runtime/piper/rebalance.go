@@ -11,34 +11,34 @@ import (
 	"github.com/topogen/topogen/runtime/shard"
 )
 
-// rebalanceMin is how often placement is reconsidered at most: waking all workers
-// takes them some microseconds.
+// rebalanceMin is the minimum interval between decisions, because waking all workers
+// takes some microseconds.
 const rebalanceMin = 100 * time.Microsecond
 
-// rebalancer reconsiders from time to time which worker runs which instance
-// (rast.md 2.12, 2.13): instances are the shards of shard.Pages. It asks all
-// workers to promise that they stop to measure; when the last one has, it plans
-// with what they measured, puts the new configuration into force, and tells each
-// instance that is to move, on the worker where it is. All of this travels as
-// notes: a message costs nothing more than a turn that is timed now and then.
+// rebalancer reconsiders periodically which worker runs which instance. Instances are
+// the shards of shard.Pages. The rebalancer asks all workers to promise that they stop
+// measuring. After the last promise it makes a plan from the measurements and puts the
+// new configuration into force. Then it signals each instance that must move, on its
+// current worker. All of this uses notes, so the only cost for messages is a turn that
+// is timed now and then.
 //
-// Unlike the text's, a worker does not wait for its new instances: each comes to
-// it when its old worker lets go of it, so that nobody stands still.
+// Workers do not wait for their new instances: each instance arrives when its old
+// worker hands it over.
 type rebalancer struct {
 	pool       *Pool
 	pages      *shard.Pages
-	units      []*Unit // by shard
+	units      []*Unit // by index of the shard
 	collecting atomic.Bool
-	promised   chan struct{} // all have promised
-	window     time.Duration // what was measured in, as much forgotten as of the costs
+	promised   chan struct{} // receives a token when all workers have promised
+	window     time.Duration // period of the measurements, halved at each decision like the costs
 	last       time.Time
 	moves      []*Unit
-	plan       *placement // that led to them
+	plan       *placement // the placement that led to the moves
 	to         []int
 }
 
-// newRebalancer makes the rebalancer of a pool whose instances are complete; nil
-// where there is nothing to choose.
+// newRebalancer makes the rebalancer of a pool with all its instances. It returns nil
+// if instances never move.
 func newRebalancer(p *Pool) *rebalancer {
 	if p.options.rebalance == 0 || len(p.workers) < 2 {
 		return nil
@@ -51,7 +51,7 @@ func newRebalancer(p *Pool) *rebalancer {
 	return r
 }
 
-// run reconsiders placement until the pool has ended.
+// run reconsiders the placement until the pool has ended.
 func (r *rebalancer) run() {
 	p := r.pool
 	defer p.running.Done()
@@ -67,7 +67,7 @@ func (r *rebalancer) run() {
 		}
 		if int(p.idle.Load()) == len(p.workers) {
 			r.last = time.Now()
-			continue // nobody measures anything
+			continue // all workers are idle, so there are no measurements
 		}
 		if err := r.reconsider(); err != nil {
 			p.fail(fmt.Errorf("pool: rebalancing: %w", err))
@@ -78,7 +78,7 @@ func (r *rebalancer) run() {
 
 // reconsider makes one decision.
 func (r *rebalancer) reconsider() (err error) {
-	if r.pages == nil { // made late: most topologies are short, or idle
+	if r.pages == nil { // made late, because most topologies run for a short time or are idle
 		at := make([]int, len(r.units))
 		for i, u := range r.units {
 			at[i] = u.worker.Load().index
@@ -88,7 +88,7 @@ func (r *rebalancer) reconsider() (err error) {
 		}
 	}
 	select {
-	case <-r.promised: // somebody was told twice the last time
+	case <-r.promised: // a leftover token: a worker was notified twice at the last decision
 	default:
 	}
 	r.collecting.Store(true)
@@ -111,10 +111,8 @@ func (r *rebalancer) reconsider() (err error) {
 	return nil
 }
 
-// log says, at the level debug, that instances move, and why: what each processor
-// has cost, and what the heaviest worker has to do before and after, all in the
-// time of the window, of which the past is half forgotten each time (rast.md 2.12,
-// the print of a resharding). Nobody waits for it.
+// log logs at level debug which instances move and why: the cost of each processor, and
+// the load of the heaviest worker before and after, all within the window.
 func (r *rebalancer) log() {
 	log := r.pool.log()
 	if len(r.moves) == 0 || !log.Enabled(r.pool.handlerCtx, slog.LevelDebug) {
@@ -138,7 +136,7 @@ func (r *rebalancer) log() {
 		slog.Group("costs", costs...))
 }
 
-// tell sees to it that all workers look at the pages.
+// notifyWorkers makes all workers read the pages.
 func (r *rebalancer) notifyWorkers() {
 	for _, w := range r.pool.workers {
 		if w.placementPosted.CompareAndSwap(false, true) {
@@ -147,8 +145,8 @@ func (r *rebalancer) notifyWorkers() {
 	}
 }
 
-// readPages goes over to the configuration in force, and promises where that is
-// asked for.
+// readPlacement adopts the configuration in force, and promises to stop measuring if
+// the rebalancer asks for it.
 func (w *Worker) readPlacement() {
 	w.placementPosted.Store(false)
 	r := w.pool.rebalancer
@@ -166,8 +164,8 @@ func (w *Worker) readPlacement() {
 	}
 }
 
-// decide plans with what was measured. All workers have promised: until the next
-// epoch the costs are the caller's.
+// decide makes a plan from the measurements. All workers have promised, so until the
+// next epoch the costs belong to the caller.
 func (r *rebalancer) decide([][]int) ([][]int, error) {
 	now := time.Now()
 	r.window = r.window/2 + now.Sub(r.last)
@@ -188,8 +186,9 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	return r.config(to), nil
 }
 
-// measured adds a turn to what u has cost. A turn that stands for others was
-// drawn at random: its square is what it adds to the variance of the sum.
+// measured adds a turn to the cost of u. A turn with a weight above 1 represents
+// several turns and was drawn at random, so its square is its contribution to the
+// variance of the sum.
 func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
 	if weight > 1 {
 		took = min(took, sampleNanosMax)
@@ -205,13 +204,13 @@ func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
 	}
 }
 
-// measured collects the costs, and halves them: what was is half forgotten each
-// time, so that a cost follows the load and is bounded.
+// measured collects the costs and halves them. So a cost is bounded and follows the
+// load.
 func (r *rebalancer) measured() *placement {
 	variance := 0.0
 	for _, w := range r.pool.workers {
 		variance += w.variance
-		w.variance /= 4 // as the costs are halved
+		w.variance /= 4 // the square of half the costs
 	}
 	p := &placement{
 		ended:   r.pool.ended.Load,
@@ -241,8 +240,8 @@ func (r *rebalancer) measured() *placement {
 	return p
 }
 
-// config lists the instances of each worker. One that has a goroutine of its own
-// is counted to where it would be without.
+// config lists the instances of each worker. An instance with a goroutine of its own is
+// listed under its initial worker.
 func (r *rebalancer) config(at []int) [][]int {
 	config := make([][]int, len(r.pool.workers))
 	for i, w := range at {

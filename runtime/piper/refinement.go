@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// refinement betters a placement by single moves: away from the heaviest worker,
-// or to it where those are that an instance talks to.
+// refinement improves a placement by single moves: away from the heaviest worker, or to
+// the heaviest worker if the instance exchanges messages with instances there.
 type refinement struct {
 	p      *placement
-	at     []int   // of each instance
+	at     []int   // by instance: its worker
 	active []int   // instances that may move
-	loads  []int64 // of each worker
-	// What hops between an active instance and its neighbours cost each side, if
-	// they all were hops: with those on each worker, and with all.
+	loads  []int64 // by worker: its load
+	// By active instance: the cost for each side of its messages to the instances on
+	// each worker, and to all instances, as if they all were on other workers.
 	hopCost    [][]int64
 	hopCostAll []int64
 }
 
-// refine makes single moves as long as they help. It changes at.
+// refine makes single moves while they help. It changes at.
 func (p *placement) refine(at []int) []int {
 	r := newRefinement(p, at)
 	for range movesMax {
@@ -38,7 +38,7 @@ func newRefinement(p *placement, at []int) *refinement {
 			r.active = append(r.active, i)
 		}
 	}
-	if len(r.active) > activeMax { // the others are light
+	if len(r.active) > activeMax { // the costliest instances matter most
 		slices.SortStableFunc(r.active, func(a, b int) int { return cmp.Compare(p.cost[b], p.cost[a]) })
 		r.active = r.active[:activeMax]
 	}
@@ -54,8 +54,8 @@ func newRefinement(p *placement, at []int) *refinement {
 	return r
 }
 
-// best returns the move after which the heavier of the two workers is lightest,
-// if that is lighter than the heaviest of all is now; else -1.
+// best returns the move after which the heavier of the two workers has the lowest load,
+// if that is lower than the highest load now. Otherwise it returns -1.
 func (r *refinement) best() (instance, worker int) {
 	heaviest := 0
 	for w, load := range r.loads {
@@ -84,8 +84,9 @@ func (r *refinement) best() (instance, worker int) {
 	return instance, worker
 }
 
-// after returns the loads of the worker that i is on, and of worker w, were it to
-// move there. Each hop that begins or ends costs on both sides.
+// after returns the loads of the worker of instance i and of worker w, as if i had
+// moved to w. A message that begins or ceases to cross workers changes the cost on both
+// sides.
 func (r *refinement) after(i, w int) (from, to int64) {
 	at := r.at[i]
 	return r.loads[at] - r.p.cost[i] - r.hopCostAll[i] + 2*r.hopCost[i][at], r.loads[w] + r.p.cost[i] + r.hopCostAll[i] - 2*r.hopCost[i][w]

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// remaining are the instances that are not yet placed, by cost.
+// remaining holds the instances that are not placed yet, sorted by cost.
 type remaining struct {
 	p       *placement
 	total   int64
 	order   []int   // instances by cost, ascending
-	rank    []int   // of an instance in order
-	below   []int   // by rank: the next lower or equal rank that remains, shortened on the way; -1: none
+	rank    []int   // by instance: its position in order
+	below   []int   // by rank: the next lower or equal rank that remains, with path compression; -1 if there is none
 	placed  []bool  // by instance
-	passed  []int64 // by instance: turns exchanged with those chosen
+	passed  []int64 // by instance: turns exchanged with the instances of the current worker
 	near    nearHeap
-	touched []int // with passed > 0
+	touched []int // instances with passed > 0
 }
 
 func newRemaining(p *placement) *remaining {
@@ -37,7 +37,7 @@ func newRemaining(p *placement) *remaining {
 	return r
 }
 
-// begin forgets who was chosen: the next worker's turn.
+// begin begins with the next worker.
 func (r *remaining) begin() {
 	for _, i := range r.touched {
 		r.passed[i] = 0
@@ -45,7 +45,7 @@ func (r *remaining) begin() {
 	r.touched, r.near = r.touched[:0], r.near[:0]
 }
 
-// atMost finds the highest rank that remains, from a rank downwards.
+// atMost returns the highest remaining rank that is not above the given rank, or -1.
 func (r *remaining) atMost(rank int) int {
 	root := rank
 	for root >= 0 && r.below[root] != root {
@@ -57,7 +57,7 @@ func (r *remaining) atMost(rank int) int {
 	return root
 }
 
-// largest returns the instance that costs most.
+// largest returns the remaining instance with the highest cost.
 func (r *remaining) largest() (int, bool) {
 	rank := r.atMost(len(r.order) - 1)
 	if rank < 0 {
@@ -66,14 +66,15 @@ func (r *remaining) largest() (int, bool) {
 	return r.order[rank], true
 }
 
-// next returns the instance that is to join those chosen and costs at most
-// room: the one that exchanges most with them, else the largest.
+// next returns the next instance for the current worker, with a cost of at most room.
+// It prefers the instance with the most turns exchanged with instances of the worker;
+// if there is none, it returns the largest.
 func (r *remaining) next(room int64) (int, bool) {
 	for len(r.near) > 0 {
 		n := heap.Pop(&r.near).(near)
 		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
 			return n.instance, true
-		} // else placed, or entered again with more, or too large, also for what room is left later
+		} // otherwise it is placed, is in the heap again with more turns, or is too large for this worker
 	}
 	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.cost[i], cost) })
 	if rank := r.atMost(high - 1); rank >= 0 {
@@ -82,7 +83,7 @@ func (r *remaining) next(room int64) (int, bool) {
 	return 0, false
 }
 
-// take says that i is placed beside those chosen.
+// take places i on the current worker.
 func (r *remaining) take(i int) {
 	r.placed[i] = true
 	rank := r.rank[i]
@@ -98,13 +99,13 @@ func (r *remaining) take(i int) {
 	}
 }
 
-// near is an instance that exchanges messages with those chosen.
+// near is an instance that exchanges messages with the instances of the current worker.
 type near struct {
 	instance int
 	turns    int64
 }
 
-// nearHeap has the most turns on top.
+// nearHeap is a heap with the most turns on top.
 type nearHeap []near
 
 func (h nearHeap) Len() int { return len(h) }

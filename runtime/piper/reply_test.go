@@ -234,7 +234,7 @@ func TestStopWaitsForWhatIsOwed(t *testing.T) {
 					if err != nil || top.graph().Edge(1).Received() != 3 {
 						t.Errorf("Run returns %v, %d answers were handled", err, top.graph().Edge(1).Received())
 					}
-				} else if !errors.Is(err, piper.ErrDrainTimeout) || !strings.Contains(err.Error(), `processor "clerk": 3 answers owed`) {
+				} else if !errors.Is(err, piper.ErrDrainTimeout) || !strings.Contains(err.Error(), `processor "clerk": 3 replies pending`) {
 					t.Errorf("Run returns %v", err)
 				}
 				top.check(t, err == nil)

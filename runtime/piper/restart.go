@@ -12,13 +12,13 @@ import (
 )
 
 var (
-	errNotRenewable = errors.New("pool: the instance cannot be made anew")
+	errNotRenewable = errors.New("pool: the instance cannot be constructed again")
 	errStartup      = errors.New("pool: the constructor and Init take longer than the startup timeout")
-	errEnds         = errors.New("pool: the instance has come to its end")
+	errEnds         = errors.New("pool: the instance has ended and is not restarted")
 )
 
-// make makes another instance, on a goroutine of its own: a constructor may take
-// long.
+// startInstance starts a new instance, on a goroutine of its own because a constructor
+// may take long.
 func (w *Worker) startInstance(v *watch) {
 	u := v.unit
 	p := w.pool
@@ -39,7 +39,7 @@ func (w *Worker) startInstance(v *watch) {
 	}
 	p.starters.Add(1)
 	go func() {
-		m.err = errEnded // if the constructor ends this goroutine
+		m.err = errEnded // remains if the constructor ends this goroutine
 		defer func() {
 			p.supervision.Lock()
 			v.orders = append(v.orders, order{started: m})
@@ -65,7 +65,7 @@ func (w *Worker) startInstance(v *watch) {
 	}()
 }
 
-// isOpen reports whether something is still to come from a channel.
+// isOpen reports whether a channel is neither nil nor closed.
 func isOpen(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -75,7 +75,7 @@ func isOpen(c <-chan struct{}) bool {
 	}
 }
 
-// renew makes another value for u.
+// reconstruct makes a new value for u.
 func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -94,7 +94,7 @@ func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err erro
 	return adopt, nil
 }
 
-// startTooLong gives up an instance that is being made.
+// startTimedOut gives up an instance whose start takes too long.
 func (w *Worker) startTimedOut(v *watch) {
 	m := v.starting
 	if v.phase != watchStarting || m == nil {
@@ -105,7 +105,7 @@ func (w *Worker) startTimedOut(v *watch) {
 		began = now
 	}
 	if by := began + int64(v.unit.proc.Watch.Startup); now < by {
-		v.startDeadline = by // it has waited for Close of the one before
+		v.startDeadline = by // the start first waited for Close of the previous instance
 		v.unit.wakeAt(by)
 		return
 	}
@@ -124,7 +124,8 @@ func (w *Worker) startTimedOut(v *watch) {
 	p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
 }
 
-// made is told that an instance was made, or could not be.
+// instanceStarted handles the end of a start: the instance is ready, or the start
+// failed.
 func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	p, u := w.pool, v.unit
 	if v.starting != m || m.err != nil {
@@ -177,10 +178,10 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	w.schedule(u)
 }
 
-// stopChild ends an instance that runs, as the supervisor wants.
+// stopChild ends a running instance, as the supervisor has ordered.
 func (w *Worker) stopChild(v *watch, number uint64) {
 	switch {
-	case v.phase == watchStarting, v.unit.out.served: // is seen to when that is over
+	case v.phase == watchStarting, v.unit.out.served: // continues when the start, or Serve, has returned
 		v.deferredStop = number
 		return
 	case v.phase == watchRunning:

@@ -8,15 +8,14 @@ import (
 	"github.com/topogen/topogen/runtime/internal/backoff"
 )
 
-// delayed is a link whose first message waits for its next attempt. Messages behind
-// it wait too, which keeps the order. Other links go on.
+// delayed is a link whose first message waits for its next attempt. The messages behind
+// it wait too, which keeps the order. Other links are not affected.
 type delayed struct {
 	link *Link
 	at   int64
 }
 
-// delay holds up a link, before the next attempt at its message, for as long as the
-// processor's Watch says.
+// delay holds back a link for the delay before the next attempt at its message.
 func (w *watch) delay(l *Link) {
 	p := l.to.proc.pool
 	chance := rand.Float64
@@ -26,7 +25,7 @@ func (w *watch) delay(l *Link) {
 	watch, now := l.to.proc.Watch, p.clock()
 	d := backoff.Delay(watch.Delay, watch.MaxDelay, watch.Jitter, w.lastAttempts, chance)
 	at := now + min(int64(d), math.MaxInt64-now)
-	l.listed = true // what comes does not make it ready
+	l.listed = true // so that new messages do not make it ready
 	w.delayed = append(w.delayed, delayed{l, at})
 	if w.retryAt == 0 || at < w.retryAt {
 		w.retryAt = at
@@ -34,7 +33,7 @@ func (w *watch) delay(l *Link) {
 	}
 }
 
-// retryDue makes the links ready whose delay has passed by now.
+// retryDue makes those links ready whose delay ends at or before now.
 func (w *watch) retryDue(now int64) {
 	w.retryAt = 0
 	w.delayed = slices.DeleteFunc(w.delayed, func(d delayed) bool {

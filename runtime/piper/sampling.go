@@ -6,18 +6,19 @@ import (
 )
 
 const (
-	sampleTurnsMin  = 32     // from one turn that is timed to the next of a worker that is
-	sampleTurnsMax  = 95     // the distance is drawn, so that it is everybody's in turn
-	longNanosMin    = 10_000 // a turn whose clock readings are a hundredth of it
-	turnNanosMax    = 40_000 // longer turns are cut: an idle worker waits for their end
-	turnMessagesMin = 8      // in a turn that is cut
+	sampleTurnsMin  = 32     // minimum number of turns from one timed turn of a worker to the next
+	sampleTurnsMax  = 95     // maximum; the distance is random, so that all instances are sampled
+	longNanosMin    = 10_000 // a long turn: reading the clock takes at most a hundredth of it
+	turnNanosMax    = 40_000 // longer turns are shortened, because an idle worker may wait for their end
+	turnMessagesMin = 8      // minimum number of messages in a shortened turn
 )
 
-// weigh says how many turns the next one of u is to be timed for; 0: it is not
-// timed. Long turns are all timed, which costs little beside them, since the few
-// that there are in a period would make a bad sample; so is the first, which may
-// be one, and so are those of an instance with a goroutine of its own, whose
-// handlers are there to take long. A long turn among short ones is one in sixty.
+// sampleWeight is the number of turns that the next turn of u counts for, or 0 if the
+// turn is not timed. All long turns are timed: the relative cost is small, and the few
+// long turns of a period would be a bad sample. The first turn is timed because it may
+// be long. All turns of an instance with a goroutine of its own are timed, because its
+// handlers are expected to take long. A long turn of an instance with otherwise short
+// turns is sampled like these, about one in sixty.
 func (w *Worker) sampleWeight(u *Unit) (turns int32) {
 	if !u.longTurn {
 		if w.turnsToSample--; w.turnsToSample > 0 {
@@ -27,7 +28,7 @@ func (w *Worker) sampleWeight(u *Unit) (turns int32) {
 	return w.nextSampleWeight(u)
 }
 
-// weighOne is weigh where the turn is to be timed.
+// nextSampleWeight is sampleWeight for a turn that is timed.
 func (w *Worker) nextSampleWeight(u *Unit) (turns int32) {
 	switch {
 	case w.stepped:
@@ -41,14 +42,14 @@ func (w *Worker) nextSampleWeight(u *Unit) (turns int32) {
 	return turns
 }
 
-// adapt learns from the time that a turn took. Long turns are shortened to
-// where a donation comes soon enough, and short ones grow to the batch again.
+// adaptBudget adapts the budget to the duration of a turn. It shortens long turns so
+// that an idle worker soon gets an instance, and lengthens short turns up to the batch.
 func (u *Unit) adaptBudget(took time.Duration, w *Worker) {
 	nanos := uint64(took)
 	u.longTurn = nanos > longNanosMin || w.index < 0
 	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
 	if w.index < 0 {
-		return // there it takes one message a turn
+		return // outside the pool a turn takes one message
 	}
 	budget := u.budgetOf(w.batch)
 	if nanos > turnNanosMax {
@@ -58,7 +59,7 @@ func (u *Unit) adaptBudget(took time.Duration, w *Worker) {
 	}
 }
 
-// budgetOf is how many messages u may take from one queue in a turn.
+// budgetOf is the number of messages that u may take from one queue in a turn.
 func (u *Unit) budgetOf(batch int) int {
 	if u.budget == 0 {
 		return batch

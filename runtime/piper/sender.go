@@ -7,24 +7,24 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Out is the runtime's part of an instance's sender. It belongs to the
-// goroutine that is in the instance.
+// Out is the runtime's part of an instance's sender. It belongs to the goroutine that
+// runs the instance.
 type Out struct {
-	_       [0]func() // not compared, see Unit
+	_       [0]func() // not comparable; see Unit
 	unit    *Unit
-	dirty   count.Pointer[Link] // links with unpublished messages; expose reads it
+	dirty   count.Pointer[Link] // list of links with unpublished messages; expose reads it
 	filled  queue.HeadList      // queues that became full since the last settle
-	full    int32               // full queues that lead out of the group
+	full    int32               // number of full queues that lead out of the group
 	calling bool                // a call of the instance runs, which may send
-	served  bool                // Serve runs: each send publishes and waits
-	pauses  bool                // some queue is full, and paused says so
-	paused  count.Count         // nanoseconds in which some queue was full; while one is, less the time of now
+	served  bool                // Serve runs, so each send publishes and waits
+	pauses  bool                // a queue is full, and paused counts the time
+	paused  count.Count         // nanoseconds in which a queue was full; while one is full, minus the time at which it became full
 }
 
-// First begins to send m where the sender has no link to the processor with index to: it
-// has the link made, or the table of links if that processor has several instances. It
-// returns false in the test of a handler, where it keeps m in the recorder's fields and
-// all is done.
+// First begins to send m if the sender has no link to the processor with index to. It
+// makes the link, or the table of links if that processor has several instances, and
+// returns true. In the test of a handler it appends m to the recorder's fields and
+// returns false; then nothing is left to do.
 func (o *Out) First(to int, m any, fields string) bool {
 	if o.unit != nil {
 		if keep, ok := o.unit.cell.of.(keeper); ok {
@@ -36,7 +36,7 @@ func (o *Out) First(to int, m any, fields string) bool {
 	return true
 }
 
-// Link has the link to an instance made.
+// Link makes the link to an instance.
 func (o *Out) Link(to, instance int) {
 	if o.unit == nil {
 		panic("topogen: this sender comes neither from a topology nor from a recorder; in the test of a handler use the Sender of a recorder")
@@ -44,7 +44,7 @@ func (o *Out) Link(to, instance int) {
 	o.unit.cell.Link(to, instance)
 }
 
-// Index is the index of the instance that sends.
+// Index is the index of the sending instance.
 func (o *Out) Index() int {
 	if o == nil || o.unit == nil {
 		return 0
@@ -52,8 +52,8 @@ func (o *Out) Index() int {
 	return int(o.unit.index)
 }
 
-// publish makes everything visible that was sent since the last time. It
-// returns a link within the group that carried some of it, if any.
+// publish makes all unpublished messages visible. It returns a link within the group
+// that carried some of them, or nil.
 func (o *Out) publish(w *Worker) (within *Link) {
 	dirty := o.dirty.Own()
 	o.dirty.StoreRelease(nil)
@@ -67,9 +67,9 @@ func (o *Out) publish(w *Worker) (within *Link) {
 	return within
 }
 
-// expose makes visible what the instance has sent, while the goroutine that it runs
-// on is in a handler and may go on sending. Until that is over it does not publish:
-// the caller has taken its worker, and it waits to hear where it runs now.
+// expose makes the messages of the instance visible while its goroutine is in a handler
+// and may continue to send. The handler's goroutine does not publish in the meantime:
+// the caller has taken its worker, and leave waits for the new worker.
 func (o *Out) expose() {
 	for l := o.dirty.Load(); l != nil && !bug.On(bug.OutputWaits); l = l.nextDirty {
 		l.expose()
@@ -99,7 +99,7 @@ func (o *Out) drained(h *queue.Head) {
 	o.lessFull()
 }
 
-// lessFull is told that one thing less keeps the instance from having turns.
+// lessFull counts one reason less that keeps the instance from having turns.
 func (o *Out) lessFull() {
 	if o.full--; o.full == 0 && o.pauses {
 		o.pauses = false
@@ -107,8 +107,8 @@ func (o *Out) lessFull() {
 	}
 }
 
-// Open begins every send of a processor without inputs. Within Serve it refuses
-// the message, which is not accepted then, once the topology stops.
+// Open begins every send of a processor without inputs. Within Serve it returns an
+// error once the topology stops, and the message is not accepted.
 func (o *Out) Open() error {
 	if !o.served {
 		return nil
@@ -119,9 +119,9 @@ func (o *Out) Open() error {
 	return o.unit.proc.pool.serveState()
 }
 
-// Sent ends every send of a processor without inputs. Within Serve it publishes
-// at once and waits while a queue is full; the message was accepted, whatever
-// comes meanwhile.
+// Sent ends every send of a processor without inputs. Within Serve it publishes at once
+// and waits while a queue is full. The message was accepted, even if the topology stops
+// during the wait.
 func (o *Out) Sent() error {
 	if !o.served {
 		return nil

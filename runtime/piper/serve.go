@@ -15,7 +15,7 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	}
 	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
 	w.cancelServe.Store(&cancel)
-	if w.unansweredStop() != 0 { // it was to stop when there was nothing yet to cancel
+	if w.unansweredStop() != 0 { // the stop was ordered before cancel existed
 		cancel()
 	}
 	if w.life != nil {
@@ -24,7 +24,7 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	return ctx
 }
 
-// served is told that Serve has returned.
+// served handles the end of Serve.
 func (w *watch) served(home *Worker, err error) {
 	(*w.cancelServe.Swap(nil))()
 	switch {
@@ -40,8 +40,8 @@ func (w *watch) served(home *Worker, err error) {
 	}
 }
 
-// served publishes what Serve has sent and waits while a queue is full. It runs
-// on the goroutine of Serve, which is that of the unit's worker.
+// served publishes the messages that Serve has sent, and waits while a queue is full.
+// It runs on the goroutine of Serve, which is that of the unit's worker.
 func (p *Pool) served(o *Out) {
 	u := o.unit
 	if p.stepper != nil {
@@ -54,7 +54,7 @@ func (p *Pool) served(o *Out) {
 	o.publish(w)
 	o.settle()
 	if u.proc.watches != nil && !w.inbox.empty() {
-		w.readNotes() // the supervisor may want it to end
+		w.readNotes() // there may be an order to stop
 	}
 	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
@@ -67,8 +67,7 @@ func (p *Pool) served(o *Out) {
 	}
 }
 
-// serveState is what a send of Serve meets: an error once nothing more is
-// accepted.
+// serveState is the error of a send of Serve once messages are not accepted any more.
 func (p *Pool) serveState() error {
 	if p.stopping.Load() || p.ended.Load() {
 		return topo.ErrStopping
@@ -76,14 +75,14 @@ func (p *Pool) serveState() error {
 	return nil
 }
 
-// isToStop reports whether the supervisor wants the instance to end.
+// isToStop reports whether the supervisor has ordered the instance to stop.
 func (u *Unit) isToStop() bool {
 	w := u.watch()
 	return w != nil && w.deferredStop != 0
 }
 
-// parkServing is park for a worker whose goroutine is in a send of Serve: it
-// also ends when the topology stops.
+// parkServing is park for a worker whose goroutine is in a send of Serve. It also
+// returns when the topology stops.
 func (w *Worker) parkServing() {
 	w.parked.Store(true)
 	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {

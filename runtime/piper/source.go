@@ -1,13 +1,13 @@
 package piper
 
-// pingDone is told that Ping has said Done, or is not to be called any more since
-// the topology stops.
+// pingDone handles the end of Ping: Ping has returned Done, or must not be called again
+// because the topology stops.
 func (w *watch) pingDone() {
 	u := w.unit
 	switch {
 	case u.proc.pool.stopping.Load():
 		u.ping = pingNone
-		if u.proc.Ping || w.phase != watchRunning { // Serve that runs returns
+		if u.proc.Ping || w.phase != watchRunning { // a Serve that runs ends the source when it returns
 			w.endSource()
 		}
 		if w.phase != watchRunning {
@@ -19,7 +19,7 @@ func (w *watch) pingDone() {
 	}
 }
 
-// beginSource lets a new instance send of itself, unless the topology stops or its
+// beginSource lets a new instance send on its own, unless the topology stops or its
 // group has finished.
 func (w *watch) beginSource() {
 	u := w.unit
@@ -41,7 +41,7 @@ func (w *watch) beginSource() {
 	}
 }
 
-// endSource is told that the instance will send no more of itself.
+// endSource ends the source: the instance will not send on its own again.
 func (w *watch) endSource() {
 	if w.isSource {
 		w.isSource = false
@@ -49,8 +49,8 @@ func (w *watch) endSource() {
 	}
 }
 
-// dropTicks drops the ticks that wait for an instance which is down when the
-// topology stops. They are not worth a restart, for which Run would wait.
+// dropTicks drops the queued ticks of an instance that is down when the topology stops.
+// A restart only for ticks would delay the end of Run.
 func (w *watch) dropTicks() {
 	u := w.unit
 	g := u.proc.group

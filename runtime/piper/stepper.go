@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// Stepper runs a whole topology in the goroutine that calls it, one handler
-// call a step, under a clock of its own. What runs next is drawn from the seed:
-// the same seed, and the same messages from outside, give the same trace.
+// Stepper runs a whole topology in the goroutine that calls it, one handler call at a
+// time and with a simulated clock. The seed determines what runs next: the same seed
+// and the same messages from outside give the same trace.
 //
-// External senders may be used between steps; where one would wait, for room or
-// for an answer, it steps the topology meanwhile. Serve runs as a coroutine that
-// is resumed one send at a time.
+// External senders may be used between steps. A send that would wait for room or for a
+// reply runs steps until it need not wait. Serve runs as a coroutine that is resumed
+// for one send at a time.
 //
-// A step waits for the one before it to end. So a handler must call none of the
-// Stepper's methods, nor Deliver and Ping, nor an external sender that would wait.
+// A step must end before the next one begins. So a handler must not call the methods of
+// the Stepper, Deliver, Ping, or an external sender that would wait.
 type Stepper struct {
 	mu         sync.Mutex
 	pool       *Pool
 	worker     *Worker
 	runner     *runner
 	random     *rand.Rand
-	now        atomic.Int64 // nanoseconds since the start
+	now        atomic.Int64 // time since the start in nanoseconds
 	serves     map[*Unit]*coroutine
-	serveUnits []*Unit // that are not done, in file order
+	serveUnits []*Unit // units with Serve that is not done, in the order of the topology file
 	err        error
 	ended      bool
 	begun      atomic.Bool
@@ -44,11 +44,11 @@ type coroutine struct {
 	yield func(struct{}) bool
 }
 
-// epoch is when the clock of a Stepper starts.
+// epoch is the start time of the clock of a Stepper.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Stepper returns the stepper of a topology that has not been started, and
-// starts it. It panics where it was started before.
+// Stepper starts the topology under a Stepper. It panics if the topology was started
+// before.
 func (p *Pool) Stepper(seed uint64) *Stepper {
 	if !p.started.CompareAndSwap(false, true) {
 		panic(ErrStarted)
@@ -78,7 +78,7 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 	return s
 }
 
-// adoptNotes takes over what external senders posted before.
+// adoptNotes takes over the notes that external senders posted before.
 func (s *Stepper) adoptNotes(w *Worker) {
 	for n := w.inbox.takeAll(); n != nil; {
 		next := n.next
@@ -87,27 +87,28 @@ func (s *Stepper) adoptNotes(w *Worker) {
 	}
 }
 
-// Now is the time of the stepper's clock. It starts with the year 2000.
+// Now is the time of the Stepper's clock. It starts with the year 2000.
 func (s *Stepper) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return epoch.Add(time.Duration(s.now.Load()))
 }
 
-// Trace calls f at each step with the instance that has its turn.
+// Trace makes each step call f with the instance that runs.
 func (s *Stepper) Trace(f func(step uint64, processor string, instance int)) { s.trace = f }
 
-// Step does one thing: one handler call, or, where nothing is due, a jump of the
-// clock to the next timer. It reports false where the topology has ended, or
-// waits for messages from outside alone.
+// Step makes one handler call or, if no handler can be called, advances the clock to
+// the next timer. It returns false if the topology has ended or can only continue with
+// messages from outside.
 func (s *Stepper) Step() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.step(true)
 }
 
-// Run steps until the topology has ended, or only what comes from outside, or a
-// timer, could go on. It returns the error that ended the topology, if any.
+// Run runs steps until the topology has ended, or can only continue with messages from
+// outside or with a tick of a timer. It returns the error that ended the topology, or
+// nil.
 func (s *Stepper) Run() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *Stepper) Run() error {
 	return s.err
 }
 
-// Advance moves the clock on by d and does everything that is due on the way.
+// Advance advances the clock by d and runs everything that is due until then.
 func (s *Stepper) Advance(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,7 @@ func (s *Stepper) Advance(d time.Duration) error {
 	return s.err
 }
 
-// Stop ends what comes from outside, as the end of Run's context does.
+// Stop closes everything that comes from outside, as the end of Run's context does.
 func (s *Stepper) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,14 +144,14 @@ func (s *Stepper) Stop() {
 	}
 }
 
-// Err is the error that ended the topology, nil while it runs.
+// Err is the error that ended the topology. It is nil while the topology runs.
 func (s *Stepper) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// begin calls Init, once.
+// begin calls Init of all instances, once.
 func (s *Stepper) begin() {
 	if s.begun.Swap(true) {
 		return
@@ -168,7 +169,7 @@ func (s *Stepper) begin() {
 	s.end()
 }
 
-// end closes the instances where the topology has ended.
+// end closes the instances if the topology has ended.
 func (s *Stepper) end() {
 	if s.ended || !s.pool.ended.Load() {
 		return
@@ -182,8 +183,8 @@ func (s *Stepper) end() {
 	s.pool.abandon()
 }
 
-// step does one turn or one jump. Without always it jumps only where somebody
-// of the topology itself waits for the time to pass.
+// step makes one turn, or advances the clock. Unless always is set, it advances the
+// clock only if the topology itself waits for the time to pass.
 func (s *Stepper) step(always bool) bool {
 	if s.turn() {
 		return true
@@ -195,8 +196,8 @@ func (s *Stepper) step(always bool) bool {
 	return true
 }
 
-// awaitsTime reports whether an idle Ping, a restart, an attempt, or an instance that
-// holds work and has a timer is among what waits for the time.
+// awaitsTime reports whether an idle Ping, a restart, a retry, or a tick of a group
+// that holds work waits for the time to pass.
 func (s *Stepper) awaitsTime() bool {
 	for _, e := range s.worker.timers {
 		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() ||
@@ -207,13 +208,13 @@ func (s *Stepper) awaitsTime() bool {
 	return false
 }
 
-// jump moves the clock to the next timer.
+// jump advances the clock to the next timer.
 func (s *Stepper) jump() {
 	s.now.Store(max(s.now.Load(), s.worker.timers[0].at))
 	s.worker.fireTimers()
 }
 
-// turn gives one instance a turn; false: none has anything to do.
+// turn gives one instance a turn. It returns false if no instance has work.
 func (s *Stepper) turn() (did bool) {
 	s.begin()
 	if s.ended || s.inStep {
@@ -250,14 +251,14 @@ func (s *Stepper) turn() (did bool) {
 	return true
 }
 
-// guarded is a turn whose panics end the topology, not the caller.
+// guardedTurn is a turn whose panics end the topology, not the caller.
 func (s *Stepper) guardedTurn(u *Unit) {
 	returned := false
 	defer func() {
 		if !returned {
 			cause := recover()
 			if cause == nil {
-				return // Goexit of the caller's own goroutine: t.FailNow in a handler
+				return // runtime.Goexit ends the goroutine of the caller, for example t.FailNow in a handler
 			}
 			s.handleCrash(s.runner, cause)
 		}
@@ -271,7 +272,7 @@ func (w *watch) awaitsTime() bool {
 	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.retryAt != 0)
 }
 
-// pick draws one of n.
+// pick returns a random number below n.
 func (s *Stepper) pick(n int) int {
 	if n == 1 {
 		return 0
@@ -279,8 +280,8 @@ func (s *Stepper) pick(n int) int {
 	return s.random.IntN(n)
 }
 
-// choose lets u handle a message of any of its links, or reports that it is to
-// call Ping instead.
+// choose handles messages of a random link of u, or returns true if Ping must be called
+// instead.
 func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 	pings := u.ping == pingActive
 	if u.ready.first == nil || pings && s.random.IntN(2) == 0 {
@@ -290,7 +291,7 @@ func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 	return false
 }
 
-// resumable returns the units whose Serve may go on.
+// resumable returns the units whose Serve may continue.
 func (s *Stepper) resumable() []*Unit {
 	var units []*Unit
 	for _, u := range s.serveUnits {
@@ -301,7 +302,7 @@ func (s *Stepper) resumable() []*Unit {
 	return units
 }
 
-// resume lets Serve go on to its next send, or to its end.
+// resume lets Serve continue to its next send or its end.
 func (s *Stepper) resume(u *Unit) {
 	c := s.serves[u]
 	if c == nil {
@@ -322,14 +323,14 @@ func (s *Stepper) resume(u *Unit) {
 	}
 	if _, ok := c.next(); !ok {
 		u.serving = false
-		delete(s.serves, u) // it may be made anew
+		delete(s.serves, u) // Serve may be started again
 	}
 }
 
-// yield gives the turn back from within Serve.
+// yield suspends Serve.
 func (s *Stepper) yield(u *Unit) { s.serves[u].yield(struct{}{}) }
 
-// stepUntil steps until the condition holds or nothing is left to do.
+// stepUntil runs steps until the condition holds or nothing is left to do.
 func (s *Stepper) stepUntil(holds func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,7 +338,7 @@ func (s *Stepper) stepUntil(holds func() bool) {
 	}
 }
 
-var errNoRoom = errors.New("pool: the queue is full and nothing is left to step")
+var errNoRoom = errors.New("pool: the queue is full and the Stepper has nothing left to run")
 
 func (s *Stepper) stepUntilRoom(x *External, t *Target) error {
 	s.stepUntil(func() bool { return x.state.Load() != int32(externalOpen) || t.Head.Room() })
@@ -347,8 +348,9 @@ func (s *Stepper) stepUntilRoom(x *External, t *Target) error {
 	return nil
 }
 
-// Deliver hands one message of an edge to its receiver, where one waits and is
-// next in its order. It acts under a Stepper alone.
+// Deliver passes one queued message of an edge to its receiver, and reports whether it
+// did. It does not if no message of the edge is next in the order of its link. It
+// returns ErrNoStepper unless the topology runs under a Stepper.
 func (p *Pool) Deliver(edge int) (bool, error) {
 	s := p.stepper
 	if s == nil {
@@ -359,7 +361,8 @@ func (p *Pool) Deliver(edge int) (bool, error) {
 	return s.deliver(edge)
 }
 
-// ErrNoStepper: Deliver and Ping act under a Stepper alone.
+// ErrNoStepper is the error of Deliver and Ping if the topology does not run under a
+// Stepper.
 var ErrNoStepper = errors.New("pool: the topology does not run under a Stepper")
 
 func (s *Stepper) deliver(edge int) (bool, error) {
@@ -383,7 +386,7 @@ func (s *Stepper) deliver(edge int) (bool, error) {
 	return false, s.err
 }
 
-// nextEdge is the edge of the message that a link hands over next.
+// nextEdge is the edge of the message that a link passes to a handler next.
 func nextEdge(l *Link) (int, bool) { return nextOf(l.inlet, l) }
 
 func nextOf(in Inlet, l *Link) (int, bool) {
@@ -396,8 +399,8 @@ func nextOf(in Inlet, l *Link) (int, bool) {
 	return l.heads[0].Index(), true
 }
 
-// Ping calls Ping of each instance of a processor once, where it has one and
-// has not said Done. It acts under a Stepper alone.
+// Ping calls Ping once for each instance of a processor, except for instances that have
+// returned Done. It returns ErrNoStepper unless the topology runs under a Stepper.
 func (p *Pool) Ping(processor int) error {
 	s := p.stepper
 	if s == nil {
@@ -417,7 +420,7 @@ func (p *Pool) Ping(processor int) error {
 	return s.err
 }
 
-// only does one thing in u in place of a whole turn.
+// runAlone makes one call in u instead of a whole turn.
 func (s *Stepper) runAlone(u *Unit, what func()) {
 	if u.queued {
 		s.worker.runq.drop(u)
@@ -445,7 +448,7 @@ func (s *Stepper) runAlone(u *Unit, what func()) {
 		u.out.settle()
 		s.worker.schedule(u)
 	}
-	if r.closing { // else who broke off has left, or hangs
+	if r.closing { // otherwise handleCrash has left the group, or the call hangs
 		r.closing = false
 		u.proc.group.leave(nil)
 	}

@@ -2,15 +2,16 @@ package piper
 
 import "slices"
 
-// hang is what Hang panics with.
+// hang is the value that Hang panics with.
 type hang struct{}
 
-// Hang makes the handler that calls it hang, as far as the topology can tell: the
-// handler is left at once and never returns. It is for tests of what becomes of
-// that.
+// Hang simulates a handler that hangs. It must be called in a handler: it leaves the
+// handler at once, but the topology behaves as if the handler never returned. It is for
+// tests of timeouts.
 func (s *Stepper) Hang() { panic(hang{}) }
 
-// broken is told that a handler has not returned.
+// handleCrash handles a handler that has not returned normally: Hang was called, or it
+// panicked.
 func (s *Stepper) handleCrash(r *runner, cause any) {
 	v := (*watch)(nil)
 	if r.inCall {
@@ -29,7 +30,8 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 	}
 }
 
-// hangTill makes a call that hangs overdue at a time, or sooner.
+// setHangDeadline makes a call that hangs overdue at the given time, unless it is
+// overdue earlier.
 func (s *Stepper) setHangDeadline(v *watch, at int64, cause error) {
 	if v.hangDeadline == 0 || at < v.hangDeadline {
 		v.hangDeadline, v.hangCause = at, cause
@@ -37,7 +39,7 @@ func (s *Stepper) setHangDeadline(v *watch, at int64, cause error) {
 	}
 }
 
-// wakeAt makes u's wake due; where it was before it is sooner now.
+// wakeAt sets the wakeup of u. If there is one, the new time is earlier.
 func (s *Stepper) wakeAt(u *Unit, at int64) {
 	h := s.worker.timers
 	i := slices.IndexFunc(h, func(e timerEntry) bool { return e.kind == timerWake && e.unit == u })
@@ -63,8 +65,8 @@ func (s *Stepper) endHang(v *watch) {
 	}
 }
 
-// heard returns the control bits that u hears. Of one that hangs nobody reads them
-// before it is abandoned.
+// deferWhileHung returns the control bits that u must process now. If a call of u
+// hangs, the bits are kept until the call is abandoned.
 func (s *Stepper) deferWhileHung(u *Unit, bits uint32) uint32 {
 	v := u.watch()
 	if v == nil || v.hungCall == nil {

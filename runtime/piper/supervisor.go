@@ -2,56 +2,56 @@ package piper
 
 import "time"
 
-// Supervisor decides what becomes of instances that end. supervise.Supervisor is
-// one. It is a function of what it has heard so far: the pool calls it under a
-// lock, does what it answers in that order, and tells it of what came of it.
+// Supervisor decides what happens after instances end. supervise.Supervisor implements
+// it. It depends only on the events that it got so far. The pool calls it under a lock,
+// applies the returned effects in order, and reports their results as further events.
 type Supervisor interface {
-	// Step hears of an event at a time since the beginning of the topology and
-	// returns what is to be done.
+	// Step handles an event. now is the time since the start of the topology. It
+	// returns the effects to apply.
 	Step(now time.Duration, e ChildEvent) []ChildEffect
 }
 
-// Child is an instance as a supervisor knows it: indices of the processor and of
-// the instance.
+// Child identifies an instance for a supervisor: the index of the processor and the
+// index of the instance.
 type Child struct{ Processor, Instance int }
 
-// ChildEventKind is what happened.
+// ChildEventKind is the kind of a ChildEvent.
 type ChildEventKind uint8
 
 const (
-	ChildFailed     ChildEventKind = iota // by an error, a panic, or the death of its process; it does not run any more
-	ChildHung                             // it did not answer in time; it was abandoned or killed
-	ChildEnded                            // Serve returned nil, Ping said Done, its process ended with code 0; it may still handle what comes, and fail
-	ChildStopped                          // as EffectStop asked
-	ChildStarted                          // as EffectStart asked: it runs
-	ChildNotStarted                       // its constructor or Init failed, or took too long
+	ChildFailed     ChildEventKind = iota // by an error, a panic, or the end of its process; it does not run any more
+	ChildHung                             // a call took too long; the instance was abandoned or its process killed
+	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended with code 0; it may still handle messages, and fail
+	ChildStopped                          // the answer to EffectStop
+	ChildStarted                          // the answer to EffectStart: it runs
+	ChildNotStarted                       // the answer to EffectStart if its constructor or Init failed or took too long; also after the first Init
 	ChildDue                              // the delay of an EffectWait has passed
-	ChildInputsDone                       // its inputs are closed and drained, or it has none and the topology stops: it is not to be started again
+	ChildInputsDone                       // its inputs are closed and drained, or it has none and the topology stops: it must not be started again
 )
 
-// ChildEvent is something that happened to an instance.
+// ChildEvent is an event of an instance.
 type ChildEvent struct {
 	Kind  ChildEventKind
 	Child Child
-	Err   error // of ChildFailed, ChildHung, ChildNotStarted
+	Err   error // for ChildFailed, ChildHung and ChildNotStarted
 }
 
-// ChildEffectKind is what is to be done.
+// ChildEffectKind is the kind of a ChildEffect.
 type ChildEffectKind uint8
 
 const (
-	EffectWait   ChildEffectKind = iota // tell ChildDue after Delay; another wait of the child is forgotten
-	EffectStart                         // make the child anew, which does not run: answered by ChildStarted or ChildNotStarted
-	EffectStop                          // end the child, which runs, is being started, or has ended: answered by ChildStopped, or by how it ended before that
-	EffectDone                          // the child has come to its end: it will send no more of itself, unless it is started with the others of its group
-	EffectGiveUp                        // the child has failed for good; the rest goes on
-	EffectEnd                           // the topology ends with Err
+	EffectWait   ChildEffectKind = iota // report ChildDue after Delay; replaces another wait of the child
+	EffectStart                         // start a new instance of the child, which does not run; the answer is ChildStarted or ChildNotStarted
+	EffectStop                          // end the child, which runs, is being started, or has ended; the answer is ChildStopped, or the event of an end before that
+	EffectDone                          // the child has ended without a failure: it will not send on its own again, unless it is started together with its restart group
+	EffectGiveUp                        // the child has failed and is not restarted; the rest of the topology goes on
+	EffectEnd                           // end the topology with Err
 )
 
-// ChildEffect is something that is to be done.
+// ChildEffect is a decision of a supervisor.
 type ChildEffect struct {
 	Kind  ChildEffectKind
 	Child Child
-	Delay time.Duration // of EffectWait
-	Err   error         // of EffectGiveUp and EffectEnd
+	Delay time.Duration // for EffectWait
+	Err   error         // for EffectGiveUp and EffectEnd
 }

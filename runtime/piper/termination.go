@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// giveUp is told that the instance has failed for good.
+// giveUp ends an instance that has failed and is not restarted.
 func (w *Worker) giveUp(v *watch, err error) {
 	u, p := v.unit, w.pool
 	if v.phase == watchFailed {
@@ -18,7 +18,7 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.logLimited(u, logGaveUp, slog.LevelError, "topogen: an instance has failed for good", withoutStack(v.cause))
+	p.logLimited(u, logGaveUp, slog.LevelError, "topogen: an instance failed and is not restarted", withoutStack(v.cause))
 	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
 	p.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
@@ -28,9 +28,9 @@ func (w *Worker) giveUp(v *watch, err error) {
 	w.retire(v)
 }
 
-// fallSilent is told that something has ended of which an instance that is gone
-// might have sent yet. When it is the last, its outputs are closed, behind the turn
-// in which that was sent.
+// scheduleCloseOutputs checks whether an instance that is not restarted may still send
+// messages. If not, its outputs are closed, after the turn in which it sent its last
+// message.
 func (w *watch) scheduleCloseOutputs() {
 	if w.phase != watchFailed || w.retrying.Load() > 0 {
 		return
@@ -42,13 +42,13 @@ func (w *watch) scheduleCloseOutputs() {
 	w.unit.signal(controlOrder)
 }
 
-// silenced closes the outputs of a processor of which nothing more will come. Where
-// all instances of a group were given up, who receives from them need not wait for
-// what still comes to them, and is discarded.
+// closeOutputs closes the outputs of a processor that will send no more messages. If no
+// instance of a group is restarted, its receivers need not wait for messages that still
+// arrive at the group, because these are discarded.
 func (w *watch) closeOutputs() {
 	proc := w.unit.proc
 	if w.phase != watchFailed {
-		return // made anew with its group
+		return // restarted with its group
 	}
 	w.failed.Store(true)
 	if !slices.ContainsFunc(proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
@@ -59,8 +59,8 @@ func (w *watch) closeOutputs() {
 	}
 }
 
-// retire is told that the instance is gone and that there will be no other. It
-// has turns again, in which its messages are discarded.
+// retire ends an instance that is not restarted. It gets turns again, in which its
+// messages are discarded.
 func (w *Worker) retire(v *watch) {
 	u := v.unit
 	if v.phase == watchFailed {
@@ -73,16 +73,16 @@ func (w *Worker) retire(v *watch) {
 	if v.cause == nil {
 		v.cause = errEnds
 	}
-	v.retryDue(math.MaxInt64) // what waits for another attempt is discarded
+	v.retryDue(math.MaxInt64) // messages that wait for another attempt are discarded
 	v.scheduleCloseOutputs()
 	v.resume()
 	v.endSource()
 	w.schedule(u)
 }
 
-// sourcesDone tells the supervisor, when the topology stops, that an instance
-// without inputs has nothing left to do: it is not started again. Others are while
-// messages wait for them.
+// sourcesDone reports to the supervisor, when the topology stops, that the instances
+// without inputs must not be started again. Instances with inputs are restarted while
+// they have queued messages.
 func (p *Pool) sourcesDone() {
 	if p.spec.Supervisor == nil {
 		return
@@ -100,7 +100,7 @@ func (p *Pool) sourcesDone() {
 	}
 }
 
-// inputsDone tells the supervisor that all inputs of a group's instances are
+// inputsDone reports to the supervisor that all inputs of the group's instances are
 // closed and drained.
 func (g *group) inputsDone() {
 	for _, u := range g.units {

@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Ticker is the link from a timer to an instance. Generated code embeds it. It
-// holds one tick; a tick that comes while one waits is skipped and counted.
+// Ticker is the link from a timer to an instance. Generated code embeds it. It holds
+// one tick. If a tick is due while one is queued, it is skipped and counted.
 type Ticker struct {
 	Link
 	slot  queue.Slot[topo.Tick]
@@ -16,8 +16,7 @@ type Ticker struct {
 	n     uint64
 }
 
-// Start makes the timer of an edge tick for the unit to, from the beginning of
-// Run.
+// Start makes the timer of an edge tick for the unit to, from the start of Run.
 func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
 	t.slot.Head.Init(edge, 1, &t.Link)
 	t.Join(in, nil, to, &t.slot.Head)
@@ -26,14 +25,14 @@ func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
 	p.tickers = append(p.tickers, t)
 }
 
-// Take takes the tick that waits.
+// Take removes the queued tick.
 func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 
-// timerEntry is an instant at which something is due.
+// timerEntry is an entry of a worker's timers.
 type timerEntry struct {
-	at     int64 // nanoseconds since the pool began
+	at     int64 // time in nanoseconds since the pool was started
 	unit   *Unit
-	ticker *Ticker // of a tick
+	ticker *Ticker // for timerTick
 	kind   timerKind
 }
 
@@ -41,11 +40,11 @@ type timerKind uint8
 
 const (
 	timerTick timerKind = iota
-	timerPing           // an idle Ping is due
-	timerWake           // under a Stepper: a unit's wake
+	timerPing           // the pause of an idle Ping ends
+	timerWake           // under a Stepper: the wakeup of a unit
 )
 
-// timerHeap is a binary heap, earliest first.
+// timerHeap is a binary heap, earliest entry first.
 type timerHeap []timerEntry
 
 func (h *timerHeap) push(e timerEntry) {
@@ -54,7 +53,7 @@ func (h *timerHeap) push(e timerEntry) {
 	s.up(len(s) - 1)
 }
 
-// up moves an entry to its place that is earlier than where it stands.
+// up moves an entry to its position after its time became earlier.
 func (h timerHeap) up(i int) {
 	for ; i > 0 && h[i].at < h[(i-1)/2].at; i = (i - 1) / 2 {
 		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
@@ -82,15 +81,15 @@ func (h *timerHeap) pop() timerEntry {
 	}
 }
 
-// after makes the ticker due in d.
+// after schedules the ticker at d from now.
 func (w *Worker) after(d time.Duration, t *Ticker) {
 	w.timers.push(timerEntry{at: w.pool.clock() + int64(d), unit: t.to, ticker: t})
 	w.arm()
 }
 
-// pingLater makes u's idle Ping due: in 1 ms, doubling to 100 ms. While it was
-// made due before, and as soon, there is nothing to do: a Ping that says Idle
-// after each message costs no look at the clock.
+// pingLater schedules the next call of u's idle Ping: in 1 ms, doubling up to 100 ms.
+// If a call is already scheduled that is not later, it does nothing, so that a Ping
+// that returns Idle after each message does not read the clock.
 func (w *Worker) pingLater(u *Unit) {
 	if u.pingAt == 0 || u.pingAtExp > u.idleExp {
 		d := min(idleWaitMin<<u.idleExp, idleWaitMax)
@@ -123,14 +122,14 @@ func (w *Worker) arm() {
 	}
 }
 
-// disarm stops the worker's Go timer, which holds on to all of the topology.
+// disarm stops the worker's Go timer, which refers to the whole topology.
 func (w *Worker) disarm() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 }
 
-// fireTimers does what is due.
+// fireTimers processes the entries that are due.
 func (w *Worker) fireTimers() {
 	w.armedAt = 0
 	now := w.pool.clock()
@@ -150,8 +149,7 @@ func (w *Worker) fireTimers() {
 	w.arm()
 }
 
-// pingDue calls an idle Ping again, unless the timer that fired is one from
-// before a message came.
+// pingDue calls an idle Ping again, unless the timer was set before a later message.
 func (w *Worker) pingDue(u *Unit) {
 	if u.pingAt == 0 || w.pool.clock() < u.pingAt {
 		return
@@ -180,8 +178,8 @@ func (w *Worker) tick(e timerEntry, now int64) {
 	if t.slot.Offer(topo.Tick{Time: w.pool.time(now), N: t.n}) {
 		t.notify(w)
 	}
-	// Ticks are due at multiples of the period: late ones do not shift the rest,
-	// and what a long pause missed is skipped and counted.
+	// Ticks are due at multiples of the period, so a late tick does not delay the next
+	// ones. Ticks that were missed during a long pause are skipped and counted.
 	e.at += int64(t.every)
 	if e.at <= now {
 		missed := (now-e.at)/int64(t.every) + 1

@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	donateNanosMin = 5_000                  // less, and the wake-up costs more than it brings
-	yieldNanos     = 100_000                // in turns, then goroutines that wait for the processor run: callers of Ask, Serve, timers
-	donateLooksMax = 16                     // at instances of a long run queue
-	sampleNanosMax = 200_000                // of a turn that stands for others: a longer one had no processor for a while
-	spinMax        = 100 * time.Microsecond // about what waking a thread costs on a virtual machine
-	spinLooks      = 64                     // between two looks at the clock
-	spinRoundsMax  = 800                    // about spinMax; a clock that stands still ends it too
-	idleWaitMin    = time.Millisecond       // of a Ping that said Idle
-	idleWaitExpMax = 7                      // doubling ends at idleWaitMax
+	donateNanosMin = 5_000                  // with shorter turns the wake-up costs more than it saves
+	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as callers of Ask, Serve and timers
+	donateLooksMax = 16                     // instances of a long run queue that donate looks at
+	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
+	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
+	spinLooks      = 64                     // polls of the inbox between two readings of the clock
+	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
+	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
+	idleWaitExpMax = 7                      // the pause doubles up to idleWaitMax
 	idleWaitMax    = 100 * time.Millisecond
 )
 
-// runner is a goroutine that runs a worker. It may find, on coming back from a
-// handler, that its worker was given to another goroutine; then it goes on as
-// the worker of that one unit.
+// runner is a goroutine that runs a worker. When a handler returns, the runner may find
+// that its worker was taken over by another goroutine. Then it continues as the worker
+// of that one instance.
 type runner struct {
 	w      *Worker
-	unit   *Unit  // whose handler runs, or was the last that ran
-	link   *Link  // that it drains, nil for Ping, Finish and Serve
-	epoch  uint64 // state of w while a handler runs
+	unit   *Unit  // the instance whose handler runs, or ran last
+	link   *Link  // the link whose messages are handled; nil for Ping, Finish and Serve
+	epoch  uint64 // value of w.state while a handler runs
 	inCall bool   // between enter and leave
 
-	calling   string      // the method, where it is not one that handles messages, Ping, Finish or Serve
-	closing   bool        // the turn of a closing group's unit
-	abandoned atomic.Bool // abandoned in a call: the worker and the unit are others'
+	calling   string      // name of the method that runs, except for handlers of messages, Ping, Finish and Serve
+	closing   bool        // the turn belongs to an instance of a closing group
+	abandoned atomic.Bool // abandoned in a call; the worker and the unit belong to other goroutines
 }
 
-// run is the life of a worker's goroutine.
+// run is the body of a worker's goroutine.
 func (p *Pool) run(w *Worker) {
 	r := &runner{w: w}
 	w.runner = r
@@ -89,9 +89,9 @@ func (r *runner) loop() {
 	}
 }
 
-// letOthersRun gives way to goroutines that wait for a processor, which the scheduler
-// would take away only after 10 ms. While fewer workers are busy than there are
-// processors, there is one for these goroutines.
+// yieldProcessor lets other goroutines run. The Go scheduler would preempt the worker
+// only after 10 ms. If fewer workers are busy than there are processors, other
+// goroutines have a processor anyway.
 func (w *Worker) yieldProcessor() {
 	w.sinceYield = 0
 	if p := w.pool; w.index < 0 || len(p.workers)-int(p.idle.Load()) >= min(p.threads, len(p.workers)) {
@@ -100,14 +100,14 @@ func (w *Worker) yieldProcessor() {
 	}
 }
 
-// turn lets u handle a batch of one link's messages, or call Ping or Finish.
+// turn handles a batch of one link's messages of u, or calls Ping or Finish.
 func (r *runner) turn(u *Unit) {
 	u.queued = false
 	if u.deferredControl != 0 && r.w.moveDeferred(u) {
 		return
 	}
 	if u.paused() {
-		return // since it was queued, in its own turn; it is queued again when there is room
+		return // it became paused after it was queued; it is queued again when there is room
 	}
 	r.w.sinceYield += uint64(u.turnNanos)
 	turns := r.w.sampleWeight(u)
@@ -121,8 +121,8 @@ func (r *runner) turn(u *Unit) {
 	}
 }
 
-// observedTurn is a turn that is timed, if it stands for some, or that the group
-// has to know of, since it is closing.
+// observedTurn is a turn that is timed, or whose start and end the group must know
+// because it is closing. A timed turn counts for the given number of turns.
 func (r *runner) observedTurn(u *Unit, turns int32) {
 	g, closing := u.proc.group, u.closing
 	if closing {
@@ -134,7 +134,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 		began = r.w.pool.clock()
 	}
 	sent := r.act(u, turns)
-	w := r.w // may be another one than before
+	w := r.w // the worker may have changed
 	var took time.Duration
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
@@ -157,7 +157,8 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	}
 }
 
-// act is what happens in a turn; turns is how many it is timed for.
+// act does the work of a turn. Turns is the number of turns that it counts for if it is
+// timed, else 0.
 func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	w := r.w
 	if w.hold.Load() != 0 {
@@ -167,8 +168,8 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	handles := true
 	if u.pendingCalls != 0 {
 		pings = r.runPendingCalls(u) && pings
-		handles = !u.paused() // it may have failed, or filled a queue
-		w = r.w               // and its worker may have been taken from it
+		handles = !u.paused() // the instance may have failed or filled a queue
+		w = r.w               // the worker may have changed
 		r.publishSolo(u)
 	}
 	switch {
@@ -195,25 +196,26 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	return sent
 }
 
-// publishAlone publishes before the next call of a turn where that may take long.
+// publishSolo publishes before the next call of a turn if the instance has a goroutine
+// of its own, because the call may take long.
 func (r *runner) publishSolo(u *Unit) {
 	if r.w.index < 0 {
 		u.out.publish(r.w)
 	}
 }
 
-// letGoOn ends what held the handlers of the turn before.
+// clearHold clears the hold bits that the previous turn left.
 func (w *Worker) clearHold() {
 	if w.pool.ended.Load() {
 		return
 	}
 	w.hold.Store(0)
 	if w.pool.ended.Load() {
-		w.hold.Or(holdYield) // it came in between
+		w.hold.Or(holdYield) // the pool ended between the two looks
 	}
 }
 
-// receive drains one link.
+// receive handles messages of one link.
 func (r *runner) receive(u *Unit, l *Link) {
 	if l.entering && u.proc.group.isFull() {
 		l.nextReady, u.gated = u.gated, l
@@ -227,7 +229,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 		n, err := l.inlet.Drain(budget)
 		if !r.leave(u) {
 			r.follow(u)
-			l.setLocal(r.w) // the sender runs on another goroutine now
+			l.setLocal(r.w) // the worker has changed
 		}
 		if err != nil {
 			r.handleError(u, l, "Receive", err)
@@ -241,7 +243,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			if u.proc.boxes != nil {
 				u.recheckEvents()
 			}
-			return // what is published from now on is announced on its own
+			return // later messages make the link ready again
 		}
 		if budget -= n; budget <= 0 || u.Hold() {
 			l.listed = true
@@ -249,7 +251,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			return
 		}
 		if n == 0 {
-			return // what is visible follows a message that is not yet
+			return // the next message in order is not visible yet
 		}
 	}
 }
@@ -279,22 +281,22 @@ func (r *runner) ping(u *Unit) {
 		r.w.pingLater(u)
 	default:
 		if r.handleError(u, nil, "Ping", err) {
-			u.ping = pingIdle // so that one that always fails leaves the processor to others
+			u.ping = pingIdle // so that a Ping that always fails does not keep the worker busy
 			r.w.pingLater(u)
 		}
 	}
 }
 
-// answer calls what is asked for besides the handlers of messages. It reports
-// whether Ping may be called after that.
+// runPendingCalls makes the pending calls other than handlers of messages. It reports
+// whether Ping may be called afterwards.
 func (r *runner) runPendingCalls(u *Unit) (pings bool) {
 	if u.pendingCalls&callFinish != 0 && u.proc.boxes != nil {
-		u.pendingCalls |= callEvents // none is later than Finish
+		u.pendingCalls |= callEvents // events must be reported before Finish
 	}
 	if u.pendingCalls&callEvents != 0 {
 		r.callEvents(u)
 	}
-	if u.pendingCalls&callAlarm != 0 && !u.paused() { // an event may have filled a queue: later, then
+	if u.pendingCalls&callAlarm != 0 && !u.paused() { // not if an event has filled a queue
 		u.pendingCalls &^= callAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
 	}
@@ -311,8 +313,7 @@ func (r *runner) runPendingCalls(u *Unit) (pings bool) {
 	return false
 }
 
-// call calls a method that is neither a handler of messages nor Ping, Serve or
-// Finish.
+// call calls a method other than a handler of messages, Ping, Serve and Finish.
 func (r *runner) call(u *Unit, method string, call func() error) {
 	if u.paused() || u.HasFailed() {
 		return
@@ -341,17 +342,17 @@ func (r *runner) finish(u *Unit) {
 	u.proc.group.finishNext()
 }
 
-// enter and leave surround the handlers of a turn: between them the worker may
-// be taken from this goroutine; then leave reports false, and follow makes it the
-// worker of u alone.
+// enter marks the start of a call of user code in a turn, and leave its end. Between
+// them another goroutine may take over the worker. Then leave reports false, and follow
+// makes this goroutine run the new worker of u.
 func (r *runner) enter(u *Unit, l *Link) {
 	r.unit, r.link, r.inCall = u, l, true
 	u.out.calling = true
 	if r.w.stepped {
-		return // one goroutine, and Serve's turns lie within others
+		return // there is only one goroutine, and turns of Serve are nested
 	}
-	// Nobody else sets an even state, and who sees the odd one late has only seen
-	// the handler start later.
+	// Only this goroutine changes an even state. A goroutine that sees the odd state
+	// late only concludes that the handler started later.
 	r.epoch = r.w.state.Load() + 1
 	r.w.state.StoreRelease(r.epoch)
 }
@@ -369,14 +370,14 @@ func (r *runner) leaveOrFollow(u *Unit) {
 
 func (r *runner) follow(u *Unit) {
 	for taken := r.w; r.w == taken; r.w = u.worker.Load() {
-		runtime.Gosched() // who took the worker is about to say where u is at home now
+		runtime.Gosched() // the goroutine that took the worker is about to set the new worker of u
 	}
 	r.w.runner = r
 	r.w.state.Store(r.w.state.Load() + 1)
 }
 
-// donate hands one unit that is ready to a worker that has nothing to do, where
-// its turns are long enough to pay for the wake-up.
+// donate hands over one ready instance to an idle worker, if its turns are long enough
+// to pay for the wake-up.
 func (w *Worker) donate() {
 	if w.pool.pinned {
 		return
@@ -402,7 +403,7 @@ func (w *Worker) donate() {
 	}
 }
 
-// handOver makes to the home of u. It is the owner's last touch of the unit.
+// handOver assigns u to another worker. The owner must not touch u afterwards.
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.moved(u, w, to)
 	u.worker.Store(to)
@@ -411,7 +412,7 @@ func (w *Worker) handOver(u *Unit, to *Worker) {
 	}
 }
 
-// serve runs Serve, outside the pool.
+// serve runs Serve of u, on a worker outside the pool.
 func (r *runner) serve(u *Unit) {
 	p := r.w.pool
 	u.out.served = true

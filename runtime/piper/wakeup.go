@@ -4,14 +4,14 @@ import (
 	"time"
 )
 
-// wake is when a unit is to look what it waits for is due. There is one for all
-// of it, so that none is left behind by what is not waited for any more.
+// wakeup is the time at which a unit checks its deadlines. A unit has one wakeup for
+// all of them, so that no timer is left over from a deadline that was removed.
 type wakeup struct {
-	at    int64       // 0: never
-	timer *time.Timer // under a Stepper its worker has an entry instead
+	at    int64       // 0 means never
+	timer *time.Timer // nil under a Stepper, whose worker has an entry instead
 }
 
-// wakeAt has woken called at a time, or sooner.
+// wakeAt makes the unit check its deadlines at the given time or earlier.
 func (u *Unit) wakeAt(at int64) {
 	k := &u.proc.wakeups[u.index]
 	if k.at != 0 && k.at <= at {
@@ -29,7 +29,7 @@ func (u *Unit) wakeAt(at int64) {
 	}
 }
 
-// stopWakes stops timers, which hold on to all of the topology.
+// stopWakeups stops the timers, which refer to the whole topology.
 func (p *Pool) stopWakeups() {
 	for _, proc := range p.processors {
 		for i := range proc.wakeups {
@@ -40,8 +40,8 @@ func (p *Pool) stopWakeups() {
 	}
 }
 
-// SetAlarm has Alarm called at a time since the beginning. A later call changes
-// it.
+// SetAlarm makes the pool call Alarm at the given time since the start of the topology.
+// A later call replaces the time.
 func (u *Unit) SetAlarm(at time.Duration) {
 	b := &u.proc.boxes[u.index]
 	if b.alarmAt == int64(at) {
@@ -51,7 +51,7 @@ func (u *Unit) SetAlarm(at time.Duration) {
 	u.wakeAt(b.alarmAt)
 }
 
-// woken does what is due at a time that u waited for.
+// handleWakeup handles the deadlines of u that have passed.
 func (w *Worker) handleWakeup(u *Unit) {
 	now := w.pool.clock()
 	k := &u.proc.wakeups[u.index]

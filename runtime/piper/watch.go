@@ -9,122 +9,124 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Then says what an error of a handler does.
+// Then is the reaction to an error of a handler.
 type Then uint8
 
 const (
-	ThenStop  Then = iota // ends the instance
-	ThenSkip              // gives the message up
-	ThenRetry             // has the message handled again
+	ThenStop  Then = iota // end the instance
+	ThenSkip              // give up the message
+	ThenRetry             // handle the message again
 )
 
-// Watch says how the instances of a processor are watched over. What becomes of
-// those that end is for the Supervisor to say.
+// Watch has the settings for failures of a processor's instances. The Supervisor
+// decides what happens after an instance has ended.
 type Watch struct {
 	Then     Then
-	Attempts int           // at a message, at least 1
-	Timeout  time.Duration // of a call; 0: none
-	Startup  time.Duration // of constructor and Init, at a restart; 0: none
-	Shutdown time.Duration // of the call that runs when the instance is stopped with a failed sibling; 0: none
+	Attempts int           // maximum attempts at a message, at least 1
+	Timeout  time.Duration // maximum duration of a call; 0 means no limit
+	Startup  time.Duration // maximum duration of constructor and Init together; 0 means no limit
+	Shutdown time.Duration // maximum duration of the call that runs when the instance is stopped with a failed sibling; 0 means no limit
 
-	// With ThenRetry: how long the second attempt at a message waits, and each
-	// further one twice as long, but at most MaxDelay. 0: at once, and no limit.
+	// With ThenRetry: Delay is the pause before the second attempt at a message. It
+	// doubles for each further attempt, up to MaxDelay. A Delay of 0 means no pause, a
+	// MaxDelay of 0 no limit.
 	Delay, MaxDelay time.Duration
-	Jitter          float64 // 0 to 1: the part of the delay that is drawn
+	Jitter          float64 // between 0 and 1: the part of the delay that is random
 }
 
-// phase of a watched instance
+// phases of a watched instance
 type watchPhase uint8
 
 const (
 	watchRunning  watchPhase = iota
-	watchDown                // it has ended, or was ended
-	watchStarting            // another one is being made
-	watchFailed              // it has failed for good
+	watchDown                // the instance has ended
+	watchStarting            // a new instance is being started
+	watchFailed              // the instance has ended and is not restarted
 )
 
-// watch is what the pool knows of a watched instance. It belongs to the worker
-// where the instance is at home, but for the orders and the atomics.
+// watch is the state of a watched instance. Except for the orders and the atomics, it
+// belongs to the worker of the instance.
 type watch struct {
 	unit            *Unit
-	life            *Life                   // nil where nothing is timed
-	ctx             context.Context         // of its handlers, where it is timed
+	life            *Life                   // nil if calls have no timeout
+	ctx             context.Context         // context of its handlers, if calls have a timeout
 	cancel          context.CancelCauseFunc // ends ctx
-	current         delivery                // what its handler was given last
-	retrying        atomic.Int32            // messages that wait for another attempt
-	lastAttempts    int                     // attempts at the message that was settled last
+	current         delivery                // the current message, or nil
+	retrying        atomic.Int32            // number of messages that wait for another attempt
+	lastAttempts    int                     // attempts at the message that resolveMessage handled last
 	lastRetries     bool                    // that message waits for another attempt
-	delayed         []delayed               // links whose message waits for its next attempt
-	heldCheckAt     int64                   // when an instance in a process is asked what it holds; 0: not
-	retryAt         int64                   // when the first of them is due; 0: there is none
-	holder          *holder                 // of what the instance holds
+	delayed         []delayed               // links whose first message waits for its next attempt
+	heldCheckAt     int64                   // when an isolated instance is asked for its holds; 0 means never
+	retryAt         int64                   // when the first of delayed is due; 0 if there is none
+	holder          *holder                 // counts the holds of the instance
 	cause           error                   // why it ended
 	phase           watchPhase
-	suspended       bool   // out.full counts it
-	gaveUp          bool   // by the supervisor
-	droppingTicks   bool   // its ticks
-	goroutineLeft   bool   // its goroutine was abandoned: it needs a new sender
-	isSource        bool   // its Ping or Serve counts in its group
-	deferredStop    uint64 // number of the EffectStop to carry out when Serve returns or the instance is made; 0: none
+	suspended       bool   // the suspension counts in out.full
+	gaveUp          bool   // the supervisor ordered EffectGiveUp
+	droppingTicks   bool   // dropTicks runs
+	goroutineLeft   bool   // its goroutine was abandoned, so the next instance needs a new sender
+	isSource        bool   // its Ping or Serve counts in group.sources
+	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	process         atomic.Pointer[Process] // that it runs in; nil: a goroutine
-	killed          atomic.Bool             // its process was, by the health check
-	sharedLife      atomic.Pointer[Life]    // life, for the health check
-	restartAt       int64                   // when the supervisor wants to hear, 0: not
-	startDeadline   int64                   // when making it has taken too long, 0: never
-	hangDeadline    int64                   // under a Stepper: when a call that hangs is overdue
-	hangCause       error                   // what it is abandoned for
-	hungCall        *runner                 // whose call that is
-	deferredControl uint32                  // control bits that came meanwhile
+	process         atomic.Pointer[Process] // the process of an isolated instance, or nil
+	killed          atomic.Bool             // its process was killed by the health check
+	sharedLife      atomic.Pointer[Life]    // a copy of life for the health check
+	restartAt       int64                   // when to report ChildDue; 0 means never
+	startDeadline   int64                   // when the start has taken too long; 0 means never
+	hangDeadline    int64                   // under a Stepper: when the call that hangs is overdue
+	hangCause       error                   // under a Stepper: the cause for abandoning the call that hangs
+	hungCall        *runner                 // under a Stepper: the runner of the call that hangs
+	deferredControl uint32                  // under a Stepper: control bits that are kept while a call hangs
 	starting        *startAttempt
-	cancelInit      context.CancelCauseFunc            // ends the context of the Init of this instance; nil: it is that of all handlers
-	closed          <-chan struct{}                    // closed when Close of the one before has returned
-	cancelServe     atomic.Pointer[context.CancelFunc] // of the Serve that runs
+	cancelInit      context.CancelCauseFunc            // ends the context of this instance's Init; nil if Init had the context of all handlers
+	closed          <-chan struct{}                    // closed when Close of the previous instance has returned
+	cancelServe     atomic.Pointer[context.CancelFunc] // cancels the Serve that runs
 
-	// Guarded by the pool's supervision.
+	// Guarded by Pool.supervision.
 	orders     []order
-	inputsDone bool    // the supervisor was told: the instance is not to be started again
-	stopCount  uint64  // counts EffectStop
-	stopNumber uint64  // number of the EffectStop that is not answered yet; 0: none
+	inputsDone bool    // ChildInputsDone was reported, so the instance must not be started again
+	stopCount  uint64  // number of EffectStops so far
+	stopNumber uint64  // number of the EffectStop that is not answered yet; 0 if none
 	spare      Process // a process that was started and is not attached yet
 }
 
-// order is what the supervisor wants of an instance, or the answer of its maker.
+// order is an instruction to the worker of an instance: an effect of the supervisor, or
+// the result of a start or of a process.
 type order struct {
 	ChildEffect
-	at           int64         // of EffectWait
-	stop         uint64        // of EffectStop: its number
-	closeOutputs bool          // it is gone, and sends no more
-	started      *startAttempt // not nil: the instance is there, or not
-	ended        Process       // not nil: that has ended
+	at           int64         // for EffectWait
+	stop         uint64        // for EffectStop: its number
+	closeOutputs bool          // the instance is not restarted and sends no more messages
+	started      *startAttempt // not nil: the start has succeeded or failed
+	ended        Process       // not nil: this process has ended
 }
 
-// making is the making of an instance, which may take too long.
+// startAttempt is the start of an instance, which may take too long.
 type startAttempt struct {
-	cancel    context.CancelCauseFunc // ends the context of Init; nil: there is no limit
-	began     atomic.Int64            // when the constructor was called, plus 1; 0: it waits for Close of the instance before
-	uncounted atomic.Bool             // it no longer counts in makers
-	timedOut  bool                    // it took too long
-	holder    *holder                 // of what its Init holds
+	cancel    context.CancelCauseFunc // ends the context of Init; nil if there is no limit
+	began     atomic.Int64            // when the constructor was called, plus 1; 0 while the start waits for Close of the previous instance
+	uncounted atomic.Bool             // the start no longer counts in Pool.starters
+	timedOut  bool                    // the start took too long
+	holder    *holder                 // counts the holds of its Init
 	adopt     func()
 	err       error
 }
 
-// begin returns the context of an Init that may take too long. It lives on when
-// Init has returned, as what Init opens with it does.
+// begin returns a context for Init that cancelInit can end. It does not end when Init
+// returns, because what Init opens may use it.
 func (m *startAttempt) begin(ctx context.Context) context.Context {
 	ctx, m.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
 
-// giveUp tells an Init that hangs.
+// cancelInit ends the context of an Init that hangs.
 func (m *startAttempt) cancelInit() {
 	if m.cancel != nil {
 		m.cancel(errStartup)
 	}
 }
 
-// watch is what the pool knows of a watched instance; nil for another one.
+// watch returns the watch of the unit, or nil if its processor has no Watch.
 func (u *Unit) watch() *watch {
 	if u.proc.watches == nil {
 		return nil
@@ -132,14 +134,14 @@ func (u *Unit) watch() *watch {
 	return u.proc.watches[u.index]
 }
 
-// watchOver begins to watch u.
+// addWatch adds the watch of u.
 func (u *Unit) addWatch() {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
 	w.renewLife()
 }
 
-// supervise prepares what the watches of all instances have in common.
+// prepareWatches allocates what watches and events of all instances need.
 func (p *Pool) prepareWatches() {
 	for _, proc := range p.processors {
 		if proc.Events || proc.Watch != nil {
@@ -154,7 +156,7 @@ func (p *Pool) prepareWatches() {
 	}
 }
 
-// renewLife gives the instance a life that no goroutine has been in.
+// renewLife gives the instance a new Life.
 func (w *watch) renewLife() {
 	u := w.unit
 	if w := u.proc.Watch; w.Timeout == 0 && w.Shutdown == 0 {
@@ -165,29 +167,30 @@ func (w *watch) renewLife() {
 	w.renewContext()
 }
 
-// renewHolder sets the holder of a new instance: it holds what its Init has held.
+// renewHolder sets the holder of a new instance, which already counts the holds of its
+// Init.
 func (w *watch) renewHolder(h *holder) {
 	proc := w.unit.proc
 	w.holder = h
 	proc.contexts[w.unit.index] = nil
 	if !w.goroutineLeft {
-		w.renewContext() // else with its life
+		w.renewContext() // otherwise renewLife does it
 	}
 }
 
-// renewContext makes the context of the handlers. It carries the life, and ends when
+// renewContext makes the context of the handlers. It carries the Life, and ends when
 // the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.cancel != nil {
-		w.cancel(context.Canceled) // the instance before has ended
+		w.cancel(context.Canceled) // the previous instance has ended
 	}
 	if w.life != nil {
 		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.life))
 	}
 }
 
-// Life is the life of the instance; nil where nothing is timed. Generated code
-// gives it to a new sender.
+// Life is the Life of the instance. It is nil if calls have no timeout. Generated code
+// passes it to a new sender.
 func (u *Unit) Life() *Life {
 	if w := u.watch(); w != nil {
 		return w.life
@@ -195,7 +198,7 @@ func (u *Unit) Life() *Life {
 	return nil
 }
 
-// Enter goes into a handler of a timed instance. What it returns is left
+// Enter marks the start of a handler call. The caller must call Leave on the result
 // afterwards.
 func (u *Unit) Enter() *Life {
 	l := u.Life()
@@ -203,23 +206,23 @@ func (u *Unit) Enter() *Life {
 	return l
 }
 
-// HasFailed reports whether the instance has failed for good: its messages are
-// discarded.
+// HasFailed reports whether the messages of the instance are discarded, because it is
+// not restarted.
 func (u *Unit) HasFailed() bool {
 	w := u.watch()
 	return w != nil && (w.phase == watchFailed || w.droppingTicks)
 }
 
-// IsFresh reports, in adopt, whether the instance needs a new sender, since an
-// abandoned goroutine has the one before. The new one has the new life of the
-// instance, and the same Out and links: a goroutine that was abandoned ends before
-// it touches those.
+// IsFresh reports, within adopt, whether the instance needs a new sender, because an
+// abandoned goroutine has the previous one. The new sender has the new Life of the
+// instance, and the same Out and links: the abandoned goroutine ends before it touches
+// those.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft && !bug.On(bug.AbandonedSender) }
 
-// Now is the time since the beginning, for the deadlines of inputs.
+// Now is the time since the start of the topology, for the deadlines of inputs.
 func (u *Unit) Now() time.Duration { return time.Duration(u.proc.pool.clock()) }
 
-// suspend keeps the unit from having turns; resume ends that.
+// suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {
 	if !w.suspended {
 		w.suspended = true

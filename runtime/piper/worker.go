@@ -11,49 +11,49 @@ import (
 
 // bits of Worker.hold
 const (
-	holdFull  uint32 = 1 << iota // a queue of the running unit became full
-	holdYield                    // the turn takes long, or the worker is to stop
+	holdFull  uint32 = 1 << iota // a queue that the running instance sends to became full
+	holdYield                    // the turn takes long, or the worker must stop
 )
 
-// Worker runs the units that are at home with it, one turn at a time. Its
-// fields belong to the goroutine that runs it, but for the atomics.
+// Worker runs the units that are assigned to it, one turn at a time. Except for the
+// atomics, its fields belong to the goroutine that runs it.
 type Worker struct {
 	pool  *Pool
-	index int // -1: outside the pool, for one unit
+	index int // -1 for a worker outside the pool, which runs one instance
 
 	inbox    inbox
 	hold     atomic.Uint32
-	state    count.Count // odd while a handler runs; counts its way up
+	state    count.Count // odd while a handler runs; incremented at each change
 	parked   atomic.Bool
-	longTurn atomic.Bool   // the last turn that was timed was a long one
-	spinning atomic.Bool   // looks for a note before it parks
-	wake     chan struct{} // holds one token
-	_        [64]byte      // others write above, the owner below
+	longTurn atomic.Bool   // the last timed turn was long
+	spinning atomic.Bool   // the goroutine polls the inbox before it parks
+	wake     chan struct{} // capacity 1
+	_        [64]byte      // other goroutines write the fields above, the owner those below
 
-	batch           int  // messages that a turn may take from one queue
-	stepped         bool // by a Stepper
+	batch           int  // maximum number of messages that a turn takes from one queue
+	stepped         bool // run by a Stepper
 	runq            unitQueue
 	timers          timerHeap
 	timer           *time.Timer
-	armedAt         int64 // when the Go timer fires, 0 for never
+	armedAt         int64 // when the Go timer fires; 0 means never
 	timerNote       note
-	firing          atomic.Bool // timed is in the inbox
-	wokeAnother     bool        // another worker, since it last gave way
-	runner          *runner     // whose goroutine it is
-	sinceYield      uint64      // nanoseconds in turns since it last let others run, estimated
-	yields          uint64      // times that it let others run
-	turnsToSample   int32       // until one is timed
-	sampleDistance  int32       // turns between the one that was timed and that one
-	measuring       bool        // the costs of instances and links, for the rebalancer
-	variance        float64     // of the sum of the costs measured here
-	epoch           uint64      // of the rebalancer's pages
+	firing          atomic.Bool // timerNote is in the inbox
+	wokeAnother     bool        // woke another worker since it last yielded
+	runner          *runner     // the goroutine that runs the worker
+	sinceYield      uint64      // estimated nanoseconds in turns since it last yielded
+	yields          uint64      // how often it yielded
+	turnsToSample   int32       // turns left until one is timed
+	sampleDistance  int32       // turns between the last timed turn and the next one
+	measuring       bool        // measures the costs of instances and links for the rebalancer
+	variance        float64     // variance of the sum of the costs measured here
+	epoch           uint64      // the configuration of the rebalancer that this worker has seen
 	placementNote   note
-	placementPosted atomic.Bool // pages is in the inbox
-	single          *Unit       // the only unit of a worker outside the pool
-	hung            bool        // single is here because a handler hung
-	quickTurns      int         // turns in a row since
-	slowTurns       int         // long turns since
-	exited          bool        // single has gone back, and the goroutine has ended
+	placementPosted atomic.Bool // placementNote is in the inbox
+	single          *Unit       // the only instance of a worker outside the pool
+	hung            bool        // single left the pool because a handler hung
+	quickTurns      int         // number of consecutive quick turns since then
+	slowTurns       int         // number of long turns since then
+	exited          bool        // single has returned to the pool, and the goroutine has ended
 }
 
 func newWorker(p *Pool, index int) *Worker {
@@ -64,20 +64,20 @@ func newWorker(p *Pool, index int) *Worker {
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
-		w.batch = 1 // its handlers may take long: publish after each
+		w.batch = 1 // its handlers may take long, so it publishes after each call
 	}
 	return w
 }
 
-// post hands a note to the worker and wakes it if need be; it reports whether
-// it did.
+// post adds a note to the inbox and wakes the worker if it is parked. It reports
+// whether it did.
 func (w *Worker) post(n *note) (woken bool) {
 	w.inbox.push(n)
-	return w.parked.Load() && w.wakeUp() // one load where it does not sleep
+	return w.parked.Load() && w.wakeUp() // only one load if the worker is not parked
 }
 
-// rouse ends the worker's sleep. Where its goroutine has ended, the caller does
-// what that would have done.
+// wakeUp wakes a parked worker. If the goroutine of the worker has ended, the caller
+// forwards its notes instead.
 func (w *Worker) wakeUp() (woken bool) {
 	if !w.parked.CompareAndSwap(true, false) {
 		return false
@@ -90,8 +90,8 @@ func (w *Worker) wakeUp() (woken bool) {
 	return true
 }
 
-// spin waits a little for a note before the worker sleeps, where another one is
-// busy with long turns: these end soon, with messages or with an instance to
+// spin polls the inbox for a short time before the worker parks, if another worker is
+// busy with long turns. Such a turn ends soon and brings messages or an instance to
 // hand over, and waking a sleeping thread costs more than a turn.
 func (w *Worker) spin() bool {
 	began := time.Now()
@@ -115,14 +115,15 @@ func (p *Pool) longTurns(self *Worker) bool {
 	return false
 }
 
-// park sleeps until there is a note. Intent first, then another look: whoever
-// posts does these in the opposite order, so no wake-up is lost.
+// park sleeps until there is a note. It sets parked first and then looks at the inbox
+// again. A poster does these two steps in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
 	if w.index < 0 && w.single == nil && len(w.timers) == 0 {
 		w.exit()
 	}
 	if w.wokeAnother {
-		// A goroutine that was woken from here stands in line behind this one.
+		// A goroutine that was woken by this worker waits for this processor, so run it
+		// first.
 		w.wokeAnother = false
 		runtime.Gosched()
 		if !w.inbox.empty() {
@@ -155,7 +156,7 @@ func (w *Worker) park() {
 	<-w.wake
 }
 
-// readNotes does what the inbox says.
+// readNotes processes the notes in the inbox.
 func (w *Worker) readNotes() {
 	for !w.inbox.empty() {
 		w.readAll()
@@ -186,11 +187,11 @@ func (w *Worker) readAll() {
 func (w *Worker) readReady(l *Link) {
 	if home := l.to.worker.Load(); home != w {
 		if !bug.On(bug.OldWorkerWoken) {
-			home.post(&l.readyNote) // it moved
+			home.post(&l.readyNote) // the instance has moved
 		}
 		return
 	}
-	l.posted.Store(false) // before the queues are looked at
+	l.posted.Store(false) // before the queues are read, so that a later message posts a new note
 	w.makeReady(l)
 }
 
@@ -203,7 +204,7 @@ func (w *Worker) readRoom(l *Link) {
 	w.roomIn(l)
 }
 
-// makeReady puts a link on its receiver's ready list.
+// makeReady puts a link on the ready list of its receiver.
 func (w *Worker) makeReady(l *Link) {
 	u := l.to
 	if !l.listed {
@@ -213,13 +214,13 @@ func (w *Worker) makeReady(l *Link) {
 	if u.ping != pingNone {
 		u.wakePing()
 		w.schedule(u)
-	} else if !u.queued && !u.paused() { // schedule, of what is ready
+	} else if !u.queued && !u.paused() { // schedule, inlined for a unit that is runnable
 		u.queued = true
 		w.runq.push(u)
 	}
 }
 
-// roomIn lets the sender of l go on where all its full queues have room.
+// roomIn lets the sender of l continue if all its full queues have room.
 func (w *Worker) roomIn(l *Link) {
 	for _, h := range l.heads {
 		if h.HasReported() && !h.Await() {
@@ -229,7 +230,7 @@ func (w *Worker) roomIn(l *Link) {
 	w.schedule(l.out.unit)
 }
 
-// schedule puts u into the run queue where a turn would do something.
+// schedule puts u into the run queue if it has work.
 func (w *Worker) schedule(u *Unit) {
 	if u.queued || !u.runnable() {
 		return
@@ -237,7 +238,7 @@ func (w *Worker) schedule(u *Unit) {
 	if u.ping == pingActive && u.proc.group.isFull() {
 		w.awaitRoom(u)
 		if !u.runnable() {
-			return // told of room later
+			return // scheduled again when there is room
 		}
 	}
 	u.queued = true
@@ -265,7 +266,7 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlClosing != 0 {
 		u.closing = true
 		if v := u.watch(); v != nil && v.phase != watchRunning && w.pool.stopping.Load() {
-			v.dropTicks() // that came since it was stopped
+			v.dropTicks() // ticks since the topology was stopped
 		}
 		u.proc.group.leave(nil)
 	}
@@ -277,7 +278,7 @@ func (w *Worker) readControl(u *Unit) {
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
 		if u.queued {
-			u.deferredControl |= uint8(due) // it may stand anywhere in a long queue
+			u.deferredControl |= uint8(due) // removing it from a long queue would be slow; its next turn moves it
 			return
 		}
 		if w.moveOut(u, due) {
@@ -287,7 +288,7 @@ func (w *Worker) readControl(u *Unit) {
 	w.schedule(u)
 }
 
-// readRareControl does what control bits of supervision say, and of Wake.
+// readRareControl processes the control bits of supervision and of Wake.
 func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken
@@ -296,21 +297,22 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		u.pendingCalls |= callEvents
 	}
 	if bits&controlOrder != 0 {
-		w.carryOutOrders(u) // first: what is there is not late, although the worker is
+		w.carryOutOrders(u) // first: an order in the inbox is in time, even if the worker is late
 	}
 	if bits&controlTimer != 0 {
 		w.handleWakeup(u)
 	}
 }
 
-// leavesDue does what was due while u stood in the run queue.
+// moveDeferred carries out the moves that were requested while u was in the run queue.
 func (w *Worker) moveDeferred(u *Unit) bool {
 	due := u.deferredControl
 	u.deferredControl = 0
 	return w.moveOut(u, uint32(due))
 }
 
-// leaves hands u over where control bits say so. It reports whether it did.
+// moveOut hands u over to another worker if the control bits request it. It reports
+// whether it did.
 func (w *Worker) moveOut(u *Unit, due uint32) bool {
 	if w.index < 0 {
 		return false
@@ -327,7 +329,8 @@ func (w *Worker) moveOut(u *Unit, due uint32) bool {
 	return !bug.On(bug.OldOwner)
 }
 
-// ungate makes the links ready again that a full group held back.
+// releaseGated makes the links ready again that were held back because the group was
+// full.
 func (w *Worker) releaseGated(u *Unit) {
 	u.awaitsRoom = false
 	if u.wokenPending {
@@ -340,7 +343,7 @@ func (w *Worker) releaseGated(u *Unit) {
 	}
 }
 
-// gateUp keeps what enters u's group waiting until the group has room.
+// awaitRoom holds back the messages that enter u's group until the group has room.
 func (w *Worker) awaitRoom(u *Unit) {
 	if u.awaitsRoom {
 		return
@@ -351,7 +354,7 @@ func (w *Worker) awaitRoom(u *Unit) {
 	}
 }
 
-// pingDone ends u's Ping for good.
+// pingDone ends the calls of u's Ping.
 func (w *Worker) pingDone(u *Unit) {
 	if v := u.watch(); v != nil {
 		v.pingDone()

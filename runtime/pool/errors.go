@@ -2,39 +2,42 @@ package pool
 
 import "github.com/topogen/topogen/runtime/piper"
 
-// What Run returns, besides the errors of handlers.
+// Errors that Run returns, in addition to the errors of handlers.
 var (
-	// ErrDrainTimeout: the context ended and the drain timeout passed before
-	// everything was handled. The error says what was left on each edge. Beside it
-	// are the failures of handlers that came back only then.
+	// ErrDrainTimeout: the context of Run ended, and the drain timeout passed before
+	// all messages were handled. The error lists what was left on each edge. The
+	// failures of handlers that returned only after the timeout are joined to it.
 	ErrDrainTimeout = piper.ErrDrainTimeout
-	// ErrCycleGrows: a queue within a cycle has reached its limit, as the cycle sends
-	// more messages than it handles. The setting cycle_limit raises it.
+	// ErrCycleGrows: a queue within a cycle has reached its limit, because the cycle
+	// sends more messages than it handles. The setting cycle_limit raises the limit.
 	ErrCycleGrows = piper.ErrCycleGrows
-	// ErrGaveUp: an instance has failed for good, and the rest went on to its end.
-	// The error wraps why.
+	// ErrGaveUp: an instance failed and was not restarted, and the rest of the topology
+	// ran to its end. The error wraps the cause.
 	ErrGaveUp = piper.ErrGaveUp
-	// ErrAbandoned: more handlers hang at once than a process should hold on to.
+	// ErrAbandoned: more than 64 calls of handlers hang at the same time. Each of them
+	// holds a goroutine.
 	ErrAbandoned = piper.ErrAbandoned
-	// ErrHung: a call took longer than the health timeout of its processor allows.
-	// It is the cause of the context of a call that was abandoned.
+	// ErrHung: a call took longer than the health timeout of its processor. It is also
+	// the cause of the context of an abandoned call.
 	ErrHung = piper.ErrHung
-	// ErrLateSend: a message was sent with a sender whose call had ended, perhaps from a
-	// goroutine. It ends Run under a Stepper, in tests and in builds with -race;
-	// otherwise it is logged once and counted.
+	// ErrLateSend: a message was sent after the handler call of its sender had ended,
+	// for example from a goroutine that the handler started. It ends Run under a
+	// Stepper, in tests and in builds with -race. In other builds it is logged once and
+	// counted.
 	ErrLateSend = piper.ErrLateSend
-	// ErrCloseHangs: Close of an instance took longer than its health timeout or,
-	// where it has none, the drain timeout. It was left behind, or its process killed.
+	// ErrCloseHangs: Close of an instance took longer than the health timeout or, if
+	// the processor has none, the drain timeout. The goroutine of Close was abandoned,
+	// or the process of the instance was killed.
 	ErrCloseHangs = piper.ErrCloseHangs
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = piper.ErrStarted
 )
 
-// ErrNoStepper is what Deliver and Ping of a tree return while the topology does not
-// run under a Stepper.
+// ErrNoStepper is the error of the methods Deliver and Ping of the graph if the
+// topology does not run under a Stepper.
 var ErrNoStepper = piper.ErrNoStepper
 
-// HandlerError is the error, or the panic, of a method of a processor. It has the
-// fields Processor, Instance, Method, Edge and Message, which say where, Err, to which
-// it unwraps, and the Stack of a panic.
+// HandlerError is the error or the panic of a method of a processor. Its fields
+// Processor, Instance, Method, Edge and Message name the place. Err is the error, which
+// Unwrap returns, and Stack is the stack of a panic.
 type HandlerError = piper.HandlerError

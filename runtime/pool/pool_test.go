@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// names are all that users see of the pool. A name that only generated code needs
-// belongs into package piper alone.
+// names are the names that users need. A name that only generated code needs belongs in
+// package piper.
 var names = []string{
 	"Batch", "CycleLimit", "DrainTimeout", "Logger", "MessageLimit", "Observe", "Option", "Rebalance", "Record", "Workers",
 	"ErrAbandoned", "ErrCloseHangs", "ErrCycleGrows", "ErrDrainTimeout", "ErrGaveUp", "ErrHung", "ErrLateSend", "ErrNoStepper", "ErrStarted", "HandlerError",
@@ -21,25 +21,25 @@ var names = []string{
 	"Stepper",
 }
 
-// TestNames: the package has these names and no others. Each has a comment and stands
-// for the name that is the same in package piper, of which no option and no error is
-// left out.
+// TestNames checks that the package has these names and no others. Each must have a
+// comment and must be an alias of the same name in package piper. Every option and
+// every error of package piper must have an alias.
 func TestNames(t *testing.T) {
 	ours, theirs := exported(t, "."), exported(t, "../piper")
 	for name, what := range ours {
 		if !slices.Contains(names, name) {
-			t.Errorf("%s is not among the names that users need", name)
+			t.Errorf("%s is not in the list of names that users need", name)
 		}
 		if what.text == "" {
 			t.Errorf("%s has no comment", name)
 		}
 		if what.value != "piper."+name {
-			t.Errorf("%s stands for %q, want piper.%s", name, what.value, name)
+			t.Errorf("%s is an alias of %q, want piper.%s", name, what.value, name)
 		}
 	}
 	for _, name := range names {
 		if _, ok := ours[name]; !ok {
-			t.Errorf("%s is gone", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 	found := 0
@@ -47,23 +47,23 @@ func TestNames(t *testing.T) {
 		if strings.HasPrefix(name, "Err") || theirs[name].option {
 			found++
 			if _, ok := ours[name]; !ok {
-				t.Errorf("users lack piper.%s", name)
+				t.Errorf("piper.%s has no alias in this package", name)
 			}
 		}
 	}
 	if found < 18 {
-		t.Errorf("package piper has %d options and errors, want 18 or more: something else was read", found)
+		t.Errorf("package piper has %d options and errors, want 18 or more: the wrong files were read", found)
 	}
 }
 
-// declared is what is known of a name of package level.
+// declared describes a name of package level.
 type declared struct {
-	text   string // of its comment
-	value  string // what it stands for, such as piper.Workers
+	text   string // the comment
+	value  string // its value, such as piper.Workers
 	option bool   // a function that returns an Option
 }
 
-// exported reads the exported names of a package; methods are not among them.
+// exported reads the exported names of a package, without methods.
 func exported(t *testing.T, dir string) map[string]declared {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -118,8 +118,8 @@ func exported(t *testing.T, dir string) map[string]declared {
 	return all
 }
 
-// function says of a function what its one return statement calls, if that gets all of
-// its parameters.
+// function describes a function. The value is the function that its only return
+// statement calls, if the call has as many arguments as the function has parameters.
 func function(decl *ast.FuncDecl) declared {
 	d := declared{text: decl.Doc.Text()}
 	if results := decl.Type.Results; results != nil && len(results.List) == 1 {
@@ -137,7 +137,8 @@ func function(decl *ast.FuncDecl) declared {
 	return d
 }
 
-// qualified is an expression such as piper.Option as text; "" for any other.
+// qualified returns an expression such as piper.Option as text, and "" for any other
+// expression.
 func qualified(x ast.Expr) string {
 	if sel, ok := x.(*ast.SelectorExpr); ok {
 		if pkg, ok := sel.X.(*ast.Ident); ok {

@@ -5,27 +5,28 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// String is the instance, of n, for a string key.
+// String returns the instance, of n, for a string key.
 func String[K ~string](key K, n int) int {
 	return int(xxhash.Sum64String(string(key)) % uint64(n))
 }
 
-// Bytes is the instance, of n, for a key of bytes: that of the equal string.
+// Bytes returns the instance, of n, for a key of bytes. It is the instance for the
+// equal string.
 func Bytes[K ~[]byte](key K, n int) int {
 	return int(xxhash.Sum64(key) % uint64(n))
 }
 
-// Int is the instance, of n, for a signed integer key, sign-extended to 64 bits.
+// Int returns the instance, of n, for a signed integer key, sign-extended to 64 bits.
 func Int[K ~int | ~int8 | ~int16 | ~int32 | ~int64](key K, n int) int {
 	return int(mix(uint64(int64(key))) % uint64(n))
 }
 
-// Uint is the instance, of n, for an unsigned integer key.
+// Uint returns the instance, of n, for an unsigned integer key.
 func Uint[K ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](key K, n int) int {
 	return int(mix(uint64(key)) % uint64(n))
 }
 
-// Bool is the instance, of n, for a bool key: that of 0 or 1.
+// Bool returns the instance, of n, for a bool key, which is hashed as 0 or 1.
 func Bool[K ~bool](key K, n int) int {
 	if key {
 		return int(mix(1) % uint64(n))
@@ -33,8 +34,7 @@ func Bool[K ~bool](key K, n int) int {
 	return int(mix(0) % uint64(n))
 }
 
-// ID is the instance that an id names, or -1 where it lies outside the n
-// instances.
+// ID returns the instance with index id, or -1 if id is not between 0 and n-1.
 func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](id K, n int) int {
 	if id < 0 || uint64(id) >= uint64(max(n, 0)) {
 		return -1
@@ -43,8 +43,8 @@ func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~
 }
 
 // mix is the finalizer of splitmix64 (Steele, Lea and Flood, "Fast splittable
-// pseudorandom number generators", 2014): a bijection, so that consecutive keys
-// spread.
+// pseudorandom number generators", 2014). It is a bijection that spreads consecutive
+// keys.
 func mix(x uint64) uint64 {
 	if bug.On(bug.WrongHash) {
 		x++

@@ -6,8 +6,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/alive"
 )
 
-// Alive tells that the handler which was given ctx, or a context made from it,
-// makes progress, although its call takes long: the time that `health.timeout`
-// allows begins anew. Any goroutine may call it, as often as it likes. For a
-// processor without health, and outside of a topology, it does nothing.
+// Alive reports progress of a handler whose call takes long: the period of
+// `health.timeout` starts again. ctx is the context that the handler got, or a context
+// derived from it. Any goroutine may call Alive, any number of times. It has no effect
+// for a processor without health, and outside of a topology.
 func Alive(ctx context.Context) { alive.Tell(ctx) }

@@ -11,7 +11,8 @@ type counter int
 
 func (c *counter) Alive() { *c++ }
 
-// TestAlive tells the listener that is nearest, through contexts made from its own.
+// TestAlive checks that the innermost listener of a context is called, also through
+// derived contexts.
 func TestAlive(t *testing.T) {
 	var outer, inner counter
 	Alive(t.Context())
@@ -22,11 +23,11 @@ func TestAlive(t *testing.T) {
 	cancel()
 	Alive(ctx)
 	if outer != 1 || inner != 2 {
-		t.Errorf("the listeners heard %d and %d times, want 1 and 2", outer, inner)
+		t.Errorf("the listeners were called %d and %d times, want 1 and 2", outer, inner)
 	}
 }
 
-// TestAliveAllocatesNothing, as it is called in loops.
+// TestAliveAllocatesNothing matters because handlers call Alive in loops.
 func TestAliveAllocatesNothing(t *testing.T) {
 	ctx := alive.With(t.Context(), new(counter))
 	if n := testing.AllocsPerRun(100, func() { Alive(ctx) }); n != 0 {

@@ -1,5 +1,5 @@
-// Package topo holds the few names that handlers touch: what Ping returns, what
-// a send returns, and the values that constructors and timers hand over.
+// Package topo has the names that handlers use: the results of Ping, the errors of
+// sends, and the values that constructors and timers pass to a processor.
 //
 //	func (f *Feed) Ping(out *FeedSender) error {
 //		line, ok := f.next()

@@ -7,19 +7,22 @@ import (
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
-// Hold says that the instance whose handler was given ctx holds work back, such as
-// a job that waits for its time in a map: until release is called, the instance is
-// not finished although its inputs are closed and drained, its timers go on, and a
-// stop gives it the drain timeout. Once Finish of the instance was called, timers do
-// not go on for it any more. Release may be called in any handler and on any
-// goroutine, and counts once. An instance that fails holds nothing any more: its
-// work is lost with it, which is counted. Outside of a topology Hold does nothing.
+// Hold reports that the instance keeps accepted work for later, such as a job in a map
+// that waits for its time. Until release is called, the instance does not finish
+// although its inputs are closed and drained, and its timers continue. When the
+// topology stops, the instance has the drain timeout to release. Once Finish of the
+// instance was called, its timers do not continue.
+//
+// Any goroutine and any handler may call release; only the first call counts. If the
+// instance fails, its holds end: the work is lost with the instance and is counted as
+// lost. Outside of a topology Hold has no effect.
 //
 //	func (l *Limiter) ReceiveJob(ctx context.Context, j Job) {
 //		l.waiting = append(l.waiting, held{j, topo.Hold(ctx)})
 //	}
 func Hold(ctx context.Context) (release func()) { return hold.Begin(ctx) }
 
-// Attempt is how often the message of the handler that was given ctx was handed to a
-// handler, this time included: 1 for the first attempt, and outside of a topology.
+// Attempt returns how often the current message was passed to a handler, including this
+// call. ctx is the context of the handler. It is 1 for the first attempt and outside of
+// a topology.
 func Attempt(ctx context.Context) int { return attempt.Of(ctx) }

@@ -5,47 +5,48 @@ import (
 	"time"
 )
 
-// What Ping returns besides nil ("there may be more") and a failure.
+// Results of Ping. Any other result is nil, which means that there may be more to send,
+// or a failure.
 var (
-	// Done: this instance will not send of its own accord again; Ping is never
-	// called again.
+	// Done: the instance has nothing more to send on its own. Ping is not called again.
 	//
-	//lint:ignore ST1012 it is no failure, as io.EOF is none
+	//lint:ignore ST1012 it is not a failure, as io.EOF is not one
 	Done = errors.New("topo: done")
-	// Idle: nothing to do now. Ping is called again after the next message, or
-	// after 1 ms, doubling to 100 ms while it stays idle.
+	// Idle: the instance has nothing to send now. Ping is called again after the next
+	// message, or after a pause of 1 ms, which doubles up to 100 ms while Ping returns
+	// Idle.
 	//
-	//lint:ignore ST1012 it is no failure, as io.EOF is none
+	//lint:ignore ST1012 it is not a failure, as io.EOF is not one
 	Idle = errors.New("topo: idle")
 )
 
-// What a send returns.
+// Errors of a send.
 var (
-	// ErrFull: a queue of an edge with full: fail has no room; nothing was sent
+	// ErrFull: the queue of an edge with full: fail is full. The message was not sent
 	// along any edge.
 	ErrFull = errors.New("topo: queue is full")
-	// ErrStopping: the topology is draining or has ended and takes no more
-	// messages from outside.
+	// ErrStopping: the topology is draining or has ended, and does not accept messages
+	// from outside.
 	ErrStopping = errors.New("topo: topology is stopping")
-	// ErrClosed: the external processor was closed before.
+	// ErrClosed: the external processor was closed.
 	ErrClosed = errors.New("topo: sender is closed")
-	// ErrFailed: the processor that was asked has failed in handling the message,
-	// and it is not handled again. The error wraps why.
+	// ErrFailed: the processor failed to handle the message of an Ask, and the message
+	// is not handled again. The error wraps the cause.
 	ErrFailed = errors.New("topo: the handler failed")
-	// ErrNoInstance: the id that a route gave lies outside the instances of the
-	// receiver; the message was counted as dropped.
+	// ErrNoInstance: the route of the edge returned an index that is out of range. The
+	// message was counted as dropped.
 	ErrNoInstance = errors.New("topo: no such instance")
 )
 
 // Tick is the message of a timer.
 type Tick struct {
 	Time time.Time // when the timer fired
-	N    uint64    // 1 for the first tick; skipped ticks count, so gaps show
+	N    uint64    // 1 for the first tick; skipped ticks are counted, so a gap shows them
 }
 
-// Instance says which instance of a processor is being constructed.
+// Instance identifies the instance that a constructor makes.
 type Instance struct {
-	Processor string // name in the topology
+	Processor string // name in the topology file
 	Index     int    // 0 … Number-1
 	Number    int    // how many instances the processor has
 }

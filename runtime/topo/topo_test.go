@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheErrorsDiffer from each other, also when wrapped, and say where they come
-// from.
+// TestTheErrorsDiffer checks that the errors differ, also when wrapped, and name their
+// package.
 func TestTheErrorsDiffer(t *testing.T) {
 	all := []error{Done, Idle, ErrFull, ErrStopping, ErrClosed, ErrNoInstance}
 	for i, a := range all {
@@ -17,7 +17,7 @@ func TestTheErrorsDiffer(t *testing.T) {
 		}
 		for j, b := range all {
 			if errors.Is(fmt.Errorf("wrapped: %w", a), b) != (i == j) {
-				t.Errorf("%v is %v", a, b)
+				t.Errorf("errors.Is(%v, %v) is %v", a, b, i != j)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 	log := slog.New(f)
 	log.Warn("topogen: an instance has failed", "processor", "camera", "instance", 1, "error",
 		errors.New("processor \"camera\", instance 1: Ping: \x1b[2Jno frame\ngoroutine 7 [running]:"))
-	log.Error("topogen: an instance has failed for good", "processor", "camera", "instance", 1, "error", errors.New("too often"))
+	log.Error("topogen: an instance failed and is not restarted", "processor", "camera", "instance", 1, "error", errors.New("too often"))
 	f.Failed("camera", 1, nil)
 	f.GaveUp("camera", 1, nil)
 	f.Restarted("camera", 1)
@@ -57,7 +57,7 @@ func TestLines(t *testing.T) {
 	f.InputRecovered("planner", 0, "camera -> planner: Frame")
 	log.Warn(strings.Repeat("x", 1000))
 	want := `topogen: an instance has failed: processor "camera", instance 1: Ping: ` + "\ufffd" + `[2Jno frame
-topogen: an instance has failed for good: processor "camera", instance 1: too often
+topogen: an instance failed and is not restarted: processor "camera", instance 1: too often
 topogen: an instance was restarted: processor "camera", instance 1
 topogen: an input is silent: camera -> planner: Frame, instance 0
 topogen: an input has recovered: camera -> planner: Frame, instance 0
