@@ -18,7 +18,7 @@ func TestPeersThatCannotBe(t *testing.T) {
 		peers map[string]string
 		want  string
 	}{
-		{"n1", map[string]string{"n1": free[0], "n2": free[0]}, "n1 and n2 have the same address (Config.Peers, TOPOGEN_RAFT_PEERS), " + free[0] + "; give each its own"},
+		{"n1", map[string]string{"n1": free[0], "n2": free[0]}, "n1 and n2 have the same address (Config.Peers, TOPOGEN_RAFT_PEERS), " + free[0] + "; give each node its own"},
 		{"n1", map[string]string{"n1": free[0], "n2": "host"}, `the address of n2 (Config.Peers, TOPOGEN_RAFT_PEERS) must be HOST:PORT, got "host"`},
 		{"n1", map[string]string{"n1": free[0], "n2": "host:99999"}, `must be HOST:PORT, got "host:99999"`},
 		{"n1", map[string]string{"n1": "127.0.0.1", "n2": free[1]}, `the address of n1 (Config.Peers, TOPOGEN_RAFT_PEERS) must be HOST:PORT, got "127.0.0.1"`},

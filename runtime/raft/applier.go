@@ -168,7 +168,7 @@ func (k *applier) run() {
 			close(k.ended)
 			return
 		}
-		err := fmt.Errorf("raft: behind entry %d: %w", k.position.index, errGoexit)
+		err := fmt.Errorf("raft: after entry %d: %w", k.position.index, errGoexit)
 		k.node.fail(err)
 		k.close(err)
 		go k.run()

@@ -251,7 +251,7 @@ func (f *bootstrap) blocker(names, all []string) string {
 	}
 	for _, name := range names {
 		if own, other := f.names(f.configured), f.names(addresses(f.peers[name].configured)); own != other && !f.joins && !f.peers[name].joins {
-			return fmt.Sprintf("the group cannot be founded: this node is configured with the first members %s, and %s with %s. Give all of them the same peers", own, name, other)
+			return fmt.Sprintf("the group cannot be founded: this node is configured with the first members %s, but %s with %s. Give all nodes the same peers", own, name, other)
 		}
 	}
 	if len(names) == 0 && f.tick < soleMemberTimeouts*f.election {
@@ -269,7 +269,7 @@ func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
 			name, f.name, groupText(a.members[i].ID), wrongDiskAdvice(f.name, f.configured[f.name]))
 	}
-	return fmt.Sprintf("%s belongs to a group that exists, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
+	return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
 		name, groupText(a.groupID), f.name, f.configured[f.name], f.configured[name])
 }
 

@@ -130,7 +130,7 @@ func TestAForgottenFlag(t *testing.T) {
 		if s := n6.Status(); s.Role != "founding" || s.GroupID != 0 {
 			t.Errorf("n6 is %s in group %x", s.Role, s.GroupID)
 		}
-		v.logs["n6"].hasLogged(t, "n4 belongs to a group that exists", "this node is not a member", "topoctl raft add n6 host-n6:1 --addr host-n4:1")
+		v.logs["n6"].hasLogged(t, "n4 belongs to an existing group", "this node is not a member", "topoctl raft add n6 host-n6:1 --addr host-n4:1")
 		if err := leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddLearner, Name: "n6", Address: "host-n6:1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestDifferentFirstMembers(t *testing.T) {
 				t.Errorf("%s must not acknowledge an update", name)
 			}
 		}
-		v.logs["n1"].hasLogged(t, "this node is configured with the first members n1, n2, and n2 with n1, n2, n3", "Give all of them the same peers")
+		v.logs["n1"].hasLogged(t, "this node is configured with the first members n1, n2, but n2 with n1, n2, n3", "Give all nodes the same peers")
 		v.logs["n3"].hasLogged(t, "this node is configured with the first members n1, n2, n3, and n1 with n1, n2")
 	})
 }

@@ -229,7 +229,7 @@ func (c *Config) checkNodes() error {
 			return fmt.Errorf("raft: the address of %s (Config.Peers, %s) must be HOST:PORT, got %q: %w", name, VariablePeers, address, err)
 		}
 		if other, taken := at[address]; taken && port != 0 { // port 0 is any free port
-			return fmt.Errorf("raft: %s and %s have the same address (Config.Peers, %s), %s; give each its own", other, name, VariablePeers, address)
+			return fmt.Errorf("raft: %s and %s have the same address (Config.Peers, %s), %s; give each node its own", other, name, VariablePeers, address)
 		}
 		at[address] = name
 	}

@@ -106,7 +106,7 @@ func (c *Config) explainInstances(err error) error {
 	if !ok || c.Instances < 2 || name(identity.Got.Group) != name(identity.Want.Group) {
 		return err
 	}
-	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so keys would go to other instances; set it to %s again, or name another path and propose what the old log holds there: %w", c.baseDir, was, c.Instances, was, err)
+	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so keys would go to other instances; set it to %s again, or name another path and propose the updates of the old log there: %w", c.baseDir, was, c.Instances, was, err)
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal can open. The

@@ -93,7 +93,7 @@ func TestLogsOfInstances(t *testing.T) {
 		}
 		if c.Instances > 1 {
 			c.Instances = 8
-			const want = "raft: ./stock was written with instances: 16, and now there are 8, so keys would go to other instances; set it to 16 again, or name another path and propose what the old log holds there: wal: "
+			const want = "raft: ./stock was written with instances: 16, and now there are 8, so keys would go to other instances; set it to 16 again, or name another path and propose the updates of the old log there: wal: "
 			if _, err := tryOpen(c); !errors.Is(err, wal.ErrIdentity) || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("with another number of instances: %v", err)
 			}

@@ -65,7 +65,7 @@ func (n *Node) stepSnapshot(a *incomingSnapshot) {
 func (n *Node) install(s *pb.Snapshot) (state preparedState, err error) {
 	a := n.incomingSnapshot
 	if at := s.GetMetadata(); a == nil || a.index() != at.GetIndex() || a.head.GetMetadata().GetTerm() != at.GetTerm() || !bytes.Equal(a.head.GetData(), s.GetData()) {
-		return state, fmt.Errorf("%w: it installs a snapshot at %d that has not arrived", ErrEngine, s.GetMetadata().GetIndex())
+		return state, fmt.Errorf("%w: it installs a snapshot at %d that was not received", ErrEngine, s.GetMetadata().GetIndex())
 	}
 	if err := a.body.Commit(a.head); err != nil {
 		return state, err

@@ -283,7 +283,7 @@ func (m *Machine[S, U, R]) result(a fsm.Applied) (fsm.Result[R], error) {
 	defer m.putScratch(s)
 	s.data = append(s.data, a.Data...)
 	if err := m.definition.ResultCodec.Decode(s.data, &s.result); err != nil {
-		r.Err = fmt.Errorf("%w: entry %d was applied, and its result cannot be read: %w", fsm.ErrUnknown, a.Index, err)
+		r.Err = fmt.Errorf("%w: entry %d was applied, but its result cannot be decoded: %w", fsm.ErrUnknown, a.Index, err)
 		return r, r.Err
 	}
 	r.Value = s.result
@@ -430,7 +430,7 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return fmt.Errorf("raft: %q does not lead yet: %w", to, ctx.Err())
+			return fmt.Errorf("raft: %q is not the leader yet: %w", to, ctx.Err())
 		}
 	}
 }

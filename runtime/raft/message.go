@@ -14,12 +14,12 @@ var ErrMessage = errors.New("raft: not a message of a peer")
 // ErrLogLost: a peer knows that this node has saved entries that are not in its log. The
 // disk was exchanged or emptied. The node must not take part any more, because it may
 // have forgotten its promises: remove it and add another one.
-var ErrLogLost = errors.New("raft: the log of this node is lost, or shorter than what it has promised")
+var ErrLogLost = errors.New("raft: the log of this node is lost, or shorter than what the node has acknowledged")
 
 // ErrConflict: the leader's log contradicts entries that this node knows to be committed.
 // One of the two nodes has lost its log, or belongs to another group. The node must stop,
 // because its state differs from that of the other members.
-var ErrConflict = errors.New("raft: the committed log of this node contradicts the leader's")
+var ErrConflict = errors.New("raft: the committed log of this node contradicts the leader's log")
 
 // entryBytesMax limits an entry: a batch, and the largest update after it.
 const entryBytesMax = batchBytesMax + updateBytesMax + 1<<10
@@ -142,6 +142,6 @@ func (c *Core) checkCommitted(m *pb.Message, index, term uint64) error {
 	if err != nil || own == term { // compacted, or equal
 		return nil
 	}
-	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two has lost its log, or is of another group. Compare their logs (topoctl log dump). To go on with the leader's: %s",
+	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two nodes has lost its log or belongs to another group. Compare their logs (topoctl log dump). To continue with the leader's log: %s",
 		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 }

@@ -44,7 +44,7 @@ func TestTransferLeader(t *testing.T) {
 	if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
 		t.Errorf("a follower must not transfer to another node, got: %v", err)
 	}
-	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: no member n9; there are n1, n2, n3" {
+	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: n9 is not a member; the members are n1, n2, n3" {
 		t.Errorf("a transfer to an unknown node: %v", err)
 	}
 	if err := leader.TransferLeader(ctx, a); err != nil {

@@ -61,7 +61,7 @@ func (n *Node) send(list []Message) {
 		}
 		payload, err := proto.MarshalOptions{}.MarshalAppend(envelope{kindRaft, n.core.groupID, n.core.id}.append(nil), m.Message)
 		if err != nil {
-			n.logger.Error("raft: a message cannot be written", slog.Any("error", err))
+			n.logger.Error("raft: cannot encode a message", slog.Any("error", err))
 			continue
 		}
 		if len(n.outgoing[m.To]) == 0 {

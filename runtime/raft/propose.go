@@ -179,7 +179,7 @@ func (m members) noVoteError(name string) error {
 			names = append(names, o.Name)
 		}
 	}
-	return &leaderError{fmt.Sprintf("no member %s; there are %s", name, strings.Join(names, ", "))}
+	return &leaderError{fmt.Sprintf("%s is not a member; the members are %s", name, strings.Join(names, ", "))}
 }
 
 // updateLeader checks whether the leader has changed. It retries proposals and reads that

@@ -30,7 +30,7 @@ func (i *Image) CheckPlace(node, address string) error {
 	}
 	for _, path := range []string{dir + KeptSuffix, dir + recoveringSuffix} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%w: %s is there already, from an earlier attempt; move it away", ErrFolder, path), err)
+			return errors.Join(fmt.Errorf("%w: %s already exists, from an earlier attempt; move it away", ErrFolder, path), err)
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 		return "", errors.Join(err, os.RemoveAll(next))
 	}
 	if err := os.Rename(next, dir); err != nil {
-		return kept, fmt.Errorf("raft: the folder of the new group is complete, and has the wrong name: rename %s to %s: %w", next, dir, err)
+		return kept, fmt.Errorf("raft: the folder of the new group is complete but still has its temporary name: rename %s to %s: %w", next, dir, err)
 	}
 	return kept, syncFolder(above)
 }

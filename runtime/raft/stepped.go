@@ -140,7 +140,7 @@ func (s *stepped) wait(_ context.Context, index uint64) error {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	if index > s.index {
-		return fmt.Errorf("raft: entry %d is not applied yet, the last one is %d: under a Stepper Wait does not wait", index, s.index)
+		return fmt.Errorf("raft: entry %d is not applied yet, the last applied entry is %d; under a Stepper, Wait does not wait", index, s.index)
 	}
 	return nil
 }
