@@ -93,5 +93,5 @@ func indexes(err error) (since, first uint64) {
 		n, _ := strconv.ParseUint(found[1], 10, 64)
 		return n
 	}
-	return number(`At entry (\d+) all`), number(`at entry (\d+) most`)
+	return number(`At entry (\d+) the states were equal`), number(`at entry (\d+) the majority`)
 }

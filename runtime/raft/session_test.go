@@ -239,7 +239,7 @@ func TestSessionsAreShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Start(t.Context(), nil); !errors.Is(err, fsm.ErrDamaged) || !strings.Contains(err.Error(), "Options.SessionTTL 1, and here it is 3600000000000") {
+	if err := other.Start(t.Context(), nil); !errors.Is(err, fsm.ErrDamaged) || !strings.Contains(err.Error(), "Options.SessionTTL 1, and this program has 3600000000000") {
 		t.Errorf("a different SessionTTL must be refused, got: %v", err)
 	}
 }
