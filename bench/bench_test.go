@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/bench/topologies/stall"
 )
 
-// BenchmarkContest runs every contender of every contest by itself:
+// BenchmarkContest runs each contender of each contest separately:
 //
 //	go test -bench 'Contest/pipeline$'
 func BenchmarkContest(b *testing.B) {
@@ -26,7 +26,7 @@ func BenchmarkContest(b *testing.B) {
 	}
 }
 
-// BenchmarkWakeup wakes what sleeps once an iteration.
+// BenchmarkWakeup wakes a sleeping topology or goroutine in each iteration.
 func BenchmarkWakeup(b *testing.B) {
 	for name, latency := range map[string]suite.Latency{"topogen": suite.TopologyLatency, "channel": suite.ChannelLatency} {
 		b.Run(name, func(b *testing.B) {
@@ -34,14 +34,14 @@ func BenchmarkWakeup(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(0, "ns/op") // mostly the pauses
+			b.ReportMetric(0, "ns/op") // this is mostly the pauses
 			b.ReportMetric(measure.Percentile(nanos, 0.5), "p50-ns")
 			b.ReportMetric(measure.Percentile(nanos, 0.99), "p99-ns")
 		})
 	}
 }
 
-// figure reports what measure returns, over b.N measurements.
+// figure reports the median of b.N calls of the function figure.
 func figure(b *testing.B, unit string, figure func() (float64, error)) {
 	var v []float64
 	for range b.N {
@@ -55,16 +55,16 @@ func figure(b *testing.B, unit string, figure func() (float64, error)) {
 	b.ReportMetric(measure.Median(v), unit)
 }
 
-// BenchmarkIdle is the processor time of a topology that waits.
+// BenchmarkIdle measures the processor time of a topology that waits.
 func BenchmarkIdle(b *testing.B) { figure(b, "CPU-share", suite.IdleShare) }
 
-// BenchmarkSleepers is the throughput that is kept beside handlers that sleep.
+// BenchmarkSleepers measures the throughput that is left while other handlers sleep.
 func BenchmarkSleepers(b *testing.B) { figure(b, "kept-share", suite.SleepersShare) }
 
-// BenchmarkCrowd is the memory of an instance that nobody has sent to.
+// BenchmarkCrowd measures the memory of an instance before its first message.
 func BenchmarkCrowd(b *testing.B) { figure(b, "B/instance", suite.CrowdBytes) }
 
-// BenchmarkMesh is the memory of 1,000 instances joined to 1,000.
+// BenchmarkMesh measures the memory of 1,000 instances connected to 1,000.
 func BenchmarkMesh(b *testing.B) {
 	figure(b, "B", func() (float64, error) {
 		bytes, err := suite.MeshBytes()
@@ -72,7 +72,7 @@ func BenchmarkMesh(b *testing.B) {
 	})
 }
 
-// BenchmarkStall is the heap behind a consumer that stalls.
+// BenchmarkStall measures the heap while a consumer stalls.
 func BenchmarkStall(b *testing.B) {
 	for _, shape := range stall.Shapes {
 		b.Run(shape.Name, func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkStall(b *testing.B) {
 	}
 }
 
-// BenchmarkBuild times the command, children included.
+// BenchmarkBuild measures the command, including child processes.
 func BenchmarkBuild(b *testing.B) {
 	tools, err := suite.MakeTools()
 	if err != nil {

@@ -1,14 +1,13 @@
-// Package bench measures topogen beside what a Go programmer would use instead:
-// channels, protoactor-go, watermill's gochannel, xsync's queues and, for the
-// generator, stringer. It is a module of its own, so that none of them is in
-// topogen's.
+// Package bench compares topogen with what a Go programmer would use instead: channels,
+// protoactor-go, watermill's gochannel, xsync's queues and, for the generator, stringer.
+// It is a separate module, so that topogen's module does not depend on them.
 //
-//	go test -bench . -benchtime 200ms      each by itself
-//	go run ./cmd/table                     interleaved, into docs/explanation/speed.md
+//	go test -bench . -benchtime 200ms      each contender separately
+//	go run ./cmd/table                     in turns, written to docs/explanation/speed.md
 //
-// Package raft below measures replicated state machines beside other engines, and
-// package wire messages beside protobuf's.
+// Package raft compares replicated state machines with other engines, and package wire
+// compares codecs of messages with those of protobuf.
 //
-// Topologies below topologies/ are generated as a user's would be; `go generate
-// ./...` makes them anew.
+// The topologies in folder topologies are generated like a user's; `go generate ./...`
+// generates them again.
 package bench

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A send is as fast as it is because Put is inlined into it. Put is just small
-// enough for that, which no other test would notice.
+// TestPutIsInlined: sends are only fast if Put is inlined into them. Put is just small
+// enough for that, and no other test would detect a change.
 func TestPutIsInlined(t *testing.T) {
 	out, err := exec.Command("go", "build", "-gcflags=-m", "./topologies/pipeline").CombinedOutput()
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 // Contender is one way to do some work.
 type Contender struct {
 	Name string
-	// Run moves n messages and returns when all were handled.
+	// Run sends n messages and returns when all were handled.
 	Run func(n int) error
 }
 
-// Sample is one run, per message.
+// Sample is the result of one run, per message.
 type Sample struct {
 	Nanos  float64 // of time
 	CPU    float64 // nanoseconds of processor time
 	Allocs float64
 }
 
-// Result holds a contender's runs, one a round.
+// Result holds the runs of a contender, one per round.
 type Result struct {
 	Contender
-	N       int // messages in a run
+	N       int // messages per run
 	Samples []Sample
 }
 
-// Contest has the contenders take turns. A run takes about d. A round begins when
-// the machine is quiet, if it is within some seconds.
+// Contest runs the contenders in turns. A run takes about d. A round begins when the
+// computer is idle, or after some seconds.
 func Contest(contenders []Contender, rounds int, d time.Duration) ([]Result, error) {
 	results := make([]Result, len(contenders))
 	for i, c := range contenders {
@@ -53,9 +53,9 @@ func Contest(contenders []Contender, rounds int, d time.Duration) ([]Result, err
 	return results, nil
 }
 
-// fit finds how many messages take about d; it also warms up.
+// fit returns how many messages take about d. It also warms up.
 func (c Contender) fit(d time.Duration) (n int, err error) {
-	const nMin = 1 << 13 // fewer, and setting up is all there is
+	const nMin = 1 << 13 // with fewer messages, setting up would dominate
 	for n = nMin; ; n *= 4 {
 		sample, err := c.once(n)
 		if err != nil {
@@ -67,9 +67,9 @@ func (c Contender) fit(d time.Duration) (n int, err error) {
 	}
 }
 
-// once times one run.
+// once measures one run.
 func (c Contender) once(n int) (Sample, error) {
-	runtime.GC() // what others left behind is not this one's to collect
+	runtime.GC() // so that this run does not collect the garbage of others
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, began := CPU(), time.Now()
@@ -80,13 +80,13 @@ func (c Contender) once(n int) (Sample, error) {
 	return Sample{float64(took) / per, float64(used) / per, float64(after.Mallocs-before.Mallocs) / per}, err
 }
 
-// Nanos, CPU and Allocs are medians.
+// Nanos is the median time per message, in nanoseconds.
 func (r *Result) Nanos() float64 { return r.median(func(s Sample) float64 { return s.Nanos }) }
 
-// CPU is the processor time of a message, in nanoseconds.
+// CPU is the median processor time per message, in nanoseconds.
 func (r *Result) CPU() float64 { return r.median(func(s Sample) float64 { return s.CPU }) }
 
-// Allocs is the number of allocations a message.
+// Allocs is the median number of allocations per message.
 func (r *Result) Allocs() float64 { return r.median(func(s Sample) float64 { return s.Allocs }) }
 
 func (r *Result) median(of func(Sample) float64) float64 {
@@ -97,7 +97,7 @@ func (r *Result) median(of func(Sample) float64) float64 {
 	return Median(v)
 }
 
-// Times is how many times faster r is than other: the median over the rounds.
+// Times is how many times faster r is than other: the median of the ratios of the rounds.
 func (r *Result) Times(other *Result) float64 {
 	v := make([]float64, len(r.Samples))
 	for i, s := range r.Samples {
@@ -106,7 +106,7 @@ func (r *Result) Times(other *Result) float64 {
 	return Median(v)
 }
 
-// TimesAtBest compares the least disturbed run of each.
+// TimesAtBest is the ratio of the fastest run of each.
 func (r *Result) TimesAtBest(other *Result) float64 { return other.best() / r.best() }
 
 func (r *Result) best() float64 {
@@ -117,8 +117,8 @@ func (r *Result) best() float64 {
 	return best
 }
 
-// SteadyAllocs is the number of allocations a message in a long run beyond those
-// of a short one, which sets up as much.
+// SteadyAllocs is the number of allocations per message without those for setting up: the
+// difference between a long and a short run.
 func (c Contender) SteadyAllocs() (float64, error) {
 	const short, long, tries = 200_000, 1_200_000, 3
 	var v []float64

@@ -11,18 +11,18 @@ import (
 const (
 	probeTime   = 10 * time.Millisecond
 	probePause  = 100 * time.Millisecond
-	probeShare  = 0.9 // of the processors, to count as free
+	probeShare  = 0.9 // share of the processors that counts as idle
 	probeSteps  = 1000
 	quietWithin = 10 * time.Second
 )
 
-// patience is how long a contest may still wait for a quiet machine.
+// patience is how long a contest may still wait for an idle computer.
 type patience time.Duration
 
-// await waits until this process gets all the processors that it may use. On a
-// machine that it shares it may get one of two for seconds on end, and then a
-// contest of two threads is another contest. Where patience ends it goes on: the
-// processor time in the table tells.
+// await waits until this process gets all the processors that it may use. On a shared
+// computer it may get only one of two for seconds, which would distort a contest of two
+// threads. When the patience is used up the contest continues, and the processor time in
+// the table shows the disturbance.
 func (p *patience) await() {
 	for *p > 0 && !free() {
 		time.Sleep(probePause)
@@ -30,7 +30,8 @@ func (p *patience) await() {
 	}
 }
 
-// free keeps all processors busy for a moment and sees how much of them it got.
+// free uses all processors for a moment and reports whether the process got enough of
+// their time.
 func free() bool {
 	n := runtime.GOMAXPROCS(0)
 	var all sync.WaitGroup

@@ -28,8 +28,8 @@ func (s *sink) receive(*Message) {
 	s.handled++
 }
 
-// ChannelPipeline sends n messages through three goroutines, whose handlers do
-// that many steps of work.
+// ChannelPipeline sends n messages through three goroutines, whose handlers do the given
+// steps of work.
 func ChannelPipeline(n, steps int) {
 	in, first, second := make(chan Message, capacity), make(chan Message, capacity), make(chan Message, capacity)
 	pass := func(from <-chan Message, to chan<- Message) {
@@ -53,7 +53,7 @@ func ChannelPipeline(n, steps int) {
 	}
 }
 
-// ChannelFanIn has eight goroutines send n messages to one.
+// ChannelFanIn sends n messages from eight goroutines to one.
 func ChannelFanIn(n int) {
 	c := make(chan Message, capacity)
 	var senders sync.WaitGroup
@@ -74,8 +74,8 @@ func ChannelFanIn(n int) {
 	}
 }
 
-// ChannelPingPong has messages go to and fro between two goroutines, n hops in
-// all. Held keeps each goroutine on a thread of its own.
+// ChannelPingPong sends messages back and forth between two goroutines, n hops in all. If
+// held is true, each goroutine is locked to a thread.
 func ChannelPingPong(n, messages int, held bool) {
 	left, right := make(chan Message, 8*capacity), make(chan Message, 8*capacity)
 	for i := range messages {
@@ -110,14 +110,14 @@ func hit(m *Message, to chan<- Message, arrived *sync.WaitGroup) {
 	to <- Message{m.N - 1}
 }
 
-// ball is a message that knows when it was sent; 0: nobody asks.
+// ball is a message with the time at which it was sent; 0: it is not timed.
 type ball struct {
 	left int
 	sent int64
 }
 
-// ChannelHops does as ChannelPingPong and returns how long one hop in so many
-// took, in nanoseconds.
+// ChannelHops works like ChannelPingPong and returns the times of every every-th hop in
+// nanoseconds.
 func ChannelHops(n, balls, every int, held bool) []float64 {
 	left, right := make(chan ball, 8*capacity), make(chan ball, 8*capacity)
 	for i := range balls {
@@ -159,8 +159,7 @@ func ChannelHops(n, balls, every int, held bool) []float64 {
 	return append(took[0], took[1]...)
 }
 
-// ChannelFlow sends n copies of a message, of any size, from one goroutine to
-// another.
+// ChannelFlow sends n copies of a message, of any size, from one goroutine to another.
 func ChannelFlow[M any](n int, message M) {
 	c := make(chan M, capacity)
 	go func() {
@@ -182,7 +181,7 @@ func take[M any](m *M, handled *int) {
 	}
 }
 
-// ChannelSend has goroutines send n messages to one.
+// ChannelSend sends n messages from several goroutines to one.
 func ChannelSend(n, goroutines int) {
 	c := make(chan Message, capacity)
 	var senders sync.WaitGroup
@@ -203,7 +202,8 @@ func ChannelSend(n, goroutines int) {
 	}
 }
 
-// ChannelAsk has goroutines ask n questions, each with a channel for its answers.
+// ChannelAsk sends n questions from several goroutines, each with a channel for its
+// replies.
 func ChannelAsk(n, goroutines int) {
 	type question struct {
 		Message
@@ -229,7 +229,7 @@ func ChannelAsk(n, goroutines int) {
 	close(questions)
 }
 
-// ChannelAskBusy asks n questions while pairs of goroutines pass balls to and fro,
+// ChannelAskBusy sends n questions while pairs of goroutines send balls back and forth,
 // which keeps all processors busy.
 func ChannelAskBusy(n, pairs int) {
 	over := make(chan struct{})
@@ -261,8 +261,8 @@ func ChannelAskBusy(n, pairs int) {
 //go:noinline
 func reply(m *Message) Message { return Message{m.N + 1} }
 
-// Parallel does n times the steps of work on two goroutines and nothing else: the
-// most that a second worker can bring on this machine, now.
+// Parallel does the steps of work n times on two goroutines without messages. This is the
+// largest gain that a second worker can give on this computer at this time.
 func Parallel(n, steps int) {
 	var both sync.WaitGroup
 	for range 2 {

@@ -2,7 +2,7 @@ package peers
 
 import "sync"
 
-// locked is what one writes first: a ring that grows, behind a mutex.
+// locked is the simplest queue: a growing ring buffer behind a mutex.
 type locked struct {
 	mu          sync.Mutex
 	ring        []uint64
@@ -33,7 +33,7 @@ func (q *locked) pop() (v uint64, ok bool) {
 	return v, ok
 }
 
-// after is the place n places behind the first, without a division.
+// after returns the index n places after the first, without a division.
 func (q *locked) after(n int) int {
 	if n += q.start; n >= len(q.ring) {
 		n -= len(q.ring)

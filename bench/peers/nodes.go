@@ -2,9 +2,9 @@ package peers
 
 import "sync/atomic"
 
-// nodes is the queue of rast.md 2.2, step for step: a list of nodes, the last of
-// which waits for a message. What frees memory is the collector; and a pop leaves
-// a mark in the node, so that no late producer finds it empty.
+// nodes is a lock-free queue: a linked list whose last node waits for a message. The
+// garbage collector frees the nodes. A pop leaves a mark in its node, so that a delayed
+// producer does not find the node empty.
 type nodes struct {
 	head atomic.Pointer[node]
 	_    [56]byte
@@ -40,7 +40,7 @@ func (q *nodes) push(v uint64) {
 	}
 }
 
-// consumed is what a pop leaves in a node.
+// consumed is the mark that a pop leaves in a node.
 var consumed = new(uint64)
 
 func (q *nodes) pop() (v uint64, ok bool) {

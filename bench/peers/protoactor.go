@@ -7,7 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// actors is an actor system that does not log.
+// actors is an actor system without a log.
 type actors struct {
 	*actor.ActorSystem
 	pids []*actor.PID
@@ -31,7 +31,7 @@ func (a *actors) end() {
 	a.Shutdown()
 }
 
-// counter tells when it has handled so many messages.
+// counter reports when it has handled a number of messages.
 type counter struct {
 	left int
 	done chan<- struct{}
@@ -72,7 +72,8 @@ func ActorPipeline(n int) {
 	<-done
 }
 
-// burst sends a batch whenever it hears from itself, so that sources take turns.
+// burst sends a batch of messages, and then a message to itself, so that sources take
+// turns.
 type burst struct{ to *actor.PID }
 
 func (b *burst) Receive(ctx actor.Context) {
@@ -88,7 +89,7 @@ func (b *burst) Receive(ctx actor.Context) {
 	}
 }
 
-// ActorFanIn has eight actors send n messages to one.
+// ActorFanIn sends n messages from eight actors to one.
 func ActorFanIn(n int) {
 	a := newActors()
 	defer a.end()
@@ -116,7 +117,7 @@ func (p *player) Receive(ctx actor.Context) {
 	}
 }
 
-// ActorPingPong has one message make n hops between two actors.
+// ActorPingPong sends one message back and forth between two actors, n hops in all.
 func ActorPingPong(n int) {
 	a := newActors()
 	defer a.end()

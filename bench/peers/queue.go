@@ -8,12 +8,11 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// Lane is a queue as its two ends use it: Send puts n messages, Receive takes n.
-// Each may run on a goroutine of its own.
+// Lane is a queue with its two ends: Send puts n messages, Receive takes n. The two may
+// run on different goroutines.
 type Lane struct{ Send, Receive func(n int) }
 
-// backoff is what those do that would not block: look again a few times, then let
-// others run.
+// backoff replaces blocking: try again a few times, then yield to other goroutines.
 type backoff int
 
 func (b *backoff) wait() {
@@ -22,7 +21,7 @@ func (b *backoff) wait() {
 	}
 }
 
-// attempts makes a lane of calls that may fail.
+// attempts makes a lane of operations that may fail.
 func attempts(push func(uint64) bool, pop func() (uint64, bool)) Lane {
 	return Lane{
 		Send: func(n int) {
@@ -61,13 +60,13 @@ func ChannelLane() Lane {
 	}
 }
 
-// XsyncMPMC and XsyncSPSC are xsync's queues.
+// XsyncMPMC is xsync's queue for many producers and many consumers.
 func XsyncMPMC() Lane {
 	q := xsync.NewMPMCQueue[uint64](capacity)
 	return attempts(q.TryEnqueue, q.TryDequeue)
 }
 
-// XsyncSPSC is for one producer and one consumer.
+// XsyncSPSC is xsync's queue for one producer and one consumer.
 func XsyncSPSC() Lane {
 	q := xsync.NewSPSCQueue[uint64](capacity)
 	return attempts(q.TryEnqueue, q.TryDequeue)
@@ -79,7 +78,7 @@ func RingLane() Lane {
 	return attempts(q.TryPush, q.TryPop)
 }
 
-// pushes makes a lane of a queue that always has room.
+// pushes makes a lane of a queue that is never full.
 func pushes(push func(uint64), pop func() (uint64, bool)) Lane {
 	return attempts(func(v uint64) bool { push(v); return true }, pop)
 }
@@ -96,8 +95,9 @@ func MutexLane() Lane {
 	return pushes(q.push, q.pop)
 }
 
-// DocumentLane is the queue that LockFree comes from, with its flaw mended.
-func DocumentLane() Lane {
+// NodeListLane is the linked list from which LockFree was developed, with its error
+// corrected.
+func NodeListLane() Lane {
 	q := newNodes()
 	return pushes(q.push, q.pop)
 }
@@ -108,7 +108,7 @@ func (deaf) Touched(*queue.Head) bool { return true }
 func (deaf) Filled(*queue.Head)       {}
 func (deaf) Overfull(*queue.Head)     {}
 
-// EdgeLane is queue.Edge, published once for so many messages and at the end.
+// EdgeLane is queue.Edge, published every publish messages and at the end.
 func EdgeLane(publish int) Lane {
 	q := new(queue.Edge[uint64])
 	queue.Init(q, 0, capacity, deaf{})
@@ -142,8 +142,8 @@ func EdgeLane(publish int) Lane {
 	}
 }
 
-// LatestLane is queue.Latest, of which nothing may be lost here: what is sent is
-// received before it is full.
+// LatestLane is queue.Latest. No message may be lost here, so Receive runs before the
+// queue is full.
 func LatestLane() Lane {
 	q := new(queue.Latest[uint64])
 	queue.Init(q, 0, capacity, deaf{})
@@ -170,7 +170,7 @@ func Across(l Lane, n int) {
 	both.Wait()
 }
 
-// Crowd sends n messages from so many goroutines to as many through one queue.
+// Crowd sends n messages through one queue, from several goroutines to as many others.
 func Crowd(l Lane, sides, n int) {
 	var all sync.WaitGroup
 	for range sides {
@@ -180,8 +180,8 @@ func Crowd(l Lane, sides, n int) {
 	all.Wait()
 }
 
-// EdgesTwoByTwo sends n messages from two goroutines to two through an edge for
-// each pair, as a topology does.
+// EdgesTwoByTwo sends n messages from two goroutines to two, with an edge for each pair,
+// as in a topology.
 func EdgesTwoByTwo(publish, n int) {
 	var edges [2][2]*queue.Edge[uint64]
 	for from := range edges {
@@ -199,7 +199,7 @@ func EdgesTwoByTwo(publish, n int) {
 	all.Wait()
 }
 
-// edgeSends sends each messages to each of the edges, by turns.
+// edgeSends sends each messages to each of the edges in turn.
 func edgeSends(edges []*queue.Edge[uint64], publish, each int) {
 	for i := range each {
 		for _, q := range edges {
@@ -219,7 +219,7 @@ func edgeSends(edges []*queue.Edge[uint64], publish, each int) {
 	}
 }
 
-// edgeReceives takes n messages from edges, whichever has some.
+// edgeReceives takes n messages from any of the edges.
 func edgeReceives(edges []*queue.Edge[uint64], n int) {
 	for wait := backoff(0); n > 0; {
 		took := 0
@@ -237,7 +237,7 @@ func edgeReceives(edges []*queue.Edge[uint64], n int) {
 	}
 }
 
-// Alternate sends and takes on one goroutine, so many messages at a time.
+// Alternate sends and takes on one goroutine, burst messages at a time.
 func Alternate(l Lane, n, burst int) {
 	for ; n > 0; n -= burst {
 		l.Send(burst)

@@ -9,7 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
 )
 
-// mill is a watermill Pub/Sub with a topic for each subscriber.
+// mill is a watermill Pub/Sub with one topic per subscriber.
 type mill struct {
 	*gochannel.GoChannel
 	topics int
@@ -24,7 +24,7 @@ func (w *mill) subscribe(handle func(Message)) (topic string) {
 	topic = strconv.Itoa(w.topics)
 	messages, err := w.Subscribe(context.Background(), topic)
 	if err != nil {
-		panic(err) // it fails only when closed
+		panic(err) // it only fails after Close
 	}
 	go func() {
 		for m := range messages {
@@ -41,7 +41,7 @@ func (w *mill) send(topic string, m Message) {
 	}
 }
 
-// end closes everything; gochannel's Close only fails where it was closed.
+// end closes the Pub/Sub. Close of gochannel only fails if it was closed before.
 func (w *mill) end() { _ = w.Close() }
 
 func closeAfter(n int) (count func(Message), done <-chan struct{}) {
@@ -67,7 +67,7 @@ func MillPipeline(n int) {
 	<-done
 }
 
-// MillFanIn has eight goroutines publish n messages to one subscriber.
+// MillFanIn publishes n messages from eight goroutines to one subscriber.
 func MillFanIn(n int) {
 	w := newMill()
 	defer w.end()
@@ -84,7 +84,7 @@ func MillFanIn(n int) {
 	<-done
 }
 
-// MillPingPong has one message make n hops between two subscribers.
+// MillPingPong sends one message back and forth between two subscribers, n hops in all.
 func MillPingPong(n int) {
 	w := newMill()
 	defer w.end()

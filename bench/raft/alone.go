@@ -10,19 +10,19 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Alone is a machine on one disk, without peers, that stands in a topology: what
-// comes to it comes in messages, in the turns of one goroutine.
+// Alone is a state machine on one disk, without peers, in a topology: it receives
+// messages in the turns of one goroutine.
 type Alone struct {
 	m       *machine
 	wake    chan struct{}
 	pending atomic.Int64
 
-	outcomes int // since the last look
+	outcomes int // since FeedProposals began
 	failed   error
 }
 
-// OpenAlone starts one; inTopology says whether Feed will be called, and not
-// Propose.
+// OpenAlone opens a state machine. inTopology is true if the Feed methods will be called,
+// and false if Propose will be called.
 func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 	a := &Alone{wake: make(chan struct{}, 1)}
 	var host fsm.Host
@@ -34,7 +34,7 @@ func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 	return a, err
 }
 
-// Owe, Paid, Wake and Stepped are what the machine asks of the pool that it runs in.
+// Owe, Paid, Wake and Stepped implement fsm.Host, the interface of the pool.
 func (a *Alone) Owe()          { a.pending.Add(1) }
 func (a *Alone) Paid()         { a.pending.Add(-1) }
 func (a *Alone) Stepped() bool { return false }
@@ -54,17 +54,17 @@ func (a *Alone) Outcome(o fsm.Outcome[count, struct{}]) {
 }
 func (*Alone) Upcoming(fsm.Upcoming[count]) {}
 
-// Propose is that of callers outside of a topology.
+// Propose is for callers outside of a topology.
 func (a *Alone) Propose(ctx context.Context, _ int) error {
 	_, err := a.m.Propose(ctx, count{})
 	return err
 }
 
-// Close stops the machine.
+// Close stops the state machine.
 func (a *Alone) Close() error { return a.m.Close() }
 
-// FeedUpdates sends n updates in messages of so many, commits them with each
-// message, and returns when all are applied.
+// FeedUpdates sends n updates, each at a time, with a commit in every message, and
+// returns after all are applied.
 func (a *Alone) FeedUpdates(n, each int) error {
 	m := &fsm.Updates[count]{Updates: make([]count, each)}
 	for ; n > 0; n -= each {
@@ -80,7 +80,7 @@ func (a *Alone) FeedUpdates(n, each int) error {
 	return a.rest()
 }
 
-// FeedProposals sends n proposals, and returns when all have their outcomes.
+// FeedProposals sends n proposals, and returns after all have their outcomes.
 func (a *Alone) FeedProposals(n int) error {
 	want := a.outcomes + n
 	for range n {
@@ -92,12 +92,12 @@ func (a *Alone) FeedProposals(n int) error {
 		return err
 	}
 	if a.outcomes != want {
-		return errors.New("outcomes are missing")
+		return errors.New("some outcomes are missing")
 	}
 	return a.failed
 }
 
-// turn answers, where there is something to answer.
+// turn handles the replies, if there are any.
 func (a *Alone) turn(wait bool) error {
 	if wait {
 		<-a.wake
@@ -120,7 +120,7 @@ func (a *Alone) rest() error {
 	return nil
 }
 
-// Applied is how many updates the state has seen.
+// Applied returns the number of updates that the state has seen.
 func (a *Alone) Applied() (n uint64, err error) {
 	err = a.m.Read(context.Background(), func(c *counter) { n = c.n })
 	return n, err

@@ -22,30 +22,30 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-const bareGroup = 1 // of messages in the transport
+const bareGroup = 1 // the group of messages in the transport
 
-// bareLoops are three loops around the engine, with as little as there can be: no
-// types and no sessions; a peer is trusted, and a command that is proposed twice is
-// counted twice. Snapshots are taken as often as package raft takes them.
+// bareLoops are three minimal loops around etcd's engine. They have no types and no
+// sessions. They trust their peers, and a command that is proposed twice is counted
+// twice. They take snapshots as often as package raft.
 type bareLoops struct {
 	loops   []*bareLoop
-	waiters []chan struct{} // of the callers, each with room for one
-	retries []*time.Timer   // of the callers
+	waiters []chan struct{} // by caller, each with room for one outcome
+	retries []*time.Timer   // by caller
 }
 
-// bareLoop is one of them.
+// bareLoop is one of the loops.
 type bareLoop struct {
 	id      uint64
 	batched bool
-	bytes   int             // of a command
-	waiters []chan struct{} // of the callers; the leader answers them
+	bytes   int             // bytes of a command
+	waiters []chan struct{} // by caller; the leader's loop answers them
 	log     wal.Log
 	link    transport.Transport
 	storage *etcd.MemoryStorage
 	node    *etcd.RawNode
 	members *pb.ConfState
 	n       uint64 // the state
-	applied uint64 // index
+	applied uint64 // index of the last applied entry
 	snapped uint64 // index of the last snapshot
 	kept    int    // bytes of the entries in storage
 	leads   atomic.Bool
@@ -57,7 +57,7 @@ type bareLoop struct {
 	wake      chan struct{}
 	stop      chan struct{}
 	done      chan struct{}
-	err       error // set before done is closed
+	err       error // is set before done is closed
 }
 
 func bare(dir string, l Load) (Group, error)        { return openBare(dir, l, false) }
@@ -127,7 +127,7 @@ func (l *bareLoop) open(dir, name string, peers map[string]string) (err error) {
 	return err
 }
 
-// receive runs on goroutines of the transport.
+// receive is called on goroutines of the transport.
 func (l *bareLoop) receive(_ string, payloads [][]byte) {
 	for _, b := range payloads {
 		m := new(pb.Message)
@@ -177,7 +177,7 @@ func (g *bareLoops) Propose(ctx context.Context, caller int) error {
 	}
 }
 
-// leader is the loop that leads, or any other while there is none.
+// leader returns the loop of the leader, or any other if there is no leader.
 func (g *bareLoops) leader() *bareLoop {
 	for _, l := range g.loops {
 		if l.leads.Load() {
@@ -212,7 +212,7 @@ func (l *bareLoop) run() {
 			if m.GetType() == pb.MsgHup {
 				_ = l.node.Campaign()
 			} else {
-				_ = l.node.Step(m) // what it refuses is late
+				_ = l.node.Step(m) // it rejects late messages
 			}
 		}
 		if l.err = l.propose(proposals); l.err != nil && !errors.Is(l.err, etcd.ErrProposalDropped) {
@@ -244,7 +244,7 @@ func (l *bareLoop) propose(commands [][]byte) error {
 	return l.node.Step(&pb.Message{Type: pb.MsgProp.Enum(), From: &l.id, Entries: entries})
 }
 
-// work does what the engine asks for: a leader's entries travel while its own disk
+// work executes a Ready of the engine. A leader sends its entries while its own disk
 // writes them.
 func (l *bareLoop) work(ready etcd.Ready) error {
 	status := l.node.BasicStatus()
@@ -289,13 +289,14 @@ func (l *bareLoop) work(ready etcd.Ready) error {
 	return l.snapshot()
 }
 
-// The bytes of entries until a snapshot, and of those kept behind it, as in package raft.
+// Bytes of entries between two snapshots, and of entries kept after one, as in package
+// raft.
 const (
 	bareSnapshotBytes = 256 << 20
 	bareTrailingBytes = 64 << 20
 )
 
-// snapshot takes one and forgets the entries that it holds, but for the last ones.
+// snapshot takes a snapshot and removes its entries, except the last ones.
 func (l *bareLoop) snapshot() error {
 	s, err := l.storage.CreateSnapshot(l.applied, l.members, binary.LittleEndian.AppendUint64(nil, l.n))
 	if err != nil {
@@ -326,7 +327,7 @@ func (l *bareLoop) snapshot() error {
 	return l.storage.Compact(list[len(list)-1].GetIndex())
 }
 
-// install takes a snapshot of the leader.
+// install installs a snapshot of the leader.
 func (l *bareLoop) install(s *pb.Snapshot) error {
 	l.n, l.applied, l.kept = binary.LittleEndian.Uint64(s.Data), s.GetMetadata().GetIndex(), 0
 	l.snapped = l.applied
@@ -337,7 +338,7 @@ func (l *bareLoop) send(messages []*pb.Message) {
 	for _, m := range messages {
 		payload, err := proto.Marshal(m)
 		if err != nil {
-			panic(err) // it is the engine's
+			panic(err) // an error of the engine
 		}
 		l.link.Send(names[m.GetTo()-1], transport.Message{Group: bareGroup, Payload: payload})
 	}
@@ -349,13 +350,13 @@ func (l *bareLoop) apply(commands []byte) {
 		if l.leads.Load() {
 			select {
 			case l.waiters[binary.LittleEndian.Uint64(commands)] <- struct{}{}:
-			default: // an answer to the same command, which was proposed again
+			default: // an outcome of the same command, which was proposed again
 			}
 		}
 	}
 }
 
-// Counts asks all three.
+// Counts adds up the figures of all three.
 func (g *bareLoops) Counts() (c Counts) {
 	for _, l := range g.loops {
 		c.Dropped += l.link.Stats().Dropped

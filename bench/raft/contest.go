@@ -15,23 +15,23 @@ import (
 type Effort struct {
 	Rounds int
 	Run    time.Duration // of one subject in one round
-	Dir    string        // on the disk that is measured
+	Dir    string        // a folder on the disk that is measured
 }
 
-// warm is how long a group runs before each sample: the one before it has left its
-// writes to the disk.
+// warmup is how long a group runs before each sample, because the disk still has writes
+// of the group before it.
 const warmup = 100 * time.Millisecond
 
-// Contest is what subjects did, one sample a round.
+// Contest holds the results of subjects, one sample per round.
 type Contest struct {
 	Load
 	Subjects []Subject
 	Samples  map[string][]Sample // by subject
-	Counts   map[string]Counts   // by subject, since it was opened; none for a subject that does not count
-	Syncs    []float64           // the disk's own rate, one a round
+	Counts   map[string]Counts   // by subject, since it was opened; only for subjects that implement Counted
+	Syncs    []float64           // the disk's own sync rate, by round
 }
 
-// Run has the subjects take turns, in another order each round.
+// Run runs the subjects in turns, in a different order in each round.
 func Run(subjects []Subject, l Load, e Effort) (c Contest, err error) {
 	c = Contest{Load: l, Subjects: subjects, Samples: map[string][]Sample{}, Counts: map[string]Counts{}}
 	dir, err := os.MkdirTemp(e.Dir, "raft")
@@ -75,7 +75,7 @@ func Run(subjects []Subject, l Load, e Effort) (c Contest, err error) {
 	return c, nil
 }
 
-// counts are those of the groups that count.
+// counts returns the counts of the groups that implement Counted.
 func counts(subjects []Subject, groups []Group) map[string]Counts {
 	all := map[string]Counts{}
 	for i, s := range subjects {
@@ -86,8 +86,8 @@ func counts(subjects []Subject, groups []Group) map[string]Counts {
 	return all
 }
 
-// Times is how many times as fast a subject is as another: the median of the
-// rounds' ratios.
+// Times is how many times as fast a subject is as another: the median of the ratios of
+// the rounds.
 func (c *Contest) Times(name, other string) float64 {
 	var v []float64
 	for i, s := range c.Samples[name] {
@@ -96,8 +96,8 @@ func (c *Contest) Times(name, other string) float64 {
 	return measure.Median(v)
 }
 
-// TimesSyncs is how many commands a subject makes durable for one that the disk
-// can by itself.
+// TimesSyncs is the number of commands that a subject makes durable in the time of one
+// sync of the disk.
 func (c *Contest) TimesSyncs(name string) float64 {
 	var v []float64
 	for i, s := range c.Samples[name] {
@@ -106,7 +106,7 @@ func (c *Contest) TimesSyncs(name string) float64 {
 	return measure.Median(v)
 }
 
-// Median of one figure of a subject.
+// Median returns the median of one figure of a subject.
 func (c *Contest) Median(name string, figure func(Sample) float64) float64 {
 	var v []float64
 	for _, s := range c.Samples[name] {

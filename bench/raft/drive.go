@@ -15,25 +15,25 @@ import (
 	"github.com/topogen/topogen/bench/measure"
 )
 
-// Sample is what a group did in a while.
+// Sample is the result of one run of a group.
 type Sample struct {
-	Rate   float64 // commands a second
-	Allocs float64 // a command, of all three replicas
-	CPU    float64 // nanoseconds a command, likewise
+	Rate   float64 // commands per second
+	Allocs float64 // per command, of all three replicas
+	CPU    float64 // nanoseconds per command, of all three replicas
 }
 
-// Drive has callers propose n commands.
+// Drive lets callers propose n commands.
 func Drive(g Group, callers, n int) error {
 	var taken atomic.Int64
 	_, err := drive(g, callers, func() bool { return taken.Add(1) <= int64(n) })
 	return err
 }
 
-// DriveFor has callers propose for a while.
+// DriveFor lets callers propose for a time.
 func DriveFor(g Group, callers int, d time.Duration) (Sample, error) {
 	var over atomic.Bool
 	var before, after runtime.MemStats
-	runtime.GC() // what others left behind is not this one's to collect
+	runtime.GC() // so that this run does not collect the garbage of others
 	runtime.ReadMemStats(&before)
 	cpu, began := measure.CPU(), time.Now()
 	time.AfterFunc(d, func() { over.Store(true) })
@@ -44,10 +44,10 @@ func DriveFor(g Group, callers int, d time.Duration) (Sample, error) {
 	return Sample{per / took.Seconds(), float64(after.Mallocs-before.Mallocs) / per, float64(used) / per}, err
 }
 
-// drive has callers propose as long as there is more, and returns how often they
-// did.
+// drive lets callers propose as long as more returns true, and returns the number of
+// proposals.
 func drive(g Group, callers int, more func() bool) (n int64, err error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), time.Minute+patience, errors.New("the group hangs"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), time.Minute+patience, errors.New("the group does not answer"))
 	defer cancel()
 	var all sync.WaitGroup
 	var total atomic.Int64
@@ -56,7 +56,7 @@ func drive(g Group, callers int, more func() bool) (n int64, err error) {
 		all.Go(func() {
 			done := int64(0)
 			defer func() { total.Add(done) }()
-			ctx, cancel := context.WithCancel(ctx) // of its own, as requests have
+			ctx, cancel := context.WithCancel(ctx) // its own, like a request's
 			defer cancel()
 			for more() {
 				if err := g.Propose(ctx, caller); err != nil {
@@ -75,8 +75,8 @@ func drive(g Group, callers int, more func() bool) (n int64, err error) {
 	return total.Load(), err
 }
 
-// SyncRate is how often a second the disk below a folder makes 4 KiB durable, one
-// after the other, in a file that has its size already.
+// SyncRate is how often per second the disk of a folder syncs 4 KiB in a file of constant
+// size, one sync after the other.
 func SyncRate(dir string, d time.Duration) (rate float64, err error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {

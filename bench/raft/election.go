@@ -10,13 +10,13 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// As often as these elections take place, timeouts of a second would take long.
+// The timeouts are short, because many elections are measured.
 const (
 	shortElection  = 300 * time.Millisecond
 	shortHeartbeat = 30 * time.Millisecond
 )
 
-// cluster are three machines, of which one after the other is killed.
+// cluster has three nodes, which are killed one after the other.
 type cluster struct {
 	dir   string
 	peers map[string]string
@@ -62,7 +62,7 @@ func (g *cluster) open(name string) (err error) {
 	return nil
 }
 
-// kill silences the leader, and stops it.
+// kill closes the leader's transport and stops the leader.
 func (g *cluster) kill() (name string, err error) {
 	err = until("leader", func() bool {
 		for other, n := range g.nodes {
@@ -80,7 +80,7 @@ func (g *cluster) kill() (name string, err error) {
 	return name, errors.Join(n.link.Close(), n.machine.Close())
 }
 
-// Propose asks one of those who live.
+// Propose proposes on one of the nodes that run.
 func (g *cluster) Propose(ctx context.Context, _ int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -88,7 +88,7 @@ func (g *cluster) Propose(ctx context.Context, _ int) error {
 		_, err := n.Propose(ctx, count{})
 		return err
 	}
-	return errors.New("nobody lives")
+	return errors.New("no node is running")
 }
 
 func (g *cluster) Close() error {
@@ -99,9 +99,10 @@ func (g *cluster) Close() error {
 	return failed
 }
 
-// Elections closes the leader's transport and its node, so that the others hear
-// nothing of it any more, again and again. Each figure is the time until an update
-// that a survivor was given is applied, in election timeouts.
+// Elections kills the leader again and again: it closes the leader's transport, so that
+// the other nodes receive nothing from it any more, and then the leader. Each figure is
+// the time until an update that was proposed on another node is applied, in election
+// timeouts.
 func Elections(dir string, rounds int) (timeouts []float64, err error) {
 	g, err := openCluster(dir)
 	if err != nil {

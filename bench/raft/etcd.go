@@ -14,11 +14,11 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 )
 
-// etcdGroup is a whole server three times: its state is a map with history, kept
-// on disk, so it does more than count.
+// etcdGroup has three complete servers. Their state is a map with history, kept on disk,
+// so they do more than count.
 type etcdGroup struct {
 	servers []*embed.Etcd
-	leader  *clientv3.Client // without a network
+	leader  *clientv3.Client // called without a network
 	keys    []string
 	value   string
 }
@@ -38,7 +38,7 @@ func etcdServer(dir string, l Load) (Group, error) {
 	}
 	started := make(chan result, len(configs))
 	for _, c := range configs {
-		go func() { // each waits for the others
+		go func() { // each server waits for the others
 			s, err := embed.StartEtcd(c)
 			started <- result{s, err}
 		}()

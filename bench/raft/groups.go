@@ -15,7 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// Several are subjects of one group and of many: each caller proposes to one of them.
+// Several returns subjects with one group and with many: each caller proposes to one of
+// the groups.
 func Several(numbers ...int) (list []Subject) {
 	for _, n := range numbers {
 		name := fmt.Sprintf("%d groups", n)
@@ -27,7 +28,7 @@ func Several(numbers ...int) (list []Subject) {
 	return list
 }
 
-// several are groups on the same three nodes, which have a listener each.
+// several holds groups on the same three nodes, with one listener per node.
 type several struct {
 	machines [][]*machine // by node and group
 	links    []transport.Transport
@@ -69,7 +70,7 @@ func openSeveral(dir string, n int) (_ *several, err error) {
 	return g, until("leader of each group, spread over the nodes", g.spread)
 }
 
-// spread reports whether each group has its leader, on the node where it is to be.
+// spread reports whether each group has its leader on its node.
 func (g *several) spread() bool {
 	g.leaders = g.leaders[:0]
 	for i := range g.machines[0] {
@@ -90,7 +91,7 @@ func (g *several) Propose(ctx context.Context, caller int) error {
 	return err
 }
 
-// Counts asks all nodes of all groups.
+// Counts adds up the figures of all nodes of all groups.
 func (g *several) Counts() (c Counts) {
 	for node, ms := range g.machines {
 		c.Dropped += g.links[node].Stats().Dropped
@@ -121,10 +122,10 @@ type IdleResult struct {
 	Goroutines int
 }
 
-// PerGroup is the milliseconds of a processor that each group takes a second.
+// PerGroup is the processor time per group and second, in milliseconds.
 func (r IdleResult) PerGroup() float64 { return r.CPU * 1e3 / float64(max(r.Groups, 1)) }
 
-// Idle measures groups that are idle, for a while.
+// Idle measures idle groups for a time.
 func Idle(n int, e Effort) (r IdleResult, err error) {
 	dir, err := os.MkdirTemp(e.Dir, "raft")
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 
 var discard = stdlog.New(io.Discard, "", 0)
 
-// hashiGroup is hashicorp/raft three times.
+// hashiGroup has three nodes of hashicorp/raft.
 type hashiGroup struct {
-	bytes  int // of a command
+	bytes  int // bytes of a command
 	nodes  []*hashiraft.Raft
 	leader atomic.Pointer[hashiraft.Raft]
 	close  []func() error
 }
 
-// hashiCounter is the state. All that is committed comes at once.
+// hashiCounter is the state. It receives committed commands in batches.
 type hashiCounter struct{ n uint64 }
 
-var errNoSnapshots = errors.New("there are no snapshots")
+var errNoSnapshots = errors.New("snapshots are not supported")
 
 func (c *hashiCounter) Apply(*hashiraft.Log) any { c.n++; return nil }
 func (c *hashiCounter) ApplyBatch(list []*hashiraft.Log) []any {
@@ -75,7 +75,7 @@ func (g *hashiGroup) open(dir string) error {
 		c.LocalID = servers[i].ID
 		c.Logger = hclog.NewNullLogger()
 		c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = election, election, election
-		c.MaxAppendEntries, c.BatchApplyCh = 1024, true // what makes it fastest with many proposers
+		c.MaxAppendEntries, c.BatchApplyCh = 1024, true // the fastest setting with many proposers
 		c.SnapshotThreshold, c.SnapshotInterval = 1<<40, time.Hour
 		snapshots := hashiraft.NewInmemSnapshotStore()
 		if err := hashiraft.BootstrapCluster(c, log, log, snapshots, links[i], hashiraft.Configuration{Servers: servers}); err != nil {
@@ -90,8 +90,8 @@ func (g *hashiGroup) open(dir string) error {
 	return nil
 }
 
-// Propose looks for another leader where there is one: with few processors and
-// many callers a lease may run out.
+// Propose tries another leader if there is one: with few processors and many callers a
+// lease may expire.
 func (g *hashiGroup) Propose(ctx context.Context, _ int) error {
 	for {
 		err := g.leader.Load().Apply(make([]byte, g.bytes), patience).Error()

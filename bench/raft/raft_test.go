@@ -10,10 +10,10 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// proposers are the numbers that goals name.
+// proposers are the numbers of proposers in the goals.
 var proposers = []int{1, 64, 1024}
 
-// BenchmarkPropose runs every subject by itself.
+// BenchmarkPropose runs each subject separately.
 func BenchmarkPropose(b *testing.B) {
 	for _, s := range Subjects() {
 		for _, callers := range proposers {
@@ -38,7 +38,7 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// TestSubjectsApplyAll: whatever is measured has applied what was proposed.
+// TestSubjectsApplyAll: every subject has applied all proposals.
 func TestSubjectsApplyAll(t *testing.T) {
 	for _, s := range append(Subjects(), Several(1, 3)...) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -60,8 +60,7 @@ func TestSubjectsApplyAll(t *testing.T) {
 	}
 }
 
-// BenchmarkAlone applies updates on one disk: from callers that wait, and in a
-// topology.
+// BenchmarkAlone applies updates on one disk: from callers that wait, and in a topology.
 func BenchmarkAlone(b *testing.B) {
 	for _, sync := range []wal.Sync{wal.Always, wal.None} {
 		for _, way := range Ways() {
@@ -89,7 +88,7 @@ func BenchmarkAlone(b *testing.B) {
 	}
 }
 
-// BenchmarkElection kills the leader once an iteration.
+// BenchmarkElection kills the leader once per iteration.
 func BenchmarkElection(b *testing.B) {
 	timeouts, err := Elections(b.TempDir(), b.N)
 	if err != nil {
@@ -98,7 +97,7 @@ func BenchmarkElection(b *testing.B) {
 	b.ReportMetric(measure.Median(timeouts), "timeouts")
 }
 
-// BenchmarkRestart opens a log of a million entries once an iteration.
+// BenchmarkRestart opens a log of a million entries once per iteration.
 func BenchmarkRestart(b *testing.B) {
 	const entries = 1_000_000
 	dir := filepath.Join(b.TempDir(), "log")
@@ -112,7 +111,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// TestFiguresOfOne: elections and restarts do what is measured of them.
+// TestFiguresOfOne: one election and one restart can be measured.
 func TestFiguresOfOne(t *testing.T) {
 	if v, err := Elections(t.TempDir(), 1); err != nil || len(v) != 1 || v[0] < 0.5 {
 		t.Errorf("elections: %v, %v", v, err)
@@ -129,7 +128,7 @@ func TestFiguresOfOne(t *testing.T) {
 	}
 }
 
-// TestIdleIsMeasured: idle groups are opened, and what they take is above nothing.
+// TestIdleIsMeasured: the cost of idle groups is measured and is positive.
 func TestIdleIsMeasured(t *testing.T) {
 	r, err := Idle(2, Effort{Run: 10 * time.Millisecond, Dir: t.TempDir()})
 	if err != nil || r.Groups != 2 || r.Goroutines < 6 || r.Heap <= 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// MakeLog makes a log as a machine alone in its group would leave it: a snapshot,
-// and behind it so many entries of one update each.
+// MakeLog makes the log of a state machine that is the only member of its group: a
+// snapshot, followed by the given number of entries with one update each.
 func MakeLog(dir string, entries int) (err error) {
 	const node, term, each = "alone", 1, 10_000
 	state, err := fsm.NewReplicated(countDefinition, fsm.Options{}).AppendSnapshot(nil)
@@ -53,7 +53,7 @@ func MakeLog(dir string, entries int) (err error) {
 		batch.Reset(int64(index))
 		if i == 0 {
 			batch.OpenNode(1, 1)
-			client = index << 20 // as package fsm numbers it
+			client = index << 20 // as package fsm numbers clients
 		} else {
 			batch.Update(client, uint64(i), uint64(i), update[:])
 		}
@@ -70,11 +70,11 @@ func MakeLog(dir string, entries int) (err error) {
 	return log.Sync()
 }
 
-// Restart opens a machine on a log that MakeLog has made, and says how long it
-// takes until all of it can be read.
+// Restart opens a state machine with a log of MakeLog, and returns the time until its
+// state can be read.
 func Restart(dir string, entries int) (took time.Duration, err error) {
 	began := time.Now()
-	m, err := openMachine(raft.Config{Dir: dir, SnapshotEvery: 1 << 40}) // the next start finds the same
+	m, err := openMachine(raft.Config{Dir: dir, SnapshotEvery: 1 << 40}) // no snapshot, so that each start finds the same log
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func Restart(dir string, entries int) (took time.Duration, err error) {
 	}
 	took = time.Since(began)
 	if n != uint64(entries) {
-		return 0, fmt.Errorf("%d updates came back, of %d", n, entries)
+		return 0, fmt.Errorf("restored %d updates, want %d", n, entries)
 	}
 	return took, nil
 }

@@ -2,13 +2,13 @@ package raft
 
 import "slices"
 
-// sizeBytesMax bounds the updates that wait at the same time. Each is in memory
-// some ten times: with its caller, in the logs of three replicas and in messages
-// between them, for each subject.
+// sizeBytesMax limits the updates that wait at the same time. Each is in memory about ten
+// times, for each subject: at its caller, in the logs of three replicas, and in messages
+// between them.
 const sizeBytesMax = 256 << 20
 
-// Loads are the sizes by the numbers of callers. There are fewer callers where
-// sizeBytesMax is less than all of their updates together.
+// Loads combines the sizes with the numbers of callers. It reduces the number of callers
+// if their updates together are more than sizeBytesMax.
 func Loads(bytes, callers []int) (list []Load) {
 	for _, b := range bytes {
 		for _, n := range callers {

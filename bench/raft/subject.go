@@ -11,47 +11,49 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// CommandBytes is the size of an update where sizes are not compared.
+// CommandBytes is the size of an update if sizes are not compared.
 const CommandBytes = 64
 
 const (
 	heartbeat = 100 * time.Millisecond // of all subjects
 	election  = time.Second
-	patience  = 20 * time.Second // for a leader, and for an answer: more is an error and not a figure
+	patience  = 20 * time.Second // for a leader, and for an outcome: a longer wait is an error
 )
 
-// Group is three replicas that run.
+// Group is three running replicas.
 type Group interface {
-	// Propose returns when a command was applied. caller is below the number that
-	// the group was opened for; each waits for its answer before it asks again.
+	// Propose returns after a command was applied. caller is less than the number of
+	// callers for which the group was opened. A caller waits for its outcome before it
+	// proposes again.
 	Propose(ctx context.Context, caller int) error
 	Close() error
 }
 
-// Load is what a group is opened for.
+// Load is the load for which a group is opened.
 type Load struct {
-	Callers int // that propose at the same time
-	Bytes   int // of an update
+	Callers int // number of concurrent proposers
+	Bytes   int // bytes of an update
 }
 
-// Counted is a group that knows what its network and its elections did.
+// Counted is a group that counts dropped messages and terms.
 type Counted interface {
 	Counts() Counts
 }
 
-// Counts are what must not happen while a group is measured, since it was opened.
+// Counts counts events since the group was opened that must not happen during a
+// measurement.
 type Counts struct {
 	Dropped uint64 // messages, by the transports of all replicas
-	Term    uint64 // the highest: each election takes a new one
+	Term    uint64 // the highest term; each election starts a new one
 }
 
-// Subject is a way to replicate a counter.
+// Subject is an implementation of a replicated counter.
 type Subject struct {
 	Name string
 	Open func(dir string, l Load) (Group, error)
 }
 
-// Subjects are all; the first is what goals are about.
+// Subjects returns all subjects. The first is the subject of the goals.
 func Subjects() []Subject {
 	return []Subject{
 		{"topogen-grpc", overGRPC},
@@ -65,7 +67,7 @@ func Subjects() []Subject {
 
 var names = []string{"n1", "n2", "n3"}
 
-// counter is the state of our machine, and count its update.
+// counter is the state of topogen's state machine, and count its update.
 type (
 	counter struct{ n uint64 }
 	count   [CommandBytes]byte
@@ -73,8 +75,8 @@ type (
 
 func (*count) Update(c *counter) error { c.n++; return nil }
 
-// blob is an update of any size. Its bytes are not kept when it is read, as the bare
-// loop does not keep them: what a state does with them is not compared.
+// blob is an update of any size. Its bytes are not kept after decoding, as in the bare
+// loop, because the work of the state is not compared.
 type blob struct{ data []byte }
 
 func (*blob) Update(c *counter) error { c.n++; return nil }
@@ -123,7 +125,7 @@ var (
 	}
 )
 
-// until waits for a condition that a group reaches by itself.
+// until waits until reached returns true.
 func until(what string, reached func() bool) error {
 	for began := time.Now(); !reached(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > patience {
@@ -133,7 +135,7 @@ func until(what string, reached func() bool) error {
 	return nil
 }
 
-// freeAddresses are addresses of loopback where nobody listens.
+// freeAddresses returns loopback addresses on which no process listens.
 func freeAddresses(n int) (list []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ const topology, group = "bench", "counter"
 
 type machine = raft.Machine[counter, count, struct{}]
 
-// ours are three machines.
+// ours has three nodes with topogen's state machine.
 type ours[U any] struct {
 	machines []*raft.Machine[counter, U, struct{}]
 	links    []transport.Transport
@@ -45,7 +45,7 @@ func overMemory(dir string, l Load) (Group, error) {
 	return openLoad(dir, l, peers, transport.NewMemory(transport.MemoryOptions{}).Join)
 }
 
-// loopback are the names with addresses where nobody listens yet.
+// loopback returns the names of the nodes with free addresses.
 func loopback() (map[string]string, error) {
 	addresses, err := freeAddresses(len(names))
 	if err != nil {
@@ -60,7 +60,7 @@ func loopback() (map[string]string, error) {
 
 type linkTo = func(name string) (transport.Transport, error)
 
-// openLoad opens machines whose updates have the size that is asked for.
+// openLoad opens nodes whose updates have the size of the load.
 func openLoad(dir string, l Load, peers map[string]string, link linkTo) (Group, error) {
 	if l.Bytes == CommandBytes {
 		return openOurs(dir, peers, link, countDefinition, count{})
@@ -99,12 +99,12 @@ func openOurs[U any](dir string, peers map[string]string, link linkTo, d fsm.Def
 	return g, nil
 }
 
-// openMachine starts one.
+// openMachine opens a state machine.
 func openMachine(c raft.Config) (*machine, error) {
 	return openMachineIn(c, countDefinition, nil)
 }
 
-// openMachineIn starts one as a processor in a topology's pool.
+// openMachineIn opens a state machine as a processor in a topology's pool.
 func openMachineIn[U any](c raft.Config, d fsm.Definition[counter, U, struct{}], host fsm.Host) (*raft.Machine[counter, U, struct{}], error) {
 	c.Topology, c.Group = topology, group
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -120,7 +120,7 @@ func (g *ours[U]) Propose(ctx context.Context, _ int) error {
 	return err
 }
 
-// Counts asks all three.
+// Counts adds up the figures of all three.
 func (g *ours[U]) Counts() (c Counts) {
 	for i, m := range g.machines {
 		c.Dropped += g.links[i].Stats().Dropped

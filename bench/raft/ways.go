@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Way is how updates come to a machine on one disk.
+// Way is a way in which updates reach a state machine on one disk.
 type Way struct {
 	Name       string
 	inTopology bool
@@ -20,10 +20,10 @@ type Way struct {
 
 const (
 	aloneCallers = 1024
-	fed          = 100_000 // updates at once, of which the last wait for nobody: a few thousand of them
+	batch        = 100_000 // updates per call: so many that the wait for the last few thousand hardly counts
 )
 
-// Ways are all.
+// Ways returns all ways.
 func Ways() []Way {
 	return []Way{
 		{"callers-1024", false, func(a *Alone, n int) error { return Drive(a, aloneCallers, n) }},
@@ -33,16 +33,16 @@ func Ways() []Way {
 	}
 }
 
-// AloneResult is what one way reached, one figure a round.
+// AloneResult is the result of one way, with the medians over the rounds.
 type AloneResult struct {
 	Sync     wal.Sync
 	Way      string
-	Rate     float64 // updates a second
-	CPURate  float64 // updates a second of processor time
-	TimesOwn float64 // what the disk syncs by itself in that time
+	Rate     float64 // updates per second
+	CPURate  float64 // updates per second of processor time
+	TimesOwn float64 // relative to the number of syncs of the disk in the same time
 }
 
-// RunAlone has all ways take turns, in two modes of sync.
+// RunAlone runs all ways in turns, in two sync modes.
 func RunAlone(e Effort) (results []AloneResult, err error) {
 	dir, err := os.MkdirTemp(e.Dir, "raft")
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *AloneResult) run(dir string, way Way, e Effort) (err error) {
 			return err
 		}
 		cpu, began, n := measure.CPU(), time.Now(), 0
-		for ; time.Since(began) < e.Run; n += fed {
-			if err := way.feed(a, fed); err != nil {
+		for ; time.Since(began) < e.Run; n += batch {
+			if err := way.feed(a, batch); err != nil {
 				return err
 			}
 		}
@@ -88,7 +88,7 @@ func (r *AloneResult) run(dir string, way Way, e Effort) (err error) {
 	r.Rate, r.CPURate, r.TimesOwn = measure.Median(rates), measure.Median(cpus), measure.Median(times)
 	applied, err := a.Applied()
 	if err == nil && applied != uint64(total) {
-		err = fmt.Errorf("%d updates were applied, of %d", applied, total)
+		err = fmt.Errorf("%d updates were applied, want %d", applied, total)
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WriteByHand makes a module in dir with the same handlers as Write, joined by channels
-// and goroutines as a person would join them.
+// WriteByHand writes a module into dir with the same handlers as Write, connected by
+// channels and goroutines as a programmer would do it.
 func WriteByHand(dir string, processors int) (*Module, error) {
 	m := &Module{Dir: dir, Processors: processors}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -50,7 +50,7 @@ type Last struct{ reports int }
 func (l *Last) ReceiveReport(*Report) { l.reports++ }
 `
 
-// wiring is what topogen would generate.
+// wiring returns the code that topogen would generate.
 func (m *Module) wiring() string {
 	var senders, loops, channels, run strings.Builder
 	for i := range m.steps() {
@@ -77,7 +77,7 @@ func (s *SourceSender) SendMessage0(m Message0) error {
 	return nil
 }
 ` + senders.String() + loops.String() + `
-// Run sends n messages through the chain, and returns how many reports there are.
+// Run sends n messages through the chain, and returns the number of reports.
 func Run(n int) int {
 	var steps sync.WaitGroup
 	report := make(chan Report, 1024)

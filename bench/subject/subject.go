@@ -1,4 +1,4 @@
-// Package subject writes modules for `topogen build` to be timed on.
+// Package subject writes modules on which `topogen build` is measured.
 package subject
 
 import (
@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Module is a Go module in a folder of its own.
+// Module is a Go module in its own folder.
 type Module struct {
 	Dir        string
-	Processors int // the source and the last one included
-	capacity   int // of the edges; changing it changes what is generated
+	Processors int // includes the source and the last processor
+	capacity   int // of the edges; a change of it changes the generated code
 	edits      int // of the first handler
 }
 
-// handlersPerFile keeps the files of a large subject as large as people's.
+// handlersPerFile keeps the files of a large subject as large as handwritten ones.
 const handlersPerFile = 20
 
-// Write makes a module in dir: a chain of so many processors with a message type
-// each, of which every one also reports to the last, and a package of constants
-// for stringer. Checkout is the module of topogen, whose go.sum is taken over.
+// Write writes a module into dir: a chain of processors, each with its own message type,
+// in which each processor also reports to the last one, and a package of constants for
+// stringer. checkout is the folder of topogen's module, whose go.sum is copied.
 func Write(dir, checkout string, processors int) (*Module, error) {
 	m := &Module{Dir: dir, Processors: processors, capacity: 1024}
 	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
@@ -50,7 +50,7 @@ func Write(dir, checkout string, processors int) (*Module, error) {
 	return m, m.Change()
 }
 
-// handlerFiles are the files with the handlers, by name.
+// handlerFiles returns the files with the handlers, by name.
 func (m *Module) handlerFiles() map[string]string {
 	files := map[string]string{}
 	steps := m.steps()
@@ -67,7 +67,7 @@ func (m *Module) handlerFiles() map[string]string {
 
 func handlerFile(i int) string { return fmt.Sprintf("handlers%d.go", i/handlersPerFile) }
 
-// ChangeHandler changes what the first handler does, as a person who works on it.
+// ChangeHandler changes the first handler, like a programmer who works on it.
 func (m *Module) ChangeHandler() error {
 	m.edits++
 	return os.WriteFile(filepath.Join(m.Dir, handlerFile(0)), []byte(m.handlerFiles()[handlerFile(0)]), 0o644)
@@ -107,10 +107,10 @@ const (
 )
 `
 
-// steps are the processors between source and last.
+// steps is the number of processors between the source and the last one.
 func (m *Module) steps() int { return m.Processors - 2 }
 
-// handler is a processor and the message that it receives.
+// handler returns the code of a processor and its message.
 func (m *Module) handler(i int) string {
 	send := ""
 	if i < m.steps()-1 {
@@ -132,8 +132,8 @@ func (s *Step%[1]d) ReceiveMessage%[1]d(m *Message%[1]d, out *Step%[1]dSender) {
 `, i, send, step)
 }
 
-// Change writes the topology with other capacities than before, so that a build
-// has everything to do and something to write.
+// Change writes the topology with different capacities, so that a build must do all its
+// work and write files.
 func (m *Module) Change() error {
 	m.capacity++
 	steps := m.steps()

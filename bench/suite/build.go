@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	unchangedMillisMax = 15 // a goal, as the next ones
+	unchangedMillisMax = 15 // a goal, like the following constants
 	buildBytesMax      = 250 << 20
 	smallSubject       = 100
 	largeSubject       = 1000
 	smallTimesMax      = 1.5
 	largeTimesMax      = 3
 
-	buildRoundsMax   = 5                       // each takes seconds
-	cacheTrustsAfter = 2500 * time.Millisecond // more than what its documentation says
+	buildRoundsMax   = 5                       // each round takes seconds
+	cacheTrustsAfter = 2500 * time.Millisecond // longer than the time in its documentation
 )
 
-// Tools are the programs that are timed, and what they are timed on.
+// Tools are the measured programs and the modules on which they run.
 type Tools struct {
-	dir               string // temporary
-	goCache           string // Go's own, which is warm
+	dir               string // temporary folder
+	goCache           string // Go's build cache, which is warm
 	topogen, stringer string
 	Small, Large      *subject.Module
 }
 
-// MakeTools compiles topogen and stringer and writes the subjects. The working
-// directory must lie in this module.
+// MakeTools compiles topogen and stringer and writes the subjects. The working directory
+// must be in this module.
 func MakeTools() (*Tools, error) {
 	dir, err := os.MkdirTemp("", "topogen-bench")
 	if err != nil {
@@ -78,15 +78,15 @@ func output(command ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Remove deletes what MakeTools made; the system deletes what it cannot.
+// Remove deletes the files of MakeTools. Files that remain are in the temporary folder.
 func (t *Tools) Remove() { _ = os.RemoveAll(t.dir) }
 
-// Stringer names the constants of a package.
+// Stringer runs stringer on a package of constants.
 func (t *Tools) Stringer() (Usage, error) {
 	return t.run(filepath.Join(t.Small.Dir, "colour"), t.stringer, "-type", "Colour")
 }
 
-// Build builds a subject that has changed.
+// Build builds a subject after a change.
 func (t *Tools) Build(m *subject.Module) (Usage, error) {
 	if err := m.Change(); err != nil {
 		return Usage{}, err
@@ -94,21 +94,21 @@ func (t *Tools) Build(m *subject.Module) (Usage, error) {
 	return t.Unchanged(m)
 }
 
-// Unchanged builds a subject that was built before.
+// Unchanged builds a subject that has not changed since its last build.
 func (t *Tools) Unchanged(m *subject.Module) (Usage, error) {
 	return t.run(m.Dir, t.topogen, "build")
 }
 
-// Usage is what a command took.
+// Usage is the time and the memory of a command.
 type Usage struct {
 	Time  time.Duration
-	Bytes uint64 // the most that it, or a child of it, had in memory
+	Bytes uint64 // largest resident size of the command or one of its children
 }
 
 func (t *Tools) run(dir string, command ...string) (Usage, error) {
 	c := exec.Command(command[0], command[1:]...)
 	c.Dir = dir
-	// A cache of its own: what topogen remembers of other builds costs it nothing.
+	// Its own cache, so that data about other builds does not slow topogen down.
 	c.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(t.dir, "cache"), "GOCACHE="+t.goCache)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
@@ -119,17 +119,17 @@ func (t *Tools) run(dir string, command ...string) (Usage, error) {
 		return Usage{}, fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, out.Bytes())
 	}
 	usage, _ := c.ProcessState.SysUsage().(*syscall.Rusage)
-	return Usage{took, uint64(usage.Maxrss) << 10}, nil // Linux counts in kibibytes
+	return Usage{took, uint64(usage.Maxrss) << 10}, nil // Linux reports KiB
 }
 
-// Command is something to be timed.
+// Command is a command that is measured.
 type Command struct {
 	Name    string
-	Prepare func() error // once, before it is timed; may be nil
+	Prepare func() error // called once before the measurement; may be nil
 	Run     func() (Usage, error)
 }
 
-// Commands are those of the table; stringer is the first.
+// Commands are the commands of the table; the first is stringer.
 func (t *Tools) Commands() []Command {
 	settle := func(m *subject.Module) func() error {
 		return func() error { return t.settle(m) }
@@ -144,15 +144,15 @@ func (t *Tools) Commands() []Command {
 	}
 }
 
-// settle builds until there is a record of it: files that have changed a moment
-// ago are not trusted.
+// settle builds until the cache has an entry. The cache ignores files that have just
+// changed.
 func (t *Tools) settle(m *subject.Module) error {
 	time.Sleep(cacheTrustsAfter)
 	_, err := t.Unchanged(m)
 	return err
 }
 
-// turns has commands run in turns and puts them into rows.
+// turns runs the commands in turns and returns the rows of the table.
 func turns(commands []Command, rounds int) (rows []buildRow, err error) {
 	rows = make([]buildRow, len(commands))
 	for i, c := range commands {
@@ -170,7 +170,7 @@ func turns(commands []Command, rounds int) (rows []buildRow, err error) {
 				return nil, err
 			}
 			if round == 0 {
-				continue // warms up
+				continue // warm-up
 			}
 			r := &rows[i]
 			r.took = append(r.took, float64(usage.Time))
@@ -181,7 +181,7 @@ func turns(commands []Command, rounds int) (rows []buildRow, err error) {
 	return rows, nil
 }
 
-// buildRow is what a command took, round by round.
+// buildRow holds the measurements of a command by round.
 type buildRow struct {
 	name   string
 	took   []float64 // nanoseconds

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	compileTimesMax  = 3      // of the time and of the memory of channels, 100 processors
-	compileBytesMax  = 1200e6 // 1,000 processors
-	functionsEach    = 12     // compiled functions for a processor
-	functionsEdge    = 8      // and for an edge
-	compileRoundsMax = 3      // each of the large ones takes half a minute
+	compileTimesMax  = 3      // times the time and the memory of channels, with 100 processors
+	compileBytesMax  = 1200e6 // with 1,000 processors
+	functionsEach    = 12     // compiled functions per processor
+	functionsEdge    = 8      // compiled functions per edge
+	compileRoundsMax = 3      // each round with the large module takes half a minute
 )
 
-// compiled is a package that is compiled again after a change in one handler.
+// compiled is a package that is compiled again after a change of one handler.
 type compiled struct {
 	name   string
 	module *subject.Module
 	row    buildRow
 }
 
-// compile measures what the Go compiler takes.
+// compile measures the Go compiler.
 func compile(e Effort) (Section, error) {
 	s := Section{
 		Title: "go build",
@@ -61,7 +61,7 @@ func compile(e Effort) (Section, error) {
 			if err != nil {
 				return s, err
 			}
-			if round > 0 { // the first one compiles the runtime, too
+			if round > 0 { // the first round also compiles the runtime
 				c.row.took = append(c.row.took, float64(usage.Time))
 				c.row.most = max(c.row.most, usage.Bytes)
 			}

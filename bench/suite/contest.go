@@ -7,21 +7,21 @@ import (
 	"github.com/topogen/topogen/bench/measure"
 )
 
-// Contest is a section whose rows are contenders; the first is ours.
+// Contest is a section whose rows are contenders; the first is topogen's.
 type Contest struct {
 	Name       string
 	Contenders []measure.Contender
 
 	title, note string
-	unit        string // of which a run has so many
+	unit        string // the unit that a run counts
 	goals       []goal
 	limits      []goal
-	steady      bool // nothing is to be allocated for a message
-	long        int  // a run takes so many times as long as others; 0: once
+	steady      bool // handling a message must not allocate
+	long        int  // a run takes this many times as long as usual; 0: once
 }
 
-// goal is a ratio of the first contender to another: so many times as fast at
-// least, or, in limits, so many times as long at most.
+// goal is a ratio between the first contender and another: at least so many times as fast
+// or, in limits, at most so many times as long.
 type goal struct {
 	what  string
 	times float64

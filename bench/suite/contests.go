@@ -27,7 +27,7 @@ const (
 	channelsFree = "channels, scheduled freely"
 )
 
-// stageWork is what each stage of the pipeline with work does for a message.
+// stageWork is the work of each stage of the pipeline with work, per message.
 const stageWork = 200 * time.Nanosecond
 
 // sure makes a contender of a function that cannot fail.
@@ -35,7 +35,7 @@ func sure(name string, run func(n int)) measure.Contender {
 	return measure.Contender{Name: name, Run: func(n int) error { run(n); return nil }}
 }
 
-// Contests are all.
+// Contests returns all contests.
 func Contests() []Contest {
 	flows := []Contest{pipelines(), fanIns(), pingPongs(), besideIdle(), stages()}
 	flows = append(flows, hops()...)
@@ -47,7 +47,7 @@ func Contests() []Contest {
 	return append(flows, queues()...)
 }
 
-// through is how many messages are n handler calls in a pipeline of three.
+// through returns how many messages cause n handler calls in a pipeline of three.
 func through(n int) int { return max(n/3, 1) }
 
 func pipelines() Contest {
@@ -210,7 +210,7 @@ const (
 	xsyncMPMC  = "xsync MPMC"
 	xsyncSPSC  = "xsync SPSC"
 	aMutex     = "slice behind a mutex"
-	document   = "list of nodes, corrected"
+	nodeList   = "list of nodes, corrected"
 	lockFree   = "queue.LockFree"
 	edgePairs  = "queue.Edge for each pair, published every 64"
 	edgeBatch  = "queue.Edge, published every 64"
@@ -234,7 +234,7 @@ func queues() []Contest {
 			note: "`queue.LockFree`, the slice and the list of nodes grow as needed. The other queues have room for 1,024 messages.",
 			Contenders: []measure.Contender{
 				crowd(sides, lockFree, peers.LockFreeLane), crowd(sides, aChannel, peers.ChannelLane), crowd(sides, aMutex, peers.MutexLane),
-				crowd(sides, xsyncMPMC, peers.XsyncMPMC), crowd(sides, "queue.Ring", peers.RingLane), crowd(sides, document, peers.DocumentLane),
+				crowd(sides, xsyncMPMC, peers.XsyncMPMC), crowd(sides, "queue.Ring", peers.RingLane), crowd(sides, nodeList, peers.NodeListLane),
 			},
 			goals: []goal{
 				{"queue.LockFree, " + who + ", against a channel", 1, aChannel},

@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// hopLatency times single hops between two workers. With many in flight a hop is
-// mostly a wait behind the others.
+// hopLatency measures single hops between two workers. With many messages in flight, a
+// hop mostly waits behind others.
 func hopLatency(e Effort) (Section, error) {
 	s := Section{
 		Title:   "How long a hop between two workers takes",

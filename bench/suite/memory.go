@@ -18,8 +18,8 @@ const (
 	settleLooksMax   = 100
 )
 
-// running is what a topology without work costs on the heap while it runs, in
-// bytes, its first messages not sent.
+// running returns the heap that a topology uses while it runs, in bytes, before its first
+// message.
 func running[T interface{ Run(context.Context) error }](make func() (T, error)) (bytes uint64, err error) {
 	before := measure.Heap()
 	topology, err := make()
@@ -35,8 +35,8 @@ func running[T interface{ Run(context.Context) error }](make func() (T, error)) 
 	return after - min(before, after), err
 }
 
-// settled is the heap when two looks in a row agree: then the workers have gone to
-// sleep, and what starting needed is free.
+// settled returns the size of the heap when two readings in a row agree. By then the
+// workers sleep, and the memory for starting is freed.
 func settled() uint64 {
 	before := measure.Heap()
 	for range settleLooksMax {
@@ -56,13 +56,13 @@ func startRun(ctx context.Context, run func(context.Context) error) <-chan error
 	return ended
 }
 
-// CrowdBytes is what each of 100,000 instances costs before its first message.
+// CrowdBytes is the memory per instance of 100,000 instances before their first message.
 func CrowdBytes() (float64, error) {
 	bytes, err := running(func() (*crowd.Topology, error) { return crowd.New(crowd.Processors{}) })
 	return float64(bytes) / crowd.Instances, err
 }
 
-// MeshBytes is what 1,000 instances cost that one edge joins to 1,000.
+// MeshBytes is the memory of 1,000 instances that one edge connects to 1,000.
 func MeshBytes() (uint64, error) {
 	return running(func() (*mesh.Topology, error) { return mesh.New(mesh.Processors{}) })
 }

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// rebalanceOften has placement reconsidered many times in one run; topologies
-	// do it every five seconds by default.
+	// rebalanceOften is short enough that the placement is reconsidered many times in one
+	// run. The default of topologies is five seconds.
 	rebalanceOften = 10 * time.Millisecond
-	// longer are runs in which placement is reconsidered.
+	// longer is the factor for the length of runs in which the placement is reconsidered.
 	longer = 5
-	// chainWork is what a worker of a chain does for a message, and skew how many
-	// times as much the first does.
+	// chainWork is the work of a chain per message. The first chain does skew times as
+	// much.
 	chainWork = 200 * time.Nanosecond
 	skew      = 10
 )
 
-// placed is ping-pong between two instances that begin on a worker each.
+// placed is ping-pong between two instances that start on different workers.
 func placed() Contest {
 	between := func(options ...pool.Option) func(int) error {
 		return func(n int) error { return hop.Run(n, 1, append(options, pool.Workers(2))...) }
@@ -42,8 +42,8 @@ func placed() Contest {
 	}
 }
 
-// rebalanced compares topologies whose placement is reconsidered with the same
-// ones left alone.
+// rebalanced compares topologies whose placement is reconsidered with topologies whose
+// placement is not.
 func rebalanced() []Contest {
 	steps := work.Steps(chainWork)
 	run := func(times int, period time.Duration) func(int) error {
@@ -54,7 +54,7 @@ func rebalanced() []Contest {
 		return []measure.Contender{{Name: on, Run: run(times, rebalanceOften)}, {Name: off, Run: run(times, 0)}}
 	}
 	both := sure("the work alone, on two goroutines", func(n int) {
-		// A message of the first chain takes skew times as long as one of the others.
+		// A message of the first chain takes skew times as long as a message of the others.
 		peers.Parallel(n, steps*(chains.Chains-1+skew)/chains.Chains)
 	})
 	return []Contest{{
@@ -71,7 +71,7 @@ func rebalanced() []Contest {
 	}}
 }
 
-// sizesOfMessages are two contests: on one worker and between two.
+// sizesOfMessages returns contests for several sizes of messages.
 func sizesOfMessages() (list []Contest) {
 	type flow struct {
 		name string

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	requestsEach  = 10_000_000 // of one goroutine
+	requestsEach  = 10_000_000 // per goroutine
 	requestRounds = 3          // at most: a round takes ten seconds
 )
 
-// requests is the workload of rast.md 2.5: goroutines that push ten million
-// messages each, as many that pop them, and what that takes of the system.
+// requests is a workload in which each goroutine pushes ten million messages and as many
+// goroutines pop them. It measures the time that this takes and the processor time.
 func requests(e Effort) (Section, error) {
 	s := Section{
 		Title: "Ten million pushes and pops per goroutine",
@@ -29,7 +29,7 @@ func requests(e Effort) (Section, error) {
 	}
 	shared := []func(int) measure.Contender{
 		crowd(aChannel, peers.ChannelLane), crowd(aMutex, peers.MutexLane), crowd(lockFree, peers.LockFreeLane),
-		crowd("queue.Ring", peers.RingLane), crowd(xsyncMPMC, peers.XsyncMPMC), crowd(document, peers.DocumentLane),
+		crowd("queue.Ring", peers.RingLane), crowd(xsyncMPMC, peers.XsyncMPMC), crowd(nodeList, peers.NodeListLane),
 	}
 	for _, sides := range []int{1, 2} {
 		contenders := []measure.Contender{sure(edgeBatch, func(n int) { peers.Across(peers.EdgeLane(publishAt), n) })}
@@ -72,11 +72,11 @@ func requests(e Effort) (Section, error) {
 	return s, nil
 }
 
-// spending is what a run took.
+// spending is the cost of a run.
 type spending struct{ real, user, system time.Duration }
 
-// spend has contenders take turns, as measure.Contest does, and returns what each
-// spent in each round.
+// spend runs the contenders in turns, like measure.Contest, and returns the cost of each
+// in each round.
 func spend(contenders []measure.Contender, rounds, n int) ([][]spending, error) {
 	spent := make([][]spending, len(contenders))
 	for range rounds {

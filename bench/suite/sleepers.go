@@ -14,14 +14,15 @@ import (
 const (
 	sleepersFor  = time.Second
 	jobWork      = 500 * time.Nanosecond
-	throughputOf = 0.9 // a goal: what the workers keep of their throughput
+	throughputOf = 0.9 // a goal: the throughput that the workers keep
 )
 
-// silent is for pools that warn of what a benchmark does on purpose.
+// silent is the logger of pools that would warn about things that the benchmark does on
+// purpose.
 var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// SleepersShare is the share of their throughput that working instances keep
-// beside others whose handlers sleep. The two measurements follow each other.
+// SleepersShare is the share of their throughput that working instances keep while the
+// handlers of others sleep. The two measurements are made one after the other.
 func SleepersShare() (float64, error) {
 	steps := work.Steps(jobWork)
 	run := func(sleep bool) (int64, error) {

@@ -8,18 +8,17 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-const heapTimesMax = 1.2 // a goal, of capacities × message size
+const heapTimesMax = 1.2 // a goal, relative to capacities × message size
 
-// StalledHeap is what the heap holds more while the consumer of a shape stalls
-// than before the first message, as a multiple of capacities × message size, and
-// the number of messages that it stands for.
+// StalledHeap returns the growth of the heap while the consumer of a shape stalls, as a
+// multiple of capacities × message size, and the number of messages in the queues.
 func StalledHeap(s stall.Shape) (times float64, held int, err error) {
 	var before, after uint64
 	err = s.Run(func() { before = measure.Heap() }, func(n int) { after, held = measure.Heap(), n }, pool.Logger(silent))
 	return (float64(after) - float64(before)) / float64(capacities(s)*stall.MessageSize), held, err
 }
 
-// capacities of all edges of a shape, in messages.
+// capacities is the sum of the capacities of all edges of a shape, in messages.
 func capacities(s stall.Shape) int { return len(s.Edges) * stall.Capacity }
 
 func stalled(Effort) (Section, error) {

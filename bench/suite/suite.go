@@ -1,6 +1,6 @@
-// Package suite lists what is measured: contests of topologies with their peers,
-// and figures of time and memory. The benchmarks run its parts one by one; the
-// table runs all, and says which goals are reached.
+// Package suite defines the measurements: contests of topologies with their peers, and
+// figures of time and memory. The benchmarks run its parts one by one. The table runs all
+// of them, and reports which goals are reached.
 package suite
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/topogen/topogen/bench/measure"
 )
 
-// Effort says how long measuring may take.
+// Effort says how long a measurement may take.
 type Effort struct {
 	Rounds int
 	Run    time.Duration // of one contender in one round
 }
 
-// Claim is a goal and what was reached.
+// Claim is a goal and the result.
 type Claim struct {
 	What    string
 	Goal    string
@@ -27,20 +27,21 @@ type Claim struct {
 // Section is one table.
 type Section struct {
 	Title   string
-	Note    string // what was measured, in a sentence or two
+	Note    string // describes the measurement in a sentence or two
 	Columns []string
 	Rows    [][]string
 	Claims  []Claim
 }
 
-// Experiment makes a section.
+// Experiment produces a section.
 type Experiment struct {
 	Name    string // in flags
 	Measure func(Effort) (Section, error)
 }
 
-// Experiments are all, in the order of the page. Build comes first: the memory of
-// a child process is counted from that of its parent on, and that grows.
+// Experiments returns all experiments in the order of the page. Build comes first,
+// because the memory of a child process is counted from that of its parent on, which
+// grows.
 func Experiments() []Experiment {
 	list := []Experiment{{"build", build}, {"compile", compile}}
 	for _, c := range Contests() {
@@ -57,26 +58,26 @@ func Experiments() []Experiment {
 	)
 }
 
-// atLeast claims that a ratio is as high as goal.
+// atLeast makes a claim that a ratio is at least the goal.
 func atLeast(what string, goal, reached float64) Claim {
 	digits := 1
-	if goal < 2 { // a few hundredths count
+	if goal < 2 { // with a low goal, hundredths matter
 		digits = 2
 	}
 	return Claim{what, fmt.Sprintf("≥ %g×", goal), fmt.Sprintf("%.*f×", digits, reached), reached >= goal}
 }
 
-// atMost claims that a ratio is as low as goal.
+// atMost makes a claim that a ratio is at most the goal.
 func atMost(what string, goal, reached float64) Claim {
 	return Claim{what, fmt.Sprintf("≤ %g×", goal), fmt.Sprintf("%.2f×", reached), reached <= goal}
 }
 
-// timesClaim compares the first contender with the one of that name.
+// timesClaim compares the speed of the first contender with that of a peer.
 func timesClaim(what string, goal float64, results []measure.Result, peer string) Claim {
 	return atLeast(what, goal, results[0].Times(named(results, peer)))
 }
 
-// longClaim compares how long they take.
+// longClaim compares the time of the first contender with that of a peer.
 func longClaim(what string, goal float64, results []measure.Result, peer string) Claim {
 	return atMost(what, goal, named(results, peer).Times(&results[0]))
 }

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	wakeups     = 200                    // a round
-	wakeupPause = 500 * time.Microsecond // long enough for everybody to fall asleep
+	wakeups     = 200                    // per round
+	wakeupPause = 500 * time.Microsecond // long enough for all workers to fall asleep
 	idleFor     = time.Second
 )
 
-// Latency has something that sleeps be woken by a send, again and again, and
-// returns how long each took until its handler ran, in nanoseconds.
+// Latency wakes a sleeping topology or goroutine again and again, and returns the times
+// until its handler ran, in nanoseconds.
 type Latency func(times int) ([]float64, error)
 
 // TopologyLatency wakes a topology through an external processor.
@@ -84,8 +84,7 @@ func wakeup(e Effort) (Section, error) {
 	return s, nil
 }
 
-// IdleShare is the share of one CPU that a running topology without
-// messages takes.
+// IdleShare is the share of one CPU that a running topology without messages uses.
 func IdleShare() (float64, error) {
 	send, stop, err := door.Open(nil)
 	if err != nil {
@@ -94,7 +93,7 @@ func IdleShare() (float64, error) {
 	if err := send(door.Message{}); err != nil {
 		return 0, err
 	}
-	time.Sleep(idleFor / 4) // what was busy falls asleep
+	time.Sleep(idleFor / 4) // until all workers sleep
 	before := measure.CPU()
 	time.Sleep(idleFor)
 	return float64(measure.CPU()-before) / float64(idleFor), stop()
@@ -109,7 +108,7 @@ func idleCPU(e Effort) (Section, error) {
 		Note:    "CPU time of a process whose topology waits for messages, over one second.",
 		Columns: []string{"", "share of one CPU"},
 	}
-	rounds := min(e.Rounds, 3) // the figure hardly varies and each takes more than a second
+	rounds := min(e.Rounds, 3) // the figure hardly varies, and each round takes more than a second
 	var with, without []float64
 	for range rounds {
 		share, err := IdleShare()

@@ -1,9 +1,9 @@
-// Package wire measures generated codecs beside what others write and read the
-// same messages with: google.golang.org/protobuf, encoding/gob, encoding/json.
+// Package wire compares generated codecs with google.golang.org/protobuf, encoding/gob
+// and encoding/json on the same messages.
 //
 //	go test ./wire -bench . -benchtime 1s
 //
-// The code of protobuf is made by protoc-gen-go of the .proto that topogen prints,
-// so the tests also show that both read what the other writes. Everything made is
-// made anew by go test ./wire -update.
+// protoc-gen-go generates the code for protobuf from the .proto file that topogen prints,
+// so the tests also show that each reads the output of the other. Run go test ./wire/make
+// -update to generate all files again.
 package wire

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Order has what business messages have: strings, small numbers, a list, a map.
+// Order is a typical business message: strings, small numbers, a list, a map.
 type Order struct {
 	Account string
 	Number  uint64
@@ -23,7 +23,7 @@ type Line struct {
 	Parts []int32
 }
 
-// Scan has what sensors send.
+// Scan is a typical message of a sensor.
 type Scan struct {
 	Sensor string
 	Number uint64
@@ -34,7 +34,7 @@ type Scan struct {
 	Raw    []byte
 }
 
-// Pose is where a sensor is.
+// Pose is the position of a sensor.
 type Pose struct {
 	X, Y, Z        float64
 	Roll, Pitch, W float64

@@ -32,7 +32,7 @@ func sampleScan() *Scan {
 	return s
 }
 
-// toOrder and the others translate to the types of protoc-gen-go and back.
+// toOrder and the functions below convert to and from the types of protoc-gen-go.
 func toOrder(o *Order) *pb.Order {
 	p := &pb.Order{
 		Account: o.Account, Number: o.Number, Cents: int64(o.Cents), Paid: o.Paid, At: timestamppb.New(o.At),

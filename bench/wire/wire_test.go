@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/bench/wire/pb"
 )
 
-// TestProtobufReadsAndWrites: the code of protoc-gen-go reads what codecs write,
-// and they read what it writes.
+// TestProtobufReadsAndWrites: the code of protoc-gen-go reads the output of codecs, and
+// codecs read its output.
 func TestProtobufReadsAndWrites(t *testing.T) {
 	both(t, sampleOrder(), toOrder, fromOrder, appendOrder, consumeOrder, new(pb.Order))
 	both(t, &Order{}, toOrder, fromOrder, appendOrder, consumeOrder, new(pb.Order))
@@ -30,20 +30,20 @@ func both[M any, P proto.Message](t *testing.T, m *M, to func(*M) P, from func(P
 		t.Fatal(err)
 	}
 	if got := from(theirs); !reflect.DeepEqual(got, m) {
-		// The zero time is no field for us, and 1970 for them.
+		// A codec omits the zero time; protobuf reads it as 1970.
 		if o, ok := any(got).(*Order); !ok || o.At.Unix() != 0 {
 			t.Errorf("protobuf read\n%+v of\n%+v", got, m)
 		}
 	}
 	if len(theirs.ProtoReflect().GetUnknown()) > 0 {
-		t.Errorf("protobuf does not know %x", theirs.ProtoReflect().GetUnknown())
+		t.Errorf("protobuf has unknown fields: %x", theirs.ProtoReflect().GetUnknown())
 	}
 	if b, err = proto.Marshal(to(m)); err != nil {
 		t.Fatal(err)
 	}
 	got := new(M)
 	if err := read(b, got); err != nil || !reflect.DeepEqual(got, m) {
-		t.Errorf("of protobuf's bytes came\n%+v, %v, want\n%+v", got, err, m)
+		t.Errorf("from protobuf's bytes: got\n%+v, %v, want\n%+v", got, err, m)
 	}
 }
 
@@ -60,8 +60,8 @@ func must(err error) {
 	}
 }
 
-// contenders treat the same message alike; gob goes on in one stream, which is
-// what it is made for.
+// contenders handle the same message in the same way, except that gob uses one stream for
+// all messages, which is its intended use.
 func contenders[M any](m *M, theirs proto.Message, write func([]byte, *M) ([]byte, error), read func([]byte, *M) error) []contender {
 	return []contender{
 		{"topogen", func(b []byte) []byte {
@@ -90,7 +90,7 @@ func gobOf[M any](m *M) contender {
 	return contender{"gob", func(b []byte) []byte {
 		out.Reset()
 		must(encoder.Encode(m))
-		if first { // the types come before the first message alone
+		if first { // the types precede only the first message
 			in.Write(out.Bytes())
 			must(decoder.Decode(new(M)))
 			first = false
@@ -104,7 +104,7 @@ func gobOf[M any](m *M) contender {
 	}}
 }
 
-// BenchmarkCodecs writes into a buffer with room, and reads into a new message.
+// BenchmarkCodecs writes into a buffer with enough room, and reads into a new message.
 func BenchmarkCodecs(b *testing.B) {
 	order, scan := sampleOrder(), sampleScan()
 	flat := sampleOrder()

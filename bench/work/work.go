@@ -1,5 +1,5 @@
-// Package work is what the handlers of the benchmarks do when they are to do
-// something: arithmetic that takes a given time and that no compiler removes.
+// Package work has the work of the benchmarks' handlers: arithmetic that takes a given
+// time and that no compiler removes.
 package work
 
 import (
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Sink is exported so that nobody can say that it is never read.
+// Sink is exported so that the compiler cannot prove that it is never read.
 var Sink uint64
 
-// Do takes that many steps, each of which waits for the one before.
+// Do takes the given number of steps, each of which depends on the one before.
 //
 //go:noinline
 func Do(steps int) {
@@ -29,12 +29,12 @@ var nanosPerStep = sync.OnceValue(func() float64 {
 	for range tries {
 		began := time.Now()
 		Do(steps)
-		best = min(best, time.Since(began)) // the try that was disturbed least
+		best = min(best, time.Since(began)) // the run that was disturbed least
 	}
 	return float64(best) / steps
 })
 
-// Steps is how many steps take d on this machine.
+// Steps returns how many steps take d on this computer.
 func Steps(d time.Duration) int {
 	return int(float64(d) / nanosPerStep())
 }

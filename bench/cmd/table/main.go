@@ -1,6 +1,5 @@
-// Command table measures everything and writes the tables of
-// docs/explanation/speed.md, between its markers. Run it in the folder of the
-// bench module:
+// Command table runs all measurements and writes the tables between the markers of
+// docs/explanation/speed.md. Run it in the folder of the bench module:
 //
 //	go run ./cmd/table
 //	go run ./cmd/table -print -only '^pipeline$' -rounds 3
@@ -24,8 +23,8 @@ func main() {
 }
 
 func run() error {
-	rounds := flag.Int("rounds", 7, "how often contenders take turns")
-	duration := flag.Duration("run", 60*time.Millisecond, "of one contender in one round, about")
+	rounds := flag.Int("rounds", 7, "number of rounds, in which contenders take turns")
+	duration := flag.Duration("run", 60*time.Millisecond, "approximate time of one contender in one round")
 	only := flag.String("only", "", "a regular expression: the experiments to run; implies -print")
 	printing := flag.Bool("print", false, "print the tables instead of writing the page")
 	page := flag.String("page", "../docs/explanation/speed.md", "the page")
@@ -35,7 +34,7 @@ func run() error {
 		return err
 	}
 	if *rounds < 1 {
-		return fmt.Errorf("-rounds must be at least 1, not %d", *rounds)
+		return fmt.Errorf("-rounds must be at least 1, got %d", *rounds)
 	}
 	var sections []suite.Section
 	for _, e := range suite.Experiments() {

@@ -11,12 +11,12 @@ import (
 	"github.com/topogen/topogen/bench/suite"
 )
 
-// peers are the modules whose versions the page names.
+// peers are the modules whose versions are named on the page.
 var peers = []string{
 	"github.com/asynkron/protoactor-go", "github.com/ThreeDotsLabs/watermill", "github.com/puzpuzpuz/xsync/v4",
 }
 
-// markdown writes the goals first and then what they come from.
+// markdown writes the goals, followed by the tables with the results.
 func markdown(sections []suite.Section, rounds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s/%s, %d CPUs, %d rounds%s.\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), rounds, versions())
@@ -42,8 +42,8 @@ func markdown(sections []suite.Section, rounds int) string {
 	return b.String()
 }
 
-// table writes words to the left and, from the second column on, figures to the
-// right.
+// table writes a table whose first column is aligned left and whose other columns are
+// aligned right.
 func table(b *strings.Builder, columns []string, rows [][]string) {
 	fmt.Fprintf(b, "| %s |\n|---|%s\n", strings.Join(columns, " | "), strings.Repeat("---:|", len(columns)-1))
 	for _, row := range rows {
@@ -67,13 +67,13 @@ func versions() string {
 	return b.String()
 }
 
-// The markers are on lines of their own.
+// The markers are on separate lines.
 const (
 	begin = "<!-- tables: begin; made by bench/cmd/table -->\n"
 	end   = "<!-- tables: end -->\n"
 )
 
-// replace puts text between the markers of a page.
+// replace replaces the text between the markers of a page.
 func replace(page, text string) error {
 	content, err := os.ReadFile(page)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package ask has a server that answers questions from outside.
+// Package ask has a server that replies to questions of an external processor.
 package ask
 
 import (
@@ -11,13 +11,13 @@ import (
 
 //go:generate go tool topogen build
 
-// Question is sent and Answer comes back.
+// Question is the request and Answer the reply.
 type (
 	Question struct{ N int }
 	Answer   struct{ N int }
 )
 
-// Server answers.
+// Server replies.
 type Server struct{}
 
 //go:noinline
@@ -25,7 +25,7 @@ func (*Server) ReceiveQuestion(q *Question) Answer { return Answer{q.N + 1} }
 
 var errAnswer = errors.New("ask: a wrong answer")
 
-// Run asks n questions from that many goroutines.
+// Run asks n questions from several goroutines.
 func Run(n, goroutines int, options ...pool.Option) error {
 	topology, err := New(Processors{}, options...)
 	if err != nil {

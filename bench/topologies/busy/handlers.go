@@ -1,5 +1,5 @@
-// Package busy has a server that answers questions from outside, while pairs of
-// instances keep all workers busy.
+// Package busy has a server that replies to questions of an external processor, while
+// pairs of instances keep all workers busy.
 package busy
 
 import (
@@ -12,23 +12,23 @@ import (
 
 //go:generate go tool topogen build
 
-// Pairs is the number of pairs that play.
+// Pairs is the number of pairs that exchange balls.
 const Pairs = 8
 
-// Question is sent and Answer comes back; Ball is what a pair plays with.
+// Question is the request and Answer the reply; Ball is the message of a pair.
 type (
 	Question struct{ N int }
 	Answer   struct{ N int }
 	Ball     struct{ Pair int }
 )
 
-// Server answers.
+// Server replies.
 type Server struct{}
 
 //go:noinline
 func (*Server) ReceiveQuestion(q *Question) Answer { return Answer{q.N + 1} }
 
-// Left and Right play until it is over.
+// Left and Right exchange balls until the end.
 type (
 	Left  struct{ over *atomic.Bool }
 	Right struct{}
@@ -44,7 +44,7 @@ func (l *Left) ReceiveBall(m *Ball, out *LeftSender) {
 //go:noinline
 func (*Right) ReceiveBall(m *Ball, out *RightSender) { out.SendBall(*m) }
 
-// Run asks n questions, one after the other, while all pairs play.
+// Run asks n questions, one after the other, while all pairs exchange balls.
 func Run(n int, options ...pool.Option) error {
 	var over atomic.Bool
 	topology, err := New(Processors{

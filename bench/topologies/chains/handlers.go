@@ -1,6 +1,6 @@
-// Package chains has a source that feeds chains by turns, one of which may have
-// more to do. All go as fast as the slowest: where its queue is full, the source
-// pauses.
+// Package chains has a source that feeds several chains in turn, one of which may have
+// more work. All chains are as fast as the slowest, because the source pauses when a
+// queue is full.
 package chains
 
 import (
@@ -10,10 +10,10 @@ import (
 
 //go:generate go tool topogen build
 
-// Message is what travels.
+// Message is the message type.
 type Message struct{ To int }
 
-// Source sends so many messages, to one chain after the other.
+// Source sends a number of messages, to one chain after the other.
 type Source struct{ left int }
 
 func (s *Source) Ping(out *SourceSender) error {
@@ -24,7 +24,7 @@ func (s *Source) Ping(out *SourceSender) error {
 	return out.SendMessage(Message{s.left % Chains})
 }
 
-// Worker does that many steps of work for each message.
+// Worker does the given steps of work for each message.
 type Worker struct{ steps int }
 
 //go:noinline
@@ -33,7 +33,7 @@ func (w *Worker) ReceiveMessage(m *Message, out *WorkerSender) {
 	out.SendMessage(*m)
 }
 
-// Sink counts.
+// Sink counts messages.
 type Sink struct{ handled int }
 
 //go:noinline

@@ -8,11 +8,11 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Chains is how many there are.
+// Chains is the number of chains.
 const Chains = 16
 
-// Run sends n messages in all, as many through each chain. The worker of the
-// first one takes times as many steps as the others.
+// Run sends n messages in all, the same number through each chain. The worker of the
+// first chain takes times as many steps as the others.
 func Run(n, steps, times int, options ...pool.Option) error {
 	each := max(n/Chains, 1)
 	topology, err := New(Processors{

@@ -1,15 +1,15 @@
-// Package crowd has a hundred thousand instances that nobody sends to.
+// Package crowd has a hundred thousand instances that receive no messages.
 package crowd
 
 //go:generate go tool topogen build
 
-// Instances is how many there are.
+// Instances is the number of instances.
 const Instances = 100_000
 
-// Note is what could be sent.
+// Note is the message type, which is never sent.
 type Note struct{ N int }
 
-// Hub could send to each Idle.
+// Hub has an edge to each Idle.
 type (
 	Hub  struct{}
 	Idle struct{}

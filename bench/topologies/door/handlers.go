@@ -1,12 +1,12 @@
-// Package door has a sink that messages reach from outside.
+// Package door has a sink that receives messages of an external processor.
 package door
 
 //go:generate go tool topogen build
 
-// Message is what travels.
+// Message is the message type.
 type Message struct{ N int64 }
 
-// Sink hands the message on, where somebody wants it.
+// Sink passes the message to a function, if there is one.
 type Sink struct {
 	handled int
 	tell    func(Message)

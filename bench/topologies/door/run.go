@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Open starts the topology. Tell is called by the handler of each message; stop
-// ends the topology.
+// Open starts the topology. The handler calls tell with each message; stop ends the
+// topology.
 func Open(tell func(Message), options ...pool.Option) (send func(Message) error, stop func() error, err error) {
 	topology, err := New(Processors{
 		Sink: func(topo.Instance) (*Sink, error) { return &Sink{tell: tell}, nil },
@@ -29,7 +29,7 @@ func Open(tell func(Message), options ...pool.Option) (send func(Message) error,
 	return send, stop, nil
 }
 
-// Run sends n messages from that many goroutines.
+// Run sends n messages from several goroutines.
 func Run(n, goroutines int, options ...pool.Option) error {
 	topology, err := New(Processors{}, options...)
 	if err != nil {

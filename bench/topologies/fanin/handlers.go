@@ -1,4 +1,4 @@
-// Package fanin has eight sources send to one sink.
+// Package fanin has eight sources that send to one sink.
 package fanin
 
 import (
@@ -11,10 +11,10 @@ import (
 
 //go:generate go tool topogen build
 
-// Message is what travels.
+// Message is the message type.
 type Message struct{ N uint64 }
 
-// Source sends so many messages.
+// Source sends a number of messages.
 type Source struct{ left int }
 
 func (s *Source) Ping(out *SourceSender) error {
@@ -25,7 +25,7 @@ func (s *Source) Ping(out *SourceSender) error {
 	return out.SendMessage(Message{uint64(s.left)})
 }
 
-// Sink counts.
+// Sink counts messages.
 type Sink struct{ handled int }
 
 //go:noinline

@@ -1,4 +1,4 @@
-// Package hop has messages go to and fro between two workers.
+// Package hop sends messages back and forth between two workers.
 package hop
 
 import (
@@ -12,17 +12,17 @@ import (
 
 //go:generate go tool topogen build
 
-// Ball is what travels.
+// Ball is the message type.
 type Ball struct {
 	To   int
 	Left int   // hops
-	Sent int64 // when, in nanoseconds; 0: nobody asks
+	Sent int64 // time of the send in nanoseconds; 0: the hop is not timed
 }
 
 // Node sends each ball to the other node, until it has no hops left.
 type Node struct {
 	stopped *sync.WaitGroup
-	every   int // hops that are timed: one in so many; 0: none
+	every   int // every every-th hop is timed; 0: none
 	began   time.Time
 	took    []float64 // nanoseconds
 }
@@ -43,14 +43,13 @@ func (n *Node) ReceiveBall(m *Ball, out *NodeSender) {
 	out.SendBall(Ball{1 - m.To, m.Left - 1, sent})
 }
 
-// Run has balls at once make n hops in all.
+// Run sends balls, which together make n hops.
 func Run(n, balls int, options ...pool.Option) error {
 	_, err := Timed(n, balls, 0, options...)
 	return err
 }
 
-// Timed does the same and returns how long one hop in so many took, in
-// nanoseconds.
+// Timed works like Run and returns the times of every every-th hop in nanoseconds.
 func Timed(n, balls, every int, options ...pool.Option) ([]float64, error) {
 	room, began := 0, time.Now()
 	if every != 0 {

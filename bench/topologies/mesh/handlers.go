@@ -1,13 +1,13 @@
-// Package mesh joins a thousand instances to a thousand by one edge: a million
-// pairs.
+// Package mesh connects a thousand instances to a thousand others by one edge, which
+// makes a million links.
 package mesh
 
 //go:generate go tool topogen build
 
-// Note is what travels.
+// Note is the message type.
 type Note struct{ From, To int }
 
-// Left sends to each Right.
+// Left has a link to each Right.
 type (
 	Left  struct{}
 	Right struct{}

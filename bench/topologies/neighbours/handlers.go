@@ -1,4 +1,4 @@
-// Package neighbours is package pingpong beside a thousand idle instances.
+// Package neighbours is package pingpong with a thousand additional idle instances.
 package neighbours
 
 import (
@@ -10,12 +10,12 @@ import (
 
 //go:generate go tool topogen build
 
-// Ball is what travels.
+// Ball is the message type.
 type Ball struct{ Left int } // hops
 
-// Left and Right play; Idle could be reached and never is.
+// Left and Right exchange the ball; Idle has an edge but receives no messages.
 type (
-	Left  struct{ end func() } // called when the ball has stopped
+	Left  struct{ end func() } // called at the last hop
 	Right struct{}
 	Idle  struct{}
 )
@@ -36,7 +36,7 @@ func (*Right) ReceiveBall(m *Ball, out *RightSender) {
 	out.SendBall(Ball{m.Left - 1})
 }
 
-// Run has one ball make n hops, or n + 1 to end where it began.
+// Run sends one ball for n hops, or n + 1 so that it ends where it began.
 func Run(n int, options ...pool.Option) error {
 	var topology *Topology
 	topology, err := New(Processors{

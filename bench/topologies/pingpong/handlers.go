@@ -1,4 +1,4 @@
-// Package pingpong has two instances send one message to and fro.
+// Package pingpong sends one message back and forth between two instances.
 package pingpong
 
 import (
@@ -10,12 +10,12 @@ import (
 
 //go:generate go tool topogen build
 
-// Ball is what travels.
+// Ball is the message type.
 type Ball struct{ Left int } // hops
 
-// Left and Right play.
+// Left and Right exchange the ball.
 type (
-	Left  struct{ end func() } // called when the ball has stopped
+	Left  struct{ end func() } // called at the last hop
 	Right struct{}
 )
 
@@ -33,7 +33,7 @@ func (*Right) ReceiveBall(m *Ball, out *RightSender) {
 	out.SendBall(Ball{m.Left - 1})
 }
 
-// Run has one ball make n hops, or n + 1 to end where it began.
+// Run sends one ball for n hops, or n + 1 so that it ends where it began.
 func Run(n int, options ...pool.Option) error {
 	var topology *Topology
 	topology, err := New(Processors{

@@ -8,10 +8,10 @@ import (
 
 //go:generate go tool topogen build
 
-// Message is what travels.
+// Message is the message type.
 type Message struct{ N uint64 }
 
-// Source sends so many messages.
+// Source sends a number of messages.
 type Source struct{ left int }
 
 func (s *Source) Ping(out *SourceSender) error {
@@ -22,10 +22,9 @@ func (s *Source) Ping(out *SourceSender) error {
 	return out.SendMessage(Message{uint64(s.left)})
 }
 
-// The handlers are not inlined, so that they cost what larger ones would.
+// The handlers are not inlined, so that they cost as much as larger ones.
 
-// First, Second and Third are the stages; each does that many steps of work for
-// a message.
+// First, Second and Third are the stages. Each does the given steps of work per message.
 type (
 	First  struct{ steps int }
 	Second struct{ steps int }

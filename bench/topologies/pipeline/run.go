@@ -8,8 +8,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Run sends n messages through the pipeline, whose stages do that many steps of
-// work for each.
+// Run sends n messages through the pipeline, whose stages do the given steps of work for
+// each.
 func Run(n, steps int, options ...pool.Option) error {
 	topology, err := New(Processors{
 		Source: func(topo.Instance) (*Source, error) { return &Source{left: n}, nil },

@@ -5,8 +5,8 @@ import "github.com/topogen/topogen/runtime/topo"
 
 //go:generate go tool topogen build
 
-// What travels: so many bytes each. Those with pointers are what the collector
-// looks into and what is cleared after use.
+// The message types have the given number of bytes. Those with pointers are scanned by
+// the garbage collector and cleared after use.
 type (
 	Plain8      struct{ N uint64 }
 	Plain64     struct{ N [8]uint64 }
@@ -16,10 +16,10 @@ type (
 	Pointer1024 struct{ P [128]*uint64 }
 )
 
-// Kind is one of them.
+// Kind selects a message type.
 type Kind int
 
-// Plain messages come first.
+// The kinds without pointers come first.
 const (
 	KindPlain8 Kind = iota
 	KindPlain64
@@ -29,7 +29,7 @@ const (
 	KindPointer1024
 )
 
-// Source sends so many messages of a kind, all of which point to one number.
+// Source sends a number of messages of one kind. All pointers point to the same number.
 type Source struct {
 	kind   Kind
 	left   int
@@ -57,10 +57,10 @@ func (s *Source) Ping(out *SourceSender) error {
 	}
 }
 
-// Sink counts.
+// Sink counts messages.
 type Sink struct{ Handled int }
 
-// Each handler looks at its message, as one that does something would.
+// Each handler reads its message, like a handler that does some work.
 
 //go:noinline
 func (s *Sink) ReceivePlain8(m *Plain8) { s.handle(m.N != 1<<63) }

@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Run sends n messages of a kind.
+// Run sends n messages of one kind.
 func Run(n int, kind Kind, options ...pool.Option) error {
 	topology, err := New(Processors{
 		Source: func(in topo.Instance) (*Source, error) {

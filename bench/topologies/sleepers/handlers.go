@@ -1,5 +1,4 @@
-// Package sleepers has a hundred instances that work beside a hundred whose
-// handlers sleep.
+// Package sleepers has a hundred instances that work, and a hundred whose handlers sleep.
 package sleepers
 
 import (
@@ -11,7 +10,7 @@ import (
 
 //go:generate go tool topogen build
 
-// NapTime is how long a sleeper's handler takes.
+// NapTime is the time of a sleeper's handler.
 const NapTime = 50 * time.Millisecond
 
 // Job keeps a worker busy and Nap a sleeper, until stop is set.
@@ -20,7 +19,7 @@ type (
 	Nap struct{}
 )
 
-// Worker works for each job and gives itself the next.
+// Worker does some work for each job and sends itself the next.
 type Worker struct {
 	steps int
 	stop  *atomic.Bool
@@ -36,7 +35,7 @@ func (w *Worker) ReceiveJob(m Job, out *WorkerSender) {
 	out.SendJob(m)
 }
 
-// Sleeper sleeps for each nap and gives itself the next.
+// Sleeper sleeps for each nap and sends itself the next.
 type Sleeper struct{ stop *atomic.Bool }
 
 func (s *Sleeper) ReceiveNap(m Nap, out *SleeperSender) {

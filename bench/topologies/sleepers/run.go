@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Run has the workers work for d, jobs of that many steps each, and returns how
-// many they did. With sleep the sleepers sleep meanwhile, from the beginning on.
+// Run lets the workers work for d, in jobs of the given steps, and returns the number of
+// jobs. If sleep is true, the sleepers sleep during that time, from the beginning on.
 func Run(d time.Duration, steps int, sleep bool, options ...pool.Option) (jobs int64, err error) {
 	var stop atomic.Bool
 	topology, err := New(Processors{
@@ -26,7 +26,7 @@ func Run(d time.Duration, steps int, sleep bool, options ...pool.Option) (jobs i
 	if err := topology.Start().SendJob(ctx, Job{}); err != nil {
 		return 0, err
 	}
-	time.Sleep(NapTime) // the workers have begun, and are alike with and without sleepers
+	time.Sleep(NapTime) // so that the start is the same with and without sleepers
 	before := topology.jobs()
 	if sleep {
 		if err := topology.Start().SendNap(ctx, Nap{}); err != nil {
@@ -47,5 +47,5 @@ func (t *Topology) jobs() (n int64) {
 	return n
 }
 
-// workerInstances is how many workers topology.yml says.
+// workerInstances is the number of workers in topology.yml.
 const workerInstances = 100

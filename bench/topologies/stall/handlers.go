@@ -1,5 +1,5 @@
-// Package stall has consumers that stop handling what is sent to them, one for
-// each policy of a full queue and for each shape that might not notice.
+// Package stall has consumers that stop handling messages: one for each policy of a full
+// queue, and one for each shape in which backpressure is difficult.
 package stall
 
 import (
@@ -10,26 +10,26 @@ import (
 
 //go:generate go tool topogen build
 
-// BurstSize is how many messages a Burst makes of one.
+// BurstSize is the number of messages that a Burst sends per message.
 const BurstSize = 1000
 
-// Message, Question and Answer are of one size.
+// Message, Question and Answer have the same size.
 type (
 	Message  struct{ words [8]uint64 }
 	Question struct{ words [8]uint64 }
 	Answer   struct{ words [8]uint64 }
 )
 
-// turns is how often a message still goes round the ring.
+// turns is the number of times that a message still goes around the ring.
 func (m *Message) turns() *uint64 { return &m.words[0] }
 
-// Source sends from start to stop, at most as many messages as are left.
+// Source sends between start and stop, as long as there are messages left.
 type Source struct {
 	left        int
 	start, stop *atomic.Bool
 }
 
-// Ping does not mind a send that fails: it goes on as one that dropped does.
+// Ping ignores a send that fails, like a source that drops messages.
 func (s *Source) Ping(out interface{ SendMessage(Message) error }) error {
 	switch {
 	case s.stop.Load():
@@ -44,7 +44,7 @@ func (s *Source) Ping(out interface{ SendMessage(Message) error }) error {
 	return nil
 }
 
-// Stall is what makes a consumer stop: after some messages it waits.
+// Stall makes a consumer stop: after a number of messages it waits.
 type Stall struct {
 	after   int
 	release <-chan struct{}
@@ -58,19 +58,19 @@ func (s *Stall) handle() {
 	<-s.release
 }
 
-// Sink only takes.
+// Sink receives messages.
 type Sink struct{ Stall }
 
 func (s *Sink) ReceiveMessage(*Message) { s.handle() }
 
-// Forward passes on, in the ring.
+// Forward passes messages on in the ring.
 type Forward struct{}
 
 func (*Forward) ReceiveMessage(m *Message, out interface{ SendMessage(Message) }) {
 	out.SendMessage(*m)
 }
 
-// Turn sends each message round the ring once more.
+// Turn sends each message around the ring once more.
 type Turn struct{ Stall }
 
 func (t *Turn) ReceiveMessage(m *Message, out interface{ SendMessage(Message) }) {
@@ -81,7 +81,7 @@ func (t *Turn) ReceiveMessage(m *Message, out interface{ SendMessage(Message) })
 	}
 }
 
-// Asker asks and Replier answers.
+// Asker asks and Replier replies.
 type (
 	Asker   struct{}
 	Replier struct{ Stall }
@@ -96,7 +96,7 @@ func (r *Replier) ReceiveQuestion(q *Question) Answer {
 	return Answer(*q)
 }
 
-// Burst makes many messages of one.
+// Burst sends many messages per message.
 type Burst struct{}
 
 func (*Burst) ReceiveMessage(m *Message, out *BurstSender) {

@@ -12,19 +12,20 @@ import (
 // Shape is one of the chains of the topology.
 type Shape struct {
 	Name   string
-	Edges  []EdgeIndex // all that carry messages
+	Edges  []EdgeIndex // the edges that carry messages
 	Beyond int         // messages that one call may send beyond a capacity
 
 	source ProcessorIndex
 }
 
-// Capacity of each edge, in messages, and the size of a message in bytes.
+// Capacity is the capacity of each edge in messages, MessageSize the size of a message in
+// bytes.
 const (
 	Capacity    = 1024
 	MessageSize = 64
 )
 
-// Shapes are all.
+// Shapes lists all shapes.
 var Shapes = []Shape{
 	{"block", []EdgeIndex{EdgeWaitSourceWaitSinkMessage}, 0, ProcessorWaitSource},
 	{"drop-oldest", []EdgeIndex{EdgeOldestSourceOldestSinkMessage}, 0, ProcessorOldestSource},
@@ -35,18 +36,18 @@ var Shapes = []Shape{
 	{"one message makes 1,000", []EdgeIndex{EdgeBurstSourceBurstMessage, EdgeBurstBurstSinkMessage}, BurstSize - 1, ProcessorBurstSource},
 }
 
-// What a run of a shape does.
+// Phases of a run.
 const (
 	flowFirst = 10_000    // messages that the consumer handles before it stalls
-	sentMost  = 2_000_000 // messages that a source sends which nothing holds back
+	sentMost  = 2_000_000 // messages of a source that is never paused
 	settled   = 20 * time.Millisecond
 
 	quietLooks = 4
 )
 
-// Run has the consumer of a shape stall. It calls idle when the topology runs and
-// has sent nothing, full when the queues do not change any more, and then lets
-// everything drain.
+// Run lets the consumer of a shape stall. It calls idle when the topology runs and has
+// sent no messages. It calls full when the queues do not change any more. Then it drains
+// the topology.
 func (s Shape) Run(idle func(), full func(held int), options ...pool.Option) error {
 	release := make(chan struct{})
 	var start, stop atomic.Bool
@@ -56,7 +57,7 @@ func (s Shape) Run(idle func(), full func(held int), options ...pool.Option) err
 			if p == s.source {
 				return &Source{left: sentMost, start: &start, stop: &stop}, nil
 			}
-			return &Source{start: &start, stop: &start}, nil // ends before it sends
+			return &Source{start: &start, stop: &start}, nil // ends before it sends a message
 		}
 	}
 	sink := func(topo.Instance) (*Sink, error) { return &Sink{stall}, nil }
@@ -74,7 +75,7 @@ func (s Shape) Run(idle func(), full func(held int), options ...pool.Option) err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- topology.Run(context.Background()) }()
-	time.Sleep(settled) // all sources have said that they are idle
+	time.Sleep(settled) // all sources have returned Idle
 	idle()
 	start.Store(true)
 	s.await(topology)
@@ -84,8 +85,8 @@ func (s Shape) Run(idle func(), full func(held int), options ...pool.Option) err
 	return <-ended
 }
 
-// await waits until nothing is sent any more: for longer than a handler that hangs
-// keeps its worker from running a source.
+// await waits until no messages have been sent for a time. The time is longer than that
+// for which a handler that hangs keeps its worker from running a source.
 func (s Shape) await(t *Topology) {
 	for before, quiet := uint64(0), 0; quiet < quietLooks; time.Sleep(settled) {
 		var sent uint64

@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/wire"
 )
 
-// TestMessages: a proto.Message is its own bytes, and nil stays nil.
+// TestMessages: a proto.Message is encoded as its own bytes, and nil stays nil.
 func TestMessages(t *testing.T) {
 	pose, line := &pb.Pose{X: 1}, &pb.Line{Item: "tea"}
 	m := &Envelope{
@@ -35,7 +35,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestWhole: as the message of an edge it is exactly what protobuf writes.
+// TestWhole: a proto.Message that is the message of an edge is encoded exactly as by
+// protobuf.
 func TestWhole(t *testing.T) {
 	scan := &pb.Scan{Sensor: "front", Ranges: []float32{1, 2}}
 	b, err := appendScanPointerWhole(nil, &scan)
@@ -44,7 +45,7 @@ func TestWhole(t *testing.T) {
 	}
 	other := new(pb.Scan)
 	if err := proto.Unmarshal(b, other); err != nil || !proto.Equal(other, scan) {
-		t.Errorf("protobuf reads %v, %v", other, err)
+		t.Errorf("protobuf read %v, %v", other, err)
 	}
 	for _, want := range []*pb.Scan{scan, nil} {
 		if b, err = appendScanPointerWhole(nil, &want); err != nil {

@@ -1,9 +1,9 @@
-// Package foreign has messages that hold messages of protobuf.
+// Package foreign has messages that contain protobuf messages.
 package foreign
 
 import "github.com/topogen/topogen/bench/wire/pb"
 
-// Envelope holds them wherever a message can stand.
+// Envelope contains protobuf messages in every possible place.
 type Envelope struct {
 	Name   string
 	Order  *pb.Order

@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// local measures a machine on one disk, without peers.
+// local measures a state machine on one disk, without peers.
 func (t *table) local() error {
 	results, err := raft.RunAlone(t.effort)
 	if err != nil {
@@ -32,7 +32,7 @@ func (t *table) local() error {
 	return rows(list)
 }
 
-// election kills leaders.
+// election measures elections after the leader was killed.
 func (t *table) election() (err error) {
 	dir, err := os.MkdirTemp(t.effort.Dir, "raft")
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *table) election() (err error) {
 	return nil
 }
 
-// restart opens a long log.
+// restart measures the start with a long log.
 func (t *table) restart() (err error) {
 	dir, err := os.MkdirTemp(t.effort.Dir, "raft")
 	if err != nil {

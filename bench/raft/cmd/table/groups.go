@@ -11,14 +11,14 @@ const (
 	groupsMany  = 16
 	groupsIdle  = 128
 	groupsTimes = 1 // of the rate of one group, at least
-	idleMillis  = 1 // of a processor a second, for each idle group on three nodes together
+	idleMillis  = 1 // of processor time per second, for each idle group on three nodes together
 	idleFor     = 3 * time.Second
 )
 
 // groupsCallers are numbers of proposers that fill the batches of one group, and of many.
 var groupsCallers = []int{64, 1024, 16384}
 
-// groups compares one group with many on the same three nodes, and measures idle ones.
+// groups compares one group with many on the same three nodes, and measures idle groups.
 func (t *table) groups() error {
 	subjects := raft.Several(1, groupsMany)
 	list := [][]string{{"callers", "1 group", fmt.Sprintf("%d groups", groupsMany), "times", "CPU µs, 1", fmt.Sprintf("CPU µs, %d", groupsMany)}}

@@ -1,6 +1,5 @@
-// Command table has replicated state machines take turns, and prints how many
-// times as fast as each other they are, and which goals hold. Run it in the folder
-// of the bench module:
+// Command table runs replicated state machines in turns, and prints the ratios of their
+// rates and which goals are reached. Run it in the folder of the bench module:
 //
 //	go run ./raft/cmd/table
 //	go run ./raft/cmd/table -rounds 3 -only 'propose|restart' -subjects 'topogen|bare' -callers 64
@@ -26,11 +25,11 @@ func main() {
 }
 
 func run() error {
-	rounds := flag.Int("rounds", 7, "how often subjects take turns")
-	duration := flag.Duration("run", 400*time.Millisecond, "of one subject in one round")
-	dir := flag.String("dir", "", "a folder on the disk to measure; default: that of temporary files")
-	only := flag.String("only", "", "a regular expression: propose, sizes, groups, local, election, restart")
-	wanted := flag.String("subjects", "", "a regular expression")
+	rounds := flag.Int("rounds", 7, "number of rounds, in which subjects take turns")
+	duration := flag.Duration("run", 400*time.Millisecond, "time of one subject in one round")
+	dir := flag.String("dir", "", "folder on the disk to measure (default the folder of temporary files)")
+	only := flag.String("only", "", "regular expression for the tables: propose, sizes, groups, local, election, restart")
+	wanted := flag.String("subjects", "", "regular expression for the subjects")
 	callers := flag.String("callers", "1,64,1024", "numbers of proposers")
 	bytes := flag.String("bytes", "64,1024,4096,65536,262144,1048576", "sizes of updates, at least 8")
 	flag.Parse()
@@ -51,7 +50,7 @@ func run() error {
 		return err
 	}
 	if *rounds < 1 {
-		return fmt.Errorf("-rounds must be at least 1, not %d", *rounds)
+		return fmt.Errorf("-rounds must be at least 1, got %d", *rounds)
 	}
 	t := table{effort: raft.Effort{Rounds: *rounds, Run: *duration, Dir: *dir}}
 	for _, s := range raft.Subjects() {

@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/bench/raft"
 )
 
-// sizes compares our machine and the bare loop at each size of an update.
+// sizes compares topogen with the bare loop at each size of an update.
 func (t *table) sizes(bytes, callers []int) error {
 	var subjects []raft.Subject
 	for _, s := range t.subjects {
@@ -28,7 +28,7 @@ func (t *table) sizes(bytes, callers []int) error {
 	return rows(list)
 }
 
-// size is a row of the table.
+// size returns a row of the table.
 func (t *table) size(c *raft.Contest, name string) []string {
 	updates, counts := c.Median(name, rate), c.Counts[name]
 	times := ""

@@ -9,25 +9,26 @@ import (
 	"github.com/topogen/topogen/bench/raft"
 )
 
-// ours is the subject that goals are about, and bare the one that its allocations
-// are compared with.
+// ours is the subject of the goals, and bare the subject with which it is compared.
 const (
 	ours      = "topogen-grpc"
 	bare      = "bare"
 	hashicorp = "hashicorp"
 )
 
-// allocsMax is how many more allocations than the bare loop a typed proposal takes.
+// allocsMax is the number of allocations that a typed proposal may take more than the
+// bare loop.
 const allocsMax = 2
 
-// hashicorpTimes is how many times hashicorp/raft's rate is wanted, by proposers.
+// hashicorpTimes is the goal for the ratio to hashicorp/raft's rate, by number of
+// proposers.
 var hashicorpTimes = map[int]float64{1: 1.3, 64: 1.8, 1024: 2}
 
 const (
-	bareTimes       = 0.8 // of its rate
-	localRate       = 5e6 // updates a second, without syncs
-	localSyncs      = 20  // times the disk's rate, with 1024 proposers
-	electionTimeout = 3   // timeouts, the median at most
+	bareTimes       = 0.8 // of the rate of the bare loop
+	localRate       = 5e6 // updates per second, without syncs
+	localSyncs      = 20  // times the rate of the disk, with 1024 proposers
+	electionTimeout = 3   // the median, in election timeouts, at most
 	restartSeconds  = 2
 	electionRounds  = 20
 	restartEntries  = 1_000_000
@@ -56,7 +57,7 @@ func (t *table) atMost(what string, want, reached float64, format string) {
 	t.goal(what, want, reached, reached <= want, format)
 }
 
-// rows writes columns of one width.
+// rows writes columns that are aligned.
 func rows(list [][]string) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', tabwriter.AlignRight)
 	for _, row := range list {
