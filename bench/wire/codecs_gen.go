@@ -56,7 +56,7 @@ func appendOrder(b []byte, m *Order) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeOrder reads the fields of a message from b into a zero one.
+// consumeOrder decodes the fields of a message from b into a zero value.
 func consumeOrder(b []byte, m *Order) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -120,7 +120,7 @@ func appendLine(b []byte, m *Line) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeLine reads the fields of a message from b into a zero one.
+// consumeLine decodes the fields of a message from b into a zero value.
 func consumeLine(b []byte, m *Line) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -181,7 +181,7 @@ func appendScan(b []byte, m *Scan) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumeScan reads the fields of a message from b into a zero one.
+// consumeScan decodes the fields of a message from b into a zero value.
 func consumeScan(b []byte, m *Scan) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -240,7 +240,7 @@ func appendPose(b []byte, m *Pose) (_ []byte, err error) {
 	return b, nil
 }
 
-// consumePose reads the fields of a message from b into a zero one.
+// consumePose decodes the fields of a message from b into a zero value.
 func consumePose(b []byte, m *Pose) error {
 	r := wire.Read(b)
 	for r.Next() {

@@ -82,7 +82,7 @@ func replace(page, text string) error {
 	before, rest, ok := strings.Cut(string(content), begin)
 	_, after, found := strings.Cut(rest, end)
 	if !ok || !found {
-		return errors.New(page + " has no markers")
+		return errors.New("the markers of the tables are missing in " + page)
 	}
 	return os.WriteFile(page, []byte(before+begin+"\n"+text+"\n"+end+after), 0o644)
 }

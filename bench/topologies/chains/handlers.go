@@ -1,6 +1,6 @@
-// Package chains has a source that feeds several chains in turn, one of which may have
-// more work. All chains are as fast as the slowest, because the source pauses when a
-// queue is full.
+// Package chains has a source that feeds several chains in turn. The first may have more
+// work. All chains are as fast as the slowest, because the source pauses when a queue is
+// full.
 package chains
 
 import (

@@ -15,7 +15,7 @@ func appendEnvelopeWhole(b []byte, m *Envelope) ([]byte, error) {
 	return b, wire.Paid("Envelope", room, len(b)-at, err)
 }
 
-// consumeEnvelopeWhole reads a message, into a zero one.
+// consumeEnvelopeWhole decodes a message into a zero value.
 func consumeEnvelopeWhole(b []byte, m *Envelope) error {
 	room := wire.RoomFor(len(b))
 	return consumeEnvelope(b, m, &room)
@@ -28,7 +28,7 @@ func appendScanPointerWhole(b []byte, m **pb.Scan) ([]byte, error) {
 	return b, wire.Paid("ScanPointer", room, len(b)-at, err)
 }
 
-// consumeScanPointerWhole reads a message, into a zero one.
+// consumeScanPointerWhole decodes a message into a zero value.
 func consumeScanPointerWhole(b []byte, m **pb.Scan) error {
 	room := wire.RoomFor(len(b))
 	return consumeScanPointer(b, m, &room)
@@ -91,7 +91,7 @@ func appendEnvelope(b []byte, m *Envelope, room *wire.Room) (_ []byte, err error
 	return b, nil
 }
 
-// consumeEnvelope reads the fields of a message from b into a zero one.
+// consumeEnvelope decodes the fields of a message from b into a zero value.
 func consumeEnvelope(b []byte, m *Envelope, room *wire.Room) error {
 	r := wire.Read(b)
 	for r.Next() {
@@ -133,7 +133,7 @@ func appendOrder(b []byte, m *pb.Order) (_ []byte, err error) {
 	return proto.MarshalOptions{}.MarshalAppend(b, m)
 }
 
-// consumeOrder reads the fields of a message from b into a zero one.
+// consumeOrder decodes the fields of a message from b into a zero value.
 func consumeOrder(b []byte, m *pb.Order) error {
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(b, m)
 }
@@ -146,7 +146,7 @@ func appendLinePointer(b []byte, m **pb.Line) (_ []byte, err error) {
 	return appendLine(b, *m)
 }
 
-// consumeLinePointer reads the fields of a message from b into a zero one.
+// consumeLinePointer decodes the fields of a message from b into a zero value.
 func consumeLinePointer(b []byte, m **pb.Line) error {
 	if wire.IsNil(b) {
 		return nil
@@ -159,7 +159,7 @@ func appendLine(b []byte, m *pb.Line) (_ []byte, err error) {
 	return proto.MarshalOptions{}.MarshalAppend(b, m)
 }
 
-// consumeLine reads the fields of a message from b into a zero one.
+// consumeLine decodes the fields of a message from b into a zero value.
 func consumeLine(b []byte, m *pb.Line) error {
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(b, m)
 }
@@ -173,7 +173,7 @@ func appendScanPointer(b []byte, m **pb.Scan, room *wire.Room) (_ []byte, err er
 	return appendScan(b, *m)
 }
 
-// consumeScanPointer reads the fields of a message from b into a zero one.
+// consumeScanPointer decodes the fields of a message from b into a zero value.
 func consumeScanPointer(b []byte, m **pb.Scan, room *wire.Room) error {
 	if wire.IsNil(b) {
 		return nil
@@ -189,7 +189,7 @@ func appendScan(b []byte, m *pb.Scan) (_ []byte, err error) {
 	return proto.MarshalOptions{}.MarshalAppend(b, m)
 }
 
-// consumeScan reads the fields of a message from b into a zero one.
+// consumeScan decodes the fields of a message from b into a zero value.
 func consumeScan(b []byte, m *pb.Scan) error {
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(b, m)
 }
@@ -202,7 +202,7 @@ func appendPosePointer(b []byte, m **pb.Pose) (_ []byte, err error) {
 	return appendPose(b, *m)
 }
 
-// consumePosePointer reads the fields of a message from b into a zero one.
+// consumePosePointer decodes the fields of a message from b into a zero value.
 func consumePosePointer(b []byte, m **pb.Pose) error {
 	if wire.IsNil(b) {
 		return nil
@@ -215,7 +215,7 @@ func appendPose(b []byte, m *pb.Pose) (_ []byte, err error) {
 	return proto.MarshalOptions{}.MarshalAppend(b, m)
 }
 
-// consumePose reads the fields of a message from b into a zero one.
+// consumePose decodes the fields of a message from b into a zero value.
 func consumePose(b []byte, m *pb.Pose) error {
 	return proto.UnmarshalOptions{Merge: true}.Unmarshal(b, m)
 }
@@ -233,7 +233,7 @@ func appendEnvelopeInside(b []byte, m *struct{ *pb.Line }) (_ []byte, err error)
 	return b, nil
 }
 
-// consumeEnvelopeInside reads the fields of a message from b into a zero one.
+// consumeEnvelopeInside decodes the fields of a message from b into a zero value.
 func consumeEnvelopeInside(b []byte, m *struct{ *pb.Line }) error {
 	r := wire.Read(b)
 	for r.Next() {
