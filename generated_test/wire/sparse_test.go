@@ -114,7 +114,7 @@ func TestSparseBothWays(t *testing.T) {
 			t.Errorf("%s: %d fit, %d do not", name, fits, refused)
 		}
 	}
-	if b, err := appendSparseWhole(nil, &Sparse{Again: make([]Wide, 2000)}); err == nil || err.Error() != "wire: Sparse: its large elements are too many for so few bytes" {
+	if b, err := appendSparseWhole(nil, &Sparse{Again: make([]Wide, 2000)}); err == nil || err.Error() != "wire: Sparse: it has too many large elements for its length in bytes" {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Begin is what stands where the length of a message comes, which is not known
-// yet: the message follows, then End.
+// Begin is a placeholder for the length of a message, which is not known yet. The
+// message follows, then a call of End.
 const Begin = 0
 
-// End puts the length before a message that begins at start, directly behind
-// Begin. Most need the one byte that is there.
+// End writes the length of a message that begins at start, directly after Begin. Most
+// lengths fit the one byte of Begin.
 func End(b []byte, start int) []byte {
 	n := len(b) - start
 	if n < 0x80 {
@@ -33,8 +33,8 @@ func endLong(b []byte, start, n int) []byte {
 	return b
 }
 
-// EndOrDrop is End for a message that is left out where it is empty, with the n
-// bytes before it: its tag and Begin.
+// EndOrDrop is End for a message that is omitted if it is empty, with the n bytes
+// before it: its tag and Begin.
 func EndOrDrop(b []byte, start, n int) []byte {
 	if len(b) == start {
 		return b[:start-n]
@@ -68,12 +68,12 @@ func AppendFloat64[T ~float64](b []byte, v T) []byte {
 	return protowire.AppendFixed64(b, math.Float64bits(float64(v)))
 }
 
-// AppendString appends a string behind its length.
+// AppendString appends a string with its length.
 func AppendString[T ~string](b []byte, v T) []byte {
 	return append(AppendUint(b, uint64(len(v))), v...)
 }
 
-// AppendBytes appends bytes behind their length.
+// AppendBytes appends bytes with their length.
 func AppendBytes(b, v []byte) []byte { return append(AppendUint(b, uint64(len(v))), v...) }
 
 // AppendComplex appends the parts of a number that are not zero.
@@ -87,7 +87,7 @@ func AppendComplex[T ~complex64 | ~complex128](b []byte, v T) []byte {
 	return b
 }
 
-// Zero reports whether v is what an absent field stands for: 0, and not -0.
+// Zero reports whether v is the value of an absent field: 0, but not -0.
 func Zero[T Float](v T) bool { return math.Float64bits(float64(v)) == 0 }
 
 // AppendBools appends a packed list with its length.
@@ -138,7 +138,7 @@ func AppendFloat32s[S ~[]E, E ~float32](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*4)
 	b = slices.Grow(b, len(s)*4)
 	list := b[len(b) : len(b)+len(s)*4]
-	for i := 0; i < len(s) && len(list) >= 4; i++ { // so both need no check within
+	for i := 0; i < len(s) && len(list) >= 4; i++ { // this form needs no bounds checks in the loop
 		binary.LittleEndian.PutUint32(list, math.Float32bits(float32(s[i])))
 		list = list[4:]
 	}
@@ -150,7 +150,7 @@ func AppendFloat64s[S ~[]E, E ~float64](b []byte, s S) []byte {
 	b = AppendUint(b, uint64(len(s))*8)
 	b = slices.Grow(b, len(s)*8)
 	list := b[len(b) : len(b)+len(s)*8]
-	for i := 0; i < len(s) && len(list) >= 8; i++ { // so both need no check within
+	for i := 0; i < len(s) && len(list) >= 8; i++ { // this form needs no bounds checks in the loop
 		binary.LittleEndian.PutUint64(list, math.Float64bits(float64(s[i])))
 		list = list[8:]
 	}

@@ -1,4 +1,4 @@
-// Package wire is what generated codecs call: they write and read messages in
+// Package wire is the library of generated codecs. They write and read messages in
 // protobuf's wire format, without reflection and without a descriptor.
 //
 //	func appendOrder(b []byte, m *Order) ([]byte, error) {
@@ -24,16 +24,17 @@
 //
 // # Guarantees
 //
-// Appending into a buffer with room allocates nothing. Reading never panics,
-// whatever the bytes, and leaves an [*Error] that says where it stopped. What it
-// allocates is bounded by a multiple of the length of the input that is the same
-// for all types: a length is held against the bytes that are left before anything
-// is made for it, an element takes two bytes at least (one where it is packed), and
-// those that are large for two bytes are charged against the message's [Room].
-// Appending fails where reading would. What refers to itself is followed [DepthMax] deep, in both directions.
+// Appending to a buffer with room does not allocate. Reading never panics, whatever the
+// bytes, and leaves an [*Error] that says where it stopped. Reading allocates at most a
+// multiple of the length of the input, with the same factor for all types. For this, a
+// length is compared with the remaining input before anything is allocated. An element
+// takes at least two bytes of input, or one if the list is packed. Elements whose Go type
+// is large for two bytes are charged against the message's [Room]. Appending fails if
+// reading would fail. Types that refer to themselves are followed [DepthMax] deep, in both
+// directions.
 //
 // # Limits
 //
-// After an error the message holds what was read until then. Methods of users'
-// own (UnmarshalBinary, those of a proto.Message) make their own promises.
+// After an error the message holds the values that were read before. Methods of the user's
+// types (UnmarshalBinary, the methods of a proto.Message) have their own guarantees.
 package wire

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Grow appends a zero element and returns it, with room for as many as follow.
-// The element's value was taken out of r before.
+// Grow appends a zero element and returns it. It makes room for all elements that
+// follow. The element's value must already be read from r.
 func Grow[S ~[]E, E any](r *Reader, s *S) *E {
 	if len(*s) == cap(*s) {
 		*s = slices.Grow(*s, 1+r.run())
@@ -20,8 +20,8 @@ func Grow[S ~[]E, E any](r *Reader, s *S) *E {
 	return &(*s)[len(*s)-1]
 }
 
-// More appends a zero element and returns it: that of a list which is not packed
-// though it could be.
+// More appends a zero element and returns it, for a list that is not packed although it
+// could be.
 func More[S ~[]E, E any](s *S) *E {
 	var zero E
 	*s = append(*s, zero)
@@ -34,8 +34,8 @@ func Strings[S ~[]E, E ~string](r *Reader, s *S) {
 	*Grow(r, s) = v
 }
 
-// At is the element of an array that comes next; i counts. Where the array has no
-// more, reading fails.
+// At returns the next element of an array and counts it in i. If there is no next
+// element, reading fails.
 func At[E any](r *Reader, a []E, i *int) *E {
 	if *i == len(a) {
 		r.Within(ErrLength)
@@ -45,7 +45,8 @@ func At[E any](r *Reader, a []E, i *int) *E {
 	return &a[*i-1]
 }
 
-// New is what a pointer leads to, made where it is nil.
+// New returns the value that a pointer points to, and allocates it if the pointer is
+// nil.
 func New[P ~*T, T any](p *P) *T {
 	if *p == nil {
 		*p = new(T)
@@ -56,8 +57,7 @@ func New[P ~*T, T any](p *P) *T {
 // Pair returns the zero key and value of a map.
 func Pair[M ~map[K]V, K comparable, V any](M) (k K, v V) { return k, v }
 
-// Put puts a pair into a map, which is made where it is nil, with room for the
-// pairs that follow.
+// Put adds a pair to a map. It makes a nil map, with room for the pairs that follow.
 func Put[M ~map[K]V, K comparable, V any](r *Reader, m *M, k K, v V) {
 	if r.err != nil {
 		return
@@ -71,7 +71,7 @@ func Put[M ~map[K]V, K comparable, V any](r *Reader, m *M, k K, v V) {
 // Left reports whether a packed list has more elements.
 func (r *Reader) Left() bool { return r.at < len(r.b) }
 
-// varints counts the numbers of a packed list, each of which has one last byte.
+// varints counts the numbers of a packed list by their last bytes.
 func varints(b []byte) int {
 	count := len(b)
 	for ; len(b) >= 8; b = b[8:] {
@@ -83,11 +83,11 @@ func varints(b []byte) int {
 	return count
 }
 
-// extend appends n elements, to be set, and returns them.
+// extend appends n elements and returns them. The caller must set them.
 func extend[S ~[]E, E any](s *S, n int) S {
 	at := len(*s)
 	if at == 0 && n > 0 {
-		*s = make(S, n) // slices.Grow would clear memory that is clear
+		*s = make(S, n) // slices.Grow would clear this memory again
 	} else {
 		*s = slices.Grow(*s, n)[:at+n]
 	}
@@ -116,7 +116,7 @@ func Ints[S ~[]E, E Signed](r *Reader, s *S) {
 	for i := 0; i < len(b); {
 		x := uint64(b[i])
 		if i++; x >= 0x80 {
-			if i < len(b) && b[i] < 0x80 { // two bytes are worth a way of their own
+			if i < len(b) && b[i] < 0x80 { // a fast path for two bytes
 				x = x&0x7f | uint64(b[i])<<7
 				i++
 			} else if x, i = varintAt(b, i-1); i < 0 {
@@ -141,7 +141,7 @@ func Uints[S ~[]E, E Unsigned](r *Reader, s *S) {
 	for i := 0; i < len(b); {
 		x := uint64(b[i])
 		if i++; x >= 0x80 {
-			if i < len(b) && b[i] < 0x80 { // two bytes are worth a way of their own
+			if i < len(b) && b[i] < 0x80 { // a fast path for two bytes
 				x = x&0x7f | uint64(b[i])<<7
 				i++
 			} else if x, i = varintAt(b, i-1); i < 0 {
@@ -158,7 +158,7 @@ func Uints[S ~[]E, E Unsigned](r *Reader, s *S) {
 	}
 }
 
-// varintAt reads the number at i and returns where it ends, or what is wrong.
+// varintAt reads the number at i and returns its end, or an error code below 0.
 func varintAt(b []byte, i int) (x uint64, end int) {
 	x, n := protowire.ConsumeVarint(b[i:])
 	if n < 0 {
@@ -171,7 +171,7 @@ func varintAt(b []byte, i int) (x uint64, end int) {
 func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
 	b := r.Message()
 	list := extend(s, len(b)/4)
-	for len(list) >= 4 && len(b) >= 16 { // four at once: most of the time would go into the loop
+	for len(list) >= 4 && len(b) >= 16 { // four at once, because most of the time would go into the loop
 		x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		list[0], list[1] = E(math.Float32frombits(uint32(x))), E(math.Float32frombits(uint32(x>>32)))
 		list[2], list[3] = E(math.Float32frombits(uint32(y))), E(math.Float32frombits(uint32(y>>32)))

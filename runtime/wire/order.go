@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Order puts the pairs of a map into an order that depends on the map alone, where
-// bytes are compared: each replica of a state writes the same. A nil Order leaves
-// them as they are.
+// Order sorts the encoded pairs of a map, so that equal maps have equal bytes. Replicas
+// of a state need this. A nil Order does nothing.
 //
 //	order := wire.Ordered(b, len(m.Prices))
 //	for k, v := range m.Prices {
@@ -17,7 +16,7 @@ import (
 //	}
 //	order.Sort(b)
 type Order struct {
-	ends  []int // of the pairs; before them the first one's beginning
+	ends  []int // the beginning of the first pair, then the ends of all pairs
 	pairs []span
 	spare []byte
 }
@@ -26,9 +25,9 @@ type span struct{ begin, end int }
 
 var orders = sync.Pool{New: func() any { return new(Order) }}
 
-const orderKeptMax = 1 << 20 // bytes of an Order that is used again: one large map does not hold its memory for ever
+const orderKeptMax = 1 << 20 // bytes of an Order that is reused, so that one large map does not keep its memory forever
 
-// Ordered is for n pairs that will be appended to b.
+// Ordered returns an Order for n pairs that will be appended to b.
 func Ordered(b []byte, n int) *Order {
 	if n < 2 {
 		return nil
@@ -38,14 +37,14 @@ func Ordered(b []byte, n int) *Order {
 	return o
 }
 
-// Add says that a pair has been appended to b.
+// Add records that a pair was appended to b.
 func (o *Order) Add(b []byte) {
 	if o != nil {
 		o.ends = append(o.ends, len(b))
 	}
 }
 
-// Sort puts the pairs at the end of b in the order of their bytes.
+// Sort sorts the pairs at the end of b by their bytes.
 func (o *Order) Sort(b []byte) {
 	if o == nil {
 		return

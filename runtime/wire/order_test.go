@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/runtime/wire"
 )
 
-// TestOrder puts pairs of any length into the order of their bytes, and leaves alone
-// what stands before them.
+// TestOrder sorts pairs of any length by their bytes, and does not change the bytes
+// before them.
 func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -36,7 +36,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOrderAllocatesNothing when it has grown.
+// TestOrderAllocatesNothing: Order does not allocate once it has grown.
 func TestOrderAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector empties pools at random")
@@ -50,7 +50,7 @@ func TestOrderAllocatesNothing(t *testing.T) {
 			o.Add(b)
 		}
 		o.Sort(b)
-	}); n > 0.5 { // the pool is emptied now and then
+	}); n > 0.5 { // the pool is emptied sometimes
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Signed, Unsigned and Float are what numbers of a message may be.
+// Signed, Unsigned and Float are the number types of messages.
 type (
 	Signed interface {
 		~int | ~int8 | ~int16 | ~int32 | ~int64
@@ -57,13 +57,13 @@ func Float64[T ~float64](r *Reader, v *T) {
 	r.at += 8
 }
 
-// String reads a string, whatever its bytes.
+// String reads a string, which may hold any bytes.
 func String[T ~string](r *Reader, v *T) { *v = T(r.Message()) }
 
-// Bytes reads a slice of bytes, which becomes nil where it is empty.
+// Bytes reads a slice of bytes. An empty one becomes nil.
 func Bytes[T ~[]byte](r *Reader, v *T) { *v = append(T(nil), r.Message()...) }
 
-// Array reads bytes into an array, all of it.
+// Array reads an array of bytes, which must have the same length.
 func Array(r *Reader, v []byte) {
 	b := r.Message()
 	if len(b) != len(v) && r.err == nil {

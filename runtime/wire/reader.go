@@ -2,21 +2,21 @@ package wire
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Reader reads the fields of one message. After the first error it has none left,
-// and End tells the error.
+// Reader reads the fields of one message. After the first error there are no more
+// fields, and End returns the error.
 type Reader struct {
-	Tag   uint64 // of the field at hand: its number and how its value is written
-	b     []byte // never changed: storing a pointer costs more while memory is collected
-	at    int    // what comes next; the end after an error
-	start int    // of the last Message, or of what failed
+	Tag   uint64 // of the current field: its number and wire type
+	b     []byte // never changed, because storing a pointer costs more during garbage collection
+	at    int    // position of the next byte; the end after an error
+	start int    // position of the last Message, or of the failed value
 	err   error
 }
 
 // Read begins to read a message.
 func Read(b []byte) Reader { return Reader{b: b} }
 
-// Next goes on to the next field, whose value is to be read then. It reports
-// whether there is one.
+// Next advances to the next field, whose value must be read next. It returns false if
+// there is no field.
 func (r *Reader) Next() bool {
 	if r.at >= len(r.b) {
 		return false
@@ -34,7 +34,7 @@ func (r *Reader) next() bool {
 	return r.err == nil
 }
 
-// Skip passes over the value of a field that the message does not have.
+// Skip skips the value of an unknown field.
 func (r *Reader) Skip() {
 	number := r.Tag >> 3
 	if number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber) {
@@ -49,7 +49,7 @@ func (r *Reader) Skip() {
 	r.at += n
 }
 
-// Message takes a value that has a length before it. It belongs to the input.
+// Message reads a value with a length. The result is part of the input.
 func (r *Reader) Message() []byte {
 	n := r.varint()
 	if n > uint64(len(r.b)-r.at) {
@@ -61,15 +61,15 @@ func (r *Reader) Message() []byte {
 	return r.b[r.start:r.at:r.at]
 }
 
-// Within takes over the error of reading the last Message.
+// Within sets the error of reading the last Message.
 func (r *Reader) Within(err error) {
 	if err != nil && r.err == nil {
 		r.err, r.at = err, len(r.b)
 	}
 }
 
-// End is the error of reading the message, if any. fields names the message's
-// fields, each behind its number.
+// End returns the error of reading the message, if any. fields lists the message's
+// fields as numbers and names.
 func (r *Reader) End(message, fields string) error {
 	if r.err == nil {
 		return nil
@@ -85,7 +85,7 @@ func (r *Reader) failure(message, fields string) error {
 	return place(message, field, r.start, r.err)
 }
 
-// fail ends the reading; the first reason counts.
+// fail stops reading. The first error is kept.
 func (r *Reader) fail(err error) {
 	if r.err == nil {
 		r.err, r.start = err, r.at
@@ -111,9 +111,9 @@ func (r *Reader) longVarint() uint64 {
 	return v
 }
 
-// run counts the fields with the same tag and a length that follow the one at
-// hand without a gap, so that a list is made in one go. It looks at what is there
-// alone: a length that leads beyond the end is not counted.
+// run counts the fields with the same tag and a length that follow the current one
+// without a gap, so that a list is allocated once. It does not count a field whose
+// length exceeds the input.
 func (r *Reader) run() int {
 	count := 0
 	ahead := Reader{b: r.b, at: r.at}

@@ -5,19 +5,19 @@ import (
 	"unsafe"
 )
 
-// Room is the memory that large elements of a message may still take: those of
-// lists and maps, and what pointers lead to, whose Go type is large for the two
-// bytes that one can be written in. Each is charged before it is made, against one
-// Room for the whole message. Appending charges the same, from 0 down, so that
-// whatever is written can be read.
+// Room is the memory that large elements of a message may still use. Large elements are
+// elements of lists and maps, and values of pointers, whose Go type is large compared
+// to the two bytes that one can be encoded in. Each is charged before it is allocated,
+// against one Room for the whole message. Appending charges the same amounts, from 0
+// down, so that every message that was written can be read.
 type Room int64
 
 const (
-	roomMin     = 1 << 20 // so that a small message may be as sparse as it likes
-	roomPerByte = 64      // an element of 128 bytes, which is not charged, takes as much
+	roomMin     = 1 << 20 // so a small message may be arbitrarily sparse
+	roomPerByte = 64      // as for an element of 128 bytes, which is not charged
 )
 
-// RoomFor is the room of a message that is written in n bytes.
+// RoomFor returns the room of a message with n bytes.
 func RoomFor(n int) Room { return max(roomMin, roomPerByte*Room(n)) }
 
 // take charges n elements and reports whether there was room.
@@ -27,21 +27,21 @@ func take[E any](room *Room, n int) bool {
 	return *room >= 0
 }
 
-// ChargeList charges the elements of a list that is written.
+// ChargeList charges the elements of a list when writing.
 func ChargeList[S ~[]E, E any](room *Room, s S) { take[E](room, len(s)) }
 
-// ChargeMap charges the pairs of a map that is written.
+// ChargeMap charges the pairs of a map when writing.
 func ChargeMap[M ~map[K]V, K comparable, V any](room *Room, m M) {
 	take[K](room, len(m))
 	take[V](room, len(m))
 }
 
-// ChargePointer charges what a pointer leads to, and reports whether there was
-// room for it, which only a reader asks.
+// ChargePointer charges the value of a pointer. It reports whether there was room; only
+// readers use the result.
 func ChargePointer[P ~*T, T any](room *Room, _ P) bool { return take[T](room, 1) }
 
-// Paid ends the writing of a message in n bytes: err, or ErrSparse where a reader
-// would not have had the room that was charged.
+// Paid completes the writing of a message with n bytes. It returns err, or ErrSparse if
+// a reader would not have the room that was charged.
 func Paid(message string, room Room, n int, err error) error {
 	if err == nil && RoomFor(n)+room < 0 {
 		return Failed(message, "", ErrSparse)
@@ -49,9 +49,8 @@ func Paid(message string, room Room, n int, err error) error {
 	return err
 }
 
-// GrowLarge is Grow for large elements. ahead counts those that are charged
-// already: of elements that follow each other, all are before there is memory for
-// them.
+// GrowLarge is Grow for large elements. ahead counts elements that are already charged:
+// elements that follow each other are all charged before memory is allocated for them.
 func GrowLarge[S ~[]E, E any](r *Reader, room *Room, s *S, ahead *int) *E {
 	if *ahead > 0 {
 		*ahead--
@@ -77,7 +76,7 @@ func MoreLarge[S ~[]E, E any](r *Reader, room *Room, s *S) *E {
 	return More(s)
 }
 
-// NewLarge is New for what is large.
+// NewLarge is New for large values.
 func NewLarge[P ~*T, T any](r *Reader, room *Room, p *P) *T {
 	if *p == nil && !ChargePointer(room, *p) {
 		r.Within(ErrSparse)
@@ -85,8 +84,8 @@ func NewLarge[P ~*T, T any](r *Reader, room *Room, p *P) *T {
 	return New(p)
 }
 
-// PutLarge is Put for large keys or values. It makes no room for pairs that follow:
-// they are not charged yet.
+// PutLarge is Put for large keys or values. It does not make room for the pairs that
+// follow, because they are not charged yet.
 func PutLarge[M ~map[K]V, K comparable, V any](r *Reader, room *Room, m *M, k K, v V) {
 	if r.err != nil {
 		return

@@ -2,18 +2,19 @@ package wire
 
 import "time"
 
-// AppendTime appends a moment as google.protobuf.Timestamp, without what says
-// that it follows. The zero Time is no moment: the caller leaves it out.
+// AppendTime appends a time as google.protobuf.Timestamp, without tag and length. The
+// caller must omit the zero Time.
 func AppendTime(b []byte, t time.Time) []byte {
 	return appendPair(b, t.Unix(), t.Nanosecond())
 }
 
-// AppendDuration appends a span as google.protobuf.Duration.
+// AppendDuration appends a duration as google.protobuf.Duration.
 func AppendDuration(b []byte, d time.Duration) []byte {
 	return appendPair(b, int64(d/time.Second), int(d%time.Second))
 }
 
-// appendPair appends int64 seconds = 1 and int32 nanos = 2, which are no sint.
+// appendPair appends int64 seconds = 1 and int32 nanos = 2. They are not
+// zigzag-encoded.
 func appendPair(b []byte, seconds int64, nanos int) []byte {
 	if seconds != 0 {
 		b = AppendUint(append(b, 1<<3), uint64(seconds))
@@ -46,7 +47,7 @@ func pair(r *Reader) (seconds, nanos int64) {
 		case 1 << 3:
 			seconds = int64(p.varint())
 		case 2 << 3:
-			nanos = int64(int32(p.varint())) // its type has 32 bits, of which 64 are sent
+			nanos = int64(int32(p.varint())) // the type has 32 bits, but 64 are sent
 			if nanos <= -1e9 || nanos >= 1e9 {
 				p.fail(ErrRange)
 			}

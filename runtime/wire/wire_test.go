@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEnd: a length goes before what was written already, however long it is.
+// TestEnd: End inserts lengths of all sizes before the message.
 func TestEnd(t *testing.T) {
 	for _, n := range []int{0, 1, 127, 128, 129, 16383, 16384, 2097151, 2097152} {
 		message := bytes.Repeat([]byte{'m'}, n)
@@ -26,10 +26,10 @@ func TestEnd(t *testing.T) {
 	}
 	b := []byte("before\x0a\x00")
 	if got := EndOrDrop(b, len(b), 2); string(got) != "before" {
-		t.Errorf("an empty message leaves %q", got)
+		t.Errorf("after an empty message: %q", got)
 	}
 	if got := EndOrDrop(append(b, 'm'), len(b), 2); string(got) != "before\x0a\x01m" {
-		t.Errorf("another one leaves %q", got)
+		t.Errorf("after another message: %q", got)
 	}
 }
 
@@ -55,7 +55,8 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// TestNumbers: what does not fit is an error, and what fits is not.
+// TestNumbers: a number that does not fit its type is an error, and other numbers are
+// not.
 func TestNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Int64().Draw(t, "v")
@@ -76,8 +77,8 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// TestRun: a list is made in one go where its elements follow each other, and what
-// is not there is not counted.
+// TestRun: run counts elements that follow each other, and no elements beyond the
+// input.
 func TestRun(t *testing.T) {
 	element := []byte("\x0a\x01e")
 	for _, c := range []struct {
@@ -95,7 +96,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestFirstErrorCounts: and after it there is nothing to read.
+// TestFirstErrorCounts: the first error is kept, and nothing is read after it.
 func TestFirstErrorCounts(t *testing.T) {
 	r := Read([]byte("\x0a\x05a"))
 	r.Next()
@@ -113,7 +114,7 @@ func TestFirstErrorCounts(t *testing.T) {
 	}
 }
 
-// TestPathsEnd: an error in a list that contains itself names its first rounds.
+// TestPathsEnd: the path of an error in a list that contains itself is cut.
 func TestPathsEnd(t *testing.T) {
 	err := error(ErrDeep)
 	for range DepthMax {
