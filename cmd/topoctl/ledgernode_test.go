@@ -17,24 +17,24 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// ledgerNode is the program ledgernode PATH HTTP of the scripts: a node of group ledger of
-// topology bank, whose log is at PATH and which serves
+// ledgerNode is the program "ledgernode PATH HTTP" of the scripts. It is a node of group
+// ledger of topology bank, with its log at PATH, and serves over HTTP:
 //
 //	/add?n=N  adds to the sum
-//	/sum      what it is now
-//	/id       of the group
+//	/sum      returns the sum
+//	/id       returns the identity of the group
 //
-// The environment variables of package raft say which node it is. Without
-// TOPOGEN_RAFT_PEERS it is one disk alone.
+// The environment variables of package raft name the node. Without TOPOGEN_RAFT_PEERS
+// the state machine is on one disk.
 func ledgerNode() {
-	fmt.Fprintln(os.Stderr, serveLedger(os.Args[1], os.Args[2])) // it ends with an error, or is killed
+	fmt.Fprintln(os.Stderr, serveLedger(os.Args[1], os.Args[2])) // the process ends with an error, or is killed
 	os.Exit(1)
 }
 
 func serveLedger(path, address string) error {
 	c := raft.Config{Group: "ledger", Dir: path, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if os.Getenv(raft.VariablePeers) != "" {
-		c.Peers = map[string]string{"": ""} // the variable is heeded where there are some
+		c.Peers = map[string]string{"": ""} // the environment variable counts only if there are peers
 	}
 	if err := c.FromEnvironment(); err != nil {
 		return err
@@ -48,11 +48,11 @@ func serveLedger(path, address string) error {
 	}
 	answer := func(w http.ResponseWriter, f func(ctx context.Context) (string, error)) func(r *http.Request) {
 		return func(r *http.Request) {
-			text, err := f(r.Context()) // an update is not asked for twice: it waits
+			text, err := f(r.Context()) // no client timeout: a repeated request would repeat the update
 			if err != nil {
 				text = err.Error()
 			}
-			_, _ = io.WriteString(w, text) // the script has gone
+			_, _ = io.WriteString(w, text) // an error means that the script has ended
 		}
 	}
 	http.HandleFunc("/add", func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func serveLedger(path, address string) error {
 	return http.ListenAndServe(address, nil)
 }
 
-// ports NAME…: sets each variable to an address of loopback where no one listens.
+// ports NAME…: sets each variable to a free loopback address.
 func ports(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: ports NAME…")
@@ -87,9 +87,9 @@ func ports(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-const askMax = 30 * time.Second // for an answer: many elections
+const askMax = 30 * time.Second // enough for many elections
 
-// ask ADDRESS/PATH WANT: asks a ledgernode, until it answers that.
+// ask ADDRESS/PATH WANT: requests the path until the ledgernode answers WANT.
 func ask(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ask ADDRESS/PATH WANT")

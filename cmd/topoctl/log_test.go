@@ -17,8 +17,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// savelog DIR ENTRIES [BYTES]: makes a log with so many entries, and a snapshot after the
-// second. The last entry has as many bytes as said.
+// savelog DIR ENTRIES [BYTES]: creates a log with that many entries, and a snapshot after
+// the second. The last entry has BYTES bytes.
 func savelog(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: savelog DIR ENTRIES [BYTES]")
@@ -43,8 +43,8 @@ func savelog(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// sized finds the offsets and lengths of a dump. They vary as checksums do, since a log has
-// a random token.
+// sized matches the offsets and lengths in a dump. They vary, because a log has a random
+// token and so varying checksums.
 var sized = regexp.MustCompile(`(?m)^(\S+ +)\d+( +)\d+ `)
 
 // samedump FILE: compares stdout with a dump, without offsets and lengths.
@@ -61,7 +61,7 @@ func samedump(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// recordAt is where record n of a segment begins.
+// recordAt returns the offset of record n of a segment.
 func recordAt(b []byte, n int) (at int) {
 	for range n {
 		length := int(binary.LittleEndian.Uint32(b[at:]))
@@ -70,7 +70,7 @@ func recordAt(b []byte, n int) (at int) {
 	return at
 }
 
-// flip FILE OFFSET: flips a bit of the byte at OFFSET, or in record N of a log where that
+// flip FILE OFFSET: flips a bit of the byte at OFFSET, or of record N of a log if OFFSET
 // is #N. FILE may be a pattern.
 func flip(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -87,7 +87,7 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	b, err := os.ReadFile(names[0])
 	ts.Check(err)
 	if isRecord {
-		at = recordAt(b, at) + 8 // behind its length
+		at = recordAt(b, at) + 8 // after the length of the record
 	}
 	b[at] ^= 1
 	ts.Check(os.WriteFile(names[0], b, 0o600))

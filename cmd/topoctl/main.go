@@ -1,4 +1,4 @@
-// Command topoctl reads what running topologies leave behind. See
+// Command topoctl operates running topologies and reads their files. See
 // `topoctl --help`.
 package main
 

@@ -17,7 +17,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// sum is a state, and plus an update of it.
+// sum is a state, and plus is its update.
 type (
 	sum  struct{ n uint64 }
 	plus struct{ n uint64 }
@@ -25,7 +25,7 @@ type (
 
 func (p *plus) Update(s *sum) error { s.n += p.n; return nil }
 
-// numberCodec is that of a type which is a number.
+// numberCodec is the codec of a numeric type.
 func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
 	return fsm.Codec[T]{
 		Append: func(b []byte, v *T) ([]byte, error) { return protowire.AppendVarint(b, *of(v)), nil },
@@ -39,10 +39,10 @@ func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
 
 type machine = raft.Machine[sum, plus, struct{}]
 
-// machines DIR NODE…: starts nodes of group ledger of topology bank, which live as
-// long as the script, and waits until one leads. In a variable of its name there is
-// where each listens; $FOLLOWER is one that does not lead, $LEADER who does. Where
-// certs/NODE.crt is, they have TLS.
+// machines DIR NODE…: starts nodes of group ledger of topology bank, which run until the
+// script ends, and waits for a leader. The variable NODE is the address of the node,
+// $LEADER is the name of the leader, and $FOLLOWER the name of a follower. A node uses
+// TLS if certs/NODE.crt exists.
 func machines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: machines DIR NODE…")
@@ -77,8 +77,8 @@ func machines(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LEADERS_ADDRESS", peers[leader])
 }
 
-// joins DIR NODE: starts a node that is to be added to the group of n1, and sets
-// the variable of its name.
+// joins DIR NODE: starts a node that the script will add to the group of n1, and sets
+// the variable NODE to its address.
 func joins(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: joins DIR NODE")
@@ -89,7 +89,7 @@ func joins(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], address)
 }
 
-// second DIR GROUP NODE: starts another machine of a node that is there.
+// second DIR GROUP NODE: starts another state machine on a running node.
 func second(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: second DIR GROUP NODE")
@@ -114,7 +114,7 @@ func node(ts *testscript.TestScript, c raft.Config) *machine {
 	return m
 }
 
-// newMachine makes a node of topology bank.
+// newMachine creates a node of topology bank.
 func newMachine(c raft.Config) (*machine, error) {
 	c.Topology, c.Forward = "bank", true
 	c.Heartbeat, c.ElectionTimeout = 50*time.Millisecond, 500*time.Millisecond
@@ -125,8 +125,8 @@ func newMachine(c raft.Config) (*machine, error) {
 	})
 }
 
-// listening NAME ANSWER: sets the variable NAME to an address where somebody says
-// ANSWER and hangs up; without it says nothing.
+// listening NAME ANSWER: sets the variable NAME to the address of a server that sends
+// ANSWER and closes the connection. Without ANSWER the server sends nothing.
 func listening(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: listening NAME [ANSWER]")
@@ -141,7 +141,7 @@ func listening(ts *testscript.TestScript, neg bool, args []string) {
 			if err != nil {
 				return
 			}
-			defer func() { _ = conn.Close() }() // not before: what nobody holds is closed by the collector
+			defer func() { _ = conn.Close() }() // keeps the connection reachable: the garbage collector would close it
 			if len(args) == 2 {
 				fmt.Fprintln(conn, args[1])
 				_ = conn.Close()
@@ -150,8 +150,8 @@ func listening(ts *testscript.TestScript, neg bool, args []string) {
 	}()
 }
 
-// operators NAME ANSWER: sets the variable NAME to an address where whatever is asked
-// of a node has that answer.
+// operators NAME ANSWER: sets the variable NAME to the address of a server that answers
+// each command with ANSWER.
 func operators(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: operators NAME ANSWER")
@@ -169,7 +169,7 @@ func operators(ts *testscript.TestScript, neg bool, args []string) {
 	go func() { _ = s.Serve(l) }()
 }
 
-// freeAddresses are n addresses of loopback where nobody listens.
+// freeAddresses returns n free loopback addresses.
 func freeAddresses(ts *testscript.TestScript, n int) (list []string) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
 
-// The command is tested by scripts alone, as people call it: each file of
-// testdata/script is one story.
+// Only scripts test the command, as users call it. Each file in testdata/script is one
+// scenario.
 func TestScripts(t *testing.T) {
 	rerun.WhenCodeChanges(t)
 	bin := t.TempDir()
@@ -77,7 +77,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// keep FILE TEXT…: keeps errors, as a topology does; a text is written as in Go.
+// keep FILE TEXT…: records errors as a topology does. TEXT is a Go string.
 func keep(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: keep FILE TEXT…")
@@ -90,7 +90,7 @@ func keep(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(keeper.Close())
 }
 
-// bytes FILE TEXT: writes a file; the text is written as in Go.
+// bytes FILE TEXT: writes a file. TEXT is a Go string.
 func content(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: bytes FILE TEXT")
@@ -104,7 +104,7 @@ func unquoted(ts *testscript.TestScript, text string) string {
 	return s
 }
 
-// size FILE N: makes a file as long as that.
+// size FILE N: sets the size of a file to N bytes.
 func size(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: size FILE N")
@@ -115,8 +115,8 @@ func size(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
 }
 
-// certificate PATH URI DAYS: checks PATH.crt and PATH.key against ca.crt beside
-// them, whom they are for, and how long.
+// certificate PATH URI DAYS: checks PATH.crt and PATH.key against ca.crt in the same
+// folder, their identity, and their validity.
 func certificate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: certificate PATH URI DAYS")
@@ -136,7 +136,7 @@ func certificate(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// commands are what the binary of the tests is when it is called by their names.
+// commands are the programs that the test binary runs when it is called by their names.
 var commands = map[string]func(){"ledgernode": ledgerNode}
 
 func TestMain(m *testing.M) {

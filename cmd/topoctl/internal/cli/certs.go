@@ -15,11 +15,11 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// daysMax is how long a certificate for development may be valid: as long as the
-// authority, which nobody renews.
+// daysMax is the longest validity of a certificate for development. The authority,
+// which is never renewed, is valid as long.
 const daysMax = 3650
 
-// Certs makes certificates for development.
+// Certs creates certificates for development.
 type Certs struct {
 	Dir         string
 	TrustDomain string
@@ -34,20 +34,19 @@ func newCerts(chosen *command) *cobra.Command {
 	c := Certs{Days: 90}
 	cmd := &cobra.Command{
 		Use:   "certs DIR",
-		Short: "Make certificates for the nodes of a topology, for development",
-		Long: `Make certificates for the nodes of a topology in the folder DIR: NODE.crt and
+		Short: "Create certificates for the nodes of a topology, for development",
+		Long: `Create certificates for the nodes of a topology in the folder DIR: NODE.crt and
 NODE.key for each node, operator-NAME.crt and operator-NAME.key for each
-operator, and ca.crt and ca.key for the authority that has signed them. An
-authority that is there already is used again, so nodes can be added. No file
-is replaced, unless --force is given; the authority never is.
+operator, and ca.crt and ca.key for the authority that signs them. An authority
+that exists in DIR is used again, so that nodes can be added later. Existing
+files are replaced only with --force. The authority is never replaced.
 
-A certificate says whom it is for as spiffe://DOMAIN/TOPOLOGY/NODE.
-
-They are for development: the authority's key lies beside them in the clear.`,
+A certificate names its node as spiffe://DOMAIN/TOPOLOGY/NODE. The certificates
+are for development only, because DIR contains the unencrypted key of the authority.`,
 		Example: `  topoctl certs ./certs --trust-domain example.org --topology bank --nodes n1,n2,n3
   topoctl certs ./certs --trust-domain example.org --topology bank --operator ann
   topoctl certs ./certs --trust-domain example.org --topology bank --nodes n1 --force   # a new one`,
-		Args: oneOf("the folder that the certificates go to"),
+		Args: oneOf("the folder for the certificates"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c.Dir = args[0]
 			*chosen = c
@@ -55,16 +54,16 @@ They are for development: the authority's key lies beside them in the clear.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.TrustDomain, "trust-domain", "", "the trust domain of the nodes, example.org")
+	flags.StringVar(&c.TrustDomain, "trust-domain", "", "the trust domain of the nodes, such as example.org")
 	flags.StringVar(&c.Topology, "topology", "", "the name of the topology")
-	flags.StringSliceVar(&c.Nodes, "nodes", nil, "the names of the nodes, n1,n2,n3")
-	flags.StringSliceVar(&c.Operators, "operator", nil, "the names of those who may give the nodes orders")
-	flags.IntVar(&c.Days, "days", c.Days, "how long the certificates are valid")
-	flags.BoolVar(&c.Force, "force", false, "replace certificates and keys of these names")
+	flags.StringSliceVar(&c.Nodes, "nodes", nil, "the names of the nodes, such as n1,n2,n3")
+	flags.StringSliceVar(&c.Operators, "operator", nil, "the names of operators; an operator may run topoctl raft")
+	flags.IntVar(&c.Days, "days", c.Days, "how many days the certificates are valid")
+	flags.BoolVar(&c.Force, "force", false, "replace existing certificates and keys")
 	return cmd
 }
 
-// ids are those whom certificates are asked for, by the names of their files.
+// ids returns the requested identities and the base names of their files.
 func (c *Certs) ids() (names []string, ids []certs.ID) {
 	for _, node := range c.Nodes {
 		names, ids = append(names, node), append(ids, certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: node})
@@ -78,13 +77,13 @@ func (c *Certs) ids() (names []string, ids []certs.ID) {
 func (c *Certs) check() error {
 	switch {
 	case c.TrustDomain == "":
-		return errors.New("name the trust domain, --trust-domain example.org")
+		return errors.New("name the trust domain: --trust-domain example.org")
 	case c.Topology == "":
-		return errors.New("name the topology, --topology bank")
+		return errors.New("name the topology: --topology bank")
 	case len(c.Nodes)+len(c.Operators) == 0:
-		return errors.New("name nodes, --nodes n1,n2,n3, or operators, --operator ann")
+		return errors.New("name nodes, such as --nodes n1,n2,n3, or operators, such as --operator ann")
 	case c.Days < 1 || c.Days > daysMax:
-		return fmt.Errorf("--days %d: want 1 to %d", c.Days, daysMax)
+		return fmt.Errorf("--days must be 1 to %d, got %d", daysMax, c.Days)
 	}
 	names, ids := c.ids()
 	for i, id := range ids {
@@ -93,9 +92,9 @@ func (c *Certs) check() error {
 		}
 		switch {
 		case names[i] == "ca":
-			return errors.New(`a node named "ca" would have the files of the authority`)
+			return errors.New(`a node must not be named "ca": ca.crt and ca.key are the files of the authority`)
 		case slices.Contains(names[:i], names[i]):
-			return fmt.Errorf("%q is named twice, or would have the files of another", names[i])
+			return fmt.Errorf("two of the names have the same files, %[1]s.crt and %[1]s.key: name each node and operator once", names[i])
 		}
 	}
 	return nil
@@ -112,7 +111,7 @@ func (c Certs) run(_ context.Context, s Streams) error {
 		return err
 	}
 	files := folder{dir: c.Dir}
-	defer files.forget()
+	defer files.removeTemporary()
 	if made {
 		if err := files.prepare("ca", authority.Pair, false); err != nil {
 			return err
@@ -134,11 +133,11 @@ func (c Certs) run(_ context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Err, "topoctl: these are for development: who reads %s can be any node\n", oneLine(filepath.Join(c.Dir, "ca.key")))
+	fmt.Fprintf(s.Err, "topoctl: use these for development only: a reader of %s can pose as any node\n", oneLine(filepath.Join(c.Dir, "ca.key")))
 	return nil
 }
 
-// authority is the one in the folder, or a new one.
+// authority loads the authority in the folder, or creates one.
 func (c *Certs) authority(now time.Time) (a *certs.Authority, made bool, err error) {
 	cert, errCert := certs.ReadFile(filepath.Join(c.Dir, "ca.crt"))
 	key, errKey := certs.ReadFile(filepath.Join(c.Dir, "ca.key"))
@@ -147,7 +146,7 @@ func (c *Certs) authority(now time.Time) (a *certs.Authority, made bool, err err
 		a, err = certs.NewAuthority(c.TrustDomain, now)
 		return a, true, err
 	case errCert != nil || errKey != nil:
-		return nil, false, fmt.Errorf("an authority is its certificate and its key, and here is not both: %w", errors.Join(errCert, errKey))
+		return nil, false, fmt.Errorf("an authority needs both its certificate and its key: %w", errors.Join(errCert, errKey))
 	}
 	if a, err = certs.LoadAuthority(certs.Pair{Cert: cert, Key: key}, now); err != nil {
 		return nil, false, c.wrongAuthority(err)
@@ -156,5 +155,5 @@ func (c *Certs) authority(now time.Time) (a *certs.Authority, made bool, err err
 }
 
 func (c *Certs) wrongAuthority(err error) error {
-	return fmt.Errorf("the authority in %s cannot be used: %w\nName another folder, or remove ca.crt and ca.key there, and all that they have signed", oneLine(c.Dir), err)
+	return fmt.Errorf("the authority in %s is not usable: %w\nName another folder, or remove ca.crt, ca.key and all certificates that they have signed", oneLine(c.Dir), err)
 }

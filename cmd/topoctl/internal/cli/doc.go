@@ -1,5 +1,5 @@
-// Package cli is the topoctl command without its process: arguments and streams
-// go in, an exit code comes out.
+// Package cli is the topoctl command without its process. It takes arguments and
+// streams, and returns an exit code.
 //
 //	code := cli.Run(ctx, os.Args[1:], cli.System())
 //
@@ -8,10 +8,10 @@
 //
 // # Guarantees
 //
-// Data goes to stdout, words for people to stderr. What was recorded may hold
-// anything, by way of an error about somebody's input: nothing that commands a
-// terminal, or turns the direction of text, is printed as it is.
+// Data goes to stdout, messages for people go to stderr. A recorded error may
+// contain any text, for example a user's input. Characters that control a terminal
+// or change the direction of text are printed as codes.
 //
-// Exit codes are those of topogen: 0 (all right), 2 (wrong usage) and 3 (anything
-// else, a file that cannot be read for example).
+// The exit codes are those of topogen: 0 for success, 2 for wrong usage, and 3 for
+// any other failure, such as a file that cannot be read.
 package cli

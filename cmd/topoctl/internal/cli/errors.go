@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/runtime/errtop"
 )
 
-// Errors prints the file of a keeper of errors.
+// Errors prints the errors that a topology has recorded in a file.
 type Errors struct {
 	File   string
 	Full   bool
@@ -24,24 +24,24 @@ func newErrors(chosen *command) *cobra.Command {
 	e := Errors{Format: "text"}
 	cmd := &cobra.Command{
 		Use:   "errors FILE",
-		Short: "Print the errors that a topology has kept, the most frequent first",
-		Long: `Print the errors and panics that a topology has kept in FILE, the most frequent
-first: how often each occurred, when it did last (UTC), and its first line. The
-topology may go on meanwhile.
+		Short: "Print the errors that a topology has recorded, the most frequent first",
+		Long: `Print the errors and panics that a topology has recorded in FILE, the most frequent
+first. Each line has the count, the time of the last occurrence (UTC) and the first
+line of the text. The topology may run at the same time.
 
-What would command a terminal is printed as its code, \x1b for example.`,
+Characters that control a terminal are printed as codes, such as \x1b.`,
 		Example: `  topoctl errors errors.pb
   topoctl errors --full errors.pb | less
   topoctl errors --format json errors.pb | jq '.[0].text'`,
-		Args: oneOf("the file that the errors are kept in"),
+		Args: oneOf("the file with the errors"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			e.File = args[0]
 			*chosen = e
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&e.Full, "full", false, "print all of each error, its stack too; json has that anyway")
-	cmd.Flags().Var(choice{&e.Format, []string{"text", "json"}}, "format", "what to print")
+	cmd.Flags().BoolVar(&e.Full, "full", false, "print the full text of each error with its stack; json always has it")
+	cmd.Flags().Var(choice{&e.Format, []string{"text", "json"}}, "format", "output format")
 	return cmd
 }
 
@@ -62,20 +62,20 @@ func (e Errors) run(_ context.Context, s Streams) error {
 	return writeTable(s.Out, entries)
 }
 
-// unreadable says why a file cannot be read, and what to do.
+// unreadable explains why a file cannot be read, and what to do.
 func unreadable(name string, err error) error {
 	advice := ""
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		advice = "\nA topology makes it at its first error. Name the file that its errors are kept in."
+		advice = "\nName the file in which the topology records its errors. The topology creates it when the first error occurs."
 	case errors.Is(err, errtop.ErrNotRegular) && statErr == nil && info.IsDir():
-		err = errors.New("it is a folder; name the file in it")
+		err = errors.New("it is a folder; name a file in it")
 	case errors.Is(err, errtop.ErrFormat), errors.Is(err, errtop.ErrTooLarge):
-		advice = "\nName the file that a topology keeps its errors in. It is replaced as a whole, so a part of it is a copy cut short."
+		advice = "\nName the file in which the topology records its errors. The topology always replaces the complete file, so an incomplete file is a bad copy."
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // it names the file, as we do
+		err = e.Err // without the file name, which the message below has
 	}
 	return fmt.Errorf("cannot read %s: %s%s", oneLine(name), strings.TrimPrefix(err.Error(), "errtop: "), advice)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// folder writes certificates and keys: all of them under other names first, and
-// then each at once in its place.
+// folder writes certificates and keys. It first writes all files under temporary
+// names. Then it renames each file atomically.
 type folder struct {
 	dir   string
 	ready []prepared
@@ -22,8 +22,8 @@ type prepared struct {
 	replace         bool
 }
 
-// prepare writes a pair under other names. Where a file of the right name is there
-// already, it is an error unless that is to be replaced.
+// prepare writes a pair under temporary names. It returns an error if a file exists
+// and replace is false.
 func (f *folder) prepare(name string, p certs.Pair, replace bool) error {
 	for _, file := range []struct {
 		name string
@@ -32,7 +32,7 @@ func (f *folder) prepare(name string, p certs.Pair, replace bool) error {
 	}{{name + ".key", p.Key, 0o600}, {name + ".crt", p.Cert, 0o644}} {
 		path := filepath.Join(f.dir, file.name)
 		if _, err := os.Lstat(path); err == nil && !replace {
-			return fmt.Errorf("%s is there already; --force replaces it", oneLine(path))
+			return fmt.Errorf("%s exists; --force replaces it", oneLine(path))
 		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -45,7 +45,8 @@ func (f *folder) prepare(name string, p certs.Pair, replace bool) error {
 	return nil
 }
 
-// write writes a file that nobody else can read until it has its mode, and syncs it.
+// write writes and syncs a file. Until the file has its mode, other users cannot
+// read it.
 func (f *folder) write(data []byte, mode fs.FileMode) (name string, err error) {
 	file, err := os.CreateTemp(f.dir, ".topoctl-*")
 	if err != nil {
@@ -60,13 +61,13 @@ func (f *folder) write(data []byte, mode fs.FileMode) (name string, err error) {
 	return file.Name(), nil
 }
 
-// commit puts the files in their places, and returns which.
+// commit gives the files their names, and returns the names.
 func (f *folder) commit() (written []string, err error) {
 	for _, p := range f.ready {
 		if p.replace {
 			err = os.Rename(p.temporary, p.name)
 		} else {
-			err = os.Link(p.temporary, p.name) // fails where somebody was faster
+			err = os.Link(p.temporary, p.name) // fails if another process has created the file
 		}
 		if err != nil {
 			return written, err
@@ -76,8 +77,8 @@ func (f *folder) commit() (written []string, err error) {
 	return written, nil
 }
 
-// forget removes what has not found its place.
-func (f *folder) forget() {
+// removeTemporary removes the temporary files that commit has not renamed.
+func (f *folder) removeTemporary() {
 	for _, p := range f.ready {
 		os.Remove(p.temporary)
 	}

@@ -24,10 +24,9 @@ type LogVerify struct{ Dir string }
 func newLog(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log",
-		Short: "Look into the log of a state machine",
-		Long: `Look into the log that a state machine keeps on disk. Nothing of it is changed,
-and the node that it belongs to may go on meanwhile; what it is writing then may
-seem incomplete.`,
+		Short: "Inspect the log of a state machine",
+		Long: `Inspect the log that a state machine keeps on disk. The commands change nothing.
+The node may run at the same time; a record that it is writing may look incomplete.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
@@ -44,14 +43,14 @@ seem incomplete.`,
 func newLogDump(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dump PATH",
-		Short: "Print the records of a log, a line each",
-		Long: `Print the records of the log in the directory PATH, a line each: file, offset and
-length in it, type, term and index, and how much data an entry has. The files of
-snapshots come last. The index of a state is that of the last committed entry. Most
-states carry a mark: the number of the record, and how many records had been synced
-when it was written.
+		Short: "Print the records of a log, one per line",
+		Long: `Print the records of the log in the directory PATH, one per line: file, offset,
+length, type, term, index, and the bytes of data of an entry. Snapshot files come
+last. The index of a "state" record is the index of the last committed entry. Most
+"state" records have a mark: the number of the record, and the number of records that
+were synced when it was written.
 
-Where the log is damaged, the error after the last right record says where.`,
+If the log is damaged, an error after the last valid record gives the position.`,
 		Example: `  topoctl log dump ledger
   topoctl log dump ledger | grep ' entry ' | tail -1`,
 		Args: oneOf("the directory of the log"),
@@ -65,13 +64,14 @@ Where the log is damaged, the error after the last right record says where.`,
 func newLogVerify(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify PATH",
-		Short: "Check every bit of a log, and say what it holds",
-		Long: `Check the log in the directory PATH as the node does when it starts, and the
-older snapshot too, and say what it holds. A crash leaves incomplete records at the
-end, which were not synced; the node cuts them off. Anything else that is not as it
-was written is damage: exit code 3, with file and offset. A segment that is shorter
-than 16 MiB has lost its end, which is damage too. So are a named pipe in place of a
-file, and a file that is larger than a log makes it; they are not read.`,
+		Short: "Check every bit of a log, and print a summary",
+		Long: `Check the log in the directory PATH as the node does when it starts, check the older
+snapshot too, and print a summary. A crash leaves incomplete records at the end,
+which were not synced. The node cuts them off, and they are not an error. Any other
+difference from the written data is damage: the command prints file and offset, and
+exits with 3. Also damage are a segment shorter than 16 MiB, which has lost its end, a
+named pipe in place of a file, and a file larger than a log can create. The latter
+two are not read.`,
 		Example: `  topoctl log verify ledger`,
 		Args:    oneOf("the directory of the log"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -88,10 +88,10 @@ func (l LogDump) run(_ context.Context, s Streams) error {
 		_, err := fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(layout, columns...), " "))
 		return err
 	}
-	headed := false
+	header := false
 	_, err := wal.Dump(l.Dir, func(r wal.Record) error {
-		if !headed {
-			headed = true
+		if !header {
+			header = true
 			if err := line("FILE", "OFFSET", "LENGTH", "TYPE", "TERM", "INDEX", "WHAT"); err != nil {
 				return err
 			}
@@ -130,16 +130,16 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 	}
 	fmt.Fprintf(w, "state     term %d, committed up to %d\n", r.Term, r.Commit)
 	if c := r.Cut; c != nil {
-		fmt.Fprintf(w, "cut       %s at offset %d: %d bytes of incomplete records that were not synced, which the node cuts off (%s)\n",
+		fmt.Fprintf(w, "cut       %s at offset %d: the node will cut off %d bytes of incomplete records, which were not synced (%s)\n",
 			oneLine(inside(l.Dir, c.File)), c.Offset, c.Bytes, oneLine(c.Reason))
 		for _, path := range c.Removed {
-			fmt.Fprintf(w, "remove    %s: nothing of it was synced, and the node removes it\n", oneLine(inside(l.Dir, path)))
+			fmt.Fprintf(w, "remove    %s: the node will remove this file, of which nothing was synced\n", oneLine(inside(l.Dir, path)))
 		}
 	}
 	return w.Flush()
 }
 
-// inside is the name of a file in a directory, as a path from there.
+// inside returns the path of a file relative to a directory.
 func inside(dir, file string) string {
 	if name, err := filepath.Rel(dir, file); err == nil {
 		return name
@@ -147,15 +147,15 @@ func inside(dir, file string) string {
 	return file
 }
 
-// damageAdvice does not lose updates: a node that was removed has no vote that it could
-// have forgotten.
+// damageAdvice loses no updates. The node is removed from the group first, so that a
+// vote that the damaged log has lost does not matter.
 const damageAdvice = `
-The node does not start with it. Keep a copy.
-On several machines: "topoctl raft remove NAME", empty the folder of the node, start
-the node, and "topoctl raft add NAME ADDRESS".
-On one disk alone: restore a backup.`
+The node does not start with a damaged log. Keep a copy of it.
+If the state machine runs on several nodes: "topoctl raft remove NAME", empty the
+folder of the node, start the node, and "topoctl raft add NAME ADDRESS".
+If the state machine is on one disk: restore a backup.`
 
-// logError says what is wrong with a log, and what to do.
+// logError explains what is wrong with a log, and what to do.
 func logError(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -166,7 +166,7 @@ func logError(dir string, err error) error {
 	if errors.Is(err, wal.ErrNoLog) {
 		err = wal.ErrNoLog
 		if logs := wal.Find(dir); len(logs) > 0 {
-			return fmt.Errorf("%s is no log: %s", oneLine(dir), oneLine(nameOne(dir, logs)))
+			return fmt.Errorf("%s is not a log: %s", oneLine(dir), oneLine(nameOne(dir, logs)))
 		}
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -174,19 +174,19 @@ func logError(dir string, err error) error {
 	}
 	advice := ""
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, wal.ErrNoLog) {
-		advice = "\nName the directory of a log: the path that the topology gives it."
+		advice = "\nName the directory of a log. It is the path of the log in the topology file."
 	}
 	return fmt.Errorf("cannot read the log in %s: %s%s", oneLine(dir), oneLine(err.Error()), advice)
 }
 
-// nameOne tells the logs below a directory.
+// nameOne lists the logs below a directory, and names one of them.
 func nameOne(dir string, logs []string) string {
 	names := make([]string, len(logs))
 	for i, log := range logs {
 		names[i] = inside(dir, log)
 	}
 	if len(logs) == 1 {
-		return fmt.Sprintf("there is a log of %s in it: name %s", names[0], logs[0])
+		return fmt.Sprintf("it contains the log of %s: name %s", names[0], logs[0])
 	}
-	return fmt.Sprintf("there are logs of %s in it: name one of them, %s", strings.Join(names, ", "), logs[0])
+	return fmt.Sprintf("it contains the logs of %s: name one of them, such as %s", strings.Join(names, ", "), logs[0])
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageError is a command line that asks for nothing that there is.
+// usageError is an invalid command line.
 type usageError struct {
 	path string // "topoctl errors"
 	err  error
 }
 
 func (e *usageError) Error() string {
-	return fmt.Sprintf("%s: %s\nRun \"%s --help\" for how to call it.", e.path, strings.TrimSpace(e.err.Error()), e.path)
+	return fmt.Sprintf("%s: %s\nRun \"%s --help\" for usage.", e.path, strings.TrimSpace(e.err.Error()), e.path)
 }
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// errNoCommand follows the help that is printed where no command is named.
+// errNoCommand is printed after the help if no command is named.
 var errNoCommand = errors.New("name one of the commands above")
 
-// parse turns arguments into the command that they ask for. The command is nil
-// where the answer, help, has been printed already.
+// parse turns arguments into a command. The command is nil if help was requested and
+// has been printed.
 func parse(args []string, s Streams) (command, error) {
 	var chosen command
 	root := newRoot(&chosen)
@@ -39,22 +39,22 @@ func parse(args []string, s Streams) (command, error) {
 	return chosen, nil
 }
 
-// newRoot returns the tree of commands. Those that run set chosen and do nothing
-// else, so every error of the tree is one of usage.
+// newRoot returns the tree of commands. A command only sets chosen when cobra runs
+// it, so every error of the tree is a usage error.
 func newRoot(chosen *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "topoctl",
-		Short: "Operate running topologies, and read what they leave behind",
-		Long: `topoctl operates running topologies, and reads what they leave behind.
+		Short: "Operate running topologies and read their files",
+		Long: `topoctl operates running topologies and reads their files.
 
-Data goes to stdout, words to stderr. Exit codes: 0 all right, 2 wrong usage,
-3 anything else.`,
-		Example: `  topoctl errors errors.pb                        # which errors, how often, when last
-  topoctl log verify ledger                       # is the log of a state machine whole
-  topoctl raft status --addr 10.0.0.1:7101        # who leads`,
+Data goes to stdout, messages to stderr. Exit codes: 0 success, 2 wrong usage,
+3 any other failure.`,
+		Example: `  topoctl errors errors.pb                        # errors with their counts
+  topoctl log verify ledger                       # check the log of a state machine
+  topoctl raft status --addr 10.0.0.1:7101        # roles, leader and progress`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Args stays nil: so cobra suggests commands for one that there is not.
+		// Args is nil so that cobra suggests similar commands for an unknown one.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
 			if err := cmd.Help(); err != nil {
@@ -68,28 +68,27 @@ Data goes to stdout, words to stderr. Exit codes: 0 all right, 2 wrong usage,
 	return root
 }
 
-// oneOf asks for exactly one argument.
+// oneOf requires exactly one argument.
 func oneOf(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0 || args[0] == "":
 			return errors.New("name " + what)
 		case len(args) > 1:
-			return fmt.Errorf("one argument is enough: %s; there are %d", what, len(args))
+			return fmt.Errorf("want one argument, %s; got %d", what, len(args))
 		}
 		return nil
 	}
 }
 
-// choice is the value of a flag that takes one of a few words, the first by
-// default.
+// choice is a flag whose value is one of a few words. The first word is the default.
 type choice struct {
 	value *string
 	words []string
 }
 
 func (c choice) String() string {
-	if c.value == nil { // the help asks the zero value
+	if c.value == nil { // the help calls String of the zero value
 		return ""
 	}
 	return *c.value
@@ -99,7 +98,7 @@ func (c choice) Type() string { return strings.Join(c.words, "|") }
 
 func (c choice) Set(word string) error {
 	if !slices.Contains(c.words, word) {
-		return errors.New("want " + strings.Join(c.words, " or "))
+		return errors.New("must be " + strings.Join(c.words, " or "))
 	}
 	*c.value = word
 	return nil

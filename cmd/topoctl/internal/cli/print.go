@@ -17,8 +17,8 @@ import (
 	"github.com/topogen/topogen/runtime/errtop"
 )
 
-// What is printed goes out an error at a time: with codes in place of what does
-// not print it may be many times as large as the file.
+// The functions below write one error at a time, because the output may be many
+// times as large as the file: characters that do not print become codes.
 
 // writeTable writes a line for each error.
 func writeTable(w io.Writer, entries []errtop.Entry) error {
@@ -36,8 +36,8 @@ func writeTable(w io.Writer, entries []errtop.Entry) error {
 	return b.Flush()
 }
 
-// writeFull writes all of each error, set in, so that no text looks like the line
-// above another.
+// writeFull writes the full text of each error. The text is indented, so that it
+// cannot look like the heading of another error.
 func writeFull(w io.Writer, entries []errtop.Entry) error {
 	const indent = "    "
 	var b []byte
@@ -65,7 +65,7 @@ func writeFull(w io.Writer, entries []errtop.Entry) error {
 func writeJSON(w io.Writer, entries []errtop.Entry) error {
 	type object struct {
 		Count    uint64  `json:"count"`
-		LastSeen *string `json:"last_seen"` // RFC 3339; null where the file does not say
+		LastSeen *string `json:"last_seen"` // RFC 3339; null if the file has no time
 		Text     string  `json:"text"`
 	}
 	if len(entries) == 0 {
@@ -97,10 +97,11 @@ func writeJSON(w io.Writer, entries []errtop.Entry) error {
 	return err
 }
 
-// unknown is printed for a time that the file does not say.
+// unknown is printed in place of a missing value.
 const unknown = "-"
 
-// seen is a time in UTC. What RFC 3339 has no form for is no time of ours.
+// seen formats a time in UTC. It returns unknown for a time outside of the range of
+// RFC 3339, which topogen never records.
 func seen(at time.Time, layout string) string {
 	at = at.UTC()
 	if at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
@@ -109,8 +110,8 @@ func seen(at time.Time, layout string) string {
 	return at.Format(layout)
 }
 
-// oneLine returns s with codes in place of what does not print: line ends, what
-// commands a terminal, what turns the direction of text.
+// oneLine returns s with codes in place of characters that do not print: line ends,
+// characters that control a terminal or change the direction of text.
 func oneLine(s string) string { return string(appendPlain(nil, s)) }
 
 func appendPlain(b []byte, s string) []byte {
@@ -126,13 +127,13 @@ func appendPlain(b []byte, s string) []byte {
 	return b
 }
 
-// plainJSON returns JSON that means the same, with codes in its strings in place
-// of what does not print.
+// plainJSON returns equivalent JSON in which codes replace the characters of strings
+// that do not print.
 func plainJSON(s string) []byte {
 	b := make([]byte, 0, len(s))
-	from := 0 // what prints begins there, and is copied at once
+	from := 0 // start of the printable part that is not copied yet
 	for i, r := range s {
-		if r == '\n' || unicode.IsPrint(r) { // an end of a line is between strings
+		if r == '\n' || unicode.IsPrint(r) { // in JSON, line ends occur only between strings
 			continue
 		}
 		b = append(b, s[from:i]...)
@@ -147,7 +148,7 @@ func plainJSON(s string) []byte {
 	return append(b, s[from:]...)
 }
 
-// appendUnit appends the code of a unit of UTF-16.
+// appendUnit appends the code of one UTF-16 unit.
 func appendUnit(b []byte, unit rune) []byte {
 	return append(append(b, `\u`...), hex.EncodeToString([]byte{byte(unit >> 8), byte(unit)})...)
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// Node is where the commands below raft go, and who asks.
+// Node is the node that the commands of raft call, with the operator's certificate.
 type Node struct {
 	Addr    string
-	Group   string // "": the only one of the node
-	Cert    string // files of an operator's certificate; all three or none
+	Group   string // "": the only group of the node
+	Cert    string // files of an operator's certificate; either all three or none
 	Key     string
 	CA      string
 	Timeout time.Duration
 
-	asked  string // address of a node that has sent this on to Addr; "": none has
-	sentTo string // the leader, as that node knows
+	forwardedBy string // address of the node that named Addr as the leader; "": none
+	leaderName  string // name of that leader
 }
 
 // RaftTransfer makes another node the leader.
@@ -35,24 +35,24 @@ type RaftTransfer struct {
 	To string
 }
 
-// RaftSnapshot has a node take a snapshot.
+// RaftSnapshot makes a node take a snapshot.
 type RaftSnapshot struct{ Node }
 
-// nodeTimeout is longer than several elections take.
+// nodeTimeout is long enough for several elections.
 const nodeTimeout = 30 * time.Second
 
 func newRaft(chosen *command) *cobra.Command {
 	n := Node{Timeout: nodeTimeout}
 	cmd := &cobra.Command{
 		Use:   "raft",
-		Short: "Look after state machines that run on several machines",
-		Long: `Look after state machines that run on several machines: ask the node that listens
-on --addr, or give its group an order. What only the leader can do goes to the
-leader that this node knows.
+		Short: "Operate state machines that run on several nodes",
+		Long: `Operate state machines that run on several nodes. The commands call the node that
+listens on --addr. A command that only the leader can execute is sent to the leader
+that this node names.
 
-With TLS the three files are those of an operator's certificate, which
-"topoctl certs --operator" makes for development. A node without TLS takes orders
-from whoever reaches it.`,
+With TLS, --cert, --key and --ca are the files of an operator's certificate.
+"topoctl certs --operator" creates one for development. A node without TLS accepts
+commands from any client that can connect to it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
@@ -63,12 +63,12 @@ from whoever reaches it.`,
 		},
 	}
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&n.Addr, "addr", "", "where the node listens, HOST:PORT")
-	flags.StringVar(&n.Group, "group", "", "the group of the machine; needed where the node has several")
+	flags.StringVar(&n.Addr, "addr", "", "the address of the node, HOST:PORT")
+	flags.StringVar(&n.Group, "group", "", "the group of the state machine; required if the node has several groups")
 	flags.StringVar(&n.Cert, "cert", "", "the operator's certificate")
-	flags.StringVar(&n.Key, "key", "", "its key")
-	flags.StringVar(&n.CA, "ca", "", "the authorities that sign certificates of nodes")
-	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "how long to wait")
+	flags.StringVar(&n.Key, "key", "", "the key of the operator's certificate")
+	flags.StringVar(&n.CA, "ca", "", "the authorities that sign the certificates of nodes")
+	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "the time limit of the command")
 	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n), newRaftAdd(chosen, &n),
 		newRaftBackup(chosen, &n), newRaftRestore(chosen, &n), newRaftRecover(chosen, &n))
 	cmd.AddCommand(newRaftChanges(chosen, &n)...)
@@ -79,10 +79,11 @@ func newRaftTransfer(chosen *command, n *Node) *cobra.Command {
 	return &cobra.Command{
 		Use:   "transfer NAME",
 		Short: "Make another node the leader",
-		Long: `Make the node NAME the leader of its group, before its present leader is stopped
-for example: so nobody has to wait for an election timeout. Returns when it leads.`,
+		Long: `Make the node NAME the leader of its group. Do this before you stop the present
+leader: then no client waits for an election timeout. The command returns when NAME is
+the leader.`,
 		Example: `  topoctl raft transfer n2 --addr 10.0.0.1:7101`,
-		Args:    oneOf("the node that is to lead"),
+		Args:    oneOf("the new leader"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			*chosen = RaftTransfer{*n, args[0]}
 			return n.check()
@@ -93,10 +94,10 @@ for example: so nobody has to wait for an election timeout. Returns when it lead
 func newRaftSnapshot(chosen *command, n *Node) *cobra.Command {
 	return &cobra.Command{
 		Use:   "snapshot",
-		Short: "Have a node take a snapshot now",
-		Long: `Have the node take a snapshot of its state now, and let go of the log that it
-holds. A node does that by itself, each snapshot_every entries; now is better
-before its folder is copied, or before it is stopped for a while.`,
+		Short: "Make a node take a snapshot now",
+		Long: `Make the node take a snapshot of its state now, and remove the log before it. A node
+does this automatically after snapshot_every entries. Run the command before you copy
+the folder of the node, or before you stop the node for a longer time.`,
 		Example: `  topoctl raft snapshot --addr 10.0.0.1:7101`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -106,7 +107,7 @@ before its folder is copied, or before it is stopped for a while.`,
 	}
 }
 
-// check says what is missing in the flags.
+// check reports missing or contradicting flags.
 func (n *Node) check() error {
 	files := 0
 	for _, name := range []string{n.Cert, n.Key, n.CA} {
@@ -116,16 +117,16 @@ func (n *Node) check() error {
 	}
 	switch {
 	case n.Addr == "":
-		return errors.New("name the address of a node, --addr HOST:PORT")
+		return errors.New("name the address of a node: --addr HOST:PORT")
 	case files != 0 && files != 3:
 		return errors.New("with TLS name all of --cert, --key and --ca")
 	case n.Timeout <= 0:
-		return fmt.Errorf("--timeout %v: want more than 0", n.Timeout)
+		return fmt.Errorf("--timeout must be more than 0, got %v", n.Timeout)
 	}
 	return nil
 }
 
-// operate has the node do something.
+// operate sends a command to the node.
 func (n *Node) operate(ctx context.Context, c raft.Command) (raft.Report, error) {
 	var files *grpc.TLS
 	if n.Cert != "" {
@@ -136,7 +137,8 @@ func (n *Node) operate(ctx context.Context, c raft.Command) (raft.Report, error)
 	return r, n.explain(err)
 }
 
-// explain says in a line what is wrong; it may be what somebody else has written.
+// explain describes an error in one line. Its text may come from another host, so it
+// is made printable.
 func (n *Node) explain(err error) error {
 	var refused interface{ GRPCStatus() *status.Status }
 	if err == nil {
@@ -146,14 +148,14 @@ func (n *Node) explain(err error) error {
 	if errors.As(err, &refused) {
 		s := refused.GRPCStatus()
 		text = s.Message()
-		if n.asked != "" {
-			who = fmt.Sprintf("asked %s, was sent on to the leader %s at %s", oneLine(n.asked), oneLine(n.sentTo), who)
+		if n.forwardedBy != "" {
+			who = fmt.Sprintf("the leader %s at %s, according to %s", oneLine(n.leaderName), who, oneLine(n.forwardedBy))
 		}
 		switch s.Code() {
 		case codes.Unavailable:
 			text = "cannot reach the node: " + reason(text)
 			if n.Cert == "" {
-				advice = "\nWhere the node has TLS, --cert, --key and --ca name the files of an operator."
+				advice = "\nIf the node uses TLS, name the files of an operator's certificate with --cert, --key and --ca."
 			}
 		case codes.DeadlineExceeded:
 			text = fmt.Sprintf("no answer within %v", n.Timeout)
@@ -164,7 +166,7 @@ func (n *Node) explain(err error) error {
 	return fmt.Errorf("%s: %s%s", who, oneLine(strings.TrimSpace(text)), advice)
 }
 
-// reason is why there is no connection, in gRPC's words without its frame.
+// reason returns gRPC's reason for a failed connection, without the prefixes.
 func reason(text string) string {
 	_, quoted, _ := strings.Cut(text, "connection error: desc = ")
 	if inner, err := strconv.Unquote(quoted); err == nil {
@@ -174,7 +176,7 @@ func reason(text string) string {
 	return strings.TrimPrefix(text, "authentication handshake failed: ")
 }
 
-// group is what the node knows of the group that is asked for.
+// group returns the status of the requested group.
 func (n *Node) group(ctx context.Context) (raft.GroupStatus, error) {
 	r, err := n.operate(ctx, raft.Command{Do: "status"})
 	switch {
@@ -192,7 +194,7 @@ func (n *Node) group(ctx context.Context) (raft.GroupStatus, error) {
 	return r.Groups[0], nil
 }
 
-// leader is the node that leads the group, as this one knows.
+// leader returns the leader of the group, according to this node.
 func (n *Node) leader(ctx context.Context) (Node, error) {
 	g, err := n.group(ctx)
 	if err != nil {
@@ -205,18 +207,18 @@ func (n *Node) leader(ctx context.Context) (Node, error) {
 	}
 	for _, m := range g.Members {
 		if m.Name == g.Leader && g.Leader != "" {
-			other.Addr, other.asked, other.sentTo = m.Address, n.Addr, m.Name
+			other.Addr, other.forwardedBy, other.leaderName = m.Address, n.Addr, m.Name
 			return other, nil
 		}
 	}
 	if g.Role == "founding" || g.Role == "joining" {
 		return other, fmt.Errorf("%s: node %s is not a member of a group yet, it is %s: see topoctl raft status", oneLine(n.Addr), oneLine(g.Node), oneLine(g.Role))
 	}
-	return other, fmt.Errorf("%s: node %s knows no leader now; there is none without a majority", oneLine(n.Addr), oneLine(g.Node))
+	return other, fmt.Errorf("%s: node %s knows no leader at the moment; a group without a majority has no leader", oneLine(n.Addr), oneLine(g.Node))
 }
 
-// order has the leader do something. A change waits for the leader as long as the
-// command may take.
+// order sends a command to the leader. It waits for a leader until the time limit of
+// the command.
 func (n *Node) order(ctx context.Context, c raft.Command) (group string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// RaftBackup writes the state of a group into a file.
+// RaftBackup writes the state of a group to a file.
 type RaftBackup struct {
 	Node
 	File string
@@ -23,14 +23,14 @@ type RaftBackup struct {
 func newRaftBackup(chosen *command, n *Node) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write the state of a group into a file",
-		Long: `Write the state of a group into FILE, which must not exist. It holds all updates
-that were acknowledged before. Any node of the group can be asked; a majority must
-run. "topoctl raft restore" makes a new group of the file.
+		Short: "Write the state of a group to a file",
+		Long: `Write the state of a group to FILE, which must not exist. The backup contains all
+updates that were acknowledged before the command. --addr may be any node of the
+group; a majority must run. "topoctl raft restore" creates a new group from FILE.
 
-The file is complete and checked when the command returns. Until then it is beside FILE,
-as FILE.tmp-N; delete that where the command was killed. --timeout must be long
-enough for the whole state.`,
+When the command returns, the file is complete and checked. Until then its name is
+FILE.tmp-N; delete that file if the command was killed. --timeout must be long enough
+for the whole state.`,
 		Example: `  topoctl raft backup ledger.backup --addr 10.0.0.1:7101
   topoctl raft backup ledger.backup --addr 10.0.0.1:7101 --timeout 1h`,
 		Args: oneOf("the file for the backup"),
@@ -43,13 +43,13 @@ enough for the whole state.`,
 
 func (r RaftBackup) run(ctx context.Context, s Streams) error {
 	if _, err := os.Lstat(r.File); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(fmt.Errorf("%s is there already: name another file", oneLine(r.File)), err)
+		return errors.Join(fmt.Errorf("%s exists: name another file", oneLine(r.File)), err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(r.File), filepath.Base(r.File)+".tmp-*")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // it is not there any more if all went well
+	defer func() { _ = os.Remove(file.Name()) }() // fails after success, because the file was renamed
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	var files *grpc.TLS
@@ -74,8 +74,8 @@ func (r RaftBackup) run(ctx context.Context, s Streams) error {
 	return nil
 }
 
-// syncFolder makes durable which files are in a folder: a backup that the command has
-// reported is there after a power failure.
+// syncFolder syncs the entries of a folder, so that a reported backup survives a power
+// failure.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

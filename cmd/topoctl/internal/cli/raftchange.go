@@ -16,45 +16,46 @@ import (
 type RaftChange struct {
 	Node
 	Change raft.Change
-	Done   string // what the member is then
+	Done   string // the result, for the message: "is a voter of"
 }
 
-// RaftAdd adds a member, and gives it a vote when it has the log.
+// RaftAdd adds a member as a learner, and promotes it when it has the log.
 type RaftAdd struct {
 	Node
 	Name, Address string
-	Learner       bool // it gets no vote
+	Learner       bool // do not promote it
 	Force         bool
 }
 
-const forceHelp = "change it even if the group may not be able to go on"
+const forceHelp = "make the change even if the group may then lack a majority"
 
 func newRaftAdd(chosen *command, n *Node) *cobra.Command {
 	a := RaftAdd{}
 	cmd := &cobra.Command{
 		Use:   "add NAME ADDRESS",
 		Short: "Add a node to a group",
-		Long: `Add the node NAME, which the others reach at ADDRESS. Start it before, with some
-members and itself as peers: the leader asks it for its id. It gets the log as a
-learner, which has no vote, and then a vote. With --learner it stays one.
+		Long: `Add the node NAME, which the other nodes reach at ADDRESS. Start the node first, with
+itself and some members as peers, because the leader requests the node's id. The node
+gets the log as a learner, which has no vote. Then it becomes a voter. With --learner
+it remains a learner.
 
-Returns when that is done. Where the time of --timeout is too short for the log, the
-node stays a learner; "topoctl raft promote" gives it its vote later.`,
+The command returns when this is done. If --timeout is too short for the transfer of
+the log, the node remains a learner; "topoctl raft promote" makes it a voter later.`,
 		Example: `  topoctl raft add n4 10.0.0.4:7101 --addr 10.0.0.1:7101
   topoctl raft add n4 10.0.0.4:7101 --addr 10.0.0.1:7101 --timeout 1h`,
-		Args: texts(2, "the node and where the others reach it, n4 10.0.0.4:7101"),
+		Args: texts(2, "the node and its address, such as n4 10.0.0.4:7101"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			a.Node, a.Name, a.Address = *n, args[0], args[1]
 			*chosen = a
 			return n.check()
 		},
 	}
-	cmd.Flags().BoolVar(&a.Learner, "learner", false, "give it no vote")
+	cmd.Flags().BoolVar(&a.Learner, "learner", false, "do not make the node a voter")
 	cmd.Flags().BoolVar(&a.Force, "force", false, forceHelp)
 	return cmd
 }
 
-// newRaftChanges are the commands of one change each.
+// newRaftChanges returns the commands that make one change each.
 func newRaftChanges(chosen *command, n *Node) (list []*cobra.Command) {
 	for _, c := range []struct {
 		use, short, long, example string
@@ -63,35 +64,35 @@ func newRaftChanges(chosen *command, n *Node) (list []*cobra.Command) {
 		change                    func(args []string) raft.Change
 	}{
 		{
-			"promote NAME", "Give a learner a vote",
-			`Give the learner NAME a vote. That is refused where it is not heard of, or lacks
-much of the log: the group would wait for it.`,
+			"promote NAME", "Make a learner a voter",
+			`Make the learner NAME a voter. The leader refuses this if the learner does not respond
+or lacks much of the log, because the group would have to wait for it.`,
 			"  topoctl raft promote n4 --addr 10.0.0.1:7101", "the node", "is a voter of",
 			func(args []string) raft.Change { return raft.Change{Kind: raft.Promote, Name: args[0]} },
 		},
 		{
 			"remove NAME", "Remove a node from a group",
-			`Remove the node NAME, whether it runs or not. It hears of it and ends. Its name can
-be used again at once, its log cannot: empty its folder before it is added again.
-
-That is refused where no majority of the others is heard of.`,
+			`Remove the node NAME, whether it runs or not. A running node is notified and ends. The
+name can be used again at once, but the log cannot: empty the folder of the node before
+you add the node again. The leader refuses this if a majority of the other nodes does
+not respond.`,
 			"  topoctl raft remove n1 --addr 10.0.0.2:7101", "the node", "is removed from",
 			func(args []string) raft.Change { return raft.Change{Kind: raft.Remove, Name: args[0]} },
 		},
 		{
-			"address NAME ADDRESS", "Say where a node is reached",
-			`Say that the others reach the node NAME at ADDRESS from now on. That goes before
-what they have among their peers.`,
-			"  topoctl raft address n2 10.0.0.12:7101 --addr 10.0.0.1:7101", "the node and where the others reach it, n2 10.0.0.12:7101", "is reached at another address in",
+			"address NAME ADDRESS", "Change the address of a node",
+			`Change the address at which the other nodes reach the node NAME. The new address
+overrides the address in their peers.`,
+			"  topoctl raft address n2 10.0.0.12:7101 --addr 10.0.0.1:7101", "the node and its address, such as n2 10.0.0.12:7101", "has a new address in",
 			func(args []string) raft.Change {
 				return raft.Change{Kind: raft.Readdress, Name: args[0], Address: args[1]}
 			},
 		},
 		{
-			"rename NAME NEWNAME", "Give a node another name",
-			`Give the node NAME the name NEWNAME. It goes on under the old one until it is stopped.
-Then rename the folder of its log, PATH/NAME, and start it under the new name.`,
-			"  topoctl raft rename n2 berlin --addr 10.0.0.1:7101", "the node and its new name, n2 berlin", "has another name in",
+			"rename NAME NEWNAME", "Rename a node",
+			`Rename the node NAME to NEWNAME. A running node continues under its old name until you
+stop it. Then rename the folder of its log, PATH/NAME, and start it under the new name.`,
+			"  topoctl raft rename n2 berlin --addr 10.0.0.1:7101", "the node and its new name, such as n2 berlin", "has a new name in",
 			func(args []string) raft.Change { return raft.Change{Kind: raft.Rename, Name: args[0], To: args[1]} },
 		},
 	} {
@@ -112,7 +113,7 @@ Then rename the folder of its log, PATH/NAME, and start it under the new name.`,
 	return list
 }
 
-// texts wants as many arguments, none of them empty.
+// texts requires n arguments, none of them empty.
 func texts(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n || strings.Join(args, "") == "" || args[n-1] == "" || args[0] == "" {
@@ -153,10 +154,10 @@ func (a RaftAdd) run(ctx context.Context, s Streams) error {
 		select {
 		case <-time.After(promotePause):
 		case <-ctx.Done():
-			return fmt.Errorf("%s stays a learner. When it has the log, promote it: topoctl raft promote %s\n%w", oneLine(a.Name), oneLine(a.Name), err)
+			return fmt.Errorf("%s remains a learner. When it has the log, promote it: topoctl raft promote %s\n%w", oneLine(a.Name), oneLine(a.Name), err)
 		}
 	}
 }
 
-// promotePause is between attempts to give a new member its vote.
+// promotePause is the pause between attempts to promote a new member.
 const promotePause = 200 * time.Millisecond

@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// RaftMembers prints who belongs to a group.
+// RaftMembers prints the members of a group.
 type RaftMembers struct {
 	Node
 	Format string // "text" or "json"
@@ -20,11 +20,12 @@ func newRaftMembers(chosen *command, n *Node) *cobra.Command {
 	format := "text"
 	cmd := &cobra.Command{
 		Use:   "members",
-		Short: "Print who belongs to a group",
-		Long: `Print who belongs to a group. A voter counts for the majority, a learner gets the
-log and does not; a member that is leaving has a vote until the others know it. MATCH is the
-entry up to which a member is known to have the log, and HEARD whether it was
-heard of lately: the leader alone knows that. ID is that of the member's disk.`,
+		Short: "Print the members of a group",
+		Long: `Print the members of a group. A voter counts for the majority. A learner gets the log
+and does not count. A leaving member is a voter until the other members know that it
+leaves. MATCH is the last entry that the member is known to have, and HEARD tells whether
+the member has responded recently; only the leader knows both. ID identifies the
+member's disk.`,
 		Example: `  topoctl raft members --addr 10.0.0.1:7101`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -32,7 +33,7 @@ heard of lately: the leader alone knows that. ID is that of the member's disk.`,
 			return n.check()
 		},
 	}
-	cmd.Flags().Var(choice{&format, []string{"text", "json"}}, "format", "what to print")
+	cmd.Flags().Var(choice{&format, []string{"text", "json"}}, "format", "output format")
 	return cmd
 }
 
@@ -66,7 +67,7 @@ func (r RaftMembers) run(ctx context.Context, s Streams) error {
 	return nil
 }
 
-// sayTransfer says how much of a snapshot a member has.
+// sayTransfer prints how much of a snapshot a member has received.
 func sayTransfer(m raft.MemberStatus, w io.Writer) {
 	t := m.Transfer
 	if t == nil {
@@ -74,7 +75,7 @@ func sayTransfer(m raft.MemberStatus, w io.Writer) {
 	}
 	fmt.Fprintf(w, "topoctl: %s has %d of %d bytes of the snapshot at %d", oneLine(m.Name), t.Came, t.Size, t.Index)
 	if t.Error != "" {
-		fmt.Fprintf(w, "; it failed and is tried again: %s", oneLine(t.Error))
+		fmt.Fprintf(w, "; the transfer failed and will be repeated: %s", oneLine(t.Error))
 	}
 	fmt.Fprintln(w)
 }

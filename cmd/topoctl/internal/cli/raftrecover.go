@@ -17,18 +17,18 @@ import (
 
 // founded is the first member of a new group.
 type founded struct {
-	Name    string // "": as the node was called before, or that of a machine on one disk
-	Address string // "": it is a machine on one disk
-	To      string // path of the log, as the topology has it
+	Name    string // "": the name of the old node, or of a state machine on one disk
+	Address string // "": the state machine is on one disk
+	To      string // path of the log in the topology file
 }
 
-// RaftRestore makes a new group of a backup.
+// RaftRestore creates a new group from a backup.
 type RaftRestore struct {
 	founded
 	File string
 }
 
-// RaftRecover makes a new group of the folder of a node.
+// RaftRecover creates a new group from the folder of a node.
 type RaftRecover struct {
 	founded
 	Dir string
@@ -38,19 +38,19 @@ type RaftRecover struct {
 func (f *founded) flags(cmd *cobra.Command, n *Node) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Name, "node", "", "the name of the first node")
-	flags.StringVar(&f.Address, "address", "", "where the other nodes reach it, HOST:PORT; without it the log is one of a machine on one disk")
-	flags.StringVar(&f.To, "to", "", "the path that the topology gives the log; with --address its log is in PATH/NAME")
+	flags.StringVar(&f.Address, "address", "", "the address of the first node, HOST:PORT; without it the state machine is on one disk")
+	flags.StringVar(&f.To, "to", "", "the path of the log in the topology file; with --address the log is in PATH/NAME")
 	withoutNode(cmd)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if n.Addr != "" {
-			return errors.New("it works on files of this host, without --addr")
+			return errors.New("the command works on files of this host: omit --addr")
 		}
 		if f.Address != "" && f.Name == "" {
-			return errors.New("a node with an address needs a name, --node NAME")
+			return errors.New("a node with an address needs a name: --node NAME")
 		}
 		if f.Address == "" && f.Name != "" {
-			return errors.New("a node with a name needs an address, --address HOST:PORT; without both the log is one of a machine on one disk")
+			return errors.New("a node with a name needs an address: --address HOST:PORT; omit both for a state machine on one disk")
 		}
 		if _, port, err := net.SplitHostPort(f.Address); f.Address != "" && (err != nil || port == "") {
 			return fmt.Errorf("--address must be HOST:PORT, got %q", f.Address)
@@ -59,8 +59,8 @@ func (f *founded) flags(cmd *cobra.Command, n *Node) {
 	}
 }
 
-// withoutNode keeps the flags that say which node is asked out of the help of a command
-// that asks none.
+// withoutNode removes the flags that select a node from the help of a command that
+// calls none.
 func withoutNode(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), "{{if .HasAvailableInheritedFlags}}", "{{if false}}"))
 }
@@ -69,14 +69,14 @@ func newRaftRestore(chosen *command, n *Node) *cobra.Command {
 	r := RaftRestore{}
 	cmd := &cobra.Command{
 		Use:   "restore FILE --to PATH [--node NAME --address HOST:PORT]",
-		Short: "Make a new group of a backup",
-		Long: `Make a new group of FILE, which "topoctl raft backup" has written. PATH is that of
-the log in the topology (log.path), or below TOPOGEN_RAFT_DIR the name of the group.
-With --node and --address the group has this one member, to which others can be
-added; without them the log is one of a machine on one disk.
+		Short: "Create a new group from a backup",
+		Long: `Create a new group from FILE, which "topoctl raft backup" has written. PATH is the path
+of the log in the topology file (log.path), or the name of the group below
+TOPOGEN_RAFT_DIR. With --node and --address the group has this one member, and others
+can be added. Without them the state machine is on one disk.
 
-The group gets an identity of its own: nodes of the group from which the backup was
-taken refuse its messages. Stop them, so that clients do not talk to two groups.`,
+The group gets a new identity. Nodes of the group from which the backup was taken
+refuse its messages. Stop those nodes, so that clients do not use both groups.`,
 		Example: `  topoctl raft restore ledger.backup --to ./ledger --node n1 --address 10.0.0.1:7101
   topoctl raft restore ledger.backup --to ./ledger`,
 		Args:                  oneOf("the backup"),
@@ -85,7 +85,7 @@ taken refuse its messages. Stop them, so that clients do not talk to two groups.
 			r.File = args[0]
 			*chosen = r
 			if r.To == "" {
-				return errors.New("name the path of the new log, --to PATH")
+				return errors.New("name the path of the new log: --to PATH")
 			}
 			return nil
 		},
@@ -98,22 +98,23 @@ func newRaftRecover(chosen *command, n *Node) *cobra.Command {
 	r := RaftRecover{}
 	cmd := &cobra.Command{
 		Use:   "recover DIR [--node NAME --address HOST:PORT] [--to PATH] [--yes]",
-		Short: "Make a new group of the folder of a node",
-		Long: `Make a new group of the log in DIR, the folder of a node that does not run. This is
-for a group that has lost its majority for good, and for moving from one disk to
-several nodes and back.
+		Short: "Create a new group from the folder of a node",
+		Long: `Create a new group from the log in DIR, the folder of a stopped node. Use this for a
+group that has lost its majority permanently, and to move a state from one disk to
+several nodes or back.
 
-Updates that this node did not get are lost, even if they were acknowledged. Those
-that it got are kept, even if they were not. The group gets an identity of its own,
-and one member. The other nodes of the old group cannot be members of it with their
-logs: stop them, empty their folders, start them, and add them with "topoctl raft add".
+Updates that this node has not received are lost, even if they were acknowledged.
+Updates that it has received are kept, even if they were not acknowledged. The new group
+has a new identity and one member. The other nodes of the old group cannot join with
+their logs: stop them, empty their folders, start them, and add them with
+"topoctl raft add".
 
-Without --to the new log takes the place of DIR, whose name must be that of the node,
-and the old one stays beside it as DIR.old. With --to it is written there: PATH is that
-of the log in the topology. With --node and --address others can be added to the group;
-without them the log is one of a machine on one disk.
+Without --to the new log replaces DIR, whose name must be the name of the node, and the
+old log is kept as DIR.old. With --to the new log is written to PATH, the path of the
+log in the topology file. With --node and --address others can be added to the group.
+Without them the state machine is on one disk.
 
-Without --yes nothing is done; the command says what it would do.`,
+Without --yes the command changes nothing and prints what it would do.`,
 		Example: `  topoctl raft recover ledger/n1 --node n1 --address 10.0.0.1:7101 --yes           # the majority is lost
   topoctl raft recover ledger --node n1 --address 10.0.0.1:7101 --to nodes --yes   # from one disk to several nodes
   topoctl raft recover nodes/n1 --to ledger --yes                                  # and back`,
@@ -123,13 +124,13 @@ Without --yes nothing is done; the command says what it would do.`,
 			r.Dir = args[0]
 			*chosen = r
 			if r.To == "" && r.Address == "" {
-				return errors.New("name the node that takes the place of the old one, --node NAME --address HOST:PORT, or where the log goes, --to PATH")
+				return errors.New("name the node that replaces the old one, --node NAME --address HOST:PORT, or the path of the new log, --to PATH")
 			}
 			return nil
 		},
 	}
 	r.flags(cmd, n)
-	cmd.Flags().BoolVar(&r.Yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&r.Yes, "yes", false, "create the group")
 	return cmd
 }
 
@@ -161,7 +162,7 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 	}
 	r.warn(i, s.Err)
 	if !r.Yes {
-		return errors.New("nothing was done: say --yes to do that")
+		return errors.New("nothing was changed: repeat the command with --yes")
 	}
 	if r.To != "" {
 		return r.found(i, s.Err)
@@ -188,13 +189,13 @@ func (r RaftRecover) warn(i *raft.Image, w io.Writer) {
 	}
 	if len(others) > 0 {
 		fmt.Fprintf(w, `topoctl: WARNING: updates that only %s got are lost, even if they were acknowledged
-topoctl: a new group with another identity begins with this log; stop %s, empty their
+topoctl: the new group has a new identity and this log; stop %s, empty their
 topoctl: folders, start them and add them with "topoctl raft add"; never start them with their old logs
 `, strings.Join(others, ", "), strings.Join(others, ", "))
 	}
 }
 
-// found writes the log of the new group, and says what it is.
+// found writes the log of the new group, and prints a summary.
 func (f *founded) found(i *raft.Image, w io.Writer) error {
 	name := f.Name
 	if name == "" {
@@ -210,13 +211,13 @@ func (f *founded) found(i *raft.Image, w io.Writer) error {
 	return f.say(dir, w)
 }
 
-// say says what is in the folder of the new log.
+// say prints what the folder of the new log contains.
 func (f *founded) say(dir string, w io.Writer) error {
 	report, err := wal.Verify(dir)
 	if err != nil {
 		return logError(dir, err)
 	}
-	what := "a machine on one disk"
+	what := "a state machine on one disk"
 	if f.Address != "" {
 		what = fmt.Sprintf("%s, the only member at %s", oneLine(f.Name), oneLine(f.Address))
 	}

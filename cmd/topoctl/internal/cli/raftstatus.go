@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// RaftStatus prints what a node knows of its groups.
+// RaftStatus prints the groups of a node.
 type RaftStatus struct {
 	Node
 	Format string // "text" or "json"
@@ -26,11 +26,11 @@ func newRaftStatus(chosen *command, n *Node) *cobra.Command {
 	format := "text"
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Print what a node knows of its groups",
-		Long: `Print what a node knows of its groups, a line each: its role, the leader as far as
-it knows, the term, the last entry of its log, up to which entry a majority has
-it, up to which its state machine has it and its last snapshot holds it, and how
-many proposals of this node wait for an answer.`,
+		Short: "Print the groups of a node",
+		Long: `Print the groups of a node, one per line: the role of the node, the leader that it
+knows, the term, and the indices of the last entry of its log, of the last entry that
+is committed, of the last entry that is applied, and of the last snapshot. PENDING is the
+number of proposals of this node that wait for their outcome.`,
 		Example: `  topoctl raft status --addr 10.0.0.1:7101
   topoctl raft status --addr 10.0.0.1:7101 --cert operator-ann.crt --key operator-ann.key --ca ca.crt
   topoctl raft status --addr 10.0.0.1:7101 --format json | jq -r '.[0].leader'`,
@@ -40,7 +40,7 @@ many proposals of this node wait for an answer.`,
 			return n.check()
 		},
 	}
-	cmd.Flags().Var(choice{&format, []string{"text", "json"}}, "format", "what to print")
+	cmd.Flags().Var(choice{&format, []string{"text", "json"}}, "format", "output format")
 	return cmd
 }
 
@@ -82,14 +82,14 @@ type groupObject struct {
 	Identity *string        `json:"identity"` // of the group; null: the node is not a member yet
 	Node     string         `json:"node"`
 	Role     string         `json:"role"`
-	Leader   *string        `json:"leader"` // null: none is known
+	Leader   *string        `json:"leader"` // null: the node knows no leader
 	Term     uint64         `json:"term"`
 	First    uint64         `json:"first"`
 	Last     uint64         `json:"last"`
 	Commit   uint64         `json:"commit"`
 	Applied  uint64         `json:"applied"`
 	Snapshot uint64         `json:"snapshot"`
-	Problem  *string        `json:"snapshotError"` // why there is no newer snapshot; null: nothing is wrong
+	Problem  *string        `json:"snapshotError"` // why the last snapshot failed; null: it did not
 	Pending  int            `json:"pending"`
 	Members  []memberObject `json:"members"`
 }
@@ -97,7 +97,7 @@ type groupObject struct {
 // memberObject is a member in json.
 type memberObject struct {
 	Name    string  `json:"name"`
-	ID      string  `json:"id"` // hexadecimal, as logs have it
+	ID      string  `json:"id"` // hexadecimal, as in logs
 	Address string  `json:"address"`
 	Kind    string  `json:"kind"`
 	Match   *uint64 `json:"match"`  // null: only the leader knows
@@ -106,12 +106,12 @@ type memberObject struct {
 	Transfer *transferObject `json:"transfer"` // the snapshot that the leader sends to the member; null: none
 }
 
-// transferObject is a snapshot on its way, in json.
+// transferObject is the transfer of a snapshot, in json.
 type transferObject struct {
 	Index uint64  `json:"index"`
 	Size  int64   `json:"size"`  // bytes of the state
-	Sent  int64   `json:"sent"`  // bytes that the member has
-	Error *string `json:"error"` // why it has failed; the leader tries again
+	Sent  int64   `json:"sent"`  // bytes that the member has received
+	Error *string `json:"error"` // why the last attempt failed; the leader tries again
 }
 
 func newGroupObject(g raft.GroupStatus) groupObject {
@@ -144,7 +144,7 @@ func newGroupObject(g raft.GroupStatus) groupObject {
 	return o
 }
 
-// kindOf says what a member is.
+// kindOf returns the kind of a member.
 func kindOf(m raft.MemberStatus) string {
 	switch {
 	case m.Leaving:
@@ -157,7 +157,7 @@ func kindOf(m raft.MemberStatus) string {
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// orNone is a text, or what stands for none.
+// orNone returns s, or a dash if s is empty.
 func orNone(s string) string {
 	if s == "" {
 		return unknown
@@ -165,10 +165,10 @@ func orNone(s string) string {
 	return s
 }
 
-// table is lines of columns, the first of them the head.
+// table has rows of columns. The first row is the header.
 type table [][]string
 
-// print writes the columns below each other, two spaces apart.
+// print writes the rows with aligned columns, two spaces apart.
 func (t table) print(w io.Writer) error {
 	widths := make([]int, len(t[0]))
 	for _, row := range t {
@@ -188,8 +188,7 @@ func (t table) print(w io.Writer) error {
 	return b.Flush()
 }
 
-// printJSON writes a value, with codes in its strings in place of what does not
-// print.
+// printJSON writes a value. Codes replace the characters of strings that do not print.
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -10,27 +10,27 @@ import (
 
 // Exit codes; topogen has 1 for findings.
 const (
-	exitRight = 0
-	exitUsage = 2
-	exitOther = 3
+	exitSuccess = 0
+	exitUsage   = 2
+	exitOther   = 3
 )
 
-// Streams is what a command has of the process that it runs in.
+// Streams are the streams of the process that a command may use.
 type Streams struct {
 	Out io.Writer // data
-	Err io.Writer // words
+	Err io.Writer // messages for people
 }
 
 // System returns the streams of this process.
 func System() Streams { return Streams{Out: os.Stdout, Err: os.Stderr} }
 
-// command is what the arguments ask for: Errors or Version.
+// command is a parsed command line, such as Errors or Version.
 type command interface {
 	run(ctx context.Context, s Streams) error
 }
 
-// Run runs the command that args (without the program's name) ask for, and
-// returns the exit code.
+// Run runs the command in args, which do not include the program's name, and returns
+// the exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
 	command, err := parse(args, s)
 	if err == nil && command != nil {
@@ -39,7 +39,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	var usage *usageError
 	switch {
 	case err == nil:
-		return exitRight
+		return exitSuccess
 	case errors.As(err, &usage):
 		fmt.Fprintln(s.Err, usage)
 		return exitUsage

@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version prints which topoctl this is.
+// Version prints the version of topoctl.
 type Version struct{}
 
 func newVersion(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print which topoctl this is",
+		Short:   "Print the version of topoctl",
 		Example: `  topoctl version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -30,8 +30,8 @@ func (Version) run(_ context.Context, s Streams) error {
 	return err
 }
 
-// ownVersion is the version of the module, "(devel)" where it was built from a
-// checkout without one.
+// ownVersion returns the version of the module. It is "(devel)" if the command was
+// built from a checkout without a version.
 func ownVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
