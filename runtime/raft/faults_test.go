@@ -290,7 +290,7 @@ func TestALostLogIsNoticed(t *testing.T) {
 		}
 	}
 	if !errors.Is(w.failure, raft.ErrLogLost) || !strings.Contains(w.failure.Error(), "Remove the member (topoctl raft remove "+lost.name+"), empty the folder") {
-		t.Errorf("it ends with %v", w.failure)
+		t.Errorf("the simulation must end with ErrLogLost, got %v", w.failure)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 	found(t, path("three/n3"), path("back"), "alone", "")
 	back := open(t, raft.Config{Dir: path("back")})
 	if got := items(t, back); !slices.Equal(got, want) {
-		t.Errorf("on one disk again it reads %v, want %v", got, want)
+		t.Errorf("on one disk again the state is %v, want %v", got, want)
 	}
 	add(back)
 }
@@ -110,7 +110,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	several := fastConfig(raft.Config{Dir: path("several"), Instance: 3, Instances: 16, Node: "n1", Peers: map[string]string{"n1": address}})
 	m = open(t, several)
 	if got := items(t, m); !slices.Equal(got, []uint64{1}) {
-		t.Errorf("among several nodes it reads %v", got)
+		t.Errorf("among several nodes the state is %v", got)
 	}
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	found(t, path("several/n1/3"), path("back"), "alone", "")
 	alone.Dir = path("back")
 	if got := items(t, open(t, alone)); !slices.Equal(got, []uint64{1}) {
-		t.Errorf("on one disk again it reads %v", got)
+		t.Errorf("on one disk again the state is %v", got)
 	}
 }
 
@@ -164,10 +164,10 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 	found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
 	m := open(t, fastConfig(raft.Config{Node: "m1", Peers: map[string]string{"m1": freeAddresses(t, 1)[0]}, Dir: to}))
 	if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
-		t.Errorf("it reads %v", got)
+		t.Errorf("the state is %v", got)
 	}
 	if s := m.Status(); len(s.Members) != 1 || s.Members[0].Name != "m1" {
-		t.Errorf("its members are %v", s.Members)
+		t.Errorf("the only member must be m1, got %v", s.Members)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestFoundingIsInterrupted(t *testing.T) {
 		t.Errorf("a node: %v", err)
 	}
 	if _, err := raft.OpenImage(broken); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("an image of it: %v", err)
+		t.Errorf("an image of an incomplete folder: %v", err)
 	}
 	i, err := raft.OpenImage(from)
 	if err != nil {
@@ -290,7 +290,7 @@ func TestFoundingInPlace(t *testing.T) {
 	run(func(m *machine) {
 		after = m.Status().GroupID
 		if got := items(t, m); !slices.Equal(got, []uint64{1}) || after == before {
-			t.Errorf("it reads %v; the group was %x, and is %x", got, before, after)
+			t.Errorf("the state is %v, and the group %x must differ from %x", got, after, before)
 		}
 	})
 	if _, err := image().FoundInPlace("n1", address); !errors.Is(err, raft.ErrFolder) {
@@ -308,11 +308,11 @@ func TestFoundingInPlace(t *testing.T) {
 	}
 	run(func(m *machine) {
 		if m.Status().GroupID != after {
-			t.Errorf("renamed, it is of group %x, want %x", m.Status().GroupID, after)
+			t.Errorf("after the rename the group is %x, want %x", m.Status().GroupID, after)
 		}
 	})
 	if i, err := raft.OpenImage(kept); err != nil || i.GroupID != before {
-		t.Errorf("the folder that is kept: %v", err)
+		t.Errorf("the kept folder: %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
 		t.Errorf("%v, %v", entries, err)
@@ -375,7 +375,7 @@ func TestABackup(t *testing.T) {
 		}
 		m := open(t, fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: to}))
 		if got := items(t, m); !slices.Equal(got, want) {
-			t.Errorf("it reads %v, want %v", got, want)
+			t.Errorf("the state is %v, want %v", got, want)
 		}
 	}
 }
@@ -427,7 +427,7 @@ func TestImagesOfOldLogs(t *testing.T) {
 		to := t.TempDir()
 		found(t, filepath.Join(dir, c.from), filepath.Join(to, "log"), "alone", "")
 		if got := items(t, open(t, raft.Config{Dir: filepath.Join(to, "log")})); !slices.Equal(got, c.want) {
-			t.Errorf("%s: it reads %v, want %v", c.from, got, c.want)
+			t.Errorf("%s: the state is %v, want %v", c.from, got, c.want)
 		}
 	}
 }

@@ -218,7 +218,7 @@ func TestAPoisonedSnapshot(t *testing.T) {
 	second = openPile(t, c)
 	if err := second.Read(t.Context(), func(p *pile) {
 		if len(p.blobs) != 3 {
-			t.Errorf("it has %d blobs, want 3", len(p.blobs))
+			t.Errorf("the new node has %d blobs, want 3", len(p.blobs))
 		}
 	}); err != nil {
 		t.Error(err)

@@ -358,10 +358,10 @@ func TestGroupsShareATransport(t *testing.T) {
 	}
 	r, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status"})
 	if err != nil || len(r.Groups) != 2 {
-		t.Errorf("an operator sees %+v, %v", r, err)
+		t.Errorf("the status must contain 2 groups, got %+v, %v", r, err)
 	}
 	if _, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here, only left, right` {
-		t.Errorf("another group: %v", err)
+		t.Errorf("the status of an unknown group: %v", err)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestAddressesChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := items(t, ms[2]); !slices.Equal(got, []uint64{1, 2}) {
-		t.Errorf("it holds %v", got)
+		t.Errorf("the state is %v, want 1 and 2", got)
 	}
 	for i, member := range ms[0].Status().Members {
 		if member.Address != addresses[i] {

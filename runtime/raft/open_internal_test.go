@@ -43,6 +43,6 @@ func TestSettingsReachTheNode(t *testing.T) {
 		t.Errorf("the node prefers %q, spreads as %d, ticks each %v and is of %q, %q", c.Prefer, c.Spread, c.Tick, c.Topology, c.GroupName)
 	}
 	if o := c.Core; o.LeaseTime != 400*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward || !strings.HasPrefix(o.Types, definition.Description) || o.Nonce == 0 {
-		t.Errorf("its core has %+v", o)
+		t.Errorf("the settings of the core are %+v", o)
 	}
 }

@@ -154,13 +154,13 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 	}
 	w.advance(5 * electionTime)
 	if !late.up() || late.core.SnapshotIndex() != before || late.machine.Applied() != applied {
-		t.Errorf("with a snapshot that it cannot decode it is up: %t, has the snapshot at %d and applied %d; before %d and %d",
+		t.Errorf("after a refused snapshot the node must continue: up %t, snapshot at %d, applied %d; before %d and %d",
 			late.up(), late.core.SnapshotIndex(), late.machine.Applied(), before, applied)
 	}
 	late.crash("crash")
 	w.until("a restart", late.up)
 	if late.core.SnapshotIndex() != before {
-		t.Errorf("after a restart it has the snapshot at %d, want %d", late.core.SnapshotIndex(), before)
+		t.Errorf("after a restart the node has the snapshot at %d, want %d", late.core.SnapshotIndex(), before)
 	}
 	w.caughtUp(late) // RefuseSnapshots applies only until the restart
 }

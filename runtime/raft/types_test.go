@@ -126,7 +126,7 @@ func TestTypesOfAGroup(t *testing.T) {
 				t.Fatalf("%s must refuse a proposal", what)
 			}
 			if err = m.Close(); !errors.Is(err, fsm.ErrIncompatible) {
-				t.Errorf("%s ends with %v", what, err)
+				t.Errorf("%s must stop with ErrIncompatible, got %v", what, err)
 			}
 		} else if !errors.Is(err, fsm.ErrIncompatible) {
 			t.Errorf("%s: %v", what, err)
