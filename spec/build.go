@@ -12,12 +12,12 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// setters are the keys of one kind of mapping and what each sets. They are what
-// a topology file can say: a test compares them with the schema.
+// setters holds a function for each key of one kind of mapping, which sets a field of the
+// model. A test compares the keys with the schema.
 type setters[T any] map[string]func(*builder, *T, *Value)
 
 var topologyKeys = setters[Topology]{
-	"version":    func(*builder, *Topology, *Value) {}, // the schema has checked it
+	"version":    func(*builder, *Topology, *Value) {}, // the schema check covers it
 	"name":       func(b *builder, t *Topology, v *Value) { t.Name = v.text() },
 	"package":    func(b *builder, t *Topology, v *Value) { t.Package = v.text() },
 	"output":     func(b *builder, t *Topology, v *Value) { t.Output = v.text() },
@@ -81,7 +81,7 @@ var edgeKeys = setters[Edge]{
 	"arm":           func(b *builder, e *Edge, v *Value) { e.ArmAtStart = v.Text == armAtStart },
 }
 
-// timerKeys are the edgeKeys that an edge "every 1s -> audit" can have.
+// timerKeys are the keys of edgeKeys that a timer can have.
 var timerKeys = setters[Edge]{
 	"route":         edgeKeys["route"],
 	"input_timeout": edgeKeys["input_timeout"],
@@ -115,8 +115,8 @@ var errorsKeys = setters[Errors]{
 	"crash":      func(b *builder, e *Errors, v *Value) { e.Crash = v.boolean() },
 }
 
-// set gives the fields of a mapping to a target, in file order. What already
-// has a finding, and what is no mapping at all, sets nothing.
+// set sets the fields of the target from a mapping, in file order. It skips values that have a
+// finding, and does nothing if the value is not a mapping.
 func set[T any](b *builder, keys setters[T], target *T, v *Value) {
 	for _, f := range v.Fields {
 		if setter := keys[f.Key.Value]; setter != nil && !b.found.exact[f.Value.Pointer] {
@@ -125,19 +125,19 @@ func set[T any](b *builder, keys setters[T], target *T, v *Value) {
 	}
 }
 
-// builder makes the model from the tree of Values. Entries with an error stay
-// in it until the end, so that what refers to them is not an error of its own.
+// builder makes the model from the tree of Values. Entries with an error stay in the model until
+// the end, so that a reference to them is not another error.
 type builder struct {
 	found     *collector
 	similar   *Similar
 	topology  *Topology
-	types     map[string]string // what messages gives to each name
+	types     map[string]string // Go types by message name
 	named     map[string]int    // processors by the key as written
 	names     []string          // of processors, in order
-	receivers []string          // those of them that are not external
-	declared  bool              // processors stand in the file: a name can be missing among them
-	entries   []*Value          // what stands after the colon of each processor
-	options   []*Value          // and of each edge; nil for none
+	receivers []string          // names of processors that are not external
+	declared  bool              // the file has the key processors, so an unknown name is an error
+	entries   []*Value          // value of each processor
+	options   []*Value          // options of each edge; nil for none
 	groupOf   map[int]Text      // the name of the group that a processor is in
 }
 
@@ -157,7 +157,7 @@ func newBuilder(found *collector) *builder {
 }
 
 func (b *builder) build(root *Value) {
-	// Edges and groups refer to processors, wherever they stand in the file.
+	// Edges and groups refer to processors, so they are set in a second pass.
 	for _, refers := range []bool{false, true} {
 		for _, f := range root.Fields {
 			name := f.Key.Value
@@ -210,7 +210,7 @@ func (b *builder) routeByKey(r *Route, v *Value, of string) {
 	*r = Route{Kind: RouteKey, Field: v.text(), At: v.At, Pointer: v.Pointer}
 }
 
-// route reads the route of an edge, or of a machine.
+// route reads the route of an edge or of a processor of kind fsm.
 func (b *builder) route(r *Route, v *Value, of string) {
 	if r.Kind != RouteNone {
 		b.keyAndRoute(v, of)
@@ -231,8 +231,8 @@ func (b *builder) keyAndRoute(v *Value, of string) {
 	b.found.add(finding.KeyAndRoute, v.At, v.Pointer, of+" must have a key or a route, got both", "remove one of them")
 }
 
-// errorsPath reads the path of the errors' file. What it names shows when the
-// program runs, but for what can be no file of its own.
+// errorsPath reads the path of the file of errors. It reports a path that cannot be such a file.
+// Other problems appear only when the program runs.
 func (b *builder) errorsPath(v *Value) Text {
 	const suggestion = `write a name such as "errors.pb"`
 	t := v.text()
@@ -248,7 +248,7 @@ func (b *builder) errorsPath(v *Value) Text {
 	return t
 }
 
-// duration reads a Go duration of at least least.
+// duration reads a Go duration that must be at least least.
 func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	d, err := time.ParseDuration(v.Text)
 	switch {
@@ -267,8 +267,8 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 	return d
 }
 
-// durationHint says how to write a duration. Of a large number without a unit,
-// milliseconds were probably meant.
+// durationHint suggests how to write a duration. A large number without a unit probably means
+// milliseconds.
 func durationHint(text string) string {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= millisecondsMin {
 		if _, err := time.ParseDuration(text + "ms"); err == nil {
@@ -292,7 +292,7 @@ func (v *Value) text() Text { return Text{Value: v.Text, At: v.At, Pointer: v.Po
 
 func (v *Value) boolean() bool { return v.Kind == Bool && strings.EqualFold(v.Text, "true") }
 
-// number reads what the walk has found to be a number.
+// number returns the number of a value of kind Int or Float.
 func (v *Value) number() float64 {
 	if i, err := strconv.ParseInt(v.Text, 0, 64); err == nil {
 		return float64(i)
@@ -304,19 +304,19 @@ func (v *Value) number() float64 {
 	return f
 }
 
-// integer reads a whole number in the range that the schema has for it, where a
-// float64 is exact; 4.0 is one too.
+// integer returns the integer of a value. The schema bounds integers so that a float64 is exact,
+// and it accepts 4.0 as an integer.
 func (v *Value) integer() int { return int(v.number()) }
 
 func quoted(text string) string { return strconv.Quote(clip(text)) }
 
-// unquoted is a text as it may be shown: what a terminal obeys is escaped.
+// unquoted returns a text in which control characters are escaped.
 func unquoted(text string) string {
 	q := quoted(text)
 	return q[1 : len(q)-1]
 }
 
-// withoutErrors returns the topology without what has an error.
+// withoutErrors returns the topology without the entries that have an error.
 func (b *builder) withoutErrors() *Topology {
 	broken := b.found.broken
 	if len(broken) == 0 {
@@ -333,7 +333,7 @@ func (b *builder) withoutErrors() *Topology {
 			kept.Processors = append(kept.Processors, p)
 		}
 	}
-	index := func(of int) int { // -1: it is left out
+	index := func(of int) int { // -1: left out
 		if i, ok := indices[of]; ok {
 			return i
 		}

@@ -41,7 +41,7 @@ var groupKeys = setters[Group]{
 	"shutdown":   func(b *builder, g *Group, v *Value) { g.Shutdown, g.ShutdownGiven = b.duration(v, timeoutMin), true },
 }
 
-// restart reads a policy alone, or a mapping.
+// restart reads a policy, or a mapping.
 func (b *builder) restart(r *Restart, v *Value) {
 	r.Given, r.At, r.Pointer = true, v.At, v.Pointer
 	if v.Kind == String {
@@ -56,7 +56,7 @@ func (b *builder) health(h *Health, v *Value) {
 	set(b, healthKeys, h, v)
 }
 
-// onError reads what follows alone, or a mapping.
+// onError reads a word, or a mapping.
 func (b *builder) onError(o *OnError, v *Value) {
 	o.Given, o.At, o.Pointer = true, v.At, v.Pointer
 	if v.Kind == String {
@@ -66,7 +66,7 @@ func (b *builder) onError(o *OnError, v *Value) {
 	set(b, onErrorKeys, o, v)
 }
 
-// deadLetters finds the processors that dead letters go to.
+// deadLetters resolves the processors that receive dead letters.
 func (b *builder) deadLetters(processors []Processor) {
 	for i := range processors {
 		if o := &processors[i].OnError; o.DeadLetter.Pointer != "" {
@@ -101,8 +101,8 @@ func (b *builder) members(g *Group, v *Value) {
 	}
 }
 
-// policies fills in what the file does not say. In a group an instance is
-// restarted on failure: that is what a group is for.
+// policies fills in the default policies. In a group the default is OnFailure, because a group
+// exists to restart its members together.
 func (b *builder) policies() {
 	for i := range b.topology.Processors {
 		r := &b.topology.Processors[i].Restart
@@ -130,7 +130,7 @@ var (
 	messageBytes  = amount{messageLimitMin, messageLimitMax, "64KiB", "1GiB"}
 )
 
-// bytes reads an amount of memory: a number of bytes, or one with a unit.
+// bytes reads an amount of memory: a number of bytes, or a number with a unit.
 func (b *builder) bytes(v *Value, of amount) int64 {
 	if v.Kind != String {
 		return int64(v.integer())

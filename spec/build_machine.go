@@ -26,7 +26,8 @@ var tlsKeys = setters[TLS]{
 	"ca":   func(b *builder, t *TLS, v *Value) { t.CA = v.text() },
 }
 
-// ofMachine sets a key of a machine, before it is known of which kind that is.
+// ofMachine returns a setter for a key of a Machine. The kind may come later in the file, so
+// checkKind checks afterwards that the key goes with the kind.
 func ofMachine(set func(b *builder, m *Machine, v *Value)) func(*builder, *Processor, *Value) {
 	return func(b *builder, p *Processor, v *Value) {
 		if p.Machine == nil {
@@ -36,8 +37,8 @@ func ofMachine(set func(b *builder, m *Machine, v *Value)) func(*builder, *Proce
 	}
 }
 
-// ofRaft sets a key that a processor of kind raft has itself, and one of kind fsm
-// under raft.
+// ofRaft returns a setter for a key that a processor of kind raft has directly, and a processor
+// of kind fsm has under raft.
 func ofRaft(name string) func(*builder, *Processor, *Value) {
 	return ofMachine(func(b *builder, m *Machine, v *Value) {
 		raftKeys[name](b, b.replication(m), v)
@@ -72,13 +73,13 @@ func (b *builder) raft(m *Machine, v *Value) {
 	set(b, raftKeys, r, v)
 }
 
-// machine fills in what the file does not say of a machine.
+// machine fills in the defaults of a processor of kind fsm or raft.
 func (b *builder) machine(p *Processor) {
 	m := p.Machine
 	if m == nil || m.Kind == "" {
 		return
 	}
-	p.External = false // which has a finding
+	p.External = false // the key external has a finding
 	if m.Kind == Raft {
 		r := b.replication(m)
 		if r.Pointer == "" {
@@ -89,12 +90,12 @@ func (b *builder) machine(p *Processor) {
 		m.Raft.Group = p.Name
 	}
 	if m.Log != nil || m.Raft != nil {
-		p.Blocking = true // it waits for the disk
+		p.Blocking = true // its instances wait for the disk
 	}
 }
 
-// machines finds what edges carry from machines, and the controllers, and appends the
-// edges between each and its machine.
+// machines finds the events that edges carry from processors of kind fsm. It then resolves the
+// controllers and appends the edges between each of them and its processor.
 func (b *builder) machines() {
 	t := b.topology
 	for i := range t.Edges {
@@ -121,7 +122,8 @@ func (b *builder) machines() {
 	}
 }
 
-// addControllerEdges appends the edges between a machine and its controller.
+// addControllerEdges appends the edges between a processor of kind fsm or raft and its
+// controller.
 func (b *builder) addControllerEdges(machine int, m *Machine) {
 	t := b.topology
 	p, c := &t.Processors[machine], &t.Processors[m.ControllerTo]
@@ -149,6 +151,6 @@ func (b *builder) addControllerEdges(machine int, m *Machine) {
 	}
 }
 
-// Proposer is the field of what a machine is asked, and answers, that holds the
-// instance of its controller.
+// Proposer is the field of requests and answers that holds the index of the controller's
+// instance.
 const Proposer = "Proposer"

@@ -8,9 +8,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// check is the meaning of a topology: what a schema cannot say. What has a
-// finding already is left alone. The warnings look at the whole graph, which
-// there is only without errors.
+// check checks what a schema cannot express. It skips values that already have a finding. The
+// warnings need the complete graph, so they are made only if there are no errors.
 func (b *builder) check() {
 	b.checkNames()
 	b.checkTypes()
@@ -36,7 +35,7 @@ func (b *builder) checkTypes() {
 	}
 }
 
-// checkType reports a malformed type expression, where it is wrong.
+// checkType reports a malformed type expression at the position of the mistake.
 func (b *builder) checkType(expr Text) *TypeExpr {
 	if expr.Pointer == "" || b.found.exact[expr.Pointer] {
 		return nil
@@ -69,7 +68,7 @@ func (b *builder) checkNew(name Text) {
 	}
 }
 
-// notExternal lists the keys that an external processor cannot have, with reasons.
+// notExternal holds the keys that an external processor cannot have, with the reasons.
 var notExternal = map[string]string{
 	"type":      "its code is outside of the topology",
 	"new":       "the topology does not construct it",
@@ -83,7 +82,7 @@ var notExternal = map[string]string{
 	"on_error":  "it handles no messages",
 }
 
-// checkOptions reports options that a processor cannot have together.
+// checkOptions reports options of a processor that exclude each other.
 func (b *builder) checkOptions(p *Processor, v *Value) {
 	b.checkKind(p, v)
 	for _, f := range v.Fields {

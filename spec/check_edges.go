@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// edgeKey is what makes an edge: two with the same are one too many.
+// edgeKey identifies an edge. Two edges must not have the same key.
 type edgeKey struct {
 	from, to int
 	message  string
@@ -52,7 +52,7 @@ func (b *builder) checkEdges() {
 	}
 }
 
-// duplicateSuggestion says what to do about an edge that stands twice.
+// duplicateSuggestion says what to do about a duplicate edge.
 func (b *builder) duplicateSuggestion(e *Edge) string {
 	const removeOne = "remove one of them"
 	if e.Every > 0 || e.Implied || b.topology.Processors[e.From].Machine != nil {
@@ -65,7 +65,7 @@ func (b *builder) duplicateSuggestion(e *Edge) string {
 	return fmt.Sprintf("%s, or give the type a second name: write %s: %s under messages, and %s on one of the edges", removeOne, second, quoted(expr), second)
 }
 
-// title is the edge as a person would write it.
+// title returns the edge in the form of the file.
 func (e *Edge) title() string {
 	title := clip(e.FromText.Value) + " -> " + clip(e.ToText.Value)
 	if e.Message.Value != "" {
@@ -74,12 +74,12 @@ func (e *Edge) title() string {
 	return title
 }
 
-// checkRoute reports an edge that does not say which instance it goes to, or
-// that says something that cannot be.
+// checkRoute reports an edge that needs a route and has none, and an edge with an unsuitable
+// route.
 func (b *builder) checkRoute(i int, e *Edge) {
 	to := &b.topology.Processors[e.To]
 	if b.found.broken[to.Pointer+"/instances"] || e.Implied {
-		return // for implied ones the machine has the route
+		return // an implied edge has the route of its processor
 	}
 	external := e.From >= 0 && b.topology.Processors[e.From].External
 	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
@@ -101,15 +101,15 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	}
 }
 
-// keySuggestion says how the edge is written with a key.
+// keySuggestion says how to write the edge with a key.
 func (b *builder) keySuggestion(i int, e *Edge) string {
-	if v := b.options[i]; v == nil || v.Kind != Map { // only the message stands behind the colon
+	if v := b.options[i]; v == nil || v.Kind != Map { // the value is only the name of the message
 		return fmt.Sprintf("write %q", "{message: "+clip(e.Message.Value)+", key: FIELD}")
 	}
 	return `write "key: FIELD"`
 }
 
-// checkField reports a field path that no Go can be made of.
+// checkField reports a field path that is not valid in Go.
 func (b *builder) checkField(field Text) {
 	if field.Pointer == "" || b.found.exact[field.Pointer] {
 		return
@@ -126,7 +126,7 @@ func (b *builder) checkField(field Text) {
 	}
 }
 
-// checkTimeout reports a timeout for which nobody waits.
+// checkTimeout reports a timeout on an edge without an Ask that could wait.
 func (b *builder) checkTimeout(i int, e *Edge) {
 	option := b.option(i, "timeout")
 	switch {
@@ -138,7 +138,7 @@ func (b *builder) checkTimeout(i int, e *Edge) {
 	}
 }
 
-// option returns the option of that name of an edge, or nil.
+// option returns the option of an edge with the name, or nil.
 func (b *builder) option(edge int, name string) *Field {
 	if v := b.options[edge]; v != nil {
 		return v.field(name)
@@ -146,7 +146,7 @@ func (b *builder) option(edge int, name string) *Field {
 	return nil
 }
 
-// field returns the field of that name, or nil.
+// field returns the field with the name, or nil.
 func (v *Value) field(name string) *Field {
 	for i := range v.Fields {
 		if v.Fields[i].Key.Value == name {

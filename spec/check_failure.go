@@ -7,13 +7,12 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// checkFailures reports what a file says about failures and cannot be, or is of
-// no effect.
+// checkFailures reports options about failures that are invalid or have no effect.
 func (b *builder) checkFailures() {
 	receives := b.receives()
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
-		if p.External || p.Machine != nil { // each of these keys has a finding
+		if p.External || p.Machine != nil { // each of these keys already has a finding
 			continue
 		}
 		b.checkRestart(p, b.entries[i])
@@ -23,8 +22,8 @@ func (b *builder) checkFailures() {
 	b.checkDeadLetters()
 }
 
-// receives says which processors have an input: an edge, a timer, a reply or dead
-// letters.
+// receives returns for each processor whether it has an input: an edge, a timer, a reply or
+// dead letters.
 func (b *builder) receives() []bool {
 	receives := make([]bool, len(b.topology.Processors))
 	for _, e := range b.topology.Edges {
@@ -59,7 +58,7 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 	}
 	options := entry.field("restart").Value
 	switch {
-	case r.Policy == Never && b.found.broken["/groups"]: // it may be in one
+	case r.Policy == Never && b.found.broken["/groups"]: // a broken group may contain the processor
 	case r.Policy == Never:
 		b.noEffect(options, "the policy is never", `write "policy: on-failure", or remove it`, "max_restarts", "delay", "max_delay", "window", "jitter")
 	case r.Delay == 0:
@@ -69,7 +68,7 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 	}
 }
 
-// checkDelays reports a longest delay below the first.
+// checkDelays reports a max_delay below the delay.
 func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
 	if longest > 0 && longest < delay {
 		f := options.field("max_delay")
@@ -104,7 +103,7 @@ func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
 	}
 }
 
-// retryDelays are the keys of on_error that say when a message has its next attempt.
+// retryDelays are the keys of on_error that delay the next attempt at a message.
 var retryDelays = []string{"delay", "max_delay", "jitter"}
 
 // checkRetryDelay reports delays of retries that have no effect.
@@ -125,8 +124,8 @@ func (b *builder) checkRetryDelay(o *OnError, options *Value, receives bool) {
 	}
 }
 
-// checkAttempts warns of processors whose restarts are used up by one message that
-// fails each time, before its attempts are.
+// checkAttempts warns of processors with fewer restarts than attempts at a message, where one
+// message that always fails uses up all restarts.
 func (b *builder) checkAttempts() {
 	receives := b.receives()
 	for i := range b.topology.Processors {
@@ -142,10 +141,10 @@ func (b *builder) checkAttempts() {
 	}
 }
 
-// checkDeadLetters reports dead letters that do not come to rest.
+// checkDeadLetters reports dead letters that go to an unsuitable processor or form a cycle.
 func (b *builder) checkDeadLetters() {
 	processors := b.topology.Processors
-	visited := make([]int, len(processors)) // by the walk from processor n-1
+	visited := make([]int, len(processors)) // n: visited on the path that starts at processor n-1
 	for from, to := range b.topology.deadLetters() {
 		name := processors[from].OnError.DeadLetter
 		if to < 0 || b.found.exact[name.Pointer] {
@@ -164,8 +163,8 @@ func (b *builder) checkDeadLetters() {
 	}
 }
 
-// checkDeadLetterCycle follows dead letters from a processor and reports where they come
-// back. Each processor is walked through once.
+// checkDeadLetterCycle follows dead letters from a processor and reports a cycle. visited makes
+// sure that all calls together visit each processor once.
 func (b *builder) checkDeadLetterCycle(from int, visited []int) {
 	processors := b.topology.Processors
 	var way []int
@@ -181,13 +180,13 @@ func (b *builder) checkDeadLetterCycle(from int, visited []int) {
 	for way[0] != p {
 		way = way[1:]
 	}
-	if len(way) < 2 { // one that names itself has its own finding
+	if len(way) < 2 { // a processor that names itself has another finding
 		return
 	}
 	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters must not form a cycle, got "+b.ring(append(way, p)), "remove dead_letter from one of these processors")
 }
 
-// checkMember reports a processor that cannot be in a group.
+// checkMember reports a processor that cannot be a member of the group.
 func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 	if b.topology.Processors[processor].External {
 		b.found.addText(finding.Member, name, "a group must not contain an external processor, got "+quoted(name.Value), "remove it")
@@ -209,7 +208,8 @@ func (b *builder) checkMember(g *Group, name Text, processor int) bool {
 	return false
 }
 
-// checkIntensity reports half of a limit: what it would be is easily misread.
+// checkIntensity reports intensity without period and period without intensity. A default for
+// the missing one would be misleading.
 func (b *builder) checkIntensity(g *Group, v *Value) {
 	intensity, period := v.field("intensity"), v.field("period")
 	switch {
@@ -220,15 +220,15 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 	}
 }
 
-// checkShutdown reports a limit for a stop that the strategy does not have.
+// checkShutdown reports a shutdown with a strategy that stops no siblings.
 func (b *builder) checkShutdown(g *Group, v *Value) {
 	if g.Strategy == OneForOne && !b.found.broken[g.Pointer+"/strategy"] {
 		b.noEffect(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or remove it`, "shutdown")
 	}
 }
 
-// checkSupervisedEdge reports options of an edge that have no effect, or cannot be
-// where a process of its own sends.
+// checkSupervisedEdge reports an arm without effect, and full: fail on an edge from an isolated
+// processor.
 func (b *builder) checkSupervisedEdge(i int, e *Edge) {
 	if arm := b.option(i, "arm"); arm != nil && b.option(i, "input_timeout") == nil {
 		b.found.addText(finding.NoEffect, arm.Key, "arm has no effect: the edge has no input_timeout", "write input_timeout, or remove arm")

@@ -9,10 +9,10 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-const ringShown = 12 // processors of a ring in a message: what fits a line
+const ringShown = 12 // processors of a cycle in a message; more would not fit on a line
 
-// checkGraph makes the warnings: each topology with them works, and is hardly
-// what was meant.
+// checkGraph makes the warnings. A topology with a warning works, but probably not as
+// intended.
 func (b *builder) checkGraph() {
 	for i, unconnected := range b.topology.unconnected() {
 		if unconnected {
@@ -27,7 +27,8 @@ func (b *builder) checkGraph() {
 	b.checkTicks()
 }
 
-// unconnected says which processors no edge begins or ends at. A machine needs none.
+// unconnected returns for each processor whether it has no edge. A processor of kind fsm or raft
+// needs none, so it never counts.
 func (t *Topology) unconnected() []bool {
 	unconnected := make([]bool, len(t.Processors))
 	for i, p := range t.Processors {
@@ -45,8 +46,8 @@ func (t *Topology) unconnected() []bool {
 	return unconnected
 }
 
-// deadLetters are the edges that the file does not declare: from a processor to
-// the one that its dead letters go to.
+// deadLetters iterates over the pairs of a processor and the processor that receives its dead
+// letters.
 func (t *Topology) deadLetters() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for i, p := range t.Processors {
@@ -57,8 +58,8 @@ func (t *Topology) deadLetters() iter.Seq2[int, int] {
 	}
 }
 
-// checkGrowth warns of rings in which each lap makes several messages of one and
-// nothing is ever dropped: unless a handler breaks the ring, it only grows.
+// checkGrowth warns of cycles in which each round turns one message into several and no edge
+// drops any. Unless a handler stops sending, the number of messages only grows.
 func (b *builder) checkGrowth() {
 	t := b.topology
 	next := make([][]int, len(t.Processors))
@@ -71,7 +72,7 @@ func (b *builder) checkGrowth() {
 		next[from] = append(next[from], to)
 	}
 	group := Components(next)
-	reported := map[int]bool{} // one ring of a group is enough to look at
+	reported := map[int]bool{} // one finding for each strongly connected component
 	for _, e := range t.Edges {
 		copies := 1
 		switch e.Route.Kind {
@@ -91,7 +92,7 @@ func (b *builder) checkGrowth() {
 	}
 }
 
-// ring is a way through processors as a person would write it.
+// ring returns a path of processors in the form "a -> b -> a".
 func (b *builder) ring(way []int) string {
 	names := make([]string, len(way))
 	for i, p := range way {
@@ -103,8 +104,7 @@ func (b *builder) ring(way []int) string {
 	return strings.Join(names, " -> ")
 }
 
-// shortest returns the processors on a shortest way from one to another within their
-// group, both included.
+// shortest returns the processors on a shortest path within a group, with both ends.
 func shortest(next [][]int, group []int, from, to int) []int {
 	before := map[int]int{from: from}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
@@ -128,9 +128,9 @@ func shortest(next [][]int, group []int, from, to int) []int {
 	return nil
 }
 
-// Components returns the number of the strongly connected component of each vertex: next
-// has the ends of its edges. It is Tarjan's algorithm ("Depth-first search and linear
-// graph algorithms", 1972), which recurses as deep as the longest path: callers have at
+// Components returns the number of the strongly connected component of each vertex. next holds
+// the successors of each vertex. The algorithm is Tarjan's ("Depth-first search and linear
+// graph algorithms", 1972). It recurses as deep as the longest path, so callers must have at
 // most processorsMax vertices.
 func Components(next [][]int) []int {
 	component, low, order := make([]int, len(next)), make([]int, len(next)), make([]int, len(next))
@@ -166,14 +166,15 @@ func Components(next [][]int) []int {
 	return component
 }
 
-// Unreachable returns a warning (TG402) for each group of processors that no
-// message can ever reach: nothing external, no timer and no processor that
-// starts by itself leads there. starts says which processors do, by Ping or
-// Serve; only their Go code tells. Of processors that are reached from one
-// another only the first group is named. One without any edge is not named: TG401
-// is its finding. Unreachable also returns a warning (TG405) for each edge whose
-// timeout is too short for the ticks that make its sender send, since that depends
-// on starts too. t must not be partial.
+// Unreachable returns a warning (TG402) for each strongly connected component of processors
+// that no message can reach from an external processor, a timer or a source. starts reports
+// whether a processor is a source, with Ping or Serve; package bind finds that in its Go code.
+// If one unreachable component leads to another, only the first one gets the warning. A
+// processor without an edge does not get it, because it has TG401.
+//
+// Unreachable also returns a warning (TG405) for each edge with a timeout that is too short
+// for the ticks that make its sender send, because that depends on starts, too. t must not be
+// partial.
 func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding {
 	n := len(t.Processors)
 	next := make([][]int, n)
@@ -206,7 +207,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 		}
 	}
 	group := Components(next)
-	entered := map[int]bool{} // groups that an unreached one leads to
+	entered := map[int]bool{} // components that have an edge from another component
 	for from := range next {
 		for _, to := range next[from] {
 			if group[from] != group[to] {
@@ -218,7 +219,7 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 	named := map[int]bool{}
 	unconnected := t.unconnected()
 	for i, p := range t.Processors {
-		if reached[i] || unconnected[i] || entered[group[i]] || named[group[i]] || p.Machine != nil { // its controller is named
+		if reached[i] || unconnected[i] || entered[group[i]] || named[group[i]] || p.Machine != nil { // the warning is for its controller
 			continue
 		}
 		named[group[i]] = true

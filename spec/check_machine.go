@@ -13,20 +13,19 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// machineKeys are the keys that processors of each kind have; "": one of the user's.
+// machineKeys holds the keys of processors of each kind.
 var machineKeys = map[MachineKind][]string{
 	FSM:  {"kind", "state", "update", "result", "revert", "instances", "key", "route", "controller", "log", "raft"},
 	Raft: {"kind", "controller", "log", "group", "peers", "election_timeout", "heartbeat", "transport", "insecure", "tls", "trust_domain"},
 }
 
-// requiredKeys are those of them that cannot be left out.
+// requiredKeys holds the required ones among machineKeys.
 var requiredKeys = map[MachineKind][]string{
 	FSM:  {"state", "update"},
 	Raft: {"controller", "peers", "log"},
 }
 
-// checkKind reports keys that do not go with the kind of a processor, and those
-// that it lacks.
+// checkKind reports keys that do not go with the kind of a processor, and missing keys.
 func (b *builder) checkKind(p *Processor, entry *Value) {
 	m := p.Machine
 	if m == nil || b.found.exact[p.Pointer+"/kind"] {
@@ -60,7 +59,7 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 	}
 }
 
-// checkUpdates reports a result that is no type, and updates that nothing can revert.
+// checkUpdates reports a result that is not a type, and an invalid revert.
 func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	m := p.Machine
 	if b.types[m.Result.Value] == "" {
@@ -75,8 +74,8 @@ func (b *builder) checkUpdates(p *Processor, entry *Value) {
 	}
 }
 
-// checkInstances reports a machine of several instances that does not say which one an
-// update is for.
+// checkInstances reports a processor of kind fsm with several instances and without a suitable
+// key or route.
 func (b *builder) checkInstances(p *Processor, entry *Value) {
 	m, r := p.Machine, &p.Machine.Route
 	instances, revert := entry.field("instances"), entry.field("revert")
@@ -104,7 +103,7 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 	}
 }
 
-// isMachineKey reports whether only machines have a key.
+// isMachineKey reports whether only processors of kind fsm or raft have a key.
 func isMachineKey(name string) bool {
 	return name != "instances" && (slices.Contains(machineKeys[FSM], name) || slices.Contains(machineKeys[Raft], name))
 }
@@ -117,7 +116,7 @@ var requiredHint = map[string]string{
 	"log":        `write "log: {path: ./log}"`,
 }
 
-// replacement says what to write instead of a key that a machine does not have.
+// replacement says what to write instead of a key that does not go with the kind.
 func (b *builder) replacement(m *Machine, name string) string {
 	switch {
 	case m.Kind == FSM && slices.Contains(machineKeys[Raft], name) && raftKeys[name] != nil:
@@ -128,7 +127,7 @@ func (b *builder) replacement(m *Machine, name string) string {
 	return "remove it"
 }
 
-// kindSuggestion says which kind has a key.
+// kindSuggestion names the kinds that have a key.
 func kindSuggestion(name string) string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(machineKeys)) {
@@ -139,7 +138,7 @@ func kindSuggestion(name string) string {
 	return "write " + strings.Join(kinds, " or ") + ", or remove it"
 }
 
-// logPath reads the path of a log's folder.
+// logPath reads the path of the folder of a log.
 func (b *builder) logPath(v *Value) Text {
 	t := v.text()
 	if strings.ContainsFunc(t.Value, unicode.IsControl) {
@@ -148,7 +147,7 @@ func (b *builder) logPath(v *Value) Text {
 	return t
 }
 
-// checkLog reports what a log cannot be.
+// checkLog reports invalid options of a log, and raft without a log.
 func (b *builder) checkLog(p *Processor, entry *Value) {
 	m := p.Machine
 	log := entry.field("log")
@@ -166,7 +165,7 @@ func (b *builder) checkLog(p *Processor, entry *Value) {
 	}
 }
 
-// checkReplication reports what a group of nodes cannot be.
+// checkReplication reports invalid options of a raft group.
 func (b *builder) checkReplication(p *Processor, entry *Value) {
 	m := p.Machine
 	r := m.Raft
@@ -200,7 +199,7 @@ func (b *builder) checkReplication(p *Processor, entry *Value) {
 	}
 }
 
-// checkPeers reports nodes that are one, too many, or cannot be reached.
+// checkPeers reports too many peers, and invalid and equal addresses.
 func (b *builder) checkPeers(r *Replication, options *Value) {
 	f := options.field("peers")
 	if f == nil || b.found.exact[f.Value.Pointer] {
@@ -215,7 +214,7 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		at := peer.Address
 		host, port, err := net.SplitHostPort(at.Value)
 		switch first, twice := seen[at.Value]; {
-		case r.ByController: // the controller knows what it means
+		case r.ByController: // the controller interprets the address
 		case err != nil || host == "" || port == "":
 			b.found.addText(finding.Peers, at, "the address of a peer must have the form host:port, got "+quoted(at.Value), `write an address such as "127.0.0.1:7101"`)
 		case twice:
@@ -225,7 +224,7 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 	}
 }
 
-// checkController reports a processor that cannot control a machine.
+// checkController reports a processor that cannot be a controller.
 func (b *builder) checkController(machine int, m *Machine) bool {
 	c := &b.topology.Processors[m.ControllerTo]
 	name := quoted(m.Controller.Value)
@@ -244,8 +243,8 @@ func (b *builder) checkController(machine int, m *Machine) bool {
 	return false
 }
 
-// checkMachines reports machines that would write to one folder or be one group,
-// and what names a machine and cannot.
+// checkMachines reports processors of kind fsm or raft that share a folder or a group, and
+// invalid edges and dead letters to and from them.
 func (b *builder) checkMachines() {
 	logs, groups := map[string]Text{}, map[string]Text{}
 	for i := range b.topology.Processors {
@@ -282,8 +281,8 @@ func (b *builder) checkMachines() {
 	}
 }
 
-// checkEvent reports an edge of the file from a machine that carries no event, or carries
-// it in a way that cannot be.
+// checkEvent reports an edge of the file from a processor of kind raft, and one from a processor
+// of kind fsm that carries no event or has an unsuitable option.
 func (b *builder) checkEvent(i int, e *Edge) {
 	p, to := &b.topology.Processors[e.From], -1
 	if e.To >= 0 {
@@ -321,12 +320,12 @@ func (b *builder) isMachine(processor int) bool {
 	return m != nil && m.Kind != ""
 }
 
-// checkShared reports a folder, or a group, of two machines.
+// checkShared reports a folder or the name of a group that two processors use.
 func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, rule string) {
 	if what.Value == "" || b.found.exact[what.Pointer] {
 		return
 	}
-	first, ok := seen[path.Clean(what.Value)] // which leaves a name as it is
+	first, ok := seen[path.Clean(what.Value)] // Clean does not change the name of a group
 	if !ok {
 		seen[path.Clean(what.Value)] = p.Name
 		return
@@ -334,7 +333,7 @@ func (b *builder) checkShared(seen map[string]Text, p *Processor, what Text, rul
 	b.found.addText(finding.Shared, what, fmt.Sprintf("%s, but %s and %s share %s", rule, quoted(first.Value), quoted(p.Name.Value), quoted(what.Value)), "give each processor its own")
 }
 
-// checkFolders reports a folder of another machine that would be that of an instance.
+// checkFolders reports an instance whose folder is the folder of another log.
 func (b *builder) checkFolders(seen map[string]Text, p *Processor) {
 	where := p.Machine.Log.Path
 	if p.Instances == 1 || p.Machine.Raft != nil || where.Value == "" || b.found.exact[where.Pointer] {

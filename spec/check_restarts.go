@@ -7,17 +7,17 @@ import (
 )
 
 const (
-	hangingShown = 3  // members of a group in a message: what fits a line
-	doublingsMax = 16 // of a delay, as the supervisor has it
+	hangingShown = 3  // members of a group in a message; more would not fit on a line
+	doublingsMax = 16 // of a delay; the supervisor has the same limit
 )
 
-// checkRestarts warns of limits of restarts that do not limit, or limit more than
-// was meant.
+// checkRestarts warns of restarts without a limit, and of limits that are never reached or
+// count all restarts since the start.
 func (b *builder) checkRestarts() {
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
 		r := &p.Restart
-		_, grouped := b.groupOf[i] // whose intensity is a limit
+		_, grouped := b.groupOf[i] // the intensity of a group is a limit
 		constant := r.Delay > 0 && r.MaxDelay == r.Delay
 		switch {
 		case !r.Given || r.Policy == Never:
@@ -40,12 +40,11 @@ func (b *builder) checkRestarts() {
 	}
 }
 
-// neverReached reports whether so many restarts take longer than the window in which
-// they are counted.
+// neverReached reports whether max_restarts restarts take longer than the window in which they
+// are counted.
 func (r *Restart) neverReached() bool { return r.Window > 0 && r.least() > r.Window.Seconds() }
 
-// least is the sum, in seconds, of the shortest delays that max_restarts restarts
-// can have.
+// least returns the sum, in seconds, of the shortest possible delays of max_restarts restarts.
 func (r *Restart) least() float64 {
 	var sum float64
 	delay := r.Delay.Seconds()
@@ -53,7 +52,7 @@ func (r *Restart) least() float64 {
 		if r.MaxDelay > 0 {
 			delay = min(delay, r.MaxDelay.Seconds())
 		}
-		if k > doublingsMax { // the others are the same
+		if k > doublingsMax { // further delays are equal
 			sum += delay * float64(r.MaxRestarts-doublingsMax)
 			break
 		}
@@ -63,8 +62,8 @@ func (r *Restart) least() float64 {
 	return sum * (1 - r.Jitter)
 }
 
-// checkSiblings warns of groups in which a restart waits for a member that hangs,
-// where the file does not say for how long.
+// checkSiblings warns of groups in which a restart may wait for a member that hangs, unless the
+// file gives a shutdown.
 func (b *builder) checkSiblings() {
 	for _, g := range b.topology.Groups {
 		names := b.membersWithoutTimeout(g)
@@ -82,7 +81,7 @@ func (b *builder) checkSiblings() {
 }
 
 // membersWithoutTimeout returns the members of a group that may be stopped with a failed
-// sibling and have no timeout by which a hang is noticed.
+// sibling and have no health timeout.
 func (b *builder) membersWithoutTimeout(g Group) (names []string) {
 	instances := 0
 	for _, i := range g.Processors {

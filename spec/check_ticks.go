@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// checkTicks warns of timers whose own timeout passes between two ticks.
+// checkTicks warns of timers whose input timeout is not longer than their period.
 func (b *builder) checkTicks() {
 	for _, e := range b.topology.Edges {
 		if e.Every > 0 && e.InputTimeout > 0 && e.InputTimeout <= e.Every {
@@ -16,8 +16,8 @@ func (b *builder) checkTicks() {
 	}
 }
 
-// earlyTimeouts returns a warning (TG405) for each edge whose timeout passes
-// between two ticks of the only timers that make its sender send.
+// earlyTimeouts returns a warning (TG405) for each edge whose sender sends only after ticks, if
+// the input timeout of the edge is not longer than the period of the ticks.
 func earlyTimeouts(t *Topology, starts func(processor int) bool) []finding.Finding {
 	periods := tickPeriods(t, starts)
 	var findings []finding.Finding
@@ -30,10 +30,10 @@ func earlyTimeouts(t *Topology, starts func(processor int) bool) []finding.Findi
 	return findings
 }
 
-// tickPeriods returns, for each processor that only timers make send, directly or
-// through other processors, the shortest period of these timers. It is 0 for all
-// others: those that start by themselves, that hear from outside or from a ring,
-// whose messages may go round without a tick, and those without inputs.
+// tickPeriods returns, for each processor that sends only because of timers, directly or through
+// other processors, the shortest period of these timers. It returns 0 for a processor that is
+// a source, has no inputs, or is reached from an external processor or from a cycle. Messages
+// may go round a cycle without a tick.
 func tickPeriods(t *Topology, starts func(processor int) bool) []time.Duration {
 	other := make([]bool, len(t.Processors)) // may send without a tick
 	for i, p := range t.Processors {
@@ -42,7 +42,7 @@ func tickPeriods(t *Topology, starts func(processor int) bool) []time.Duration {
 	for _, to := range t.deadLetters() {
 		other[to] = true
 	}
-	next, open := make([][]int, len(t.Processors)), make([]int, len(t.Processors)) // open: inputs that are not decided
+	next, open := make([][]int, len(t.Processors)), make([]int, len(t.Processors)) // open: number of senders without a result
 	periods := make([]time.Duration, len(t.Processors))
 	for _, e := range t.Edges {
 		if e.From < 0 {
@@ -61,7 +61,7 @@ func tickPeriods(t *Topology, starts func(processor int) bool) []time.Duration {
 			ready = append(ready, i)
 		}
 	}
-	decided := make([]bool, len(t.Processors)) // those of a ring, and those behind it, never are
+	decided := make([]bool, len(t.Processors)) // never true for a processor in a cycle or after one
 	for ; len(ready) > 0; ready = ready[1:] {
 		from := ready[0]
 		decided[from] = true
@@ -87,7 +87,7 @@ func tickPeriods(t *Topology, starts func(processor int) bool) []time.Duration {
 	return periods
 }
 
-// shorter returns the shorter of two periods, of which the first may be 0 for none.
+// shorter returns the shorter of two periods. The first may be 0, which means none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b

@@ -7,14 +7,14 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// collector gathers the findings of one file and knows which parts of it are
-// broken, so that a finding that only follows from another is not made.
+// collector collects the findings of one file. It records which parts of the file are broken, so
+// that a mistake which only follows from another one is not reported.
 type collector struct {
 	file   string
 	list   []finding.Finding
 	left   int             // findings beyond findingsMax
 	broken map[string]bool // pointers with an error at or below them
-	exact  map[string]bool // pointers of values that are wrong themselves
+	exact  map[string]bool // pointers of values that have an error themselves
 }
 
 func newCollector(file string) *collector {
@@ -36,7 +36,7 @@ func (c *collector) add(code string, at finding.Range, pointer, message, suggest
 	}
 }
 
-// follow marks what is broken, and all that it is in, without a finding of its own.
+// follow marks a value and everything that contains it as broken, without a finding.
 func (c *collector) follow(pointer string) {
 	for p := pointer; !c.broken[p]; p = p[:strings.LastIndexByte(p, '/')] {
 		c.broken[p] = true
@@ -46,8 +46,8 @@ func (c *collector) follow(pointer string) {
 	}
 }
 
-// entryCodes are findings about a key within the value at their pointer, or about
-// one more value there. They break the entry and not the value.
+// entryCodes are the codes of findings about a missing or additional key in the value at their
+// pointer. They break the entry, but the value itself can still be checked.
 var entryCodes = map[string]bool{finding.DuplicateKey: true, finding.KeyNotText: true, finding.MissingKey: true, finding.Merge: true}
 
 func (c *collector) addText(code string, t Text, message, suggestion string) {

@@ -1,5 +1,5 @@
-// Package spec reads topology files: from the text of a topology.yml to a
-// checked [Topology] and a list of [finding.Finding], each at its place.
+// Package spec reads topology files. It turns the text of a topology.yml into a checked
+// [Topology] and a list of [finding.Finding], each with its position.
 //
 //	topology, findings := spec.Parse("topology.yml", text)
 //	sources := map[string][]byte{"topology.yml": text}
@@ -10,28 +10,26 @@
 //
 // # Guarantees
 //
-// A topology without error findings is whole: every name makes a Go identifier,
-// every end of an edge is declared, every default is filled in, and every type
-// expression is one that [ParseType] accepts. Nothing of the file reaches
-// generated code by another way than these names, expressions and numbers and the
-// values of with.
+// A topology without error findings is complete: the Go form of every name is an identifier,
+// both processors of every edge are declared, every default is filled in, and [ParseType]
+// accepts every type expression. Only these names, expressions and numbers and the values
+// of with reach generated code.
 //
-// All that is wrong is reported in one go, sorted by position; what only follows
-// from something else is not reported. Lines and columns are those of an editor:
-// 1-based, columns in characters, ends exclusive.
+// One call reports all mistakes, sorted by position. It does not report a mistake that only
+// follows from another one. Lines and columns are those of an editor: they start at 1,
+// columns count characters, and ends are exclusive.
 //
-// Parse knows no clock, environment or disk. Any input is answered within
-// seconds and 1 GB; limits.go names every limit.
+// Parse uses no clock, environment or disk. For any input it returns within seconds and with
+// at most 1 GB of memory. limits.go lists every limit.
 //
 // # Design
 //
-// The YAML library gives a tree of nodes, and nothing is ever decoded by it:
-// decoding takes quadratic time for repeated keys, passes over second documents
-// and follows aliases without end. One walk over the nodes makes a tree of
-// [Value], each with its place. A second walk, through that tree and the compiled
-// JSON Schema together, finds wrong kinds, keys and numbers where they are. The
-// library compiles the schema; a test holds its verdict on each case against the
-// walk. The model is then set from the Values by tables of keys (build.go), which a
-// test compares with the schema, and its meaning is checked: names, edges, the
-// graph. Whether generated names meet, package plan says, which makes them.
+// The YAML library parses the text into nodes but never decodes them, because its decoder
+// takes quadratic time for repeated keys, ignores second documents and follows aliases
+// without a limit. values.go turns the nodes into a tree of [Value], each with its position.
+// schema.go compares this tree with the compiled JSON Schema and reports wrong kinds, keys
+// and numbers. A test compares its result for each case with the result of the schema
+// library. build.go sets the model from the Values by tables of keys, which a test compares
+// with the schema. The check files check the meaning: names, edges, the graph. Package plan
+// makes the generated names and reports collisions between them.
 package spec

@@ -8,14 +8,14 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// noProcessor is the index of a name that no processor has, and with which the
-// edge therefore has a finding.
+// noProcessor is the index of an unknown processor. An edge with this index has a finding.
 const noProcessor = -2
 
-// arrowLetters are what other notations make arrows of. No name begins or ends with one.
+// arrowLetters are the characters of arrows in other notations. No name begins or ends with
+// one of them.
 const arrowLetters = "-<>=~"
 
-// edgeForm suggests how an edge is written.
+// edgeForm is the suggestion for a malformed edge.
 const edgeForm = `write "from -> to: Message"`
 
 var (
@@ -63,7 +63,7 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 	return e, options, true
 }
 
-// edgeOptions reads what stands after the colon: a message, or a mapping.
+// edgeOptions reads the value of an edge: the name of a message, or a mapping.
 func (b *builder) edgeOptions(e *Edge, v *Value) {
 	switch {
 	case b.found.exact[v.Pointer]:
@@ -76,8 +76,8 @@ func (b *builder) edgeOptions(e *Edge, v *Value) {
 	}
 }
 
-// arrow reads "from -> to", "every 1s -> to" or "every 1s as poll -> to". carries says that something
-// stands after it.
+// arrow reads "from -> to", "every 1s -> to" or "every 1s as poll -> to". carries is true for a
+// key, which has a message or options after it.
 func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.At = key.At
 	left, right, ok := strings.Cut(key.Value, "->")
@@ -115,7 +115,7 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	case e.FromText.Value == "every":
 		b.found.add(finding.EdgeForm, e.FromText.At, e.Pointer, "a timer must have a period, got none", "write "+quoted("every 1s -> "+e.ToText.Value))
 		return
-	case strings.Contains(e.ToText.Value, ": "): // which no plain text has
+	case strings.Contains(e.ToText.Value, ": "): // a plain string cannot contain ": "
 		b.found.add(finding.EdgeForm, key.At, e.Pointer, "an edge with a message must not be in quotes", "remove them: - "+unquoted(key.Value))
 		return
 	case b.colonWithoutSpace(e):
@@ -130,7 +130,8 @@ func (b *builder) arrow(e *Edge, key Text, carries bool) {
 	e.To = b.resolve(e, e.ToText, "to")
 }
 
-// every reads the period of a timer. The edge is a timer even where it is wrong.
+// every reads the period of a timer. For a wrong period it returns the shortest one, so that
+// the edge still counts as a timer.
 func (b *builder) every(e *Edge, period Text) time.Duration {
 	d, err := time.ParseDuration(period.Value)
 	switch {
@@ -144,7 +145,7 @@ func (b *builder) every(e *Edge, period Text) time.Duration {
 	return everyMin
 }
 
-// colonWithoutSpace reports "a -> b:Message", which to YAML is one text.
+// colonWithoutSpace reports "a -> b:Message", which YAML reads as one string.
 func (b *builder) colonWithoutSpace(e *Edge) bool {
 	m := colonInName.FindStringSubmatch(e.ToText.Value)
 	if m == nil {
@@ -155,7 +156,7 @@ func (b *builder) colonWithoutSpace(e *Edge) bool {
 	return true
 }
 
-// resolve returns the index of the processor that an end of an edge names.
+// resolve returns the index of the processor that an edge leads from or to.
 func (b *builder) resolve(e *Edge, name Text, end string) int {
 	if name.Value == "" {
 		b.found.add(finding.EdgeForm, e.At, e.Pointer, "an edge must name the processor that it leads "+end, edgeForm)
@@ -171,8 +172,8 @@ func (b *builder) resolve(e *Edge, name Text, end string) int {
 	return b.reference(name, e.Pointer, candidates, "declare it under processors: "+quoted(name.Value+": {}")+declaration)
 }
 
-// reference returns the index of the processor that has a name. pointer is that of
-// what the name is needed for. The suggestion is for a name that is near no other.
+// reference returns the index of the processor with the name. pointer leads to the value that
+// needs the name. The finding has the given suggestion if no candidate is similar.
 func (b *builder) reference(name Text, pointer string, candidates []string, suggestion string) int {
 	if i, ok := b.named[name.Value]; ok {
 		return i
@@ -189,7 +190,7 @@ func (b *builder) reference(name Text, pointer string, candidates []string, sugg
 	return noProcessor
 }
 
-// trimmed returns t.Value[start:end] without the white space around it.
+// trimmed returns t.Value[start:end] without surrounding white space.
 func (t Text) trimmed(start, end int) Text {
 	s := t.Value[start:end]
 	start += len(s) - len(strings.TrimLeft(s, " \t\n"))

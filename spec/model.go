@@ -6,18 +6,18 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Text is a string from the topology file, with its place.
+// Text is a string from the topology file, with its position.
 type Text struct {
 	Value   string
 	At      finding.Range
-	Pointer string // JSON pointer of the value (of the key, for a mapping key)
+	Pointer string // JSON pointer of the value; for a mapping key, of the value below it
 }
 
-// Topology is a checked topology file: every name is valid, every edge's ends
-// are declared, every default is filled in. It is a plain value.
+// Topology is a checked topology file: every name is valid, both processors of every edge are
+// declared, every default is filled in. It is a plain value.
 type Topology struct {
-	// Partial says that parts with an error were left out: indices are not
-	// final and nothing may be generated. It is false without errors.
+	// Partial is true if the file has errors and the parts with errors were left out.
+	// Then indices are not final, and no code may be generated.
 	Partial bool
 
 	File       string // as given to Parse
@@ -35,7 +35,7 @@ type Topology struct {
 	Groups              []Group       // in file order
 }
 
-// Message gives a Go type to a message name that has none in the package.
+// Message is one entry of messages: the Go type of a message name.
 type Message struct {
 	Name Text
 	Type Text // a Go type expression with import paths written out
@@ -54,14 +54,14 @@ type Processor struct {
 	Restart   Restart
 	Health    Health
 	Isolation Isolation // Goroutine by default
-	Memory    int64     // bytes; of a process of its own; 0: not said
+	Memory    int64     // bytes; limit of an isolated process; 0: not in the file
 	OnError   OnError
-	Machine   *Machine      // nil: a Go type of the user's
+	Machine   *Machine      // nil for a processor with a Go type
 	At        finding.Range // of the whole entry
 	Pointer   string        // "/processors/parser"
 }
 
-// Full says what happens to a message for a queue that is full.
+// Full is what happens to a message for a full queue.
 type Full string
 
 const (
@@ -71,19 +71,19 @@ const (
 	Fail       Full = "fail"
 )
 
-// RouteKind says how an edge chooses the instance of its receiver.
+// RouteKind is the way in which an edge selects the instance of its receiver.
 type RouteKind string
 
 const (
-	RouteNone      RouteKind = ""      // a single instance; or a timer, which goes to all
-	RouteKey       RouteKind = "key"   // hash of Route.Field mod instances
-	RouteLocal     RouteKind = "local" // index of the sender's instance mod instances
+	RouteNone      RouteKind = ""      // the receiver has one instance, or a timer sends to all
+	RouteKey       RouteKind = "key"   // hash of Route.Field modulo instances
+	RouteLocal     RouteKind = "local" // index of the sender's instance modulo instances
 	RouteID        RouteKind = "id"    // Route.Field is the index
-	RouteRange     RouteKind = "range" // Offset … Offset+Count-1
+	RouteRange     RouteKind = "range" // Offset to Offset+Count-1
 	RouteBroadcast RouteKind = "broadcast"
 )
 
-// Route chooses the instances that a message goes to.
+// Route selects the instances that a message goes to.
 type Route struct {
 	Kind          RouteKind
 	Field         Text // for key and id: "Account", "Header.Account" or a method's name
@@ -95,7 +95,7 @@ type Route struct {
 // Edge is one entry of edges. A timer has Every > 0, From == -1 and no message.
 type Edge struct {
 	From, To int  // indices into Processors
-	FromText Text // the name inside "a -> b", with its own place
+	FromText Text // the name in "a -> b", with its own position
 	ToText   Text
 	Every    time.Duration
 	Timer    Text // the timer's name; "" for none
@@ -108,9 +108,9 @@ type Edge struct {
 	Shared   bool
 
 	InputTimeout time.Duration // 0: none
-	ArmAtStart   bool          // arm: start; else the first message arms it
+	ArmAtStart   bool          // arm: start; if false, the first message starts the timeout
 
-	Implied  bool // between a machine and its controller: not in the file
+	Implied  bool // an edge between a state machine and its controller; not in the file
 	Optional bool // its receiver needs no handler
 
 	At      finding.Range // of the key "a -> b"
@@ -123,12 +123,12 @@ type Pool struct {
 	Batch        int           // 256 by default
 	Rebalance    time.Duration // 5s by default; 0: never
 	DrainTimeout time.Duration // 10s by default
-	MessageLimit int64         // bytes of a message to or from a process; 0: the runtime's default
+	MessageLimit int64         // bytes of a message to or from an isolated process; 0: the default of the runtime
 	CycleLimit   int           // messages in one queue within a cycle; 0: chosen by the runtime
 }
 
-// Errors is the errors section, with its defaults filled in: where the top of the
-// errors of handlers is kept.
+// Errors is the errors section, with its defaults filled in: the file that keeps the most
+// frequent errors of handlers.
 type Errors struct {
 	Path      Text
 	Top       int           // 1000 by default
@@ -143,14 +143,15 @@ type Kind int
 const (
 	Null Kind = iota
 	Bool
-	Int   // Text holds the literal as written: strconv.ParseInt or ParseUint reads it with base 0
-	Float // likewise, for strconv.ParseFloat
+	Int   // Text is the literal; strconv.ParseInt or ParseUint reads it with base 0
+	Float // Text is the literal; strconv.ParseFloat reads it
 	String
 	List
 	Map
 )
 
-// Value is a node of `with`, with its place, for checking against a Go type.
+// Value is a value of the file with its position. Package bind compares the values of with
+// with Go types.
 type Value struct {
 	Kind    Kind
 	Text    string   // the scalar, decoded

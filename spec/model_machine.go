@@ -7,24 +7,24 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// MachineKind says what a processor is that the runtime brings.
+// MachineKind is the kind of a processor whose type the runtime provides.
 type MachineKind string
 
 const (
-	FSM  MachineKind = "fsm"  // a state that changes by updates
-	Raft MachineKind = "raft" // the consensus alone: rast.md 2.16
+	FSM  MachineKind = "fsm"  // a state machine: its state changes by updates
+	Raft MachineKind = "raft" // only the consensus, for a controller that applies the entries
 )
 
-// Machine is what a processor with a kind has in place of a Go type of the user's.
-// The edges between it and its controller stand behind those of the file.
+// Machine describes a processor of kind fsm or raft, which has no Go type of the user.
+// The edges between it and its controller come after the edges of the file.
 type Machine struct {
 	Kind         MachineKind
-	State        Text             // of an FSM: the name of a type, as that of a message
-	Update       Text             // the same for its updates
-	Result       Text             // the type of what an update returns beside an error: the name of a message, or a type; "" for none
-	Revert       bool             // the controller adds updates that it may revert
-	Route        Route            // of several instances: by what an update chooses one
-	Events       []MachineMessage // that edges of the file carry, each once
+	State        Text             // of an FSM: the name of the state type, which is resolved like the name of a message
+	Update       Text             // the name of the update type
+	Result       Text             // the type of the result of an update: the name of a message, or a type; "" for none
+	Revert       bool             // the controller may revert updates that it added
+	Route        Route            // with several instances: how an update selects one
+	Events       []MachineMessage // events that edges of the file carry, each once
 	Controller   Text             // the name of a processor, "" for none
 	ControllerTo int              // its index, -1 for none
 	Log          *Log
@@ -33,20 +33,20 @@ type Machine struct {
 	Pointer      string
 }
 
-// Replicated reports whether the machine stands on several hosts, or would with
-// other peers.
+// Replicated reports whether the state machine is replicated by raft, even if it has only one
+// peer.
 func (m *Machine) Replicated() bool { return m.Raft != nil }
 
-// Sync says when a log is written to the disk.
+// Sync is the time at which a log is synced to the disk.
 type Sync string
 
 const (
-	SyncAlways   Sync = "always" // before anything is answered
+	SyncAlways   Sync = "always" // before each answer
 	SyncInterval Sync = "interval"
-	SyncNone     Sync = "none" // when the system likes
+	SyncNone     Sync = "none" // when the operating system writes it
 )
 
-// Log says where a machine keeps what happens to it.
+// Log describes the log of a processor of kind fsm or raft.
 type Log struct {
 	Path          Text          // a folder
 	Sync          Sync          // SyncAlways by default
@@ -56,44 +56,44 @@ type Log struct {
 	Pointer       string
 }
 
-// Replication says with whom a machine agrees.
+// Replication describes a raft group.
 type Replication struct {
 	Group           Text // the name of the processor by default
 	Peers           []Peer
 	ElectionTimeout time.Duration // 1s by default
 	Heartbeat       time.Duration // 100ms by default
-	Forward         bool          // a proposal to another node goes to the leader; true by default
-	ByController    bool          // the controller carries messages between peers, and there is no network here
-	Insecure        bool          // without TLS also beyond this machine
+	Forward         bool          // a node that is not the leader forwards a proposal to the leader; true by default
+	ByController    bool          // the controller carries the messages between peers, and the runtime opens no connection
+	Insecure        bool          // without TLS even between hosts
 	TLS             *TLS
 	TrustDomain     Text
 	At              finding.Range
 	Pointer         string
 }
 
-// Peer is a node of a group, and where it is reached.
+// Peer is a node of a group and its address.
 type Peer struct{ Name, Address Text }
 
-// TLS names the files with which a node proves who it is.
+// TLS names the files with which a node proves its identity.
 type TLS struct{ Cert, Key, CA Text }
 
-// MachineMessage is a message between a machine and its controller, of a generic or
-// plain type of the runtime.
+// MachineMessage is a message between a processor of kind fsm or raft and its controller. Its
+// type is a type of the runtime, which may be generic.
 type MachineMessage struct {
-	Name      string // the message is called after the processor too: LedgerProposal
-	Type      string // of the runtime; "": as Name
+	Name      string // the full name begins with the processor: LedgerProposal
+	Type      string // the name of the type; "": Name
 	OfUpdate  bool   // the type has the update type as its parameter
-	OfResult  bool   // and behind it the type of the results
+	OfResult  bool   // after it, the type has the result type as a parameter
 	ToMachine bool
-	Answers   bool // goes to the controller's instance that its field Proposer names; else to the first
-	Optional  bool // the controller needs no handler for it: then it is forgotten
+	Answers   bool // goes to the instance of the controller in its field Proposer; if false, to the first instance
+	Optional  bool // the controller needs no handler; without one the message is dropped
 }
 
-// TypeName is the name of the runtime's type.
+// TypeName returns the name of the type in the runtime.
 func (m *MachineMessage) TypeName() string { return cmp.Or(m.Type, m.Name) }
 
-// events are what a machine of kind fsm tells any processor that the file has an edge to.
-// A receiver has a handler for it.
+// events are the messages that an edge of the file may carry from a processor of kind fsm. Its
+// receiver needs a handler for them.
 var events = []MachineMessage{
 	{Name: eventApplied, Type: "AppliedUpdate", OfUpdate: true, OfResult: true},
 	{Name: eventLeadership},
@@ -104,7 +104,7 @@ const (
 	eventLeadership = "Leadership"
 )
 
-// event returns what an edge of the file from a machine carries.
+// event returns the event that an edge from the processor carries.
 func (b *builder) event(p *Processor, message string) (event MachineMessage, ok bool) {
 	if p.Machine.Kind != FSM || b.types[message] != "" {
 		return event, false
@@ -117,9 +117,9 @@ func (b *builder) event(p *Processor, message string) (event MachineMessage, ok 
 	return event, false
 }
 
-// Messages are all those between the machine and its controller, requests first.
+// Messages returns the messages between the processor and its controller, requests first.
 func (m *Machine) Messages() []MachineMessage {
-	if m.Kind == "" { // which has a finding
+	if m.Kind == "" { // the kind is wrong and has a finding
 		return nil
 	}
 	request := func(name string) MachineMessage { return MachineMessage{Name: name, ToMachine: true} }

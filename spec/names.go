@@ -17,9 +17,9 @@ var (
 	notInNames        = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
-// Exported returns a name in exported camel case: split at "-" and "_", each
-// part begins with a capital. No initialism is special: "http-api" is HttpApi,
-// "line_parser" is LineParser, "lineParser" is LineParser.
+// Exported returns a name in exported camel case. The name is split at "-" and "_", and each
+// part begins with a capital: "line_parser" and "lineParser" become LineParser. Initialisms
+// are not special: "http-api" becomes HttpApi.
 func Exported(name string) string {
 	var out strings.Builder
 	begin := true
@@ -37,16 +37,15 @@ func Exported(name string) string {
 	return out.String()
 }
 
-// Tick is the name of a timer's message: Tick, or TickPoll of a timer that is called poll.
+// Tick returns the name of the message of a timer: Tick, or TickPoll for a timer called poll.
 func (e *Edge) Tick() string { return "Tick" + Exported(e.Timer.Value) }
 
-// checkNames reports names that no Go can be made of, and names of which the
-// same Go is made.
+// checkNames reports names without a valid Go form, and names with the same Go form.
 func (b *builder) checkNames() {
 	t := b.topology
 	b.checkForm("topology", t.Name, processorNameForm)
 	if !b.checkPackage(t.Package) {
-		t.Package.Value = "" // left out, it is right in all that follows
+		t.Package.Value = "" // the later checks use the default
 	}
 	if !b.checkOutput(t.Output) {
 		t.Output.Value = defaultOutput
@@ -69,7 +68,7 @@ func (b *builder) checkNames() {
 			first, ok := declared[name.Value]
 			switch {
 			case name.Pointer == "" || b.found.exact[name.Pointer]:
-			case ok && b.found.exact[first.Pointer]: // the name is wrong where it is declared
+			case ok && b.found.exact[first.Pointer]: // the declaration of the name has the finding
 				b.found.follow(name.Pointer)
 			case !ok && b.checkMessage(name):
 				messages.add(b, name)
@@ -78,11 +77,10 @@ func (b *builder) checkNames() {
 	}
 }
 
-// checkForm reports a name that is too long or has other characters than form
-// allows.
+// checkForm reports a name that is empty, too long or does not match form.
 func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 	switch {
-	case name.Pointer == "" || b.found.exact[name.Pointer]: // left out, or reported
+	case name.Pointer == "" || b.found.exact[name.Pointer]: // not in the file, or reported
 		return false
 	case name.Value == "":
 		b.found.addText(finding.Name, name, "a "+what+" name must not be empty", "write a name")
@@ -104,7 +102,7 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 			suggestion = fmt.Sprintf("write another name here, and under messages %s", quoted("Name: "+name.Value))
 		}
 		if !isASCII(name.Value) {
-			joined = "ASCII " + joined // else "größe" would be told that ö is no letter
+			joined = "ASCII " + joined // ö is a letter, so the message for "größe" must say ASCII
 		}
 		b.found.addText(finding.Name, name, fmt.Sprintf("a %s name must be %s, beginning with a letter, got %s", what, joined, quoted(name.Value)), suggestion)
 	default:
@@ -117,8 +115,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// checkReserved reports a name that is a word of Go's own. Generated code has
-// variables with such names in lower case, and so have handlers.
+// checkReserved reports a name that is a keyword or predeclared name of Go, init or main.
+// Generated code and stubs have variables with these names in lower case.
 func (b *builder) checkReserved(what string, name Text) bool {
 	word := name.Value
 	if !token.IsKeyword(word) && !isPredeclared(word) && word != "init" && word != "main" {
@@ -128,8 +126,8 @@ func (b *builder) checkReserved(what string, name Text) bool {
 	return false
 }
 
-// checkMessage reports what an edge names and what cannot be a message's name;
-// mostly it is a type for which messages should have a name.
+// checkMessage reports an invalid message name on an edge. Usually it is a type, which needs a
+// name under messages.
 func (b *builder) checkMessage(name Text) bool {
 	t, err := ParseType(name.Value)
 	if err != nil || t.Kind == NamedType && t.Import == "" && len(t.Args) == 0 && !t.Predeclared() {
@@ -157,8 +155,8 @@ func (b *builder) checkPackage(name Text) bool {
 	return false
 }
 
-// nameTable finds names that are equal in Go, or equal but for case: of these
-// files and methods are made that some systems and most readers confuse.
+// nameTable finds names whose Go forms are equal or differ only by case. Some file systems do not
+// distinguish files whose names differ only by case, and readers confuse such methods.
 type nameTable struct {
 	what  string
 	names map[string]Text // by lower-case Go name

@@ -12,13 +12,13 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Windows takes a file with one of these names for a device, whatever its ending.
+// deviceNames are names that Windows reserves for devices, with any extension.
 var deviceNames = strings.Fields(`aux con nul prn com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
 
 var outputElementForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// checkOutput reports a name for the generated file that leaves the folder, or
-// that the go command does not compile everywhere.
+// checkOutput reports a path for the generated file that leaves the folder of the topology file,
+// or that the go command does not compile on every system.
 func (b *builder) checkOutput(output Text) bool {
 	if output.Pointer == "" || b.found.exact[output.Pointer] {
 		return output.Pointer == ""
@@ -73,9 +73,10 @@ func outputProblem(output string) (message, suggestion string) {
 	return "", ""
 }
 
-// Compiled reports whether the go command compiles a file of that name where the
-// architecture is another than all others, or the given one, and so is the system. Package
-// build knows the systems and architectures and does not list them: so it is asked.
+// Compiled reports whether the go command compiles a file of that name for a system that does not
+// exist, and for the given architecture, where "" is one that does not exist. A file without
+// a system or architecture in its name is compiled even then. The list of systems and
+// architectures is internal to package build.
 func Compiled(name, architecture string) bool {
 	c := build.Context{Compiler: "gc", GOARCH: architecture, OpenFile: func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package p\n")), nil

@@ -7,17 +7,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Parse reads a topology file. file is the name for findings; src is its text.
+// Parse reads a topology file. file is its name in findings, and src is its text.
 //
-// The findings are all that can be said about the file by itself, sorted by
-// position. The topology is nil where nothing could be read: no YAML, no
-// mapping, another version, a limit exceeded. Else, where there are errors,
-// it is partial: processors, edges and messages with an error are left out, so
-// that what remains can be checked further, and indices are not those of the
-// repaired file. Without errors it is whole, and all that its type promises
-// holds.
+// The findings report all mistakes that the file alone shows, sorted by position. The topology
+// is nil if the file is not valid YAML or not a mapping, has another version, or exceeds a
+// limit. If there are other errors, the topology is partial: processors, edges and messages
+// with an error are left out, so that later checks can continue with the rest, and indices
+// differ from those of the corrected file. Without errors the topology is complete.
 //
-// Parse is a pure function, safe for any input and for concurrent use.
+// Parse is a pure function. It is safe for any input and for concurrent use.
 func Parse(file string, src []byte) (*Topology, []finding.Finding) {
 	found := newCollector(file)
 	if t := parse(file, src, found); t != nil {
@@ -55,8 +53,8 @@ func parse(file string, src []byte, found *collector) *Topology {
 	return t
 }
 
-// unsupportedVersion reports a version that this package does not read, and of which
-// it therefore can say nothing else.
+// unsupportedVersion reports a version that this package does not read. Nothing else is
+// checked then, because the format of such a file is unknown.
 func unsupportedVersion(root *Value, found *collector) bool {
 	f := root.field("version")
 	if f == nil || f.Value.Kind != Int || f.Value.integer() == formatVersion {

@@ -9,9 +9,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// scalar tells what kind of value a scalar node holds. complaint and suggestion are
-// set where YAML reads something that a topology does not have: dates, numbers that
-// are none, tags of an application.
+// scalar returns the kind of the value of a scalar node. problem and suggestion are set for values
+// that a topology cannot have: dates, numbers that are not finite, tags of applications.
 func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 	text := n.Value
 	switch n.ShortTag() {
@@ -33,8 +32,8 @@ func scalar(n *yaml.Node) (kind Kind, problem, suggestion string) {
 	return String, fmt.Sprintf("a value must not have the tag %s", clip(n.Tag)), "remove the tag"
 }
 
-// integer accepts a whole number in the forms that Go has too. It refuses the forms that
-// readers of YAML 1.1 and 1.2 read differently: a leading zero and underscores.
+// integer accepts an integer in the forms of Go. It rejects forms that YAML 1.1 and 1.2 define
+// differently: a leading zero and underscores.
 func integer(text string) (kind Kind, problem, suggestion string) {
 	digits := strings.TrimLeft(text, "+-")
 	if len(digits) > 1 && digits[0] == '0' && (isDigit(digits[1]) || digits[1] == '_') {
@@ -67,7 +66,7 @@ func float(text string) (kind Kind, problem, suggestion string) {
 	return Float, "", ""
 }
 
-// underscored refuses a number with underscores, which YAML 1.2 does not have.
+// underscored rejects a number with underscores, which YAML 1.2 does not have.
 func underscored(text string) (kind Kind, problem, suggestion string) {
 	return String, "a number must not have underscores, got " + clip(text) + ": some YAML readers take it as a string", "write it without underscores, or put it in quotes"
 }
@@ -83,11 +82,11 @@ func quoteHint(text string) string {
 	return fmt.Sprintf("put it in quotes if you mean a string: %q", clip(text))
 }
 
-// clip shortens a text from the file for use in a message.
+// clip shortens a text of the file for a message.
 func clip(text string) string {
 	runes := 0
 	for i := range text {
-		if runes++; runes > nameMax { // a name is shown whole
+		if runes++; runes > nameMax { // a valid name is never clipped
 			return text[:i] + "…"
 		}
 	}

@@ -18,28 +18,27 @@ import (
 
 const schemaURL = "https://raw.githubusercontent.com/topogen/topogen/main/schemas/topology.schema.json"
 
-// compiledSchema compiles the embedded schema, and nothing else: every load is
-// refused, so that no reference ever reaches a file or a network.
+// compiledSchema compiles the embedded schema. The compiler must not load anything else, so that
+// no reference reads a file or the network.
 var compiledSchema = sync.OnceValue(func() *jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020
 	compiler.LoadURL = func(location string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("the schema refers to %s, and nothing is loaded", location)
+		return nil, fmt.Errorf("the schema must not refer to other documents, got %s", location)
 	}
 	if err := compiler.AddResource(schemaURL, bytes.NewReader(schemas.Topology)); err != nil {
-		panic(err) // the schema is embedded: a test compiles it
+		panic(err) // the schema is embedded, and a test compiles it
 	}
 	return compiler.MustCompile(schemaURL)
 })
 
-// located is a value of the file with its key; the key is nil in a list.
+// located is a value of the file with its key. The key is nil for an item of a list.
 type located struct {
 	field *Field
 	value *Value
 }
 
-// schemaChecker walks through a file and the schema together, and makes findings
-// of what differs.
+// schemaChecker compares the values of a file with the schema and reports differences.
 type schemaChecker struct {
 	found   *collector
 	similar *Similar
@@ -52,12 +51,12 @@ func checkSchema(root *Value, found *collector, similar *Similar) forms {
 	return c.forms
 }
 
-// check knows the keywords that the schema has, in the ways in which it has them: a
-// test lists them.
+// check checks a value against a schema. It supports only the keywords that the embedded schema
+// uses; a test lists them.
 func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
 	s, v := resolveRef(s), at.value
 	switch {
-	case v.Kind != Map && c.found.exact[v.Pointer]: // the walk has said it
+	case v.Kind != Map && c.found.exact[v.Pointer]: // the walker has reported it
 	case len(s.AnyOf) > 0:
 		c.anyOf(s, at)
 	case len(s.Types) > 0 && !v.isOneOf(s.Types):
@@ -77,7 +76,8 @@ func (c *schemaChecker) check(s *jsonschema.Schema, at located) {
 	}
 }
 
-// resolveRef follows references. Other keywords beside a reference are remarks.
+// resolveRef follows references. The other keywords of a schema with a reference are only
+// descriptions, defaults and examples.
 func resolveRef(s *jsonschema.Schema) *jsonschema.Schema {
 	for s.Ref != nil {
 		s = s.Ref
@@ -85,7 +85,8 @@ func resolveRef(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-// anyOf checks the alternative for the kind of the value: no two are for one kind.
+// anyOf checks the alternative for the kind of the value. No two alternatives have the same
+// kind.
 func (c *schemaChecker) anyOf(s *jsonschema.Schema, at located) {
 	var wanted []string
 	for _, alternative := range s.AnyOf {
@@ -107,7 +108,7 @@ func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
 	meant := c.unknownKeys(s, at)
 	c.missingKeys(s, at, meant)
 	fields := at.value.Fields
-	if in(s, "item") { // the builder reports a key without an arrow, and a second key
+	if in(s, "item") { // the builder reports a key without an arrow and a second key
 		fields = fields[:min(len(fields), 1)]
 		if len(fields) > 0 && !strings.Contains(fields[0].Key.Value, "->") {
 			return
@@ -125,12 +126,12 @@ func (c *schemaChecker) mapping(s *jsonschema.Schema, at located) {
 	}
 }
 
-// property returns the schema for a key; nil: any value, or the key is unknown.
+// property returns the schema of a key. It is nil if the key is unknown or may have any value.
 func property(s *jsonschema.Schema, name string) *jsonschema.Schema {
 	if p := s.Properties[name]; p != nil {
 		return p
 	}
-	for pattern, p := range s.PatternProperties { // of which no two match
+	for pattern, p := range s.PatternProperties { // at most one pattern matches
 		if pattern.MatchString(name) {
 			return p
 		}
@@ -148,14 +149,14 @@ func (c *schemaChecker) list(s *jsonschema.Schema, at located) {
 	}
 }
 
-// fits reports whether a text has the length and the form that the schema wants.
+// fits reports whether a text has the length and matches the pattern of the schema.
 func fits(s *jsonschema.Schema, text string) bool {
 	length := utf8.RuneCountInString(text)
 	return length >= s.MinLength && (s.MaxLength < 0 || length <= s.MaxLength) &&
 		(s.Pattern == nil || s.Pattern.MatchString(text))
 }
 
-// textRule says what a text must be that does not fit.
+// textRule returns the rule that a text violates.
 func textRule(s *jsonschema.Schema, text string) string {
 	if s.Pattern != nil && !s.Pattern.MatchString(text) {
 		return "must match " + s.Pattern.String()
@@ -179,7 +180,7 @@ func (c *schemaChecker) number(s *jsonschema.Schema, at located) {
 	}
 }
 
-// isOneOf reports whether a value is of one of the types of JSON Schema.
+// isOneOf reports whether a value has one of the types of JSON Schema.
 func (v *Value) isOneOf(types []string) bool {
 	return slices.ContainsFunc(types, func(name string) bool {
 		switch name {
@@ -198,7 +199,7 @@ func (v *Value) isOneOf(types []string) bool {
 	})
 }
 
-// in reports whether a schema is a definition, or one of its alternatives.
+// in reports whether a schema is the definition, or one of its alternatives.
 func in(s *jsonschema.Schema, definition string) bool {
 	_, name, _ := strings.Cut(s.Location, "#/$defs/")
 	rest, ok := strings.CutPrefix(name, definition)
@@ -206,14 +207,14 @@ func in(s *jsonschema.Schema, definition string) bool {
 	return ok && (rest == "" || alternative && !strings.Contains(number, "/"))
 }
 
-// forms are texts that do not have the form that the schema wants. The meaning check
-// says the same more precisely; what it does not say is reported afterwards.
+// forms are the texts that do not match the schema. The later checks usually report the same
+// mistake with a better message. report adds the rest.
 type forms []form
 
 type form struct {
 	at   located
 	rule string // "must match ^[a-z]+$"
-	name bool   // the key is wrong, for which its entry may have a finding
+	name bool   // the key is wrong; the entry may already have a finding
 }
 
 func (f forms) report(found *collector) {

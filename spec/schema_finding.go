@@ -17,7 +17,7 @@ func (c *schemaChecker) empty(at located) {
 	c.found.add(finding.Form, at.key(), at.value.Pointer, at.subject()+" must have at least one entry, got none", "")
 }
 
-// unknownKeys returns the keys that unknown ones were probably meant to be.
+// unknownKeys reports unknown keys. It returns the known keys that they were suggested to be.
 func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []string) {
 	if s.AdditionalProperties != false {
 		return nil
@@ -28,7 +28,7 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 		if s.Properties[name] != nil || c.found.exact[f.Key.Pointer] {
 			continue
 		}
-		if known == nil { // once: there may be as many unknown keys as a file holds
+		if known == nil { // only once, because a file may have many unknown keys
 			known = slices.Sorted(maps.Keys(s.Properties))
 			shown = enumerate(listedKeys(s, at.value, known), "and")
 		}
@@ -49,8 +49,8 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 	return meant
 }
 
-// listedKeys are those of the known keys that a suggestion lists: of a processor
-// those of its kind.
+// listedKeys returns the keys that a suggestion lists. For a processor these are the keys of its
+// kind.
 func listedKeys(s *jsonschema.Schema, v *Value, known []string) []string {
 	if !in(s, "processor") {
 		return known
@@ -69,7 +69,7 @@ func (c *schemaChecker) missingKeys(s *jsonschema.Schema, at located, meant []st
 	}
 }
 
-// missingHint says what to write for a key that is missing.
+// missingHint holds a suggestion for each missing key.
 var missingHint = map[string]string{
 	"version": `write "version: 1"`,
 	"message": "name the message that the edge carries",
@@ -83,7 +83,7 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	case v.Kind == Null:
 		c.found.add(finding.WrongType, v.At, v.Pointer, at.subject()+" must have a value, got nothing", nullHint(s))
 		return
-	case len(s.Enum) > 0: // the choices say more than the kind
+	case len(s.Enum) > 0: // a list of the choices helps more than the kind
 		c.notAllowed(s, at)
 		return
 	case in(s, "timer") && v.Kind == String:
@@ -104,7 +104,7 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), retype(v, wanted))
 }
 
-// nullHint says what to write where there is nothing.
+// nullHint returns the suggestion for a missing value.
 func nullHint(s *jsonschema.Schema) string {
 	switch {
 	case in(s, "timer"):
@@ -122,7 +122,7 @@ var typeWords = map[string]string{
 	"boolean": "true or false", "object": "a mapping", "array": "a list",
 }
 
-// retype says how to write the value as what is wanted.
+// retype says how to write the value so that it has one of the wanted types.
 func retype(v *Value, wanted []string) string {
 	wants := func(name string) bool { return slices.Contains(wanted, name) }
 	switch {
@@ -162,7 +162,7 @@ func (c *schemaChecker) notAllowed(s *jsonschema.Schema, at located) {
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(at.value)), suggestion)
 }
 
-// key is the range of the key. An item of a list has no key: it is the range of the item.
+// key returns the range of the key, or of the item for an item of a list.
 func (l located) key() finding.Range {
 	switch {
 	case l.field != nil:
@@ -173,7 +173,7 @@ func (l located) key() finding.Range {
 	return l.value.At
 }
 
-// shown is the range to underline: a collection's key, else the value.
+// shown returns the range to underline: the key of a collection, or another value itself.
 func (l located) shown() finding.Range {
 	if l.value.Kind == Map || l.value.Kind == List {
 		return l.key()
@@ -183,7 +183,7 @@ func (l located) shown() finding.Range {
 
 var wordForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// subject names the value in a message.
+// subject returns the name of the value for a message.
 func (l located) subject() string {
 	switch {
 	case l.field != nil && wordForm.MatchString(l.field.Key.Value) && len(l.field.Key.Value) <= nameMax:
@@ -196,13 +196,13 @@ func (l located) subject() string {
 	return "this item"
 }
 
-// Describe says what a value is.
+// Describe returns a value in the words of a message, such as `the string "x"` or "a list".
 func Describe(v *Value) string {
 	switch v.Kind {
 	case Null:
 		return "nothing"
 	case Bool, Int, Float:
-		return strings.TrimSuffix(clip(v.Text), ".") // "5." would end the sentence
+		return strings.TrimSuffix(clip(v.Text), ".") // without the dot of "5.", which would look like the end of a sentence
 	case String:
 		return "the string " + quoted(v.Text)
 	case List:
@@ -211,7 +211,7 @@ func Describe(v *Value) string {
 	return "a mapping"
 }
 
-// enumerate joins words as prose does: "a, b or c".
+// enumerate joins words in the form "a, b or c".
 func enumerate(words []string, last string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Similar finds the name that was probably meant. A file with many wrong names among
-// many right ones must not buy much time with it: after some steps it finds none. The
-// zero value is ready to use.
+// Similar finds the known name that is most similar to an unknown one. A file with many unknown
+// and many known names must not take long, so after similarStepsMax steps Similar finds
+// nothing. The zero value is ready to use.
 type Similar struct{ steps int }
 
-// Spend counts steps and reports whether there may be so many.
+// Spend counts steps and reports whether the total is within the limit.
 func (s *Similar) Spend(steps int) bool {
 	s.steps += steps
 	return s.steps <= similarStepsMax
 }
 
-// to returns the candidate nearest to name, or else the only one that name shortens, or
-// "" where none is near.
+// to returns the candidate nearest to name. If there is none, it returns the only candidate that
+// name abbreviates, or "".
 func (s *Similar) to(name string, candidates []string) string {
 	if len(name) > nameMax || !s.Spend(len(candidates)) {
 		return ""
@@ -28,8 +28,8 @@ func (s *Similar) to(name string, candidates []string) string {
 	return s.shortened(name, candidates)
 }
 
-// Nearest returns the candidate nearest to name by edits of one letter and swaps of two,
-// of which a third of its letters may have one; "" where none is near.
+// Nearest returns the candidate nearest to name, by edits of one letter and swaps of two. The
+// number of edits is at most a third of the letters. It returns "" if no candidate is near.
 func (s *Similar) Nearest(name string, candidates []string) string {
 	best, distance := "", min(max(1, len(name)/3), len(name)-1)+1
 	for _, c := range candidates {
@@ -48,8 +48,8 @@ func (s *Similar) Nearest(name string, candidates []string) string {
 
 const shortenedMin = 3 // letters
 
-// shortened returns the only candidate that is name but for words, or for ends of
-// them: max_attempts for attempts, on-failure for on-fail.
+// shortened returns the only candidate of which name is an abbreviation, without some of its
+// words or their ends: max_attempts for attempts, on-failure for on-fail.
 func (s *Similar) shortened(name string, candidates []string) string {
 	only, words := "", wordsOf(name)
 	if len(name) < shortenedMin || len(words) == 0 {
@@ -59,7 +59,7 @@ func (s *Similar) shortened(name string, candidates []string) string {
 		if len(c) > nameMax || len(c) <= len(name) {
 			continue
 		}
-		if !s.Spend(4 * len(c)) { // taking it apart takes longer than a step
+		if !s.Spend(4 * len(c)) { // splitting it takes longer than a step
 			break
 		}
 		if !shortens(words, wordsOf(c)) {
@@ -73,7 +73,7 @@ func (s *Similar) shortened(name string, candidates []string) string {
 	return only
 }
 
-// shortens reports whether the words begin others, in their order.
+// shortens reports whether each word is the beginning of another word, in the same order.
 func shortens(words, of []string) bool {
 	for _, w := range of {
 		if len(words) > 0 && strings.HasPrefix(w, words[0]) {
@@ -87,8 +87,8 @@ func wordsOf(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' })
 }
 
-// Edits returns the distance of Damerau and Levenshtein (optimal string
-// alignment) without regard to the case of ASCII letters.
+// Edits returns the Damerau-Levenshtein distance (optimal string alignment). It ignores the case
+// of ASCII letters.
 func Edits(a, b string) int {
 	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

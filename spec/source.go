@@ -22,12 +22,11 @@ func (s source) span(start, end int) finding.Range {
 	return r
 }
 
-// The YAML library says where a node begins and not where it ends, and counts
-// its anchor and tag as the beginning. These functions read the rest from the
-// text. They never fail: where the text is not as expected, the end is near.
+// The YAML library gives the position at which a node begins, which includes its anchor and tag,
+// but not the position at which it ends. These functions find the rest in the text. They do
+// not fail: if the text differs from what they expect, they return a position near the start.
 
-// contentStart returns the offset of the node's content: after its anchor and
-// its tag.
+// contentStart returns the offset of the content of a node, after its anchor and tag.
 func (s source) contentStart(n *yaml.Node) int {
 	at := s.Offset(n.Line, n.Column)
 	if n.Kind == yaml.AliasNode || n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 {
@@ -45,8 +44,7 @@ func (s source) contentStart(n *yaml.Node) int {
 	return at
 }
 
-// skipBlanks returns the first offset from at on that is neither white space
-// nor inside a comment.
+// skipBlanks returns the first offset from at on that is neither white space nor in a comment.
 func (s source) skipBlanks(at int) int {
 	for at < len(s.Bytes) {
 		switch {
@@ -61,9 +59,9 @@ func (s source) skipBlanks(at int) int {
 	return at
 }
 
-// scalarEnd returns the offset after a scalar that begins at start. A block
-// scalar and a plain one of several lines end with their first line: nobody
-// wants a page underlined.
+// scalarEnd returns the offset after a scalar that begins at start. For a block scalar, and for
+// a plain scalar of several lines, it returns the end of the first line, because a finding
+// underlines one line.
 func (s source) scalarEnd(n *yaml.Node, start int) int {
 	rest := s.Bytes[start:]
 	switch {
@@ -125,8 +123,8 @@ func isBlank(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r'
 }
 
-// within returns the range of t.Value[start:end]: exact where the text stands
-// on one line as it is, plain or in quotes, else the whole of t.
+// within returns the range of t.Value[start:end]. It is exact if the text is on one line, plain
+// or in quotes without escapes. Otherwise it is the range of t.
 func (t Text) within(start, end int) finding.Range {
 	width := utf8.RuneCountInString(t.Value)
 	shift := 0
@@ -145,7 +143,7 @@ func (t Text) within(start, end int) finding.Range {
 	return r
 }
 
-// part returns t.Value[start:end] with its place.
+// part returns t.Value[start:end] with its position.
 func (t Text) part(start, end int) Text {
 	return Text{Value: t.Value[start:end], At: t.within(start, end), Pointer: t.Pointer}
 }

@@ -15,8 +15,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// document parses the file and returns its only document's root node, or nil
-// and a finding.
+// document parses the file and returns the root node of its only document, or nil after a
+// finding.
 func document(s source, found *collector) *yaml.Node {
 	if at := invalidUTF8(s.Bytes); at >= 0 {
 		found.add(finding.Syntax, s.span(at, at+1), "", "a topology file must be UTF-8, got an invalid byte", "save the file as UTF-8")
@@ -26,7 +26,7 @@ func document(s source, found *collector) *yaml.Node {
 		found.add(finding.Limit, s.span(at, at+1), "", fmt.Sprintf("a topology file must have at most %d keys and values, got more", nodesMax), "split the topology")
 		return nil
 	}
-	if bytes.HasPrefix(s.Bytes, lines.ByteOrderMark) { // the library would pass over it
+	if bytes.HasPrefix(s.Bytes, lines.ByteOrderMark) { // the library would ignore it
 		found.add(finding.Syntax, s.span(0, len(lines.ByteOrderMark)), "", "a topology file must have at most one byte order mark, got two", "delete one of them")
 		return nil
 	}
@@ -53,9 +53,9 @@ func document(s source, found *collector) *yaml.Node {
 	return first.Content[0]
 }
 
-// tooDense returns the offset at which a text has had so many indicators of YAML
-// that it must exceed nodesMax, or -1. The library takes up to 400 bytes of
-// memory for each, so that 4 MiB of dashes are not given to it at all.
+// tooDense returns the offset at which the text has more indicators of YAML than a valid file
+// can have, or -1. The library takes up to 400 bytes of memory for each indicator, so it must
+// not read 4 MiB of dashes.
 func tooDense(text []byte) int {
 	count := 0
 	for i, c := range text {
@@ -74,8 +74,8 @@ func tooDense(text []byte) int {
 	return -1
 }
 
-// decode reads the next document. The library is frozen and was never proven
-// free of panics; a file from a stranger must not find one.
+// decode reads the next document. It recovers panics, because the library is no longer maintained
+// and may panic on an unusual file.
 func decode(decoder *yaml.Decoder, node *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,9 +105,9 @@ var (
 	unknownAnchorForm = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// syntaxFinding reports an error of the library, which says at most a line, and
-// that sometimes one too early. Where the reason can be seen in the text, the
-// finding is there; else it is an empty range, around which lines are shown.
+// syntaxFinding reports an error of the library. Such an error has at most a line, which is
+// sometimes one too early. If the text shows the reason, the finding is at that position.
+// Otherwise the range is empty, and the printers show the lines around it.
 func syntaxFinding(s source, found *collector, err error) {
 	message, line := err.Error(), 1
 	if m := yamlErrorForm.FindStringSubmatch(message); m != nil {
@@ -117,7 +117,7 @@ func syntaxFinding(s source, found *collector, err error) {
 		}
 	}
 	if strings.HasPrefix(message, "did not find expected") {
-		line++ // in these the library counts lines from 0
+		line++ // in these messages the library counts lines from 0
 	}
 	line = min(max(line, 1), len(s.YAMLLines))
 	if m := unknownAnchorForm.FindStringSubmatch(message); m != nil {
@@ -152,9 +152,9 @@ func syntaxFinding(s source, found *collector, err error) {
 	found.add(finding.Syntax, s.span(start, start), "", message, suggestion)
 }
 
-// plainWords are the library's messages for the most frequent mistakes, in words
-// that say what to look for. The line is where the collection begins, or, if that
-// is the first line, where reading stopped.
+// plainWords replaces the messages of the library for the most frequent mistakes. Their line is
+// the line on which the collection begins, or the line on which parsing stopped if the
+// collection begins on the first line.
 var plainWords = map[string][2]string{
 	"mapping values are not allowed in this context": {"this line has a second colon, or the line before it is incomplete", "put a string with a colon in quotes"},
 	"did not find expected ',' or '}'":               {"a mapping in braces must have , or } after each value, here or below", "close the bracket, or put a type such as Page[string] in quotes"},
@@ -169,8 +169,8 @@ func isControl(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
-// indentingTab returns the offset of a tab in the white space that begins the
-// line or one of its neighbours, or -1.
+// indentingTab returns the offset of a tab in the indentation of the line, the next or the
+// previous line, or -1.
 func indentingTab(s source, line int) int {
 	for _, l := range []int{line, line + 1, line - 1} {
 		if l < 1 || l > len(s.YAMLLines) {
@@ -186,7 +186,7 @@ func indentingTab(s source, line int) int {
 	return -1
 }
 
-// aliasIn returns the offset of the first alias of that name, or -1.
+// aliasIn returns the offset of the first alias with the name, or -1.
 func aliasIn(text []byte, name string) int {
 	want := []byte("*" + name)
 	for from := 0; ; {

@@ -20,13 +20,13 @@ const (
 	SliceType
 	ArrayType  // Len elements
 	MapType    // from Key to Elem
-	StructType // with Fields; no file can name it
+	StructType // with Fields; a file cannot contain it
 )
 
-// TypeExpr is a Go type with import paths written out, such as
-// *example.com/shop/model.Page[string] or map[string][]byte. In what ParseType returns
-// names are identifiers and paths are import paths, so that code made from it holds
-// nothing else.
+// TypeExpr is a Go type with complete import paths, such as
+// *example.com/shop/model.Page[string] or map[string][]byte. In a result of ParseType every
+// name is an identifier and every path is an import path, so it is safe to generate code from
+// it.
 type TypeExpr struct {
 	Kind   TypeKind
 	Import string     // of a NamedType; "" for this package and predeclared types
@@ -46,7 +46,7 @@ type TypeField struct {
 	Embedded bool
 }
 
-// TypeError says where a type expression is wrong, and how.
+// TypeError is a mistake in a type expression, with its position.
 type TypeError struct {
 	Start, End int // bytes of the expression
 	Message    string
@@ -54,24 +54,24 @@ type TypeError struct {
 
 func (e *TypeError) Error() string { return e.Message }
 
-// isType reports whether a predeclared name is a type: comparable is a constraint alone.
+// isType reports whether a predeclared name is a type. comparable is only a constraint.
 func isType(name string) bool {
 	_, ok := types.Universe.Lookup(name).(*types.TypeName)
 	return ok && name != "comparable"
 }
 
-// isPredeclared reports whether Go declares a name for all packages.
+// isPredeclared reports whether Go predeclares a name.
 func isPredeclared(name string) bool { return types.Universe.Lookup(name) != nil }
 
-// Predeclared reports whether the type is one of Go's own, such as string.
+// Predeclared reports whether the type is predeclared in Go, such as string.
 func (t TypeExpr) Predeclared() bool {
 	return t.Kind == NamedType && t.Import == "" && isType(t.Name)
 }
 
-// String returns the expression as it is written in a topology file.
+// String returns the expression in the form of the topology file.
 func (t TypeExpr) String() string { return t.Format(func(path string) string { return path }) }
 
-// Format is t as Go source, where name gives the qualifier for an import path.
+// Format returns t as Go source. name returns the qualifier of an import path.
 func (t TypeExpr) Format(name func(path string) string) string {
 	switch t.Kind {
 	case PointerType:
@@ -103,7 +103,7 @@ func (t TypeExpr) Format(name func(path string) string) string {
 	return s
 }
 
-// Walk visits t and the types in it.
+// Walk calls visit for t and for every type in it.
 func (t *TypeExpr) Walk(visit func(*TypeExpr)) {
 	visit(t)
 	for i := range t.Args {
@@ -120,7 +120,7 @@ func (t *TypeExpr) Walk(visit func(*TypeExpr)) {
 	}
 }
 
-// Imports appends the import paths that t mentions to paths.
+// Imports appends the import paths of t to paths.
 func (t TypeExpr) Imports(paths []string) []string {
 	t.Walk(func(t *TypeExpr) {
 		if t.Import != "" {
@@ -130,7 +130,8 @@ func (t TypeExpr) Imports(paths []string) []string {
 	return paths
 }
 
-// In is t as the package at an import path writes it: without the import of itself.
+// In returns t as the package at an import path writes it, without an import of the package
+// itself.
 func (t TypeExpr) In(path string) TypeExpr {
 	if t.Import == path {
 		t.Import = ""
@@ -148,10 +149,9 @@ func (t TypeExpr) In(path string) TypeExpr {
 	return t
 }
 
-// ParseType reads a Go type expression with import paths written out: names with
-// type arguments, pointers, slices, arrays and maps of them. There are no
-// literals of functions, channels, interfaces or structs: such a type wants a
-// name. The error is a *TypeError.
+// ParseType reads a Go type expression with complete import paths: names with type arguments, and
+// pointers, slices, arrays and maps of them. It rejects literals of function, channel,
+// interface and struct types, which need a name. The error is a *TypeError.
 func ParseType(expr string) (*TypeExpr, error) {
 	p := &typeParser{text: expr}
 	if len(expr) > typeMax {
@@ -226,8 +226,8 @@ func (p *typeParser) array(depth int) (*TypeExpr, error) {
 	return p.of(&TypeExpr{Kind: ArrayType, Len: int64(n)}, depth)
 }
 
-// named reads a name, perhaps with an import path before and type arguments
-// after it. The last dot ends the path: "gopkg.in/yaml.v3.Node".
+// named reads a name, with an optional import path before it and optional type arguments after
+// it. The path ends at the last dot: "gopkg.in/yaml.v3.Node".
 func (p *typeParser) named(depth int) (*TypeExpr, error) {
 	start := p.at
 	for p.at < len(p.text) {
@@ -288,7 +288,7 @@ func (p *typeParser) args(t *TypeExpr, depth int) error {
 	}
 }
 
-// missing says what stands where a type should.
+// missing returns the message for a position without a type.
 func (p *typeParser) missing() string {
 	rest := p.text[p.at:]
 	if rest == "" {
@@ -309,8 +309,7 @@ func typeNameProblem(name string) string {
 	return ""
 }
 
-// importPathProblem says what is wrong with an import path, as the go command
-// sees it; "" if nothing is.
+// importPathProblem returns the mistake in an import path by the rules of the go command, or "".
 func importPathProblem(path string) string {
 	if path == "C" || path == "unsafe" {
 		return fmt.Sprintf("a message or processor must not have a type of the package %q", path)
@@ -331,12 +330,12 @@ func importPathProblem(path string) string {
 	return ""
 }
 
-// isPathByte reports whether c is a byte of an import path or of an identifier.
-// Identifiers have more letters; in paths ASCII is what every tool and file system
-// keeps.
+// isPathByte reports whether c may be in an import path or, if it is ASCII, in an identifier.
+// Import paths must be ASCII, because not every tool and file system preserves other
+// characters.
 func isPathByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || isDigit(c) || strings.IndexByte("-._~/+", c) >= 0
 }
 
-// isIdentifier reports whether name is a Go identifier that is not blank.
+// isIdentifier reports whether name is a Go identifier other than _.
 func isIdentifier(name string) bool { return token.IsIdentifier(name) && name != "_" }

@@ -9,22 +9,22 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-const ignoredPrefix = "x-" // keys that begin so belong to other tools
+const ignoredPrefix = "x-" // keys with this prefix belong to other tools
 
-// walker turns the nodes of the YAML library into Values, which know their
-// places. It sees to everything that the library leaves to decoding, which it must
-// not be asked for: there a repeated key costs quadratic time and memory.
+// walker turns the nodes of the YAML library into Values with positions. It resolves aliases and
+// merge keys and finds repeated keys itself. The decoder of the library would do that, but it
+// takes quadratic time and memory for repeated keys.
 type walker struct {
 	source    source
 	found     *collector
-	open      map[*yaml.Node]bool // collections with an anchor that the walk is inside of
-	inAlias   int                 // how many aliases the walk is inside of
+	open      map[*yaml.Node]bool // the enclosing collections that have an anchor
+	inAlias   int                 // number of enclosing aliases
 	nodes     int                 // as written
 	repeated  int                 // by aliases and merge keys
-	exhausted bool                // a limit was reached; nothing below makes sense
+	exhausted bool                // a limit was reached; the rest is not read
 }
 
-// value makes the Value of a node. end is the offset after it.
+// value returns the Value of a node, and the offset after the node.
 func (w *walker) value(n *yaml.Node, pointer string, depth int) (v *Value, end int) {
 	start := w.source.contentStart(n)
 	if !w.enter(n, start, pointer, depth) {
@@ -110,8 +110,8 @@ func (w *walker) end(n *yaml.Node, last int) int {
 	return w.source.flowEnd(last, closing)
 }
 
-// alias walks what an alias stands for. Its own place is that of the alias; what
-// is inside keeps the place where it is written.
+// alias returns the value that an alias repeats. The value has the position of the alias. The
+// values inside it have the positions at which they are written.
 func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) (v *Value, end int) {
 	end = w.source.aliasEnd(n, start)
 	if w.open[n.Alias] {
@@ -125,11 +125,11 @@ func (w *walker) alias(n *yaml.Node, start int, pointer string, depth int) (v *V
 	return v, end
 }
 
-// fields are the keys of one mapping, in order, own and merged.
+// fields holds the keys of one mapping in order, both its own and merged ones.
 type fields struct {
 	list  []Field
 	index map[string]int // into list
-	own   map[string]int // lines of the keys that the mapping has itself
+	own   map[string]int // lines of the own keys
 	end   int
 }
 
@@ -157,7 +157,7 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 		default:
 			v, end := w.value(child, key.Pointer, depth+1)
 			if v.Kind == Null && v.At.Line == v.At.EndLine && v.At.Column == v.At.EndColumn {
-				v.At = key.At // nothing is written there: the key is what a person sees
+				v.At = key.At // there is no text to underline, so the finding underlines the key
 			}
 			f.set(Field{Key: key, Value: v})
 			f.end = max(f.end, end)
@@ -166,7 +166,7 @@ func (w *walker) mapping(n *yaml.Node, start int, pointer string, depth int) *fi
 	return f
 }
 
-// set adds a field of the mapping's own, in place of a merged one.
+// set adds an own field of the mapping. It replaces a merged field of the same name.
 func (f *fields) set(field Field) {
 	name := field.Key.Value
 	if i, ok := f.index[name]; ok {
@@ -177,8 +177,8 @@ func (f *fields) set(field Field) {
 	}
 }
 
-// merge adds what stands under a merge key: a mapping, or a list of mappings, of
-// which the earlier win. What the mapping itself says wins over both.
+// merge adds the fields of the value of a merge key, which is a mapping or a list of mappings. A
+// field of an earlier mapping has precedence, and an own field has precedence over both.
 func (w *walker) merge(f *fields, n *yaml.Node, pointer string, depth int) int {
 	start := w.source.contentStart(n)
 	if n.Kind == yaml.SequenceNode {
@@ -209,7 +209,7 @@ func (w *walker) mergeOne(f *fields, n *yaml.Node, pointer string, depth int) in
 	return end
 }
 
-// key returns a mapping's key, which must be a text.
+// key returns a key of a mapping, which must be a string.
 func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 	start := w.source.contentStart(n)
 	if !w.enter(n, start, pointer, depth) {
@@ -239,7 +239,7 @@ func (w *walker) key(n *yaml.Node, pointer string, depth int) (Text, bool) {
 	return Text{}, false
 }
 
-// skip returns the end of a node that is not looked into.
+// skip returns the end of a node that is not read.
 func (w *walker) skip(n *yaml.Node) int {
 	end := w.source.contentStart(n)
 	switch n.Kind {
