@@ -1,16 +1,16 @@
-// Package gen is the compiler: a topology file in, Go files in memory out.
+// Package gen is the compiler. It turns a topology file into Go files in memory.
 //
 //	result, findings := gen.Generate(ctx, gen.Input{Path: path, Source: source}, gen.Options{})
 //	if !finding.HasErrors(findings) {
 //		// result.Files are to be written, by package write.
 //	}
 //
-// The stages are functions from value to value: spec.Parse reads and checks the
-// file, bind finds what it names in Go, plan decides every name and call, emit
-// makes Go of the plan, verify parses, type-checks and formats that. Nothing is
-// written here, and nothing depends on the clock, on randomness or on the order
-// of a map: the same inputs give the same bytes.
+// The stages are functions from value to value: spec.Parse reads and checks the file,
+// bind finds the Go declarations that the file names, plan decides every name and call,
+// emit turns the plan into Go, and verify parses, type-checks and formats the Go. This
+// package writes no files. Nothing depends on the clock, on randomness or on the order
+// of a map, so the same inputs give the same bytes.
 //
-// A stage runs on what the one before left whole, so that one run reports
-// everything that is wrong and nothing twice.
+// Each stage processes the parts that have no errors from earlier stages. So one run
+// reports all errors, and each only once.
 package gen

@@ -24,38 +24,38 @@ type Input struct {
 	Source []byte // its content
 }
 
-// Options are what all files of a run have in common. The zero value is ready to use.
+// Options apply to all files of a run. The zero value is ready to use.
 type Options struct {
-	// Flags are for the go command, such as "-tags=a,b". They go before those of GOFLAGS.
+	// Flags are flags for the go command, such as "-tags=a,b". They override GOFLAGS.
 	Flags []string
-	// Cache remembers what the go command says of packages; nil: nothing does.
+	// Cache keeps the go command's answers about packages; nil: there is no cache.
 	Cache *cache.Cache
 	Proto bool // make Result.Proto
 }
 
-// Result is what one topology file gives.
+// Result is the output for one topology file.
 type Result struct {
-	Findings []finding.Finding // all that is wrong with the file and the Go it names, sorted
-	Topology *spec.Topology    // nil where nothing could be read
-	Plan     *plan.Plan        // nil where the package was not found
+	Findings []finding.Finding // findings about the file and the Go that it names, sorted
+	Topology *spec.Topology    // nil if the file could not be read
+	Plan     *plan.Plan        // nil if the package was not found
 	Dir      string            // absolute folder of the topology file
-	Files    []write.File      // to be written: the ports where file and message types are right, the wiring where all binds
-	Keep     []string          // outputs that are not in Files this time and yet are no orphans, for write.Target
-	Missing  []bind.Missing    // what scaffolding could add
-	Messages []bind.Struct     // likewise: types of messages
-	Proto    []byte            // the .proto of its messages, where Options ask for it and all binds
+	Files    []write.File      // files to write: the ports if file and message types have no errors, the wiring if all processors bind
+	Keep     []string          // outputs that are not in Files this time but must not be removed, for write.Target
+	Missing  []bind.Missing    // declarations that scaffolding could add
+	Messages []bind.Struct     // message types that scaffolding could add
+	Proto    []byte            // the .proto of its messages, if Options.Proto is set and all processors bind
 	Inputs   []string          // absolute paths of the files and folders that were read, for the cache
 }
 
-// Generate compiles one topology file. It returns the findings of the result too. Where
-// ctx ends early the result has no files, and ctx.Err says so.
+// Generate compiles one topology file. It also returns the findings of the result. If ctx
+// ends early, the result has no files and ctx.Err is not nil.
 func Generate(ctx context.Context, in Input, options Options) (Result, []finding.Finding) {
 	result := GenerateAll(ctx, []Input{in}, options)[0]
 	return result, result.Findings
 }
 
-// GenerateAll compiles several topology files at once: packages that they share
-// are loaded once. Results stand in the order of the inputs.
+// GenerateAll compiles several topology files together, so that shared packages are
+// loaded only once. Results are in the order of the inputs.
 func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
 	results := parse(in)
 	bound := bindAll(ctx, results, options)
@@ -65,7 +65,7 @@ func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
 		}
 		r := &results[i]
 		r.Findings = append(r.Findings, r.emit(ctx, b)...)
-		r.Inputs = append(r.Inputs, b.Inputs()...) // verifying may have read more
+		r.Inputs = append(r.Inputs, b.Inputs()...) // Verify may have read more files
 		if options.Proto && r.Plan != nil && r.Plan.Bound {
 			text, findings := b.Proto()
 			r.Proto, r.Findings = text, append(r.Findings, findings...)
@@ -78,7 +78,7 @@ func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
 	return results
 }
 
-// parse reads the files and checks them by themselves.
+// parse reads the files and checks each without Go.
 func parse(in []Input) []Result {
 	results := make([]Result, len(in))
 	for i := range in {
@@ -88,8 +88,7 @@ func parse(in []Input) []Result {
 	return results
 }
 
-// bindAll finds in Go what the topologies name. Its results are nil where there
-// is no topology.
+// bindAll binds the topologies. A result is nil if there is no topology.
 func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
 	var inputs []bind.Input
 	var of []int
@@ -106,7 +105,7 @@ func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
 	bound := make([]*bind.Result, len(results))
 	list, err := bind.Bind(ctx, inputs, options)
 	if err != nil {
-		return bound // the context's
+		return bound // the context has ended
 	}
 	for j, b := range list {
 		r := &results[of[j]]
@@ -134,7 +133,7 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	}
 	verified, err := verify.Files(ctx, b, parts)
 	if err != nil {
-		return nil // the context's
+		return nil // the context has ended
 	}
 	findings := verified.Findings
 	if len(verified.Own) > 0 {
@@ -151,7 +150,7 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 		r.Files = append(r.Files, write.File{Name: name, Body: header.Seal(source, hash, f.Body)})
 	}
 	if boundary := b.Boundary; boundary != nil && r.Plan.Bound {
-		if len(boundary.File) > 0 { // else all numbers are fixed
+		if len(boundary.File) > 0 { // if empty, tags fix all numbers
 			r.Files = append(r.Files, write.File{Name: boundary.Name, Body: boundary.File, Kept: true})
 		}
 		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, boundary.Name))
@@ -162,8 +161,8 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	return findings
 }
 
-// internal is the finding for generated code that does not compile: where the
-// user's own does not, it may be the reason; else it is a bug of ours.
+// internal is the finding for generated code that does not compile. If the user's code
+// compiles, this is a bug of topogen.
 func (r *Result) internal(err error) finding.Finding {
 	return finding.New(finding.GoType, r.Topology.File, finding.Range{}, "",
 		fmt.Sprintf("the generated code does not compile: %v", err), "")

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Cache is a folder of records, one for each key. The zero value has no folder:
-// nothing is ever fresh. It may be used by several goroutines and processes.
+// Cache is a folder of records, one for each key. The zero value has no folder, so no
+// build is ever fresh. Several goroutines and processes may use a Cache.
 type Cache struct {
 	dir string
 	now func() time.Time
 }
 
-// Open returns the cache in dir, or in the user's cache folder where dir is
-// empty. It touches nothing; a folder that does not exist yet is made when the
-// first record is written.
+// Open returns the cache in dir, or in the user's cache folder if dir is empty. It does not
+// access the disk. A missing folder is made when the first record is written.
 func Open(dir string) *Cache {
 	if dir == "" {
 		user, err := os.UserCacheDir()
@@ -29,43 +28,42 @@ func Open(dir string) *Cache {
 
 // Build is a finished run of the generator for one key.
 type Build struct {
-	Key     string // the absolute path of the topology, and what else tells two results apart
+	Key     string // the absolute path of the topology, and everything else that distinguishes results
 	Inputs  Inputs
 	Outputs []Output
-	Value   string // what was found out and is written nowhere: warnings, for one
+	Value   string // results that are not in output files, such as warnings
 }
 
-// Inputs names what a build read. Files that do not exist are inputs too, where
-// their appearing would change the result. Paths are absolute, or relative to
+// Inputs names the files and folders that a build read. A file that does not exist is an
+// input too, if its creation would change the result. Paths are absolute, or relative to
 // the working directory.
 type Inputs struct {
 	Files []string
 	Dirs  []string // every Go file in them, not below them, is an input
-	// Read has what the build has read of files that it read before Start: if such a
-	// file has another content now, it has changed.
+	// Read has the contents of files that the build read before Start. If the contents of
+	// such a file differ now, it has changed.
 	Read map[string][]byte
 }
 
-// Output is a file that a build wrote or found right.
+// Output is a file that a build wrote or found up to date.
 type Output struct {
 	Path string
-	Body []byte // what is on disk unless it was changed since
+	Body []byte // the contents on disk, unless the file was changed since
 }
 
-// Found is what a record says of a build that is fresh.
+// Found is the contents of a record of a fresh build.
 type Found struct {
 	Value string
 	Dirs  []string // of Inputs, absolute
 }
 
-// Batch is a run of the generator for any number of keys. It looks at each file and
-// folder once before the builds read it, however many of them do. A batch is used by
-// one goroutine.
+// Batch is a run of the generator for any number of keys. It examines each file and folder
+// once before the builds, even if several builds read it. Only one goroutine may use a Batch.
 type Batch struct {
 	cache    *Cache
 	identity Identity
 	started  time.Time
-	view                     // before the builds
+	view                     // the files before the builds
 	written  map[string]bool // absolute paths of outputs, which are not inputs of Changed
 }
 
@@ -85,8 +83,8 @@ func (c *Cache) clock() time.Time {
 // usable reports whether there may be records.
 func (b *Batch) usable() bool { return b.cache.dir != "" && b.identity.known }
 
-// Recall returns what is recorded for a key, if that build read and wrote exactly
-// what is on disk now. Otherwise what it read counts as watched.
+// Recall returns the record of a key, if that build read and wrote exactly the files that
+// are on disk now. Otherwise the inputs of the record count as watched.
 func (b *Batch) Recall(key string) (found Found, fresh bool) {
 	if !b.usable() {
 		return Found{}, false
@@ -115,17 +113,17 @@ func (b *Batch) Recall(key string) (found Found, fresh bool) {
 		same, better := was.compare(&r.Outputs[i])
 		fresh, learned = same, learned || better
 	}
-	if fresh && learned { // next time the content need not be read
+	if fresh && learned { // saves reading the contents next time
 		b.cache.save(r)
 	}
 	return found, fresh
 }
 
-// Watch notes how inputs are before the builds read them, so that Changed can tell a
-// change while they ran from a change before them. Other inputs are judged by their
-// times: a change less than 20 ms before Start counts as a change after it, and if such
-// a file is removed, that is not noticed. Folders that builds may write into must be
-// watched: their own times will not tell afterwards whether another program changed
+// Watch records the state of inputs before the builds read them, so that Changed can
+// distinguish a change during the builds from an earlier one. For inputs that are not
+// watched, Changed uses their times: a change less than 20 ms before Start counts as a
+// change after it, and a removal is not noticed. Folders into which builds may write must
+// be watched, because afterwards their times cannot show whether another program changed
 // them too.
 func (b *Batch) Watch(in Inputs) {
 	for _, dir := range absolute(in.Dirs) {
@@ -138,18 +136,17 @@ func (b *Batch) Watch(in Inputs) {
 	}
 }
 
-// Writes names the files that the builds write or remove. They do not count as inputs
-// of Changed.
+// Writes names the files that the builds write or remove. Changed ignores them.
 func (b *Batch) Writes(outputs ...string) {
 	for _, path := range absolute(outputs) {
 		b.written[path] = true
 	}
 }
 
-// Record remembers finished builds and returns how many it could. It could not if an
-// input of the build has changed in the meantime, if an output is not what Body says,
-// or if there is no cache to write to. An earlier record of the key then stays; it is
-// still right for the state that it describes.
+// Record writes records of finished builds and returns their number. It writes no record if
+// an input of the build has changed in the meantime, if an output differs from Body, or if
+// the cache cannot be written. Then an earlier record of the key remains; it is still
+// correct for the state that it describes.
 func (b *Batch) Record(builds ...Build) (recorded int) {
 	if !b.usable() {
 		return 0

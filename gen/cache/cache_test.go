@@ -362,6 +362,6 @@ func BenchmarkFresh(b *testing.B) {
 			}
 		}
 	}
-	b.Run("settled", bench(false))
+	b.Run("finalState", bench(false))
 	b.Run("just-written", bench(true))
 }

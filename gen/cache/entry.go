@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// racyWindow is how long after a change a second one may show the same time:
-	// FAT counts in 2 s, and no system in use counts coarser.
+	// racyWindow is the time during which a second change may have the same file time as
+	// the first: FAT has a resolution of 2 s, and no file system in use has a coarser one.
 	racyWindow = 2 * time.Second
 
-	// clockGrain is how far the time that the kernel gives a file may lag behind
-	// the clock: its tick, 10 ms at 100 Hz, doubled.
+	// clockGrain is the time by which a file time may lag behind the clock: the kernel's
+	// tick (10 ms at 100 Hz), doubled.
 	clockGrain = 20 * time.Millisecond
 
-	// fileBytesMax bounds what is read of one file; a larger one is not recorded.
+	// fileBytesMax bounds the size of a file. A build with a larger file is not recorded.
 	fileBytesMax = 64 << 20
 )
 
-// kind is what stands at a path.
+// kind is the kind of file at a path.
 type kind byte
 
 const (
 	absent  kind = iota
-	regular      // the only kind whose content counts
-	other        // a folder, say: that it is none of the above counts
+	regular      // the only kind whose contents matter
+	other        // for example a folder
 )
 
 // sum is the SHA-256 of a file's content.
@@ -47,24 +47,24 @@ func (s *sum) UnmarshalText(text []byte) error {
 	return err
 }
 
-// entry is what a record knows of one path.
+// entry is the state of one path in a record.
 type entry struct {
 	Path string
 	Kind kind
-	Racy bool // changed so recently that its times say nothing
+	Racy bool // changed so recently that its times prove nothing
 	Stat stat
 	Sum  sum // of a regular file's content
 }
 
-// stat tells two versions of a file apart without reading it, mostly.
+// stat usually distinguishes two versions of a file without reading it.
 type stat struct {
 	Size         int64
-	Mtime, Ctime int64 // ns since 1970; Ctime is 0 where the system has none
+	Mtime, Ctime int64 // ns since 1970; Ctime is 0 on systems without it
 	Inode, Dev   uint64
 }
 
-// changed is when the file last changed: Ctime where there is one, because
-// Mtime can be set to anything.
+// changed is the time of the last change: Ctime if the system has it, because programs can
+// set Mtime to any value.
 func (s stat) changed() time.Time {
 	if s.Ctime != 0 {
 		return time.Unix(0, s.Ctime)
@@ -72,8 +72,8 @@ func (s stat) changed() time.Time {
 	return time.Unix(0, s.Mtime)
 }
 
-// examine looks at a path without reading it. An output that is a symbolic link is
-// not followed.
+// examine returns the kind and stat of a path. It does not follow an output that is a
+// symbolic link.
 func examine(path string, output bool) (kind, stat, error) {
 	look := os.Stat
 	if output {
@@ -87,22 +87,21 @@ func examine(path string, output bool) (kind, stat, error) {
 		return absent, stat{}, err
 	case !info.Mode().IsRegular():
 		s := statOf(info)
-		s.Size = 0 // of a folder: says nothing
+		s.Size = 0 // the size of a folder has no meaning
 		return other, s, nil
 	}
 	return regular, statOf(info), nil
 }
 
-// observe reads a path, and only then looks at its times: a change in between
-// shows as a recent one and so as racy. It fails where the content cannot be
-// had.
+// observe reads a path and examines its times afterwards, so that a change in between counts
+// as recent and therefore racy. It fails if the contents cannot be read.
 func observe(path string, output bool, racyFrom time.Time) (entry, bool) {
 	e := entry{Path: path}
 	k, s, err := examine(path, output)
 	if err != nil {
 		return entry{}, false
 	}
-	if k == regular && s.Size == 0 { // or one of the kernel's, which may be waited for
+	if k == regular && s.Size == 0 { // an empty file, or a file of the kernel, which may block
 		e.Sum = sha256.Sum256(nil)
 	} else if k == regular {
 		if e.Sum, err = sumOf(path); err != nil {
@@ -123,7 +122,7 @@ func (e *entry) changedSince(t time.Time) bool {
 	}
 	changed := e.Stat.changed()
 	grain := clockGrain
-	if changed.Nanosecond() == 0 { // times of whole seconds: a coarse system
+	if changed.Nanosecond() == 0 { // whole seconds: a file system with coarse times
 		grain = racyWindow
 	}
 	return !changed.Before(t.Add(-grain))

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Identity is everything but files that a result depends on: the generator, its
-// options, the go command and the environment that steers it. The zero Identity
-// is unknown, and nothing is fresh under it.
+// Identity is everything except files that determines a result: the generator, its options,
+// the go command and the environment variables that change it. The zero Identity is unknown;
+// with it no build is fresh.
 type Identity struct {
 	sum   sum
 	known bool
 }
 
-// Identify returns the identity of this process, with the options that change
-// what it writes. It starts no child.
+// Identify returns the identity of this process with the options that change its output.
+// It starts no child process.
 func Identify(options ...string) Identity {
 	exe, err := os.Executable()
 	if err != nil {
@@ -36,7 +36,7 @@ func Identify(options ...string) Identity {
 
 func identify(exe, goCommand string, environ, options []string) Identity {
 	h := sha256.New()
-	// Quoted, so that no part can look like two.
+	// The parts are quoted so that the boundary between them is unambiguous.
 	part := func(name, value string) { fmt.Fprintf(h, "%q %q\n", name, value) }
 
 	generator, ok := executable(exe)
@@ -54,19 +54,19 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 		part("go", toolchain)
 	}
 	goenv := ""
-	for _, variable := range steering(environ, goroot) {
+	for _, variable := range goVariables(environ, goroot) {
 		part("env", variable)
 		if file, ok := strings.CutPrefix(variable, "GOENV="); ok {
 			goenv = file
 		}
-		if elsewhere(variable) {
+		if readsOtherFiles(variable) {
 			return Identity{}
 		}
 	}
 	if e, ok := observe(GoEnvFile(goenv), false, time.Time{}); ok {
 		part("go env", fmt.Sprintf("%x", e.Sum[:]))
-		if e.Kind == regular && e.Stat.Size > 0 { // else it may have no end
-			if text, err := os.ReadFile(e.Path); err != nil || elsewhere(string(text)) {
+		if e.Kind == regular && e.Stat.Size > 0 { // other files may have no end
+			if text, err := os.ReadFile(e.Path); err != nil || readsOtherFiles(string(text)) {
 				return Identity{}
 			}
 		}
@@ -79,14 +79,14 @@ func identify(exe, goCommand string, environ, options []string) Identity {
 	return id
 }
 
-// elsewhere reports whether settings have the go command read files that nothing
-// else names.
-func elsewhere(settings string) bool {
+// readsOtherFiles reports whether settings make the go command read files that the cache
+// does not know.
+func readsOtherFiles(settings string) bool {
 	return strings.Contains(settings, "-overlay") || strings.Contains(settings, "-modfile")
 }
 
-// executable tells builds of a program apart. Its content would be surer, and
-// reading it takes longer than all the rest together.
+// executable distinguishes builds of a program. Its contents would be more reliable, but
+// reading them takes longer than everything else together.
 func executable(exe string) (string, bool) {
 	k, s, err := examine(exe, false)
 	if err != nil || k != regular {
@@ -95,16 +95,16 @@ func executable(exe string) (string, bool) {
 	return fmt.Sprintf("%s %+v", exe, s), true
 }
 
-// steering returns the variables that change what the go command finds, sorted.
-// What go generate sets for its children to the values that hold anyway is left
-// out, so that a build under it and one by hand share a record.
-func steering(environ []string, goroot string) []string {
+// goVariables returns the variables that change the results of the go command, sorted. It
+// omits variables that go generate sets to their default values, so that a build by go
+// generate and one by hand share a record.
+func goVariables(environ []string, goroot string) []string {
 	var kept []string
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		switch name {
-		case "GOFILE", "GOLINE", "GOPACKAGE", // of the directive
-			"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK": // of the runtime
+		case "GOFILE", "GOLINE", "GOPACKAGE", // about the directive
+			"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GOTRACEBACK": // settings of the Go runtime
 			continue
 		case "GOOS":
 			if value == runtime.GOOS {
@@ -118,14 +118,14 @@ func steering(environ []string, goroot string) []string {
 			if value == goroot {
 				continue
 			}
-		case "CC", "CXX", "PKG_CONFIG", "PKG_CONFIG_PATH": // of packages with cgo
+		case "CC", "CXX", "PKG_CONFIG", "PKG_CONFIG_PATH": // for packages with cgo
 		default:
 			if !strings.HasPrefix(name, "GO") && !strings.HasPrefix(name, "CGO_") ||
 				strings.HasPrefix(name, "GOOGLE") || strings.HasPrefix(name, "GOTOOLCHAIN_INTERNAL") {
 				continue
 			}
 		}
-		if value != "" { // the go command takes empty as unset
+		if value != "" { // the go command treats empty as unset
 			kept = append(kept, variable)
 		}
 	}
@@ -133,7 +133,7 @@ func steering(environ []string, goroot string) []string {
 	return kept
 }
 
-// GoEnvFile returns where go env -w writes to, by the value of GOENV; "" for nowhere.
+// GoEnvFile returns the file that go env -w writes for a value of GOENV; "" if there is none.
 func GoEnvFile(goenv string) string {
 	switch goenv {
 	case "off", os.DevNull:

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// listing is the Go files of a folder, by name.
+// listing has the names of the Go files of a folder.
 type listing struct {
 	dir    string
 	names  []string // sorted
-	failed bool     // the folder is there and cannot be read
+	failed bool     // the folder exists but cannot be read
 }
 
-// list returns the names that the go command would look at: it ignores what
-// begins with a dot or an underscore, editors' locks and backups among them. A
-// folder that does not exist has no names.
+// list returns the names that the go command reads. The go command ignores names that begin
+// with a dot or an underscore, such as locks and backups of editors. A folder that does not
+// exist has no names.
 func list(dir string) listing {
 	l := listing{dir: dir}
 	f, err := os.Open(dir)
@@ -46,18 +46,18 @@ func (l listing) paths() []string {
 	return paths
 }
 
-// without returns the paths of the files less those given.
+// without returns the paths of the files except the given paths.
 func (l listing) without(given map[string]bool) []string {
 	return slices.DeleteFunc(l.paths(), func(path string) bool { return given[path] })
 }
 
 func (l listing) sum() sum {
-	// No file name holds a slash or a zero.
+	// A file name contains neither a slash nor a zero byte.
 	return sha256.Sum256([]byte(strings.Join(l.names, "\x00")))
 }
 
-// absolute returns the paths as absolute paths, each once. Without a working directory
-// relative paths are left out.
+// absolute returns the paths as absolute paths, each once. Without a working directory it
+// omits relative paths.
 func absolute(paths []string) []string {
 	list := make([]string, 0, len(paths))
 	for _, path := range paths {

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// ModuleFiles returns the files that say which modules the packages of a folder
-// are built from: go.mod and go.work up the tree with what belongs to them,
-// those included that do not exist but would count if they did. Gowork is the
-// value of GOWORK: "off", a file, or "" to look for it.
+// ModuleFiles returns the files that determine the modules for the packages of a folder:
+// go.mod and go.work in the folder and above it, with the files that belong to them. It
+// includes files that do not exist but would matter if they did. gowork is the value of
+// GOWORK: "off", a file, or "" to search for it.
 func ModuleFiles(dir, gowork string) []string {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -38,8 +38,8 @@ func ModuleFiles(dir, gowork string) []string {
 	return files
 }
 
-// Above looks for a file in dir and the folders above it, as the go command does. It
-// returns the paths that it tried, and the folder where the last one is; "" if none is.
+// Above searches for a file in dir and the folders above it, as the go command does. It
+// returns the paths that it tried, and the folder of the file, or "" if there is none.
 func Above(dir, name string) (tried []string, found string) {
 	for at := dir; ; at = filepath.Dir(at) {
 		file := filepath.Join(at, name)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// magic names the format; a reader of another version finds no record.
+	// magic names the format. A reader of another version treats the record as missing.
 	magic = "topogen cache 3\n"
 
-	recordBytesMax = 8 << 20 // some 30,000 files
+	recordBytesMax = 8 << 20 // about 30,000 files
 )
 
-// record is what is known of one finished build.
+// record describes one finished build.
 type record struct {
 	Key      string
 	Identity sum
@@ -32,8 +32,8 @@ type recordedListing struct {
 	Names sum
 }
 
-// encode gives the magic, the record as JSON, and the SHA-256 of both. It fails for
-// paths that JSON cannot hold.
+// encode returns the magic, the record as JSON, and the SHA-256 of both. It fails for paths
+// that JSON cannot represent.
 func (r *record) encode() ([]byte, bool) {
 	body, err := json.Marshal(r)
 	if err != nil || !r.valid() {
@@ -44,7 +44,7 @@ func (r *record) encode() ([]byte, bool) {
 	return append(b, sum[:]...), true
 }
 
-// decode accepts exactly what encode writes.
+// decode accepts exactly the output of encode.
 func decode(b []byte) (*record, bool) {
 	at := len(b) - sha256.Size
 	if len(b) > recordBytesMax || at < len(magic) || string(b[:len(magic)]) != magic {
@@ -60,9 +60,9 @@ func decode(b []byte) (*record, bool) {
 	return r, true
 }
 
-// valid reports whether a record may be written and may be believed.
+// valid reports whether a record may be written or used.
 func (r *record) valid() bool {
-	// Absolute: a record must not mean another file in another folder.
+	// Paths must be absolute, so that a record means the same files in any folder.
 	plain := func(path string) bool { return filepath.IsAbs(path) && utf8.ValidString(path) }
 	return utf8.ValidString(r.Key) && utf8.ValidString(r.Value) &&
 		!slices.ContainsFunc(r.Listings, func(l recordedListing) bool { return !plain(l.Dir) }) &&

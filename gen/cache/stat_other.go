@@ -4,8 +4,8 @@ package cache
 
 import "io/fs"
 
-// statOf has to do without inode and change time: a file whose content changes
-// while size and modification time are set back to what they were goes unseen.
+// statOf has no inode and no change time on this system. It does not notice a change of the
+// contents if size and modification time stay the same.
 func statOf(info fs.FileInfo) stat {
 	return stat{Size: info.Size(), Mtime: info.ModTime().UnixNano()}
 }

@@ -19,9 +19,9 @@ const (
 	tempPrefix   = "new-"
 	tempSuffix   = ".tmp"
 
-	recordsMax = 4_096     // topologies that one person works on, with room; some 40 MB
+	recordsMax = 4_096     // more topologies than one person works on; about 40 MB
 	bytesMax   = 256 << 20 // of all records
-	tempAgeMax = time.Hour // older ones were left by a process that was killed
+	tempAgeMax = time.Hour // a killed process has left older files
 )
 
 func (c *Cache) file(key string) string {
@@ -38,8 +38,8 @@ func (c *Cache) load(key string) (*record, bool) {
 	return r, true
 }
 
-// save replaces a record. Nothing is synced: what a power failure leaves half
-// written fails its checksum.
+// save replaces a record. It does not sync: a record that a power failure truncates fails its
+// checksum.
 func (c *Cache) save(r *record) bool {
 	content, ok := r.encode()
 	if !ok || len(content) > recordBytesMax || os.MkdirAll(c.dir, 0o700) != nil {

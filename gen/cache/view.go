@@ -2,7 +2,7 @@ package cache
 
 import "time"
 
-// view is how files and folders were when it first looked at each.
+// view has the state of files and folders when each was first examined.
 type view struct {
 	racyFrom time.Time
 	files    map[string]*seen // by absolute path
@@ -13,7 +13,7 @@ func newView(at time.Time) view {
 	return view{racyFrom: at.Add(-racyWindow), files: make(map[string]*seen), listings: make(map[string]listing)}
 }
 
-// file returns how a file was when v first looked at it, which may be now.
+// file returns the state of a file when v first examined it, which may be now.
 func (v *view) file(path string) *seen {
 	w := v.files[path]
 	if w == nil {
@@ -23,7 +23,7 @@ func (v *view) file(path string) *seen {
 	return w
 }
 
-// list is file for the names of the Go files in a folder.
+// list returns the Go files of a folder when v first examined it.
 func (v *view) list(dir string) listing {
 	l, ok := v.listings[dir]
 	if !ok {
@@ -33,17 +33,17 @@ func (v *view) list(dir string) listing {
 	return l
 }
 
-// seen is how a file was when a view first looked at it.
+// seen is the state of a file when a view first examined it.
 type seen struct {
 	entry
 	output   bool
 	racyFrom time.Time
 	read     bool // Sum is known
-	failed   bool // it cannot be examined
+	failed   bool // the file cannot be examined
 }
 
-// look looks at a file, and reads it only if it was changed so recently that its times
-// may not show a further change.
+// look examines a file. It reads the file only if the last change was so recent that a
+// further change could have the same time.
 func look(path string, output bool, racyFrom time.Time) *seen {
 	w := &seen{entry: entry{Path: path}, output: output, racyFrom: racyFrom}
 	var err error
@@ -55,7 +55,7 @@ func look(path string, output bool, racyFrom time.Time) *seen {
 	return w
 }
 
-// content reads the file unless it was read.
+// content reads the file, once.
 func (w *seen) content() {
 	if w.read || w.failed {
 		return
@@ -64,8 +64,8 @@ func (w *seen) content() {
 	w.entry, w.read, w.failed = e, ok, !ok
 }
 
-// compare reports whether the file is as e says, and whether e has learned newer
-// times on the way. It reads the file only where its times do not suffice.
+// compare reports whether the file matches e, and whether it has updated the times in e. It
+// reads the file only if its times are not enough.
 func (w *seen) compare(e *entry) (same, learned bool) {
 	switch {
 	case w.failed || w.Kind != e.Kind:

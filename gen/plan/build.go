@@ -9,23 +9,23 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Topo is the import path of the few runtime names that user code touches.
+// Topo is the import path of the few runtime names that user code needs.
 const Topo = "github.com/topogen/topogen/runtime/topo"
 
 // tick is the type of a timer's message.
 var tick = TypeRef{Kind: Named, Import: Topo, Name: "Tick"}
 
-// Package is the Go package that the files are generated into.
+// Package is the Go package of the generated files.
 type Package struct {
 	Name       string // as in its package clause
 	Path       string // import path
 	Constraint string // the build constraint that all its files have; "" if none
 }
 
-// Outline decides everything that follows from the topology file alone, all names among
-// that. What depends on Go (methods, keys' types, constructors) comes with Complete. The
-// outline is whole even where there are findings, so that later stages can report
-// what they find beside them.
+// Outline decides everything that depends only on the topology file, including all names.
+// Complete adds the parts that depend on Go: methods, types of keys, constructors. The
+// outline is complete even if there are findings, so that later stages can report their
+// findings too.
 func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b := &builder{
 		topology: t,
@@ -57,8 +57,8 @@ func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	return b.plan, b.findings
 }
 
-// PortsFile is the base name of the file of ports that stands beside output:
-// topology_ports_gen.go beside topology_gen.go.
+// PortsFile is the base name of the ports file for an output: topology_ports_gen.go for
+// topology_gen.go.
 func PortsFile(output string) string {
 	stem := strings.TrimSuffix(path.Base(output), ".go")
 	return strings.TrimSuffix(stem, "_gen") + "_ports_gen.go"
@@ -67,7 +67,7 @@ func PortsFile(output string) string {
 type builder struct {
 	topology *spec.Topology
 	plan     *Plan
-	types    map[string]TypeRef // of the message names under messages:
+	types    map[string]TypeRef // by name of the message under messages:
 	collided map[finding.Range]bool
 	findings []finding.Finding
 }
@@ -84,12 +84,12 @@ func (b *builder) messages() {
 func (b *builder) parse(expr string) TypeRef {
 	t, err := spec.ParseType(expr)
 	if err != nil {
-		panic("plan: a type that is wrong is in the topology: " + err.Error())
+		panic("plan: the topology contains an invalid type: " + err.Error())
 	}
 	return t.In(b.plan.ImportPath)
 }
 
-// message is the type that a message's name stands for.
+// message is the type of the message with a name.
 func (b *builder) message(name string) TypeRef {
 	if t, ok := b.types[name]; ok {
 		return t
@@ -120,8 +120,8 @@ func (b *builder) processors() {
 	}
 }
 
-// edges takes over the declared edges and appends, for each one whose sender is
-// a processor of the pool and wants a reply, the edge that the reply takes.
+// edges adds the declared edges. For each edge with a reply whose sender is a processor of
+// the pool, it then adds the edge that carries the reply.
 func (b *builder) edges() {
 	for _, e := range b.topology.Edges {
 		edge := Edge{
@@ -143,7 +143,7 @@ func (b *builder) edges() {
 			edge.From, edge.Message, edge.Type = -1, e.Tick(), tick
 			edge.Ident = "Every" + to + edge.timerIdent()
 			if b.route(&edge, e.Route); e.Route.Kind == spec.RouteNone && b.plan.Processors[e.To].Instances > 1 {
-				edge.Route = Broadcast // a tick is for every instance
+				edge.Route = Broadcast // every instance gets a tick
 			}
 		} else {
 			edge.Type = b.message(e.Message.Value)
@@ -176,9 +176,8 @@ func (b *builder) edges() {
 	b.machineReceives()
 }
 
-// replyEdge is the edge that carries the replies of edge ask. The asked message
-// is part of its name, since two asks between the same pair may have the same
-// reply.
+// replyEdge is the edge that carries the replies of edge ask. Its name contains the message
+// of ask, because two such edges between the same pair may have the same reply.
 func (b *builder) replyEdge(ask int) Edge {
 	e := &b.plan.Edges[ask]
 	return Edge{
@@ -195,7 +194,7 @@ func (b *builder) replyEdge(ask int) Edge {
 	}
 }
 
-// proposed is the field of a proposal that the key of an update is in.
+// proposed is the field of a proposal that contains the update, and so its key.
 const proposed = "Update"
 
 func (b *builder) route(edge *Edge, r spec.Route) {

@@ -8,16 +8,17 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// claims are the names of one scope, such as the methods of a sender, with the part of the
-// topology that has each name.
+// claims maps the names of one scope, such as the methods of a sender, to the part of the
+// topology that needs the name.
 type claims map[string]claim
 
 type claim struct {
 	what string
-	user bool // the user declares it: two parts of the topology may name it
+	user bool // the user declares it, so several parts of the topology may use it
 }
 
-// claim takes a name for something that at says, and reports it if something else has it.
+// claim takes a name for a part of the topology at the position at. It reports a name that
+// another part has taken.
 func (b *builder) claim(names claims, name string, next claim, at spec.Text) {
 	first, taken := names[name]
 	switch {
@@ -34,9 +35,9 @@ func (b *builder) claim(names claims, name string, next claim, at spec.Text) {
 	}
 }
 
-// checkNames finds names that two parts of the topology ask for. Names are joined of
-// others, so that distinct ones may become the same: "to-b: M" from a, and "b: MToB" from
-// a. Whether Go has them too, bind finds out.
+// checkNames reports names that two parts of the topology need. Generated names consist of
+// several names, so different parts may need the same one: the edges "a -> to-b: M" and
+// "a -> b: MToB", for example. Package bind checks for collisions with Go.
 func (b *builder) checkNames() {
 	methods := claims{}
 	for _, name := range []string{"Run", "Tree", "Snapshot", "Stepper"} {
@@ -46,7 +47,7 @@ func (b *builder) checkNames() {
 		p := &b.plan.Processors[i]
 		b.claim(methods, p.Ident, claim{what: fmt.Sprintf("the method for processor %q", p.Name)}, b.topology.Processors[i].Name)
 		b.claimSends(p)
-		if p.Machine == nil { // else the runtime's type has the handlers
+		if p.Machine == nil { // the runtime's type has the handlers of state machines
 			b.claimHandlers(p)
 		}
 	}
@@ -87,7 +88,7 @@ func (b *builder) claimHandlers(p *Processor) {
 	}
 }
 
-// users gives the types of the package that the file names, with what each is.
+// users calls add for each type of the package that the file names, with a description.
 func (b *builder) users(add func(name, what string, at spec.Text)) {
 	local := func(t TypeRef, what string, at spec.Text) {
 		if t.Kind == Named && t.Name != "" && t.Import == "" {
@@ -105,7 +106,7 @@ func (b *builder) users(add func(name, what string, at spec.Text)) {
 			local(p.Type, fmt.Sprintf("the type of processor %q", p.Name), file.Name)
 		}
 	}
-	ours := make(map[string]bool) // messages of machines, which other edges may carry
+	ours := make(map[string]bool) // messages of state machines, which other edges may carry
 	for _, a := range b.plan.Aliases {
 		ours[a.Name] = strings.HasPrefix(a.What, "the message")
 	}
@@ -123,7 +124,7 @@ func (b *builder) users(add func(name, what string, at spec.Text)) {
 	}
 }
 
-// place is where the file says what n is generated for.
+// place is the position in the file of the part for which n is generated.
 func (b *builder) place(n Name) spec.Text {
 	switch {
 	case n.Processor >= 0:
@@ -134,7 +135,7 @@ func (b *builder) place(n Name) spec.Text {
 	return b.topology.Name
 }
 
-// edge is where the file says what tells edge i from others.
+// edge is the position in the file of the part that distinguishes edge i from other edges.
 func (b *builder) edge(i int) spec.Text {
 	e := &b.plan.Edges[i]
 	if e.DeadLetter {

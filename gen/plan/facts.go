@@ -2,22 +2,22 @@ package plan
 
 import "slices"
 
-// Facts are what bind found in Go for an outline, by the indices of that.
+// Facts are the facts that bind found in Go for an outline, by the indices of the outline.
 type Facts struct {
 	Processors []ProcessorFacts
 	Edges      []EdgeFacts
-	Wire       string // hash of how messages cross to processes; "": none does
+	Wire       string // hash of the encoding of messages to processes; "": there are none
 	Bound      bool   // every processor binds
 }
 
-// ProcessorFacts are those of one processor.
+// ProcessorFacts are the facts of one processor.
 type ProcessorFacts struct {
 	Calls
 	Sends   []SendFacts // by Processor.Sends
 	Machine MachineFacts
 }
 
-// Calls are the methods of a processor's type that are called, and what makes one.
+// Calls are the methods of a processor's type that the generated code calls, and its constructor.
 type Calls struct {
 	Receives []Receive // one for each element of Incoming, in that order
 	Ping     *Method
@@ -32,28 +32,28 @@ type Calls struct {
 	New *Constructor // nil: the zero value
 }
 
-// SendFacts are those of one Send method.
+// SendFacts are the facts of one Send method.
 type SendFacts struct {
 	Clone    bool // the message is cloned for all receivers but the last
-	Proposer bool // it fills in the field Proposer: the instance that a machine's answer goes to
+	Proposer bool // it sets the field Proposer to its instance, which gets the state machine's answer
 }
 
-// EdgeFacts are those of one edge.
+// EdgeFacts are the facts of one edge.
 type EdgeFacts struct {
-	Key        *Selector // nil: as the file says
+	Key        *Selector // nil: as in the outline
 	Pointerful bool      // the message's type holds pointers
-	CloneAgain bool      // each attempt at the message gets a Clone of it
+	CloneAgain bool      // each attempt gets a Clone of the message
 }
 
-// MachineFacts are those of a machine.
+// MachineFacts are the facts of a state machine.
 type MachineFacts struct {
-	At      bool      // updates have UpdateAt, which says where they are in the log
+	At      bool      // updates have UpdateAt, which also gets their position in the log
 	Errors  []string  // variables in the package of the update that keep their identity
-	Key     *Selector // of an update; nil: as the file says
+	Key     *Selector // key of an update; nil: as in the outline
 	KeyType string    // of the key: "string", "int32", "[]byte"
 }
 
-// NewFacts returns facts of which none is known yet.
+// NewFacts returns empty facts for an outline.
 func NewFacts(outline *Plan) *Facts {
 	f := &Facts{Processors: make([]ProcessorFacts, len(outline.Processors)), Edges: make([]EdgeFacts, len(outline.Edges))}
 	for i := range outline.Processors {
@@ -62,8 +62,8 @@ func NewFacts(outline *Plan) *Facts {
 	return f
 }
 
-// Complete makes the plan of an outline and what was found for it. It changes neither.
-// Without facts the outline is all there is.
+// Complete makes the plan from an outline and its facts, and changes neither. If facts is
+// nil, the plan is the outline.
 func Complete(outline *Plan, facts *Facts) *Plan {
 	if facts == nil {
 		return outline
@@ -113,7 +113,7 @@ func (q *Processor) complete(f *ProcessorFacts) {
 	q.Machine = &m
 }
 
-// proposed is the key of a proposal: that of the update in it.
+// proposed is the key of a proposal: the key of the update in it.
 func (s Selector) proposed() Selector {
 	s.Access = append([]string{proposed}, s.Access...)
 	s.Nils = slices.Clone(s.Nils)

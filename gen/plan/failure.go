@@ -7,10 +7,10 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// deadLetter is the type of what a dead letter's edge carries.
+// deadLetter is the message type of edges for dead letters.
 var deadLetter = TypeRef{Kind: Named, Import: Topo, Name: "DeadLetter"}
 
-// Supervision is what the file says about failures of the topology as a whole.
+// Supervision has the settings for failures that concern several processors.
 type Supervision struct {
 	Groups []RestartGroup
 }
@@ -24,7 +24,7 @@ type RestartGroup struct {
 	Period     time.Duration
 }
 
-// Watch says what becomes of instances of a processor that fail.
+// Watch has the settings for failures of a processor's instances.
 type Watch struct {
 	Restarts      bool   // the file says restart, or the processor is in a group
 	Policy        string // "never", "on-failure", "always"
@@ -35,18 +35,18 @@ type Watch struct {
 	Jitter        float64
 	Then          string // "stop", "skip", "retry"
 	Attempts      int
-	RetryDelay    time.Duration // with retry, before the second attempt at a message; 0: none
+	RetryDelay    time.Duration // delay before the second attempt, if Then is "retry"; 0: none
 	RetryMaxDelay time.Duration
 	RetryJitter   float64
-	DeadLetter    int // the edge that takes messages which cannot be handled; -1
+	DeadLetter    int // the edge for dead letters, or -1
 	Timeout       time.Duration
 	Startup       time.Duration
-	Shutdown      time.Duration // when it is stopped with a failed sibling; 0: no strategy does that
+	Shutdown      time.Duration // time to stop when a member of the group failed; 0: no strategy stops it
 	Isolated      bool          // in a process of its own
 	Memory        int64
 }
 
-// Input is an edge to a processor that can hear what becomes of it.
+// Input is an edge to a processor that can observe its inputs.
 type Input struct {
 	Edge       int
 	Ident      string // Order: PricingInputOrder is its constant
@@ -54,8 +54,8 @@ type Input struct {
 	ArmAtStart bool
 }
 
-// Methods lists those methods of the processor that may take its sender, besides
-// the handlers of messages.
+// Methods lists the methods of the processor, other than handlers of messages, that may
+// take its sender.
 func (p *Processor) Methods() (list []*Method) {
 	for _, m := range []*Method{
 		p.Ping, p.Serve, p.Finish, p.InputClosed, p.InputRecovered, p.ProcessorRestarted, p.AllInputsClosed,
@@ -67,15 +67,14 @@ func (p *Processor) Methods() (list []*Method) {
 	return list
 }
 
-// Timed reports whether calls of the processor's handlers have a time that they
-// may take, in this process.
+// Timed reports whether calls of the processor's handlers in this process have a time limit.
 func (p *Processor) Timed() bool { return p.CallsTimed() && !p.Watch.Isolated }
 
-// CallsTimed reports whether calls have a time that they may take, wherever they
-// run: always, or when the instance is stopped with a failed sibling.
+// CallsTimed reports whether calls of handlers have a time limit, in any process: always, or
+// while the instance is stopped together with a failed member of its group.
 func (p *Processor) CallsTimed() bool { return p.Watch != nil && p.Watch.Abandons() }
 
-// Abandons reports whether a call that takes too long is given up.
+// Abandons reports whether the runtime abandons a call that takes too long.
 func (w *Watch) Abandons() bool { return w.Timeout > 0 || w.Shutdown > 0 }
 
 // TimesInputs reports whether an input of the processor has a timeout.
@@ -83,7 +82,7 @@ func (p *Processor) TimesInputs() bool {
 	return slices.ContainsFunc(p.Inputs, func(in Input) bool { return in.Timeout > 0 })
 }
 
-// watches says which processors are watched.
+// watches decides which processors are watched.
 func (b *builder) watches() {
 	grouped := make(map[int]bool)
 	shutdown := make(map[int]time.Duration)
@@ -135,8 +134,7 @@ func watchOf(p *spec.Processor, grouped bool) *Watch {
 	}
 }
 
-// deadLetters appends, for each processor that names where messages go that it
-// cannot handle, the edge which they take.
+// deadLetters adds the edge for dead letters of each processor that declares one.
 func (b *builder) deadLetters() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
@@ -164,11 +162,11 @@ func (b *builder) deadLetters() {
 	}
 }
 
-// deadLetterCapacity is the default of an edge that the file declares.
+// deadLetterCapacity equals the default capacity of a declared edge.
 const deadLetterCapacity = 1024
 
-// inputs says which processors can hear what becomes of their inputs: those with
-// a timeout at one, and those that a watched processor sends to.
+// inputs decides which processors can observe their inputs: processors with an input
+// timeout, and receivers of watched processors.
 func (b *builder) inputs() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
@@ -198,7 +196,7 @@ func (b *builder) inputs() {
 	}
 }
 
-// inputFrom tells inputs of one message apart: by who sends it, and how often.
+// inputFrom distinguishes inputs of the same message, by the sender and by the period.
 func (b *builder) inputFrom(e *Edge) string {
 	if e.From < 0 {
 		return "Every" + e.timerIdent()
@@ -221,11 +219,11 @@ func (p *Plan) LeavesLetters(e int) bool {
 	return edge.From >= 0 && w != nil && w.DeadLetter >= 0
 }
 
-// TickCrossing is what the ticks of timers are called where they cross to a
-// process: a message of the user's may be called Tick.
+// TickCrossing is the name of ticks that are sent to a process. It differs from Tick, because
+// a message of the user's may have that name.
 const TickCrossing = "topo.Tick"
 
-// Crossing is what the edge's message is called where it crosses to a process.
+// Crossing is the name of the edge's message when it is sent to a process.
 func (e *Edge) Crossing() string {
 	if e.From < 0 {
 		return TickCrossing
@@ -233,11 +231,11 @@ func (e *Edge) Crossing() string {
 	return e.Message
 }
 
-// Crosses reports whether messages of edge e cross to or from a process.
+// Crosses reports whether messages of edge e are sent to or from another process.
 func (p *Plan) Crosses(e int) bool {
 	edge := &p.Edges[e]
 	return p.Processors[edge.To].Isolated() || edge.From >= 0 && p.Processors[edge.From].Isolated() && !edge.DeadLetter
 }
 
-// Isolated reports whether the instances of the processor run in processes.
+// Isolated reports whether the instances of the processor run in processes of their own.
 func (p *Processor) Isolated() bool { return p.Watch != nil && p.Watch.Isolated }

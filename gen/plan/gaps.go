@@ -2,8 +2,8 @@ package plan
 
 import "github.com/topogen/topogen/spec"
 
-// Gaps are what stands between the two parts of names that are joined of a processor's
-// and a word: nothing, or an underscore where the plain name means something else.
+// Gaps are the separators in generated names that consist of a processor's name and a word:
+// nothing, or an underscore if the name without it is taken.
 type Gaps struct {
 	Port, Recorder, Record, Index, Sender string
 }
@@ -23,23 +23,23 @@ func (p *Processor) Index() string { return "Processor" + p.Gaps.Index + p.Ident
 // Sender is the name of the type of p's sender.
 func (p *Processor) Sender() string { return p.Ident + p.Gaps.Sender + "Sender" }
 
-// HasSender reports whether a sender is generated for p. A processor that only
-// replies has none.
+// HasSender reports whether an exported sender is generated for p. A processor that only
+// replies has no such sender.
 func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 && p.Machine == nil }
 
 func (p *Processor) hasRecorder() bool { return p.HasSender() && !p.External }
 
-// joint is one of the joined names.
-type joint struct {
+// joinedName is one of these names.
+type joinedName struct {
 	name func(*Processor) string
 	gap  func(*Processor) *string
 	has  func(*Processor) bool
 	what string
 }
 
-// joints are in the order in which they give way to each other: what handlers mention
-// keeps its name.
-var joints = []joint{
+// joinedNames are in order of priority: if two names collide, the first keeps its form.
+// Names that handlers use come first.
+var joinedNames = []joinedName{
 	{(*Processor).Port, func(p *Processor) *string { return &p.Gaps.Port }, func(p *Processor) bool { return !p.External }, "the interface"},
 	{(*Processor).Recorder, func(p *Processor) *string { return &p.Gaps.Recorder }, (*Processor).hasRecorder, "the recorder"},
 	{(*Processor).Record, func(p *Processor) *string { return &p.Gaps.Record }, (*Processor).hasRecorder, "the recorder's constructor"},
@@ -47,15 +47,15 @@ var joints = []joint{
 	{(*Processor).Sender, func(p *Processor) *string { return &p.Gaps.Sender }, (*Processor).HasSender, "the sender"},
 }
 
-// gaps finds the joined names that mean something else too, such as the sender of
-// processor "x" where another one is called "x-sender", and opens them.
+// gaps finds joined names that are taken, and inserts underscores. An example is the sender
+// of processor "x" next to a processor "x-sender".
 func (b *builder) gaps() {
 	uses := make(map[string]int)
 	b.users(func(name, _ string, _ spec.Text) { uses[name]++ })
 	for _, n := range b.plan.Names() {
 		uses[n.Ident]++
 	}
-	for _, j := range joints {
+	for _, j := range joinedNames {
 		for i := range b.plan.Processors {
 			p := &b.plan.Processors[i]
 			if !j.has(p) {

@@ -6,9 +6,9 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// groups finds the strongly connected components and puts them upstream first;
-// where the edges leave the order open, the component with the processor that
-// comes first in the file goes first.
+// groups finds the strongly connected components and orders them upstream first. If the
+// edges do not determine the order, the component with the first processor in the file
+// comes first.
 func (b *builder) groups() {
 	p := b.plan
 	next := make([][]int, len(p.Processors))
@@ -20,7 +20,7 @@ func (b *builder) groups() {
 		}
 	}
 	of := spec.Components(next)
-	var components [][]int // by their first processor, and each in ascending order
+	var components [][]int // ordered by their first processor; each is in ascending order
 	numbers := make(map[int]int)
 	for i, c := range of {
 		number, known := numbers[c]
@@ -59,8 +59,8 @@ func (b *builder) groups() {
 	}
 }
 
-// timed reports whether a timer goes to some member of g. Whether a member also
-// has Ping or Serve is for bind to find out.
+// timed reports whether a member of g has a timer. Only bind knows whether a member also has
+// Ping or Serve.
 func (b *builder) timed(g *Group) bool {
 	return slices.ContainsFunc(g.Processors, func(i int) bool {
 		return slices.ContainsFunc(b.plan.Processors[i].Incoming, func(e int) bool { return b.plan.Edges[e].From < 0 })
@@ -72,10 +72,10 @@ func sorted(list []int) []int {
 	return slices.Compact(list)
 }
 
-// topological orders components so that every edge between two goes forward. Of those
-// that may come next, the first one does.
+// topological orders components so that every edge between two components goes forward. Of
+// several components that may come next, it chooses the first.
 func topological(components [][]int, of []int, next [][]int) (order []int) {
-	waiting := make([]int, len(components)) // edges in from components not yet placed
+	waiting := make([]int, len(components)) // number of edges from components that are not yet placed
 	for v, list := range next {
 		for _, w := range list {
 			if of[v] != of[w] {

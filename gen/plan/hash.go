@@ -10,17 +10,16 @@ import (
 	"reflect"
 )
 
-// Hash is the SHA-256 of the plan's canonical encoding: every field that is not
-// zero, under its name, in order of declaration. So it is the same on every
-// machine, and a field that a later release adds changes the hash of those plans
-// only that use it.
+// Hash is the SHA-256 of the plan's canonical encoding: every field that is not zero, with
+// its name, in order of declaration. It is the same on all systems. A field that a later
+// release adds changes only the hashes of plans that use it.
 func Hash(p *Plan) [32]byte {
 	h := sha256.New()
 	encode(h, reflect.ValueOf(p).Elem())
 	return [32]byte(h.Sum(nil))
 }
 
-// HashOf is the same of another plain value, shortened, as text.
+// HashOf is the same hash for another plain value, shortened, as text.
 func HashOf(v any) string {
 	h := sha256.New()
 	encode(h, reflect.ValueOf(v))
@@ -64,8 +63,8 @@ func encode(h hash.Hash, v reflect.Value) {
 	}
 }
 
-// fields encodes a field. Calls and Selector are as if they were written out, which they
-// once were: the hash of a plan stays.
+// fields encodes a field. It encodes the fields of Calls and Selector as if they were fields
+// of the outer struct. They were in earlier releases, and the hash must not change.
 func fields(h hash.Hash, f reflect.Value, declared reflect.StructField) {
 	switch {
 	case f.IsZero():

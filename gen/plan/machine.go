@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Packages of the runtime that hold machines.
+// Packages of the runtime with state machines.
 const (
 	FSM  = "github.com/topogen/topogen/runtime/fsm"
 	Raft = "github.com/topogen/topogen/runtime/raft"
@@ -17,40 +17,40 @@ type Alias struct {
 	Name      string
 	Type      TypeRef
 	What      string // "the message Outcome", for findings
-	Processor int    // whose it is
+	Processor int    // index of its processor
 }
 
-// Machine is a processor whose type the runtime brings. That type's methods are
-// known, so that bind does not look for them.
+// Machine is a processor whose type is a state machine of the runtime. Its methods are
+// known, so bind does not search for them.
 type Machine struct {
 	Kind       string // "fsm", "raft"
 	Runtime    TypeRef
-	State      string // the name of its type, as that of a message; "" of a raft
-	Update     string // the same for its updates
-	Result     string // by which name results are written where there is a log; "": they hold nothing
-	Revert     bool   // updates can be undone
+	State      string // the name of the state type, as for a message; "" for kind raft
+	Update     string // the name of the update type
+	Result     string // the name of the result type in a log; "": results are empty
+	Revert     bool   // updates can be reverted
 	StateType  TypeRef
 	UpdateType TypeRef
 	ResultType TypeRef
-	At         bool     // updates have UpdateAt, which says where they are in the log
+	At         bool     // updates have UpdateAt, which also gets their position in the log
 	Errors     []string // variables in the package of the update that keep their identity
-	Keyed      *Edge    // of several instances: how an update chooses one, as an edge that carries updates would; nil: it does not
-	KeyType    string   // of the key: "string", "int32", "[]byte"
+	Keyed      *Edge    // with several instances: an edge with the key by which an update chooses one; else nil
+	KeyType    string   // type of the key: "string", "int32", "[]byte"
 	Controller int      // -1: none
 	Log        *Log
 	Raft       *Replication
-	Answers    []Answer // what it gives to its controller
-	Events     []string // what it tells any processor: Applied, Leadership
+	Answers    []Answer // messages to its controller
+	Events     []string // events for any processor: Applied, Leadership
 }
 
-// Answer is a message from a machine.
+// Answer is a message from a state machine to its controller.
 type Answer struct {
-	Name string  // of the runtime's type, and of the method that sends it
-	Type TypeRef // the runtime's
-	Send string  // the sender's method; "": nobody gets it
+	Name string  // name of the runtime's type, and of the method that sends it
+	Type TypeRef // the type of the runtime
+	Send string  // the sender's method; "": it is not sent
 }
 
-// Log says where a machine keeps what happens to it.
+// Log has the settings for a state machine's log.
 type Log struct {
 	Path          string
 	Sync          string // "always", "interval", "none"
@@ -58,7 +58,7 @@ type Log struct {
 	SnapshotEvery int
 }
 
-// Replication says with whom a machine agrees.
+// Replication has the settings for a state machine's raft group.
 type Replication struct {
 	Group           string
 	Peers           []Peer
@@ -74,8 +74,8 @@ type Replication struct {
 // Peer is a node of a group.
 type Peer struct{ Name, Address string }
 
-// InstancesType is the type of all instances of a machine, from outside; "" where there is
-// one.
+// InstancesType is the name of the type by which callers from outside choose an instance of
+// a state machine; "" if there is only one instance.
 func (p *Processor) InstancesType() string {
 	if p.Machine == nil || p.Instances == 1 {
 		return ""
@@ -83,13 +83,13 @@ func (p *Processor) InstancesType() string {
 	return p.Ident + "Instances"
 }
 
-// Kept reports whether the machine has a log: then its values are written as bytes.
+// Kept reports whether the state machine has a log. Then its values are encoded.
 func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
 
-// Writes reports whether m is a machine whose state, updates and results codecs write.
+// Writes reports whether m is a state machine whose state, updates and results need codecs.
 func (m *Machine) Writes() bool { return m != nil && m.State != "" && m.Kept() }
 
-// Constructor is the function that makes a machine; "" of others.
+// Constructor is the generated function that makes a state machine; "" for other processors.
 func (p *Processor) Constructor() string {
 	if p.Machine == nil {
 		return ""
@@ -97,10 +97,10 @@ func (p *Processor) Constructor() string {
 	return "New" + p.Ident
 }
 
-// NoResult is the type of results that hold nothing.
+// NoResult is the type of empty results.
 var NoResult = TypeRef{Kind: Empty}
 
-// machine takes over what the file says of a machine, and names its types.
+// machine adds a state machine of the file, and names its types.
 func (b *builder) machine(i int, q *Processor) {
 	f := b.topology.Processors[i].Machine
 	m := &Machine{
@@ -151,12 +151,12 @@ func (b *builder) machine(i int, q *Processor) {
 			b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + message.Name, t, "the message " + message.Name, i})
 		}
 	}
-	if f.Kind == spec.FSM && !m.Revert { // the runtime's type answers what nobody here asks
+	if f.Kind == spec.FSM && !m.Revert { // the runtime's type also answers messages that are not sent without revert
 		m.Answers = append(m.Answers, Answer{Name: "Upcoming", Type: m.typeOf(spec.MachineMessage{Name: "Upcoming", OfUpdate: true})})
 	}
 }
 
-// result finds the type of what updates return: of a message, or as it is written.
+// result finds the result type of updates: the type of a message, or a type expression.
 func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 	if f.Result.Value == "" {
 		return
@@ -168,11 +168,11 @@ func (b *builder) result(m *Machine, f *spec.Machine, ident string) {
 	}
 	m.ResultType = b.parse(m.Result)
 	if t := m.ResultType; t.Kind != Named || t.String() != m.Result || t.Import != "" || t.Predeclared() {
-		m.Result = ident + "Result" // a message has another name, see spec
+		m.Result = ident + "Result" // package spec refuses messages with this name
 	}
 }
 
-// typeOf is the runtime's type of a message.
+// typeOf is the runtime's type for a message of the state machine.
 func (m *Machine) typeOf(message spec.MachineMessage) TypeRef {
 	t := TypeRef{Import: FSM, Name: message.TypeName()}
 	if m.Kind == string(spec.Raft) {
@@ -211,8 +211,8 @@ func replicationOf(r *spec.Replication) *Replication {
 	return p
 }
 
-// machineReceives says by which methods machines take their messages: those of the
-// runtime's types.
+// machineReceives sets the handlers of state machines, which are methods of the runtime's
+// types.
 func (b *builder) machineReceives() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
@@ -226,7 +226,7 @@ func (b *builder) machineReceives() {
 	}
 }
 
-// OfMachine reports whether edge e leads from or to a machine.
+// OfMachine reports whether edge e begins or ends at a state machine.
 func (p *Plan) OfMachine(e int) bool {
 	edge := &p.Edges[e]
 	return p.Processors[edge.To].Machine != nil || edge.From >= 0 && p.Processors[edge.From].Machine != nil

@@ -2,8 +2,8 @@ package plan
 
 import "reflect"
 
-// Mentions visits the names in Go that the generated files take from the plan: of types,
-// constructors and variables. The path is that of a name's package, "" for the plan's own.
+// Mentions visits the Go names that the generated files take from the plan: types,
+// constructors and variables. path is the package of the name, "" for the generated package.
 func (p *Plan) Mentions(visit func(path, name string)) {
 	w := mentions(visit)
 	w.walk(reflect.ValueOf(p.Aliases))
@@ -26,7 +26,7 @@ func (p *Plan) Mentions(visit func(path, name string)) {
 	}
 }
 
-// mentions is what to do with a name.
+// mentions is the function that is called for each name.
 type mentions func(path, name string)
 
 // walk visits the names in a value, in order of declaration.

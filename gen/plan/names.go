@@ -12,16 +12,16 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Name is an identifier of package level that the generated files declare.
+// Name is an identifier at package level that the generated files declare.
 type Name struct {
 	Ident     string
 	What      string // "the sender"
-	Processor int    // whose; or -1
-	Edge      int    // whose; or -1
+	Processor int    // its processor, or -1
+	Edge      int    // its edge, or -1
 }
 
-// Names lists what the generated files declare at package level for others to
-// use, so that it can be held against what stands in the package.
+// Names lists the names that the generated files declare at package level for users, so
+// that they can be compared with the names in the package.
 func (p *Plan) Names() []Name {
 	names := make([]Name, 0, 5+5*len(p.Processors)+len(p.Edges))
 	names = append(names,
@@ -33,7 +33,7 @@ func (p *Plan) Names() []Name {
 	)
 	for i := range p.Processors {
 		q := &p.Processors[i]
-		for _, j := range joints {
+		for _, j := range joinedNames {
 			if j.has(q) {
 				names = append(names, Name{j.name(q), j.what, i, -1})
 			}
@@ -68,14 +68,14 @@ func (p *Plan) Names() []Name {
 	return names
 }
 
-// Words are the predeclared names that the generated files use. A package that declares
-// one of them at package level gives it another meaning there.
+// Words are the predeclared names that the generated files use. A package that declares one
+// of them at package level changes its meaning.
 var Words = []string{
 	"any", "append", "bool", "byte", "error", "false", "int", "int64", "iota", "len", "make", "new", "nil",
 	"string", "true", "uint16", "uint64",
 }
 
-// NameText is what n is, in words: the sender of processor "parser".
+// NameText describes n: the sender of processor "parser".
 func (p *Plan) NameText(n Name) string {
 	switch {
 	case n.Processor >= 0:
@@ -86,7 +86,7 @@ func (p *Plan) NameText(n Name) string {
 	return n.What
 }
 
-// EdgeText is edge i in the words of the file: feed -> parser: Raw.
+// EdgeText is edge i as the file writes it: feed -> parser: Raw.
 func (p *Plan) EdgeText(i int) string {
 	e := &p.Edges[i]
 	if e.From < 0 {
@@ -95,8 +95,8 @@ func (p *Plan) EdgeText(i int) string {
 	return p.Processors[e.From].Name + " -> " + p.Processors[e.To].Name + ": " + e.Message
 }
 
-// Handlers lists the methods that may receive what edge e carries: where there
-// are two, the first one wins.
+// Handlers lists the names of methods that may handle the messages of edge e. If a type has
+// two of them, the first is used.
 func (p *Plan) Handlers(e int) []string {
 	edge := &p.Edges[e]
 	if edge.From < 0 {
@@ -106,13 +106,13 @@ func (p *Plan) Handlers(e int) []string {
 	return []string{short + "From" + p.Processors[edge.From].Ident, short}
 }
 
-// avoided are names that generated functions use or import, besides Go's own.
-var avoided = map[string]bool{
+// reservedNames are names that generated functions use or import, other than predeclared names.
+var reservedNames = map[string]bool{
 	"context": true, "ctx": true, "err": true, "errors": true, "fmt": true, "graph": true, "m": true, "message": true, "ok": true,
 	"out": true, "piper": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
 }
 
-// unique returns name, with as many underscores as make it free, and takes it.
+// unique returns name, with underscores if necessary to make it free, and takes it.
 func unique(taken map[string]bool, name string) string {
 	for taken[name] {
 		name += "_"
@@ -125,13 +125,13 @@ func unique(taken map[string]bool, name string) string {
 func localName(ident string) string {
 	first, size := utf8.DecodeRuneInString(ident)
 	name := string(unicode.ToLower(first)) + ident[size:]
-	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || avoided[name] {
+	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || reservedNames[name] {
 		name += "Processor"
 	}
 	return name
 }
 
-// timerText is a timer in the words of the file.
+// timerText is a timer as the file writes it.
 func (e *Edge) timerText() string {
 	if e.Timer != "" {
 		return "every " + e.Every.String() + " as " + e.Timer
@@ -139,7 +139,7 @@ func (e *Edge) timerText() string {
 	return "every " + e.Every.String()
 }
 
-// timerIdent tells timers apart in names: by the name, else by the period.
+// timerIdent distinguishes timers in names: by the name, else by the period.
 func (e *Edge) timerIdent() string {
 	if e.Timer != "" {
 		return spec.Exported(e.Timer)

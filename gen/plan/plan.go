@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Plan is a topology with every name, index, queue and call decided.
+// Plan is a topology with all names, indices, queues and calls.
 type Plan struct {
 	Name        string // of the topology
 	Source      string // base name of the topology file
@@ -16,20 +16,20 @@ type Plan struct {
 	Output      string // "topology_gen.go"
 	PortsFile   string // "topology_ports_gen.go"
 	Processors  []Processor
-	Edges       []Edge  // declared edges in file order, then the implied ones: of replies, of dead letters
+	Edges       []Edge  // declared edges in file order, then implied edges for replies and dead letters
 	Links       []Link  // one for each pair of processors that edges join, in order of their first edge
 	Groups      []Group // strongly connected components, upstream first
 	Pool        Pool
 	Errors      *Errors       // nil: errors are not kept
 	Supervision *Supervision  // nil: a failure ends the topology
-	Wire        string        // hash of how messages cross to processes; "": none does
-	FaultLog    time.Duration // how often what went wrong is logged; 0: never
-	Aliases     []Alias       // of machines
-	Collided    []string      // names of the generated code that the file gives to types of the user's, which has a finding
+	Wire        string        // hash of the encoding of messages to processes; "": there are none
+	FaultLog    time.Duration // interval at which failures are logged; 0: never
+	Aliases     []Alias       // aliases for types of state machines
+	Collided    []string      // generated names that the file also uses for types of the user's; they have findings
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }
 
-// Errors says where the top of the handlers' errors is kept.
+// Errors has the settings for the store of the most frequent handler errors.
 type Errors struct {
 	Path            string
 	Top             int
@@ -37,14 +37,14 @@ type Errors struct {
 	Crash           bool
 }
 
-// Pool holds the file's defaults for run time.
+// Pool has the file's settings for the pool.
 type Pool = spec.Pool
 
 // Processor is one processor; its index in Plan.Processors is its ProcessorIndex.
 type Processor struct {
 	Name      string // as in the file
 	Ident     string // Parser
-	Local     string // parser: the lower-case form, unique, no keyword
+	Local     string // parser: the lower-case form, unique, not a keyword
 	Gaps      Gaps
 	Type      TypeRef
 	Instances int
@@ -55,15 +55,15 @@ type Processor struct {
 	Outgoing  []int // edges from it, in edge order, reply edges included
 	Sends     []Send
 	Watch     *Watch  // nil: a failure ends the topology
-	Inputs    []Input // one for each element of Incoming, where the processor can hear what becomes of them
+	Inputs    []Input // one for each element of Incoming, if the processor can observe its inputs
 
-	Calls // of a machine; in an outline zero of others
+	Calls // in an outline, set only for state machines
 
 	Machine *Machine // nil: the type is the user's
 }
 
-// Source reports whether nothing comes in: only Ping or Serve make it act, and
-// its sends return an error. A machine is none: it acts when somebody calls it.
+// Source reports whether the processor has no inputs. Then only Ping or Serve make it run,
+// and its sends return an error. A state machine is not a source: callers use it directly.
 func (p *Processor) Source() bool {
 	return !p.External && p.Machine == nil && len(p.Incoming) == 0
 }
@@ -77,13 +77,13 @@ type Send struct {
 	Edges   []int
 	Clone   bool   // the message is cloned for all receivers but the last
 	Error   bool   // it returns an error (a full: fail edge, or the sender of a source or external)
-	Ask     string // the Ask method beside it ("" for none); external, single edge with reply
+	Ask     string // the Ask method for the same edge; only for an external processor and a single edge with reply
 
-	Proposes bool // it makes the message, of Type, which is a machine's update
-	Proposer bool // it fills in the field Proposer: the instance that a machine's answer goes to
+	Proposes bool // Type is a state machine's update; the method makes the proposal from it
+	Proposer bool // it sets the field Proposer to its instance, which gets the state machine's answer
 }
 
-// Method is how a method of the processor's type is called.
+// Method describes the signature of a method of the processor's type.
 type Method struct {
 	Name    string
 	Context bool
@@ -91,22 +91,22 @@ type Method struct {
 	Out     OutKind
 	Reply   bool // the first result is the reply
 	Error   bool // the last result is an error
-	// OutMethods lists the sender's methods that an interface of the user's own
-	// names without their error results; emit wraps the sender for it.
+	// OutMethods lists the sender's methods that the user's interface declares without
+	// their error results. For such an interface emit wraps the sender.
 	OutMethods []string
-	// OutType is such an interface, where the generated package can name it; one
-	// that is written out in place has OutNames, its methods, instead.
+	// OutType is the user's interface, if the generated package can name it. For a type
+	// literal, OutNames lists its methods instead.
 	OutType  *TypeRef
 	OutNames []string
 }
 
-// Receive is the method that takes the messages of one edge.
+// Receive is the method that handles the messages of one edge.
 type Receive struct {
 	Edge int
 	Method
 }
 
-// ParamKind is how a message is handed over.
+// ParamKind says whether a method takes its message by value or by pointer.
 type ParamKind int
 
 const (
@@ -114,14 +114,14 @@ const (
 	ByPointer
 )
 
-// OutKind is whether a method takes its sender, and how.
+// OutKind says how a method takes its sender, if it does.
 type OutKind int
 
 const (
 	NoOut        OutKind = iota
 	SenderOut            // *ParserSender
 	InterfaceOut         // an interface that the sender satisfies
-	AdaptedOut           // an interface that the sender satisfies but for error results
+	AdaptedOut           // an interface that the sender satisfies except for error results
 )
 
 // Constructor is the new: function.
@@ -132,14 +132,14 @@ type Constructor struct {
 	Instance bool      // takes topo.Instance first
 	Config   *Literal  // nil: takes none
 	Pointer  bool      // returns *T
-	Error    bool      // returns an error too
+	Error    bool      // also returns an error
 }
 
 // Literal is a Go literal of a configuration.
 type Literal struct {
 	Type   TypeRef
 	Kind   LiteralKind
-	Text   string // Go source of a basic literal, made by this package: quoted, never copied
+	Text   string // Go source of a basic literal; strings are quoted here, never copied from the file
 	Fields []LiteralField
 	Items  []Literal
 }
@@ -148,7 +148,7 @@ type Literal struct {
 type LiteralKind int
 
 const (
-	Basic     LiteralKind = iota // Text, converted to Type where that is a named type
+	Basic     LiteralKind = iota // Text, converted to Type if that is a named type
 	Struct                       // Fields by Name
 	SliceLit                     // Items
 	MapLit                       // Fields by Key
@@ -173,10 +173,10 @@ const (
 	ID                         // Access is the index
 	Range                      // Offset, Count
 	Broadcast                  // all
-	ToCaller                   // a reply: the instance that asked
+	ToCaller                   // a reply: the instance that sent the request
 )
 
-// KeyKind is how a key or id is turned into a number.
+// KeyKind is the kind of a key's type, which determines its hash function.
 type KeyKind int
 
 const (
@@ -191,7 +191,7 @@ const (
 type Edge struct {
 	Ident    string // FeedParserRaw: EdgeFeedParserRaw is its constant; timers: EveryAudit1s, EveryAuditPoll
 	From, To int    // From is -1 for a timer
-	Message  string // the message's name; "Tick" for a timer, "TickPoll" for one called poll
+	Message  string // the message's name; "Tick" for a timer, "TickPoll" for a timer with the name poll
 	Type     TypeRef
 	Every    time.Duration
 	Timer    string // the name of a timer, as in the file; "" for none
@@ -203,24 +203,24 @@ type Edge struct {
 	Full       string // "block", "drop-oldest", "drop-newest", "fail"
 	Reply      string // name of the reply message; "" for none
 	ReplyType  TypeRef
-	ReplyEdge  int // the implied edge that carries the reply to a processor; -1
-	ReplyOf    int // for an implied reply edge: the edge that asks; -1
+	ReplyEdge  int // the implied edge that carries the reply to a processor, or -1
+	ReplyOf    int // for an implied reply edge: the edge of the request; else -1
 	Timeout    time.Duration
 	InCycle    bool // both ends in one group
 	Pointerful bool // the message's type holds pointers
 	DeadLetter bool // implied: carries messages that could not be handled
-	Optional   bool // the receiver needs no handler: without one the message is forgotten
-	CloneAgain bool // each attempt at the message gets a Clone of it
+	Optional   bool // the receiver needs no handler; without a handler the message is discarded
+	CloneAgain bool // each attempt gets a Clone of the message
 }
 
-// Selector is how a message gives the key or id of the instance that it goes to. In an
-// outline it has no more than what the file says.
+// Selector is the path to the key or id by which a message chooses its instance. In an
+// outline it has only the path from the file.
 type Selector struct {
 	KeyKind  KeyKind
 	Access   []string // selector path of the key or id: fields; the last may be a method
 	Method   bool     // the last element of Access is a method
-	Pointers bool     // the key sits behind pointers that may be nil: it then is that of the zero value
-	Nils     []int    // where: the message's expression with the first Nils[i] elements of Access is a pointer
+	Pointers bool     // the path has pointers; if one is nil, the key is the zero key
+	Nils     []int    // the pointers: the first Nils[i] elements of Access lead to one
 }
 
 // Link joins a pair of processors: all edges from From to To.
@@ -238,5 +238,5 @@ type Group struct {
 	Cyclic     bool  // more than one processor, or an edge to itself
 	Upstream   []int // groups with edges into it
 	Downstream []int
-	OnlyTimers bool // nothing but timers comes in and no member has Ping or Serve: runs until ctx ends
+	OnlyTimers bool // the only inputs are timers and no member has Ping or Serve: runs until ctx ends
 }

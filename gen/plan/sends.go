@@ -2,9 +2,9 @@ package plan
 
 import "github.com/topogen/topogen/spec"
 
-// sends decides the methods of each processor's sender: Send<Message> along all
-// edges from there that carry it, and Send<Message>To<To> along one. Replies are
-// results of handlers, so their edges give no method.
+// sends decides the methods of each processor's sender: Send<Message> for all outgoing
+// edges with the message, and Send<Message>To<To> for one edge. Replies are results of
+// handlers, so their edges have no method.
 func (b *builder) sends() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
@@ -24,7 +24,7 @@ func (b *builder) sends() {
 			edges := byMessage[message]
 			p.Sends = append(p.Sends, b.send(p, message, "", edges))
 			if p.Machine != nil {
-				continue // nobody but the runtime uses its sender
+				continue // only the runtime uses its sender
 			}
 			for _, e := range edges {
 				to := b.plan.Processors[b.plan.Edges[e].To].Ident
@@ -37,7 +37,7 @@ func (b *builder) sends() {
 	}
 }
 
-// propose adds the method that makes a proposal of an update.
+// propose adds the method that proposes an update.
 func (b *builder) propose(p *Processor, e int) {
 	edge := &b.plan.Edges[e]
 	to := &b.plan.Processors[edge.To]

@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// TypeRef is a Go type as the generated package writes it: the import path of that
-// package itself is "".
+// TypeRef is a Go type as the generated package writes it. The import path "" means the
+// generated package.
 type TypeRef = spec.TypeExpr
 
 // The forms of a TypeRef.
@@ -18,10 +18,10 @@ const (
 	Slice   = spec.SliceType
 	Array   = spec.ArrayType
 	Map     = spec.MapType
-	Empty   = spec.StructType // without Fields that of NoResult
+	Empty   = spec.StructType // without Fields it is NoResult
 )
 
-// TypeOf is t as package own writes it; problem says why it cannot.
+// TypeOf is t as package own writes it. problem says why it cannot be written.
 func TypeOf(t types.Type, own *types.Package) (ref TypeRef, problem string) {
 	inner := func(t types.Type) *TypeRef {
 		r, p := TypeOf(t, own)
@@ -86,7 +86,7 @@ func nameless(t types.Type, own *types.Package) string {
 	return "type " + TypeText(t, own) + " has no name that generated code could write"
 }
 
-// TypeText is t as a person would write it in package own.
+// TypeText is t as a user would write it in package own.
 func TypeText(t types.Type, own *types.Package) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p.Path() == own.Path() {

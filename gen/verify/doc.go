@@ -1,4 +1,4 @@
-// Package verify makes sure of what emit has made before anybody sees it: the parts
-// parse and type-check together with the user's files, bodies included; they are
-// formatted as gofmt does and joined.
+// Package verify checks generated code before it is written. It parses the parts from
+// package emit, type-checks them together with the user's files and their function
+// bodies, formats them like gofmt, and joins them.
 package verify

@@ -12,30 +12,30 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// style is that of gofmt; the last bit, which printer does not name, makes it
-// write numbers as gofmt does.
+// style is the style of gofmt. The last bit, for which package printer has no name, makes
+// it write numbers like gofmt.
 var style = printer.Config{Mode: printer.UseSpaces | printer.TabIndent | 1<<30, Tabwidth: 8}
 
-// format prints the part as gofmt does, without its imports. It is all the printer
-// sees of the shared set, where finding a file takes longer than printing.
+// format prints the part like gofmt, without its imports. It gives the printer a file set with
+// only this file, because finding a file in the shared set takes longer than printing.
 func (p *part) format(shared *token.FileSet) {
 	fset := token.NewFileSet()
 	fset.AddExistingFiles(shared.File(p.syntax.FileStart))
-	file := *p.syntax // which the type checker reads
+	file := *p.syntax // a copy, because the type checker reads the original
 	file.Decls = slices.DeleteFunc(slices.Clone(file.Decls), func(d ast.Decl) bool {
 		g, ok := d.(*ast.GenDecl)
 		return ok && g.Tok == token.IMPORT
 	})
 	var b bytes.Buffer
 	p.err = style.Fprint(&b, fset, &file)
-	_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // the package clause
+	_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // drops the package clause
 }
 
 // importSpec is an import.
 type importSpec struct{ path, name string }
 
-// standard reports whether the path looks like one of the standard library: its
-// first element is no domain.
+// standard reports whether the path looks like a path of the standard library: its first
+// element is not a domain.
 func (s importSpec) standard() bool {
 	first, _, _ := strings.Cut(s.path, "/")
 	return !strings.Contains(first, ".")
@@ -51,7 +51,7 @@ func (s importSpec) compare(t importSpec) int {
 	return strings.Compare(s.path, t.path)
 }
 
-// imports lists what the part imports.
+// imports lists the imports of the part.
 func (p *part) imports() ([]importSpec, error) {
 	var list []importSpec
 	for _, i := range p.syntax.Imports {
@@ -68,8 +68,8 @@ func (p *part) imports() ([]importSpec, error) {
 	return list, nil
 }
 
-// join puts the parts of a file together: clause, one import block with the
-// standard library first, declarations. A build constraint comes before them.
+// join joins the parts of a file: build constraint, package clause, one import block with
+// the standard library first, declarations.
 func join(p *plan.Plan, name string, parts []*part) ([]byte, error) {
 	var imports []importSpec
 	var bodies [][]byte

@@ -19,14 +19,14 @@ type File struct {
 	Body []byte
 }
 
-// Verified is what came of verifying.
+// Verified is the result of verification.
 type Verified struct {
-	Files    []File            // nil where Own is not
-	Own      []error           // what is wrong with generated code; nothing of it may be written
+	Files    []File            // nil if Own is not empty
+	Own      []error           // errors in generated code; then nothing may be written
 	Findings []finding.Finding // about the user's files
 }
 
-// Files verifies what emit made for a bound topology. The error is the context's.
+// Files verifies the output of emit for a bound topology. It returns only errors of the context.
 func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, error) {
 	var parts []*part
 	for _, f := range emitted {
@@ -60,7 +60,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, 
 	return v, nil
 }
 
-// part is a part of a file on its way.
+// part is a part of a file during verification.
 type part struct {
 	name   string // of the file
 	source []byte

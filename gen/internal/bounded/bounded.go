@@ -12,7 +12,7 @@ import (
 func ReadFile(path string, most int64) ([]byte, error) {
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
-	} else if !info.Mode().IsRegular() { // a pipe would be waited for
+	} else if !info.Mode().IsRegular() { // reading a pipe could block
 		return nil, fs.ErrInvalid
 	}
 	file, err := os.Open(path)

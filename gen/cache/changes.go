@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// settled is how files are after the builds of a batch have read or written them.
-type settled struct {
+// finalState is the state of files after the builds of a batch.
+type finalState struct {
 	view
 	batch *Batch
-	read  map[string]sum // what builds have read of files before the batch began
-	wrote map[string]sum // what builds have written
+	read  map[string]sum // contents that builds read before the batch began
+	wrote map[string]sum // contents that builds wrote
 }
 
-func newSettled(b *Batch, builds []Build) *settled {
-	s := &settled{batch: b, view: newView(b.cache.clock()), read: make(map[string]sum), wrote: make(map[string]sum)}
+func newSettled(b *Batch, builds []Build) *finalState {
+	s := &finalState{batch: b, view: newView(b.cache.clock()), read: make(map[string]sum), wrote: make(map[string]sum)}
 	for _, build := range builds {
 		for path, body := range build.Inputs.Read {
 			if abs, err := filepath.Abs(path); err == nil {
@@ -32,8 +32,8 @@ func newSettled(b *Batch, builds []Build) *settled {
 	return s
 }
 
-// Changed names an input that may not be as it was when a build read it, or is "".
-// In is what all builds of the batch have read.
+// Changed returns the name of an input that may have changed since a build read it, or "".
+// in has the inputs of all builds of the batch.
 func (b *Batch) Changed(in Inputs) string {
 	s := newSettled(b, []Build{{Inputs: in}})
 	files, _, changed := s.inputs(in)
@@ -48,9 +48,9 @@ func (b *Batch) Changed(in Inputs) string {
 	return ""
 }
 
-// inputs returns the paths of all files that a build depends on, sorted, and the
-// folders. Changed names a folder that has other files than when the batch began.
-func (s *settled) inputs(in Inputs) (files []string, dirs []listing, changed string) {
+// inputs returns the folders of a build and the sorted paths of all its input files. changed
+// is a folder whose list of files has changed since the batch began, or "".
+func (s *finalState) inputs(in Inputs) (files []string, dirs []listing, changed string) {
 	for _, dir := range absolute(in.Dirs) {
 		l := s.list(dir)
 		if !s.sameFiles(l) {
@@ -66,9 +66,8 @@ func (s *settled) inputs(in Inputs) (files []string, dirs []listing, changed str
 	return absolute(files), dirs, ""
 }
 
-// sameFiles reports whether a folder holds the Go files that it held before, apart from
-// outputs.
-func (s *settled) sameFiles(now listing) bool {
+// sameFiles reports whether a folder has the same Go files as before, except for outputs.
+func (s *finalState) sameFiles(now listing) bool {
 	if now.failed {
 		return false
 	}
@@ -79,9 +78,9 @@ func (s *settled) sameFiles(now listing) bool {
 	return !folder.failed && !folder.changedSince(s.batch.started)
 }
 
-// unchanged reports whether an input is as it was when the build read it. It reads the
-// file only where its times do not suffice.
-func (s *settled) unchanged(path string) bool {
+// unchanged reports whether an input is the same as when the build read it. It reads the
+// file only if its times are not enough.
+func (s *finalState) unchanged(path string) bool {
 	now, was := s.file(path), s.batch.files[path]
 	sum, read := s.read[path]
 	if read || was != nil && was.read {
@@ -97,7 +96,7 @@ func (s *settled) unchanged(path string) bool {
 	case now.Kind != was.Kind:
 		return false
 	case now.Kind != regular:
-		return true // that it is there, or is not, is all that counts
+		return true // only its existence matters
 	case was.read:
 		return now.Sum == was.Sum
 	}
@@ -105,7 +104,7 @@ func (s *settled) unchanged(path string) bool {
 }
 
 // record makes the record of a build.
-func (s *settled) record(build Build) (*record, bool) {
+func (s *finalState) record(build Build) (*record, bool) {
 	r := &record{Key: build.Key, Identity: s.batch.identity.sum, Value: build.Value}
 	own := make(map[string]bool, len(build.Outputs))
 	for _, out := range build.Outputs {
@@ -133,7 +132,7 @@ func (s *settled) record(build Build) (*record, bool) {
 		}
 		now := s.file(file)
 		now.content()
-		// The build has seen what another one of the batch was about to write.
+		// The build has used the output of another build of the batch before it was written.
 		if wrote, ok := s.wrote[file]; now.failed || ok && now.Sum != wrote || !ok && !s.unchanged(file) {
 			return nil, false
 		}
