@@ -109,7 +109,7 @@ func reasonOf(err error) (reason string) {
 // crash ends the process. The first caller prints its error.
 func (k *Keeper) crash(c *cause) {
 	k.crashing.Lock()
-	fmt.Fprintf(os.Stderr, "errtop: the setting crash ends the process at its first error:\n%s\n", c.text())
+	fmt.Fprintf(os.Stderr, "errtop: the process ends at its first error, because the setting crash is on:\n%s\n", c.text())
 	os.Exit(exitCrash)
 }
 

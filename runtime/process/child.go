@@ -120,11 +120,11 @@ func (c *Child) hello() error {
 		return c.failed(err)
 	}
 	f := fields{rest: body}
-	theirs := f.number()
+	peerVersion := f.number()
 	err = f.error()
 	hash := string(f.sized())
 	switch {
-	case f.broken || theirs != version:
+	case f.broken || peerVersion != version:
 		return c.failed(fmt.Errorf("%w: no valid hello of version %d: the executable is from a different build", ErrProtocol, version))
 	case hash != c.settings.Hash:
 		return c.failed(fmt.Errorf("%w: the executable is from a different build: its plan has hash %q, want %q", ErrProtocol, hash, c.settings.Hash))

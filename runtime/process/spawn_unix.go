@@ -27,7 +27,7 @@ func (c *Child) spawn() error {
 		files.closeParentEnds()
 		return err
 	}
-	attr := &os.ProcAttr{Env: c.environment(), Files: files.theirs, Sys: attributes()}
+	attr := &os.ProcAttr{Env: c.environment(), Files: files.childEnds, Sys: attributes()}
 	started := make(chan error)
 	go c.watch(started, func() (*os.Process, error) { return os.StartProcess(path, os.Args, attr) })
 	if err := <-started; err != nil {
@@ -122,10 +122,10 @@ func (c *Child) environment() []string {
 	return append(env, set...)
 }
 
-// fileSet holds the ends of the files that connect a process to its parent. The fields
-// theirs are the child's ends, which the parent closes after the start.
+// fileSet holds the ends of the files that connect a process to its parent. The
+// parent closes childEnds after the start.
 type fileSet struct {
-	theirs        []*os.File
+	childEnds     []*os.File
 	conn, control *os.File
 	output        []*os.File
 }
@@ -135,32 +135,32 @@ func (s *fileSet) open() error {
 	if err != nil {
 		return err
 	}
-	s.theirs = append(s.theirs, stdin)
+	s.childEnds = append(s.childEnds, stdin)
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return err
 		}
-		s.theirs, s.output = append(s.theirs, w), append(s.output, r)
+		s.childEnds, s.output = append(s.childEnds, w), append(s.output, r)
 	}
-	conn, theirs, err := socketPair()
+	conn, childEnd, err := socketPair()
 	if err != nil {
 		return err
 	}
-	s.conn, s.theirs = conn, append(s.theirs, theirs)
+	s.conn, s.childEnds = conn, append(s.childEnds, childEnd)
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	s.control, s.theirs = w, append(s.theirs, r)
+	s.control, s.childEnds = w, append(s.childEnds, r)
 	return nil
 }
 
-func (s *fileSet) closeChildEnds() { closeAll(s.theirs) }
+func (s *fileSet) closeChildEnds() { closeAll(s.childEnds) }
 
 func (s *fileSet) closeParentEnds() { closeAll(append(s.output, s.conn, s.control)) } // Close of a nil file returns an error, which is ignored
 
-func socketPair() (ours, theirs *os.File, err error) {
+func socketPair() (parentEnd, childEnd *os.File, err error) {
 	syscall.ForkLock.RLock() // no fork may happen before both descriptors are marked close-on-exec
 	defer syscall.ForkLock.RUnlock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)

@@ -351,7 +351,7 @@ func TestErrorsOfTheEnd(t *testing.T) {
 		<-ctx.Done()
 		return fmt.Errorf("shard %d: %w", shard, ctx.Err())
 	}
-	s := &Sharder[*job]{Controller: j, OnError: func(e *Error) error { t.Error("told of", e); return nil }}
+	s := &Sharder[*job]{Controller: j, OnError: func(e *Error) error { t.Error("OnError was called with", e); return nil }}
 	if err := inTime(t, time.Second, s); err != nil {
 		t.Error(err)
 	}

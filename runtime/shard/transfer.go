@@ -67,37 +67,37 @@ const (
 // old configuration, which switches after its round and releases its shards before it
 // waits. No worker is ahead by more than one configuration, because an epoch does not end
 // before all workers have switched to it.
-func (h *transfer) step(p *Pages, l locks) progress {
-	if h.target == h.epoch {
+func (t *transfer) step(p *Pages, l locks) progress {
+	if t.target == t.epoch {
 		epoch := p.Epoch()
-		if epoch == h.epoch {
+		if epoch == t.epoch {
 			return stepNone
 		}
-		h.target, h.next = epoch, p.Config(epoch)[h.worker]
-		if h.epoch == 0 && bug.On(bug.FirstNotTaken) {
-			h.acquired = len(h.next)
+		t.target, t.next = epoch, p.Config(epoch)[t.worker]
+		if t.epoch == 0 && bug.On(bug.FirstNotTaken) {
+			t.acquired = len(t.next)
 		}
 		return stepMoved
 	}
-	if h.released < len(h.shards) && (h.acquired == len(h.next) || !bug.On(bug.TakenFirst)) {
-		l.release(h.shards[h.released])
-		h.released++
+	if t.released < len(t.shards) && (t.acquired == len(t.next) || !bug.On(bug.TakenFirst)) {
+		l.release(t.shards[t.released])
+		t.released++
 		return stepMoved
 	}
-	if h.acquired < len(h.next) {
-		if !l.tryAcquire(h.nextShard()) {
+	if t.acquired < len(t.next) {
+		if !l.tryAcquire(t.nextShard()) {
 			return stepBlocked
 		}
-		h.acquired++
+		t.acquired++
 		return stepMoved
 	}
-	h.epoch, h.shards = h.target, h.next
-	h.next, h.released, h.acquired = nil, 0, 0
+	t.epoch, t.shards = t.target, t.next
+	t.next, t.released, t.acquired = nil, 0, 0
 	return stepDone
 }
 
 // nextShard is the shard that must be acquired next.
-func (h *transfer) nextShard() int { return h.next[h.acquired] }
+func (t *transfer) nextShard() int { return t.next[t.acquired] }
 
 // acquiredNext records that nextShard was acquired after waiting for it.
-func (h *transfer) acquiredNext() { h.acquired++ }
+func (t *transfer) acquiredNext() { t.acquired++ }

@@ -145,12 +145,12 @@ func TestInputsAtRandom(t *testing.T) {
 				ArmAtStart: rapid.Bool().Draw(t, "at start"),
 			}
 		}), 1, 4).Draw(t, "inputs")
-		type heard struct {
+		type inputModel struct {
 			last             time.Duration // when the timeout began; -1: not yet
 			came             bool
 			reported, closed bool // InputClosed was called; the input is Closed
 		}
-		model := make([]heard, len(settings))
+		model := make([]inputModel, len(settings))
 		var s Inputs
 		s.Init(settings...)
 		now := time.Duration(0)
@@ -173,7 +173,7 @@ func TestInputsAtRandom(t *testing.T) {
 					t.Fatalf("input %d: recovered is %v", i, recovered)
 				}
 				if !m.closed {
-					*m = heard{last: now, came: true}
+					*m = inputModel{last: now, came: true}
 				}
 			case 2:
 				waiting := rapid.IntRange(0, 15).Draw(t, "waiting")

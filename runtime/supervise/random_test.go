@@ -68,7 +68,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 	}
 	i := slices.IndexFunc(o.parts, func(p *childView) bool { return p.id == f.Child })
 	if i < 0 {
-		return errors.New("nobody")
+		return errors.New("unknown child")
 	}
 	p := o.parts[i]
 	switch f.Kind {
