@@ -20,8 +20,8 @@ type Cut struct {
 	Removed []string // later segments, all unsynced, in the order of their removal
 }
 
-// handleFlaw decides whether the flaw in segment i is damage, and then returns an error. A
-// power failure can also leave such a flaw in unsynced records. Then handleFlaw sets the cut.
+// handleFlaw returns a DamageError if the flaw in segment i is damage. If a power failure can
+// have left the flaw in unsynced records, it sets the cut instead.
 func (s *scanner) handleFlaw(i int, r *segmentReader, flaw *flawError) error {
 	damage := &DamageError{File: s.all[i].path, Offset: flaw.offset, Reason: flaw.reason}
 	switch {

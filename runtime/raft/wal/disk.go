@@ -167,7 +167,7 @@ type diskLog struct {
 	disk    *Disk
 	sync    Sync
 	summary summary
-	err     error // final
+	err     error // of the first failed call; later calls return it
 }
 
 func (l *diskLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error {

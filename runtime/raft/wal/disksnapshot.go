@@ -33,7 +33,7 @@ type diskWriter struct {
 	readable bool
 	sealed   *raftpb.Snapshot
 	ended    bool
-	err      error // final
+	err      error // of the first failed call; later calls return it
 }
 
 func (l *diskLog) CreateSnapshot() (SnapshotWriter, error) {

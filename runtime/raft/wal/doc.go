@@ -31,7 +31,7 @@
 //   - a missing segment or snapshot
 //   - a segment that is shorter than when it was created
 //
-// Open does not report flipped bits in the zeros behind the last record. It writes zeros
+// Open does not report flipped bits in the zeros after the last record. It writes zeros
 // there again. All data that Open returns has been synced.
 //
 // # Snapshots
@@ -97,7 +97,7 @@
 //
 // Every save begins with a state record that carries a mark. The mark contains the number
 // of its record, and how many records before it were synced when it was written. If a
-// record is incomplete, the marks behind it decide. If one of them shows that the record
+// record is incomplete, the marks after it decide. If one of them shows that the record
 // was synced, the log is damaged. Otherwise the power failed before the sync.
 // docs/decisions/0021 explains the reasons, and the file mark.go describes the format.
 //

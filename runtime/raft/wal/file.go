@@ -32,7 +32,7 @@ type fileLog struct {
 	snapshots []position // snapshots that have a file, the oldest first
 	entries   []*raftpb.Entry
 	active    activeSegment // used in all modes except Always
-	err       error         // final
+	err       error         // of the first failed call; later calls return it
 
 	committing sync.Mutex // held from before a snapshot becomes the newest until obsolete files are removed; locked before mu
 
@@ -75,8 +75,8 @@ func (l *fileLog) Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bo
 	})
 }
 
-// save writes a state with a mark first, then the entries, and the state whose commit
-// index includes the entries last.
+// save writes, in this order, a state with a mark, the entries, and the state with a commit
+// index that includes the entries.
 func (l *fileLog) save(b batch, sync bool) error {
 	before := b.stateBefore()
 	if before != l.summary.state || len(b.entries) > 0 {
@@ -245,8 +245,8 @@ func (l *fileLog) do(f func() error) error {
 	return err
 }
 
-// slow is the duration from which a call is logged. No call takes that long on a healthy
-// disk.
+// slow is the duration above which a call is logged. On a healthy disk no call takes that
+// long.
 const slow = time.Second
 
 func syncDir(dir string) error {

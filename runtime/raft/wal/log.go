@@ -19,9 +19,9 @@ import (
 type Log interface {
 	// Save appends the state and the entries. The indexes of the entries must be
 	// consecutive. The first entry replaces all stored entries from its index on. A nil or
-	// empty state leaves the stored state unchanged. If sync is set, all data is durable on
-	// return, as far as [Options.Sync] promises it. The log does not keep references to the
-	// entries and the state.
+	// empty state leaves the stored state unchanged. If sync is set and
+	// [Options.Sync] is Always, all data is durable on return. The log does not keep
+	// references to the entries and the state.
 	Save(state *raftpb.HardState, entries []*raftpb.Entry, sync bool) error
 	// SaveSnapshot makes a snapshot durable, in every mode of Options.Sync, and raises the
 	// commit index to at least its index. If the log has the last entry of the snapshot

@@ -58,8 +58,8 @@ func (l *fileLog) removeObsolete(old obsoleteFiles) {
 	}
 }
 
-// remove removes the snapshots durably before the segments. If an obsolete snapshot
-// reappeared after a crash, its entries would be missing.
+// remove removes the snapshots durably before the segments. In the other order a crash could
+// leave an obsolete snapshot without the segments that refer to it.
 func (l *fileLog) remove(old obsoleteFiles) error {
 	if err := removeAll(old.snapshots); err != nil {
 		return err

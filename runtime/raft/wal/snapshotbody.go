@@ -67,7 +67,7 @@ type bodyWriter struct {
 	crc      uint32 // of the body, without the data in chunk
 	unsynced int
 	fsync    func(*os.File) error
-	err      error // final
+	err      error // of the first failed call; later calls return it
 }
 
 func newBodyWriter(file *os.File, fsync func(*os.File) error) (*bodyWriter, error) {
@@ -143,7 +143,7 @@ type bodyReader struct {
 	bodyCRC uint32 // expected, of the whole body
 	buf     []byte
 	unread  []byte // rest of the chunk that was read last
-	err     error  // final
+	err     error  // of the first failed call; later calls return it
 }
 
 func newBodyReader(file *os.File, size int64, crc uint32) *bodyReader {

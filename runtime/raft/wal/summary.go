@@ -137,8 +137,8 @@ func (h hardState) afterSnapshot(at position) hardState {
 
 // initialState returns the state that a node starts with. It corrects two effects of a
 // crash. If entries after a state are missing, the commit index may exceed the last entry:
-// it is lowered, because the leader sends it again. In one sync mode entries may remain
-// without their state: the node takes their term, in which it cannot have voted.
+// it is lowered, because the leader sends it again. In modes other than Always entries may remain
+// without their state: the node starts in their term, without a vote.
 func (s *summary) initialState() hardState {
 	h := s.state.afterSnapshot(s.base)
 	if term, ok := s.term(s.last); ok && term > h.term {
