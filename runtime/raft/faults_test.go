@@ -59,12 +59,12 @@ func (w *world) leader() (leader *node) {
 	return leader
 }
 
-// otherLeader waits until a node other than than leads.
-func (w *world) otherLeader(than *node) (leader *node) {
+// otherLeader waits until a node other than old leads.
+func (w *world) otherLeader(old *node) (leader *node) {
 	w.t.Helper()
 	w.until("another leader", func() bool {
 		leader = w.leader()
-		return leader != nil && leader != than
+		return leader != nil && leader != old
 	})
 	return leader
 }
