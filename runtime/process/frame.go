@@ -17,7 +17,7 @@ const (
 )
 
 // ErrProtocol: the process sent data that no process of this version sends.
-var ErrProtocol = errors.New("process: broke the protocol")
+var ErrProtocol = errors.New("process: protocol violation")
 
 // frameKind is the content of a frame. Most bodies are described where they are written.
 type frameKind uint8

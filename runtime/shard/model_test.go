@@ -15,13 +15,13 @@ const (
 	switching              // in OnSwitch
 	working                // in a round of PreProcess and ProcessShard
 	resting                // after a round: may promise
-	asking                 // all have promised: about to claim the decision
+	claiming               // all have promised: about to claim the decision
 	deciding               // in Resharding
 	writing                // the decision is written but not published
 )
 
 func (d doing) String() string {
-	return [...]string{"looks", "moves", "switches", "works", "rests", "asks", "decides", "writes"}[d]
+	return [...]string{"looks", "moves", "switches", "works", "rests", "claims", "decides", "writes"}[d]
 }
 
 const (
@@ -124,9 +124,9 @@ func (m *model) step(w, choice int) (err error) {
 	case resting:
 		m.doing[w] = looking
 		if choice == 1 && p.Promise(w, h.epoch) {
-			m.doing[w] = asking
+			m.doing[w] = claiming
 		}
-	case asking:
+	case claiming:
 		m.doing[w] = looking
 		if _, ok := p.claim(); ok {
 			m.doing[w] = deciding

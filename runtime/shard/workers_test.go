@@ -34,7 +34,7 @@ type plainShard struct {
 	owner  int // as recorded by OnSwitch
 }
 
-// plainWorker belongs to a worker, except rounds and epoch, which Resharding reads too.
+// plainWorker belongs to a worker, except rounds and has, which Resharding reads too.
 type plainWorker struct {
 	rounds int
 	has    []int

@@ -36,7 +36,7 @@ type observer struct {
 	s        *Supervisor
 	strategy Strategy
 	grouped  bool
-	parts    []*childView
+	children []*childView
 	now      time.Duration
 	ended    bool
 }
@@ -51,14 +51,14 @@ func (o *observer) step(t *rapid.T, kind piper.ChildEventKind, p *childView) {
 		e.Err = errBoom
 	}
 	for _, f := range o.s.Step(o.now, e) {
-		if err := o.saw(f); err != nil {
+		if err := o.checkEffect(f); err != nil {
 			t.Fatalf("%+v: invalid effect %+v: %v", e, f, err)
 		}
 	}
 }
 
-// saw checks an effect.
-func (o *observer) saw(f piper.ChildEffect) error {
+// checkEffect checks an effect.
+func (o *observer) checkEffect(f piper.ChildEffect) error {
 	if o.ended {
 		return errors.New("the topology has ended")
 	}
@@ -66,11 +66,11 @@ func (o *observer) saw(f piper.ChildEffect) error {
 		o.ended = true
 		return nil
 	}
-	i := slices.IndexFunc(o.parts, func(p *childView) bool { return p.id == f.Child })
+	i := slices.IndexFunc(o.children, func(p *childView) bool { return p.id == f.Child })
 	if i < 0 {
 		return errors.New("unknown child")
 	}
-	p := o.parts[i]
+	p := o.children[i]
 	switch f.Kind {
 	case piper.EffectStart, piper.EffectWait:
 		switch {
@@ -94,7 +94,7 @@ func (o *observer) saw(f piper.ChildEffect) error {
 		case p.inputsDone:
 			return errors.New("the child would not be started again")
 		}
-		for _, other := range o.parts {
+		for _, other := range o.children {
 			if other.ordered && other.order == piper.EffectStop {
 				return fmt.Errorf("%v is being stopped already", other.id)
 			}
@@ -123,7 +123,7 @@ func (o *observer) mayStart(p *childView) error {
 	if !o.grouped || o.strategy == OneForOne {
 		return nil
 	}
-	for _, other := range o.parts {
+	for _, other := range o.children {
 		switch {
 		case other == p || other.inputsDone:
 		case other.ordered:
@@ -135,8 +135,8 @@ func (o *observer) mayStart(p *childView) error {
 	return nil
 }
 
-// happens lets p report an event that is possible now.
-func (o *observer) happens(t *rapid.T, p *childView, what int) {
+// report lets p report an event that is possible now.
+func (o *observer) report(t *rapid.T, p *childView, what int) {
 	switch {
 	case p.ordered && p.order == piper.EffectWait && what < 4:
 		p.ordered = false
@@ -150,7 +150,7 @@ func (o *observer) happens(t *rapid.T, p *childView, what int) {
 	case (p.up || p.ordered && p.order != piper.EffectWait) && what < 7:
 		kind := [...]piper.ChildEventKind{piper.ChildFailed, piper.ChildEnded, piper.ChildHung, piper.ChildNotStarted}[what%4]
 		if p.ended && kind == piper.ChildEnded {
-			return // only one event per order
+			return // it has reported its end already
 		}
 		p.failed = kind != piper.ChildEnded
 		if p.ordered && p.order == piper.EffectStop || o.stops(p) {
@@ -199,7 +199,7 @@ func TestRandomEvents(t *testing.T) {
 				Window: time.Duration(rapid.IntRange(0, 3).Draw(t, "window")), Jitter: rapid.Float64Range(0, 1).Draw(t, "jitter"),
 			}
 			for j := range p.Instances {
-				o.parts = append(o.parts, &childView{id: piper.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.parts), up: true})
+				o.children = append(o.children, &childView{id: piper.Child{Processor: i, Instance: j}, policy: p.Policy, position: len(o.children), up: true})
 			}
 			g.Processors = append(g.Processors, i)
 			spec.Processors = append(spec.Processors, p)
@@ -214,25 +214,25 @@ func TestRandomEvents(t *testing.T) {
 			case what < 10:
 				o.now++
 			default:
-				o.happens(t, o.parts[rapid.IntRange(0, len(o.parts)-1).Draw(t, "who")], what%9)
+				o.report(t, o.children[rapid.IntRange(0, len(o.children)-1).Draw(t, "who")], what%9)
 			}
 		}
-		o.settles(t)
+		o.finishOrders(t)
 	})
 }
 
-// settles executes all orders.
-func (o *observer) settles(t *rapid.T) {
+// finishOrders executes all orders.
+func (o *observer) finishOrders(t *rapid.T) {
 	for busy := true; busy && !o.ended; {
 		busy = false
-		for _, p := range o.parts {
+		for _, p := range o.children {
 			if p.ordered {
 				busy = true
-				o.happens(t, p, 0)
+				o.report(t, p, 0)
 			}
 		}
 	}
-	for _, p := range o.parts {
+	for _, p := range o.children {
 		if !o.ended && !p.up && !p.over {
 			t.Fatalf("%v is down and will not be started", p.id)
 		}
