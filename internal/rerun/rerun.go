@@ -1,10 +1,9 @@
-// Package rerun makes go test run a test again when code changes that only its child
-// processes read.
+// Package rerun makes go test run a test again when code changes that only the child
+// processes of the test read.
 //
-// go test keeps the result of a test until the test's binary changes, or a file or a
-// folder that the test itself has opened. A test that builds a command and runs it opens
-// none of the command's files, and its binary does not change with them: what a test
-// does not call is not linked.
+// go test caches the result of a test until its binary changes, or a file or folder
+// changes that the test itself has opened. A test that builds and runs a command opens
+// none of the command's files, and the test's binary does not contain the command.
 package rerun
 
 import (
@@ -16,12 +15,12 @@ import (
 	"testing"
 )
 
-// code are the folders from which the commands and generated programs are built.
+// code lists the folders from which the commands and generated programs are built.
 var code = []string{"cmd", "gen", "runtime", "schemas", "spec", "templates"}
 
-// WhenCodeChanges reads the folders of the commands and of the runtime, and more, which
-// are seen from the root of the module. go test then compares size and time of each file
-// in them.
+// WhenCodeChanges reads the folders of the commands and of the runtime, and the folders
+// in more, which are relative to the root of the module. go test then compares the size
+// and time of each file in them.
 func WhenCodeChanges(t testing.TB, more ...string) {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -44,8 +43,8 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// read reads a folder and those below it, but for testdata: its files are opened by the
-// test that they belong to, and other tests write there.
+// read reads a folder and its subfolders, except for testdata. The tests that own the
+// files in testdata open them, and other tests write there.
 func read(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

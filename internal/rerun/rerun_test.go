@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhenCodeChanges runs a test of another module that builds a command. Its result is
-// kept until the command changes.
+// TestWhenCodeChanges runs a test of another module that builds a command. Its result
+// must stay cached until the command changes.
 func TestWhenCodeChanges(t *testing.T) {
 	own, err := os.ReadFile("rerun.go")
 	if err != nil {

@@ -10,32 +10,33 @@ import (
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
-// block is a part of a LockFree queue: so many places, each used once.
+// block is a part of a LockFree queue: a fixed number of places, each used once.
 //
-// A block is never used again, so that nobody who holds an old one does harm; the
-// collector has it when nobody does. Its places, most of the memory, are: a
-// goroutine touches a place only after it has claimed it, each place is claimed
-// twice, and the second of the two says that it is done with it.
+// A block is never used again, so a goroutine that still refers to an old block does no
+// harm; the garbage collector frees it later. Its places, which are most of the memory,
+// are used again. That is safe because a goroutine touches a place only after it has
+// claimed the place. Each place is claimed twice, and the second goroutine marks it as
+// done.
 type block[T any] struct {
-	pushed atomic.Uint64 // places claimed by producers, and attempts beyond the end
+	pushed atomic.Uint64 // number of places claimed by producers, including attempts beyond the end
 	_      [56]byte
-	popped atomic.Uint64 // the same by consumers; it may be ahead of pushed
+	popped atomic.Uint64 // the same for consumers; it may be ahead of pushed
 	_      [56]byte
 	places []place[T]
 	next   atomic.Pointer[block[T]]
-	base   uint64    // places in the blocks before
-	prev   *block[T] // for the consumer that moves head away from here
-	spare  *spare[T] // what places came from
+	base   uint64    // number of places in the previous blocks
+	prev   *block[T] // for the consumer that moves head to the next block
+	spare  *spare[T] // the owner of places
 }
 
-// spare is places without a block, all empty.
+// spare holds the places of a former block, all empty.
 type spare[T any] struct{ places []place[T] }
 
-// place goes one of two ways: empty, filled, done; or, where the consumer comes
-// first, empty, given up, done.
+// place has one of two histories: empty, filled, done; or, if the consumer comes first,
+// empty, abandoned, done.
 type place[T any] struct {
 	state count.Count
-	value T // the producer's until the place is filled, then the consumer's
+	value T // owned by the producer until the place is filled, then by the consumer
 }
 
 const (
@@ -45,11 +46,11 @@ const (
 	done
 )
 
-// patience is how often a consumer looks at its place before it gives it up. The
-// producer needs some ten nanoseconds, unless it is held up.
+// takeLooksMax is how often a consumer checks its place before it abandons the place. A
+// producer needs about ten nanoseconds to fill a place, unless it is delayed.
 const takeLooksMax = 64
 
-// newBlock returns an empty block to come after prev, which may be nil.
+// newBlock returns an empty block that follows prev, which may be nil.
 func newBlock[T any](spares *sync.Pool, prev *block[T]) *block[T] {
 	b := &block[T]{prev: prev}
 	n := 0
@@ -68,13 +69,13 @@ func newBlock[T any](spares *sync.Pool, prev *block[T]) *block[T] {
 	return b
 }
 
-// blockLen is the number of places in a block after one with so many.
+// blockLen is the number of places in a block, given the number in the previous block.
 func blockLen[T any](before int) int {
 	return segmentLen(unsafe.Sizeof(place[T]{}), before, math.MaxUint64)
 }
 
-// claim gives its caller a place, or nil at the end of the block; by is pushed or
-// popped.
+// claim claims a place, or returns nil at the end of the block. by is &b.pushed or
+// &b.popped.
 func (b *block[T]) claim(by *atomic.Uint64) *place[T] {
 	if at := by.Add(1) - 1; at < uint64(len(b.places)) {
 		return &b.places[at]
@@ -82,23 +83,23 @@ func (b *block[T]) claim(by *atomic.Uint64) *place[T] {
 	return nil
 }
 
-// claimed is the number of places claimed; by is pushed or popped.
+// claimed is the number of claimed places. by is &b.pushed or &b.popped.
 func (b *block[T]) claimed(by *atomic.Uint64) uint64 {
 	return min(by.Load(), uint64(len(b.places)))
 }
 
-// recycle keeps places for another block. Those of b itself may still be in use
-// by consumers that claimed the last ones just now, so it looks at the block
-// before. Only the consumer that has moved head away from b calls it.
+// recycle keeps places for another block. Consumers that have just claimed the last
+// places of b may still use them, so recycle takes the places of the previous block.
+// Only the consumer that has moved head away from b calls it.
 func (b *block[T]) recycle(spares *sync.Pool) {
 	old := b.prev
-	b.prev = nil // the list is not to be held by its end
+	b.prev = nil // so that the last block does not keep all previous blocks alive
 	if old == nil || len(old.places) != blockLen[T](len(old.places)) {
-		return // the next block is longer
+		return // new blocks are longer
 	}
 	for i := range old.places {
 		if old.places[i].state.Load() != done {
-			return // somebody was held up in it: the collector's
+			return // a goroutine still uses the place, so leave the block to the garbage collector
 		}
 	}
 	clear(old.places)
@@ -113,7 +114,7 @@ func (b *block[T]) discard(spares *sync.Pool) {
 	}
 }
 
-// fill puts v into a claimed place unless its consumer has given it up.
+// fill stores v in a claimed place, unless the consumer has abandoned the place.
 func (p *place[T]) fill(v T) bool {
 	p.value = v
 	maybeYield()
@@ -124,7 +125,7 @@ func (p *place[T]) fill(v T) bool {
 	return false
 }
 
-// take takes the value out of a claimed place, or gives the place up.
+// take removes the value from a claimed place, or abandons the place.
 func (p *place[T]) take() (v T, ok bool) {
 	for range takeLooksMax {
 		if p.state.Load() == filled {
@@ -141,8 +142,8 @@ func (p *place[T]) take() (v T, ok bool) {
 	return v, true
 }
 
-// leave is called by the second that comes to a place: nothing is held on to by
-// a place that is done.
+// release marks the place as done. The second goroutine that claimed the place calls
+// it. It clears the value, so that the place keeps nothing alive.
 func (p *place[T]) release() {
 	var zero T
 	p.value = zero

@@ -6,57 +6,57 @@ import (
 )
 
 const (
-	segmentMin      = 8        // messages in a first segment: a quiet edge stays small
-	segmentMax      = 512      // messages: beyond it a longer segment is no faster
-	segmentBytesMax = 32 << 10 // stays in the first-level cache of common processors
-	// A queue at its capacity may hold two part-used segments; at this many
-	// segments a capacity they stay within an eighth of it.
+	segmentMin      = 8        // messages in the first segment; an edge with few messages stays small
+	segmentMax      = 512      // messages; longer segments are not faster
+	segmentBytesMax = 32 << 10 // fits into the first-level cache of common processors
+	// A queue at its capacity may have two partly used segments. With this number of
+	// segments for a capacity, they are at most an eighth of it.
 	segmentsPerCapacity = 16
 )
 
-// Edge is an unbounded queue with one producer and one consumer at a time. The
-// zero value needs Init. Put and Publish belong to the producer, Peek and
-// Release to the consumer; which goroutines these are may change where the
-// change is synchronized.
+// Edge is an unbounded queue with one producer and one consumer at a time. The zero
+// value must be initialized with Init. Put and Publish belong to the producer, Peek and
+// Release to the consumer. Which goroutines these are may change if the change is
+// synchronized.
 //
-// The queue is a list of segments. Drained segments go back to the producer, so
-// a steady flow allocates nothing, and nothing is allocated before the first
-// message.
+// The queue is a list of segments. Empty segments go back to the producer, so a steady
+// flow allocates nothing. Nothing is allocated before the first message.
 //
-// Edge has no methods, and its list does not depend on T: so the compiler makes little
-// for each T, and a program has an Edge for each edge of its topology.
+// Edge has no methods, and its list does not depend on T. So the compiler generates
+// little code for each T, which matters because a program has an Edge for each edge of
+// its topology.
 type Edge[T any] struct {
 	Head Head
-	buf  []T // the producer's segment, which list sets: Put is inlined with a []T only
+	buf  []T // the producer's segment, set by list; a []T so that Put is inlined
 	list list
 }
 
 // list is the part of an Edge that holds its messages.
 type list struct {
-	_ [0]func() // not compared: without it the compiler makes a function for that for each T
+	_ [0]func() // not comparable: otherwise the compiler generates an equality function for each T
 
-	// The producer's.
-	buf   *slice // Edge.buf, of the last segment
+	// Owned by the producer.
+	buf   *slice // Edge.buf, the messages of the last segment
 	last  *segment
 	first *segment // set before the first publish
 
-	messages reflect.Type // of the slices
+	messages reflect.Type // type of the slices
 
-	// The consumer's.
-	in    slice // of the segment that it is at
+	// Owned by the consumer.
+	in    slice // messages of the current segment
 	seg   *segment
 	spare exchange
 }
 
-// slice is a []T. Only Edge knows T.
+// slice is the header of a []T. Only Edge knows T.
 type slice struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
 type segment struct {
-	next     *segment // set before a message behind this segment is published
-	depth    int      // of the list of spares below it
+	next     *segment // set before a message of the next segment is published
+	depth    int      // length of the list of spare segments that begins here
 	messages reflect.Value
 }
 
@@ -65,15 +65,15 @@ func (s *segment) slice() slice {
 	return slice{s.messages.UnsafePointer(), n, n}
 }
 
-// Init prepares an empty queue, a *Edge or *Latest, of edge index, and returns its head.
-// It is called once, before the queue's methods. It is no method, which the compiler
-// would make for each type of messages.
+// Init initializes an empty queue, a *Edge or *Latest, of the edge with the given
+// index, and returns its head. It must be called once, before the queue is used. It is
+// not a method, because the compiler would generate a method for each type of messages.
 func Init(queue any, index, capacity int, to Listener) *Head {
 	v := reflect.ValueOf(queue)
-	h := (*Head)(v.UnsafePointer()) // the first field
+	h := (*Head)(v.UnsafePointer()) // Head is the first field
 	h.Init(index, capacity, to)
 	if messages, ok := v.Type().Elem().FieldByName("buf"); ok {
-		e := (*Edge[byte])(v.UnsafePointer()) // T changes the layout of none
+		e := (*Edge[byte])(v.UnsafePointer()) // the layout does not depend on T
 		e.list.buf = (*slice)(unsafe.Pointer(&e.buf))
 		e.list.messages = messages.Type
 		h.list = &e.list
@@ -81,7 +81,7 @@ func Init(queue any, index, capacity int, to Listener) *Head {
 	return h
 }
 
-// Offer appends m unless the queue is full; then m counts as dropped.
+// Offer appends m, or counts m as dropped if the queue is full.
 func Offer[T any](e *Edge[T], m T) {
 	if !e.Head.Room() {
 		e.Head.Refuse()
@@ -103,13 +103,14 @@ func (l *list) grow(h *Head) int {
 		l.last.next = s
 	}
 	put := h.putCount()
-	h.setPos(0) // first: who reads both sees no more than was put
+	h.setPos(0) // first, so that a concurrent reader of both never counts too many messages
 	h.base.StoreRelease(put)
 	l.last, *l.buf = s, s.slice()
 	return n
 }
 
-// segmentLen doubles from segmentMin to the limits; size is that of a message.
+// segmentLen doubles the previous length, from segmentMin up to the limits. size is the
+// size of a message in bytes.
 func segmentLen(size uintptr, before int, capacity uint64) int {
 	most := segmentMax
 	if size > 0 {
@@ -119,9 +120,9 @@ func segmentLen(size uintptr, before int, capacity uint64) int {
 	return min(max(2*before, segmentMin), max(most, 1))
 }
 
-// Peek returns visible messages, at most n and perhaps fewer than there are.
-// They stay in the queue until Head.Release; the slice is valid until then. It is
-// as small as it is so that it is inlined.
+// Peek returns visible messages, at most n and possibly fewer than there are. They stay
+// in the queue until Head.Release, and the slice is valid until then. Peek is short so
+// that the compiler inlines it.
 func Peek[T any](e *Edge[T], n int) []T {
 	avail := int(e.Head.published.Load() - e.Head.get)
 	if avail > 0 && e.Head.at == e.list.in.len {
@@ -131,7 +132,7 @@ func Peek[T any](e *Edge[T], n int) []T {
 	return in[:min(len(in), avail, n)]
 }
 
-// advance goes on to the next segment and hands the drained one back.
+// advance goes on to the next segment and hands the empty one back.
 func (h *Head) advance() {
 	l := h.list
 	old := l.seg
@@ -139,7 +140,7 @@ func (h *Head) advance() {
 		l.seg = l.first
 	} else {
 		l.seg = old.next
-		old.messages.Clear() // what messages point at must not live on here
+		old.messages.Clear() // so that the segment does not keep alive what its messages point to
 		old.next = nil
 		l.spare.put(old)
 	}

@@ -2,19 +2,19 @@ package queue
 
 import "sync/atomic"
 
-// sparesMax bounds the drained segments that wait for the producer: as many as
-// a queue at its capacity consists of.
+// sparesMax bounds the number of spare segments: as many as a queue at its capacity
+// has.
 const sparesMax = segmentsPerCapacity + 1
 
-// exchange hands drained segments back from the consumer to the producer, which
-// takes them all at once.
+// exchange hands empty segments back from the consumer to the producer, which takes all
+// of them at once.
 type exchange struct {
 	shared atomic.Pointer[segment]
 	_      [8]byte
-	own    *segment // the producer's
+	own    *segment // owned by the producer
 }
 
-// put hands s back; the consumer calls it.
+// put hands s back. The consumer calls it.
 func (x *exchange) put(s *segment) {
 	for {
 		top := x.shared.Load()
@@ -22,7 +22,7 @@ func (x *exchange) put(s *segment) {
 		if top != nil {
 			if s.depth = top.depth + 1; s.depth > sparesMax {
 				s.next = nil
-				return // the collector's
+				return // left to the garbage collector
 			}
 		}
 		if x.shared.CompareAndSwap(top, s) {
@@ -31,7 +31,7 @@ func (x *exchange) put(s *segment) {
 	}
 }
 
-// take returns a segment of n messages, or nil; the producer calls it.
+// take returns a segment of n messages, or nil. The producer calls it.
 func (x *exchange) take(n int) *segment {
 	if x.own == nil {
 		if x.shared.Load() == nil {
@@ -42,7 +42,7 @@ func (x *exchange) take(n int) *segment {
 	s := x.own
 	x.own, s.next = s.next, nil
 	if s.messages.Len() != n {
-		x.own = nil // smaller ones, from before the queue grew
+		x.own = nil // shorter segments, from before the queue grew
 		return nil
 	}
 	return s

@@ -6,58 +6,60 @@ import (
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
-// Listener is told what a producer's puts do to its queue. It is called on the
-// producer's goroutine, off the fast path.
+// Listener is called when a put changes the state of a queue. It is called on the
+// producer's goroutine, outside of the fast path.
 type Listener interface {
-	// Touched: the first message since the last publish. False: it is not the
-	// producer's turn to send, and the next message is told of as well.
+	// Touched reports the first message since the last publish. It returns false if the
+	// message was sent outside of a handler call; then the next message is reported as
+	// well.
 	Touched(*Head) (inTurn bool)
-	// Filled: the queue holds its capacity; called once until Drained.
+	// Filled reports that the queue has reached its capacity. It is called once until
+	// Drained.
 	Filled(*Head)
-	// Overfull: a full queue has grown by another segment.
+	// Overfull reports that a full queue has grown by another segment.
 	Overfull(*Head)
 }
 
-// Head is the part of a queue that does not depend on the type of its messages:
-// what is counted and what is visible. Positions count messages from the first
-// one: those put, those published, those taken.
+// Head is the part of a queue that does not depend on the type of its messages: its
+// counts. Positions count messages from the first one: messages put, published and
+// taken.
 type Head struct {
-	// The producer's. Expose reads pos and base, on any goroutine.
-	pos       uintptr     // in the current segment, of the next put
-	limit     uintptr     // a put at this place takes the slow path
-	nextLimit uintptr     // the limit behind the first put after a publish
-	base      count.Count // messages put before the current segment
+	// Owned by the producer. Other goroutines may read pos and base.
+	pos       uintptr     // position of the next put in the current segment
+	limit     uintptr     // a put at this position takes the slow path
+	nextLimit uintptr     // the limit after the first put that follows a publish
+	base      count.Count // number of messages put before the current segment
 	takenSeen uint64      // the producer's copy of taken
 	listener  Listener
-	list      *list   // of an Edge
-	end       uintptr // of the current segment
+	list      *list   // for an Edge
+	end       uintptr // length of the current segment
 	capacity  uint64
 	full      bool
-	awaiting  bool // room was asked for since the queue became full
+	awaiting  bool // Await was called since the queue became full
 	touched   bool
-	index     int32 // of the edge
-	next      *Head // in a list of the producer's full queues
+	index     int32 // index of the edge
+	next      *Head // next in a HeadList
 
 	published count.Count
 
-	_ [24]byte // the consumer's fields start a cache line of their own
+	_ [24]byte // the consumer's fields begin in a new cache line
 
-	// The consumer's.
+	// Owned by the consumer.
 	get   uint64
 	taken count.Count
-	at    int  // in the segment that the consumer is at, of its next message
+	at    int  // position of the next message in the consumer's segment
 	local bool // the producer runs on the same goroutine
 
-	refused atomic.Uint64 // messages that were sent and not put
-	evicted atomic.Uint64 // messages that were put and dropped afterwards
-	// waiting is set while the producer wants to hear of room.
+	refused atomic.Uint64 // number of messages that were sent but not put
+	evicted atomic.Uint64 // number of messages that were put and dropped later
+	// waiting is set while the producer waits for a report of room.
 	waiting atomic.Bool
 
-	_ [8]byte // and so do those of the queue
+	_ [8]byte // the fields of the queue begin in a new cache line
 }
 
-// Init prepares an empty queue of edge index. It is called once, before any
-// other method.
+// Init initializes the head of an empty queue, of the edge with the given index. It
+// must be called once, before any other method.
 func (h *Head) Init(index int, capacity int, l Listener) {
 	h.index = int32(index)
 	h.capacity = uint64(capacity)
@@ -70,11 +72,11 @@ func (h *Head) Index() int { return int(h.index) }
 // Capacity is the number of messages at which the queue is full.
 func (h *Head) Capacity() int { return int(h.capacity) }
 
-// put counts the messages put.
+// putCount is the number of messages put.
 func (h *Head) putCount() uint64 { return h.base.Own() + uint64(h.pos) }
 
-// due does what is due at limit: tell of the first message since the last
-// publish, tell that the queue is full, go on to the next segment.
+// slowPut is called before a put at limit. It reports the first message since the last
+// publish, reports that the queue is full, and goes on to the next segment.
 func (h *Head) slowPut() {
 	if !h.touched {
 		if !h.listener.Touched(h) {
@@ -90,9 +92,9 @@ func (h *Head) slowPut() {
 	h.checkFull()
 }
 
-// dueLate handles a put outside a call: each such put takes the slow path. It must
-// not tell that the queue is full, which only the producer may hear. The next put in
-// a call finds that out.
+// slowPutOutsideCall prepares a put outside of a handler call. Each such put takes the
+// slow path. It must not report that the queue is full, because only the producer may
+// get that report. The next put in a call reports it.
 func (h *Head) slowPutOutsideCall() {
 	if h.pos == h.end {
 		h.end, h.nextLimit = uintptr(h.list.grow(h)), 0
@@ -100,7 +102,7 @@ func (h *Head) slowPutOutsideCall() {
 	h.limit = h.pos + 1
 }
 
-// dueMore tells that the queue is full, and goes on to the next segment.
+// checkFull reports that the queue is full, and goes on to the next segment.
 func (h *Head) checkFull() {
 	// The next put fills the queue.
 	put := h.putCount()
@@ -115,51 +117,50 @@ func (h *Head) checkFull() {
 		}
 	}
 	h.nextLimit = h.end
-	if !h.full { // look again at the message that may fill the queue
+	if !h.full { // check again at the message that may fill the queue
 		h.nextLimit = uintptr(min(uint64(h.end), uint64(h.pos)+h.capacity-1-(put-h.takenSeen)))
 	}
 	h.limit = h.nextLimit
 }
 
-// Publish makes what was put visible to the consumer; only the producer calls
-// it. Local says that the consumer runs on the same goroutine.
+// Publish makes the messages visible to the consumer. Only the producer calls it. local
+// says that the consumer runs on the same goroutine.
 func (h *Head) Publish(local bool) {
 	h.touched = false
 	h.limit = h.pos
 	set(&h.published, h.putCount(), local)
 }
 
-// Depth is the number of messages that were put and not yet taken, as the
-// producer sees it.
+// Depth is the number of messages that were put and not taken yet, as the producer sees
+// it.
 func (h *Head) Depth() uint64 {
 	h.takenSeen = h.taken.Load()
 	return h.putCount() - h.takenSeen
 }
 
-// Room reports whether one more message fits; only the producer calls it.
+// Room reports whether there is room for one more message. Only the producer calls it.
 func (h *Head) Room() bool {
 	return h.putCount()-h.takenSeen < h.capacity || h.Depth() < h.capacity
 }
 
-// Full reports whether the producer was told that the queue is full and has not
-// yet been told of room.
+// Full reports whether Filled was called and Drained was not called since then.
 func (h *Head) Full() bool { return h.full }
 
-// Await asks the consumer to report when the queue is down to half. It returns
-// false where it is already: the two sides look in opposite order, so that no
-// wake-up is lost.
+// Await asks the consumer to report when the queue is at most half full. It returns
+// false if it already is. Producer and consumer check in opposite order, so no wake-up
+// is lost.
 func (h *Head) Await() bool {
 	h.waiting.Store(true)
 	h.awaiting = h.Depth() > h.capacity/2 || !h.waiting.CompareAndSwap(true, false)
 	return h.awaiting
 }
 
-// HasReported reports whether the consumer has reported the room that Await
-// asked for; only the producer calls it.
+// HasReported reports whether the consumer has reported the room that Await asked for.
+// Only the producer calls it.
 func (h *Head) HasReported() bool { return h.awaiting && !h.waiting.Load() }
 
-// SetLocal tells the queue whether its producer runs on the goroutine of the
-// consumer, who calls it.
+// SetLocal records whether the producer runs on the consumer's goroutine. The consumer
+// calls it.
 func (h *Head) SetLocal(local bool) {
 	if h.local && !local {
 		h.taken.Store(h.get)
@@ -167,7 +168,7 @@ func (h *Head) SetLocal(local bool) {
 	h.local = local
 }
 
-// Drained ends the full state; only the producer calls it.
+// Drained ends the full state. Only the producer calls it.
 func (h *Head) Drained() {
 	h.full, h.awaiting = false, false
 	h.takenSeen = h.taken.Load()
@@ -178,71 +179,72 @@ func (h *Head) Drained() {
 // IsAwaited reports whether the producer waits for room.
 func (h *Head) IsAwaited() bool { return h.waiting.Load() }
 
-// HasRoomForWaiter reports, once, that a waiting producer has room; the
-// consumer calls it after it took messages.
+// HasRoomForWaiter reports, once, that there is room for a waiting producer. The
+// consumer calls it after it has taken messages.
 func (h *Head) HasRoomForWaiter() bool {
 	return h.waiting.Load() &&
 		h.published.Load()-h.taken.Load() <= h.capacity/2 &&
 		h.waiting.CompareAndSwap(true, false)
 }
 
-// lenLooks bounds how often Len looks at counts that change meanwhile.
+// lenLooks bounds how often Len reads counts that change at the same time.
 const lenLooks = 8
 
-// Len is the number of visible messages not yet taken. Any goroutine may ask.
+// Len is the number of visible messages that were not taken yet. Any goroutine may call
+// it.
 func (h *Head) Len() int {
-	removed := h.taken.Load() + h.evicted.Load() // first, so that the difference is never negative
+	removed := h.taken.Load() + h.evicted.Load() // read first, so that the difference is not negative
 	for looks := 1; ; looks++ {
 		published := h.published.Load()
 		again := h.taken.Load() + h.evicted.Load()
 		if again == removed || looks == lenLooks {
-			return max(0, int(published-removed)) // who is neither end may see the counts in another order
+			return max(0, int(published-removed)) // other goroutines than producer and consumer may see the counts in another order
 		}
 		removed = again
 	}
 }
 
-// HasMore reports whether a message is visible; only the consumer calls it.
+// HasMore reports whether a message is visible. Only the consumer calls it.
 func (h *Head) HasMore() bool {
-	removed := h.get + h.evicted.Load() // first: what was evicted was published before
+	removed := h.get + h.evicted.Load() // read first, because evicted messages were published before
 	return h.published.Load() != removed
 }
 
-// Empty reports whether nothing is visible to the consumer.
+// Empty reports whether no message is visible to the consumer.
 func (h *Head) Empty() bool { return h.Len() == 0 }
 
-// Sent counts the messages that were sent: published, or refused.
+// Sent counts the messages that were sent: published or refused.
 func (h *Head) Sent() uint64 { return h.refused.Load() + h.published.Load() }
 
-// Published counts the messages that are visible, or were.
+// Published counts the messages that are or were visible.
 func (h *Head) Published() uint64 { return h.published.Load() }
 
-// Taken counts the messages that were given to handlers.
+// Taken counts the messages that were passed to handlers.
 func (h *Head) Taken() uint64 { return h.taken.Load() }
 
-// Dropped counts the messages that will never be given to a handler.
+// Dropped counts the messages that will never be passed to a handler.
 func (h *Head) Dropped() uint64 { return h.refused.Load() + h.evicted.Load() }
 
-// Refuse counts a message that was sent and not put.
+// Refuse counts a message that was sent but not put.
 func (h *Head) Refuse() { h.refused.Add(1) }
 
-// RefuseMany counts n messages that were sent and not put.
+// RefuseMany counts n messages that were sent but not put.
 func (h *Head) RefuseMany(n uint64) { h.refused.Add(n) }
 
-// Written counts the messages put. Any goroutine may ask: the messages that it is
-// told of are complete.
+// Written counts the messages put. Any goroutine may call it. The messages that it
+// counts are complete.
 func (h *Head) Written() uint64 {
 	for {
 		base := h.base.Load()
 		put := base + uint64(atomic.LoadUintptr(&h.pos))
-		if h.base.Load() == base { // else the producer went on to another segment
+		if h.base.Load() == base { // otherwise the producer has gone on to another segment
 			return put
 		}
 	}
 }
 
-// Expose makes the first put messages visible, on any goroutine while the producer
-// goes on: its own Publish never takes back what is visible.
+// Expose makes the first put messages visible, on any goroutine, while the producer
+// continues. A Publish of the producer never makes visible messages invisible again.
 func (h *Head) Expose(put uint64) (exposed bool) {
 	for published := h.published.Load(); published < put; published = h.published.Load() {
 		if h.published.CompareAndSwap(published, put) {
@@ -252,20 +254,20 @@ func (h *Head) Expose(put uint64) (exposed bool) {
 	return false
 }
 
-// Release takes the first n messages that Peek returned out of the queue.
+// Release removes the first n messages that Peek returned.
 func (h *Head) Release(n int) {
 	h.at += n
 	h.take(n)
 }
 
-// take counts n messages as given to handlers.
+// take counts n messages as passed to handlers.
 func (h *Head) take(n int) {
 	h.get += uint64(n)
 	set(&h.taken, h.get, h.local)
 }
 
-// set publishes a position. Where both ends of the queue run on one goroutine,
-// there is no other end to be woken by a look that comes after it.
+// set sets a position that the other end reads. If both ends run on the same goroutine,
+// the other end cannot check it concurrently, so a plain store is enough.
 func set(c *count.Count, n uint64, local bool) {
 	if local {
 		c.StoreRelease(n)
@@ -277,13 +279,13 @@ func set(c *count.Count, n uint64, local bool) {
 // HeadList is a list of a producer's full queues; the zero value is empty.
 type HeadList struct{ first *Head }
 
-// Push adds h, which must be in no list.
+// Push adds h, which must not be in a list.
 func (l *HeadList) Push(h *Head) { h.next, l.first = l.first, h }
 
-// Any reports whether there is a queue in the list.
+// Any reports whether the list is not empty.
 func (l *HeadList) Any() bool { return l.first != nil }
 
-// Pop takes a queue out, or returns nil.
+// Pop removes a queue from the list and returns it, or returns nil.
 func (l *HeadList) Pop() *Head {
 	h := l.first
 	if h != nil {

@@ -2,17 +2,17 @@ package queue
 
 import "sync"
 
-// Evictee is a message that wants to know when Latest drops it.
+// Evictee is a message that must be notified when Latest drops it.
 type Evictee interface{ Evicted() }
 
-// Latest is a bounded queue that drops its oldest message to make room: it
-// never holds more than its capacity and keeps the newest. The zero value needs
-// Init. One producer and one consumer at a time.
+// Latest is a bounded queue that drops its oldest message to make room. It never holds
+// more than its capacity. The zero value must be initialized with Init. It has one
+// producer and one consumer at a time.
 //
-// Both ends remove messages, so both take a lock; the producer may evict what
-// the consumer is about to take. Messages are visible at once. N is the number
-// under which a message was put: it lets the consumer take just the message it
-// has looked at.
+// Both ends remove messages, so both take a lock; the producer may evict a message that
+// the consumer is about to take. Messages are visible at once. Each message is put
+// under a number, which lets the consumer take exactly the message that it has seen
+// with First.
 type Latest[T any] struct {
 	Head  Head
 	mu    sync.Mutex
@@ -21,13 +21,13 @@ type Latest[T any] struct {
 	count int
 }
 
-// Put appends m under number n, dropping the oldest message where the queue is
-// at its capacity.
+// Put appends m under number n. If the queue is at its capacity, it drops the oldest
+// message.
 func (q *Latest[T]) Put(n uint64, m T) {
 	if !q.Head.touched {
 		if q.Head.touched = q.Head.listener.Touched(&q.Head); !q.Head.touched {
-			// The receiver would not be told of it: it counts as put and dropped, so that
-			// numbers and puts still agree.
+			// The receiver would not be notified. The message counts as put and
+			// dropped, so that the numbers still agree with the number of puts.
 			q.Head.evicted.Add(1)
 			q.Head.base.StoreRelease(q.Head.base.Own() + 1)
 			q.Head.published.Store(q.Head.base.Own())
@@ -53,7 +53,7 @@ func (q *Latest[T]) Put(n uint64, m T) {
 	q.Head.published.Store(q.Head.base.Own())
 }
 
-// grow makes room step by step, so that a quiet queue stays small.
+// grow makes room in small steps, so that a queue with few messages stays small.
 func (q *Latest[T]) grow() {
 	ring := make([]Numbered[T], min(uint64(max(segmentMin, len(q.ring)+len(q.ring)/4)), q.Head.capacity))
 	k := copy(ring, q.ring[q.start:])
@@ -61,8 +61,8 @@ func (q *Latest[T]) grow() {
 	q.ring, q.start = ring, 0
 }
 
-// First returns the number of the oldest message, or reports false where there
-// is none.
+// First returns the number of the oldest message. It returns false if the queue is
+// empty.
 func (q *Latest[T]) First() (n uint64, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *Latest[T]) First() (n uint64, ok bool) {
 	return q.ring[q.start].N, true
 }
 
-// Take takes the oldest message if n is still its number.
+// Take removes the oldest message if its number is still n.
 func (q *Latest[T]) Take(n uint64) (m T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,7 +87,7 @@ func (q *Latest[T]) Take(n uint64) (m T, ok bool) {
 	return m, true
 }
 
-// Pop takes the oldest message, or reports false where there is none.
+// Pop removes the oldest message. It returns false if the queue is empty.
 func (q *Latest[T]) Pop() (m T, ok bool) {
 	n, ok := q.First()
 	for ok {

@@ -7,20 +7,20 @@ import (
 	"unsafe"
 )
 
-// poison fills messages without pointers that were handed back: a value that
-// stands out in a debugger, is no small number and no valid UTF-8.
+// poison fills messages without pointers after Reclaim. The value is easy to see in a
+// debugger: it is neither a small number nor valid UTF-8.
 const poison = 0xDB
 
-// Lend returns a copy of *m for a handler; Reclaim poisons it.
+// Lend returns a copy of *m for a handler. Reclaim overwrites it.
 func Lend[T any](m *T) *T {
 	c := new(T)
 	*c = *m
 	return c
 }
 
-// Reclaim overwrites the lent copy, to which m points: a pointer that the handler
-// kept reads poison, or zero where the message holds pointers, and a goroutine that
-// still reads it is reported by the race detector.
+// Reclaim overwrites the copy that m points to. A pointer that the handler kept then
+// reads poison, or zero if the message contains pointers. The race detector reports a
+// goroutine that still reads it.
 func Reclaim(m any) {
 	v := reflect.ValueOf(m)
 	v.Elem().SetZero()

@@ -5,40 +5,41 @@ import (
 	"sync/atomic"
 )
 
-// LockFree is an unbounded first-in first-out queue for any number of producers
-// and consumers. The zero value is ready to use; it must not be copied.
+// LockFree is an unbounded first-in first-out queue for any number of producers and
+// consumers. The zero value is ready to use. It must not be copied.
 //
-// It is linearizable, and lock-free: whoever is held up within Push or Pop, even
-// for good, keeps none of the others from going on. (Memory for a further block
-// comes from the allocator, which has locks of its own.) It is the queue of
-// rast.md 2.2 to 2.4 on blocks of places instead of nodes of one value; instead
-// of counters of references the collector frees what nobody can reach.
+// It is linearizable and lock-free: a goroutine that is stopped within Push or Pop,
+// even forever, does not stop the others. (Memory for a new block comes from the
+// allocator, which has locks of its own.) It is a list of blocks of places. The garbage
+// collector frees unreachable blocks, so there are no reference counters.
 //
-// A producer claims a place by adding to the pushed count of the last block, and
-// fills it; a consumer claims one by adding to the popped count of the first. So
-// a place has one producer and one consumer. Where the consumer comes first it
-// leaves a mark that the place is given up, and the producer claims another. No
-// place becomes empty again: the algorithm of rast.md loses a message where a
-// late producer finds a used place empty (docs/explanation/queues.md).
+// A producer claims a place by incrementing the pushed count of the last block, and
+// fills the place. A consumer claims a place by incrementing the popped count of the
+// first block. So a place has one producer and one consumer. If the consumer comes
+// first, it marks the place as abandoned, and the producer claims another place. A
+// place never becomes empty again. If it did, a delayed producer could fill a place
+// that no consumer looks at, and its message would be lost
+// (docs/explanation/queues.md).
 //
-// Why it is lock-free: whoever goes round a loop has used up a place, and blocks
-// end. At the end of one a producer appends a block that holds its value already,
-// or finds that another producer has; a consumer finds such a block or returns.
+// It is lock-free because each repetition of a loop has used up a place, and blocks are
+// finite. At the end of a block a producer appends a new block that already holds its
+// value, or finds that another producer has appended one. A consumer finds such a block
+// or returns.
 //
-// Why it is linearizable: pushes happen in the order in which the places that
-// they filled were claimed. A pop happens when both have claimed its place. Where
-// one finds nothing, it has seen at least as many claims of consumers as then of
-// producers, and no block behind.
+// It is linearizable because pushes take effect in the order in which their places were
+// claimed. A pop takes effect when producer and consumer have both claimed its place. A
+// pop that returns false has seen at least as many claims of consumers as of producers,
+// and no further block.
 type LockFree[T any] struct {
 	head   atomic.Pointer[block[T]] // nil before the first push
 	_      [56]byte
-	tail   atomic.Pointer[block[T]] // the last block or, for a moment, the one before
+	tail   atomic.Pointer[block[T]] // the last block or, for a short time, its predecessor
 	_      [56]byte
-	spares sync.Pool // of *spare[T] of the greatest length
+	spares sync.Pool // of *spare[T] with the maximum length
 }
 
-// Push appends v. It has happened when it returns, and nothing of it is visible
-// before: what may fail, to get memory, comes first.
+// Push appends v. The step that may fail, the allocation, comes before v is visible.
+// After Push returns, v is in the queue.
 func (q *LockFree[T]) Push(v T) {
 	for {
 		b := q.tail.Load()
@@ -60,14 +61,16 @@ func (q *LockFree[T]) Push(v T) {
 	}
 }
 
-// begin makes the first block. Head comes first: it moves only when tail is set.
+// begin makes the first block. It sets head first, because head moves only when tail is
+// set.
 func (q *LockFree[T]) begin() {
 	q.head.CompareAndSwap(nil, newBlock[T](&q.spares, nil))
 	maybeYield()
 	q.tail.CompareAndSwap(nil, q.head.Load())
 }
 
-// extend appends a block that holds v, unless there is one behind b already.
+// extend appends a block that holds v, unless b already has a successor. It reports
+// whether it did.
 func (q *LockFree[T]) extend(b *block[T], v T) bool {
 	next, mine := b.next.Load(), false
 	if next == nil {
@@ -85,7 +88,7 @@ func (q *LockFree[T]) extend(b *block[T], v T) bool {
 	return mine
 }
 
-// Pop takes the oldest value, or reports false where there is none.
+// Pop removes the oldest value. It returns false if the queue is empty.
 func (q *LockFree[T]) Pop() (v T, ok bool) {
 	for {
 		b := q.head.Load()
@@ -118,8 +121,8 @@ func (q *LockFree[T]) Pop() (v T, ok bool) {
 	}
 }
 
-// Len is the number of values; while others push and pop it is a guess, never
-// below zero.
+// Len is the number of values. During concurrent calls of Push and Pop it is an
+// estimate that is never negative.
 func (q *LockFree[T]) Len() int {
 	first := q.head.Load()
 	if first == nil {

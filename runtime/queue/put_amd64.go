@@ -2,12 +2,13 @@
 
 package queue
 
-// Put appends m; it becomes visible with the next Publish. It is as small as it
-// is so that it is inlined; a call of another generic method, which takes a
-// dictionary along, would already be too much.
+// Put appends m. It becomes visible with the next Publish. Put is short so that the
+// compiler inlines it; a call of another generic method, which passes a dictionary,
+// would already exceed the limit.
 //
-// Written may read pos at any time. On amd64 stores are seen in order, so a plain one
-// says that the message before it is complete (see runtime/internal/count).
+// Written may read pos at any time. On amd64 stores become visible in order, so a plain
+// store of pos shows that the message before it is complete (see
+// runtime/internal/count).
 func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.slowPut()

@@ -4,8 +4,8 @@ package queue
 
 import "sync/atomic"
 
-// Put appends m; it becomes visible with the next Publish. Written may read pos at
-// any time.
+// Put appends m. It becomes visible with the next Publish. Written may read pos at any
+// time.
 func Put[T any](e *Edge[T], m T) {
 	if e.Head.pos == e.Head.limit {
 		e.Head.slowPut()

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Ring is a bounded first-in first-out queue for any number of producers and
-// consumers. Make one with NewRing. It is linearizable but not lock-free: one that
-// is held up between taking a slot and filling or freeing it holds up those who
-// come to the same slot.
+// Ring is a bounded first-in first-out queue for any number of producers and consumers.
+// NewRing makes one. It is linearizable but not lock-free: a goroutine that is stopped
+// between claiming a slot and filling or emptying it blocks the goroutines that need
+// the same slot.
 //
-// Each slot counts its turns: an even turn waits for a value, an odd one holds
-// it (after Erik Rigtorp's MPMCQueue). Unlike the sequence numbers of Vyukov's
-// queue this needs no power of two and works down to a capacity of one.
+// Each slot has a counter: with an even count the slot waits for a value, with an odd
+// count it holds one (after Erik Rigtorp's MPMCQueue). Unlike the sequence numbers of
+// Vyukov's queue, this works with every capacity from 1, not only with powers of two.
 type Ring[T any] struct {
 	slots []slot[T]
 	_     [40]byte
@@ -27,8 +27,8 @@ type slot[T any] struct {
 	value T
 }
 
-// NewRing returns an empty ring for capacity values. It panics where capacity
-// is not positive.
+// NewRing returns an empty ring for capacity values. It panics unless capacity is
+// positive.
 func NewRing[T any](capacity int) *Ring[T] {
 	if capacity < 1 {
 		panic("queue: the capacity of a ring must be positive")
@@ -39,8 +39,8 @@ func NewRing[T any](capacity int) *Ring[T] {
 // Cap is the capacity.
 func (r *Ring[T]) Cap() int { return len(r.slots) }
 
-// Len is the number of values; while others push and pop it is a guess between
-// 0 and Cap.
+// Len is the number of values. During concurrent calls of TryPush and TryPop it is an
+// estimate between 0 and Cap.
 func (r *Ring[T]) Len() int {
 	head := r.head.Load()
 	tail := r.tail.Load()
@@ -50,7 +50,7 @@ func (r *Ring[T]) Len() int {
 	return min(int(tail-head), len(r.slots))
 }
 
-// TryPush appends v, or reports false where the ring is full.
+// TryPush appends v. It returns false if the ring is full.
 func (r *Ring[T]) TryPush(v T) bool {
 	for {
 		pos := r.tail.Load()
@@ -66,20 +66,20 @@ func (r *Ring[T]) TryPush(v T) bool {
 			}
 			continue
 		}
-		head := r.head.Load() // before the look at tail, so that it is at most pos
+		head := r.head.Load() // read before tail, so that it is at most pos
 		maybeYield()
 		if r.tail.Load() != pos {
 			continue // another producer was faster
 		}
 		if pos-head < uint64(len(r.slots)) {
-			runtime.Gosched() // a consumer is between taking and freeing the slot
+			runtime.Gosched() // a consumer has claimed the slot and not emptied it yet
 			continue
 		}
 		return false
 	}
 }
 
-// TryPop takes the oldest value, or reports false where there is none.
+// TryPop removes the oldest value. It returns false if the ring is empty.
 func (r *Ring[T]) TryPop() (v T, ok bool) {
 	for {
 		pos := r.head.Load()
@@ -102,7 +102,7 @@ func (r *Ring[T]) TryPop() (v T, ok bool) {
 		}
 		maybeYield()
 		if r.tail.Load() > pos {
-			runtime.Gosched() // a producer is between taking and filling the slot
+			runtime.Gosched() // a producer has claimed the slot and not filled it yet
 			continue
 		}
 		return v, false

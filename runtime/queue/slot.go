@@ -6,15 +6,17 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// Slot holds one message; while it does, further ones are refused and counted.
-// The zero value needs Init. One producer and one consumer at a time.
+// Slot holds one message. While it holds one, further messages are refused and counted.
+// The zero value must be initialized with Head.Init. It has one producer and one
+// consumer at a time.
 type Slot[T any] struct {
 	Head  Head
 	held  atomic.Bool
 	value T
 }
 
-// Offer puts m, visible at once, or counts it as dropped and reports false.
+// Offer stores m, visible at once. If the slot is full, it counts m as dropped and
+// returns false.
 func (s *Slot[T]) Offer(m T) bool {
 	if s.held.Load() && !bug.On(bug.TickQueues) {
 		s.Head.Refuse()
@@ -27,7 +29,7 @@ func (s *Slot[T]) Offer(m T) bool {
 	return true
 }
 
-// Pop takes the message, or reports false where there is none.
+// Pop removes the message. It returns false if there is none.
 func (s *Slot[T]) Pop() (m T, ok bool) {
 	if !s.held.Load() {
 		return m, false

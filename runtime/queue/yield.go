@@ -4,7 +4,8 @@ package queue
 
 const yields = false
 
-// maybeYield stands between the steps of queues for many. With -race it lets other
-// goroutines run there, now and then: on two processors calls of some
-// nanoseconds would seldom meet within. Without, it costs nothing.
+// maybeYield is called between the steps of queues for several producers and consumers.
+// With -race it sometimes lets other goroutines run. Otherwise, on two processors,
+// calls that take a few nanoseconds would rarely overlap. Without -race it costs
+// nothing.
 func maybeYield() {}

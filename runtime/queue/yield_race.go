@@ -9,7 +9,7 @@ import (
 
 const yields = true
 
-// maybeYield lets other goroutines run, once in so many calls.
+// maybeYield lets other goroutines run, at random.
 func maybeYield() {
 	const oneIn = 8
 	if rand.IntN(oneIn) == 0 {

@@ -6,13 +6,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestList compares a list with what it is to do: whatever is told is in order, and from
-// Since on nothing is missing.
+// TestList compares a list with a model: events come in order, and no event above Since
+// is missing.
 func TestList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l List[uint64]
 		var used []Item[uint64]
-		index, told, waits := uint64(0), uint64(0), 0
+		index, last, waits := uint64(0), uint64(0), 0
 		held := map[uint64]bool{}
 		put := func(n, size int) {
 			for range n {
@@ -32,18 +32,18 @@ func TestList(t *testing.T) {
 			var more bool
 			used, more, _ = l.Take(used, n)
 			for _, item := range used {
-				if item.Event <= told || !held[item.Event] {
-					t.Fatalf("%d is told after %d", item.Event, told)
+				if item.Event <= last || !held[item.Event] {
+					t.Fatalf("event %d comes after %d", item.Event, last)
 				}
-				for i := max(told, item.Since) + 1; i < item.Event; i++ {
-					t.Fatalf("%d is told after %d, since %d: %d is missing", item.Event, told, item.Since, i)
+				for i := max(last, item.Since) + 1; i < item.Event; i++ {
+					t.Fatalf("event %d comes after %d with Since %d: %d is missing", item.Event, last, item.Since, i)
 				}
-				told = item.Event
-				delete(held, told)
+				last = item.Event
+				delete(held, last)
 				waits--
 			}
 			if more != (len(held) > 0) || waits != len(held) {
-				t.Fatalf("more is %v, and %d wait", more, len(held))
+				t.Fatalf("more is %v, and the list holds %d events", more, len(held))
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -66,42 +66,42 @@ func TestList(t *testing.T) {
 	})
 }
 
-// TestLost: what did not fit is counted, once there is room again, and what comes next
-// says from where on nothing is missing.
+// TestLost checks that lost events are counted once there is room again, and that Since
+// of the next event shows the gap.
 func TestLost(t *testing.T) {
 	var l List[int]
 	for i := range itemsMax + 10 {
 		l.Put(uint64(i+1), 1, i)
 	}
 	if _, _, lost := l.Take(nil, itemsMax/2); lost != 0 {
-		t.Errorf("%d are lost while it is full", lost)
+		t.Errorf("Take reports %d lost events while the list is full, want 0", lost)
 	}
-	l.Put(1_000_000, 1, 0) // it is not half empty
+	l.Put(1_000_000, 1, 0) // lost: the list is still more than half full
 	_, _, lost := l.Take(nil, itemsMax/2)
 	if lost != 11 {
-		t.Errorf("%d are lost", lost)
+		t.Errorf("Take reports %d lost events, want 11", lost)
 	}
 	l.Put(1_000_001, 1, 1)
 	items, _, _ := l.Take(nil, 1)
 	if items[0].Since != 1_000_000 {
-		t.Errorf("since %d", items[0].Since)
+		t.Errorf("Since is %d, want 1000000", items[0].Since)
 	}
 	l.Put(1_000_002, 1, 2)
 	l.Lose(1_000_001)
 	l.Put(1_000_003, 1, 3)
 	items, _, _ = l.Take(nil, 2)
 	if items[0].Since != 1_000_001 || items[1].Since != 1_000_001 {
-		t.Errorf("since %d and %d", items[0].Since, items[1].Since)
+		t.Errorf("Since is %d and %d, want 1000001 twice", items[0].Since, items[1].Since)
 	}
 }
 
-// TestLatest: a value is taken once, and the newest alone.
+// TestLatest checks that a value is taken once, and only the newest value.
 func TestLatest(t *testing.T) {
 	var l Latest[string]
 	take := func(want string, is bool) {
 		t.Helper()
 		if v, ok := l.Take(); ok != is || is && v != want {
-			t.Errorf("%q, %v", v, ok)
+			t.Errorf("Take returns %q, %v, want %q, %v", v, ok, want, is)
 		}
 	}
 	take("", false)
@@ -110,13 +110,13 @@ func TestLatest(t *testing.T) {
 		first bool
 	}{{"", false}, {"a", true}, {"b", false}, {"b", false}} {
 		if first := l.Put(put.value); first != put.first {
-			t.Errorf("%q is first: %v", put.value, first)
+			t.Errorf("Put(%q) returns %v, want %v", put.value, first, put.first)
 		}
 	}
 	take("b", true)
 	take("", false)
 	if l.Put("b") || !l.Put("a") {
-		t.Error("what was taken is new, or what is new is not")
+		t.Error("Put must return false for the value that was taken last and true for a new value")
 	}
 	take("a", true)
 }

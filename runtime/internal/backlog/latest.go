@@ -2,7 +2,7 @@ package backlog
 
 import "sync"
 
-// Latest holds the newest value that was not taken yet. Its zero value is empty. Any
+// Latest holds the newest value that was not taken yet. The zero value is empty. Any
 // goroutine may use it.
 type Latest[E comparable] struct {
 	mu    sync.Mutex
@@ -10,8 +10,8 @@ type Latest[E comparable] struct {
 	waits bool
 }
 
-// Put takes a value, unless it is the one before. It reports whether no other waits to be
-// taken: then the receiver is to be woken.
+// Put stores a value, unless it equals the previous value. It reports whether no value
+// was waiting; then the receiver must be woken.
 func (l *Latest[E]) Put(value E) (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

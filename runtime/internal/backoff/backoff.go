@@ -1,4 +1,4 @@
-// Package backoff computes the delays before restarts and before attempts.
+// Package backoff computes the delays before restarts and before further attempts.
 package backoff
 
 import (
@@ -8,11 +8,11 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-const doublingsMax = 16 // as in dora's fault tolerance: a delay is at most 65536 times the first
+const doublingsMax = 16 // a delay is at most 65536 times the first one
 
-// Delay is the k-th delay, counted from 1: first, doubled each time, at most most
-// (0: no limit). A part of it, from 0 to jitter, is drawn by chance, which returns a
-// number from 0 up to 1.
+// Delay is the k-th delay, counted from 1. The first delay doubles each time, up to
+// most (0 means no limit). A random part of it, between 0 and jitter, is subtracted;
+// chance returns a random number in [0, 1).
 func Delay(first, most time.Duration, jitter float64, k int, chance func() float64) time.Duration {
 	d := max(first, 0)
 	doublings := max(0, min(k-1, doublingsMax))
@@ -27,7 +27,7 @@ func Delay(first, most time.Duration, jitter float64, k int, chance func() float
 	if most > 0 {
 		d = min(d, most)
 	}
-	if jitter > 0 && d > 0 { // not for NaN
+	if jitter > 0 && d > 0 { // false for NaN
 		d -= min(d, time.Duration(float64(d)*min(jitter, 1)*chance()))
 	}
 	return d

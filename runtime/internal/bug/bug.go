@@ -1,63 +1,63 @@
-// Package bug holds the deliberate bugs of the runtime: in builds with the tag
-// topobug, the environment variable TOPOGEN_BUG turns one of them on, and a test
-// shows that the checks catch it. In all other builds [On] is constantly false
-// and its sites inline to nothing.
+// Package bug lists the deliberate bugs of the runtime. In builds with the tag topobug,
+// the environment variable TOPOGEN_BUG turns one of them on, and a test shows that the
+// checks detect it. In all other builds [On] is constantly false, and the compiler
+// removes the code of the bugs.
 package bug
 
 // Bug names a deliberate bug.
 type Bug string
 
-// The deliberate bugs.
+// Bugs in package piper and the packages below it.
 const (
-	PublishAfterHandOver Bug = "publish-after-hand-over" // a turn's messages become visible when its end was told
-	LostWakeup           Bug = "lost-wakeup"             // a worker that is awake is taken to look by itself
-	FullIgnored          Bug = "full-ignored"            // a full queue pauses nobody
+	PublishAfterHandOver Bug = "publish-after-hand-over" // the messages of a turn are published after its group was informed of its end
+	LostWakeup           Bug = "lost-wakeup"             // a worker that is not parked gets no note
+	FullIgnored          Bug = "full-ignored"            // a full queue does not pause its sender
 	CloseEarly           Bug = "close-early"             // a group closes before its last message
-	WrongHash            Bug = "wrong-hash"              // a key goes to another instance
-	SequenceIgnored      Bug = "sequence-ignored"        // several edges of a pair: any first message will do
-	TickQueues           Bug = "tick-queues"             // a tick that comes while one waits is not skipped
-	WrongCaller          Bug = "wrong-caller"            // a late answer goes to whoever asks next
-	OldOwner             Bug = "old-owner"               // an instance that moved still has a turn where it was
-	OldWorkerWoken       Bug = "old-worker-woken"        // a note for an instance that moved ends where it was
-	LostInstance         Bug = "lost-instance"           // an instance that moved is told to nobody
-	CostGrows            Bug = "cost-grows"              // what an instance has cost is never forgotten
-	AbandonedSender      Bug = "abandoned-sender"        // a new instance gets the sender that an abandoned goroutine has
-	HandLost             Bug = "hand-lost"               // the message that an instance fails with is gone
+	WrongHash            Bug = "wrong-hash"              // a key is mapped to another instance
+	SequenceIgnored      Bug = "sequence-ignored"        // with several edges, messages are not handled in the order in which they were sent
+	TickQueues           Bug = "tick-queues"             // a tick is not skipped although one is queued
+	WrongCaller          Bug = "wrong-caller"            // a late reply goes to the next caller
+	OldOwner             Bug = "old-owner"               // an instance that moved still has a turn on its old worker
+	OldWorkerWoken       Bug = "old-worker-woken"        // a note for an instance that moved is not forwarded
+	LostInstance         Bug = "lost-instance"           // the new worker is not informed of an instance that moved
+	CostGrows            Bug = "cost-grows"              // the cost of an instance is never halved
+	AbandonedSender      Bug = "abandoned-sender"        // a new instance gets the sender of an abandoned goroutine
+	HandLost             Bug = "hand-lost"               // the message that an instance was handling when it failed is lost
 	LetterTwice          Bug = "letter-twice"            // a dead letter is sent twice
-	ToldForEachEdge      Bug = "told-for-each-edge"      // a restart is told for each edge, not for each receiver
-	StartAfterInputs     Bug = "start-after-inputs"      // an order to start is obeyed though the inputs are done since
-	ClosedTooEarly       Bug = "closed-too-early"        // that an input is closed is told before its last message
-	HungLinkForgotten    Bug = "hung-link-forgotten"     // what waits behind a message that a handler hangs in is not looked at again
+	ToldForEachEdge      Bug = "told-for-each-edge"      // a restart is reported for each edge, not for each receiver
+	StartAfterInputs     Bug = "start-after-inputs"      // an order to start is carried out although the inputs are done since then
+	ClosedTooEarly       Bug = "closed-too-early"        // a closed input is reported before its last message
+	HungLinkForgotten    Bug = "hung-link-forgotten"     // messages behind a message whose handler hangs are not handled any more
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
-	OwedForgotten        Bug = "owed-forgotten"          // a group finishes while an instance owes an answer
-	WakeLost             Bug = "wake-lost"               // who is woken while its group is full is not told of room
-	OutputLost           Bug = "output-lost"             // what an abandoned instance has sent is not published
-	OutputWaits          Bug = "output-waits"            // the output of finished calls waits for a call that takes long
-	DrainWithoutRestart  Bug = "drain-without-restart"   // a stop says of all instances that they have nothing left to do
+	OwedForgotten        Bug = "owed-forgotten"          // a group finishes while a reply is pending
+	WakeLost             Bug = "wake-lost"               // Wake is lost if the group is full
+	OutputLost           Bug = "output-lost"             // messages of an abandoned instance are not published
+	OutputWaits          Bug = "output-waits"            // messages of finished calls are not published while a call takes long
+	DrainWithoutRestart  Bug = "drain-without-restart"   // a stop reports for all instances that their inputs are done
 	HoldForgotten        Bug = "hold-forgotten"          // a group finishes while an instance holds work
-	RetryAtOnce          Bug = "retry-at-once"           // a message does not wait before its next attempt
-	CloseAwaited         Bug = "close-awaited"           // a restart waits for Close, however long that takes
-	LateSendUnseen       Bug = "late-send-unseen"        // a send after the call that the sender was for is not noticed
+	RetryAtOnce          Bug = "retry-at-once"           // there is no delay before the next attempt
+	CloseAwaited         Bug = "close-awaited"           // a restart waits for Close without a limit
+	LateSendUnseen       Bug = "late-send-unseen"        // a send after the handler call of the sender is not detected
 	AbandonedUntold      Bug = "abandoned-untold"        // the context of an abandoned call does not end
 )
 
-// Those of package queue, whose tests catch them.
+// Bugs in package queue. Its tests detect them.
 const (
-	SentinelForgotten Bug = "sentinel-forgotten" // a place that a consumer has given up takes a message that nobody will look for
+	SentinelForgotten Bug = "sentinel-forgotten" // a place that a consumer has abandoned accepts a message, which is lost
 )
 
 // InQueue lists the deliberate bugs of package queue.
 var InQueue = []Bug{SentinelForgotten}
 
-// Those of package errtop, whose tests catch them.
+// Bugs in package errtop. Its tests detect them.
 const (
-	RestoreDropsNewest Bug = "restore-drops-newest" // the error that was seen last is not there after a restart
+	RestoreDropsNewest Bug = "restore-drops-newest" // the newest error is missing after a restart
 )
 
 // InErrtop lists the deliberate bugs of package errtop.
 var InErrtop = []Bug{RestoreDropsNewest}
 
-// All lists the deliberate bugs that the tests of package piper catch.
+// All lists the deliberate bugs that the tests of package piper detect.
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,

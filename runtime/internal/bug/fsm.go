@@ -1,9 +1,9 @@
 package bug
 
-// Those of package fsm, whose tests catch them.
+// Bugs in package fsm. Its tests detect them.
 const (
-	SessionsNotInSnapshot Bug = "sessions-not-in-snapshot" // who applied what is forgotten by a restart
-	RevertUndoesCommitted Bug = "revert-undoes-committed"  // a revert goes back to the first update that is there
+	SessionsNotInSnapshot Bug = "sessions-not-in-snapshot" // the sessions are missing after a restart
+	RevertUndoesCommitted Bug = "revert-undoes-committed"  // a revert goes back to the first stored update
 	AppliedAfterRestart   Bug = "applied-after-restart"    // an entry that the snapshot holds is applied again
 )
 

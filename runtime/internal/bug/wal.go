@@ -1,10 +1,10 @@
 package bug
 
-// Those of package wal, whose tests catch them.
+// Bugs in package wal. Its tests detect them.
 const (
-	TornAnywhere Bug = "torn-anywhere" // whatever is wrong in the last file is cut off, with all behind it
-	MarkTooNew   Bug = "mark-too-new"  // a mark says of records that were written that they were synced
-	MarksIgnored Bug = "marks-ignored" // a missing sector is a torn write, whatever the marks behind it say
+	TornAnywhere Bug = "torn-anywhere" // the last file is truncated at any damage
+	MarkTooNew   Bug = "mark-too-new"  // a mark claims that records were synced that were only written
+	MarksIgnored Bug = "marks-ignored" // a missing sector counts as a torn write although later marks prove damage
 )
 
 // InWAL lists the deliberate bugs of package wal.

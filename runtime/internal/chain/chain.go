@@ -1,6 +1,6 @@
-// Package chain looks at the errors that users of the runtime return. Their
-// methods are the users' code: one may panic, and a chain of Unwrap may have no
-// end, where errors.Is would not return.
+// Package chain inspects errors that user code returns. Their methods are user code: a
+// method may panic, and a chain of Unwrap may be endless, so that errors.Is would not
+// return.
 package chain
 
 import (
@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	depthMax  = 100    // far deeper than anybody wraps
-	errorsMax = 10_000 // of a tree: errors.Join may have one for each row of a batch
+	depthMax  = 100    // far deeper than errors are wrapped in practice
+	errorsMax = 10_000 // in a tree; errors.Join may have one for each row of a batch
 )
 
-// Sort tells which of the signals err is or wraps, as errors.Is does; a nil
-// signal is none. Where it is none of them, failure is err, or, where a method of
-// the chain panics or the chain does not end, an error in its place that says so
-// and wraps nothing.
+// Sort returns the signal that err is or wraps, as errors.Is would find it; nil signals
+// are ignored. If there is none, failure is err. If a method of the chain panics, or
+// the chain does not end, failure is a replacement that says so and wraps nothing.
 func Sort(err error, signals ...error) (signal, failure error) {
 	for _, s := range signals {
-		if s != nil && err == s { // mostly so, and no method is called
+		if s != nil && err == s { // the common case, without a call of a method
 			return s, nil
 		}
 	}
@@ -42,8 +41,8 @@ func Sort(err error, signals ...error) (signal, failure error) {
 	return nil, err
 }
 
-// As finds the first error of type T that err is or wraps. It finds none where
-// errors.As would panic or not return.
+// As finds the first error of type T that err is or wraps. It finds none if errors.As
+// would panic or not return.
 func As[T error](err error) (found T, ok bool) {
 	fault := look(err, func(e error) bool {
 		if found, ok = e.(T); ok {
@@ -56,7 +55,7 @@ func As[T error](err error) (found T, ok bool) {
 	return found, ok && fault == nil
 }
 
-// OfPanic is the error for a panic with cause, which is not nil.
+// OfPanic returns the error for a panic with the given cause, which is not nil.
 func OfPanic(cause any) error {
 	c, ok := cause.(error)
 	if !ok {
@@ -66,14 +65,14 @@ func OfPanic(cause any) error {
 	return fmt.Errorf("panic: %w", c)
 }
 
-// look visits err and what it wraps, outside in, until a visit returns true. A
-// fault stands for err where it cannot be looked at. It does not wrap err, in
-// which whoever looks for something would meet the same.
+// look visits err and the errors that it wraps, from the outside in, until visit
+// returns true. If that is not possible, it returns fault, a replacement for err. fault
+// does not wrap err, because a later search would run into the same problem.
 func look(err error, visit func(error) bool) (fault error) {
 	returned := false
 	defer func() {
 		if !returned {
-			if cause := recover(); cause != nil { // fmt recovers from what Error panics with
+			if cause := recover(); cause != nil { // fmt recovers from a panic of Error
 				fault = fmt.Errorf("%v (an error of type %T, a method of which, or of what it wraps, panics: %v)", err, err, cause)
 			}
 		}
@@ -81,7 +80,7 @@ func look(err error, visit func(error) bool) (fault error) {
 	w := walk{visit: visit}
 	w.down(err, 0)
 	returned = true
-	if w.endless { // its Error is not called: it may have no end either
+	if w.endless { // do not call its method Error, which may not return either
 		return fmt.Errorf("an error of type %T, which wraps too many others, or itself", err)
 	}
 	return nil
@@ -93,7 +92,7 @@ type walk struct {
 	endless bool
 }
 
-// down reports whether the walk is over.
+// down reports whether the walk has ended.
 func (w *walk) down(err error, depth int) bool {
 	for ; err != nil; depth++ {
 		if w.visits++; depth > depthMax || w.visits > errorsMax {

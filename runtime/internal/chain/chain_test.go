@@ -11,13 +11,13 @@ import (
 	"github.com/topogen/topogen/runtime/internal/faulty"
 )
 
-// itself wraps itself, and says so for ever.
+// itself is an error that wraps itself. Its method Error does not return.
 type itself struct{}
 
 func (e itself) Error() string { return fmt.Sprint(e.Unwrap()) }
 func (e itself) Unwrap() error { return e }
 
-// twice is a tree without end.
+// twice is an error tree without end.
 type twice struct{}
 
 func (twice) Error() string     { return "twice" }
@@ -31,12 +31,12 @@ type pointer struct {
 func (f *pointer) Error() string { return f.text }
 func (f *pointer) Unwrap() error { return f.err }
 
-// list cannot be compared.
+// list is an error that is not comparable.
 type list []string
 
 func (l list) Error() string { return strings.Join(l, ", ") }
 
-// match is what another error says it is.
+// match is an error whose methods Is and As match another error.
 type match struct{ error }
 
 func (m match) Is(target error) bool { return target == m.error }

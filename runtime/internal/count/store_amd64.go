@@ -2,9 +2,8 @@
 
 package count
 
-// StoreRelease sets the count; what the caller reads from then on may be read
-// before that.
+// StoreRelease sets the count. Later reads of the caller may take effect before it.
 func (c *Count) StoreRelease(n uint64) { c.n = n }
 
-// StoreRelease sets the pointer, as that of a Count.
+// StoreRelease sets the pointer. Later reads of the caller may take effect before it.
 func (p *Pointer[T]) StoreRelease(to *T) { p.p = to }

@@ -1,8 +1,8 @@
-// Package faulty has, for tests, errors whose methods fail.
+// Package faulty has errors for tests whose methods fail.
 package faulty
 
-// Error is an error whose method of that name panics: "Error", "Is", "As" or
-// "Unwrap". "itself" wraps itself.
+// Error is an error whose method of the same name panics: "Error", "Is", "As" or
+// "Unwrap". The error "itself" wraps itself.
 type Error string
 
 func (e Error) method(name string) {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package race says whether the race detector is on.
+// Package race says whether the race detector is enabled.
 package race
 
-// Enabled is true in builds with -race only.
+// Enabled is true only in builds with -race.
 const Enabled = false

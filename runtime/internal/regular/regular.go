@@ -1,10 +1,10 @@
-// Package regular opens regular files alone.
+// Package regular opens regular files, and rejects all other kinds of files.
 //
-//	file, info, err := regular.Open(path) // a named pipe is an error at once
+//	file, info, err := regular.Open(path) // returns an error at once for a named pipe
 //
-// A path that a user names may lead to anything. Opening a named pipe blocks until
-// another process opens its other end, reading a terminal or a device may never
-// end, and opening some devices has an effect by itself.
+// A path from a user may lead to any kind of file. Opening a named pipe blocks until
+// another process opens its other end. Reading a terminal or a device may never end,
+// and opening some devices already has an effect.
 package regular
 
 import (
@@ -15,16 +15,15 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular is what an error of [Open] matches where the path leads to
-// something else than a regular file.
+// ErrNotRegular is matched by the error of [Open] for a file that is not regular.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading; symbolic links are followed. The error for
-// anything else says what it is and matches [ErrNotRegular].
+// Open opens a regular file for reading. It follows symbolic links. The error for any
+// other kind of file names the kind and matches [ErrNotRegular].
 func Open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: e.Err} // how it is opened concerns no caller
+		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: e.Err} // the caller need not know that Open calls Stat
 	}
 	if err == nil {
 		err = check(path, info)
@@ -35,9 +34,9 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return open(path)
 }
 
-// open does not rely on what was at the path a moment ago: the file may have been
-// replaced. O_NONBLOCK makes opening a named pipe return at once, and does nothing
-// to a regular file.
+// open checks the kind of the file again after opening it, because the file may have
+// been replaced. O_NONBLOCK makes the opening of a named pipe return at once, and has
+// no effect on a regular file.
 func open(path string) (*os.File, fs.FileInfo, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -48,7 +47,7 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 		err = check(path, info)
 	}
 	if err != nil {
-		_ = file.Close() // nothing was written to it
+		_ = file.Close() // no data can be lost
 		return nil, nil, err
 	}
 	return file, info, nil
@@ -61,7 +60,7 @@ func check(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, %w", Kind(info.Mode()), ErrNotRegular)}
 }
 
-// Kind says what a file is, for messages: "a named pipe".
+// Kind describes the kind of a file, for messages: "a named pipe".
 func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

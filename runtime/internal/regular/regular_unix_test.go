@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestOpen: each of these returns at once, whatever the path leads to.
+// TestOpen checks that Open returns at once for every kind of file.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir) // the path of a socket must be short
@@ -56,8 +56,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestReplacedByAPipe: a named pipe that takes the place of the file after it was
-// looked at does not block either.
+// TestReplacedByAPipe checks that open does not block on a named pipe that replaced the
+// file after the first check.
 func TestReplacedByAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
