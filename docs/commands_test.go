@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/internal/rerun"
 )
 
-// TestCommands checks that the reference has every command, and no other. That
-// it shows their help as it is now is a matter of TestPages.
+// TestCommands checks that the reference has a section for every command, and no
+// other section. TestPages checks the help texts in it.
 func TestCommands(t *testing.T) {
 	rerun.WhenCodeChanges(t)
 	page, err := os.ReadFile(filepath.Join(repository, "docs/reference/commands.md"))
@@ -27,12 +27,12 @@ func TestCommands(t *testing.T) {
 			}
 		}
 		if sections := strings.Count(string(page), "\n## "+program+" "); sections != len(want) {
-			t.Errorf("the reference has %d commands, %s %d", sections, program, len(want))
+			t.Errorf("the reference has %d sections for commands of %s, want %d", sections, program, len(want))
 		}
 	}
 }
 
-// commandsOf lists the commands of a program as its help does.
+// commandsOf returns the names of the commands that the help of a program lists.
 func commandsOf(t *testing.T, program string) []string {
 	t.Helper()
 	help, err := exec.Command(filepath.Join(bin, program), "--help").Output()

@@ -1,12 +1,12 @@
-// Package docs_test executes the documentation. Each page is a script: its
-// blocks of code are run in order in a module of their own, and what a command
-// prints is compared with the page (see block for the notation).
+// Package docs_test executes the documentation. Each page is a script: its blocks
+// of code run in order in a module of their own, and the output of each command is
+// compared with the page. See block for the notation.
 //
 //	CI=1 go test ./docs
 //	CI=1 go test ./docs -run 'TestPages/docs/tutorial.md' -update
 //
-// -update writes what commands print now into the pages; the difference is to be
-// read before it is committed.
+// -update writes the current output of the commands into the pages. Read the
+// difference before you commit it.
 package docs_test
 
 import (
@@ -22,28 +22,28 @@ import (
 	"github.com/topogen/topogen/internal/rerun"
 )
 
-var update = flag.Bool("update", false, "write what commands print now into the pages")
+var update = flag.Bool("update", false, "write the current output of commands into the pages")
 
 // topogen is the module of the repository.
 const topogen = "github.com/topogen/topogen"
 
 var (
-	repository string // the checkout
-	bin        string // comes first in the PATH of the scripts
+	repository string // the root of the checkout
+	bin        string // a folder with commands, first in the PATH of the scripts
 	goDirs     []string
 )
 
-// notRun are commands of the repository that run all tests, this one too.
+// notRun are commands of the repository that would run this test again.
 var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
 
-// checkedElsewhere are pages whose blocks are tested where they are made.
+// checkedElsewhere are generated pages, whose blocks other packages test.
 var checkedElsewhere = map[string]string{
 	"docs/reference/findings/tg1xx.md": "package spec tests the examples",
 	"docs/reference/findings/tg2xx.md": "package spec tests the examples",
 	"docs/reference/findings/tg3xx.md": "package spec tests the examples",
 	"docs/reference/findings/tg4xx.md": "package spec tests the examples",
 	"docs/reference/findings/tg5xx.md": "package spec tests the examples",
-	"docs/reference/topology.md":       "made from the schema by package spec",
+	"docs/reference/topology.md":       "package spec generates it from the schema",
 }
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare builds the commands once for all tests.
+// prepare builds the commands for all tests.
 func prepare(m *testing.M) (code int, err error) {
 	if repository, err = filepath.Abs(".."); err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func prepare(m *testing.M) (code int, err error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("building topogen and topoctl: %w\n%s", err, out)
 	}
-	if err := standIns(); err != nil {
+	if err := writeStubs(); err != nil {
 		return 0, err
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
@@ -86,16 +86,16 @@ func prepare(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// download fetches, where the machine has not yet done so, the modules that a
-// project with topogen as a tool needs: the pages then run without a network,
-// and print nothing of it.
+// download fetches the modules that a project with topogen as a tool needs, unless
+// they are in the module cache. The pages then run without a network, and do not
+// print downloads.
 func download() error {
 	root, err := os.MkdirTemp("", "topogen-docs-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(root)
-	program := "package orders\n" // imports what is not ours
+	program := "package orders\n" // the imports need all other modules
 	for _, name := range []string{"route", "raft"} {
 		program += fmt.Sprintf("\nimport _ %q\n", topogen+"/runtime/"+name)
 	}
@@ -118,11 +118,11 @@ func download() error {
 	return nil
 }
 
-// standIns writes the commands that would need a network, or much time. A clone
-// is a link to this checkout, which may have changes. The go command gets to see
-// the checkout where it lies: it compiles by folder, and finds there what it has
-// compiled before.
-func standIns() error {
+// writeStubs writes stubs of commands that would need a network or much time. A
+// clone becomes a link to this checkout, which may have uncommitted changes. The go
+// command gets the real path of the checkout, because its build cache works by
+// folder.
+func writeStubs() error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ exec 'GO' "$@"
 	return nil
 }
 
-// environment is that of a newcomer without a network: nothing of the person who
-// runs the tests, but for what Go has compiled and downloaded.
+// environment returns the environment of a new user without a network. It takes only
+// Go's caches from the user who runs the tests.
 func environment(root string) []string {
 	return append([]string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
@@ -160,7 +160,7 @@ func environment(root string) []string {
 	}, goDirs...)
 }
 
-// pages reads all pages.
+// pages parses all pages of the repository.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	var paths []string
@@ -198,7 +198,7 @@ func pages(t *testing.T) []*page {
 
 func TestPages(t *testing.T) {
 	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
+		t.Skip("takes long; set CI=1 to run it")
 	}
 	rerun.WhenCodeChanges(t, "docs", "examples")
 	if err := download(); err != nil {

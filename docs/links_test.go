@@ -16,7 +16,7 @@ var (
 	codePattern   = regexp.MustCompile("`[^`]*`")
 )
 
-// TestLinks follows every link within the repository, to a heading too.
+// TestLinks checks every link within the repository, including links to headings.
 func TestLinks(t *testing.T) {
 	anchors := make(map[string]map[string]bool)
 	list := pages(t)
@@ -35,7 +35,7 @@ func TestLinks(t *testing.T) {
 					target = path.Join(path.Dir(p.path), file)
 				}
 				if _, err := os.Stat(filepath.Join(repository, target)); err != nil {
-					t.Errorf("%s:%d: there is no %s", p.path, i+1, target)
+					t.Errorf("%s:%d: the link leads to %s, which does not exist", p.path, i+1, target)
 				} else if anchor != "" && !anchors[target][anchor] {
 					t.Errorf("%s:%d: %s has no heading #%s", p.path, i+1, target, anchor)
 				}
@@ -44,7 +44,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestIndex checks that every page is reached from the index of the docs.
+// TestIndex checks that an index page links to every page.
 func TestIndex(t *testing.T) {
 	index := ""
 	for _, name := range []string{"README.md", "docs/README.md", "docs/reference/README.md"} {
@@ -59,12 +59,12 @@ func TestIndex(t *testing.T) {
 	}
 	for _, p := range pages(t) {
 		if p.path != "README.md" && !strings.HasPrefix(p.path, "docs/decisions/") && !strings.Contains(index, p.path+"\n") {
-			t.Errorf("nothing leads to %s", p.path)
+			t.Errorf("no index page links to %s", p.path)
 		}
 	}
 }
 
-// prose is the lines of a page, those of code empty.
+// prose returns the lines of a page, with the lines of code blocks made empty.
 func prose(p *page) []string {
 	lines := make([]string, len(p.lines))
 	copy(lines, p.lines)
@@ -76,7 +76,8 @@ func prose(p *page) []string {
 	return lines
 }
 
-// anchorsOf are the names by which GitHub knows the headings of a page.
+// anchorsOf returns the anchors that GitHub gives the headings of a page, and the
+// explicit anchors of the page.
 func anchorsOf(p *page) map[string]bool {
 	names := make(map[string]bool)
 	for _, line := range prose(p) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What differs from run to run: the times that go test prints, and where
-// modules lie.
+// varying are the parts of output that differ between runs: the times that go test
+// prints.
 var varying = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -16,8 +16,8 @@ var varying = []struct {
 	{regexp.MustCompile(`(?m)^(FAIL\t\S+\t)[0-9.]+s$`), "${1}TIME"},
 }
 
-// matches reports whether a command printed what a page says. A line "..." stands
-// for any lines, "..." within a line for anything on it.
+// matches reports whether the output of a command matches the page. A line "..."
+// matches any lines, and "..." within a line matches any text.
 func matches(want, got []string) bool {
 	if len(want) == 0 {
 		return len(got) == 0
@@ -34,7 +34,7 @@ func matches(want, got []string) bool {
 }
 
 func matchesLine(want, got string) bool {
-	want, got = steady(want), steady(got)
+	want, got = withoutTimes(want), withoutTimes(got)
 	parts := strings.Split(want, "...")
 	if len(parts) == 1 {
 		return want == got
@@ -54,7 +54,8 @@ func matchesLine(want, got string) bool {
 	return true
 }
 
-func steady(line string) string {
+// withoutTimes replaces the parts of a line that vary.
+func withoutTimes(line string) string {
 	line = strings.TrimRight(line, " \t")
 	for _, v := range varying {
 		line = v.pattern.ReplaceAllString(line, v.instead)
@@ -68,7 +69,7 @@ var (
 	spacePattern  = regexp.MustCompile(`\s+`)
 )
 
-// shapes keeps of each line where numbers and words stand.
+// shapes replaces the numbers and words of each line by placeholders.
 func shapes(lines []string) []string {
 	list := make([]string, len(lines))
 	for i, line := range lines {

@@ -5,36 +5,36 @@ import (
 	"strings"
 )
 
-// page is a Markdown file as a script: its blocks of code in order.
+// page is a Markdown file as a script: its blocks of code, in order.
 type page struct {
 	path   string   // relative to the repository
-	module string   // the module that the script begins in; "" for an empty folder
-	ports  []string // of loopback in its text, in whose place free ones are used
+	module string   // the module in which the script starts; "" for an empty folder
+	ports  []string // loopback ports in its text, which are replaced by free ones
 	blocks []block
 	lines  []string
 }
 
 // block is a fenced block of code. Its info string is a language and settings:
 //
-//	console             a session: lines after "$ " are commands, the rest is what they print
-//	console exit=1      whose last command ends with 1
-//	console like=shape  that prints other numbers and words each time, in the same form
-//	go, yaml, json …    a whole by itself
-//	go file=parser.go   a file of the module, written when the script comes here
+//	console             a session: lines with "$ " are commands, other lines are their output
+//	console exit=1      a session whose last command exits with 1
+//	console like=shape  a session with other numbers and words each time, in the same form
+//	go, yaml, json …    text that is checked on its own
+//	go file=parser.go   a file of the module, written at this point of the script
 //	mermaid of=FILE     the picture that topogen graph draws of a file
-//	text, mermaid       no code
+//	text, mermaid       text that is not checked
 type block struct {
 	language string
 	settings map[string]string
 	text     string
-	line     int // of its first line of text, from 1
+	line     int // the line number of its first line of text, from 1
 }
 
-// settingsKnown are those that a block may have.
+// settingsKnown are the settings that a block may have.
 var settingsKnown = map[string]bool{"file": true, "exit": true, "like": true, "of": true}
 
-// parsePage finds the blocks of a page, also within comments: so a page can
-// prepare what a reader need not see.
+// parsePage finds the blocks of a page, also in comments, so that a page can prepare
+// files that a reader does not need to see.
 func parsePage(path string, src []byte) (*page, error) {
 	p := &page{path: path, lines: strings.Split(string(src), "\n")}
 	for i := 0; i < len(p.lines); i++ {
@@ -74,7 +74,7 @@ func parsePage(path string, src []byte) (*page, error) {
 func parseInfo(info string) (block, error) {
 	words := strings.Fields(info)
 	if len(words) == 0 {
-		return block{}, fmt.Errorf("the block does not say what it is: go, yaml, console, text …")
+		return block{}, fmt.Errorf("a block must name its language: go, yaml, console, text …")
 	}
 	b := block{language: words[0], settings: make(map[string]string)}
 	for _, word := range words[1:] {
@@ -87,15 +87,15 @@ func parseInfo(info string) (block, error) {
 	return b, nil
 }
 
-// command is one command of a console block and what it prints.
+// command is one command of a console block with its expected output.
 type command struct {
 	text string
 	want []string
-	line int // of its first line of output, from 1
+	line int // the line number of its first line of output, from 1
 }
 
-// commands splits a console block. A command goes on where its line ends in a
-// backslash.
+// commands splits a console block. A command continues on the next line if its line
+// ends with a backslash.
 func (b block) commands() ([]command, error) {
 	var list []command
 	lines := strings.Split(strings.TrimSuffix(b.text, "\n"), "\n")
@@ -109,7 +109,7 @@ func (b block) commands() ([]command, error) {
 			}
 			list = append(list, command{text: text, line: b.line + i + 1})
 		case len(list) == 0:
-			return nil, fmt.Errorf("a console block begins with a command: %q", lines[i])
+			return nil, fmt.Errorf("a console block must begin with a command, got %q", lines[i])
 		default:
 			last := &list[len(list)-1]
 			last.want = append(last.want, lines[i])

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// runGroup runs a command. Processes that it leaves in the background are killed when the
-// test ends: a page that fails in the middle does not stop them itself.
+// runGroup runs a command. When the test ends, it kills processes that the command
+// left in the background, because a page that fails in the middle does not stop them.
 func runGroup(t *testing.T, cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err := cmd.Run()

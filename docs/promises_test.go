@@ -8,20 +8,20 @@ import (
 	"testing"
 )
 
-// noTestYet stands in the table of promises where no test is known.
+// noTestYet marks a row of a table that has no test.
 const noTestYet = "none yet"
 
-// promised are the pages whose tables end with what proves a line.
-var promised = []string{"docs/reference/promises.md", "docs/reference/promises-runtime.md", "docs/reference/rast.md"}
+// promisePages are the pages whose tables name tests in their last column.
+var promisePages = []string{"docs/reference/promises.md", "docs/reference/promises-runtime.md", "docs/reference/rast.md"}
 
-// TestPromises checks that every test that proves a promise exists.
+// TestPromises checks that every test that a table names exists.
 func TestPromises(t *testing.T) {
-	for _, page := range promised {
-		t.Run(page, func(t *testing.T) { proofs(t, page) })
+	for _, page := range promisePages {
+		t.Run(page, func(t *testing.T) { checkProofs(t, page) })
 	}
 }
 
-func proofs(t *testing.T, page string) {
+func checkProofs(t *testing.T, page string) {
 	text, err := os.ReadFile(filepath.Join(repository, page))
 	if err != nil {
 		t.Fatal(err)
@@ -41,20 +41,21 @@ func proofs(t *testing.T, page string) {
 		}
 		names := proof.FindAllStringSubmatch(proved, -1)
 		if len(names) == 0 {
-			t.Errorf("%s:%d: nothing proves this", page, i+1)
+			t.Errorf("%s:%d: the row names no test", page, i+1)
 		}
 		for _, name := range names {
 			if path, test, _ := strings.Cut(name[1], " "); !exists(path, test) {
-				t.Errorf("%s:%d: there is no %s", page, i+1, name[1])
+				t.Errorf("%s:%d: the test %s does not exist", page, i+1, name[1])
 			}
 		}
 	}
 	if lines == 0 {
-		t.Errorf("%s promises nothing", page)
+		t.Errorf("%s has no rows", page)
 	}
 }
 
-// exists reports whether there is a file or folder and, if it is named, a test in it.
+// exists reports whether a file or folder exists and, if test is not empty, whether
+// the folder contains this test.
 func exists(path, test string) bool {
 	path = filepath.Join(repository, path)
 	if test == "" {

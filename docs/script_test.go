@@ -24,20 +24,20 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// script runs a page: in a folder of its own, in which commands change where
-// they are as in a shell.
+// script runs a page in a folder of its own. Commands can change the working folder,
+// as in a shell.
 type script struct {
 	*testing.T
 	page    *page
 	root    string            // the folder of the script
-	dir     string            // where it is now
-	parts   int               // Go blocks that are not files
-	free    *strings.Replacer // puts free ports in place of those of the page
-	told    *strings.Replacer // the reverse
-	replace []change          // what -update writes into the page
+	dir     string            // the current working folder
+	parts   int               // the number of Go blocks that are not files
+	toFree  *strings.Replacer // replaces the ports of the page by free ports
+	toPage  *strings.Replacer // replaces the free ports by the ports of the page
+	replace []change          // the changes that -update writes into the page
 }
 
-// change is output of a page that is no longer what a command prints.
+// change replaces output in a page by the current output of a command.
 type change struct {
 	line, lines int
 	text        []string
@@ -61,10 +61,10 @@ func (s *script) run() {
 	}
 }
 
-// choosePorts finds a free port for each of the page's: several runs of a page on a
-// machine would meet otherwise.
+// choosePorts finds a free port for each port of the page, so that several runs of a
+// page on one host do not collide.
 func (s *script) choosePorts() {
-	var free, told []string
+	var toFree, toPage []string
 	for _, port := range s.page.ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -72,12 +72,12 @@ func (s *script) choosePorts() {
 		}
 		defer l.Close()
 		chosen := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-		free, told = append(free, port, chosen), append(told, chosen, port)
+		toFree, toPage = append(toFree, port, chosen), append(toPage, chosen, port)
 	}
-	s.free, s.told = strings.NewReplacer(free...), strings.NewReplacer(told...)
+	s.toFree, s.toPage = strings.NewReplacer(toFree...), strings.NewReplacer(toPage...)
 }
 
-// writeModule writes a go.mod as `go get -tool` makes it, without asking.
+// writeModule writes the go.mod that `go get -tool` would write, without a network.
 func (s *script) writeModule(dir, module string) {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "go.mod"))
@@ -119,7 +119,7 @@ func (s *script) block(b block) {
 		if s.inRepository() {
 			s.Fatalf("%s:%d: the script would write into the repository", s.page.path, b.line)
 		}
-		s.write(filepath.Join(s.dir, name), s.free.Replace(b.text))
+		s.write(filepath.Join(s.dir, name), s.toFree.Replace(b.text))
 	}
 	switch b.language {
 	case "console":
@@ -130,20 +130,20 @@ func (s *script) block(b block) {
 		s.yaml(b)
 	case "json":
 		if !json.Valid([]byte(b.text)) {
-			s.errorf(b.line, "this is no JSON")
+			s.errorf(b.line, "the block is not valid JSON")
 		}
 	case "mermaid":
 		s.mermaid(b)
-	case "text": // a picture or a list, no code
+	case "text": // a picture or a list, not code
 		if strings.HasPrefix(b.text, "$ ") || strings.HasPrefix(b.text, "go ") {
-			s.errorf(b.line, "commands belong into a block console")
+			s.errorf(b.line, "commands must be in a block with the language console")
 		}
 	default:
-		s.errorf(b.line, "a block of %s is not known, so nothing would check it", b.language)
+		s.errorf(b.line, "no check exists for the language %s of this block", b.language)
 	}
 }
 
-// console runs the commands of a session one by one.
+// console runs the commands of a session, one after the other.
 func (s *script) console(b block) {
 	commands, err := b.commands()
 	if err != nil {
@@ -162,8 +162,8 @@ func (s *script) console(b block) {
 		out, code := s.command(c.text)
 		got := outputLines(out)
 		if code != exit {
-			s.errorf(c.line-1, "%s\nended with %d, not %d, and printed\n%s", c.text, code, exit, out)
-			s.FailNow() // what follows relies on it
+			s.errorf(c.line-1, "%s\nexited with %d, want %d, and printed\n%s", c.text, code, exit, out)
+			s.FailNow() // later blocks depend on this command
 		}
 		want, have := c.want, got
 		if b.settings["like"] == "shape" {
@@ -171,19 +171,20 @@ func (s *script) console(b block) {
 		}
 		if !matches(want, have) {
 			s.replace = append(s.replace, change{c.line - 1, len(c.want), got})
-			s.errorf(c.line-1, "%s\nprints\n%s\nand not\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			s.errorf(c.line-1, "%s\nprinted\n%s\nwant\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
 	}
 }
 
-// inRepository reports whether the script is at the root of the checkout, which
-// it sees as a clone.
+// inRepository reports whether the working folder is the root of the checkout, which
+// the script sees as a clone.
 func (s *script) inRepository() bool {
 	real, err := filepath.EvalSymlinks(s.dir)
 	return err == nil && real == repository
 }
 
-// outputLines is what a command printed, empty lines at the end apart.
+// outputLines splits the output of a command into lines, without empty lines at the
+// end.
 func outputLines(out string) []string {
 	out = strings.TrimRight(out, "\n")
 	if out == "" {
@@ -192,26 +193,26 @@ func outputLines(out string) []string {
 	return strings.Split(out, "\n")
 }
 
-// known checks a command that would run this very test: it exists, and the
-// packages that it is said to print do.
+// known checks a command that is not run: the command must exist, and so must the
+// packages in its output.
 func (s *script) known(c command) {
 	if _, err := os.Stat(filepath.Join(repository, c.text)); err != nil && !strings.HasPrefix(c.text, "go ") {
-		s.errorf(c.line-1, "there is no %s", c.text)
+		s.errorf(c.line-1, "the command %s does not exist", c.text)
 	}
 	for i, line := range c.want {
 		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "ok" {
 			dir := filepath.Join(repository, strings.TrimPrefix(fields[1], topogen))
 			if tests, _ := filepath.Glob(filepath.Join(dir, "*_test.go")); len(tests) == 0 {
-				s.errorf(c.line+i, "there are no tests in %s", fields[1])
+				s.errorf(c.line+i, "the package %s has no tests", fields[1])
 			}
 		}
 	}
 }
 
-// command runs one command where the script is, and notes where it is afterwards.
+// command runs one command in the working folder, and updates the working folder.
 func (s *script) command(text string) (out string, code int) {
 	at := filepath.Join(s.root, "at")
-	cmd := exec.Command("bash", "-c", s.free.Replace(text)+"\ncode=$?\npwd >"+at+"\nexit $code")
+	cmd := exec.Command("bash", "-c", s.toFree.Replace(text)+"\ncode=$?\npwd >"+at+"\nexit $code")
 	cmd.Dir = s.dir
 	cmd.Env = append(environment(s.root), "PWD="+s.dir)
 	var output bytes.Buffer
@@ -225,24 +226,24 @@ func (s *script) command(text string) (out string, code int) {
 	if dir, err := os.ReadFile(at); err == nil {
 		s.dir = strings.TrimSpace(string(dir))
 	}
-	return s.told.Replace(output.String()), code
+	return s.toPage.Replace(output.String()), code
 }
 
-// inModule reports whether the script is in a folder with a go.mod.
+// inModule reports whether the working folder has a go.mod.
 func (s *script) inModule() bool {
 	_, err := os.Stat(filepath.Join(s.dir, "go.mod"))
 	return err == nil
 }
 
-// goCode compiles a block that is no file as a package of its own: a package
-// clause and imports are added where they are missing. Files are compiled by
-// the commands of the page. Outside of a module a block is only formatted.
+// goCode checks the format of a Go block. If the block is not a file, and the script
+// is in a module, goCode also compiles it as a package of its own, and adds a missing
+// package clause and imports. The commands of the page compile files.
 func (s *script) goCode(b block) {
 	if formatted, err := format.Source([]byte(b.text)); err != nil {
 		s.errorf(b.line, "%v", err)
 		return
 	} else if string(formatted) != b.text {
-		s.errorf(b.line, "gofmt makes this\n%s", formatted)
+		s.errorf(b.line, "the block is not formatted; gofmt writes\n%s", formatted)
 	}
 	if b.settings["file"] != "" || !s.inModule() {
 		return
@@ -270,13 +271,13 @@ func (s *script) goCode(b block) {
 	}
 }
 
-// importPaths are the packages that a block may use without saying so.
+// importPaths are the packages that a block may use without an import.
 var importPaths = []string{
 	"context", "errors", "fmt", "net/http", "os", "os/signal", "testing", "time",
 	topogen + "/runtime/pool", topogen + "/runtime/topo", topogen + "/runtime/queue",
 }
 
-// imports declares what a file mentions.
+// imports returns import declarations for the packages that a file uses.
 func imports(file *ast.File) string {
 	mentioned := make(map[string]bool)
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -296,7 +297,8 @@ func imports(file *ast.File) string {
 	return out.String()
 }
 
-// yaml checks a topology as a whole, other files as YAML.
+// yaml checks a block: a topology must have no findings, and other text must be
+// valid YAML.
 func (s *script) yaml(b block) {
 	if !strings.Contains(b.text, "version: 1\n") {
 		var node yaml.Node
@@ -311,7 +313,7 @@ func (s *script) yaml(b block) {
 	}
 }
 
-// mermaid compares a picture with what topogen draws.
+// mermaid compares a picture with the output of topogen graph.
 func (s *script) mermaid(b block) {
 	name := b.settings["of"]
 	if name == "" {
@@ -324,7 +326,7 @@ func (s *script) mermaid(b block) {
 	}
 	topology, _ := spec.Parse(name, text)
 	if topology == nil {
-		s.errorf(b.line, "%s is no topology", name)
+		s.errorf(b.line, "%s is not a valid topology", name)
 		return
 	}
 	if got := string(graph.Mermaid(graph.FromTopology(topology))); got != b.text {
@@ -334,7 +336,7 @@ func (s *script) mermaid(b block) {
 	}
 }
 
-// update writes what commands print now into the page.
+// update writes the current output of commands into the page.
 func (s *script) update() {
 	if len(s.replace) == 0 {
 		return
