@@ -84,15 +84,15 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		return []jen.Code{jen.If(jen.Id("len(" + x + ") != 0")).Block(body...)}
 	case Time:
 		return []jen.Code{jen.If(code("!", timeOf(&f.Elem, x), ".IsZero()")).Block(body...)}
-	case Nested, Complex: // what is zero is empty, and is left out
+	case Nested, Complex: // a zero value is encoded as empty and omitted
 		_, n := bytesOf(tag(f.Number, bytesForm))
 		body[len(body)-1] = code(e.b+" =", rt("EndOrDrop"), fmt.Sprintf("(%s, %s, %d)", e.b, e.at, n+1))
 	}
 	return apart(&f.Elem, body)
 }
 
-// bounded puts the limit before what appends an element of a list or a map. Elements
-// may share their memory, so what is small in memory may have no end here.
+// bounded adds a check of the limit before the code that appends an element of a list or
+// a map. Elements may share memory, so a small value may have a huge encoding.
 func (e *emitter) bounded(name string, body []jen.Code) []jen.Code {
 	if !e.names.Bounded {
 		return body
@@ -101,12 +101,12 @@ func (e *emitter) bounded(name string, body []jen.Code) []jen.Code {
 	return append([]jen.Code{e.tooLarge(failure)}, body...)
 }
 
-// charge takes what is large into account.
+// charge writes the code that charges the room for a large element.
 func (e *emitter) charge(label, x string) jen.Code {
 	return code(rt("Charge"+label), "("+e.room+", "+x+")")
 }
 
-// apart puts what appends an element into a block where it has variables.
+// apart puts the code that appends an element into a block if it declares variables.
 func apart(el *Elem, body []jen.Code) []jen.Code {
 	if el.Kind < Complex {
 		return body
@@ -114,7 +114,7 @@ func apart(el *Elem, body []jen.Code) []jen.Code {
 	return []jen.Code{jen.Block(body...)}
 }
 
-// begin appends the tag of what has a length before it that is not known yet.
+// begin appends the tag of an element with a length that is not known yet.
 func (e *emitter) begin(number int, name string) jen.Code {
 	text, _ := bytesOf(tag(number, bytesForm))
 	return remark(number, name, code(e.b+" = append("+e.b+", "+text+",", rt("Begin"), ")"))
@@ -131,7 +131,7 @@ func (e *emitter) appendPacked(f *Field, x string) []jen.Code {
 	}
 }
 
-// appendElem appends an element x, which can be addressed, with its tag.
+// appendElem appends an addressable element x with its tag.
 func (e *emitter) appendElem(number int, name string, el *Elem, x string) []jen.Code {
 	if el.Kind < Complex {
 		helper := el.helper(false)
@@ -170,7 +170,7 @@ func (e *emitter) appendElem(number int, name string, el *Elem, x string) []jen.
 	return append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.at+")"))
 }
 
-// name is what a field is called in errors.
+// name is the name of a field in errors.
 func (f *Field) name() string {
 	if f.Name == "" {
 		return "value"
@@ -178,7 +178,7 @@ func (f *Field) name() string {
 	return f.Name
 }
 
-// remark says at the end of a line which field it begins.
+// remark adds a comment with the field's name and number to the end of a line.
 func remark(number int, name string, c jen.Code) jen.Code {
 	return code(c).Comment(fmt.Sprintf("// %s = %d", name, number))
 }

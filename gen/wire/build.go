@@ -16,18 +16,18 @@ import (
 type Input struct {
 	Name   string
 	Type   types.Type
-	Sorted bool // its bytes depend on its value alone: maps are written in an order
+	Sorted bool // the encoding depends only on the value: maps are written in a fixed order
 }
 
 const (
-	elementBytesMax = 4 << 10 // in Go; it bounds the one element that there is no room for
-	largeBytes      = 128     // in Go; two bytes of input can ask for one element: above it they are charged
-	arrayLenMax     = 1 << 24 // elements; all of them are written each time
-	messagesMax     = 4 << 10 // more are no program, but a type that instantiates itself without end
+	elementBytesMax = 4 << 10 // size in Go; bounds the element that exceeds the room
+	largeBytes      = 128     // size in Go; larger elements are charged, because two bytes of input can demand one
+	arrayLenMax     = 1 << 24 // elements; arrays are always written completely
+	messagesMax     = 4 << 10 // more messages come only from a type that instantiates itself without end
 )
 
-// Build makes the schema of messages for codecs that are to stand in pkg. A message
-// that has problems has no codec: its Root says -1.
+// Build makes the schema of messages for codecs in package pkg. A message with problems
+// has no codec: its Root.Message is -1.
 func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
 	b := &builder{pkg: pkg, schema: Schema{Package: pkg.Path()}, index: make(map[string]int), names: make(names), faults: make(map[int][]fault), places: make(map[int][]mark)}
 	for _, in := range inputs {
@@ -51,7 +51,7 @@ func Build(pkg *types.Package, inputs []Input) (Schema, []Problem) {
 	if len(good) == len(inputs) {
 		return b.schema, nil
 	}
-	schema, _ := Build(pkg, good) // without what belongs to the others alone
+	schema, _ := Build(pkg, good) // without messages that only bad inputs need
 	for i, in := range inputs {
 		if i >= len(schema.Roots) || schema.Roots[i].Name != in.Name {
 			schema.Roots = slices.Insert(schema.Roots, i, Root{Name: in.Name, Message: -1})
@@ -70,7 +70,7 @@ type builder struct {
 	places map[int][]mark  // of the fields of a message
 }
 
-// mark is where a field of the package stands; it is not valid for one of another.
+// mark is the position of a field of the package. It is invalid for fields of other packages.
 type mark struct {
 	pos  token.Pos
 	name string
@@ -78,19 +78,19 @@ type mark struct {
 
 // fault is why a message cannot be encoded.
 type fault struct {
-	path             string // from the message on: .Lines[]
+	path             string // path in the message: .Lines[]
 	mark             mark
 	text, suggestion string
-	weak             bool // it says nothing where there is another
+	weak             bool // it is omitted if there is another fault
 }
 
-// place is where in a message a type stands.
+// place is the place of a type in a message.
 type place struct {
 	message int
-	path    string // from the message on
+	path    string // path in the message
 	mark    mark   // of the field
-	name    string // for what is made up for it: OrderLines
-	key     string // of the file of numbers, for a struct without a name: Order.Lines
+	name    string // name for a made-up message: OrderLines
+	key     string // key in the file of numbers, for a struct without a name: Order.Lines
 }
 
 func (p place) in(path, name string) place {
@@ -101,18 +101,18 @@ func (p place) in(path, name string) place {
 
 func (b *builder) fault(at place, suggestion, text string) Elem {
 	if at.path == "" && suggestion == leaveOut {
-		suggestion = "send a type that can" // it is the message itself
+		suggestion = "send a type that can" // the type is the message itself
 	}
 	b.faults[at.message] = append(b.faults[at.message], fault{path: at.path, mark: at.mark, text: text, suggestion: suggestion})
 	return Elem{}
 }
 
-// problems lists what is wrong with all that a root reaches.
+// problems lists the problems of all messages that a root contains.
 func (b *builder) problems(root Root) (list []Problem) {
 	seen := make(map[int]bool)
 	var weak []Problem
 	var visit func(message int, path string, from mark)
-	visit = func(message int, path string, from mark) { // from the nearest field of the package
+	visit = func(message int, path string, from mark) { // from: the nearest field of the package
 		if seen[message] {
 			return
 		}
@@ -170,14 +170,14 @@ func (b *builder) root(in Input) int {
 	return b.value(t, at)
 }
 
-// messageLike reports whether t is a message by itself.
+// messageLike reports whether t is a message without a made-up one.
 func (b *builder) messageLike(t types.Type) bool {
 	_, isSpecial := special(t)
 	_, isStruct := t.Underlying().(*types.Struct)
 	return isForeign(t) || isStruct && !isSpecial
 }
 
-// add begins a message; known says that there is nothing more to do.
+// add adds a message. known reports that the message has been added before.
 func (b *builder) add(t types.Type, at place, form Form, suffix string) (index int, known bool) {
 	id := strconv.Itoa(int(form)) + types.TypeString(t, nil)
 	if _, named := types.Unalias(t).(*types.Named); !named && strings.Contains(id, "struct{") {
@@ -208,7 +208,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 // names is the set of the names in use.
 type names map[string]bool
 
-// free is name, or name with the first number that makes it another than all before.
+// free is name, or name with the first number that makes it unique.
 func (n names) free(name string) string {
 	free := name
 	for i := 2; n[free]; i++ {
@@ -250,7 +250,7 @@ func (b *builder) message(t types.Type, at place) int {
 		} else if !f.Exported() {
 			b.fault(at, "give the type MarshalBinary and UnmarshalBinary, or leave the field that holds it out: `topo:\"-\"`",
 				"an unexported field of package "+f.Pkg().Path())
-			break // one says enough
+			break // one fault is enough
 		}
 		field := b.field(f.Type(), at)
 		field.Name = f.Name()
@@ -266,7 +266,7 @@ func (b *builder) message(t types.Type, at place) int {
 	return index
 }
 
-// value is the made-up message of a type that is none.
+// value is the made-up message for a type that is not a message.
 func (b *builder) value(t types.Type, at place) int {
 	index, known := b.add(t, at, Value, "")
 	if known {
@@ -279,7 +279,7 @@ func (b *builder) value(t types.Type, at place) int {
 	return index
 }
 
-// pointer is the message of a pointer to a message, where nil must be one too.
+// pointer is the message of a pointer to a message, if nil needs an encoding too.
 func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
 	index, known := b.add(t, at, Pointer, "Pointer")
 	if !known {
@@ -290,7 +290,7 @@ func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
 	return index
 }
 
-// number is what a field's tag says; 0: nothing.
+// number is the number in a field's tag; 0: there is none.
 func (b *builder) number(tag string, at place) (number int, tagged bool) {
 	if tag == "" {
 		return 0, false
@@ -310,7 +310,7 @@ func (b *builder) field(t types.Type, at place) Field {
 	if isSpecial || isBytes {
 		return Field{Elem: b.elem(t, at)}
 	}
-	if named, ok := types.Unalias(t).(*types.Named); ok { // what it is made of belongs to it, wherever it stands
+	if named, ok := types.Unalias(t).(*types.Named); ok { // its parts belong to the named type, at every place
 		at.name, at.key = nameOf(named), types.TypeString(named, b.qualifier)
 	}
 	switch u := t.Underlying().(type) {
@@ -337,7 +337,7 @@ func (b *builder) field(t types.Type, at place) Field {
 	return Field{Elem: b.elem(t, at)}
 }
 
-// bounded refuses what is too large to be made for each two bytes of input.
+// bounded refuses types that are too large, because two bytes of input can demand a value.
 func (b *builder) bounded(t types.Type, at place) {
 	if size(t, elementBytesMax) > elementBytesMax {
 		b.fault(at, "use slices in place of arrays",
@@ -345,7 +345,7 @@ func (b *builder) bounded(t types.Type, at place) {
 	}
 }
 
-// large reports whether what is made for two bytes of input takes many more.
+// large reports whether a value takes much more memory than two bytes of input.
 func large(together ...types.Type) bool {
 	sum := int64(0)
 	for _, t := range together {
@@ -354,8 +354,7 @@ func large(together ...types.Type) bool {
 	return sum > largeBytes
 }
 
-// elem is the element that a type is by itself: what no element can be goes
-// through a message that is made up.
+// elem is the element for a type. A type that cannot be an element gets a made-up message.
 func (b *builder) elem(t types.Type, at place) Elem {
 	if e, ok := special(t); ok {
 		return e
@@ -395,8 +394,8 @@ func (b *builder) elem(t types.Type, at place) Elem {
 
 const leaveOut = "leave the field out: `topo:\"-\"`"
 
-// recursion finds the messages that can hold themselves, and those that can hold
-// what is large.
+// recursion finds the messages that can contain themselves, and the messages that can
+// contain large values.
 func (b *builder) recursion() {
 	next := make([][]int, len(b.schema.Messages))
 	large := make([]bool, len(next))

@@ -47,8 +47,8 @@ func (e *emitter) consumeFields(m *Message) (body []jen.Code) {
 		jen.Return(jen.Id(fmt.Sprintf("%s.End(%q, %q)", e.r, m.Name, fieldNames(m)))))
 }
 
-// consumeField makes the cases of a field; index counts the elements of an array, or
-// those of a list that are charged ahead.
+// consumeField writes the cases of a field. index counts the elements of an array, or the
+// elements of a list that are charged in advance.
 func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 	x := e.access(f)
 	single, list := tag(f.Number, f.Elem.form()), tag(f.Number, bytesForm)
@@ -83,13 +83,13 @@ func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 	return []jen.Code{one(e.consumeElem(e.r, &f.Elem, x, jen.Id(address(x))))}
 }
 
-// caseOf is a case without words: its statements name the field.
+// caseOf is a case without a comment, because its statements name the field.
 func (e *emitter) caseOf(tag uint64, body ...jen.Code) jen.Code {
 	return jen.Case(jen.Id(fmt.Sprintf("%#02x", tag))).Block(body...)
 }
 
-// consumeElem reads an element with the reader r. It is at to; what x says, too,
-// unless it is empty.
+// consumeElem writes the code that reads an element with the reader r into the pointer to.
+// x is the expression for the same element, or "" if there is none.
 func (e *emitter) consumeElem(r string, el *Elem, x string, to jen.Code) jen.Code {
 	switch el.Kind {
 	case Time:
@@ -106,7 +106,7 @@ func (e *emitter) consumeElem(r string, el *Elem, x string, to jen.Code) jen.Cod
 	return code(rt(el.helper(false)), "(&"+r+",", to, ")")
 }
 
-// slice is what a selector can follow.
+// slice is an expression that a selector can follow.
 func slice(x string, to jen.Code) jen.Code {
 	if x != "" {
 		return jen.Id(x)
@@ -114,10 +114,10 @@ func slice(x string, to jen.Code) jen.Code {
 	return to
 }
 
-// consumeList reads one element of a slice that is not packed.
+// consumeList writes the code that reads one element of a slice that is not packed.
 func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	switch f.Elem.Kind {
-	case Nested: // its bytes are taken out before it is made room for
+	case Nested: // its bytes are read before memory is allocated for it
 		args := address(x)
 		if f.Large {
 			args += ", &" + index
@@ -129,8 +129,8 @@ func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	return e.consumeElem(e.r, &f.Elem, "", e.making("More", f, "", address(x)))
 }
 
-// making is a call of a function that makes room for an element. It is charged for
-// what is large, and gets the reader then; before is what it gets else.
+// making is a call of a function that allocates an element. For a large element it gets the
+// reader and charges the room; otherwise its first argument is before.
 func (e *emitter) making(function string, f *Field, before, args string) jen.Code {
 	if f.Large {
 		function, before = function+"Large", "&"+e.r+", "+e.room+", "
@@ -138,7 +138,7 @@ func (e *emitter) making(function string, f *Field, before, args string) jen.Cod
 	return code(rt(function), "("+before+args+")")
 }
 
-// consumeEntry reads one pair of a map.
+// consumeEntry writes the code that reads one pair of a map.
 func (e *emitter) consumeEntry(f *Field, x string) []jen.Code {
 	return []jen.Code{
 		code(e.k+", "+e.v+" :=", rt("Pair"), "("+x+")"),

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Part is a root, and what it is of a state machine.
+// Part is a root and its role in a state machine.
 type Part struct{ Kind, Root string }
 
-// Describe says how roots and all that they hold are written: a line for each root, and
-// then for each message a line with its name and one for each field. It is what package
-// fsm compares with the description in a log.
+// Describe describes the encoding of roots and of all messages in them: a line for each
+// root, and then for each message a line with its name and a line for each field. Package
+// fsm compares it with the description in a log.
 //
 //	state .Accounts
 //	update .Transfer
@@ -20,8 +20,8 @@ type Part struct{ Kind, Root string }
 //	message Transfer
 //	1 To string
 //
-// Equal schemas give equal descriptions, and what they say depends on nothing but the
-// types and the field numbers.
+// Equal schemas give equal descriptions. A description depends only on the types and the
+// field numbers.
 func (s *Schema) Describe(parts ...Part) string {
 	d := &describer{schema: s, seen: make(map[int]bool)}
 	for _, p := range parts {
@@ -39,7 +39,7 @@ func (s *Schema) Describe(parts ...Part) string {
 	return d.text.String()
 }
 
-// describer writes a description, message by message as they are found.
+// describer writes a description, with messages in the order in which they are found.
 type describer struct {
 	schema *Schema
 	text   strings.Builder
@@ -47,7 +47,7 @@ type describer struct {
 	next   []int
 }
 
-// message is what a message is called; its fields are written later.
+// message returns the name of a message. Its fields are written later.
 func (d *describer) message(i int) string {
 	if !d.seen[i] {
 		d.seen[i] = true
@@ -60,10 +60,10 @@ func (d *describer) fields(i int) {
 	m := &d.schema.Messages[i]
 	fmt.Fprintf(&d.text, "message %s\n", m.Name)
 	switch m.Form {
-	case Pointer: // which is written as what it leads to
+	case Pointer: // encoded like the message that it points to
 		fmt.Fprintf(&d.text, "1 value optional .%s\n", d.message(m.Of))
 		return
-	case Foreign: // it has rules of its own
+	case Foreign: // described by its own .proto
 		fmt.Fprintf(&d.text, "1 value proto:%s\n", m.Type)
 		return
 	}
@@ -73,7 +73,7 @@ func (d *describer) fields(i int) {
 	}
 }
 
-// form is how a field is written.
+// form describes the encoding of a field.
 func (d *describer) form(f *Field) string {
 	elem := d.elem(&f.Elem)
 	switch f.Label {
@@ -89,7 +89,7 @@ func (d *describer) form(f *Field) string {
 	return elem
 }
 
-// elem is the kind of an element, in one word; that of a message begins with a dot.
+// elem is the kind of an element, in one word. A message begins with a dot.
 func (d *describer) elem(e *Elem) string {
 	switch e.Kind {
 	case Bool:

@@ -1,5 +1,6 @@
-// Package wire makes the codecs of messages that cross a border: functions that
-// append a message to a buffer and read it from one, in protobuf's wire format.
+// Package wire generates codecs for messages that are sent to other processes or written
+// to logs: functions that append a message to a buffer and read it from a buffer, in
+// protobuf's wire format.
 //
 //	schema, problems := wire.Build(pkg, roots)              // of go/types
 //	schema, file, more := wire.Assign(schema, old)          // field numbers, kept in topology.wire.yml
@@ -8,15 +9,14 @@
 //
 // # Guarantees
 //
-// A [Schema] is a plain value without positions: equal messages give equal
-// schemas, the same on every machine. Whatever cannot be encoded is a [Problem]
-// with the path to it, all of them in one go, and a schema of messages without
-// problems always gives code that compiles in the package that it was built for.
+// A [Schema] is a plain value without positions: equal messages give equal schemas on all
+// systems. Build reports every type that cannot be encoded as a [Problem] with its path.
+// The code for a schema without problems always compiles in the package for which the
+// schema was built.
 //
 // # Design
 //
-// A field is a label (plain, optional, repeated, array, map) and an element, which
-// is a scalar or a message: that is all that protobuf has. What Go can say beyond
-// (a list of lists, a pointer to a map) goes through a message that is made up,
-// with one field of number 1.
+// A field consists of a label (plain, optional, repeated, array, map) and an element, which
+// is a scalar or a message. Protobuf has nothing else. Other Go types, such as a list of
+// lists or a pointer to a map, are encoded as a made-up message with one field, number 1.
 package wire

@@ -7,14 +7,14 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Packages whose types are known.
+// Packages with types that have an encoding of their own.
 const (
 	runtimePath      = "github.com/topogen/topogen/runtime/wire"
 	protoPath        = "google.golang.org/protobuf/proto"
 	protoreflectPath = "google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// qualifier writes types as the file of numbers does.
+// qualifier qualifies types as the file of numbers does.
 func (b *builder) qualifier(p *types.Package) string {
 	if p.Path() == b.pkg.Path() {
 		return ""
@@ -22,8 +22,7 @@ func (b *builder) qualifier(p *types.Package) string {
 	return p.Path()
 }
 
-// nameOf is a name for what is made of t: Order, PageString; "" for a type
-// without one.
+// nameOf is a message name for t: Order, PageString; "" for a type without a name.
 func nameOf(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -40,7 +39,7 @@ func nameOf(t types.Type) string {
 	return ""
 }
 
-// special is the element that a type is by its name or its methods.
+// special is the element for a type with a special name or methods.
 func special(t types.Type) (Elem, bool) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || isForeign(t) {
@@ -67,8 +66,8 @@ func special(t types.Type) (Elem, bool) {
 	return Elem{}, false
 }
 
-// method reports whether t itself declares a method: one that comes from an
-// embedded field speaks of that field alone.
+// method reports whether t itself declares a method. A promoted method would encode only
+// the embedded field.
 func method(t *types.Named, name string, params, results []string) bool {
 	for i := range t.NumMethods() {
 		if m := t.Method(i); m.Name() == name {
@@ -97,7 +96,7 @@ func isForeign(t types.Type) bool {
 	return ok && method(named, "ProtoReflect", nil, []string{protoreflectPath + ".Message"})
 }
 
-// bytesKind is the kind of a list that is bytes to the language.
+// bytesKind is the kind of a list whose elements are bytes.
 func bytesKind(t types.Type) (kind Kind, ok bool) {
 	isByte := func(t types.Type) bool {
 		basic, ok := types.Unalias(t).(*types.Basic)
@@ -128,8 +127,8 @@ var basics = map[types.BasicKind]Elem{
 	types.Uint8: {Kind: Uint, Bits: 32}, types.Uint16: {Kind: Uint, Bits: 32}, types.Uint32: {Kind: Uint, Bits: 32},
 }
 
-// size is about how many bytes t takes in memory, as far as that is no more than
-// most. It ends for types that hold themselves, which are wrong.
+// size estimates the size of t in memory, up to most. It also ends for invalid types that
+// contain themselves.
 func size(t types.Type, most int64) int64 {
 	if most <= 0 {
 		return 1

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Field numbers that protobuf allows: 19000 to 19999 are its own, and the highest
-// of all is that of wire.Nil.
+// Field numbers that protobuf allows. 19000 to 19999 are reserved for protobuf; wire.Nil has
+// the highest number.
 const (
 	numberMax     = 1<<29 - 2
 	ownNumbersMin = 19000
@@ -29,13 +29,13 @@ const numbersHead = `# The field numbers of messages that cross a border (docs/r
 # and remove the line with the sum of its message.
 `
 
-// Assign gives each field of a schema its number: that of its struct tag, else the
-// one that it has in old, the content of the file of numbers, else the next one.
-// It returns what the file is to hold, which is old where nothing changes or
-// where anything is wrong. Neither old nor s is changed.
+// Assign gives each field of a schema its number: the number in its struct tag, else its
+// number in old, the contents of the file of numbers, else the next free number. It returns
+// the new contents of the file, which are old if nothing changes or if there are problems.
+// It changes neither old nor s.
 func Assign(s Schema, old []byte) (Schema, []byte, []Problem) {
 	onDisk := old
-	old = bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")) // what git makes of a checkout on Windows
+	old = bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")) // git's line ends on Windows
 	f, problems := parseNumbers(old)
 	s.Messages = slices.Clone(s.Messages)
 	for i := range s.Messages {
@@ -55,27 +55,27 @@ func Assign(s Schema, old []byte) (Schema, []byte, []Problem) {
 	return s, onDisk, nil
 }
 
-// numbers is the content of the file.
+// numbers has the contents of the file.
 type numbers struct {
 	messages map[string]*numbered
-	end      []string // comments behind the last line
+	end      []string // comments after the last line
 }
 
-// numbered is what the file says of one message.
+// numbered has the lines of one message.
 type numbered struct {
 	key   string
 	lines []numberLine // in order of their numbers
 	head  []string     // comments before the sum
-	sum   string       // of the lines; "": none
+	sum   string       // sum of the lines; "": none
 	sumAt int          // its line in the file
 }
 
 type numberLine struct {
 	field  string
 	number int
-	at     int      // its line in the file; 0: new
+	at     int      // line in the file; 0: new
 	head   []string // comments before it
-	tail   string   // comment behind it
+	tail   string   // comment after it
 }
 
 func (f *numbers) message(key string) *numbered {
@@ -85,7 +85,7 @@ func (f *numbers) message(key string) *numbered {
 	return f.messages[key]
 }
 
-// assign numbers the fields of a message, those with a tag first.
+// assign numbers the fields of a message, beginning with the fields that have a tag.
 func (n *numbered) assign(m *Message) (problems []Problem) {
 	known, owner := make(map[string]*numberLine), make(map[int]string)
 	for i := range n.lines {
@@ -162,10 +162,10 @@ func (m *Message) has(field string) bool {
 	return slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Name == field })
 }
 
-// sumPrefix begins the value of the line that guards the others of a message.
+// sumPrefix begins the value of the line with the checksum of a message's lines.
 const sumPrefix = "sum "
 
-// checksum changes with every field and number of a message.
+// checksum covers every field and number of a message.
 func (n *numbered) checksum() string {
 	var text strings.Builder
 	for _, l := range n.lines {
@@ -178,8 +178,8 @@ func (n *numbered) sort() {
 	slices.SortFunc(n.lines, func(a, b numberLine) int { return a.number - b.number })
 }
 
-// bytes is the file anew: by message, and within one by number, so that two
-// branches which both give a number touch the same lines.
+// bytes is the new file. It is sorted by message and then by number, so that two branches
+// that both assign a number change the same lines and cause a merge conflict.
 func (f *numbers) bytes() []byte {
 	var b bytes.Buffer
 	b.WriteString(numbersHead)
@@ -205,19 +205,19 @@ func (f *numbers) bytes() []byte {
 	return b.Bytes()
 }
 
-// numberLineForm is what all lines but comments are like. The key may hold almost
-// anything: a type argument may be a struct with tags.
+// numberLineForm matches all lines except comments. The key may contain almost anything,
+// because a type argument may be a struct with tags.
 var numberLineForm = regexp.MustCompile(`^(.+): +(` + sumPrefix + `[0-9a-f]+|[0-9]+)((?: +#.*)?)$`)
 
-// problemsMax bounds what is said of a file that is something else altogether.
+// problemsMax bounds the number of problems of a file, which may not be such a file at all.
 const problemsMax = 20
 
-// numbersParser reads the file line by line. It is YAML of the simplest kind.
+// numbersParser reads the file line by line. The file is YAML of the simplest kind.
 type numbersParser struct {
 	numbers
 	problems []Problem
-	comments []string // since the line before
-	at       int      // the line that is looked at
+	comments []string // since the previous line
+	at       int      // the current line
 	fields   map[string]int
 	given    map[string]int // lines by message and number, likewise
 }
@@ -245,7 +245,7 @@ func (p *numbersParser) wrong(suggestion, format string, args ...any) {
 	p.problems = append(p.problems, Problem{Line: p.at, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
 }
 
-// line reports whether it makes sense to look at the next one.
+// line parses a line. It reports whether parsing should continue.
 func (p *numbersParser) line(line string) bool {
 	switch {
 	case line == "":
@@ -308,7 +308,7 @@ func (p *numbersParser) number(key, value, tail string) {
 	}
 }
 
-// sums holds the lines of each message against their sum.
+// sums compares the lines of each message with their sum.
 func (p *numbersParser) sums() {
 	for _, key := range slices.Sorted(maps.Keys(p.messages)) {
 		n := p.messages[key]

@@ -2,15 +2,15 @@ package wire
 
 import "slices"
 
-// Parts are the fields of a root that may be written some entries at a time: its Consume
-// adds what it reads to their entries. "" alone is the root itself.
+// Parts are the fields of a root that may be written in several pieces, because its Consume
+// adds entries to them. A single "" is the root itself.
 func (s *Schema) Parts(root string) (names []string) {
 	at := slices.IndexFunc(s.Roots, func(r Root) bool { return r.Name == root && r.Message >= 0 })
 	if at < 0 {
 		return nil
 	}
 	m := &s.Messages[s.Roots[at].Message]
-	if m.Form != Struct && m.Form != Value || m.Charged { // room is charged for a value as a whole
+	if m.Form != Struct && m.Form != Value || m.Charged { // room is charged for a whole value
 		return nil
 	}
 	for i := range m.Fields {

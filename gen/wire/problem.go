@@ -9,13 +9,13 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Problem is why a message cannot be encoded, or what is wrong with its numbers.
+// Problem says why a message cannot be encoded, or what is wrong with its field numbers.
 type Problem struct {
-	Root       string    // the topology's message; "" where the file of numbers is meant
+	Root       string    // the topology's message; "" for a problem of the file of numbers
 	Path       string    // Order.Lines[].Item; "" for the file as a whole
-	Pos        token.Pos // of the field in Go, or of the one of the package that leads to it
-	Field      string    // its name
-	Line       int       // in the file of numbers; 0: none
+	Pos        token.Pos // position of the field in Go, or of the package's field that leads to it
+	Field      string    // name of the field
+	Line       int       // line in the file of numbers; 0: none
 	Message    string
 	Suggestion string
 }
@@ -35,7 +35,7 @@ func (p Problem) text() string {
 	return p.Path + ": " + p.Message
 }
 
-// Finding is the problem as a finding in the file of numbers, which holds content.
+// Finding turns the problem into a finding in the file of numbers with these contents.
 func (p Problem) Finding(file string, content []byte) finding.Finding {
 	at := finding.Range{}
 	if p.Line > 0 {

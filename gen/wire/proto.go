@@ -180,7 +180,7 @@ func (p *protoFile) elem(e *Elem) (kind, remark string) {
 		return "bytes", "a message " + m.Type.String() + ", which has a .proto of its own"
 	}
 	name := p.messages[e.Message]
-	if strings.HasSuffix(name, "Entry") { // protoc makes up such a name for each map
+	if strings.HasSuffix(name, "Entry") { // protoc generates such a name for each map
 		name = "." + p.pkg + "." + name
 	}
 	return name, ""

@@ -6,8 +6,8 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// Schema says how messages are written. It holds strings, numbers and slices
-// alone, so that the hash of a plan can take it in.
+// Schema is the encoding of messages. It consists only of strings, numbers and slices, so
+// that the hash of a plan can include it.
 type Schema struct {
 	Package  string // import path of the package that the codecs are for
 	Roots    []Root
@@ -16,58 +16,58 @@ type Schema struct {
 
 // Root is a message of the topology.
 type Root struct {
-	Name    string // as the topology calls it
+	Name    string // its name in the topology
 	Message int    // index into Messages; -1: it cannot be encoded
 }
 
-// Message is a type with functions of its own.
+// Message is a type with its own codec functions.
 type Message struct {
 	Name      string // unique: Order, PageString
-	Key       string // of the file of numbers: Order, example.com/model.Order; "": its numbers are fixed
+	Key       string // key in the file of numbers: Order, example.com/model.Order; "": its numbers are fixed
 	Form      Form
 	Type      plan.TypeRef
-	Fields    []Field // of Struct and Value
-	Of        int     // of Pointer: the message that it leads to
-	Recursive bool    // it can hold itself
-	Large     bool    // of Pointer: what it leads to is large
-	Charged   bool    // it can hold what is large
-	Sorted    bool    // its maps are written in the order of their bytes
-	Gone      []Gone  // numbers that nothing may use again
+	Fields    []Field // for Struct and Value
+	Of        int     // for Pointer: the message that it points to
+	Recursive bool    // it can contain itself
+	Large     bool    // for Pointer: the value that it points to is large
+	Charged   bool    // it can contain large values
+	Sorted    bool    // its maps are written in the byte order of their entries
+	Gone      []Gone  // numbers that must not be used again
 }
 
-// Gone is a field that the message had.
+// Gone is a removed field.
 type Gone struct {
 	Name   string
 	Number int
 }
 
-// Form is what a message is in Go.
+// Form is the form of a message in Go.
 type Form int
 
 const (
 	Struct  Form = iota
-	Value        // anything else: a made-up message whose field 1 it is
-	Pointer      // to another message; nil is wire.Nil
+	Value        // any other type: field 1 of a made-up message
+	Pointer      // pointer to another message; nil is wire.Nil
 	Foreign      // a proto.Message
 )
 
 // Field is a field of a message.
 type Field struct {
-	Name   string // of the struct's field; "" for the field of a Value
+	Name   string // name of the struct's field; "" for the field of a Value
 	Number int
 	Tagged bool // the number comes from a struct tag
 	Label  Label
 	Elem   Elem
-	Key    *Elem // of maps
-	Large  bool  // an element, a pair, or what the pointer leads to is large
+	Key    *Elem // for maps
+	Large  bool  // an element, a pair or the value behind the pointer is large
 }
 
-// Label is how often an element occurs.
+// Label says how often an element occurs.
 type Label int
 
 const (
-	Plain    Label = iota // once; a zero is left out
-	Optional              // behind a pointer; nil is left out
+	Plain    Label = iota // once; a zero is omitted
+	Optional              // behind a pointer; nil is omitted
 	Repeated              // in a slice
 	Array                 // in an array
 	Map                   // in a map, as messages of key, 1, and value, 2
@@ -76,14 +76,14 @@ const (
 // Elem is a scalar or a message.
 type Elem struct {
 	Kind    Kind
-	Bits    int    // of numbers
-	Message int    // of Nested: index into Schema.Messages
-	Appends bool   // of Binary: it has AppendBinary, which copies once less
-	Type    string // of Binary: for people
-	Convert bool   // of Time and Duration: it is a named type of that underlying type
+	Bits    int    // for numbers
+	Message int    // for Nested: index into Schema.Messages
+	Appends bool   // for Binary: it has AppendBinary, which saves a copy
+	Type    string // for Binary: the type's name for comments
+	Convert bool   // for Time and Duration: it is a named type with that underlying type
 }
 
-// Kind is what an element is.
+// Kind is the kind of an element.
 type Kind int
 
 const (
@@ -101,10 +101,10 @@ const (
 	Nested // a message
 )
 
-// Packed reports whether a list of e has one tag for all.
+// Packed reports whether a list of e has one tag for all elements.
 func (e *Elem) Packed() bool { return e.Kind <= Float }
 
-// holds lists the messages that m holds itself.
+// holds lists the messages that m contains directly.
 func (m *Message) holds() (list []int) {
 	if m.Form == Pointer {
 		list = append(list, m.Of)
@@ -119,7 +119,7 @@ func (m *Message) holds() (list []int) {
 	return list
 }
 
-// sorted has a message sort its maps, and all that it holds.
+// sorted marks a message, and all messages in it, to write maps in order.
 func (s *Schema) sorted(message int) {
 	if m := &s.Messages[message]; !m.Sorted {
 		m.Sorted = true
@@ -129,9 +129,8 @@ func (s *Schema) sorted(message int) {
 	}
 }
 
-// growing tells the messages that can be written in far more bytes than they take
-// in memory: a message can hold itself, or it has elements that may share their
-// memory.
+// growing reports the messages whose encoding can be far larger than their size in memory,
+// because a message contains itself or has elements that may share memory.
 func (s *Schema) growing() []bool {
 	grows := make([]bool, len(s.Messages))
 	for changed := true; changed; {
@@ -148,7 +147,7 @@ func (s *Schema) growing() []bool {
 	return grows
 }
 
-// Imports lists the import paths that the codecs mention.
+// Imports lists the import paths that the codecs use.
 func (s *Schema) Imports() []string {
 	list := []string{runtimePath}
 	for i := range s.Messages {
@@ -164,7 +163,7 @@ func (s *Schema) Imports() []string {
 	return list
 }
 
-// Mentions lists the names of the package that the codecs mention.
+// Mentions lists the names of the package that the codecs use.
 func (s *Schema) Mentions() (list []string) {
 	for i := range s.Messages {
 		s.Messages[i].Type.Walk(func(t *plan.TypeRef) {

@@ -14,36 +14,35 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Apply brings the changes of one or several topologies to disk. Where Plan has
-// refused anything, in any of them, or where anything fails before all files are
-// staged, nothing is written. The findings say what went wrong; none means that
-// the disk is as wanted. A context that ends is heeded until the first rename.
+// Apply writes the changes of one or several topologies to disk. It writes nothing if
+// Plan has refused a change of any of them, or if an error occurs before all files are
+// staged. Without findings, all files are on disk as planned. After the first rename,
+// Apply ignores the end of the context.
 //
-// Changed names a file that the new files were made from and that has changed since, or
-// is "". Apply asks it before the first rename and after the last. nil: never.
+// changed returns the name of an input that has changed since the new files were made, or
+// "". Apply calls it before the first rename and after the last one, unless it is nil.
 //
-// Where an input has changed, or a file that was written is not on disk any more,
-// there are findings for which [Overtaken] is true, and nothing else is wrong: the
-// caller may begin again.
+// If an input has changed, or if a written file is no longer on disk, all findings are
+// [Overtaken]. Then the caller may start the build again.
 func Apply(ctx context.Context, changed func() string, changes ...*Changes) []finding.Finding {
 	return apply(ctx, openRoot, thisProcess(), changed, changes)
 }
 
-// batch is one Apply. A job is one file in it.
+// batch is one call of Apply. A job is one file in it.
 type batch struct {
 	owner owner
-	input func() string // that has changed
+	input func() string // returns an input that has changed
 	jobs  []*job
 	disks []disk
 	made  []madeFolder
-	done  int // jobs brought to their place
+	done  int // number of jobs that are renamed
 }
 
 type job struct {
 	changes *Changes
 	change  Change
 	disk    disk
-	temp    string // what is staged; "" when there is nothing to rename
+	temp    string // name of the staged file; "" if there is nothing to rename
 }
 
 type madeFolder struct {
@@ -81,8 +80,7 @@ func apply(ctx context.Context, open func(dir string) (disk, error), who owner, 
 	return nil
 }
 
-// refusals collects what Plan has refused, and outputs that two topologies both
-// want.
+// refusals collects the changes that Plan has refused, and outputs of two topologies.
 func refusals(sets []*Changes) []finding.Finding {
 	var findings []finding.Finding
 	type place struct{ dir, name string }
@@ -123,8 +121,8 @@ func (b *batch) open(open func(dir string) (disk, error), sets []*Changes) *find
 	return nil
 }
 
-// stage writes every new file under a temporary name and then looks once more
-// at what is to be replaced: an editor may have saved since Plan.
+// stage writes every new file under a temporary name and then checks the files that will be
+// replaced once more, because an editor may have saved one since Plan.
 func (b *batch) stage(ctx context.Context) *finding.Finding {
 	for _, j := range b.jobs {
 		if err := ctx.Err(); err != nil {
@@ -161,8 +159,8 @@ func (b *batch) stageOne(j *job) error {
 	return errors.Join(j.fill(f), f.Close())
 }
 
-// fill writes and syncs. Without the sync a power failure could leave the new
-// name with nothing behind it.
+// fill writes and syncs. Without the sync a power failure could leave an empty file under
+// the new name.
 func (j *job) fill(f handle) error {
 	if _, err := f.Write(j.change.new); err != nil {
 		return err
@@ -187,7 +185,7 @@ func (b *batch) makeFolders(d disk, folder string) error {
 	}
 	err := d.Mkdir(folder)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // a build beside us was faster
+		return nil // a concurrent build has already written it
 	}
 	if err == nil {
 		b.made = append(b.made, madeFolder{d, folder})
@@ -195,7 +193,7 @@ func (b *batch) makeFolders(d disk, folder string) error {
 	return err
 }
 
-// look makes sure that nothing of a person's is lost by this job.
+// look checks that this job does not overwrite a person's work.
 func (j *job) look() *finding.Finding {
 	t := &j.changes.target
 	existing, f := t.look(j.disk, j.change.Name)
@@ -208,7 +206,7 @@ func (j *job) look() *finding.Finding {
 		}
 		return nil
 	}
-	if f := t.judge(j.disk, j.change.Name, existing.content); f != nil {
+	if f := t.checkReplaceable(j.disk, j.change.Name, existing.content); f != nil {
 		return f
 	}
 	if h, _ := header.Read(existing.content); j.change.Op == Remove && h.Source != header.SourceOf(j.change.Name, t.Source) {
@@ -217,9 +215,8 @@ func (j *job) look() *finding.Finding {
 	return nil
 }
 
-// commit renames everything, then removes orphans. From the first rename on it
-// goes through to the end, or to the first error; what is missing then is done
-// by the next build, because Plan compares with what is on disk.
+// commit renames all files, then removes orphans. After the first rename it stops only at
+// an error. The next build completes the work, because Plan compares with the disk.
 func (b *batch) commit(sets []*Changes) *finding.Finding {
 	for _, j := range b.jobs {
 		if j.temp == "" {
@@ -229,7 +226,7 @@ func (b *batch) commit(sets []*Changes) *finding.Finding {
 			return j.fail(err, b.done, len(b.jobs))
 		}
 		j.temp = ""
-		b.made = nil // they are in use
+		b.made = nil // the folders are in use
 		b.done++
 	}
 	for _, j := range b.jobs {
@@ -248,11 +245,11 @@ func (b *batch) commit(sets []*Changes) *finding.Finding {
 	return nil
 }
 
-// verify plans again after the last rename: nothing may be left to do. Two builds that
-// run at the same time rename whole files over whole files, in any order: the ports of
-// one may be beside the wiring of the other. And a build may have begun to read before
-// the last change of an input, and rename after a build that has read the change. In
-// both cases the build that renamed last notices.
+// verify plans again after the last rename, to check that the disk is as planned. Two
+// concurrent builds rename whole files in any order, so the ports of one build may be on
+// disk with the wiring of the other. And a build may have read an input before its last
+// change, but rename its files after a build that has read the change. In both cases the
+// build that renames last reports it.
 func (b *batch) verify(sets []*Changes) *finding.Finding {
 	for i, c := range sets {
 		again := &Changes{target: c.target, identity: c.identity}
@@ -281,9 +278,8 @@ func (b *batch) changedInput(consequence string) *finding.Finding {
 	return overtaken(path, filepath.Base(path), consequence)
 }
 
-// syncFolders makes the renames last. Not every system can sync a folder, and
-// what a power failure undoes the next build does again, so errors are nothing
-// to bother the user with.
+// syncFolders makes the renames durable. It ignores errors, because not every system can
+// sync a folder, and because the next build repeats a rename that a power failure undoes.
 func (b *batch) syncFolders() {
 	type place struct {
 		disk   disk
@@ -299,8 +295,8 @@ func (b *batch) syncFolders() {
 	}
 }
 
-// undo removes what was staged and not renamed, as far as the disk allows;
-// sweep finds the rest.
+// undo removes the files that were staged but not renamed, as far as possible. sweep removes
+// the rest.
 func (b *batch) undo() {
 	for _, j := range b.jobs {
 		if j.temp != "" {

@@ -13,15 +13,15 @@ import (
 type Op string
 
 const (
-	// Unchanged files are on disk as they would be written, line ends apart.
+	// Unchanged files are on disk as they would be written, except for line ends.
 	Unchanged Op = "unchanged"
-	// Create writes a file that is not there.
+	// Create writes a file that does not exist.
 	Create Op = "create"
-	// Replace writes over a file of ours.
+	// Replace overwrites a generated file.
 	Replace Op = "replace"
-	// Remove takes away an orphan: a file of ours that is no longer written.
+	// Remove removes an orphan: a generated file that is no longer generated.
 	Remove Op = "remove"
-	// Refuse touches nothing; a finding says why.
+	// Refuse changes nothing; a finding says why.
 	Refuse Op = "refuse"
 )
 
@@ -30,30 +30,30 @@ type Change struct {
 	Name string // slash path relative to the topology's folder
 	Op   Op
 
-	old, new []byte // on disk, and what is wanted; nil where there is none
+	old, new []byte // contents on disk and planned contents; nil: no file
 	mode     fs.FileMode
 	kept     bool
 }
 
-// Changes is the difference between what a topology writes and what is on disk.
+// Changes is the difference between a topology's outputs and the files on disk.
 type Changes struct {
 	target   Target
-	identity string // absolute path of the folder, the same for every name of it
+	identity string // absolute path of the folder, with links resolved
 	list     []Change
 	findings []finding.Finding
 	applied  bool     // all renames are done
-	folders  []string // where outputs stand and orphans and temporaries may
+	folders  []string // folders of outputs, which may contain orphans and temporary files
 }
 
-// List returns the files in order of their names.
+// List returns the changes, sorted by name.
 func (c *Changes) List() []Change { return slices.Clone(c.list) }
 
-// Applied reports whether Apply has changed the disk as List says, whatever it found
-// afterwards.
+// Applied reports whether Apply has made all changes in List, even if it has reported
+// findings afterwards.
 func (c *Changes) Applied() bool { return c.applied }
 
-// Check returns a TG505 for each file that is not what would be written, in
-// order of names. What Plan has refused is not repeated.
+// Check returns a TG505 for each file that differs from the planned file, sorted by name.
+// It does not repeat findings of Plan.
 func (c *Changes) Check() []finding.Finding {
 	var findings []finding.Finding
 	for _, ch := range c.list {
@@ -73,12 +73,12 @@ func (c *Changes) Check() []finding.Finding {
 	return findings
 }
 
-// Diff prints a unified diff from what is on disk to what would be written,
-// missing files, orphans and refused files included.
+// Diff prints a unified diff from the files on disk to the planned files, including missing
+// files, orphans and refused files.
 func (c *Changes) Diff(w io.Writer) error {
 	for _, ch := range c.list {
 		if ch.Op == Unchanged || ch.Op == Refuse && ch.old == nil {
-			continue // nothing that can be compared: a link, a folder, a bad name
+			continue // not comparable: a link, a folder, an invalid name
 		}
 		if err := writeDiff(w, c.target.label(ch.Name), ch.old, ch.new); err != nil {
 			return err
@@ -87,13 +87,13 @@ func (c *Changes) Diff(w io.Writer) error {
 	return nil
 }
 
-// Outputs returns what stands on disk after a successful Apply, byte for byte,
-// each Name joined to the topology's folder; a cache may compare with it.
+// Outputs returns the exact files on disk after a successful Apply, for a cache. Each Name is
+// joined to the topology's folder.
 func (c *Changes) Outputs() []File {
 	var files []File
 	for _, ch := range c.list {
 		switch ch.Op {
-		case Unchanged: // possibly with other line ends than new
+		case Unchanged: // old may have different line ends than new
 			files = append(files, File{Name: c.target.file(ch.Name), Body: ch.old})
 		case Create, Replace:
 			files = append(files, File{Name: c.target.file(ch.Name), Body: ch.new})

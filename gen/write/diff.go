@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/gen/header"
 )
 
-// writeDiff prints a unified diff that patch and git apply understand. A nil
-// side is a file that does not exist.
+// writeDiff prints a unified diff for patch and git apply. nil means that the file does not
+// exist.
 func writeDiff(w io.Writer, label string, before, after []byte) error {
 	from, to := quoted("a/"+label), quoted("b/"+label)
 	if before == nil {
@@ -28,12 +28,12 @@ func writeDiff(w io.Writer, label string, before, after []byte) error {
 		_, err := fmt.Fprintf(w, "Binary files %s and %s differ\n", from, to)
 		return err
 	}
-	_, text, _ := bytes.Cut(diff.Diff(from, before, to, after), []byte("\n")) // its first line is a command
+	_, text, _ := bytes.Cut(diff.Diff(from, before, to, after), []byte("\n")) // the first line is a command
 	_, err := w.Write(text)
 	return err
 }
 
-// quoted writes a name as git does where a terminal would obey what is in it.
+// quoted quotes a name like git if it contains control characters for a terminal.
 func quoted(name string) string {
 	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return name

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// disk is what this package asks of a folder. Names are slash paths relative to
-// it. Tests put one in between that fails at the n-th call.
+// disk is the interface to a folder. Names are slash paths relative to the folder. Tests use
+// an implementation that fails at the n-th call.
 type disk interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Read(name string, bytesMax int64) ([]byte, error)     // the first bytesMax bytes
-	List(folder string) ([]string, error)                 // names alone: to look at each file takes ten times as long
-	Create(name string, perm fs.FileMode) (handle, error) // must not exist yet
+	List(folder string) ([]string, error)                 // only names: a stat of each file would take ten times as long
+	Create(name string, perm fs.FileMode) (handle, error) // the file must not exist
 	Mkdir(folder string) error
 	Rename(from, to string) error
 	Remove(name string) error
@@ -27,7 +27,7 @@ type handle interface {
 	Sync() error
 }
 
-// rootDisk is a disk that cannot be left, neither by .. nor by a symbolic link.
+// rootDisk is a disk whose names cannot leave the folder, by neither .. nor a symbolic link.
 type rootDisk struct{ root *os.Root }
 
 func openRoot(dir string) (disk, error) {
@@ -62,7 +62,7 @@ func (d rootDisk) List(folder string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// isRegular reports whether a file is there that is no link, folder or pipe.
+// isRegular reports whether a regular file exists under the name.
 func isRegular(d disk, name string) bool {
 	info, err := d.Lstat(name)
 	return err == nil && info.Mode().IsRegular()

@@ -1,5 +1,5 @@
-// Package write brings generated files from memory to disk: it is the last
-// stage of the compiler and the only one that touches the disk.
+// Package write writes generated files to disk. It is the last stage of the compiler and
+// the only one that changes the disk.
 //
 //	body := …                                              // from emit, gofmt-ed
 //	sealed := header.Seal(header.SourceOf(name, "topology.yml"), planSum, body)
@@ -13,35 +13,32 @@
 //
 // # Guarantees
 //
-// A file that a person wrote or edited is never overwritten or removed: the
-// header that [Seal] puts in front holds a hash of what follows it, and [Plan]
-// refuses what does not agree with its header (TG502). A checkout with CRLF line
-// ends agrees.
+// A file that a person wrote or edited is never overwritten or removed. The header that
+// [Seal] adds contains a hash of the body, and [Plan] refuses to replace a file whose body
+// does not match its header (TG502). CRLF line ends from a checkout do not matter.
 //
-// [Apply] writes and syncs everything under temporary names in the same folder,
-// looks once more at what it is about to replace and whether an input has changed,
-// and only then renames. An error before the first rename changes nothing. A process
-// that is killed later leaves each file either old or new, never a part of it. The
-// next build compares all files with what it would write, and so finishes the work;
-// it removes the temporary files too, by [Sweep] where it has nothing to write.
+// [Apply] writes and syncs all files under temporary names in the same folder. Then it
+// checks the files that it will replace, and the inputs, once more. Then it renames. An
+// error before the first rename changes nothing. If the process is killed later, each file
+// is either old or new, never partial. The next build compares all files with the planned
+// files and completes the work. It also removes the temporary files, with [Sweep] if it has
+// nothing to write.
 //
-// There is no lock: builds that run at the same time each rename whole files over
-// whole files. After its last rename a build compares again, and asks again whether
-// an input has changed. So the build that renamed last notices where files of two
-// builds are side by side, or where its own are of an earlier state, and reports it
-// with a finding that is [Overtaken]. The command then begins again.
+// There is no lock. Concurrent builds each rename whole files. After its last rename a
+// build compares the files again, and checks the inputs again. So the build that renames
+// last notices if the disk has files of two builds, or if its own files come from old
+// inputs. It reports this with a finding that is [Overtaken], and the command starts again.
 //
-// Files that are right already are not touched, so their modification times
-// stay. A file that is replaced keeps its permissions.
+// Files that are up to date are not written, so their modification times do not change. A
+// replaced file keeps its permissions.
 //
-// Everything happens inside one os.Root for each topology. Names that lead out
-// of its folder, through a symbolic link or into a nested module are refused
-// (TG504).
+// Each topology has one os.Root. Names that lead out of its folder, through a symbolic link
+// or into a nested module are refused (TG504).
 //
 // # Limits
 //
-// Orphans, files of ours that are no longer written, are looked for in the
-// topology's folder and in the folders of its outputs; when an output moves out
-// of a subfolder, the old file there stays. Files over [FileBytesMax] are neither
-// read nor written.
+// Orphans are generated files that are no longer generated. They are searched in the
+// topology's folder and in the folders of its outputs. If an output moves out of a
+// subfolder, the old file in the subfolder remains. Files larger than [FileBytesMax] are
+// neither read nor written.
 package write

@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// finding is one about a file of the target.
+// finding makes a finding about a file of the target.
 func (t *Target) finding(code, name, message, suggestion string) *finding.Finding {
 	f := finding.New(code, t.file(name), finding.Range{}, "", message, suggestion)
 	return &f
@@ -38,19 +38,19 @@ func (t *Target) cannotWrite(name, why, suggestion string) *finding.Finding {
 	return t.finding(finding.Unwritable, name, fmt.Sprintf("cannot write %s: %s", name, why), suggestion)
 }
 
-// wrongOutput is a finding about the key output of the topology file.
+// wrongOutput makes a finding about the key output of the topology file.
 func (t *Target) wrongOutput(code, message, suggestion string) *finding.Finding {
 	f := t.finding(code, t.Source, message, suggestion)
 	f.Pointer = "/output"
 	return f
 }
 
-// Overtaken reports whether all that a finding says is that a file has changed while
-// the build ran, so that a build that begins again may succeed.
+// Overtaken reports whether a finding only says that a file has changed during the build.
+// Then a new build may succeed.
 func Overtaken(f finding.Finding) bool { return f.Code == finding.Overtaken }
 
-// ChangedInput is the finding for an input that has changed while a build ran that
-// writes nothing.
+// ChangedInput is the finding for an input that has changed during a build that writes
+// nothing.
 func ChangedInput(path string) finding.Finding {
 	return *overtaken(path, filepath.Base(path), "the result may not include the change")
 }
@@ -61,7 +61,8 @@ func overtaken(path, name, consequence string) *finding.Finding {
 	return &f
 }
 
-// unverified says why what was written cannot be seen to be on disk.
+// unverified turns a finding of the verification into one about files that could not be
+// verified.
 func (t *Target) unverified(f finding.Finding, done, total int) *finding.Finding {
 	if f.Code == finding.Unreadable {
 		f.Code, f.Suggestion = finding.Unwritable, "run topogen build again"
@@ -70,8 +71,8 @@ func (t *Target) unverified(f finding.Finding, done, total int) *finding.Finding
 	return &f
 }
 
-// writeFinding says what went wrong on disk and what to do about it. Done is
-// how many of total files had been brought to their place before.
+// writeFinding is the finding for an error on disk. done is the number of files, of total,
+// that had been renamed before.
 func (t *Target) writeFinding(name string, err error, done, total int) *finding.Finding {
 	why := reason(err)
 	if done > 0 {
@@ -94,8 +95,8 @@ func remedy(err error) string {
 	}
 }
 
-// reason is the cause alone: findings name the file themselves, and the name in
-// the error may be that of a temporary.
+// reason is the cause without the file name. Findings name the file themselves, and the
+// error may name a temporary file.
 func reason(err error) string {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err.Error()

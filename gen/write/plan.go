@@ -15,11 +15,11 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Plan compares what a target wants with what is on disk and changes nothing.
-// The findings (TG501 to TG504) say what is refused; Changes is never nil and
-// can be shown as a diff all the same, and applying it then writes nothing.
+// Plan compares the files of a target with the disk and changes nothing. The findings
+// (TG501 to TG504) say which files are refused. Changes is never nil: it can be shown as a
+// diff even if a file is refused, but then Apply writes nothing.
 //
-// Files that are not sealed for their place are a bug of the caller and panic.
+// Plan panics if a file is not sealed for its place, which is a bug of the caller.
 func Plan(t Target) (*Changes, []finding.Finding) { return plan(openRoot, t) }
 
 func plan(open func(dir string) (disk, error), t Target) (*Changes, []finding.Finding) {
@@ -56,7 +56,7 @@ func (c *Changes) plan(d disk) {
 	slices.SortStableFunc(c.list, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// identity returns one name for a folder that may have several.
+// identity returns a unique path for a folder that may have several paths.
 func identity(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Changes) addFolder(name string) {
 	}
 }
 
-// add adds a change, or what is refused.
+// add adds a change, or a refused change with its finding.
 func (c *Changes) add(ch Change, f *finding.Finding) {
 	if f != nil {
 		ch.Op = Refuse
@@ -83,7 +83,7 @@ func (c *Changes) add(ch Change, f *finding.Finding) {
 	c.list = append(c.list, ch)
 }
 
-// planFile fills in what happens to a file. The finding says why nothing does.
+// planFile decides the operation for a file. A finding says why the file is refused.
 func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 	t := &c.target
 	if f := t.nameFinding(file.Name, file.Kept); f != nil {
@@ -93,7 +93,7 @@ func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 	if !file.Kept {
 		mustBeSealed(t, file)
 	}
-	// Equal but for case is the same file on some disks.
+	// Names that differ only in case are the same file on some disks.
 	if slices.ContainsFunc(c.list, func(other Change) bool { return strings.EqualFold(other.Name, file.Name) }) {
 		return t.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:")
 	}
@@ -109,7 +109,7 @@ func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 	switch {
 	case !existing.present:
 		ch.Op = Create
-		return t.twin(d, file.Name)
+		return t.caseVariant(d, file.Name)
 	case same(existing.content, file.Body):
 		ch.Op = Unchanged
 		return nil
@@ -118,7 +118,7 @@ func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 	if file.Kept {
 		return nil
 	}
-	return t.judge(d, file.Name, existing.content)
+	return t.checkReplaceable(d, file.Name, existing.content)
 }
 
 func mustBeSealed(t *Target, file File) {
@@ -128,14 +128,14 @@ func mustBeSealed(t *Target, file File) {
 	}
 }
 
-// found is what stands under an output's name.
+// found describes the file under an output's name.
 type found struct {
 	present bool
 	content []byte
 	mode    fs.FileMode
 }
 
-// look reads what stands under an output's name, without following links.
+// look reads the file under an output's name, without following links.
 func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 	if f := t.folderFinding(d, name); f != nil {
 		return found{}, f
@@ -148,13 +148,13 @@ func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 		return found{}, t.readFinding(name, err)
 	case info.Mode()&fs.ModeSymlink != 0:
 		return found{}, t.linkFinding(name)
-	case !info.Mode().IsRegular(): // opening a named pipe would wait forever
+	case !info.Mode().IsRegular(): // opening a named pipe could block forever
 		return found{}, t.cannotWrite(name, "it is not a regular file", "move it away, or choose another name with output:")
 	case info.Size() > FileBytesMax:
 		return found{}, t.foreignFinding(name)
 	}
 	content, err := d.Read(name, FileBytesMax)
-	if errors.Is(err, fs.ErrNotExist) { // a build beside us has just removed it
+	if errors.Is(err, fs.ErrNotExist) { // a concurrent build has just removed it
 		return found{}, nil
 	}
 	if err != nil {
@@ -166,8 +166,8 @@ func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 	return found{present: true, content: content, mode: info.Mode().Perm()}, nil
 }
 
-// judge says why content may not be replaced by an output of this target.
-func (t *Target) judge(d disk, name string, content []byte) *finding.Finding {
+// checkReplaceable returns a finding if an output of this target must not replace content.
+func (t *Target) checkReplaceable(d disk, name string, content []byte) *finding.Finding {
 	switch header.Inspect(content) {
 	case header.Foreign:
 		return t.foreignFinding(name)
@@ -184,24 +184,24 @@ func (t *Target) judge(d disk, name string, content []byte) *finding.Finding {
 		return nil // the topology was renamed
 	}
 	if own, err := d.Lstat(t.Source); err == nil && os.SameFile(info, own) {
-		return nil // renamed in case only, on a disk that does not tell the two apart
+		return nil // renamed in case only, on a disk that ignores case
 	}
 	return t.cannotWrite(name, fmt.Sprintf("it is generated from %s", other), "move one of the two topologies into a folder of its own")
 }
 
-// twin finds a file that has an output's name but for case: on some disks the one
-// would take the place of the other. One of ours that this target gives up is none.
-func (t *Target) twin(d disk, name string) *finding.Finding {
+// caseVariant finds a file whose name differs from an output's name only in case: on some
+// disks one would replace the other. Orphans of this target do not count.
+func (t *Target) caseVariant(d disk, name string) *finding.Finding {
 	names, err := d.List(path.Dir(name))
 	if err != nil {
-		return nil // planOrphans says it
+		return nil // planOrphans reports it
 	}
 	for _, base := range names {
 		other := path.Join(path.Dir(name), base)
 		if other == name || !strings.EqualFold(other, name) {
 			continue
 		}
-		if isRegular(d, other) { // to read a pipe would wait
+		if isRegular(d, other) { // reading a pipe could block
 			head, _ := d.Read(other, header.BytesMax)
 			if h, ok := header.Read(head); ok && h.Source == header.SourceOf(other, t.Source) {
 				continue
@@ -212,7 +212,7 @@ func (t *Target) twin(d disk, name string) *finding.Finding {
 	return nil
 }
 
-// planOrphans finds files of ours, from this very source, that are not wanted.
+// planOrphans finds files that were generated from this source and are no longer generated.
 func (c *Changes) planOrphans(d disk, folder string) {
 	names, err := d.List(folder)
 	if err != nil {
@@ -228,7 +228,7 @@ func (c *Changes) planOrphans(d disk, folder string) {
 		}
 		head, err := d.Read(name, header.BytesMax)
 		if err != nil {
-			continue // whether a person's file can be read is not our concern
+			continue // probably a person's file, which need not be readable
 		}
 		h, ok := header.Read(head)
 		if !ok || h.Source != header.SourceOf(name, c.target.Source) {
@@ -251,8 +251,8 @@ func (c *Changes) planOrphan(d disk, name string) {
 	c.add(Change{Name: name, Op: Remove, old: existing.content}, f)
 }
 
-// wanted reports whether a file on disk is one of the target's, under the same
-// name or, where the disk does not tell cases apart, under the same but for case.
+// wanted reports whether a file on disk is a file of the target. On a disk that ignores case,
+// the names may differ in case.
 func (c *Changes) wanted(d disk, name string) bool {
 	same := func(other string) bool {
 		if other == name {
@@ -269,7 +269,7 @@ func (c *Changes) wanted(d disk, name string) bool {
 		slices.ContainsFunc(c.target.Keep, same)
 }
 
-// same compares content on disk with what is wanted, which has "\n" alone.
+// same compares contents on disk with planned contents, whose line ends are "\n".
 func same(onDisk, wanted []byte) bool {
 	return bytes.Equal(onDisk, wanted) || bytes.Equal(header.UnixLines(onDisk), wanted)
 }

@@ -11,39 +11,39 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// FileBytesMax bounds a file that is read or written: a topology of ten
-// thousand processors stays well below it, and two such files fit into memory.
+// FileBytesMax bounds the size of a file that is read or written. The output of ten thousand
+// processors is much smaller, and two such files fit into memory.
 const FileBytesMax = 64 << 20
 
 // File is a generated file in memory.
 type File struct {
 	Name string // slash path relative to the topology's folder, inside it
 	Body []byte // sealed content
-	// Kept says that the file is not sealed: it holds what must survive a build, people
-	// merge it, and it is never an orphan.
+	// Kept says that the file is not sealed: its contents must survive builds, users merge
+	// it, and it is never an orphan.
 	Kept bool
 }
 
-// Target is what one topology writes.
+// Target has the outputs of one topology.
 type Target struct {
 	Dir    string // the topology's folder, as the user named it
 	Source string // base name of the topology file
-	Files  []File // what will be on disk, each sealed with header.SourceOf(Name, Source)
+	Files  []File // outputs, each sealed with header.SourceOf(Name, Source)
 
-	// Keep names outputs that are not written this time and yet are no orphans:
-	// the wiring, while only the ports can be written.
+	// Keep names outputs that are not written this time but are not orphans: the wiring, if
+	// only the ports can be written.
 	Keep []string
 
-	// Display is how diffs name Dir, a slash path; "" is Dir itself.
+	// Display is the name of Dir in diffs, a slash path; "" means Dir.
 	Display string
 }
 
-// file returns how findings name a file of the target.
+// file returns the name of a file of the target in findings.
 func (t *Target) file(name string) string {
 	return filepath.Join(t.Dir, filepath.FromSlash(name))
 }
 
-// label returns how diffs name a file of the target.
+// label returns the name of a file of the target in diffs.
 func (t *Target) label(name string) string {
 	dir := t.Display
 	if dir == "" {
@@ -52,7 +52,7 @@ func (t *Target) label(name string) string {
 	return path.Join(dir, name)
 }
 
-// nameFinding checks an output's name by itself, before the disk is looked at.
+// nameFinding checks an output's name without access to the disk.
 func (t *Target) nameFinding(name string, kept bool) *finding.Finding {
 	switch {
 	case name == "", strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\\' || r == 0x7f }),
@@ -64,9 +64,9 @@ func (t *Target) nameFinding(name string, kept bool) *finding.Finding {
 	return nil
 }
 
-// folderFinding checks the folders that lead to an output. os.Root would follow
-// a symbolic link that stays inside; we refuse it, because the file would then
-// have two names and be an orphan under one of them.
+// folderFinding checks the folders on the path of an output. os.Root follows a symbolic link
+// that stays inside the root. We refuse it, because the file would have two names and be an
+// orphan under one of them.
 func (t *Target) folderFinding(d disk, name string) *finding.Finding {
 	for i, r := range name {
 		if r != '/' {

@@ -19,14 +19,14 @@ const (
 	tempPrefix = ".topogen-" // the dot hides it from the go command
 	tempSuffix = ".tmp"
 
-	// tempAgeMax is when a temporary is stray whoever made it: no build takes
-	// that long. It is for machines that share a folder, whose processes we
-	// cannot see.
+	// tempAgeMax is the age at which a temporary file of any process is stray: no build
+	// takes that long. It matters for folders that several hosts share, because a host
+	// cannot see the processes of the others.
 	tempAgeMax = time.Hour
 )
 
-// owner is the process that makes temporaries. Its name is part of theirs, so
-// that one build does not take away what another is still writing.
+// owner is the process that makes temporary files. Their names contain its name, so that a
+// build does not remove files that another build is writing.
 type owner struct {
 	host  string
 	pid   int
@@ -37,18 +37,18 @@ type owner struct {
 func thisProcess() owner {
 	name, err := os.Hostname()
 	if err != nil {
-		name = "" // all such machines look like one; tempAgeMax and pid still tell
+		name = "" // hosts without a name look like one host; tempAgeMax and pid still distinguish
 	}
 	sum := sha256.Sum256([]byte(name))
 	return owner{host: hex.EncodeToString(sum[:4]), pid: os.Getpid(), alive: alive, now: time.Now}
 }
 
-// temp returns a fresh name beside name.
+// temp returns a new temporary name in the folder of name.
 func (o owner) temp(name string) string {
 	return path.Join(path.Dir(name), fmt.Sprintf("%s%s-%d-%016x%s", tempPrefix, o.host, o.pid, rand.Uint64(), tempSuffix))
 }
 
-// stray reports whether a file is a temporary that nobody will rename any more.
+// stray reports whether a file is a temporary file that no process will rename.
 func (o owner) stray(base string, info fs.FileInfo) bool {
 	middle, ok := strings.CutPrefix(base, tempPrefix)
 	if !ok || !info.Mode().IsRegular() {
@@ -68,7 +68,7 @@ func (o owner) stray(base string, info fs.FileInfo) bool {
 	return err == nil && pid > 0 && pid != o.pid && !o.alive(pid)
 }
 
-// alive errs on the side of alive: a stray file costs less than a lost one.
+// alive reports true in case of doubt: a stray file does less harm than a lost one.
 func alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
@@ -79,9 +79,8 @@ func alive(pid int) bool {
 	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
 }
 
-// Sweep removes the temporary files that builds have left in these folders because
-// they were killed. Those of builds that run stay. Errors are left alone: the next
-// build sweeps again.
+// Sweep removes the temporary files that killed builds have left in these folders. It keeps
+// the files of running builds. It ignores errors, because the next build sweeps again.
 func Sweep(folders ...string) {
 	who := thisProcess()
 	for _, folder := range folders {
@@ -92,8 +91,8 @@ func Sweep(folders ...string) {
 	}
 }
 
-// sweep removes stray temporaries. Errors are left alone: the outputs are in
-// place, and the next build sweeps again.
+// sweep removes stray temporary files. It ignores errors, because the outputs are complete
+// and the next build sweeps again.
 func sweep(d disk, folder string, o owner) {
 	names, err := d.List(folder)
 	if err != nil {
