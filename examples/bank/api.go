@@ -11,10 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-const bodyBytesMax = 1 << 10 // of a request: two names of 64 bytes, of which JSON may write each byte with six
+const bodyBytesMax = 1 << 10 // of a request: two names of 64 bytes, with up to six bytes of JSON for each byte
 
-// transferRequest is the body of POST /transfers. With a session and a sequence the
-// same request can be made again, at any node, and is carried out once.
+// transferRequest is the body of POST /transfers. With a session and a sequence, the
+// same request can be repeated, at any node, and is carried out once.
 type transferRequest struct {
 	Session  uint64 `json:"session,string,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
@@ -23,7 +23,7 @@ type transferRequest struct {
 	Cents    int64  `json:"cents"`
 }
 
-// receipt says where in the log a transfer stands, and what the two have after it.
+// receipt is the position of a transfer in the log, and the balances after it.
 type receipt struct {
 	Index uint64 `json:"index"`
 	Term  uint64 `json:"term"`
@@ -35,13 +35,13 @@ type session struct {
 	Session uint64 `json:"session,string"`
 }
 
-// balances are those of the accounts whose names have a prefix.
+// balances are the balances of accounts, selected by a prefix of the name.
 type balances struct {
 	Accounts map[string]int64 `json:"accounts"`
 	Total    int64            `json:"total"`
 }
 
-// status is what a node knows; of the bank, what it knows without asking others.
+// status is the status of a node, as far as it knows it without asking other nodes.
 type status struct {
 	Node    string  `json:"node"`
 	Role    string  `json:"role"`
@@ -52,10 +52,10 @@ type status struct {
 	Audit   Figures `json:"audit"`
 }
 
-// failure is the body of every answer but those with a status of 2xx.
+// failure is the body of every response without a status of 2xx.
 type failure struct {
 	Error string `json:"error"`
-	Known bool   `json:"known"` // nothing has changed by this request, nor will it
+	Known bool   `json:"known"` // this request has changed nothing, and never will
 }
 
 type api struct {
@@ -67,8 +67,8 @@ type api struct {
 //
 //	POST /sessions?client=C  opens a session of a client, which has at most four
 //	POST /transfers          makes a transfer
-//	GET  /balances?prefix=P  what is in accounts now, whichever node is asked
-//	GET  /status             of this node
+//	GET  /balances?prefix=P  returns current balances, from any node
+//	GET  /status             returns the status of this node
 func newHandler(t *Topology) http.Handler {
 	a := &api{t.Ledger(), t.Api()}
 	mux := http.NewServeMux()
@@ -87,7 +87,7 @@ func newHandler(t *Topology) http.Handler {
 func (a *api) openSession(w http.ResponseWriter, r *http.Request) {
 	client := r.FormValue("client")
 	if client == "" || len(client) > nameMax {
-		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("want the name of a client, of at most %d bytes", nameMax), true})
+		answer(w, http.StatusBadRequest, failure{fmt.Sprintf("the parameter client must be a name of 1 to %d bytes", nameMax), true})
 		return
 	}
 	s, err := a.ledger.OpenSession(r.Context(), client)
@@ -103,13 +103,13 @@ func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
 	in := json.NewDecoder(r.Body)
 	in.DisallowUnknownFields()
 	if err := in.Decode(&q); err != nil {
-		answer(w, http.StatusBadRequest, failure{"the body is no transfer: " + err.Error(), true})
+		answer(w, http.StatusBadRequest, failure{"the body must be a transfer: " + err.Error(), true})
 		return
 	}
 	t := Transfer{q.From, q.To, q.Cents}
 	err := t.check()
 	if err == nil && (q.Session == 0) != (q.Sequence == 0) {
-		err = errors.New("a session and a sequence go together")
+		err = errors.New("session and sequence must be set together")
 	}
 	if err != nil {
 		answer(w, http.StatusBadRequest, failure{err.Error(), true})
@@ -121,7 +121,7 @@ func (a *api) transfer(w http.ResponseWriter, r *http.Request) {
 	} else {
 		booked, err = a.ledger.ProposeResult(r.Context(), t)
 	}
-	_ = a.out.SendEntry(r.Context(), Entry{t, outcome(err)}) // audit does not count who comes while the node stops
+	_ = a.out.SendEntry(r.Context(), Entry{t, outcome(err)}) // while the node stops, audit misses some requests
 	if err != nil {
 		refuse(w, err)
 		return
@@ -155,12 +155,12 @@ func (a *api) status(w http.ResponseWriter, r *http.Request) {
 	}
 	s := a.ledger.Status()
 	b := status{Node: s.Node, Role: s.Role, Leader: s.Leader, Term: s.Term, Applied: s.Applied, Audit: figures}
-	_ = a.ledger.Stale(func(s *Accounts) { b.Total = s.Total() }) // it is stopping
+	_ = a.ledger.Stale(func(s *Accounts) { b.Total = s.Total() }) // fails only while the node stops
 	answer(w, http.StatusOK, b)
 }
 
-// refuse answers for a proposal that has failed, and says whether that tells what
-// became of it. What is no error of the runtime is the ledger's own refusal.
+// refuse responds to a failed proposal, and says whether the outcome is known. An error
+// that is not one of the runtime comes from the ledger.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusConflict
 	switch {
@@ -178,5 +178,5 @@ func refuse(w http.ResponseWriter, err error) {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // fails only where the client has gone
+	_ = json.NewEncoder(w).Encode(body) // fails only if the client has disconnected
 }

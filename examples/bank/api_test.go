@@ -15,7 +15,7 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// inProcess runs a bank of one disk in this process.
+// inProcess runs a bank on one disk in this process.
 func inProcess(t *testing.T, dir string) (h http.Handler, stop func()) {
 	t.Helper()
 	topology, err := newBank(true, func(c *raft.Config) { c.Dir = dir })
@@ -69,20 +69,20 @@ func TestRequests(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"POST", "/transfers", deposit, 200, first}, // again, and answered as before
-		{"POST", "/transfers", tooMuch, 409, `{"error":"there is not that much in the account","known":true}`},
-		{"POST", "/transfers", tooMuch, 409, `{"error":"there is not that much in the account","known":true}`},
+		{"POST", "/transfers", deposit, 200, first}, // repeated, with the same answer
+		{"POST", "/transfers", tooMuch, 409, `{"error":"the account does not have enough money","known":true}`},
+		{"POST", "/transfers", tooMuch, 409, `{"error":"the account does not have enough money","known":true}`},
 		{"POST", "/transfers", deposit, 410, `{"error":"fsm: the client no longer waits for this sequence","known":false}`},
 		{"POST", "/transfers", `{"session":"1","sequence":1,"to":"ann","cents":1}`, 410, `{"error":"fsm: session has expired","known":false}`},
 		{"POST", "/transfers", `{"from":"a/ann","to":"b/bob","cents":4}`, 200, `{"index":`},
 		{"GET", "/balances", "", 200, `{"accounts":{"a/ann":6,"b/bob":4},"total":10}`},
 		{"GET", "/balances?prefix=a/", "", 200, `{"accounts":{"a/ann":6},"total":6}`},
 		{"GET", "/balances?prefix=c", "", 200, `{"accounts":{},"total":0}`},
-		{"POST", "/transfers", `{"to":"ann","cents":0}`, 400, `{"error":"want two different names`},
-		{"POST", "/transfers", `{"to":"ann","cents":1,"session":"5"}`, 400, `{"error":"a session and a sequence go together"`},
-		{"POST", "/transfers", `{"to":"ann","cents":1,"fee":5}`, 400, `{"error":"the body is no transfer`},
-		{"POST", "/transfers", `{"to":"` + strings.Repeat("a", bodyBytesMax) + `"}`, 400, `{"error":"the body is no transfer: http: request body too large"`},
-		{"POST", "/sessions", "", 400, `{"error":"want the name of a client`},
+		{"POST", "/transfers", `{"to":"ann","cents":0}`, 400, `{"error":"the two names must be different`},
+		{"POST", "/transfers", `{"to":"ann","cents":1,"session":"5"}`, 400, `{"error":"session and sequence must be set together"`},
+		{"POST", "/transfers", `{"to":"ann","cents":1,"fee":5}`, 400, `{"error":"the body must be a transfer`},
+		{"POST", "/transfers", `{"to":"` + strings.Repeat("a", bodyBytesMax) + `"}`, 400, `{"error":"the body must be a transfer: http: request body too large"`},
+		{"POST", "/sessions", "", 400, `{"error":"the parameter client must be a name`},
 		{"GET", "/transfers", "", 405, ""},
 		{"GET", "/status", "", 200, `{"node":"alone","role":"leader","leader":"alone","term":2,`},
 	} {
@@ -93,7 +93,7 @@ func TestRequests(t *testing.T) {
 	}
 	stop()
 	if w := request(h, "POST", "/transfers", tooMuch); w.Code != 503 || !strings.Contains(w.Body.String(), `"known":true`) {
-		t.Errorf("after the end: %d %s", w.Code, w.Body)
+		t.Errorf("after the stop: %d %s", w.Code, w.Body)
 	}
 
 	// Another process on the same disk still knows the session.

@@ -1,6 +1,6 @@
 package main
 
-// Audit counts what became of the transfers that this process was asked for.
+// Audit counts the outcomes of the transfers that this process handled.
 type Audit struct{ figures Figures }
 
 func (a *Audit) ReceiveEntry(m Entry) {

@@ -17,8 +17,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestMain lets this executable be the program, which is what a cluster of a test
-// starts.
+// TestMain makes this executable the bank's program, because the cluster of a test
+// starts it.
 func TestMain(m *testing.M) {
 	const program = "BANK_PROGRAM"
 	if os.Getenv(program) != "" {
@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTransfers: a transfer moves what is there and says what is left, or changes
-// nothing.
+// TestTransfers: a transfer moves money and returns the balances, or changes nothing.
 func TestTransfers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"", "ann", "bob", "cid", strings.Repeat("x", nameMax+1)})
@@ -42,12 +41,12 @@ func TestTransfers(t *testing.T) {
 			b, err := m.Update(&a)
 			if err != nil {
 				if !maps.Equal(a.Cents, before) {
-					t.Fatalf("%+v is refused, %v, and makes %v of %v", m, err, a.Cents, before)
+					t.Fatalf("%+v was refused, %v, but the accounts are %v and were %v", m, err, a.Cents, before)
 				}
 				continue
 			}
 			if m.From != "" && m.To != "" && a.Total() != total {
-				t.Fatalf("%+v makes a total of %d of %d", m, a.Total(), total)
+				t.Fatalf("%+v: the total is %d and was %d", m, a.Total(), total)
 			}
 			for name, c := range a.Cents {
 				if c <= 0 || name == "" || len(name) > nameMax {
@@ -55,7 +54,7 @@ func TestTransfers(t *testing.T) {
 				}
 			}
 			if b.From != a.Cents[m.From] || b.To != a.Cents[m.To] {
-				t.Fatalf("%+v returns %+v, and there is %v", m, b, a.Cents)
+				t.Fatalf("%+v returned %+v, but the accounts are %v", m, b, a.Cents)
 			}
 		}
 	})
@@ -64,7 +63,7 @@ func TestTransfers(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	rich := Accounts{Cents: map[string]int64{"ann": balanceMax, "bob": 5}}
 	full := Accounts{Cents: make(map[string]int64)}
-	name := func(i int) string { return fmt.Sprintf("%0*d", nameMax, i) } // as long as a name may be
+	name := func(i int) string { return fmt.Sprintf("%0*d", nameMax, i) } // the longest allowed name
 	for i := range accountsMax {
 		full.Cents[name(i)] = 2
 	}
@@ -85,31 +84,31 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// One handler by itself: a recorder takes the place of the topology.
+// One handler without the topology: a recorder takes its place.
 func TestTeller(t *testing.T) {
 	there, back := Transfer{tenant, landlord, 1}, Transfer{landlord, tenant, 1}
 	r := RecordTeller()
 	var teller Teller
 	teller.ReceiveTick(topo.Tick{}, r.Sender())
-	teller.ReceiveTick(topo.Tick{}, r.Sender()) // the first is still under way
+	teller.ReceiveTick(topo.Tick{}, r.Sender()) // the first proposal is still pending
 	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: there}, r.Sender())
 	teller.ReceiveTick(topo.Tick{}, r.Sender())
 	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: there, Applied: fsm.Applied{Err: ErrFunds}}, r.Sender())
 	teller.ReceiveTick(topo.Tick{}, r.Sender())
 	teller.ReceiveLedgerOutcome(&LedgerOutcome{Update: back, Applied: fsm.Applied{Err: fsm.ErrUnknown}}, r.Sender())
 	if want := []LedgerProposal{{Update: there}, {Update: there}, {Update: back}}; !slices.Equal(r.LedgerProposal, want) {
-		t.Errorf("it proposes %v, want %v", r.LedgerProposal, want)
+		t.Errorf("proposals: %v, want %v", r.LedgerProposal, want)
 	}
 	if want := []Entry{{there, Booked}, {there, Refused}, {back, Unknown}}; !slices.Equal(r.Entry, want) {
-		t.Errorf("it tells %v, want %v", r.Entry, want)
+		t.Errorf("entries: %v, want %v", r.Entry, want)
 	}
 }
 
-// The whole in one goroutine and in virtual time, without a disk: the teller asks,
-// the ledger refuses, as nobody has any money, and audit hears of it.
+// The whole topology in one goroutine and in virtual time, without a disk: the teller
+// proposes, the ledger refuses because the account is empty, and audit counts it.
 func TestTheWholeInOneGoroutine(t *testing.T) {
 	for seed := range uint64(3) {
-		topology, err := newBank(false) // on three machines, as the file says
+		topology, err := newBank(false) // on three nodes, as in the topology file
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,13 +126,14 @@ func TestTheWholeInOneGoroutine(t *testing.T) {
 	}
 }
 
-// TestWhichNode: the file says who the nodes are, and not which of them this is.
+// TestWhichNode: the topology file lists the nodes, but the environment must name the
+// own node.
 func TestWhichNode(t *testing.T) {
 	topology, err := newBank(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := topology.Run(t.Context()); err == nil || !strings.Contains(err.Error(), raft.VariableNode) {
-		t.Errorf("it begins as nobody: %v", err)
+		t.Errorf("started without the name of the node: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ const trustDomain = "bank.example" // of the topology file
 // authority makes the certificates of a bank's nodes.
 type authority struct {
 	*certs.Authority
-	trusted []byte // this one, and those before it
+	trusted []byte // this authority and the earlier ones
 	dir     string
 }
 
@@ -34,7 +34,7 @@ func newAuthority(dir string, before []byte) (*authority, error) {
 	return &authority{a, slices.Concat(before, a.Cert), dir}, nil
 }
 
-// trust has all nodes trust this authority.
+// trust makes all nodes trust this authority.
 func (a *authority) trust() error { return replace(filepath.Join(a.dir, "ca.crt"), a.trusted) }
 
 // issue replaces the certificate of a node.
@@ -57,11 +57,11 @@ func replace(path string, data []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// TestCertificatesRotated replaces certificates under load, and their authority where
-// there is time for it: no request fails, nobody is elected, and connections are made
-// anew once for each time.
+// TestCertificatesRotated replaces certificates under load, and with several rotations
+// also their authority. No request fails, there is no election, and each rotation
+// renews each connection once.
 func TestCertificatesRotated(t *testing.T) {
-	takesLong(t)
+	skipUnlessCI(t)
 	rotations := 1
 	if text := os.Getenv("TOPOGEN_BANK_ROTATIONS"); text != "" {
 		var err error
@@ -87,7 +87,7 @@ func TestCertificatesRotated(t *testing.T) {
 
 	ctx, done := context.WithTimeout(t.Context(), time.Minute+time.Duration(rotations)*20*time.Second)
 	defer done()
-	// All but the first connections, as long as they stand for a moment.
+	// All connections after the first ones that exist long enough to be seen.
 	var first map[string]bool
 	seen := make(map[string]bool)
 	see := func() {
@@ -132,14 +132,14 @@ func TestCertificatesRotated(t *testing.T) {
 	if n := w.load.retries.Load() + w.load.unknown.Load(); n > 0 {
 		t.Errorf("%d requests failed", n)
 	}
-	if most := 12 * rotations; len(seen) > most { // both ends of a connection may want another, one after the other
-		t.Errorf("%d new connections, at most %d would be needed", len(seen), most)
+	if most := 12 * rotations; len(seen) > most { // both ends of a connection may renew it, one after the other
+		t.Errorf("%d new connections, want at most %d", len(seen), most)
 	}
 	if _, most := logsHold(t, c, "became leader at term 3"); most > 0 {
 		t.Error("there was another election")
 	}
 	if _, most := logsHold(t, c, "level=ERROR"); most > 0 {
-		t.Error("the logs hold errors")
+		t.Error("the logs contain errors")
 	}
 	if t.Failed() {
 		for _, n := range c.nodes {
@@ -149,8 +149,8 @@ func TestCertificatesRotated(t *testing.T) {
 	}
 }
 
-// rotate replaces all certificates, and waits until all nodes use the new ones.
-// Every third time there is a new authority before, which all come to trust first.
+// rotate replaces all certificates, and waits until all nodes use the new ones. Every
+// third time it first replaces the authority, which all nodes must trust before.
 func rotate(ctx context.Context, t *testing.T, c *cluster, ca **authority, i int, see func()) error {
 	const read = "certificates reloaded"
 	use := func() error {
@@ -180,8 +180,8 @@ func rotate(ctx context.Context, t *testing.T, c *cluster, ca **authority, i int
 	return use()
 }
 
-// connections are those between the nodes, where the system tells: three nodes have
-// six, as each dials both others.
+// connections returns the connections between the nodes, if the system lists them.
+// Three nodes have six, because each dials both others.
 func connections(c *cluster) map[string]bool {
 	b, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the example as its README says, for some seconds, and looks at what it prints
-# and leaves behind.
+# Runs the example as in its README, for some seconds, and checks its output and that
+# it leaves nothing behind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-go build -o "$folder/bank" ./examples/bank # so that the bound holds for the run alone
+go build -o "$folder/bank" ./examples/bank # so that the timeout is only for the run
 mkdir "$folder/tmp"
 
 prints() { # each argument is a pattern of a line
@@ -14,12 +14,12 @@ prints() { # each argument is a pattern of a line
 	done
 }
 
-check() { # the name of who leads, and flags
+check() { # the name of the leader, and flags
 	output=$(TMPDIR="$folder/tmp" timeout 60 "$folder/bank" "${@:2}" 2>&1)
 	prints "^ +[0-9.]+ s  $1, leader of term [0-9]+, is killed\$" "^ +[0-9.]+ s  $1 is back\$" \
 		'^[1-9][0-9]* transfers in .* 0 of unknown outcome$' '^[1-9][0-9]* kills; the next transfer was booked ' \
-		'^total 25000, as at the beginning, and the same at each node$' '^porcupine: [1-9][0-9]* operations in [0-9]+ rounds: linearizable$'
-	[ -z "$(ls "$folder/tmp")" ] || { printf 'left behind: %s\n' "$(ls "$folder/tmp")" >&2; exit 1; }
+		'^total 25000, the same as at the beginning, and on each node$' '^porcupine: [1-9][0-9]* operations in [0-9]+ rounds: linearizable$'
+	[ -z "$(ls "$folder/tmp")" ] || { printf 'files were left behind: %s\n' "$(ls "$folder/tmp")" >&2; exit 1; }
 }
 
 check 'n[1-3]' -nodes 3 -for 8s

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	attemptTimeout = 3 * time.Second       // of one request: longer than the node's own, so that mostly the node says what is
+	attemptTimeout = 3 * time.Second       // of one request: longer than the node's own timeout, so that the node usually answers first
 	retryDelay     = 10 * time.Millisecond // before the first attempt at another node
 	retryDelayMax  = 200 * time.Millisecond
 	answerBytesMax = 1 << 20 // of an answer: a thousand accounts
 )
 
-// client is a customer of the bank, with a session of its own: one request after the
-// other, each made again, at one node after the other, until it is answered.
+// client is a customer of the bank with its own session. It makes one request after the
+// other, and repeats each at one node after the other until it is answered.
 type client struct {
-	name    string // which the ledger knows it by
+	name    string // the name in the ledger's sessions
 	http    *http.Client
-	urls    func() []string // of the nodes that run
+	urls    func() []string // of the running nodes
 	at      int             // the node that answered last
 	retries *atomic.Int64   // shared by all clients
 
@@ -39,12 +39,11 @@ func newHTTPClient(clients int) *http.Client {
 	}
 }
 
-// errGone: the ledger has forgotten the session, so nobody can tell what became of
-// the transfer.
+// errGone means that the ledger has forgotten the session, so the outcome of the
+// transfer is unknown.
 var errGone = errors.New("the session is forgotten")
 
-// transfer makes one. The error is that of ctx, or errGone; the outcome is unknown
-// then.
+// transfer makes a transfer. If the error is ctx's or errGone, the outcome is unknown.
 func (c *client) transfer(ctx context.Context, t Transfer) (Outcome, receipt, error) {
 	if c.session == 0 {
 		var s session
@@ -69,7 +68,7 @@ func (c *client) transfer(ctx context.Context, t Transfer) (Outcome, receipt, er
 	return Unknown, r, err
 }
 
-// balances reads accounts.
+// balances reads balances.
 func (c *client) balances(ctx context.Context, prefix string) (b balances, err error) {
 	err = c.ask(ctx, http.MethodGet, "/balances?prefix="+url.QueryEscape(prefix), nil, &b)
 	return b, err
@@ -83,7 +82,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.code, r.failure.Error) }
 
-// ask makes a request until it is answered or refused, or ctx ends.
+// ask repeats a request until it is answered or refused, or ctx ends.
 func (c *client) ask(ctx context.Context, method, path string, body, reply any) error {
 	var content []byte
 	if body != nil {
@@ -126,11 +125,11 @@ func (c *client) attempt(ctx context.Context, method, url string, content []byte
 		if err := json.NewDecoder(in).Decode(reply); err != nil {
 			return err
 		}
-		_, err := io.Copy(io.Discard, in) // so that the connection is used again
+		_, err := io.Copy(io.Discard, in) // so that the connection is reused
 		return err
 	}
 	f := failure{Error: r.Status}
-	_ = json.NewDecoder(in).Decode(&f) // else the status has to do
+	_ = json.NewDecoder(in).Decode(&f) // otherwise the status is used
 	_, _ = io.Copy(io.Discard, in)
 	if r.StatusCode < 500 {
 		return &refusal{r.StatusCode, f}

@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	startTimeout = 20 * time.Second // of a process until it serves: more than a log of a million entries takes
-	stopTimeout  = 15 * time.Second // of a process that was told to end: more than its shutdownTimeout
-	startsMax    = 5                // attempts in a row: its port may be taken by somebody, for a moment
+	startTimeout = 20 * time.Second // for a process to serve: longer than reading a log of a million entries takes
+	stopTimeout  = 15 * time.Second // for a process to stop: longer than its shutdownTimeout
+	startsMax    = 5                // attempts in a row: another program may briefly use its port
 )
 
-// cluster are the processes of a bank, children of this one.
+// cluster manages the processes of a bank, children of this one.
 type cluster struct {
 	dir   string
 	alone bool
 	nodes []*node
-	ended chan error // one that nobody has told to
+	ended chan error // an unexpected end of a node
 }
 
-// node is a member of the bank, whose process comes and goes.
+// node is a member of the bank. Its process starts and stops.
 type node struct {
 	name    string
-	environ []string // besides this process's own
+	environ []string // in addition to this process's environment
 
-	mu      sync.Mutex
-	url     string // "": it does not serve
-	process *exec.Cmd
-	stdin   io.Closer // its end tells the process to end
-	exited  chan struct{}
-	told    bool // to end
-	over    bool // it has ended
+	mu           sync.Mutex
+	url          string // "": not serving
+	process      *exec.Cmd
+	stdin        io.Closer // closing it stops the process
+	exited       chan struct{}
+	stopExpected bool // the process was killed or asked to stop
+	ended        bool // the process has ended
 }
 
-// newCluster plans a bank of so many nodes. The nodes of a folder keep the addresses
-// that they had at first, which stand in their logs.
+// newCluster plans a bank with count nodes. If the folder has a bank already, its nodes
+// keep their addresses, because they are in the logs.
 func newCluster(dir string, count int, alone bool) (*cluster, error) {
 	c := &cluster{dir: dir, alone: alone, ended: make(chan error, 1)}
 	if alone {
@@ -69,7 +69,7 @@ func newCluster(dir string, count int, alone bool) (*cluster, error) {
 
 func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// peers are the nodes with their addresses, as raft.VariablePeers has them.
+// peers returns the nodes with their addresses in the format of raft.VariablePeers.
 func (c *cluster) peers(count int) (string, error) {
 	path := filepath.Join(c.dir, "peers")
 	if old, err := os.ReadFile(path); err == nil {
@@ -90,9 +90,9 @@ func (c *cluster) peers(count int) (string, error) {
 	return text, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// freePorts are ports of loopback where nobody listens. They lie below those that
-// systems give to outgoing connections, one of which might else have a node's port
-// while the node is down.
+// freePorts returns free ports of loopback. They are below the range for outgoing
+// connections. Otherwise such a connection could take a node's port while the node is
+// down.
 func freePorts(count int) (ports []int, err error) {
 	const from, to, attempts = 20000, 30000, 1000
 	for range attempts {
@@ -102,7 +102,7 @@ func freePorts(count int) (ports []int, err error) {
 			err = e
 			continue
 		}
-		defer l.Close() // until all are found, so that none is found twice
+		defer l.Close() // keep it open until all are found, so that none is found twice
 		if ports = append(ports, port); len(ports) == count {
 			return ports, nil
 		}
@@ -117,7 +117,7 @@ func (c *cluster) start(ctx context.Context, n *node) (err error) {
 			return err
 		}
 	}
-	return fmt.Errorf("%s does not start: %w; its log ends with: %s", n.name, err, c.lastWords(n))
+	return fmt.Errorf("%s does not start: %w; the last line of its log: %s", n.name, err, c.lastLogLine(n))
 }
 
 func (c *cluster) tryStart(ctx context.Context, n *node) error {
@@ -129,7 +129,7 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has its own copy
 	p := exec.Command(executable, "-serve", "127.0.0.1:0", "-child")
 	if c.alone {
 		p.Args = append(p.Args, "-alone")
@@ -153,12 +153,12 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 		line, _ := bufio.NewReader(io.LimitReader(stdout, 1<<10)).ReadString('\n')
 		serves <- strings.TrimSpace(strings.TrimPrefix(line, "serving on "))
 		_, _ = io.Copy(io.Discard, stdout)
-		c.await(n, p)
+		c.watchExit(n, p)
 		close(exited)
 	}()
 	n.mu.Lock()
 	n.process, n.stdin, n.exited = p, stdin, exited
-	n.told, n.over = false, false
+	n.stopExpected, n.ended = false, false
 	n.mu.Unlock()
 
 	timer := time.NewTimer(startTimeout)
@@ -167,12 +167,12 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 	select {
 	case url = <-serves:
 	case <-timer.C:
-		err = errors.New("it does not say where it serves")
+		err = errors.New("the process has not printed its address")
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if err == nil && url == "" {
-		err = errors.New("it has ended")
+		err = errors.New("the process has ended")
 	}
 	if err != nil {
 		n.kill()
@@ -180,49 +180,48 @@ func (c *cluster) tryStart(ctx context.Context, n *node) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.over {
-		return errors.New("it has ended")
+	if n.ended {
+		return errors.New("the process has ended")
 	}
 	n.url = url
 	return nil
 }
 
-// await waits for the end of a process, and passes it on where nobody has asked for
-// it.
-func (c *cluster) await(n *node, p *exec.Cmd) {
+// watchExit waits for the end of a process, and reports it if it was not expected.
+func (c *cluster) watchExit(n *node, p *exec.Cmd) {
 	err := p.Wait()
 	n.mu.Lock()
-	serving, told := n.url != "", n.told
-	n.url, n.over = "", true
+	serving, expected := n.url != "", n.stopExpected
+	n.url, n.ended = "", true
 	n.mu.Unlock()
-	if !serving || told {
+	if !serving || expected {
 		return
 	}
 	select {
-	case c.ended <- fmt.Errorf("%s has ended by itself: %v; its log ends with: %s", n.name, err, c.lastWords(n)):
-	default: // one is enough
+	case c.ended <- fmt.Errorf("%s has ended unexpectedly: %v; the last line of its log: %s", n.name, err, c.lastLogLine(n)):
+	default: // one error is enough
 	}
 }
 
-// kill ends a process at once, as a loss of power does, and waits until it has ended.
+// kill ends a process at once, like a power failure, and waits for its end.
 func (n *node) kill() {
 	n.mu.Lock()
 	p, exited := n.process, n.exited
-	n.told, n.url = true, ""
+	n.stopExpected, n.url = true, ""
 	n.mu.Unlock()
 	if p != nil {
-		_ = p.Process.Kill() // SIGKILL; fails where it has ended
+		_ = p.Process.Kill() // SIGKILL; fails if the process has ended
 		<-exited
 	}
 }
 
-// stop has all processes end, and kills who does not.
+// stop stops all processes, and kills a process that does not stop in time.
 func (c *cluster) stop() {
 	var all sync.WaitGroup
 	for _, n := range c.nodes {
 		n.mu.Lock()
 		stdin, exited := n.stdin, n.exited
-		n.told = true
+		n.stopExpected = true
 		n.mu.Unlock()
 		if stdin == nil {
 			continue
@@ -239,7 +238,7 @@ func (c *cluster) stop() {
 	all.Wait()
 }
 
-// urls are those of the nodes that serve.
+// urls returns the URLs of the serving nodes.
 func (c *cluster) urls() (list []string) {
 	for _, n := range c.nodes {
 		if url := n.serves(); url != "" {
@@ -249,7 +248,7 @@ func (c *cluster) urls() (list []string) {
 	return list
 }
 
-// serves is where a node serves; "": it does not.
+// serves returns the URL of a node, or "" if it does not serve.
 func (n *node) serves() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -258,8 +257,8 @@ func (n *node) serves() string {
 
 func (c *cluster) logOf(n *node) string { return filepath.Join(c.dir, n.name+".log") }
 
-// lastWords is the last line of a node's log.
-func (c *cluster) lastWords(n *node) string {
+// lastLogLine returns the last line of a node's log.
+func (c *cluster) lastLogLine(n *node) string {
 	b, err := os.ReadFile(c.logOf(n))
 	if err != nil {
 		return err.Error()
@@ -268,8 +267,8 @@ func (c *cluster) lastWords(n *node) string {
 	return lines[len(lines)-1]
 }
 
-// untilParentEnds is the other end of stdin: ctx ends with the parent, however that
-// ends.
+// untilParentEnds returns a context that ends when stdin ends, and so with the parent,
+// however the parent ends.
 func untilParentEnds(ctx context.Context, stdin io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	pollEvery = 100 * time.Millisecond // of the state of the nodes
-	lineEvery = 5 * time.Second        // from one line to the next where there is no terminal
+	pollEvery = 100 * time.Millisecond // of the status of the nodes
+	lineEvery = 5 * time.Second        // between two lines if the output is not a terminal
 )
 
-// demonstrate runs a bank and its clients, kills its leaders, and says at the end
-// whether the bank has kept its books. The error says what is wrong.
+// demonstrate runs a bank and its clients, kills its leaders, and reports at the end
+// whether the bank was consistent. The error says what was wrong.
 func demonstrate(ctx context.Context, s *screen, o options) (err error) {
 	dir := o.dir
 	if dir == "" {
@@ -35,8 +35,9 @@ func demonstrate(ctx context.Context, s *screen, o options) (err error) {
 	return err
 }
 
-// watchCluster is demonstrate on a cluster that has not been started. An interrupt
-// before the clients begin ends it without a word. Disturbances run while the clients do.
+// watchCluster is demonstrate for a cluster that has not been started. It returns nil
+// after an interrupt before the clients start. The functions in disturb run while the
+// clients run.
 func watchCluster(ctx context.Context, s *screen, c *cluster, o options, disturb ...func(context.Context, *watch) error) (w *watch, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -48,7 +49,7 @@ func watchCluster(ctx context.Context, s *screen, c *cluster, o options, disturb
 		}
 	}()
 	w = newWatch(s, c, o)
-	defer w.load.http.CloseIdleConnections() // nodes that stop wait for those
+	defer w.load.http.CloseIdleConnections() // stopping nodes wait for these connections
 	if err := w.open(ctx); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -57,10 +58,10 @@ func watchCluster(ctx context.Context, s *screen, c *cluster, o options, disturb
 	}
 	err = w.run(ctx, o, disturb)
 	s.draw("")
-	return w, errors.Join(err, w.conclude())
+	return w, errors.Join(err, w.report())
 }
 
-// unlessCanceled is an error that is not the wish of who looks on.
+// unlessCanceled returns err, or nil if the user has interrupted the program.
 func unlessCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -68,7 +69,7 @@ func unlessCanceled(err error) error {
 	return err
 }
 
-// open starts the nodes and brings in the money.
+// open starts the nodes and makes the first deposits.
 func (w *watch) open(ctx context.Context) error {
 	for _, n := range w.cluster.nodes {
 		if err := w.cluster.start(ctx, n); err != nil {
@@ -81,17 +82,17 @@ func (w *watch) open(ctx context.Context) error {
 		return err
 	}
 	b, err := w.reader.balances(ctx, "")
-	w.total = b.Total // with -dir there may have been some before
+	w.total = b.Total // with -dir there may be earlier deposits
 	w.load.began = time.Now()
 	return err
 }
 
-// run goes on until the time is over, an interrupt, or something is wrong.
+// run returns when the time is over, after an interrupt, or when there is an error.
 func (w *watch) run(ctx context.Context, o options, disturb []func(context.Context, *watch) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if o.last > 0 {
-		timer := time.AfterFunc(o.last, func() { cancel(nil) })
+	if o.runFor > 0 {
+		timer := time.AfterFunc(o.runFor, func() { cancel(nil) })
 		defer timer.Stop()
 	}
 	var others sync.WaitGroup
@@ -106,7 +107,7 @@ func (w *watch) run(ctx context.Context, o options, disturb []func(context.Conte
 			}
 		})
 	}
-	others.Go(func() { w.verdict.check(w.load.rounds) })
+	others.Go(func() { w.checker.check(w.load.rounds) })
 	err := w.load.run(ctx)
 	w.took = time.Since(w.load.began)
 	cancel(err)
@@ -114,8 +115,8 @@ func (w *watch) run(ctx context.Context, o options, disturb []func(context.Conte
 	return unlessCanceled(context.Cause(ctx))
 }
 
-// conclude compares the nodes and prints what came of it all.
-func (w *watch) conclude() error {
+// report compares the nodes and prints the results.
+func (w *watch) report() error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	s, l := w.screen, w.load
@@ -128,9 +129,9 @@ func (w *watch) conclude() error {
 	}
 	err := w.compare(ctx)
 	if err == nil {
-		s.print("total %d, as at the beginning, and the same at each node", w.total)
+		s.print("total %d, the same as at the beginning, and on each node", w.total)
 	}
-	v := &w.verdict
+	v := &w.checker
 	if v.failed != nil {
 		return errors.Join(err, v.failed)
 	}
@@ -138,13 +139,14 @@ func (w *watch) conclude() error {
 	return err
 }
 
-// compare asks each node for the balances. Standing orders go on meanwhile.
+// compare reads the balances from each node. The standing orders continue in the
+// meantime.
 func (w *watch) compare(ctx context.Context) error {
 	var first balances
 	for _, n := range w.cluster.nodes {
 		url := n.serves()
 		if url == "" {
-			continue // it was killed, and the time was over
+			continue // the node was killed just before the end
 		}
 		c := w.load.newClient(0)
 		c.urls = func() []string { return []string{url} }
@@ -153,14 +155,14 @@ func (w *watch) compare(ctx context.Context) error {
 			return fmt.Errorf("%s cannot be read: %w", n.name, err)
 		}
 		if b.Total != w.total {
-			return fmt.Errorf("the total at %s is %d; it was %d at the beginning", n.name, b.Total, w.total)
+			return fmt.Errorf("the total on %s is %d, but it was %d at the beginning", n.name, b.Total, w.total)
 		}
 		if first.Accounts == nil {
 			first = b
 		}
 		for branch, city := range cities {
 			if got, want := centsOf(branch, b), centsOf(branch, first); got != want {
-				return fmt.Errorf("%s holds %v at %s, and %v elsewhere", city, got, n.name, want)
+				return fmt.Errorf("%s has %v on %s, but %v on another node", city, got, n.name, want)
 			}
 		}
 	}

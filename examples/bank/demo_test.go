@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// takesLong skips a test where nobody has asked for it.
-func takesLong(t *testing.T) {
+// skipUnlessCI skips long tests unless CI is set.
+func skipUnlessCI(t *testing.T) {
 	t.Helper()
 	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
+		t.Skip("a long test: set CI to run it")
 	}
 }
 
-// lasts is how long a demonstration runs in a test: TOPOGEN_BANK says otherwise.
-func lasts(t *testing.T) time.Duration {
+// duration returns how long a demonstration runs in a test. TOPOGEN_BANK changes it.
+func duration(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("TOPOGEN_BANK")
 	if text == "" {
@@ -36,7 +36,7 @@ func lasts(t *testing.T) time.Duration {
 	return d
 }
 
-// demo is a cluster in a folder of the test's.
+// demo returns a cluster in a folder of the test.
 func demo(t *testing.T, nodes int, alone bool) *cluster {
 	t.Helper()
 	c, err := newCluster(t.TempDir(), nodes, alone)
@@ -47,10 +47,11 @@ func demo(t *testing.T, nodes int, alone bool) *cluster {
 	return c
 }
 
-// TestKills kills nodes with SIGKILL under load: none of what was answered is lost or
-// done twice, and all is linearizable. So it is with one process and its log.
+// TestKills kills nodes with SIGKILL under load: no answered transfer is lost or made
+// twice, and the history is linearizable. It also does this with one process and its
+// log.
 func TestKills(t *testing.T) {
-	takesLong(t)
+	skipUnlessCI(t)
 	for name, o := range map[string]options{
 		"leaders":  {nodes: 3, every: 2 * time.Second, down: 300 * time.Millisecond},
 		"anybody":  {nodes: 3, every: time.Second, down: 200 * time.Millisecond, any: true},
@@ -58,7 +59,7 @@ func TestKills(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := demo(t, o.nodes, o.alone)
-			o.last, o.clients = lasts(t), 3
+			o.runFor, o.clients = duration(t), 3
 			w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, o)
 			if err != nil {
 				t.Fatal(err)
@@ -66,30 +67,31 @@ func TestKills(t *testing.T) {
 			if n := w.load.unknown.Load(); n > 0 {
 				t.Errorf("the outcome of %d transfers is unknown", n)
 			}
-			if w.kills == 0 || len(w.gaps) == 0 && !o.any || w.verdict.operations < 100 {
-				t.Errorf("%d kills, %d of leaders were overcome, %d operations", w.kills, len(w.gaps), w.verdict.operations)
+			if w.kills == 0 || len(w.gaps) == 0 && !o.any || w.checker.operations < 100 {
+				t.Errorf("%d kills, %d recoveries from the kill of a leader, %d operations", w.kills, len(w.gaps), w.checker.operations)
 			}
 		})
 	}
 }
 
-// TestANodeThatEndsByItself ends the demonstration, with the reason.
+// TestANodeThatEndsByItself: an unexpected end of a node ends the demonstration with
+// the reason.
 func TestANodeThatEndsByItself(t *testing.T) {
-	takesLong(t)
+	skipUnlessCI(t)
 	c := demo(t, 1, true)
 	go func() {
 		for c.nodes[0].serves() == "" {
 			time.Sleep(time.Millisecond)
 		}
-		_ = c.nodes[0].process.Process.Kill() // nobody of the cluster
+		_ = c.nodes[0].process.Process.Kill() // without the cluster
 	}()
-	_, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{alone: true, last: time.Minute, clients: 1})
+	_, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{alone: true, runFor: time.Minute, clients: 1})
 	if err == nil {
-		t.Error("it is not noticed")
+		t.Error("the end of the node was not noticed")
 	}
 }
 
-// TestAFolderOfAnotherBank: the nodes of a folder stay as many as they were.
+// TestAFolderOfAnotherBank: the number of nodes in a folder cannot change.
 func TestAFolderOfAnotherBank(t *testing.T) {
 	dir := t.TempDir()
 	first, err := newCluster(dir, 3, false)
@@ -98,17 +100,17 @@ func TestAFolderOfAnotherBank(t *testing.T) {
 	}
 	again, err := newCluster(dir, 3, false)
 	if err != nil || strings.Join(again.nodes[1].environ, " ") != strings.Join(first.nodes[1].environ, " ") {
-		t.Errorf("the addresses change: %v, %v", again, err)
+		t.Errorf("the addresses changed: %v, %v", again, err)
 	}
 	if _, err := newCluster(dir, 5, false); err == nil {
-		t.Error("it has five nodes now")
+		t.Error("the number of nodes changed to five")
 	}
 }
 
-// TestNothingIsLeftBehind: after an interrupt there is neither a folder nor a
-// process; after the program was killed there is no process.
+// TestNothingIsLeftBehind: after an interrupt no folder and no process remains. After
+// the program was killed, no process remains.
 func TestNothingIsLeftBehind(t *testing.T) {
-	takesLong(t)
+	skipUnlessCI(t)
 	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
 		executable, err := os.Executable()
 		if err != nil {
@@ -142,7 +144,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		}
 		if signal == os.Interrupt {
 			if list, _ := os.ReadDir(dir); err != nil || len(list) > 0 || !strings.Contains(out.String(), ": linearizable") {
-				t.Errorf("it ends with %v, leaves %v, and says:\n%s", err, list, out.String())
+				t.Errorf("the program ended with %v, left %v, and printed:\n%s", err, list, out.String())
 			}
 		}
 		for _, a := range addresses {
@@ -150,13 +152,13 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				if signal == os.Interrupt {
 					t.Fatalf("a process still listens on %s", a)
 				}
-				time.Sleep(10 * time.Millisecond) // it hears of the end of its parent
+				time.Sleep(10 * time.Millisecond) // the process notices the end of its parent
 			}
 		}
 	}
 }
 
-// addressesIn are those of the nodes of a bank in a folder below dir.
+// addressesIn returns the addresses of the nodes of a bank in a folder below dir.
 func addressesIn(dir string) (list []string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "bank*", "peers"))
 	for _, file := range files {
@@ -178,7 +180,8 @@ func listens(address string) bool {
 	return true
 }
 
-// logsHold counts how often a text stands in the logs of the nodes: least and most.
+// logsHold returns how often a text is in the logs of the nodes: the minimum and the
+// maximum.
 func logsHold(t *testing.T, c *cluster, text string) (least, most int) {
 	t.Helper()
 	for i, n := range c.nodes {
@@ -194,7 +197,7 @@ func logsHold(t *testing.T, c *cluster, text string) (least, most int) {
 	return least, most
 }
 
-// await waits for a condition, as long as ctx lives.
+// await waits for a condition until ctx ends.
 func await(ctx context.Context, what string, met func() bool) error {
 	for !met() {
 		select {

@@ -15,19 +15,19 @@ import (
 
 const (
 	roundOperations = 100              // of each client between two readings of its branch
-	readEvery       = 5                // operations of a client, on average
-	transferMax     = 400              // cents: often more than there is
-	grace           = 20 * time.Second // for what has begun when the time is over
+	readEvery       = 5                // one in so many operations, on average
+	transferMax     = 400              // cents: often more than the balance
+	grace           = 20 * time.Second // for requests that are pending when the time is over
 )
 
-// load are the clients of the bank, and what they have seen.
+// load runs the clients of the bank, and counts their results.
 type load struct {
 	http    *http.Client
 	urls    func() []string
 	clients int // of each branch
 	began   time.Time
 	rounds  chan *round
-	booked  func(receipt) // each transfer that was booked
+	booked  func(receipt) // called for each booked transfer
 
 	transfers, refused, reads, unknown, retries atomic.Int64
 }
@@ -36,7 +36,7 @@ func (l *load) newClient(at int) *client {
 	return &client{name: crand.Text(), http: l.http, urls: l.urls, at: at, retries: &l.retries}
 }
 
-// open brings in the money.
+// open makes the first deposits.
 func (l *load) open(ctx context.Context) error {
 	c := l.newClient(0)
 	deposits := []Transfer{{To: tenant, Cents: opening}}
@@ -55,14 +55,14 @@ func (l *load) open(ctx context.Context) error {
 
 // run runs the clients until ctx ends.
 func (l *load) run(ctx context.Context) error {
-	// What has begun is answered, and a branch is read once more.
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// Pending requests are still answered, and each branch is read once more.
+	graceCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })()
 	var all sync.WaitGroup
 	errs := make(chan error, len(cities))
 	for branch := range cities {
-		all.Go(func() { errs <- l.runBranch(ctx, late, branch) })
+		all.Go(func() { errs <- l.runBranch(ctx, graceCtx, branch) })
 	}
 	all.Wait()
 	close(l.rounds)
@@ -76,13 +76,13 @@ func (l *load) run(ctx context.Context) error {
 }
 
 // runBranch runs rounds in a branch.
-func (l *load) runBranch(ctx, late context.Context, branch int) error {
+func (l *load) runBranch(ctx, graceCtx context.Context, branch int) error {
 	reader := l.newClient(branch)
 	clients := make([]*client, l.clients)
 	for i := range clients {
 		clients[i] = l.newClient(branch + i)
 	}
-	last, err := l.read(late, reader, branch, len(clients))
+	last, err := l.read(graceCtx, reader, branch, len(clients))
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (l *load) runBranch(ctx, late context.Context, branch int) error {
 		parts := make([][]porcupine.Operation, len(clients))
 		var all sync.WaitGroup
 		for i, c := range clients {
-			all.Go(func() { parts[i] = l.runClient(ctx, late, c, branch, i) })
+			all.Go(func() { parts[i] = l.runClient(ctx, graceCtx, c, branch, i) })
 		}
 		all.Wait()
 		open := false
@@ -100,27 +100,27 @@ func (l *load) runBranch(ctx, late context.Context, branch int) error {
 			r.history = append(r.history, part...)
 			open = open || len(part) > 0 && part[len(part)-1].Return == never
 		}
-		if last, err = l.read(late, reader, branch, len(clients)); err != nil {
+		if last, err = l.read(graceCtx, reader, branch, len(clients)); err != nil {
 			return err
 		}
 		r.history = append(r.history, last)
 		l.rounds <- r
 		if open {
-			return nil // it may yet be applied, so nothing says what the next begins with
+			return nil // the transfer may still be applied, so the start of the next round would be unknown
 		}
 		before = last.Output.(result).cents
 	}
 	return nil
 }
 
-// runClient is a client in one round.
-func (l *load) runClient(ctx, late context.Context, c *client, branch, id int) (history []porcupine.Operation) {
+// runClient runs one client in one round.
+func (l *load) runClient(ctx, graceCtx context.Context, c *client, branch, id int) (history []porcupine.Operation) {
 	for range roundOperations {
 		if ctx.Err() != nil {
 			break
 		}
 		if rand.IntN(readEvery) == 0 {
-			if o, err := l.read(late, c, branch, id); err == nil {
+			if o, err := l.read(graceCtx, c, branch, id); err == nil {
 				history = append(history, o)
 			}
 			continue
@@ -128,16 +128,16 @@ func (l *load) runClient(ctx, late context.Context, c *client, branch, id int) (
 		from := rand.IntN(len(owners))
 		in := operation{from: from, to: (from + 1 + rand.IntN(len(owners)-1)) % len(owners), cents: 1 + rand.Int64N(transferMax)}
 		o := porcupine.Operation{ClientId: id, Input: in, Call: l.now()}
-		told, r, err := c.transfer(late, Transfer{accountOf(branch, in.from), accountOf(branch, in.to), in.cents})
-		o.Output, o.Return = result{outcome: told}, l.now()
+		got, r, err := c.transfer(graceCtx, Transfer{accountOf(branch, in.from), accountOf(branch, in.to), in.cents})
+		o.Output, o.Return = result{outcome: got}, l.now()
 		switch {
-		case told == Unknown:
+		case got == Unknown:
 			l.unknown.Add(1)
 			o.Return = never
 			return append(history, o)
 		case err != nil:
-			return history // it was not even asked for
-		case told == Booked:
+			return history // nothing was proposed
+		case got == Booked:
 			l.transfers.Add(1)
 			l.booked(r)
 		default:

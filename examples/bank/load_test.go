@@ -16,14 +16,14 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// wrongBank speaks the bank's protocol, holds its money in a map, and does
-// something wrong now and then.
+// wrongBank implements the bank's protocol with a map of balances, and sometimes makes
+// a mistake.
 type wrongBank struct {
 	wrong string
 
 	mu       sync.Mutex
 	accounts Accounts
-	old      map[string]int64 // some time ago
+	old      map[string]int64 // earlier balances
 	asked    int
 	sessions uint64
 }
@@ -46,7 +46,7 @@ func (b *wrongBank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (b *wrongBank) read(prefix string, now bool) balances {
 	from := b.accounts.Cents
-	if now && b.wrong == "a read of what was" {
+	if now && b.wrong == "a stale read" {
 		from = b.old
 	}
 	if b.asked%10 == 0 {
@@ -88,10 +88,10 @@ func (b *wrongBank) transfer(w http.ResponseWriter, r *http.Request, now bool) {
 	answer(w, 200, receipt{Index: 1, Term: 1})
 }
 
-// TestTheVerdictBites: clients of a bank that does something wrong find it out, and
-// those of one that does not find nothing.
+// TestTheVerdictBites: the check finds the mistakes of a wrong bank, and nothing in a
+// right one.
 func TestTheVerdictBites(t *testing.T) {
-	for _, wrong := range []string{"", "a read of what was", "an acknowledgement too much", "applied twice", "applied and refused", "applied in silence"} {
+	for _, wrong := range []string{"", "a stale read", "an acknowledgement too much", "applied twice", "applied and refused", "applied in silence"} {
 		bank := &wrongBank{wrong: wrong}
 		server := httptest.NewServer(bank)
 		var booked atomic.Int64
@@ -107,7 +107,7 @@ func TestTheVerdictBites(t *testing.T) {
 		if err := l.open(ctx); err != nil {
 			t.Fatal(err)
 		}
-		var v verdict
+		var v checker
 		checked := make(chan struct{})
 		go func() {
 			v.check(l.rounds)
@@ -120,15 +120,15 @@ func TestTheVerdictBites(t *testing.T) {
 		server.Close()
 		switch {
 		case wrong == "" && (v.failed != nil || v.operations < 400):
-			t.Errorf("%d operations of a bank that is right: %v", v.operations, v.failed)
+			t.Errorf("%d operations of a right bank: %v", v.operations, v.failed)
 		case wrong != "" && v.failed == nil:
-			t.Errorf("%s: not found among %d operations", wrong, v.operations)
+			t.Errorf("%s: the mistake was not found in %d operations", wrong, v.operations)
 		}
 	}
 }
 
-// TestUnknownOutcome: what was never answered may have taken place or not, at any
-// time from then on.
+// TestUnknownOutcome: an unanswered transfer may take place at any later time, or
+// never.
 func TestUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,13 +136,13 @@ func TestUnknownOutcome(t *testing.T) {
 			answer(w, 201, session{1})
 			return
 		}
-		cancel() // nobody will ever answer
+		cancel() // no answer will come
 		w.WriteHeader(504)
 	}))
 	defer server.Close()
 	c := &client{name: "ann", http: newHTTPClient(1), urls: func() []string { return []string{server.URL} }, retries: new(atomic.Int64)}
 	if o, _, err := c.transfer(ctx, Transfer{"ann", "bob", 1}); o != Unknown || err == nil {
-		t.Errorf("it is %v, %v", o, err)
+		t.Errorf("the outcome is %v, %v", o, err)
 	}
 	before := cents{10, 0, 0}
 	for _, after := range []cents{{10, 0, 0}, {9, 1, 0}, {8, 2, 0}} {
@@ -154,15 +154,15 @@ func TestUnknownOutcome(t *testing.T) {
 		rounds := make(chan *round, 1)
 		rounds <- r
 		close(rounds)
-		var v verdict
+		var v checker
 		v.check(rounds)
 		if wrong := after[0] == 8; (v.failed != nil) != wrong {
-			t.Errorf("then it holds %v: %v", after, v.failed)
+			t.Errorf("with the balances %v afterwards: %v", after, v.failed)
 		}
 	}
 }
 
-// TestClientAsksAgain: at other nodes, for the same, until there is an answer.
+// TestClientAsksAgain: a client repeats a request at other nodes until it is answered.
 func TestClientAsksAgain(t *testing.T) {
 	var mu sync.Mutex
 	var asked []string
@@ -200,10 +200,10 @@ func TestClientAsksAgain(t *testing.T) {
 		}
 	}
 	if o, _, err := c.transfer(t.Context(), Transfer{"gone", "bob", 1}); o != Unknown || err != errGone || c.session != 0 {
-		t.Errorf("a session that is forgotten: %v, %v", o, err)
+		t.Errorf("a forgotten session: %v, %v", o, err)
 	}
 	if want := []string{"a one", "b one", "c one", "c two", "c gone"}; !slices.Equal(asked, want) || retries.Load() != 3 {
-		t.Errorf("asked %v, want %v; %d retries", asked, want, retries.Load())
+		t.Errorf("requests %v, want %v; %d retries", asked, want, retries.Load())
 	}
 }
 

@@ -10,31 +10,33 @@ const (
 	nameMax     = 64            // bytes of an account's name
 	centsMax    = 1_000_000_000 // of one transfer
 	balanceMax  = 1 << 52       // of one account: sums of them stay far from overflowing
-	accountsMax = 1000          // so that an answer may hold them all
+	accountsMax = 1000          // so that one answer can hold all of them
 )
 
-// Accounts is the state of the ledger: who has how much. Who has nothing is not in it.
+// Accounts is the state of the ledger: the balances of all accounts. An account with
+// balance 0 is not in the map.
 type Accounts struct{ Cents map[string]int64 }
 
-// Transfer moves money from one account to another. From nobody, "", it is money
-// that comes into the bank, to nobody it leaves.
+// Transfer moves money from one account to another. If From is "", the money is a
+// deposit. If To is "", it is a withdrawal.
 type Transfer struct {
 	From, To string
 	Cents    int64
 }
 
-// Balances are what the two accounts of a transfer have afterwards; nobody has 0.
+// Balances are the balances of the two accounts after a transfer. The balance of "" is
+// 0.
 type Balances struct{ From, To int64 }
 
-// Why a transfer is refused. Nothing has changed then.
+// Reasons why a transfer is refused. Nothing has changed then.
 var (
-	ErrFunds    = errors.New("there is not that much in the account")
-	ErrBalance  = errors.New("that would be too much in one account")
+	ErrFunds    = errors.New("the account does not have enough money")
+	ErrBalance  = errors.New("the balance of the account would be too large")
 	ErrAccounts = errors.New("there are too many accounts")
-	ErrTransfer = errors.New("want two different names of at most 64 bytes, and cents from 1 to 1000000000")
+	ErrTransfer = errors.New("the two names must be different and have at most 64 bytes, and cents must be 1 to 1000000000")
 )
 
-// check says what is wrong with a transfer whatever the state.
+// check returns an error if a transfer is invalid, independently of the state.
 func (t *Transfer) check() error {
 	if t.From == t.To || len(t.From) > nameMax || len(t.To) > nameMax || t.Cents < 1 || t.Cents > centsMax {
 		return ErrTransfer
@@ -42,7 +44,7 @@ func (t *Transfer) check() error {
 	return nil
 }
 
-// Update moves the money. All that can be wrong is found before anything changes.
+// Update moves the money. It checks everything before it changes anything.
 func (t *Transfer) Update(a *Accounts) (Balances, error) {
 	balance, known := a.Cents[t.To]
 	switch err := t.check(); {
@@ -72,7 +74,7 @@ func (a *Accounts) add(name string, cents int64) {
 	}
 }
 
-// Total is what all have together.
+// Total returns the sum of all balances.
 func (a *Accounts) Total() (cents int64) {
 	for _, c := range a.Cents {
 		cents += c
@@ -80,24 +82,24 @@ func (a *Accounts) Total() (cents int64) {
 	return cents
 }
 
-// Entry says what became of a transfer.
+// Entry is the outcome of a transfer.
 type Entry struct {
 	Transfer
 	Outcome
 }
 
-// Outcome is what became of a transfer, as far as who asked knows.
+// Outcome is the outcome of a transfer, as far as the proposer knows it.
 type Outcome uint8
 
 const (
 	Booked  Outcome = iota // applied
-	Refused                // not applied, now and later
-	Unknown                // it may have been applied, or may yet be
+	Refused                // not applied, and never will be
+	Unknown                // it may have been applied, or may be applied later
 )
 
 func (o Outcome) String() string { return [...]string{"booked", "refused", "unknown"}[o] }
 
-// outcome tells it from the error of a proposal.
+// outcome returns the outcome for the error of a proposal.
 func outcome(err error) Outcome {
 	switch {
 	case err == nil:
@@ -111,10 +113,10 @@ func outcome(err error) Outcome {
 // Inquiry asks audit for its Figures.
 type Inquiry struct{}
 
-// Figures count what became of transfers since this process has begun.
+// Figures count the outcomes of transfers since this process started.
 type Figures struct {
 	Booked  uint64 `json:"booked"`
 	Refused uint64 `json:"refused"`
 	Unknown uint64 `json:"unknown"`
-	Cents   int64  `json:"cents"` // of what was booked
+	Cents   int64  `json:"cents"` // sum of the booked transfers
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	requestTimeout  = 2 * time.Second  // for the answer of the ledger: longer than an election mostly takes
-	shutdownTimeout = 10 * time.Second // for requests that were accepted: more than the five seconds that net/http gives a new connection
-	headerBytesMax  = 16 << 10         // of a request; nobody has a reason to send more
+	requestTimeout  = 2 * time.Second  // for the answer of the ledger: longer than an election usually takes
+	shutdownTimeout = 10 * time.Second // for accepted requests: more than the five seconds that net/http gives a new connection
+	headerBytesMax  = 16 << 10         // of a request
 )
 
-// newBank makes the topology. Alone, its ledger stands on one disk, as it would
-// without raft in the file.
+// newBank returns the topology. With alone, the ledger has a log on one disk, as it
+// would without raft in the topology file.
 func newBank(alone bool, change ...func(*raft.Config)) (*Topology, error) {
 	return New(Processors{
 		Ledger: func(topo.Instance) (*Ledger, error) {
@@ -34,8 +34,8 @@ func newBank(alone bool, change ...func(*raft.Config)) (*Topology, error) {
 	})
 }
 
-// serveNode is one of the bank's processes: it says where it serves, and does so
-// until ctx ends.
+// serveNode runs one of the bank's processes: it prints its address and serves until
+// ctx ends.
 func serveNode(ctx context.Context, out io.Writer, address string, alone bool) error {
 	topology, err := newBank(alone)
 	if err != nil {
@@ -49,8 +49,8 @@ func serveNode(ctx context.Context, out io.Writer, address string, alone bool) e
 	return serve(ctx, listener, topology)
 }
 
-// serve answers requests until ctx ends. It stops in the order in which requests
-// travel: the server first, then those outside the topology, then the topology.
+// serve serves requests until ctx ends. It stops the parts in the order in which
+// requests travel: the server, then the external processors, then the topology.
 func serve(ctx context.Context, listener net.Listener, topology *Topology) error {
 	server := &http.Server{
 		Handler:           newHandler(topology),
@@ -66,7 +66,7 @@ func serve(ctx context.Context, listener net.Listener, topology *Topology) error
 	defer stop()
 	ran, served := make(chan error, 1), make(chan error, 1)
 	go func() {
-		defer fail() // a ledger that fails, on a full disk for example, ends the process
+		defer fail() // a failed ledger, for example because of a full disk, ends the process
 		ran <- topology.Run(running)
 	}()
 	go func() {
@@ -84,7 +84,7 @@ func serve(ctx context.Context, listener net.Listener, topology *Topology) error
 	topology.Api().Close()
 	stop()
 	if e := <-ran; errors.Is(e, pool.ErrDrainTimeout) {
-		slog.Warn("a standing order was under way, and there was no majority any more", "error", e)
+		slog.Warn("a standing order was pending, and there was no majority any more", "error", e)
 	} else {
 		err = errors.Join(err, e)
 	}

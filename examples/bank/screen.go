@@ -8,13 +8,12 @@ import (
 	"sync"
 )
 
-// screen prints lines that stay and, on a terminal, a block below them that is drawn
-// again and again.
+// screen prints lines, and on a terminal a block below them that is drawn repeatedly.
 type screen struct {
 	mu       sync.Mutex
 	out      io.Writer
 	terminal bool
-	block    string // that stands there
+	block    string // the current block
 }
 
 func newScreen(f *os.File) *screen {
@@ -23,21 +22,20 @@ func newScreen(f *os.File) *screen {
 }
 
 const (
-	erase   = "\r\x1b[J" // all from the line's beginning on
-	up      = "\x1b[%dA" // so many lines
-	noWrap  = "\x1b[?7l" // a line stays one line, however narrow the terminal
+	erase   = "\r\x1b[J" // from the start of the line to the end of the screen
+	up      = "\x1b[%dA" // by so many lines
+	noWrap  = "\x1b[?7l" // a long line is cut
 	newWrap = "\x1b[?7h" // back to normal
 )
 
-// print prints lines that stay.
+// print prints lines above the block.
 func (s *screen) print(format string, a ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.replace(fmt.Sprintf(format, a...)+"\n", s.block)
 }
 
-// draw puts a block of lines in the place of the one before; "" takes it away. It
-// does nothing where there is no terminal.
+// draw replaces the block; "" removes it. Without a terminal it does nothing.
 func (s *screen) draw(block string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,16 +13,17 @@ const (
 	landlord = "standing/landlord"
 )
 
-// Teller carries out a standing order: a cent goes from one account to another, and
-// when there is nothing left, from there back. One is under way at a time.
+// Teller carries out a standing order: it transfers one cent at a time from one account
+// to another, and when the account is empty, in the other direction. There is one
+// pending proposal at a time.
 type Teller struct {
 	waiting bool
-	back    bool // the next goes the other way
+	back    bool // transfer in the other direction
 }
 
 func (t *Teller) ReceiveTick(_ topo.Tick, out *TellerSender) {
 	if t.waiting {
-		return // there is no leader now
+		return // the last proposal is still pending
 	}
 	t.waiting = true
 	order := Transfer{From: tenant, To: landlord, Cents: 1}
@@ -32,8 +33,8 @@ func (t *Teller) ReceiveTick(_ topo.Tick, out *TellerSender) {
 	out.ProposeToLedger(order)
 }
 
-// ReceiveLedgerOutcome is called for each proposal. A leader that is lost in between
-// makes it late, and nothing else.
+// ReceiveLedgerOutcome is called for each proposal. If the leader is lost in between,
+// it is called later.
 func (t *Teller) ReceiveLedgerOutcome(m *LedgerOutcome, out *TellerSender) {
 	t.waiting = false
 	if errors.Is(m.Err, ErrFunds) {

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// watch looks at a bank under load, and kills its leaders.
+// watch observes a bank under load, and kills its leaders.
 type watch struct {
 	screen  *screen
 	cluster *cluster
 	load    *load
 	reader  *client
-	total   int64 // of all accounts, for ever
-	verdict verdict
+	total   int64 // of all accounts; must not change
+	checker checker
 	took    time.Duration
 
 	mu       sync.Mutex
-	states   []status // of the nodes, as far as they answer
+	states   []status // of the nodes that answer
 	balances balances
 	kills    int
-	killed   time.Time // when; zero: transfers have succeeded since
-	term     uint64    // of the leader that was killed
+	killed   time.Time // time of the last kill; zero: transfers have succeeded since then
+	term     uint64    // of the killed leader
 	gaps     []time.Duration
 }
 
@@ -40,8 +40,8 @@ func newWatch(s *screen, c *cluster, o options) *watch {
 	return w
 }
 
-// booked sees each transfer that succeeds. The first of a later term than that of a
-// leader that was killed ends the time without one.
+// booked is called for each booked transfer. The first one in a term after that of the
+// killed leader ends the gap.
 func (w *watch) booked(r receipt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -51,14 +51,14 @@ func (w *watch) booked(r receipt) {
 	}
 }
 
-// recovered are the times from a kill to the next transfer, ascending.
+// recovered returns the times from a kill to the next booked transfer, ascending.
 func (w *watch) recovered() []time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(slices.Values(w.gaps))
 }
 
-// poll asks the nodes how they are, and shows it.
+// poll requests the status of the nodes and shows it.
 func (w *watch) poll(ctx context.Context) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -81,7 +81,8 @@ func (w *watch) poll(ctx context.Context) error {
 	}
 }
 
-// ask asks a node for its status. Who does not answer at once has none.
+// ask requests the status of a node. If the node does not answer at once, the status is
+// empty.
 func (w *watch) ask(ctx context.Context, i int, n *node) {
 	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -91,14 +92,14 @@ func (w *watch) ask(ctx context.Context, i int, n *node) {
 		s = status{Node: n.name}
 	}
 	if ctx.Err() != nil {
-		return // that is why there is no answer
+		return // the request was cancelled
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.states[i] = s
 }
 
-// leader is the index of the node that leads; -1: none that we know of.
+// leader returns the index of the leader, or -1 if it is unknown.
 func (w *watch) leader() (at int, term uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +112,7 @@ func (w *watch) leader() (at int, term uint64) {
 	return at, term
 }
 
-// audit reads the total again and again.
+// audit reads the total repeatedly.
 func (w *watch) audit(ctx context.Context) error {
 	c := w.load.newClient(1)
 	ticker := time.NewTicker(pollEvery)
@@ -130,12 +131,12 @@ func (w *watch) audit(ctx context.Context) error {
 		w.balances = b
 		w.mu.Unlock()
 		if b.Total != w.total {
-			return fmt.Errorf("the total is %d; it was %d at the beginning", b.Total, w.total)
+			return fmt.Errorf("the total is %d, but it was %d at the beginning", b.Total, w.total)
 		}
 	}
 }
 
-// kill kills the leader, or anybody, and starts it again, again and again.
+// kill repeatedly kills the leader, or any node, and restarts it.
 func (w *watch) kill(ctx context.Context, o options) error {
 	for o.every > 0 {
 		wait := o.every
@@ -162,21 +163,22 @@ func (w *watch) kill(ctx context.Context, o options) error {
 		w.mu.Unlock()
 		n.kill()
 		if at == leader {
-			w.tell("%s, leader of term %d, is killed", n.name, term)
+			w.logEvent("%s, leader of term %d, is killed", n.name, term)
 		} else {
-			w.tell("%s is killed", n.name)
+			w.logEvent("%s is killed", n.name)
 		}
 		pause(ctx, o.down)
-		// Even if the time is over: all are compared at the end.
+		// Restart the node even if the time is over, because all nodes are compared at
+		// the end.
 		if err := w.cluster.start(context.WithoutCancel(ctx), n); err != nil {
 			return err
 		}
-		w.tell("%s is back", n.name)
+		w.logEvent("%s is back", n.name)
 	}
 	return nil
 }
 
-// pause waits, and reports whether ctx still lives then.
+// pause waits, and returns false if ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -185,15 +187,15 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// tell prints what has happened, and when.
-func (w *watch) tell(format string, a ...any) {
+// logEvent prints an event with its time.
+func (w *watch) logEvent(format string, a ...any) {
 	w.screen.print("%6.1f s  %s", time.Since(w.load.began).Seconds(), fmt.Sprintf(format, a...))
 }
 
-// line is the state in one line.
+// line returns the status in one line.
 func (w *watch) line(rate float64) string {
 	at, term := w.leader()
-	leader := "nobody"
+	leader := "no node"
 	if at >= 0 {
 		leader = w.cluster.nodes[at].name
 	}
@@ -203,7 +205,7 @@ func (w *watch) line(rate float64) string {
 		time.Since(w.load.began).Seconds(), w.balances.Total, leader, term, rate, w.kills, w.load.retries.Load())
 }
 
-// block is the state on a terminal.
+// block returns the status for a terminal.
 func (w *watch) block() string {
 	var b strings.Builder
 	took := time.Since(w.load.began).Seconds()

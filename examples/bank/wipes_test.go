@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	changeTime = time.Minute      // for a node to be removed or added, over several elections
+	changeTime = time.Minute      // for removing or adding a node, over several elections
 	lostTime   = 30 * time.Second // for a node to notice that its disk was emptied: three election timeouts with a leader
 )
 
-// operators do to a bank what people and machines do: each takes one node at a time.
+// operators simulate the operators and failures of a bank. Each takes one node at a
+// time.
 type operators struct {
 	t       *testing.T
 	cluster *cluster
@@ -34,12 +35,13 @@ type operators struct {
 	kills, stops, wipes, lost, removes, asks int
 }
 
-// TestKillsAndWipes kills, stops, wipes, removes and adds nodes of five under load, two at
-// a time: no update that was acknowledged is lost or done twice, and all is linearizable.
+// TestKillsAndWipes kills, stops, wipes, removes and adds nodes of five under load, two
+// at a time: no acknowledged update is lost or applied twice, and the history is
+// linearizable.
 func TestKillsAndWipes(t *testing.T) {
 	last := 3 * time.Second
 	if os.Getenv("TOPOGEN_BANK") != "" {
-		last = lasts(t)
+		last = duration(t)
 	}
 	c := demo(t, 5, false)
 	o := &operators{t: t, cluster: c, busy: map[*node]bool{}}
@@ -51,7 +53,7 @@ func TestKillsAndWipes(t *testing.T) {
 			return err
 		}
 	}
-	w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{nodes: 5, last: last, clients: 2}, work(o.wipe), work(o.pause))
+	w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{nodes: 5, runFor: last, clients: 2}, work(o.wipe), work(o.pause))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,14 +65,14 @@ func TestKillsAndWipes(t *testing.T) {
 	if n := w.load.unknown.Load(); n > 0 {
 		t.Errorf("the outcome of %d transfers is unknown", n)
 	}
-	if o.wipes == 0 || o.stops == 0 || w.verdict.operations < 100 {
-		t.Errorf("%d wipes, %d stops, %d operations", o.wipes, o.stops, w.verdict.operations)
+	if o.wipes == 0 || o.stops == 0 || w.checker.operations < 100 {
+		t.Errorf("%d wipes, %d stops, %d operations", o.wipes, o.stops, w.checker.operations)
 	}
-	t.Logf("%d killed, %d stopped, %d wiped, of which %d were started as if they had not been, %d removed and added again; %d changes were asked for",
+	t.Logf("%d killed, %d stopped, %d wiped (%d of them restarted with the empty disk), %d removed and added again; %d changes requested",
 		o.kills, o.stops, o.wipes, o.lost, o.removes, o.asks)
 }
 
-// work goes on until ctx ends, and finishes what it has begun.
+// work disturbs nodes until ctx ends, and completes what it has started.
 func (o *operators) work(ctx context.Context, w *watch, first func(context.Context, *node) error) error {
 	o.mu.Lock()
 	o.watch = w
@@ -90,7 +92,7 @@ func (o *operators) work(ctx context.Context, w *watch, first func(context.Conte
 	return nil
 }
 
-// take takes a node that no one else has.
+// take returns a node that no other operator has.
 func (o *operators) take() *node {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -108,25 +110,25 @@ func (o *operators) give(n *node) {
 	delete(o.busy, n)
 }
 
-// did counts and tells.
-func (o *operators) did(count *int, format string, a ...any) {
+// record counts and prints an event.
+func (o *operators) record(count *int, format string, a ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	*count++
-	o.watch.tell(format, a...)
+	o.watch.logEvent(format, a...)
 }
 
-// kill kills a node, and starts it again.
+// kill kills a node and starts it again.
 func (o *operators) kill(ctx context.Context, n *node) error {
-	o.did(&o.kills, "%s is killed", n.name)
+	o.record(&o.kills, "%s is killed", n.name)
 	n.kill()
 	pause(ctx, rand.N(time.Second))
 	return o.cluster.start(ctx, n)
 }
 
-// pause stops a process, and has it go on.
+// pause stops a process and lets it continue later.
 func (o *operators) pause(ctx context.Context, n *node) error {
-	o.did(&o.stops, "%s is stopped", n.name)
+	o.record(&o.stops, "%s is stopped", n.name)
 	n.mu.Lock()
 	pid := n.process.Process.Pid
 	n.mu.Unlock()
@@ -137,16 +139,17 @@ func (o *operators) pause(ctx context.Context, n *node) error {
 	return syscall.Kill(pid, syscall.SIGCONT)
 }
 
-// wipe kills a node and empties its disk. In half of the cases it is started at once,
-// and must end; then it is removed, started and added again.
+// wipe kills a node and empties its disk. In half of the cases it restarts the node at
+// once with the empty disk, and the node must refuse to run. Then the node is removed,
+// started and added again.
 func (o *operators) wipe(ctx context.Context, n *node) error {
-	o.did(&o.wipes, "%s loses its disk", n.name)
+	o.record(&o.wipes, "%s loses its disk", n.name)
 	n.kill()
 	if err := os.RemoveAll(o.folder(n)); err != nil {
 		return err
 	}
 	if rand.IntN(2) == 0 {
-		if err := o.lose(ctx, n); err != nil {
+		if err := o.restartEmpty(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -156,41 +159,41 @@ func (o *operators) wipe(ctx context.Context, n *node) error {
 	return o.add(ctx, n)
 }
 
-// lose starts a node on a disk that was emptied, and waits until it has ended.
-func (o *operators) lose(ctx context.Context, n *node) error {
-	o.did(&o.lost, "%s is started with an empty disk", n.name)
+// restartEmpty starts a node with an emptied disk, and waits until it has ended.
+func (o *operators) restartEmpty(ctx context.Context, n *node) error {
+	o.record(&o.lost, "%s is started with an empty disk", n.name)
 	if err := o.cluster.tryStart(ctx, n); err != nil {
 		return err
 	}
 	n.mu.Lock()
-	n.told = true // that it ends is right
+	n.stopExpected = true // the end is expected
 	exited := n.exited
 	n.mu.Unlock()
 	select {
 	case <-exited:
 	case <-time.After(lostTime):
-		return errors.New("it goes on with an empty disk")
+		return errors.New("the node runs with an empty disk")
 	}
-	if words := o.cluster.lastWords(n); !strings.Contains(words, "was emptied or exchanged") {
-		return fmt.Errorf("with an empty disk it ends with: %s", words)
+	if words := o.cluster.lastLogLine(n); !strings.Contains(words, "was emptied or exchanged") {
+		return fmt.Errorf("with an empty disk the last log line is: %s", words)
 	}
 	return nil
 }
 
-// remove removes a node that runs, which ends, and adds it again with an empty disk.
+// remove removes a running node, which then ends, and adds it again with an empty disk.
 func (o *operators) remove(ctx context.Context, n *node) error {
-	o.did(&o.removes, "%s is removed", n.name)
+	o.record(&o.removes, "%s is removed", n.name)
 	n.mu.Lock()
-	n.told = true // it hears of it, and ends
+	n.stopExpected = true // the node ends when it learns of its removal
 	n.mu.Unlock()
 	if err := o.change(ctx, n, raft.Remove, 0); err != nil {
 		return err
 	}
-	n.kill() // unless it has ended
+	n.kill() // if it has not ended
 	return o.add(ctx, n)
 }
 
-// add starts a node with an empty disk and adds it, first without a vote.
+// add starts a node with an empty disk and adds it, first as a learner.
 func (o *operators) add(ctx context.Context, n *node) error {
 	if err := os.RemoveAll(o.folder(n)); err != nil {
 		return err
@@ -216,7 +219,8 @@ func (o *operators) add(ctx context.Context, n *node) error {
 	return o.change(ctx, n, raft.Promote, id)
 }
 
-// change asks the leader for a change of a node, until the leader's members are so.
+// change requests a change of a node from the leader until the leader's members show
+// it.
 func (o *operators) change(ctx context.Context, n *node, kind raft.ChangeKind, id uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
@@ -226,10 +230,10 @@ func (o *operators) change(ctx context.Context, n *node, kind raft.ChangeKind, i
 		if leader == "" {
 			continue
 		}
-		if made(members, n.name, kind, id) {
+		if applied(members, n.name, kind, id) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.watch.tell("%s: %s", n.name, [...]string{raft.AddLearner: "is a learner", raft.Promote: "is a voter", raft.Remove: "is not a member"}[kind])
+			o.watch.logEvent("%s: %s", n.name, [...]string{raft.AddLearner: "is a learner", raft.Promote: "is a voter", raft.Remove: "is not a member"}[kind])
 			return nil
 		}
 		o.mu.Lock()
@@ -237,11 +241,11 @@ func (o *operators) change(ctx context.Context, n *node, kind raft.ChangeKind, i
 		o.mu.Unlock()
 		_, last = o.operate(ctx, leader, raft.Command{Do: "change", Changes: []raft.Change{{Kind: kind, Name: n.name, Address: o.address(n)}}})
 	}
-	return fmt.Errorf("change %d is not made within %v: %w", kind, changeTime, last)
+	return fmt.Errorf("change %d was not made within %v: %w", kind, changeTime, last)
 }
 
-// made reports whether a change of a node is made.
-func made(members []raft.MemberStatus, name string, kind raft.ChangeKind, id uint64) bool {
+// applied reports whether a change of a node was made.
+func applied(members []raft.MemberStatus, name string, kind raft.ChangeKind, id uint64) bool {
 	for _, m := range members {
 		switch {
 		case m.Name != name:
@@ -254,7 +258,7 @@ func made(members []raft.MemberStatus, name string, kind raft.ChangeKind, id uin
 	return kind == raft.Remove
 }
 
-// leader is where the leader of the latest term is reached, and whom it has as members.
+// leader returns the address of the leader with the latest term, and its members.
 func (o *operators) leader(ctx context.Context) (address string, members []raft.MemberStatus) {
 	term := uint64(0)
 	for _, n := range o.cluster.nodes {
@@ -272,14 +276,15 @@ func (o *operators) leader(ctx context.Context) (address string, members []raft.
 	return address, members
 }
 
-// operate gives a node an order. It does not wait long, since the node may be stopped.
+// operate sends a command to a node. The timeout is short, because the node may be
+// stopped.
 func (o *operators) operate(ctx context.Context, address string, c raft.Command) (raft.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return raft.Operate(ctx, address, nil, c)
 }
 
-// address is where the others reach a node.
+// address returns the address of a node for its peers.
 func (o *operators) address(n *node) string {
 	for _, v := range n.environ {
 		list, ok := strings.CutPrefix(v, raft.VariablePeers+"=")
@@ -295,5 +300,5 @@ func (o *operators) address(n *node) string {
 	return ""
 }
 
-// folder is that of a node's log.
+// folder returns the folder of a node's log.
 func (o *operators) folder(n *node) string { return filepath.Join(o.cluster.dir, "ledger", n.name) }
