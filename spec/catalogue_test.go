@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// TestExamplesOfTheCatalogue parses each example: the wrong one has its finding,
-// the right one none.
+// TestExamplesOfTheCatalogue parses each example. The wrong example must have its finding, and
+// the right example must have no findings.
 func TestExamplesOfTheCatalogue(t *testing.T) {
 	for _, e := range ownEntries() {
 		code := e.Code
@@ -31,7 +31,7 @@ func TestExamplesOfTheCatalogue(t *testing.T) {
 			return slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Code == code })
 		}
 		if !has(e.Wrong) {
-			t.Errorf("%s: the wrong example does not have it", code)
+			t.Errorf("%s: the wrong example does not have the finding", code)
 		}
 		if _, findings := Parse("topology.yml", []byte(e.Right)); len(findings) > 0 || has(e.Right) {
 			t.Errorf("%s: the right example has findings: %v", code, findings)
@@ -39,7 +39,7 @@ func TestExamplesOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// ownEntries are the findings that this package makes.
+// ownEntries returns the sections of the findings of this package.
 func ownEntries() (own []finding.Explanation) {
 	for _, code := range finding.Codes() {
 		if e, _ := finding.Explain(code); code < finding.ProcessorType && code != finding.Generated || strings.HasPrefix(code, "TG40") {
@@ -49,8 +49,7 @@ func ownEntries() (own []finding.Explanation) {
 	return own
 }
 
-// TestEachFindingHasACase checks that each finding of this package has a case in
-// testdata.
+// TestEachFindingHasACase checks that testdata has a case for each finding of this package.
 func TestEachFindingHasACase(t *testing.T) {
 	var seen strings.Builder
 	cases, _ := filepath.Glob("testdata/parse/*/findings.txt")

@@ -152,7 +152,7 @@ The edges between a processor of kind fsm or raft and its controller are not dec
 		"Serve that returns nil, Ping that returns `topo.Done` and exit code 0 are clean ends. If an instance fails and has no restart, the topology ends, except if the instance is in a group or has used up its restarts. " +
 		"An option without effect, such as a delay without restarts, is a finding."},
 	{"health", "/$defs/health", "An instance that waits for its next message is healthy."},
-	{"on_error", "/$defs/on_error/anyOf/1", "What follows when a handler returns an error: `stop`, `skip`, `retry`, or a mapping with these keys. `delay`, `max_delay` and `jitter` apply to the attempts at a message and need `then: retry`. " +
+	{"on_error", "/$defs/on_error/anyOf/1", "The reaction to an error of a handler: `stop`, `skip`, `retry`, or a mapping with these keys. `delay`, `max_delay` and `jitter` apply to the attempts at a message and need `then: retry`. " +
 		"A processor that receives dead letters must have one instance and needs no edge. Its own dead letters must not lead back to the processor that they came from."},
 	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. `intensity` and `period` need each other. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group. " +
 		"In a group the default policy of restarts is `on-failure`. With `never`, a failed instance is not restarted, and the others continue. `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no sibling is stopped."},

@@ -10,8 +10,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// FuzzParse checks what holds for every text: Parse and the printers end, the
-// findings have places in the text, and what is accepted keeps its promises.
+// FuzzParse checks the guarantees for any text: Parse and the printers return, the findings have
+// positions in the text, and an accepted topology is valid.
 func FuzzParse(f *testing.F) {
 	inputs, _ := filepath.Glob("testdata/parse/*/input.yml")
 	for _, input := range inputs {
@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 			t.Error(err)
 		}
 		if bytes.ContainsAny(out.Bytes(), "\x00\x1b\x07\r") {
-			t.Error("the text passes on what a terminal obeys")
+			t.Error("the output has control characters")
 		}
 		for _, write := range []func() error{
 			func() error { return finding.WriteJSON(&out, findings, "") },
@@ -47,19 +47,19 @@ func FuzzParse(f *testing.F) {
 		} {
 			out.Reset()
 			if err := write(); err != nil || !json.Valid(out.Bytes()) {
-				t.Error("no JSON is written", err)
+				t.Error("the output is not JSON", err)
 			}
 		}
 	})
 }
 
-// checkNames checks that every name of a whole topology makes a Go identifier.
+// checkNames checks that the Go form of every name in a complete topology is an identifier.
 func checkNames(t *testing.T, topology *Topology) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, p := range topology.Processors {
 		if !isIdentifier(p.Ident) || seen[p.Ident] {
-			t.Errorf("the processor %q is %q in Go", p.Name.Value, p.Ident)
+			t.Errorf("the Go name of processor %q is %q", p.Name.Value, p.Ident)
 		}
 		seen[p.Ident] = true
 		if p.Instances < 1 || p.Instances > instancesMax {
@@ -82,7 +82,7 @@ func checkNames(t *testing.T, topology *Topology) {
 			t.Errorf("the capacity of %s is %d", e.title(), e.Capacity)
 		}
 		if to := topology.Processors[e.To]; to.External || e.Every == 0 && to.Instances > 1 && e.Route.Kind == RouteNone {
-			t.Errorf("the edge %s goes nowhere", e.title())
+			t.Errorf("the edge %s has no valid receiver", e.title())
 		}
 	}
 	for _, m := range topology.Messages {

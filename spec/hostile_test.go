@@ -12,12 +12,12 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// hostileTime is 5 s for a machine that does nothing else; the rest is for one
-// that runs other tests at the same time.
+// hostileTime is the limit of 5 s on an idle host, and a reserve for a host that runs other tests
+// at the same time.
 const hostileTime = 20 * time.Second
 
-// TestHostile gives Parse what a file from a stranger may hold. Each is refused
-// with a finding at its place, within 5 s and 1 GB.
+// TestHostile parses files that try to take much time or memory. Each must be rejected with a
+// finding at the right position, within 5 s and 1 GB.
 func TestHostile(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -34,7 +34,7 @@ func TestHostile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, src, code string
-		line            int // of some finding with the code
+		line            int // line of one finding with the code
 	}{
 		{"9 MB", strings.Repeat("# comment\n", 900_000), finding.Limit, 0},
 		{"40,000 repeated keys", head + strings.Repeat("a: 1\n", 40_000), finding.DuplicateKey, 4},
@@ -42,8 +42,8 @@ func TestHostile(t *testing.T) {
 		{"9,000 deep lists", head + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), finding.Limit, 3},
 		{"9,000 deep mappings", head + "a: " + strings.Repeat("{a: ", 9000) + strings.Repeat("}", 9000), finding.Limit, 3},
 		{"2,000 deep blocks", head + stairs(2000), finding.Limit, 2 + depthMax + 1},
-		{"lists without end", fill("["), finding.Limit, 1},
-		{"items without end", fill("- "), finding.Limit, 1},
+		{"unclosed lists", fill("["), finding.Limit, 1},
+		{"only dashes", fill("- "), finding.Limit, 1},
 		{"alias bomb", head + bomb(9, 9) + "processors: {a: {new: New, with: {x: *a8}}}\nedges: []\n", finding.Limit, 0},
 		{"alias bomb in merge keys", head + mergeBomb(30) + "processors: {<<: *m30}\nedges: []\n", finding.Limit, 0},
 		{"alias inside itself", head + "processors: {a: &a {with: {x: *a}}}\nedges: []\n", finding.Alias, 3},
@@ -62,8 +62,8 @@ func TestHostile(t *testing.T) {
 		{"many dangling edges", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\nedges:\n" + numbered(edgesMax, "  - prcessor-x%d -> procesor-y: A\n"), finding.NotDeclared, 5},
 		{"many equal edges", head + "processors: {a: {}}\nedges:\n" + strings.Repeat("  - a -> a: A\n", edgesMax), finding.EdgeTwice, 6},
 		{"many colliding names", head + "processors: {" + numbered(processorsMax/2, "p%[1]d: {}, P%[1]d: {},") + "}\nedges: []\n", finding.NamesCollide, 3},
-		{"many broadcasts in a ring", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + ring(4096), finding.GrowingRing, 5},
-		{"a round of dead letters", head + "processors:\n" + deadLetters(processorsMax) + "edges: []\n", finding.DeadLetter, 4},
+		{"many broadcasts in a cycle", head + "processors: {" + numbered(4096, "p%d: {instances: 2},") + "}\nedges:\n" + broadcastCycle(4096), finding.GrowingRing, 5},
+		{"a cycle of dead letters", head + "processors:\n" + deadLetters(processorsMax) + "edges: []\n", finding.DeadLetter, 4},
 		{"many members of one group", head + "processors: {a: {}}\ngroups: {g: {processors: [" + strings.Repeat("a,", 400_000) + "]}}\nedges: []\n", finding.Member, 4},
 		{"many unknown members", head + "processors: {" + numbered(processorsMax, "processor-%d: {},") + "}\ngroups: {g: {processors: [" + numbered(200_000, "prcessor-x%d,") + "]}}\nedges: []\n", finding.NotDeclared, 4},
 		{"many restarts", head + "processors:\n" + numbered(processorsMax, "  p%d: {restart: {policy: always, max_restarts: 1000000, delay: 1ns, window: 1000000h}}\n") + "edges: []\n", finding.NoEdges, 4},
@@ -83,13 +83,13 @@ func TestHostile(t *testing.T) {
 			findings, elapsed, peak := measure([]byte(c.src))
 			t.Logf("%d bytes, %d findings, %v, %d MB", len(c.src), len(findings), elapsed.Round(time.Millisecond), peak>>20)
 			if elapsed > hostileTime {
-				t.Errorf("it takes %v", elapsed)
+				t.Errorf("Parse took %v", elapsed)
 			}
 			if peak > 1<<30 {
-				t.Errorf("it takes %d MB", peak>>20)
+				t.Errorf("Parse took %d MB", peak>>20)
 			}
 			if len(findings) > findingsMax+1 {
-				t.Errorf("there are %d findings", len(findings))
+				t.Errorf("got %d findings, want at most %d", len(findings), findingsMax+1)
 			}
 			if c.code == "" {
 				return
@@ -107,7 +107,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// deadLetters are n processors, each of which sends its dead letters to the next.
+// deadLetters returns n processors, each of which sends its dead letters to the next one.
 func deadLetters(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -116,7 +116,7 @@ func deadLetters(n int) string {
 	return out.String()
 }
 
-// measure parses and prints, and samples the memory that this takes.
+// measure parses and prints a file. It returns the elapsed time and the largest memory in use.
 func measure(src []byte) (findings []finding.Finding, elapsed time.Duration, peak uint64) {
 	runtime.GC()
 	var before runtime.MemStats
@@ -149,7 +149,7 @@ func measure(src []byte) (findings []finding.Finding, elapsed time.Duration, pea
 	return findings, elapsed, peak
 }
 
-// bomb is a list of lists of lists …, each of width aliases of the one before.
+// bomb returns nested lists, each of which has width aliases of the previous list.
 func bomb(depth, width int) string {
 	var out strings.Builder
 	out.WriteString("x-bomb:\n  - &a0 [x]\n")
@@ -159,7 +159,7 @@ func bomb(depth, width int) string {
 	return out.String()
 }
 
-// mergeBomb doubles a mapping with each merge.
+// mergeBomb returns mappings, each of which merges the previous one twice.
 func mergeBomb(depth int) string {
 	var out strings.Builder
 	out.WriteString("x-bomb:\n  - &m0 {x: y}\n")
@@ -169,7 +169,7 @@ func mergeBomb(depth int) string {
 	return out.String()
 }
 
-// stairs are n mappings, each inside of the one before.
+// stairs returns n mappings, each nested in the previous one.
 func stairs(n int) string {
 	var out strings.Builder
 	for i := range n {
@@ -178,8 +178,8 @@ func stairs(n int) string {
 	return out.String()
 }
 
-// ring is a ring of broadcasts.
-func ring(n int) string {
+// broadcastCycle returns n edges with broadcasts that form a cycle.
+func broadcastCycle(n int) string {
 	var out strings.Builder
 	for i := range n {
 		fmt.Fprintf(&out, "  - p%d -> p%d: {message: A, route: broadcast}\n", i, (i+1)%n)
@@ -187,7 +187,7 @@ func ring(n int) string {
 	return out.String()
 }
 
-// noise is a text of what YAML is made of, in no order.
+// noise returns elements of YAML in random order.
 func noise(n int) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	units := []string{"a", ":", " ", "\n", "- ", "{", "}", "[", "]", ",", "&a ", "*a ", "<<: ", "\"", "'", "|", "#", "é", "  "}
@@ -198,7 +198,7 @@ func noise(n int) string {
 	return out.String()
 }
 
-// TestLargest parses about the largest topology that there can be.
+// TestLargest parses a topology near all limits.
 func TestLargest(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")

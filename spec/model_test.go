@@ -24,7 +24,7 @@ func parseClean(t *testing.T, src string) *Topology {
 	return topology
 }
 
-// values leaves the places out of a comparison: TestPlaces has them.
+// values ignores positions in a comparison. TestPlaces checks them.
 var values = cmp.Options{
 	cmpopts.IgnoreTypes(finding.Range{}),
 	cmpopts.IgnoreFields(Text{}, "Pointer"),
@@ -41,8 +41,7 @@ var values = cmp.Options{
 
 func text(value string) Text { return Text{Value: value} }
 
-// unsupervised fills in what a processor has of which the file says nothing
-// about failures.
+// unsupervised fills in the defaults of processors without keys about failures.
 func unsupervised(processors ...Processor) []Processor {
 	for i := range processors {
 		p := &processors[i]
@@ -194,14 +193,14 @@ func TestMergedKeys(t *testing.T) {
 		t.Error("processors", diff)
 	}
 	if store, audit := got.Processors[1], got.Processors[2]; store.Instances != 4 || !store.Blocking || audit.Instances != 2 || !audit.Blocking {
-		t.Errorf("a mapping's own keys win over merged ones: %+v, %+v", store, audit)
+		t.Errorf("own keys must override merged keys: %+v, %+v", store, audit)
 	}
 	if first, second := got.Edges[0], got.Edges[1]; first.Capacity != 64 || second.Capacity != 8 || second.Route.Field.Value != "Account" {
-		t.Errorf("of merged mappings the earlier wins: %+v, %+v", first, second)
+		t.Errorf("the first merged mapping must override the later ones: %+v, %+v", first, second)
 	}
 }
 
-// TestPlaces looks each text of the model up at its place: there it must stand.
+// TestPlaces checks that each Text of the model is in the source at its position.
 func TestPlaces(t *testing.T) {
 	plain := string(read(t, "testdata/parse/clean-contract/input.yml"))
 	for name, src := range map[string]string{
@@ -230,17 +229,17 @@ func TestPlaces(t *testing.T) {
 					t.Fatalf("%q is on several lines: %v", text.Value, text.At)
 				}
 				if there := strings.Trim(string(line[text.At.Column-1:text.At.EndColumn-1]), `"'`); there != text.Value {
-					t.Errorf("at the place of %q stands %q", text.Value, there)
+					t.Errorf("the position of %q has the text %q", text.Value, there)
 				}
 			})
 			if found < 40 {
-				t.Errorf("the model has %d texts only", found)
+				t.Errorf("the model has only %d texts", found)
 			}
 		})
 	}
 }
 
-// eachText calls f for every Text within a value.
+// eachText calls f for every Text in a value.
 func eachText(v reflect.Value, f func(Text)) {
 	if text, ok := v.Interface().(Text); ok {
 		f(text)
@@ -279,14 +278,14 @@ edges:
 		t.Fatal(findings, topology)
 	}
 	if len(topology.Processors) != 2 || len(topology.Edges) != 1 {
-		t.Fatalf("what has an error is not left out: %+v", topology)
+		t.Fatalf("entries with an error are not left out: %+v", topology)
 	}
 	if e := topology.Edges[0]; e.From != 0 || e.To != 1 || e.Message.Value != "Order" {
-		t.Errorf("the edge that is left joins %d and %d", e.From, e.To)
+		t.Errorf("the remaining edge leads from %d to %d", e.From, e.To)
 	}
 }
 
-// TestPartialFailures leaves a processor out that others refer to by index.
+// TestPartialFailures leaves out a processor to which others refer by index.
 func TestPartialFailures(t *testing.T) {
 	topology, findings := Parse("topology.yml", []byte(`
 version: 1
@@ -308,10 +307,10 @@ edges:
 	}
 	checkPromises(t, topology, findings)
 	if p := topology.Processors; len(p) != 3 || p[0].OnError.DeadLetterTo != -1 || p[1].OnError.DeadLetterTo != 2 {
-		t.Errorf("dead letters of what is left: %+v", p)
+		t.Errorf("dead letters of the remaining processors: %+v", p)
 	}
 	if g := topology.Groups; len(g) != 1 || len(g[0].Processors) != 1 || g[0].Processors[0] != 1 {
-		t.Errorf("groups of what is left: %+v", g)
+		t.Errorf("remaining groups: %+v", g)
 	}
 }
 
@@ -358,7 +357,8 @@ edges:
 	}
 }
 
-// Only its controller sends to a machine, so the controller is what no message reaches.
+// TestUnreachableMachines checks that the warning is for the controller, because only the
+// controller sends to a processor of kind fsm.
 func TestUnreachableMachines(t *testing.T) {
 	topology := parseClean(t, `
 version: 1
@@ -373,12 +373,12 @@ edges:
 `)
 	findings := Unreachable(topology, func(p int) bool { return p == 0 })
 	if len(findings) != 1 || findings[0].Pointer != "/processors/desk" {
-		t.Errorf("got %v: want one for desk", findings)
+		t.Errorf("got %v, want a warning for desk", findings)
 	}
 }
 
-// TestUnreachableDeadLetters: what gets dead letters is reached with those that
-// have them, and not otherwise.
+// TestUnreachableDeadLetters checks that a processor is reached by dead letters only if their
+// sender is reached.
 func TestUnreachableDeadLetters(t *testing.T) {
 	topology := parseClean(t, `
 version: 1
@@ -434,8 +434,8 @@ edges:
 	}
 }
 
-// TestEarlyTimeoutsBehindATimer: a processor that is reached from timers only, by
-// whatever way, sends no more often than the fastest of them ticks.
+// TestEarlyTimeoutsBehindATimer checks processors that only timers reach, directly or through
+// other processors. They send at most as often as the fastest of these timers ticks.
 func TestEarlyTimeoutsBehindATimer(t *testing.T) {
 	topology := parseClean(t, `
 version: 1

@@ -73,9 +73,9 @@ func outputProblem(output string) (message, suggestion string) {
 	return "", ""
 }
 
-// Compiled reports whether the go command compiles a file of that name for a system that does not
-// exist, and for the given architecture, where "" is one that does not exist. A file without
-// a system or architecture in its name is compiled even then. The list of systems and
+// Compiled reports whether the go command compiles a file of that name for an unknown system
+// and for the given architecture, where "" is an unknown architecture. A file without a system
+// or architecture in its name is compiled even then. The list of systems and
 // architectures is internal to package build.
 func Compiled(name, architecture string) bool {
 	c := build.Context{Compiler: "gc", GOARCH: architecture, OpenFile: func(string) (io.ReadCloser, error) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestReferenceOfNames parses the examples that the reference gives for each kind of
-// name: the first of a row are right, the others are not.
+// TestReferenceOfNames parses the examples of each kind of name in the reference. A row has a
+// column of valid names and a column of invalid ones.
 func TestReferenceOfNames(t *testing.T) {
 	page := string(read(t, "../docs/reference/topology.md"))
 	files := map[string]string{
@@ -33,22 +33,22 @@ func TestReferenceOfNames(t *testing.T) {
 				for _, name := range strings.Split(strings.Trim(list, "`"), "`, `") {
 					_, findings := Parse("topology.yml", fmt.Appendf(nil, file, name))
 					if right := i == 0; right != (len(findings) == 0) {
-						t.Errorf("the %s %s: right %v, %v", kind, name, right, findings)
+						t.Errorf("the %s name %s: valid %v, findings %v", kind, name, right, findings)
 					}
 				}
 			}
 		}
 	}
 	if len(files) > 0 {
-		t.Errorf("the reference has no form of names for %v", files)
+		t.Errorf("the reference has no row for names of %v", files)
 	}
 	rule := regexp.MustCompile("`([a-zA-Z_-]+)` is `([A-Za-z]+)`").FindAllStringSubmatch(section, -1)
 	if len(rule) < 3 {
-		t.Errorf("the rule of camel case has %d examples", len(rule))
+		t.Errorf("the rule of camel case has only %d examples", len(rule))
 	}
 	for _, example := range rule {
 		if got := Exported(example[1]); got != example[2] {
-			t.Errorf("%s is %s, not %s", example[1], got, example[2])
+			t.Errorf("%s becomes %s, want %s", example[1], got, example[2])
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestReferenceOfNames(t *testing.T) {
 func TestReferenceOfDora(t *testing.T) {
 	page := string(read(t, "../docs/reference/topology.md"))
 	_, section, _ := strings.Cut(page, "\n## For users of dora and adora\n")
-	section, _, _ = strings.Cut(section, "\nWhat differs")
+	section, _, _ = strings.Cut(section, "\nThese are the differences")
 	for _, word := range []string{"dora/timer/millis/", "dora/timer/secs/", "dora/timer/hz/", "`operators`", "`env", "`path: dynamic`"} {
 		if !strings.Contains(section, word) {
 			t.Errorf("the table does not have %s", word)

@@ -30,7 +30,7 @@ func schemaTree(t *testing.T) any {
 	return tree
 }
 
-// resolveSchema returns the part of the schema at a pointer.
+// resolveSchema returns the part of the schema to which a pointer leads.
 func resolveSchema(t *testing.T, pointer string) any {
 	t.Helper()
 	at := schemaTree(t)
@@ -53,7 +53,7 @@ func resolveSchema(t *testing.T, pointer string) any {
 	return at
 }
 
-// definition returns a part of the schema by the names of its keys.
+// definition returns the mapping in the schema to which a pointer leads.
 func definition(t *testing.T, pointer string) map[string]any {
 	t.Helper()
 	d, ok := resolveSchema(t, pointer).(map[string]any)
@@ -65,8 +65,8 @@ func definition(t *testing.T, pointer string) map[string]any {
 
 func keysOf[T any](s setters[T]) []string { return slices.Sorted(maps.Keys(s)) }
 
-// TestSchemaAndParserNameTheSameKeys compares each mapping of the schema with
-// the table of keys that the parser sets the model from.
+// TestSchemaAndParserNameTheSameKeys compares each mapping of the schema with the table of keys
+// in build.go.
 func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 	for pointer, parser := range map[string][]string{
 		"":                                      keysOf(topologyKeys),
@@ -91,16 +91,16 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 			t.Errorf("%q (-parser +schema):\n%s", pointer, diff)
 		}
 		if schema["additionalProperties"] != false {
-			t.Errorf("%q lets unknown keys pass", pointer)
+			t.Errorf("%q accepts unknown keys", pointer)
 		}
 		if patterns, _ := schema["patternProperties"].(map[string]any); patterns["^x-"] == nil {
-			t.Errorf("%q does not let x- keys pass", pointer)
+			t.Errorf("%q does not accept x- keys", pointer)
 		}
 	}
 }
 
-// TestSchemaAndParserHaveTheSameDefaults parses a file that leaves everything
-// out, and compares the model with the defaults in the schema.
+// TestSchemaAndParserHaveTheSameDefaults parses a file without optional keys and compares the model
+// with the defaults in the schema.
 func TestSchemaAndParserHaveTheSameDefaults(t *testing.T) {
 	topology := parseClean(t, "version: 1\nname: defaults\nprocessors: {a: {}}\nedges: [{a -> a: M}]\nerrors: {path: errors.pb}\ngroups: {g: {processors: [a]}}\n")
 	p, e := topology.Processors[0], topology.Edges[0]
@@ -228,8 +228,7 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 	}
 }
 
-// TestSchemaHelpsEditors checks that each key has a description, and each
-// example is one.
+// TestSchemaHelpsEditors checks that each key has a description and that each example is valid.
 func TestSchemaHelpsEditors(t *testing.T) {
 	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		i := strings.LastIndexByte(pointer, '/')
@@ -242,42 +241,41 @@ func TestSchemaHelpsEditors(t *testing.T) {
 		examples, _ := schema["examples"].([]any)
 		for _, example := range examples {
 			if err := validateAt(pointer, example); err != nil {
-				t.Errorf("%s: the example %v is none: %v", pointer, example, err)
+				t.Errorf("%s: the example %v is invalid: %v", pointer, example, err)
 			}
 		}
 	})
 }
 
-// TestCheckKnowsTheSchema compares the schema with what the walk through it takes for
-// granted.
+// TestCheckKnowsTheSchema checks the assumptions of schemaChecker about the schema.
 func TestCheckKnowsTheSchema(t *testing.T) {
 	remarks := []string{"description", "default", "examples", "title", "$schema", "$id", "$defs"}
 	known := append([]string{
 		"$ref", "anyOf", "type", "const", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "items",
 		"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties",
-		"dependentRequired", // checkIntensity says it
+		"dependentRequired", // checkIntensity reports it
 	}, remarks...)
 	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		last := pointer[strings.LastIndexByte(pointer, '/')+1:]
 		if slices.Contains([]string{"properties", "patternProperties", "$defs", "dependentRequired"}, last) {
-			return // its keys are names
+			return // its keys are names of properties
 		}
 		for keyword := range schema {
 			if !slices.Contains(known, keyword) {
-				t.Errorf("%s has %s, which the walk does not know", pointer, keyword)
+				t.Errorf("%s has %s, which schemaChecker does not support", pointer, keyword)
 			}
 			if schema["$ref"] != nil && keyword != "$ref" && !slices.Contains(remarks, keyword) {
-				t.Errorf("%s has %s beside a reference, which the walk does not look at", pointer, keyword)
+				t.Errorf("%s has %s beside a reference, which schemaChecker ignores", pointer, keyword)
 			}
 			if schema["anyOf"] != nil && keyword != "anyOf" && !slices.Contains(remarks, keyword) {
-				t.Errorf("%s has %s beside anyOf, which the walk does not look at", pointer, keyword)
+				t.Errorf("%s has %s beside anyOf, which schemaChecker ignores", pointer, keyword)
 			}
 		}
 		if (schema["minimum"] == nil) != (schema["maximum"] == nil) {
-			t.Errorf("%s has one limit alone", pointer)
+			t.Errorf("%s must have both limits or none", pointer)
 		}
 		if schema["const"] != nil && pointer != "/properties/version" {
-			t.Errorf("%s has const, which the walk takes for the version", pointer)
+			t.Errorf("%s must not have const, which schemaChecker supports only for the version", pointer)
 		}
 		kind, one := schema["type"].(string)
 		number := kind == "integer" || kind == "number"
@@ -289,29 +287,29 @@ func TestCheckKnowsTheSchema(t *testing.T) {
 			}
 			for keyword := range names {
 				if !slices.Contains(append([]string{"type", "pattern", "minLength", "maxLength"}, remarks...), keyword) {
-					t.Errorf("%s has %s, and the walk looks at the form of a name alone", pointer, keyword)
+					t.Errorf("%s must not have %s: schemaChecker checks only the form of a name", pointer, keyword)
 				}
 			}
 		case !one && schema["$ref"] == nil && schema["anyOf"] == nil && schema["const"] == nil && !strings.HasSuffix(pointer, "/patternProperties/^x-"):
-			t.Errorf("%s has no type, or several: the walk takes a list for one of items", pointer)
+			t.Errorf("%s must have one type", pointer)
 		}
 		if kind == "array" && schema["items"] == nil {
-			t.Errorf("%s does not say what its items are", pointer)
+			t.Errorf("%s must have a schema for its items", pointer)
 		}
 		if schema["enum"] != nil && kind != "string" {
-			t.Errorf("%s has choices that are not texts", pointer)
+			t.Errorf("%s must have only strings as choices", pointer)
 		}
 		if schema["minimum"] != nil && !number {
-			t.Errorf("%s has limits, and is not a number", pointer)
+			t.Errorf("%s has limits, so it must be a number", pointer)
 		}
 		if schema["minProperties"] != nil && schema["required"] != nil {
-			t.Errorf("%s has minProperties, of which the walk reports a violation in place of missing keys", pointer)
+			t.Errorf("%s must not have both minProperties and required: schemaChecker would report only one of them", pointer)
 		}
 		patterns, _ := schema["patternProperties"].(map[string]any)
 		properties, _ := schema["properties"].(map[string]any)
-		others := slices.DeleteFunc(slices.Collect(maps.Keys(patterns)), func(pattern string) bool { return pattern == "^x-" }) // which the walk never sees
+		others := slices.DeleteFunc(slices.Collect(maps.Keys(patterns)), func(pattern string) bool { return pattern == "^x-" }) // the walker removes these keys
 		if len(others) > 1 || len(others) == 1 && len(properties) > 0 {
-			t.Errorf("%s may have several schemas for one key, of which the walk takes one", pointer)
+			t.Errorf("%s may have several schemas for one key, and schemaChecker uses only one", pointer)
 		}
 		alternatives, _ := schema["anyOf"].([]any)
 		kinds := map[any]bool{}
@@ -321,15 +319,15 @@ func TestCheckKnowsTheSchema(t *testing.T) {
 				schema = definition(t, strings.TrimPrefix(reference, "#"))
 			}
 			if schema["type"] == nil || kinds[schema["type"]] {
-				t.Errorf("%s has several alternatives for one kind of value", pointer)
+				t.Errorf("%s must have one alternative for each kind of value", pointer)
 			}
 			kinds[schema["type"]] = true
 		}
 	})
 }
 
-// TestWalkRefusesWhatTheSchemaRefuses asks the library about every case, and about files
-// with one violation or none: it and the walk refuse the same ones.
+// TestWalkRefusesWhatTheSchemaRefuses checks that schemaChecker and the schema library reject the
+// same files. It uses all cases, and files with one violation or none.
 func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/parse/*/input.yml")
 	if err != nil {
@@ -361,7 +359,7 @@ func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 		w := &walker{source: s, found: found, open: map[*yaml.Node]bool{}}
 		tree, _ := w.value(root, "", 0)
 		if len(found.list) > 0 {
-			continue // the data is not what is written there
+			continue // the walker left values out
 		}
 		forms := checkSchema(tree, found, &Similar{})
 		if edges := tree.field("edges"); edges != nil {
@@ -371,7 +369,7 @@ func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 		}
 		err := compiledSchema().Validate(plain(tree))
 		if says := len(found.list) > 0 || len(forms) > 0; says != (err != nil) {
-			t.Errorf("%s: the walk has %d findings and %d forms, and the library says %v", input, len(found.list), len(forms), err)
+			t.Errorf("%s: schemaChecker has %d findings and %d forms, but the error of the library is %v", input, len(found.list), len(forms), err)
 		}
 		if err != nil {
 			refused++
@@ -380,11 +378,11 @@ func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 		}
 	}
 	if refused < 20 || accepted < 20 {
-		t.Errorf("the library refuses %d cases and accepts %d, want many", refused, accepted)
+		t.Errorf("the library rejects %d cases and accepts %d, want more of both", refused, accepted)
 	}
 }
 
-// plain is a value as the library takes it.
+// plain returns a value as plain data for the library.
 func plain(v *Value) any {
 	switch v.Kind {
 	case Bool:
@@ -409,7 +407,7 @@ func plain(v *Value) any {
 	return nil
 }
 
-// TestSchemaOfACorrectFileIsCheap: the walk makes the text of a finding where it has one.
+// TestSchemaOfACorrectFileIsCheap checks that schemaChecker builds no messages without findings.
 func TestSchemaOfACorrectFileIsCheap(t *testing.T) {
 	const mappings = 1000
 	var src strings.Builder
@@ -424,7 +422,7 @@ func TestSchemaOfACorrectFileIsCheap(t *testing.T) {
 	tree, _ := w.value(document(s, found), "", 0)
 	made := testing.AllocsPerRun(5, func() {
 		if forms := checkSchema(tree, found, &Similar{}); len(forms)+len(found.list) > 0 {
-			t.Fatal("it has findings")
+			t.Fatal("the file has findings")
 		}
 	})
 	if made > mappings {
@@ -432,7 +430,7 @@ func TestSchemaOfACorrectFileIsCheap(t *testing.T) {
 	}
 }
 
-// eachSchema calls f for every schema within a tree.
+// eachSchema calls f for every schema in a tree.
 func eachSchema(pointer string, tree any, f func(pointer string, schema map[string]any)) {
 	switch node := tree.(type) {
 	case map[string]any:
@@ -449,7 +447,7 @@ func eachSchema(pointer string, tree any, f func(pointer string, schema map[stri
 	}
 }
 
-// validateAt checks a value against a part of the schema.
+// validateAt validates a value with a part of the schema.
 func validateAt(pointer string, value any) error {
 	compiler := jsonschema.NewCompiler()
 	compiler.Draft = jsonschema.Draft2020
@@ -466,10 +464,10 @@ func validateAt(pointer string, value any) error {
 func TestSchemaRefersToItselfAlone(t *testing.T) {
 	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		if reference, ok := schema["$ref"].(string); ok && !strings.HasPrefix(reference, "#/$defs/") {
-			t.Errorf("%s refers to %s", pointer, reference)
+			t.Errorf("%s must not refer to %s", pointer, reference)
 		}
 	})
 	if schemaTree(t).(map[string]any)["$id"] != schemaURL {
-		t.Error("the schema has another address than the one it is compiled with")
+		t.Error("the $id of the schema must be schemaURL")
 	}
 }

@@ -74,7 +74,7 @@ func tooDense(text []byte) int {
 	return -1
 }
 
-// decode reads the next document. It recovers panics, because the library is no longer maintained
+// decode reads the next document. It recovers panics, because the library has no maintainer
 // and may panic on an unusual file.
 func decode(decoder *yaml.Decoder, node *yaml.Node) (err error) {
 	defer func() {

@@ -45,7 +45,7 @@ func TestParseType(t *testing.T) {
 			t.Errorf("%s: %s", expr, diff)
 		}
 		if got.String() != expr {
-			t.Errorf("%s is written as %s", expr, got)
+			t.Errorf("%s becomes %s", expr, got)
 		}
 	}
 }
@@ -62,16 +62,16 @@ func TestParseTypeRefuses(t *testing.T) {
 		got, err := ParseType(expr)
 		var typeError *TypeError
 		if !errors.As(err, &typeError) {
-			t.Errorf("%q is taken for %v", expr, got)
+			t.Errorf("%q is accepted as %v", expr, got)
 			continue
 		}
 		if typeError.Start < 0 || typeError.End < typeError.Start || typeError.Message == "" {
-			t.Errorf("%q: the error is not whole: %+v", expr, typeError)
+			t.Errorf("%q: the error is incomplete: %+v", expr, typeError)
 		}
 	}
 }
 
-// FuzzParseType checks that what is accepted is Go and nothing but a type.
+// FuzzParseType checks that an accepted expression is a Go type and nothing else.
 func FuzzParseType(f *testing.F) {
 	for _, seed := range []string{"Order", "*a/b.Page[string]", "map[string][16]byte", "T[int, U[V]]", "func()", "T;x"} {
 		f.Add(seed)
@@ -83,25 +83,25 @@ func FuzzParseType(f *testing.F) {
 		}
 		again, err := ParseType(parsed.String())
 		if err != nil || cmp.Diff(parsed, again) != "" {
-			t.Fatalf("%q is written as %q, which is not the same: %v", expr, parsed, err)
+			t.Fatalf("%q becomes %q, which differs: %v", expr, parsed, err)
 		}
 		code, err := parser.ParseExpr(parsed.Format(func(string) string { return "p" }))
 		if err != nil {
-			t.Fatalf("%q is no Go: %v", parsed.Format(func(string) string { return "p" }), err)
+			t.Fatalf("%q is not Go: %v", parsed.Format(func(string) string { return "p" }), err)
 		}
 		ast.Inspect(code, func(n ast.Node) bool {
 			switch n.(type) {
 			case nil, *ast.Ident, *ast.StarExpr, *ast.ArrayType, *ast.MapType, *ast.IndexExpr, *ast.IndexListExpr, *ast.SelectorExpr, *ast.BasicLit:
 			default:
-				t.Fatalf("%q holds %T", expr, n)
+				t.Fatalf("%q contains %T", expr, n)
 			}
 			return true
 		})
 	})
 }
 
-// TestTypeIn: a package does not import itself, and the type that is written elsewhere
-// stays.
+// TestTypeIn checks that In removes the import of the package itself and does not change the
+// original type.
 func TestTypeIn(t *testing.T) {
 	const expr = "map[a/b.K][]*a/b.Page[a/b.T, c.T]"
 	parsed, err := ParseType(expr)
@@ -112,7 +112,7 @@ func TestTypeIn(t *testing.T) {
 		t.Error(got)
 	}
 	if got := parsed.String(); got != expr {
-		t.Errorf("it became %s", got)
+		t.Errorf("In changed the original to %s", got)
 	}
 	if got := parsed.Imports(nil); !slices.Equal(got, []string{"a/b", "a/b", "a/b", "c"}) {
 		t.Error(got)

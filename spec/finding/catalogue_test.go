@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/spec/internal/golden"
 )
 
-// TestCatalogueIsWhole checks that each code has an entry, and each entry a code.
+// TestCatalogueIsWhole checks that each code has a section, and each section a code.
 func TestCatalogueIsWhole(t *testing.T) {
 	source, err := os.ReadFile("codes.go")
 	if err != nil {
@@ -18,21 +18,21 @@ func TestCatalogueIsWhole(t *testing.T) {
 	declared := regexp.MustCompile(`\w+ += "(TG\d{3})"`).FindAllStringSubmatch(string(source), -1)
 	for _, m := range declared {
 		if _, ok := Explain(m[1]); !ok {
-			t.Errorf("%s has no entry", m[1])
+			t.Errorf("%s has no section", m[1])
 		}
 	}
 	if len(declared) != len(Codes()) {
-		t.Errorf("%d codes are declared, and %d have an entry", len(declared), len(Codes()))
+		t.Errorf("%d codes are declared, and %d have a section", len(declared), len(Codes()))
 	}
 	for _, code := range Codes() {
 		e, _ := Explain(code)
 		if e.Code != code || e.Title == "" || e.Reason == "" || strings.HasSuffix(e.Title, ".") || !strings.ContainsAny(e.Reason[len(e.Reason)-1:], ".?") {
-			t.Errorf("%s: the entry is not whole: %+v", code, e)
+			t.Errorf("%s: the section is incomplete: %+v", code, e)
 		}
 	}
 }
 
-// TestCatalogueLosesNothing gives pages of which an entry would be left out.
+// TestCatalogueLosesNothing checks that a malformed page panics instead of losing a section.
 func TestCatalogueLosesNothing(t *testing.T) {
 	const entry = "\n## TG101: one\n\nA reason.\n"
 	if got := sections(entry); got["TG101"].Title != "one" {

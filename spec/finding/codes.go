@@ -1,7 +1,7 @@
 package finding
 
-// The codes of findings. They are stable: a code is never given another meaning.
-// docs/reference/findings.md says what each one means.
+// The codes of findings are stable: a code never changes its meaning. The pages in
+// docs/reference/findings explain each code.
 const (
 	Syntax       = "TG101"
 	Empty        = "TG102"

@@ -12,11 +12,11 @@ import (
 // Explanation is the section of a code in the catalogue.
 type Explanation struct {
 	Code     string
-	Title    string // a few words, in lower case
+	Title    string // a noun in lower case
 	Severity Severity
-	Reason   string // what is wrong and why it matters, in sentences
-	Wrong    string // an example that has the finding
-	Right    string // the example, repaired
+	Reason   string // the rule and why it exists, in sentences
+	Wrong    string // an example that causes the finding
+	Right    string // the corrected example
 }
 
 // Explain returns the explanation of a code such as "TG204".

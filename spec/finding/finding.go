@@ -1,6 +1,6 @@
-// Package finding holds what topogen reports: findings with their place, the
-// catalogue that explains each code ([Codes], [Explain]), and the printers for
-// people, editors and CI. A code never gets another meaning.
+// Package finding defines the findings of topogen with their positions, the catalogue that
+// explains each code ([Codes], [Explain]), and the printers for people, editors and CI. A code
+// never changes its meaning.
 package finding
 
 import (
@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// Severity says whether a finding stops the build.
+// Severity is the effect of a finding on the build.
 type Severity string
 
 const (
 	// Error findings make build and check fail.
 	Error Severity = "error"
-	// Warning findings (TG4xx) change nothing unless --strict.
+	// Warning findings (TG4xx) make them fail only with --strict.
 	Warning Severity = "warning"
 )
 
-// Range is a place in a file: lines and columns are 1-based, columns count
-// characters (runes), the end is exclusive. The zero Range is "the whole file".
+// Range is a range in a file. Lines and columns start at 1, columns count characters (runes), and
+// the end is exclusive. The zero Range means the whole file.
 type Range struct {
 	Line      int `json:"line"`
 	Column    int `json:"column"`
@@ -27,28 +27,26 @@ type Range struct {
 	EndColumn int `json:"end_column"`
 }
 
-// Finding is one thing that is wrong with a topology, at its place. Printers
-// (text, JSON, SARIF, GitHub) turn findings into output; nothing else does. Tools
-// read the names in the tags: one is never changed.
+// Finding is a mistake or a warning at a position. Only the printers (text, JSON, SARIF, GitHub)
+// turn findings into output. Tools read the names in the tags, so they never change.
 type Finding struct {
 	Code       string   `json:"code"` // stable, "TG204"
 	Severity   Severity `json:"severity"`
-	File       string   `json:"file"` // as the user named it; printers make it relative
-	Range               // its keys stand between those of the finding
+	File       string   `json:"file"` // as the user gave it; the printers make it relative
+	Range               // its keys are inlined
 	Pointer    string   `json:"pointer"`    // JSON pointer (RFC 6901) into the topology; "" for Go files
 	Message    string   `json:"message"`    // one sentence, no trailing period
 	Suggestion string   `json:"suggestion"` // what to do or write instead; may be empty
 }
 
-// New returns a finding with the severity that the catalogue gives its
-// code. The message is one sentence without a period at its end; the suggestion
-// is what to do instead ("did you mean \"pricing\"?") and may be empty. Control
-// characters in both, which can only be a file's, are replaced.
-// It panics on a code that the catalogue does not have.
+// New returns a finding with the severity that the catalogue gives to its code. The message is
+// one sentence without a final period. The suggestion says what to do ("did you mean
+// \"pricing\"?") and may be empty. New replaces control characters in both, because they can
+// come from a file. It panics if the catalogue does not have the code.
 func New(code, file string, at Range, pointer, message, suggestion string) Finding {
 	e, ok := Explain(code)
 	if !ok {
-		panic("finding: no finding has the code " + code)
+		panic("finding: the catalogue has no section for the code " + code)
 	}
 	return Finding{
 		Code: code, Severity: e.Severity, File: file, Range: at,
@@ -56,7 +54,7 @@ func New(code, file string, at Range, pointer, message, suggestion string) Findi
 	}
 }
 
-// Sort orders findings by file, position and code, and removes repeated ones.
+// Sort sorts findings by file, position and code, and removes duplicates.
 func Sort(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
@@ -72,7 +70,7 @@ func Sort(findings []Finding) []Finding {
 	})
 }
 
-// HasErrors reports whether any of the findings is an error.
+// HasErrors reports whether one of the findings is an error.
 func HasErrors(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Error })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// TestSARIFIsValid holds what is written against what the standard demands, in
-// its form and between its parts.
+// TestSARIFIsValid checks the output with the schema of the standard, and the references between
+// its parts.
 func TestSARIFIsValid(t *testing.T) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat = true
@@ -43,7 +43,7 @@ func TestSARIFIsValid(t *testing.T) {
 				t.Errorf("%s: %+v", name, r)
 			}
 			if at := r.Locations[0].Physical.Region; at != nil && (at.EndLine < at.StartLine || at.EndLine == at.StartLine && at.EndColumn < at.StartColumn) {
-				t.Errorf("%s: the region %+v is none", name, *at)
+				t.Errorf("%s: the region %+v is invalid", name, *at)
 			}
 		}
 	}

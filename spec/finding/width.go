@@ -6,9 +6,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-const tabWidth = 4 // of Go files, where most findings with tabs are
+const tabWidth = 4 // most lines with tabs are in Go files
 
-// runeWidth returns how many columns a terminal gives to a printable rune.
+// runeWidth returns the number of columns of a printable rune in a terminal.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
@@ -23,8 +23,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// printable returns a rune that does nothing to a terminal: control characters,
-// and those that turn the direction of text or are invisible, are replaced.
+// printable returns the rune, or a replacement for a control character, an invisible character
+// or a character that changes the direction of text.
 func printable(r rune) rune {
 	if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) {
 		return unicode.ReplacementChar

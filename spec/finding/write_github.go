@@ -13,8 +13,8 @@ var (
 	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// WriteGitHub writes findings as workflow commands, which GitHub shows at their
-// lines. Files are relative to dir.
+// WriteGitHub writes findings as workflow commands. GitHub shows them at their lines. Files are
+// relative to dir.
 func WriteGitHub(w io.Writer, findings []Finding, dir string) error {
 	out := bufio.NewWriter(w)
 	for _, f := range findings {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// WriteJSON writes findings as a JSON array, [] for none. Files are relative to
-// dir; lines and columns are 1-based, columns count characters, ends are
-// exclusive, and all four are 0 where the whole file is meant.
+// WriteJSON writes findings as a JSON array, which is [] without findings. Files are relative to
+// dir. Lines and columns start at 1, columns count characters, and ends are exclusive. All four
+// numbers are 0 if the finding is about the whole file.
 func WriteJSON(w io.Writer, findings []Finding, dir string) error {
 	all := append([]Finding{}, findings...)
 	for i := range all {
@@ -32,8 +32,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// escaped writes what a terminal would obey as JSON escapes. Such runes stand in
-// strings alone.
+// escaped replaces runes that are not printable with JSON escapes. Such runes occur only in
+// strings.
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {

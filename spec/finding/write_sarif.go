@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The parts of SARIF 2.1.0 that findings have.
+// These types are the parts of SARIF 2.1.0 that findings need.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -65,8 +65,8 @@ type (
 	}
 )
 
-// WriteSARIF writes findings as a SARIF 2.1.0 log, which code hosts and editors
-// read. Files are relative to dir.
+// WriteSARIF writes findings as a SARIF 2.1.0 log for code hosts and editors. Files are relative
+// to dir.
 func WriteSARIF(w io.Writer, findings []Finding, dir string) error {
 	rules := []sarifRule{}
 	indices := map[string]int{}
@@ -101,7 +101,7 @@ func WriteSARIF(w io.Writer, findings []Finding, dir string) error {
 	})
 }
 
-// sarif returns the region of a range, nil for the whole file.
+// sarif returns the region of a range, or nil for the whole file.
 func (r Range) sarif() *sarifRegion {
 	if r.Line < 1 {
 		return nil

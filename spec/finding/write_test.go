@@ -19,7 +19,7 @@ const printed = "version: 1\n" +
 	"b: |\n" +
 	"  text\n"
 
-// findings for the printers: each kind of range, and what wants escaping.
+// printerFindings has each kind of range, and texts with characters that need escapes.
 var printerFindings = []Finding{
 	{Code: "TG102", Severity: Error, File: "/home/ann/shop/topology.yml", Message: "the whole file"},
 	{Code: "TG109", Severity: Error, File: "/home/ann/shop/topology.yml", Range: Range{2, 2, 2, 6}, Pointer: "/name", Message: "a tab before"},
@@ -65,7 +65,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
-// TestTextOfTheContract reproduces the example of the contract to the letter.
+// TestTextOfTheContract checks the exact output of the example that tools may rely on.
 func TestTextOfTheContract(t *testing.T) {
 	src := strings.Repeat("\n", 11) + "  - parser -> pricng: {message: Order, key: Account}\n"
 	finding := New("TG204", "topology.yml", Range{12, 15, 12, 21}, "/edges/1", `processor "pricng" is not declared`, `did you mean "pricing"?`)
@@ -82,7 +82,7 @@ func TestTextOfTheContract(t *testing.T) {
 	}
 }
 
-// TestJSONHasEveryKey checks the keys by which tools read a finding.
+// TestJSONHasEveryKey checks the keys of a finding, which tools read.
 func TestJSONHasEveryKey(t *testing.T) {
 	var out bytes.Buffer
 	if err := WriteJSON(&out, []Finding{{}}, ""); err != nil {
@@ -120,13 +120,13 @@ func TestRelativePath(t *testing.T) {
 func TestNewKnowsItsCodes(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("a finding has a code that nobody can explain")
+			t.Error("New accepts a code without a section")
 		}
 	}()
 	New("TG999", "", Range{}, "", "", "")
 }
 
-// TestJSONHidesNothing looks for what a terminal would obey, or not show.
+// TestJSONHidesNothing checks that JSON escapes control characters and invisible characters.
 func TestJSONHidesNothing(t *testing.T) {
 	const hidden = "\u202e \u009b31m \u200b \x7f \U000e0041 \x1b"
 	var out bytes.Buffer

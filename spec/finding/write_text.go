@@ -14,11 +14,11 @@ import (
 
 const (
 	gutterMin    = 5   // columns for the line number
-	excerptWidth = 160 // columns of a source line; of a longer one the part around the range is shown
-	excerptLead  = 40  // columns before the range that are then kept
+	excerptWidth = 160 // columns of a source line; a longer line is cut around the range
+	excerptLead  = 40  // columns before the range in a line that is cut
 )
 
-// palette holds the escape sequences of a terminal, or nothing.
+// palette holds escape sequences of a terminal, or empty strings.
 type palette struct{ bold, red, yellow, green, dim, reset string }
 
 func newPalette(color bool) palette {
@@ -35,11 +35,10 @@ func (p palette) of(s Severity) string {
 	return p.red
 }
 
-// WriteText writes findings for people: place, severity, code and sentence, then
-// the line of the source with the range underlined. sources holds the text of
-// files by Finding.File; a finding in a file without one has no excerpt. color
-// says whether to write escape sequences for a terminal; those that stand in
-// the files are never passed on.
+// WriteText writes findings for people: position, severity, code and sentence, then the source
+// line with the range underlined. sources holds the texts of files by Finding.File. A finding
+// in another file has no excerpt. With color, the output has escape sequences for a terminal.
+// Escape sequences in the files are always replaced.
 func WriteText(w io.Writer, findings []Finding, sources map[string][]byte, color bool) error {
 	out := bufio.NewWriter(w)
 	colors := newPalette(color)
@@ -60,7 +59,7 @@ func WriteText(w io.Writer, findings []Finding, sources map[string][]byte, color
 	return out.Flush()
 }
 
-// place is "file:line:column", or the file alone.
+// place returns "file:line:column", or only the file.
 func (f Finding) place() string {
 	if f.Range.Line < 1 {
 		return f.File
@@ -68,7 +67,7 @@ func (f Finding) place() string {
 	return fmt.Sprintf("%s:%d:%d", f.File, f.Range.Line, f.Range.Column)
 }
 
-// sentence is the message, and the suggestion after it.
+// sentence returns the message with the suggestion after it.
 func (f Finding) sentence() string {
 	if f.Suggestion == "" {
 		return f.Message
@@ -76,8 +75,8 @@ func (f Finding) sentence() string {
 	return f.Message + "; " + f.Suggestion
 }
 
-// writeExcerpt writes the first line of the range, underlined. An empty range is
-// a guess: the lines around it are shown and nothing is underlined.
+// writeExcerpt writes the first line of the range and underlines the range. An empty range is only
+// an estimate, so the lines around it are written without an underline.
 func writeExcerpt(out *bufio.Writer, s *lines.Text, r Range, colors palette) {
 	first, last := r.Line, r.Line
 	empty := r.EndLine < r.Line || r.EndLine == r.Line && r.EndColumn <= r.Column
@@ -87,7 +86,7 @@ func writeExcerpt(out *bufio.Writer, s *lines.Text, r Range, colors palette) {
 	gutter := max(gutterMin, len(strconv.Itoa(last)))
 	for line := first; line <= min(last, len(s.Lines)); line++ {
 		if line == len(s.Lines) && line > r.Line && s.Lines[line-1] == len(s.Bytes) {
-			break // after the last line break is no line
+			break // there is no line after the last line break
 		}
 		text, indent, width := excerpt(s, line, r)
 		writeRow(out, fmt.Sprintf("%s%*d |%s", colors.dim, gutter, line, colors.reset), text)
@@ -98,7 +97,7 @@ func writeExcerpt(out *bufio.Writer, s *lines.Text, r Range, colors palette) {
 	}
 }
 
-// writeRow leaves no white space at the end of a line.
+// writeRow writes a line without white space at its end.
 func writeRow(out *bufio.Writer, gutter, text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		gutter += " " + text
@@ -106,9 +105,9 @@ func writeRow(out *bufio.Writer, gutter, text string) {
 	out.WriteString(gutter + "\n")
 }
 
-// excerpt makes a line fit for a terminal: tabs are spaces, wide runes are
-// counted as such, and of a long line only a window is read and shown. It returns
-// the columns before the range, and those of the range.
+// excerpt returns a line for a terminal, the number of columns before the range and the number of
+// columns of the range. Tabs become spaces, wide runes count as two columns, and a long line is
+// cut around the range.
 func excerpt(s *lines.Text, line int, r Range) (text string, indent, width int) {
 	start, end := r.Column-1, math.MaxInt
 	if r.EndLine == r.Line {
@@ -116,7 +115,7 @@ func excerpt(s *lines.Text, line int, r Range) (text string, indent, width int) 
 	}
 	at, stop := s.Lines[line-1], s.EndOfLine(line)
 	var out strings.Builder
-	column := 0 // of the line: tabs depend on it
+	column := 0 // in the line, for the width of tabs
 	if start > excerptWidth-excerptLead {
 		skipped := start - excerptLead
 		at = s.RuneOffset(s.RunesBefore(at) + skipped)
@@ -147,7 +146,7 @@ func excerpt(s *lines.Text, line int, r Range) (text string, indent, width int) 
 	return out.String(), indent, width
 }
 
-// harmless replaces what a terminal would obey.
+// harmless replaces runes that are not printable.
 func harmless(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, string(utf8.RuneError))

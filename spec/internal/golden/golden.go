@@ -1,4 +1,4 @@
-// Package golden compares what tests make with files.
+// Package golden compares the results of tests with files.
 package golden
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update says that files are written instead of compared: go test -update.
-var Update = flag.Bool("update", false, "write what the tests see as what they expect")
+// Update is the flag -update of go test. With it, the files are written instead of compared.
+var Update = flag.Bool("update", false, "write the results of the tests to the golden files")
 
-// Compare compares got with a file, or writes it.
+// Compare compares got with a file, or writes the file with -update.
 func Compare(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if *Update {

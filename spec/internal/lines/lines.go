@@ -1,4 +1,4 @@
-// Package lines finds places in a text: by line and column, by rune and by byte.
+// Package lines converts positions in a text between lines and columns, runes and bytes.
 package lines
 
 import (
@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// markStep is the distance in bytes between two points at which a Text
-// remembers how many runes came before: the price of a look-up in a long line.
+// markStep is the distance in bytes between two offsets for which a Text stores the number of
+// runes before them. A look-up in a long line counts at most that many bytes.
 const markStep = 512
 
-// ByteOrderMark may stand before a text in UTF-8.
+// ByteOrderMark may be at the start of a text in UTF-8.
 var ByteOrderMark = []byte("\xef\xbb\xbf")
 
-// Text is a text by lines. Code works in byte offsets; Text translates them from
-// the positions that the YAML library gives and to those that people read. The two
-// count lines differently: YAML also breaks lines at U+0085, U+2028 and U+2029,
-// editors do not.
+// Text is a text with the offsets of its lines. The parser works with byte offsets. Text converts
+// the positions of the YAML library to offsets, and offsets to the positions of an editor. The
+// two count lines differently: for YAML a line also ends at U+0085, U+2028 and U+2029.
 type Text struct {
 	Bytes     []byte // without a byte order mark
-	YAMLLines []int  // Offset of each line as YAML counts
-	Lines     []int  // Offset of each line as editors count
-	marks     []int  // runes before offset i*markStep; nil: all ASCII
+	YAMLLines []int  // offset of each line as YAML counts lines
+	Lines     []int  // offset of each line as editors count lines
+	marks     []int  // runes before offset i*markStep; nil if the text is ASCII
 }
 
 // New returns the text without its byte order mark.
@@ -47,7 +46,7 @@ func lineStarts(text []byte) (lines, yamlLines []int) {
 		}
 		i += size
 		switch {
-		case r == '\r' && i < len(text) && text[i] == '\n': // the break is counted at \n
+		case r == '\r' && i < len(text) && text[i] == '\n': // the line ends at \n
 		case r == '\n', r == '\r':
 			lines, yamlLines = append(lines, i), append(yamlLines, i)
 		case r == '\u0085', r == '\u2028', r == '\u2029':
@@ -86,7 +85,7 @@ func (s *Text) RunesBefore(offset int) int {
 	return count
 }
 
-// RuneOffset returns the offset of the rune before which runes others begin.
+// RuneOffset returns the offset of the rune with the given number of runes before it.
 func (s *Text) RuneOffset(runes int) int {
 	if s.marks == nil {
 		return min(runes, len(s.Bytes))
@@ -104,7 +103,7 @@ func (s *Text) RuneOffset(runes int) int {
 	return len(s.Bytes)
 }
 
-// Offset translates a 1-based position of the YAML library.
+// Offset returns the offset of a position of the YAML library, which starts at 1.
 func (s *Text) Offset(line, column int) int {
 	if line < 1 || line > len(s.YAMLLines) {
 		return len(s.Bytes)
@@ -112,7 +111,7 @@ func (s *Text) Offset(line, column int) int {
 	return s.RuneOffset(s.RunesBefore(s.YAMLLines[line-1]) + max(column, 1) - 1)
 }
 
-// Position returns the line and the column, both 1-based, of an offset.
+// Position returns the line and the column of an offset. Both start at 1.
 func (s *Text) Position(offset int) (line, column int) {
 	line = sort.SearchInts(s.Lines, offset+1)
 	return line, s.RunesBefore(offset) - s.RunesBefore(s.Lines[line-1]) + 1
@@ -123,8 +122,8 @@ func (s *Text) LineEnd(offset int) int {
 	return s.EndOfLine(sort.SearchInts(s.Lines, offset+1))
 }
 
-// EndOfLine returns the offset of the break that ends a line, 1-based. It looks
-// at the break alone: lines may be long.
+// EndOfLine returns the offset of the line break at the end of a line. Lines start at 1. The
+// function does not scan the line, which may be long.
 func (s *Text) EndOfLine(line int) int {
 	if line >= len(s.Lines) {
 		return len(s.Bytes)
