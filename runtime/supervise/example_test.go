@@ -57,3 +57,13 @@ func ExampleInputs() {
 	// broken: [0]
 	// recovered: true open
 }
+
+// A handler can still read the last message of an input that is broken.
+func ExampleTracked() {
+	var frames supervise.Tracked[string]
+	frames.Set("frame 1")
+	frames.Became(supervise.Broken)
+	last, ok := frames.Last()
+	fmt.Println(last, ok, frames.State(), frames.Closed())
+	// Output: frame 1 true broken true
+}
