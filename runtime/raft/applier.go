@@ -98,59 +98,59 @@ func (n *Node) restore(s *wal.Stored, groupID uint64) error {
 }
 
 // install installs a snapshot of a group.
-func (k *applier) install(s *pb.Snapshot, state func(), groupID uint64) error {
+func (a *applier) install(s *pb.Snapshot, state func(), groupID uint64) error {
 	at, machine, err := positionOf(s, groupID)
 	if err != nil {
 		return err
 	}
 	if state == nil {
-		if state, err = prepareState(k.machine, bytes.NewReader(machine)); err != nil {
+		if state, err = prepareState(a.machine, bytes.NewReader(machine)); err != nil {
 			return err
 		}
 	}
 	state()
-	k.position = at
-	if err := k.setMembers(); err != nil {
+	a.position = at
+	if err := a.setMembers(); err != nil {
 		return err
 	}
-	k.setApplied(at.index)
+	a.setApplied(at.index)
 	return nil
 }
 
 // put queues committed entries, and the reads that follow them.
-func (k *applier) put(e *Effects, state preparedState) {
+func (a *applier) put(e *Effects, state preparedState) {
 	if e.Snapshot == nil && len(e.Apply) == 0 && len(e.Reads) == 0 {
 		return
 	}
-	k.busy.Store(true)
-	k.mu.Lock()
+	a.busy.Store(true)
+	a.mu.Lock()
 	if e.Snapshot != nil {
-		k.tasks = append(k.tasks, task{install: e.Snapshot, state: state.install, size: state.size, log: k.node.log, groupID: k.node.core.groupID})
+		a.tasks = append(a.tasks, task{install: e.Snapshot, state: state.install, size: state.size, log: a.node.log, groupID: a.node.core.groupID})
 	}
 	bytes := 0
 	for _, o := range e.Apply {
-		k.tasks = append(k.tasks, task{Committed: o})
+		a.tasks = append(a.tasks, task{Committed: o})
 		bytes += len(o.Data)
 	}
 	for _, w := range e.Reads {
-		k.tasks = append(k.tasks, task{read: w})
+		a.tasks = append(a.tasks, task{read: w})
 	}
-	k.mu.Unlock()
-	k.bytes.Add(int64(bytes))
-	k.wakeUp()
+	a.mu.Unlock()
+	a.bytes.Add(int64(bytes))
+	a.wakeUp()
 }
 
 // requestSnapshot queues a task that takes a snapshot.
-func (k *applier) requestSnapshot(log wal.Log) {
-	k.mu.Lock()
-	k.tasks = append(k.tasks, task{snapshotLog: log})
-	k.mu.Unlock()
-	k.wakeUp()
+func (a *applier) requestSnapshot(log wal.Log) {
+	a.mu.Lock()
+	a.tasks = append(a.tasks, task{snapshotLog: log})
+	a.mu.Unlock()
+	a.wakeUp()
 }
 
-func (k *applier) wakeUp() {
+func (a *applier) wakeUp() {
 	select {
-	case k.wake <- struct{}{}:
+	case a.wake <- struct{}{}:
 	default:
 	}
 }
@@ -161,77 +161,77 @@ var errGoexit = errors.New("a method of the state or of an update, such as Updat
 
 // run is the applier's goroutine. If the user's code ends the goroutine, the node stops,
 // and another goroutine answers the callers that wait.
-func (k *applier) run() {
+func (a *applier) run() {
 	ended := false
 	defer func() {
 		if ended {
-			close(k.ended)
+			close(a.ended)
 			return
 		}
-		err := fmt.Errorf("raft: after entry %d: %w", k.position.index, errGoexit)
-		k.node.fail(err)
-		k.close(err)
-		go k.run()
+		err := fmt.Errorf("raft: after entry %d: %w", a.position.index, errGoexit)
+		a.node.fail(err)
+		a.close(err)
+		go a.run()
 	}()
-	for range k.wake {
-		for k.runOnce() {
+	for range a.wake {
+		for a.runOnce() {
 		}
-		k.busy.Store(false)
-		if k.closed() != nil {
+		a.busy.Store(false)
+		if a.closed() != nil {
 			break
 		}
 	}
 	ended = true
 }
 
-// close prevents that further tasks begin. Reads that wait end with err.
-func (k *applier) close(err error) {
-	k.mu.Lock()
-	if k.err == nil {
-		k.err = err
+// close stops the applier from starting further tasks. Reads that wait end with err.
+func (a *applier) close(err error) {
+	a.mu.Lock()
+	if a.err == nil {
+		a.err = err
 	}
-	k.mu.Unlock()
-	k.wakeUp()
+	a.mu.Unlock()
+	a.wakeUp()
 }
 
-func (k *applier) closed() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.err
+func (a *applier) closed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
 }
 
 // runOnce does the tasks that wait. It reports whether there were any.
-func (k *applier) runOnce() bool {
-	k.mu.Lock()
-	list := k.tasks
-	k.tasks = k.spare[:0]
-	k.mu.Unlock()
+func (a *applier) runOnce() bool {
+	a.mu.Lock()
+	list := a.tasks
+	a.tasks = a.spare[:0]
+	a.mu.Unlock()
 	done := 0
 	defer func() {
 		if done < len(list) { // run is ending, and another goroutine continues after the task that ended it
-			k.mu.Lock()
-			k.tasks = slices.Concat(list[done+1:], k.tasks)
-			k.spare = nil
-			k.mu.Unlock()
+			a.mu.Lock()
+			a.tasks = slices.Concat(list[done+1:], a.tasks)
+			a.spare = nil
+			a.mu.Unlock()
 		}
 	}()
 	for ; done < len(list); done++ {
 		t := &list[done]
-		if err := k.closed(); err != nil {
+		if err := a.closed(); err != nil {
 			if t.read != nil {
 				t.read.Done(fsm.Applied{Err: stopped(err)})
 			}
 			continue
 		}
-		if err := k.do(t); err != nil {
-			k.node.fail(err)
-			k.close(err)
+		if err := a.do(t); err != nil {
+			a.node.fail(err)
+			a.close(err)
 		}
 	}
 	clear(list)
-	k.spare = list
+	a.spare = list
 	if len(list) > 0 {
-		k.node.stateChanged()
+		a.node.stateChanged()
 	}
 	return len(list) > 0
 }
@@ -272,11 +272,11 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 
 // setApplied sets the index up to which the log is applied, and wakes the callers that
 // wait for it.
-func (k *applier) setApplied(index uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.applied.Store(index)
-	k.indexWaiters = slices.DeleteFunc(k.indexWaiters, func(w indexWaiter) bool {
+func (a *applier) setApplied(index uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.applied.Store(index)
+	a.indexWaiters = slices.DeleteFunc(a.indexWaiters, func(w indexWaiter) bool {
 		if w.index > index {
 			return false
 		}
@@ -286,93 +286,93 @@ func (k *applier) setApplied(index uint64) {
 }
 
 // do runs a task.
-func (k *applier) do(t *task) error {
+func (a *applier) do(t *task) error {
 	switch {
 	case t.read != nil:
 		t.read.Done(fsm.Applied{})
 	case t.snapshotLog != nil:
-		k.snapshot(t.snapshotLog)
+		a.snapshot(t.snapshotLog)
 	case t.checkpoint != nil:
 		t.checkpoint()
 	case t.install != nil:
-		k.node.state.Lock()
-		err := k.install(t.install, t.state, t.groupID)
-		k.checkpoint(t.log, t.install.GetMetadata().GetIndex(), t.size)
-		k.node.state.Unlock()
+		a.node.state.Lock()
+		err := a.install(t.install, t.state, t.groupID)
+		a.checkpoint(t.log, t.install.GetMetadata().GetIndex(), t.size)
+		a.node.state.Unlock()
 		if err != nil {
 			return fmt.Errorf("raft: the leader's snapshot at %d: %w", t.install.GetMetadata().GetIndex(), err)
 		}
 	default:
-		return k.apply(&t.Committed)
+		return a.apply(&t.Committed)
 	}
 	return nil
 }
 
 // apply applies an entry, and answers the callers that wait for it.
-func (k *applier) apply(o *Committed) error {
+func (a *applier) apply(o *Committed) error {
 	if len(o.Data) > 0 {
-		k.results = k.results[:0]
-		if err := k.applyEntry(o); err != nil {
+		a.results = a.results[:0]
+		if err := a.applyEntry(o); err != nil {
 			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
 		}
-		k.bytes.Add(-int64(len(o.Data)))
+		a.bytes.Add(-int64(len(o.Data)))
 	}
-	k.position.index, k.position.term = o.Index, o.Term
+	a.position.index, a.position.term = o.Index, o.Term
 	if o.Membership != nil {
-		k.position.membership = *o.Membership
-		if err := k.setMembers(); err != nil {
+		a.position.membership = *o.Membership
+		if err := a.setMembers(); err != nil {
 			return fmt.Errorf("raft: entry %d: %w", o.Index, err)
 		}
 	}
-	stirred := k.updateNotes()
-	k.setApplied(o.Index)
-	if len(k.results) > 0 {
-		stirred = k.node.core.Results(k.results) || stirred
-		clear(k.results)
-		k.results = k.results[:0]
+	hasWork := a.updateNotes()
+	a.setApplied(o.Index)
+	if len(a.results) > 0 {
+		hasWork = a.node.core.Results(a.results) || hasWork
+		clear(a.results)
+		a.results = a.results[:0]
 	}
-	if stirred {
-		k.node.wakeUp()
+	if hasWork {
+		a.node.wakeUp()
 	}
 	return nil
 }
 
 // applyEntry passes an entry to the state machine. The deferred unlock lets others read
 // the state even if Update ends the goroutine.
-func (k *applier) applyEntry(o *Committed) error {
-	k.node.state.Lock()
-	defer k.node.state.Unlock()
-	return k.machine.Apply(o.Index, o.Term, o.Data, k.result)
+func (a *applier) applyEntry(o *Committed) error {
+	a.node.state.Lock()
+	defer a.node.state.Unlock()
+	return a.machine.Apply(o.Index, o.Term, o.Data, a.result)
 }
 
-func (k *applier) result(client, sequence uint64, a fsm.Applied) {
-	k.results = append(k.results, Result{client, sequence, a})
+func (a *applier) result(client, sequence uint64, r fsm.Applied) {
+	a.results = append(a.results, Result{client, sequence, r})
 }
 
 // snapshot writes a snapshot of the state. The snapshotter writes a frozen state, while
 // the applier goes on. The applier writes a state that is not frozen; in that time the
 // state can be read.
-func (k *applier) snapshot(log wal.Log) {
-	write, frozen, err := k.freeze()
+func (a *applier) snapshot(log wal.Log) {
+	write, frozen, err := a.freeze()
 	t := &snapshotWrite{log: log, write: write, err: err, head: &pb.Snapshot{
-		Data:     appendHead(nil, head{members: k.position.members, groupID: k.position.groupID}),
-		Metadata: &pb.SnapshotMetadata{Index: new(k.position.index), Term: new(k.position.term), ConfState: k.position.conf},
+		Data:     appendHead(nil, head{members: a.position.members, groupID: a.position.groupID}),
+		Metadata: &pb.SnapshotMetadata{Index: new(a.position.index), Term: new(a.position.term), ConfState: a.position.conf},
 	}}
 	if frozen && err == nil {
-		k.node.snapshotter.put(job{write: t})
+		a.node.snapshotter.put(job{write: t})
 		return
 	}
-	k.node.state.RLock()
+	a.node.state.RLock()
 	t.run()
-	k.node.state.RUnlock()
-	k.node.finishSnapshot(t)
+	a.node.state.RUnlock()
+	a.node.finishSnapshot(t)
 }
 
 // freeze gets the function that writes the state from the state machine.
-func (k *applier) freeze() (write func(io.Writer) error, frozen bool, err error) {
-	k.node.state.Lock()
-	defer k.node.state.Unlock()
-	return k.machine.Snapshot()
+func (a *applier) freeze() (write func(io.Writer) error, frozen bool, err error) {
+	a.node.state.Lock()
+	defer a.node.state.Unlock()
+	return a.machine.Snapshot()
 }
 
 // snapshotWrite is a snapshot that is being written.
@@ -386,49 +386,49 @@ type snapshotWrite struct {
 }
 
 // run writes the snapshot.
-func (t *snapshotWrite) run() {
-	if t.err == nil {
-		t.body, t.err = t.log.CreateSnapshot()
+func (w *snapshotWrite) run() {
+	if w.err == nil {
+		w.body, w.err = w.log.CreateSnapshot()
 	}
-	if t.err == nil {
-		t.err = t.write(t)
+	if w.err == nil {
+		w.err = w.write(w)
 	}
-	if t.err == nil {
-		t.err = t.body.Seal(t.head)
+	if w.err == nil {
+		w.err = w.body.Seal(w.head)
 	}
-	t.write = nil // lets a frozen state be freed
-	if t.err != nil {
-		t.err = fmt.Errorf("raft: a snapshot at %d: %w", t.index(), t.err)
+	w.write = nil // lets a frozen state be freed
+	if w.err != nil {
+		w.err = fmt.Errorf("raft: a snapshot at %d: %w", w.index(), w.err)
 	}
 }
 
 // Write writes a piece of the body.
-func (t *snapshotWrite) Write(b []byte) (int, error) {
-	n, err := t.body.Write(b)
-	t.size += int64(n)
+func (w *snapshotWrite) Write(b []byte) (int, error) {
+	n, err := w.body.Write(b)
+	w.size += int64(n)
 	return n, err
 }
 
-func (t *snapshotWrite) index() uint64 { return t.head.GetMetadata().GetIndex() }
+func (w *snapshotWrite) index() uint64 { return w.head.GetMetadata().GetIndex() }
 
 // abort removes the snapshot, unless it was committed.
-func (t *snapshotWrite) abort() {
-	if t.body != nil {
-		_ = t.body.Abort() // the next start removes the file
+func (w *snapshotWrite) abort() {
+	if w.body != nil {
+		_ = w.body.Abort() // the next start removes the file
 	}
 }
 
 // snapshotSaved queues a task that tells the state machine about a saved snapshot.
-func (k *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
-	k.mu.Lock()
-	k.tasks = append(k.tasks, task{checkpoint: func() { k.checkpoint(log, index, size) }})
-	k.mu.Unlock()
-	k.wakeUp()
+func (a *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
+	a.mu.Lock()
+	a.tasks = append(a.tasks, task{checkpoint: func() { a.checkpoint(log, index, size) }})
+	a.mu.Unlock()
+	a.wakeUp()
 }
 
 // checkpoint tells the state machine where it can read a snapshot again.
-func (k *applier) checkpoint(log wal.Log, index uint64, size int64) {
-	k.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
+func (a *applier) checkpoint(log wal.Log, index uint64, size int64) {
+	a.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
 		body, _, err := openBody(log, index)
 		return body, err
 	})

@@ -86,8 +86,8 @@ func (s *bodySender) takeReceipt(r *receipt, tick int64) error {
 
 // advance removes the parts that are acknowledged, except the last one. The last part is
 // kept, so that it can be sent again if the final receipt is lost.
-func (s *bodySender) advance(came uint64) error {
-	s.acknowledged = max(s.acknowledged, came)
+func (s *bodySender) advance(received uint64) error {
+	s.acknowledged = max(s.acknowledged, received)
 	n := 0
 	for n < len(s.unacknowledged) {
 		end := s.unacknowledged[n].offset + uint64(len(s.unacknowledged[n].data))

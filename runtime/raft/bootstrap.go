@@ -72,93 +72,93 @@ func newBootstrap(c *CoreConfig) *bootstrap {
 
 // noteSender records that a node sends messages as if this one were a member, and reports
 // whether to ask that node.
-func (f *bootstrap) noteSender(name string) (ask bool) {
-	a := f.peer(name)
+func (b *bootstrap) noteSender(name string) (ask bool) {
+	a := b.peer(name)
 	if a == nil {
-		if len(f.others) >= membersMax {
-			clear(f.others)
+		if len(b.others) >= membersMax {
+			clear(b.others)
 		}
 		a = &peerAnswer{heardAt: -1 << 32, askedAt: -1 << 32}
-		f.others[name] = a
+		b.others[name] = a
 	}
-	ask = a.askedAt < f.tick
-	a.askedAt = max(a.askedAt, f.tick)
+	ask = a.askedAt < b.tick
+	a.askedAt = max(a.askedAt, b.tick)
 	return ask
 }
 
 // peersToAsk returns the peers that must be asked now.
-func (f *bootstrap) peersToAsk() []string {
-	if f.tick < f.nextAsk {
+func (b *bootstrap) peersToAsk() []string {
+	if b.tick < b.nextAsk {
 		return nil
 	}
-	f.nextAsk = f.tick + max(1, f.election/4)
-	maps.DeleteFunc(f.others, func(_ string, a *peerAnswer) bool { return f.tick-a.askedAt > 10*f.election }) // the node has stopped sending
-	for _, a := range f.peers {
-		a.askedAt = f.tick
+	b.nextAsk = b.tick + max(1, b.election/4)
+	maps.DeleteFunc(b.others, func(_ string, a *peerAnswer) bool { return b.tick-a.askedAt > 10*b.election }) // the node has stopped sending
+	for _, a := range b.peers {
+		a.askedAt = b.tick
 	}
-	return slices.Sorted(maps.Keys(f.peers))
+	return slices.Sorted(maps.Keys(b.peers))
 }
 
 // takeAnswer records the introduction of a peer. It reports whether the reply to the peer
 // should also contain a question.
-func (f *bootstrap) takeAnswer(name string, id, groupID uint64, i introduction) (ask bool) {
-	a := f.peer(name)
+func (b *bootstrap) takeAnswer(name string, id, groupID uint64, i introduction) (ask bool) {
+	a := b.peer(name)
 	if a == nil {
 		return false
 	}
 	if i.question != 0 {
 		a.number = i.question
 	}
-	if i.answerTo == f.number {
-		a.introduction, a.id, a.groupID, a.heardAt = i, id, groupID, f.tick
+	if i.answerTo == b.number {
+		a.introduction, a.id, a.groupID, a.heardAt = i, id, groupID, b.tick
 		return false
 	}
-	if ask = a.askedAt < f.tick; ask { // the peer may have just started
-		a.askedAt = f.tick
+	if ask = a.askedAt < b.tick; ask { // the peer may have just started
+		a.askedAt = b.tick
 	}
 	return ask
 }
 
-func (f *bootstrap) peer(name string) *peerAnswer {
-	if a := f.peers[name]; a != nil {
+func (b *bootstrap) peer(name string) *peerAnswer {
+	if a := b.peers[name]; a != nil {
 		return a
 	}
-	return f.others[name]
+	return b.others[name]
 }
 
 // recent reports whether the last answer of a peer is recent enough.
-func (f *bootstrap) recent(a *peerAnswer) bool { return f.tick-a.heardAt <= f.election }
+func (b *bootstrap) recent(a *peerAnswer) bool { return b.tick-a.heardAt <= b.election }
 
 // decide returns the next step.
-func (f *bootstrap) decide() decision {
-	names := slices.Sorted(maps.Keys(f.peers))
-	all := slices.Concat(names, slices.Sorted(maps.Keys(f.others)))
+func (b *bootstrap) decide() decision {
+	names := slices.Sorted(maps.Keys(b.peers))
+	all := slices.Concat(names, slices.Sorted(maps.Keys(b.others)))
 	for _, name := range all {
-		if v, ok := f.joinDecision(f.peer(name)); ok {
+		if v, ok := b.joinDecision(b.peer(name)); ok {
 			return v
 		}
 	}
-	if err := f.checkOwnID(all); err != nil {
+	if err := b.checkOwnID(all); err != nil {
 		return decision{action: actionFail, err: err}
 	}
-	if why := f.blocker(names, all); why != "" {
+	if why := b.blocker(names, all); why != "" {
 		return decision{why: why}
 	}
-	if founder := f.founder(names); founder != f.name {
-		return decision{why: "waiting for " + f.nameAndAddress(founder) + " to found the group"}
+	if founder := b.founder(names); founder != b.name {
+		return decision{why: "waiting for " + b.nameAndAddress(founder) + " to found the group"}
 	}
-	v := decision{action: actionFound, first: []Member{{ID: f.id, Name: f.name, Address: f.configured[f.name]}}}
+	v := decision{action: actionFound, first: []Member{{ID: b.id, Name: b.name, Address: b.configured[b.name]}}}
 	for _, name := range names {
-		v.first = append(v.first, Member{ID: f.peers[name].id, Name: name, Address: f.configured[name]})
+		v.first = append(v.first, Member{ID: b.peers[name].id, Name: name, Address: b.configured[name]})
 	}
-	slices.SortFunc(v.first, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.first, func(m, o Member) int { return strings.Compare(m.Name, o.Name) })
 	return v
 }
 
 // joinDecision returns the decision to join, if the group of a peer has this node's id.
-func (f *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
+func (b *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 	has := func(list []Member) bool {
-		return slices.ContainsFunc(list, func(m Member) bool { return m.ID == f.id && !m.Leaving })
+		return slices.ContainsFunc(list, func(m Member) bool { return m.ID == b.id && !m.Leaving })
 	}
 	if a.groupID == 0 || !has(a.members) {
 		return v, false
@@ -174,36 +174,36 @@ func (f *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 // id. It waits until peers have said so for some time, because a single peer may not have
 // received a change yet. Of the peers in one group it believes the one with the longest
 // log, because the others may not know yet that the node with the other id was removed.
-func (f *bootstrap) checkOwnID(names []string) error {
+func (b *bootstrap) checkOwnID(names []string) error {
 	newest := map[uint64]string{} // by group: the peer with the longest log
 	for _, name := range names {
-		a := f.peer(name)
-		if a.groupID == 0 || !f.recent(a) {
+		a := b.peer(name)
+		if a.groupID == 0 || !b.recent(a) {
 			continue
 		}
-		if other, known := newest[a.groupID]; !known || f.peer(other).index < a.index {
+		if other, known := newest[a.groupID]; !known || b.peer(other).index < a.index {
 			newest[a.groupID] = name
 		}
 	}
 	for _, name := range names {
-		a := f.peer(name)
+		a := b.peer(name)
 		if newest[a.groupID] != name || !a.knowsLeader {
 			continue
 		}
-		i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving })
+		i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == b.name && !m.Leaving })
 		if i < 0 {
 			continue
 		}
-		if f.idMismatchTick == 0 {
-			f.idMismatchTick = f.tick + 1
+		if b.idMismatchTick == 0 {
+			b.idMismatchTick = b.tick + 1
 		}
-		if f.tick+1-f.idMismatchTick < identityTimeouts*f.election {
+		if b.tick+1-b.idMismatchTick < identityTimeouts*b.election {
 			return nil
 		}
 		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, but this disk has the id %s: the disk was emptied or exchanged. %s",
-			ErrLogLost, name, f.name, groupText(a.members[i].ID), groupText(f.id), wrongDiskAdvice(f.name, f.configured[f.name]))
+			ErrLogLost, name, b.name, groupText(a.members[i].ID), groupText(b.id), wrongDiskAdvice(b.name, b.configured[b.name]))
 	}
-	f.idMismatchTick = 0
+	b.idMismatchTick = 0
 	return nil
 }
 
@@ -232,55 +232,55 @@ func wrongDiskAdvice(name, address string) string {
 }
 
 // blocker says why the group cannot be founded yet, or returns "".
-func (f *bootstrap) blocker(names, all []string) string {
+func (b *bootstrap) blocker(names, all []string) string {
 	var missing []string
 	for _, name := range all {
-		switch a := f.peer(name); {
-		case a.heardAt < 0 || !f.recent(a) && a.groupID == 0:
-			missing = append(missing, f.nameAndAddress(name))
+		switch a := b.peer(name); {
+		case a.heardAt < 0 || !b.recent(a) && a.groupID == 0:
+			missing = append(missing, b.nameAndAddress(name))
 		case a.groupID != 0:
-			return f.notMemberText(name, a)
+			return b.notMemberText(name, a)
 		}
 	}
 	if len(missing) > 0 {
 		what := "before the group can be founded"
-		if f.joins {
+		if b.joins {
 			what = "to hear about the group that this node will join"
 		}
 		return "waiting for " + strings.Join(missing, ", ") + " " + what
 	}
 	for _, name := range names {
-		if own, other := f.names(f.configured), f.names(addresses(f.peers[name].configured)); own != other && !f.joins && !f.peers[name].joins {
+		if own, other := b.names(b.configured), b.names(addresses(b.peers[name].configured)); own != other && !b.joins && !b.peers[name].joins {
 			return fmt.Sprintf("the group cannot be founded: this node is configured with the first members %s, but %s with %s. Give all nodes the same peers", own, name, other)
 		}
 	}
-	if len(names) == 0 && f.tick < soleMemberTimeouts*f.election {
+	if len(names) == 0 && b.tick < soleMemberTimeouts*b.election {
 		return "waiting for other nodes that know this one"
 	}
-	if f.founder(names) == "" {
-		return "the group cannot be founded: each of " + f.names(f.configured) + " is set to join an existing group (TOPOGEN_RAFT_JOIN). Start one of them without that setting"
+	if b.founder(names) == "" {
+		return "the group cannot be founded: each of " + b.names(b.configured) + " is set to join an existing group (TOPOGEN_RAFT_JOIN). Start one of them without that setting"
 	}
 	return ""
 }
 
 // notMemberText says what to do if a peer belongs to a group without this node.
-func (f *bootstrap) notMemberText(name string, a *peerAnswer) string {
-	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == f.name && !m.Leaving }); i >= 0 {
+func (b *bootstrap) notMemberText(name string, a *peerAnswer) string {
+	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == b.name && !m.Leaving }); i >= 0 {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
-			name, f.name, groupText(a.members[i].ID), wrongDiskAdvice(f.name, f.configured[f.name]))
+			name, b.name, groupText(a.members[i].ID), wrongDiskAdvice(b.name, b.configured[b.name]))
 	}
 	return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
-		name, groupText(a.groupID), f.name, f.configured[f.name], f.configured[name])
+		name, groupText(a.groupID), b.name, b.configured[b.name], b.configured[name])
 }
 
 // founder returns the name of the node that founds the group, or "" if no node may.
-func (f *bootstrap) founder(names []string) string {
+func (b *bootstrap) founder(names []string) string {
 	least := ""
-	if !f.joins {
-		least = f.name
+	if !b.joins {
+		least = b.name
 	}
 	for _, name := range names {
-		if !f.peers[name].joins && (least == "" || name < least) {
+		if !b.peers[name].joins && (least == "" || name < least) {
 			least = name
 		}
 	}
@@ -288,15 +288,15 @@ func (f *bootstrap) founder(names []string) string {
 }
 
 // nameAndAddress returns a peer with its address, for messages.
-func (f *bootstrap) nameAndAddress(name string) string {
-	if f.configured[name] == "" {
+func (b *bootstrap) nameAndAddress(name string) string {
+	if b.configured[name] == "" {
 		return name
 	}
-	return name + " (" + f.configured[name] + ")"
+	return name + " (" + b.configured[name] + ")"
 }
 
 // names lists the names of members, for messages.
-func (f *bootstrap) names(m map[string]string) string {
+func (b *bootstrap) names(m map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 

@@ -156,7 +156,7 @@ func TestDifferentFirstMembers(t *testing.T) {
 			}
 		}
 		v.logs["n1"].hasLogged(t, "this node is configured with the first members n1, n2, but n2 with n1, n2, n3", "Give all nodes the same peers")
-		v.logs["n3"].hasLogged(t, "this node is configured with the first members n1, n2, n3, and n1 with n1, n2")
+		v.logs["n3"].hasLogged(t, "this node is configured with the first members n1, n2, n3, but n1 with n1, n2")
 	})
 }
 

@@ -31,27 +31,27 @@ type clientUpdate struct {
 	tick    int64 // tick of the last proposal
 }
 
-func (f *clientUpdates) add(client, sequence, floor uint64, data []byte, w Waiter) {
-	if f.list == nil {
-		f.list = make(map[sessionKey]*clientUpdate)
+func (c *clientUpdates) add(client, sequence, floor uint64, data []byte, w Waiter) {
+	if c.list == nil {
+		c.list = make(map[sessionKey]*clientUpdate)
 	}
 	key := sessionKey{client, sequence}
-	if u := f.list[key]; u != nil {
+	if u := c.list[key]; u != nil {
 		u.waiters = append(u.waiters, w)
 		return
 	}
-	f.list[key] = &clientUpdate{floor: floor, data: data, waiters: []Waiter{w}}
-	f.unsent = append(f.unsent, key)
+	c.list[key] = &clientUpdate{floor: floor, data: data, waiters: []Waiter{w}}
+	c.unsent = append(c.unsent, key)
 }
 
 // answer passes on a result.
-func (f *clientUpdates) answer(client, sequence uint64, a fsm.Applied) {
+func (c *clientUpdates) answer(client, sequence uint64, a fsm.Applied) {
 	key := sessionKey{client, sequence}
-	u := f.list[key]
+	u := c.list[key]
 	if u == nil {
 		return
 	}
-	delete(f.list, key)
+	delete(c.list, key)
 	for _, w := range u.waiters {
 		w.Done(a)
 	}
@@ -59,9 +59,9 @@ func (f *clientUpdates) answer(client, sequence uint64, a fsm.Applied) {
 
 // abandon removes the waiter w. It reports whether w was there, and whether the update
 // may have been proposed.
-func (f *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
+func (c *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent bool) {
 	key := sessionKey{client, sequence}
-	u := f.list[key]
+	u := c.list[key]
 	if u == nil {
 		return false, true
 	}
@@ -70,79 +70,79 @@ func (f *clientUpdates) abandon(client, sequence uint64, w Waiter) (found, sent 
 		return false, true
 	}
 	if u.waiters = slices.Delete(u.waiters, i, i+1); len(u.waiters) == 0 {
-		delete(f.list, key)
+		delete(c.list, key)
 	}
 	return true, u.sent
 }
 
 // batch fills b with updates that must be proposed, and returns how many keys it used. It
 // ends an update that check refuses. check may be nil.
-func (f *clientUpdates) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
+func (c *clientUpdates) batch(b *fsm.Batch, now int64, check func(update []byte) error) (n int) {
 	b.Reset(now)
-	for ; n < len(f.unsent) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
-		switch key := f.unsent[n]; {
-		case f.list[key] == nil:
-		case key.sequence != 0 && check != nil && check(f.list[key].data) != nil:
-			f.answer(key.client, key.sequence, fsm.Applied{Err: check(f.list[key].data)})
+	for ; n < len(c.unsent) && b.Len() < batchCommandsMax && len(b.Bytes()) < batchBytesMax; n++ {
+		switch key := c.unsent[n]; {
+		case c.list[key] == nil:
+		case key.sequence != 0 && check != nil && check(c.list[key].data) != nil:
+			c.answer(key.client, key.sequence, fsm.Applied{Err: check(c.list[key].data)})
 		case key.sequence == 0:
-			b.Open(string(f.list[key].data), key.client)
+			b.Open(string(c.list[key].data), key.client)
 		default:
-			b.Update(key.client, key.sequence, f.list[key].floor, f.list[key].data)
+			b.Update(key.client, key.sequence, c.list[key].floor, c.list[key].data)
 		}
 	}
 	return n
 }
 
 // markProposed records that the first n updates of the last batch were proposed.
-func (f *clientUpdates) markProposed(n int, tick int64) {
-	f.sentTick = tick
-	for _, key := range f.unsent[:n] {
-		if u := f.list[key]; u != nil {
+func (c *clientUpdates) markProposed(n int, tick int64) {
+	c.sentTick = tick
+	for _, key := range c.unsent[:n] {
+		if u := c.list[key]; u != nil {
 			u.sent, u.tick = true, tick
 		}
 	}
-	f.unsent = f.unsent[n:]
+	c.unsent = c.unsent[n:]
 }
 
 // reproposeOverdue marks updates to be proposed again if they were proposed too long ago.
-func (f *clientUpdates) reproposeOverdue(tick, timeout int64) {
-	if f.lastCheck == tick || len(f.unsent) > 0 { // otherwise the engine accepts no proposals at the moment
+func (c *clientUpdates) reproposeOverdue(tick, timeout int64) {
+	if c.lastCheck == tick || len(c.unsent) > 0 { // otherwise the engine accepts no proposals at the moment
 		return
 	}
-	f.lastCheck = tick
-	for key, u := range f.list {
+	c.lastCheck = tick
+	for key, u := range c.list {
 		if u.sent && tick-u.tick >= timeout {
-			f.unsent = append(f.unsent, key)
+			c.unsent = append(c.unsent, key)
 			u.tick = tick
 		}
 	}
-	sortKeys(f.unsent) // in a fixed order, so that simulations are reproducible
+	sortKeys(c.unsent) // in a fixed order, so that simulations are reproducible
 }
 
 // repropose marks all unanswered updates to be proposed again.
-func (f *clientUpdates) repropose() {
-	f.unsent = f.unsent[:0]
-	for key := range f.list {
-		f.unsent = append(f.unsent, key)
+func (c *clientUpdates) repropose() {
+	c.unsent = c.unsent[:0]
+	for key := range c.list {
+		c.unsent = append(c.unsent, key)
 	}
-	sortKeys(f.unsent) // in a fixed order, so that simulations are reproducible
+	sortKeys(c.unsent) // in a fixed order, so that simulations are reproducible
 }
 
 // fail ends the updates that were not proposed with the error unsent, and the others with
 // the error sent. Updates whose error is nil are kept.
-func (f *clientUpdates) fail(unsent, sent error) {
-	if len(f.list) == 0 {
+func (c *clientUpdates) fail(unsent, sent error) {
+	if len(c.list) == 0 {
 		return
 	}
-	keys := slices.Collect(maps.Keys(f.list))
+	keys := slices.Collect(maps.Keys(c.list))
 	sortKeys(keys)
 	for _, key := range keys {
 		err := unsent
-		if f.list[key].sent {
+		if c.list[key].sent {
 			err = sent
 		}
 		if err != nil {
-			f.answer(key.client, key.sequence, fsm.Applied{Err: err})
+			c.answer(key.client, key.sequence, fsm.Applied{Err: err})
 		}
 	}
 }

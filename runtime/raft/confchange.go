@@ -62,8 +62,8 @@ var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
 type proposedChange struct{ nonce, term uint64 }
 
 // checkProposedChange looks for the proposed change among the new entries of the engine.
-// The engine replaces a change that it does not accept with an empty entry, because an
-// earlier change is not applied yet. That change may be from an earlier leader.
+// The engine replaces the change with an empty entry if an earlier change is not applied
+// yet, or if entries from before the election of this leader are not applied yet.
 func (c *Core) checkProposedChange(entries []*pb.Entry) {
 	a := c.proposedChange
 	c.proposedChange = proposedChange{}
@@ -108,9 +108,9 @@ var needRemovedNode = map[pb.MessageType]bool{
 	pb.MsgPreVote: true, pb.MsgVote: true, pb.MsgApp: true, pb.MsgHeartbeat: true, pb.MsgSnap: true,
 }
 
-// isNeeded reports whether this node was removed and leads members of which, as far as it
-// knows, no majority has the removal. Without a majority it leads for at most one
-// election timeout.
+// isNeeded is for a node that was removed. It reports whether the node still leads and,
+// as far as it knows, no majority of the members has the removal. Without a majority it
+// leads for at most one election timeout.
 func (c *Core) isNeeded() bool {
 	if _, leads := c.Leads(); !leads {
 		return false

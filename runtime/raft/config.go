@@ -37,7 +37,7 @@ type Config struct {
 	// If a processor has several instances, each instance has its own state. Instance is
 	// the number of this one, counted from 0, and Instances is how many there are. The
 	// group of an instance has a name such as Group/3-of-16, and its log is in the folder
-	// 3. The count in the name prevents that a log is opened with another number of
+	// 3. The count in the name keeps a log from being opened with another number of
 	// instances, which would send keys to other instances.
 	Instance, Instances int
 

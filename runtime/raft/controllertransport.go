@@ -23,58 +23,58 @@ type controllerTransport struct {
 }
 
 // Send queues messages for the next turn of the controller.
-func (c *controllerTransport) Send(to string, messages ...transport.Message) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (t *controllerTransport) Send(to string, messages ...transport.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, o := range messages {
-		if len(c.queue) >= controllerQueueMax {
+		if len(t.queue) >= controllerQueueMax {
 			continue
 		}
-		if v := typed(c.node, to, o.Payload); v != nil {
-			c.queue = append(c.queue, v)
+		if v := typed(t.node, to, o.Payload); v != nil {
+			t.queue = append(t.queue, v)
 		}
 	}
-	c.wake()
+	t.wake()
 }
 
 // drain removes and returns the queued messages.
-func (c *controllerTransport) drain() (list []any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list = slices.Clone(c.queue)
-	clear(c.queue)
-	c.queue = c.queue[:0]
+func (t *controllerTransport) drain() (list []any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list = slices.Clone(t.queue)
+	clear(t.queue)
+	t.queue = t.queue[:0]
 	return list
 }
 
 // deliver passes a message of a peer to the node.
-func (c *controllerTransport) deliver(v any) error {
+func (t *controllerTransport) deliver(v any) error {
 	from, b, err := untyped(v)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	receive := c.receive
-	c.mu.Unlock()
+	t.mu.Lock()
+	receive := t.receive
+	t.mu.Unlock()
 	if receive != nil {
 		receive(from, [][]byte{b})
 	}
 	return nil
 }
 
-func (c *controllerTransport) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.receive = receive
+func (t *controllerTransport) Handle(_ uint64, receive func(from string, payloads [][]byte)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.receive = receive
 }
 
-func (c *controllerTransport) SetPeer(name, address string) {}
-func (c *controllerTransport) RemovePeer(name string)       {}
-func (c *controllerTransport) Close() error                 { return nil }
+func (t *controllerTransport) SetPeer(name, address string) {}
+func (t *controllerTransport) RemovePeer(name string)       {}
+func (t *controllerTransport) Close() error                 { return nil }
 
 // PeerAddress returns the name itself, because the controller knows how to reach each
 // node.
-func (c *controllerTransport) PeerAddress(name string) (address string, ok bool) { return name, true }
+func (t *controllerTransport) PeerAddress(name string) (address string, ok bool) { return name, true }
 
 // Stats returns no statistics: the edges count the messages that the controller carries.
-func (c *controllerTransport) Stats() transport.Stats { return transport.Stats{} }
+func (t *controllerTransport) Stats() transport.Stats { return transport.Stats{} }

@@ -21,9 +21,9 @@ const (
 	uncommittedBytesMax = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
 	unappliedBytesMax   = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
 	batchDelayMax       = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
-	trailingBytesMax    = 64 << 20               // entries kept after a snapshot covers them
-	snapshotBytes       = 256 << 20              // entries after which a snapshot is taken before SnapshotEvery
-	heldBytesMax        = 192 << 20              // entries kept for followers that receive a snapshot; less than snapshotBytes, or one snapshot would follow another at once
+	trailingBytesMax    = 64 << 20               // bytes of entries kept after a snapshot covers them
+	snapshotBytes       = 256 << 20              // bytes of entries after which a snapshot is taken before SnapshotEvery
+	heldBytesMax        = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or one snapshot would follow another at once
 	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
 	retryTicksMax       = 1 << 8                 // limit of the wait, which doubles with each repetition
 	removedTimeouts     = 4                      // election timeouts for which a removed node keeps running: members that have not received the removal may need its vote
@@ -239,7 +239,7 @@ func (c *Core) Stranger(id uint64) bool {
 // Err returns the error that ended the node, or nil while the node runs.
 func (c *Core) Err() error { return c.err }
 
-// Tick must be called once per tick of the node.
+// Tick advances the clock of the Core by one tick.
 func (c *Core) Tick() (err error) {
 	if c.err != nil {
 		return c.err

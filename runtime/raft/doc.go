@@ -20,10 +20,10 @@
 //
 // # Guarantees
 //
-// An acknowledged update survives a crash of fewer than half of the members. All members
+// An acknowledged update survives any crash of fewer than half of the members. All members
 // apply the same updates in the same order, and each update once. A read on any member
 // sees all updates that were acknowledged before the read began. A node repeats a
-// proposal until it gets an answer; its session prevents that the update is applied
+// proposal until it gets an answer; its session keeps the update from being applied
 // twice. A group of one member may set Sync to a value other than wal.Always. Then a
 // crash of the host loses the updates that were not synced yet.
 //

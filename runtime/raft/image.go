@@ -143,8 +143,8 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	return i.foundIn(c.Dir, disk, node, address)
 }
 
-// foundIn is found for the disk in a folder. Nodes refuse the folder until it is
-// complete.
+// foundIn calls found for the disk in a folder. Until the folder is complete, nodes refuse
+// it.
 func (i *Image) foundIn(dir string, disk Disk, node, address string) error {
 	if err := setUnfinished(dir, true); err != nil {
 		return err

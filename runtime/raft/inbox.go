@@ -29,9 +29,9 @@ type inbox struct {
 	err       error // why the inbox is closed
 }
 
-// peerMessage is a message of another node. Exactly one of the message of the engine,
-// introduction, notice, part and receipt is set. A message of the engine from another
-// group is not parsed.
+// peerMessage is a message of another node. Depending on its kind, it holds a message of
+// the engine, an introduction, a notice, a part or a receipt. A message of the engine from
+// another group is not parsed.
 type peerMessage struct {
 	envelope
 	name string // of the node, according to the transport
@@ -66,14 +66,14 @@ type proposalWaiter interface {
 // receive takes messages of a node. It runs on goroutines of the transport.
 func (n *Node) receive(from string, payloads [][]byte) {
 	own := n.groupID.Load()
-	told := false
+	reported := false
 	for _, b := range payloads {
 		m, err := openPeerMessage(from, own, b)
 		if err != nil {
-			if told { // report one broken message of a batch only
+			if reported { // report one broken message of a batch only
 				continue
 			}
-			m, told = peerMessage{name: from, broken: err}, true
+			m, reported = peerMessage{name: from, broken: err}, true
 		}
 		n.inbox.mu.Lock()
 		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
@@ -154,7 +154,7 @@ func (n *Node) put(add func(*inbox)) error {
 	return nil
 }
 
-// putProposal is put for a proposal, without an allocation.
+// putProposal is like put for a proposal, but does not allocate.
 func (n *Node) putProposal(p proposal) error {
 	n.inbox.mu.Lock()
 	if n.inbox.closed {

@@ -31,73 +31,73 @@ type incomingSnapshot struct {
 }
 
 // create creates the file for the body.
-func (a *incomingSnapshot) create() {
-	body, err := a.log.CreateSnapshot()
+func (i *incomingSnapshot) create() {
+	body, err := i.log.CreateSnapshot()
 	if err != nil {
-		a.refuse(err)
+		i.refuse(err)
 		return
 	}
-	a.body, a.early = body, map[uint64][]byte{}
+	i.body, i.early = body, map[uint64][]byte{}
 }
 
 // refuse ends the transfer with an error for the sender.
-func (a *incomingSnapshot) refuse(err error) {
-	a.state, a.refusal = receiptRefused, err.Error()
-	a.end()
+func (i *incomingSnapshot) refuse(err error) {
+	i.state, i.refusal = receiptRefused, err.Error()
+	i.end()
 }
 
 // end removes the body, unless it was committed.
-func (a *incomingSnapshot) end() {
-	if a.body != nil {
-		_ = a.body.Abort() // the next start removes the file
-		a.body = nil
+func (i *incomingSnapshot) end() {
+	if i.body != nil {
+		_ = i.body.Abort() // the next start removes the file
+		i.body = nil
 	}
-	a.install, a.early = nil, nil
+	i.install, i.early = nil, nil
 }
 
 // write handles a part. It writes the part if all earlier parts are there, and keeps it
 // in memory otherwise. It reports whether the body is complete.
-func (a *incomingSnapshot) write(p *part) (all bool) {
-	if a.body == nil || a.decoding || p.offset < a.received {
+func (i *incomingSnapshot) write(p *part) (all bool) {
+	if i.body == nil || i.decoding || p.offset < i.received {
 		return false
 	}
-	if p.offset > a.received {
-		if len(a.early) < partsOnTheWay {
-			a.early[p.offset] = p.data
+	if p.offset > i.received {
+		if len(i.early) < partsOnTheWay {
+			i.early[p.offset] = p.data
 		}
 		return false
 	}
-	for data, ok := p.data, true; ok; data, ok = a.early[a.received] {
-		delete(a.early, a.received)
-		if _, err := a.body.Write(data); err != nil {
-			a.refuse(err)
+	for data, ok := p.data, true; ok; data, ok = i.early[i.received] {
+		delete(i.early, i.received)
+		if _, err := i.body.Write(data); err != nil {
+			i.refuse(err)
 			return false
 		}
-		if a.received += uint64(len(data)); len(data) == 0 || a.received >= a.size {
+		if i.received += uint64(len(data)); len(data) == 0 || i.received >= i.size {
 			break
 		}
 	}
-	return a.received == a.size
+	return i.received == i.size
 }
 
 // decode decodes the whole body, and makes it durable. Nothing else of the node has
 // changed until then, so a snapshot that cannot be decoded does not replace another one.
-func (a *incomingSnapshot) decode(machine StateMachine) error {
-	body, err := a.body.Body()
+func (i *incomingSnapshot) decode(machine StateMachine) error {
+	body, err := i.body.Body()
 	if err != nil {
 		return err
 	}
 	install, err := prepareState(machine, body)
 	if err := errors.Join(err, body.Close()); err != nil {
-		return fmt.Errorf("the snapshot at %d cannot be decoded: %w", a.index(), err)
+		return fmt.Errorf("the snapshot at %d cannot be decoded: %w", i.index(), err)
 	}
-	a.install = install
-	a.head = proto.CloneOf(a.message.GetSnapshot())
-	return a.body.Seal(a.head)
+	i.install = install
+	i.head = proto.CloneOf(i.message.GetSnapshot())
+	return i.body.Seal(i.head)
 }
 
-func (a *incomingSnapshot) index() uint64 { return a.message.GetSnapshot().GetMetadata().GetIndex() }
+func (i *incomingSnapshot) index() uint64 { return i.message.GetSnapshot().GetMetadata().GetIndex() }
 
-func (a *incomingSnapshot) receipt() *receipt {
-	return &receipt{transfer: a.transfer, received: a.received, state: a.state, reason: a.refusal}
+func (i *incomingSnapshot) receipt() *receipt {
+	return &receipt{transfer: i.transfer, received: i.received, state: i.state, reason: i.refusal}
 }

@@ -373,13 +373,13 @@ func (m *Machine[S, U, R]) Status() Status {
 func (n *Node) Status() Status {
 	ctx, cancel := context.WithTimeout(context.Background(), max(n.config.Tick, time.Millisecond))
 	defer cancel()
-	told := make(chan *Status, 1)
-	if err := n.do(ctx, func(*Core) { told <- n.currentStatus() }); err != nil {
+	answer := make(chan *Status, 1)
+	if err := n.do(ctx, func(*Core) { answer <- n.currentStatus() }); err != nil {
 		s := *n.status.Load()
 		s.Age = time.Since(s.at)
 		return s
 	}
-	return *<-told
+	return *<-answer
 }
 
 // ChangeMembers changes the members of the group, all changes together, and returns when
@@ -406,13 +406,13 @@ func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error 
 func (n *Node) TransferLeader(ctx context.Context, to string) error {
 	poll := time.NewTicker(n.config.Tick)
 	defer poll.Stop()
-	for asked := false; ; {
+	for requested := false; ; {
 		var err error
 		var leads bool
 		if e := n.do(ctx, func(c *Core) {
 			m, _ := c.members.named(to)
 			leads = m.ID != 0 && c.leader == m.ID
-			if !leads && !asked {
+			if !leads && !requested {
 				if m.ID == 0 || m.Learner {
 					err = c.members.noVoteError(to)
 				} else {
@@ -426,7 +426,7 @@ func (n *Node) TransferLeader(ctx context.Context, to string) error {
 		case leads || err != nil:
 			return err
 		}
-		asked = true
+		requested = true
 		select {
 		case <-poll.C:
 		case <-ctx.Done():

@@ -14,8 +14,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// identify reads the record of the disk. A log without a record was written when ids were
-// hashes of names, and groups had no identity except their names.
+// identify reads the record of the disk, or writes a new one, and opens the log if the
+// node is a member of a group. A log without a record was written when ids were hashes of
+// names, and groups had no identity except their names.
 func (n *Node) identify() error {
 	c := &n.config
 	r, err := c.Disk.Record()
@@ -448,13 +449,13 @@ type rateLimits struct {
 const rateLimitsMax = 256 // different keys that are remembered; then all of them are forgotten
 
 // log calls f at most once a minute for each key.
-func (o *rateLimits) log(n *Node, key string, f func()) {
-	atMostEvery(&o.lastLogged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
+func (r *rateLimits) log(n *Node, key string, f func()) {
+	atMostEvery(&r.lastLogged, key, n.ticks, int64(time.Minute/n.config.Tick), f)
 }
 
 // send calls f at most once per election timeout for each key.
-func (o *rateLimits) send(n *Node, key string, f func()) {
-	atMostEvery(&o.lastSent, key, n.ticks, int64(n.core.config.ElectionTicks), f)
+func (r *rateLimits) send(n *Node, key string, f func()) {
+	atMostEvery(&r.lastSent, key, n.ticks, int64(n.core.config.ElectionTicks), f)
 }
 
 func atMostEvery(m *map[string]int64, key string, now, every int64, f func()) {

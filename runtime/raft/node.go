@@ -51,8 +51,8 @@ type NodeConfig struct {
 
 	ChecksumEvery uint64 // see Config.ChecksumEvery
 
-	// The node's loop calls Led when the leader, its term, or whether this node leads has
-	// changed. Led must not wait. It may be nil.
+	// Led is called by the node's loop when the leader, its term, or whether this node
+	// leads has changed. Led must not wait. It may be nil.
 	Led func(fsm.Leadership)
 }
 

@@ -27,25 +27,25 @@ type notes struct {
 
 // setMembers passes the members of the group at the current position to the state
 // machine.
-func (k *applier) setMembers() error {
-	if k.noting == nil {
+func (a *applier) setMembers() error {
+	if a.noting == nil {
 		return nil
 	}
-	return k.noting.Members(k.position.conf.GetVoters(), k.position.conf.GetLearners())
+	return a.noting.Members(a.position.conf.GetVoters(), a.position.conf.GetLearners())
 }
 
 // updateNotes passes the notes of the state machine to the core. It reports whether they
 // have changed.
-func (k *applier) updateNotes() bool {
-	if k.noting == nil || k.node.core == nil {
+func (a *applier) updateNotes() bool {
+	if a.noting == nil || a.node.core == nil {
 		return false
 	}
-	n := k.noting.Notes(k.node.core.id, k.node.config.ChecksumEvery)
-	if n == k.notes {
+	n := a.noting.Notes(a.node.core.id, a.node.config.ChecksumEvery)
+	if n == a.notes {
 		return false
 	}
-	k.notes = n
-	k.node.core.Note(n)
+	a.notes = n
+	a.node.core.Note(n)
 	return true
 }
 

@@ -22,8 +22,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// The operators' service has one method. Request and answer are JSON in a
-// google.protobuf.StringValue, so that any gRPC client can call it.
+// The operators' service has the method Operate and the stream Backup. A request, and the
+// answer of Operate, are JSON in a google.protobuf.StringValue, so that any gRPC client
+// can call the service.
 const (
 	operateService = "topogen.raft.Operators"
 	operateMethod  = "/" + operateService + "/Operate"

@@ -39,7 +39,7 @@ type command struct {
 
 // pending are the commands of this node's own session. Their sequence numbers are
 // consecutive, so they are kept in a ring. Commands that the log may have lost are
-// proposed again, and the session prevents that a command is applied twice.
+// proposed again, and the session keeps a command from being applied twice.
 type pending struct {
 	ring   []command
 	floor  uint64 // the oldest sequence without an answer

@@ -18,7 +18,7 @@ type pendingChange struct {
 	changes []Change
 	w       Waiter
 	begin   func() bool // reports whether the caller still waits
-	until   int64       // tick at which the change is given up; 0: when the caller gives up
+	until   int64       // tick at which the change is given up; 0: it waits until the caller gives up
 	number  uint64      // of the questions
 	nextAsk int64       // tick of the next questions
 }
@@ -29,8 +29,8 @@ func noAnswerText(name string) string {
 }
 
 // missingMember names a node for which the change waits, or returns "".
-func (c *pendingChange) missingMember() string {
-	for _, o := range c.changes {
+func (p *pendingChange) missingMember() string {
+	for _, o := range p.changes {
 		if o.needsID() && o.Address == "" {
 			return o.Name
 		}

@@ -93,7 +93,7 @@ type Result struct {
 // Results takes results of the state machine, in the order of the log. It reports whether
 // the driver has work: the node's session was opened, or must be opened again. Any
 // goroutine may call it.
-func (c *Core) Results(list []Result) (stirred bool) {
+func (c *Core) Results(list []Result) (hasWork bool) {
 	c.proposalsMu.Lock()
 	defer c.proposalsMu.Unlock()
 	before := c.pending.client

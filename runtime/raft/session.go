@@ -76,11 +76,11 @@ func (s *Session[S, U, R]) ProposeResult(ctx context.Context, u U) (fsm.Result[R
 // Request is an update that a session can propose repeatedly until its outcome is known.
 // Only one goroutine at a time may use it.
 type Request[S, U, R any] struct {
-	s        *Session[S, U, R]
-	sequence uint64
-	data     []byte
-	doubt    bool // the update may be in the log
-	done     bool
+	s         *Session[S, U, R]
+	sequence  uint64
+	data      []byte
+	uncertain bool // the update may be in the log
+	done      bool
 }
 
 // Request reserves the next sequence number of the session for an update. If too many
@@ -129,8 +129,8 @@ func (q *Request[S, U, R]) Do(ctx context.Context) (fsm.Result[R], error) {
 	case answered && fsm.OutcomeKnown(err):
 		q.Drop()
 	case !fsm.OutcomeKnown(err):
-		q.doubt = true
-	case q.doubt: // not proposed this time, but an earlier attempt may have succeeded
+		q.uncertain = true
+	case q.uncertain: // not proposed this time, but an earlier attempt may have succeeded
 		err = fmt.Errorf("%w: %w", fsm.ErrUnknown, err)
 	}
 	a.Err = err

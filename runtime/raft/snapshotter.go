@@ -103,87 +103,87 @@ func newSnapshotter(n *Node, machine StateMachine) *snapshotter {
 }
 
 // put queues a job. Jobs of peers are dropped if too many wait.
-func (c *snapshotter) put(e job) {
+func (s *snapshotter) put(e job) {
 	ofPeer := e.part != nil || e.receipt != nil
-	c.mu.Lock()
-	if ofPeer && c.peerJobs >= peerJobsMax {
-		c.mu.Unlock()
+	s.mu.Lock()
+	if ofPeer && s.peerJobs >= peerJobsMax {
+		s.mu.Unlock()
 		return
 	}
 	if ofPeer {
-		c.peerJobs++
+		s.peerJobs++
 	}
-	c.jobs = append(c.jobs, e)
-	c.mu.Unlock()
-	c.active.Store(true)
-	c.wakeUp()
+	s.jobs = append(s.jobs, e)
+	s.mu.Unlock()
+	s.active.Store(true)
+	s.wakeUp()
 }
 
 // tick passes the state of the loop to the snapshotter. While a snapshot is decoded, tick
 // sends receipts to its sender, so that the sender does not give up.
-func (c *snapshotter) tick(now loopState) {
-	c.mu.Lock()
-	c.latest = now // the next transfer must begin with the current time, even after a long idle time
-	busy := c.busy
-	c.mu.Unlock()
-	if !c.active.Load() {
+func (s *snapshotter) tick(now loopState) {
+	s.mu.Lock()
+	s.latest = now // the next transfer must begin with the current time, even after a long idle time
+	busy := s.busy
+	s.mu.Unlock()
+	if !s.active.Load() {
 		return
 	}
 	if busy != nil {
-		c.sendReceipt(busy.name, &receipt{transfer: busy.transfer, received: busy.size})
+		s.sendReceipt(busy.name, &receipt{transfer: busy.transfer, received: busy.size})
 	}
-	c.wakeUp()
+	s.wakeUp()
 }
 
-func (c *snapshotter) wakeUp() {
+func (s *snapshotter) wakeUp() {
 	select {
-	case c.wake <- struct{}{}:
+	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
 // run is the snapshotter's goroutine. If the user's code ends the goroutine while it
 // writes or reads a state, the node stops, and another goroutine closes the files.
-func (c *snapshotter) run() {
+func (s *snapshotter) run() {
 	ended := false
 	defer func() {
 		if ended {
-			close(c.ended)
+			close(s.ended)
 			return
 		}
 		err := fmt.Errorf("raft: a snapshot: %w", errGoexit)
-		c.node.fail(err)
-		c.close(err)
-		go c.run()
+		s.node.fail(err)
+		s.close(err)
+		go s.run()
 	}()
-	for range c.wake {
-		if !c.runOnce() {
+	for range s.wake {
+		if !s.runOnce() {
 			break
 		}
 	}
 	ended = true
 }
 
-// close prevents that further jobs begin.
-func (c *snapshotter) close(err error) {
-	c.mu.Lock()
-	if c.err == nil {
-		c.err = err
+// close stops the snapshotter from starting further jobs.
+func (s *snapshotter) close(err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = err
 	}
-	c.mu.Unlock()
-	c.wakeUp()
+	s.mu.Unlock()
+	s.wakeUp()
 }
 
 // runOnce does the jobs that wait. It returns false when the snapshotter is closed.
-func (c *snapshotter) runOnce() bool {
-	c.mu.Lock()
-	list, err := c.jobs, c.err
-	c.jobs, c.peerJobs = nil, 0
-	ticked := c.latest != c.now
-	c.now = c.latest
-	c.mu.Unlock()
+func (s *snapshotter) runOnce() bool {
+	s.mu.Lock()
+	list, err := s.jobs, s.err
+	s.jobs, s.peerJobs = nil, 0
+	ticked := s.latest != s.now
+	s.now = s.latest
+	s.mu.Unlock()
 	if err != nil {
-		c.closeFiles()
+		s.closeFiles()
 		for _, e := range list {
 			if e.finished != nil {
 				e.finished.end()
@@ -192,110 +192,110 @@ func (c *snapshotter) runOnce() bool {
 		return false
 	}
 	for i := range list {
-		c.do(&list[i])
+		s.do(&list[i])
 	}
 	if ticked {
-		c.checkTimeouts()
+		s.checkTimeouts()
 	}
-	c.publish()
+	s.publish()
 	return true
 }
 
-func (c *snapshotter) do(e *job) {
+func (s *snapshotter) do(e *job) {
 	switch {
 	case e.message != nil:
-		c.startSending(e)
+		s.startSending(e)
 	case e.receipt != nil:
-		c.takeReceipt(e)
+		s.takeReceipt(e)
 	case e.part != nil:
-		c.takePart(e)
+		s.takePart(e)
 	case e.finished != nil:
-		c.finishIncoming(e)
+		s.finishIncoming(e)
 	case e.write != nil:
 		e.write.run()
-		c.node.finishSnapshot(e.write)
+		s.node.finishSnapshot(e.write)
 	}
 }
 
 // closeFiles closes and forgets all transfers.
-func (c *snapshotter) closeFiles() {
-	for _, to := range slices.Sorted(maps.Keys(c.outgoing)) {
-		c.remove(c.outgoing[to])
+func (s *snapshotter) closeFiles() {
+	for _, to := range slices.Sorted(maps.Keys(s.outgoing)) {
+		s.remove(s.outgoing[to])
 	}
-	if c.incoming != nil {
-		c.incoming.end()
-		c.incoming = nil
+	if s.incoming != nil {
+		s.incoming.end()
+		s.incoming = nil
 	}
 }
 
 // publish updates the transfers for Status.
-func (c *snapshotter) publish() {
-	sending := make(map[uint64]Transfer, len(c.outgoing))
-	for to, d := range c.outgoing {
+func (s *snapshotter) publish() {
+	sending := make(map[uint64]Transfer, len(s.outgoing))
+	for to, d := range s.outgoing {
 		t := Transfer{Index: d.index(), Size: int64(d.size), Came: int64(d.acknowledged)}
 		if d.failed != nil {
 			t.Error = d.failed.Error()
 		}
 		sending[to] = t
 	}
-	c.mu.Lock()
-	c.sending = sending
-	c.active.Store(len(c.outgoing) > 0 || c.incoming != nil || len(c.jobs) > 0)
-	c.mu.Unlock()
+	s.mu.Lock()
+	s.sending = sending
+	s.active.Store(len(s.outgoing) > 0 || s.incoming != nil || len(s.jobs) > 0)
+	s.mu.Unlock()
 }
 
 // transfer returns the snapshot that is being sent to a peer, or nil.
-func (c *snapshotter) transfer(to uint64) *Transfer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t, ok := c.sending[to]; ok {
+func (s *snapshotter) transfer(to uint64) *Transfer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t, ok := s.sending[to]; ok {
 		return &t
 	}
 	return nil
 }
 
 // checkTimeouts does the work of a tick.
-func (c *snapshotter) checkTimeouts() {
-	timeout := int64(c.node.core.config.ElectionTicks)
-	for _, to := range slices.Sorted(maps.Keys(c.outgoing)) { // in a fixed order, so that simulations are reproducible
-		d := c.outgoing[to]
+func (s *snapshotter) checkTimeouts() {
+	timeout := int64(s.node.core.config.ElectionTicks)
+	for _, to := range slices.Sorted(maps.Keys(s.outgoing)) { // in a fixed order, so that simulations are reproducible
+		d := s.outgoing[to]
 		switch {
-		case c.now.tick > d.messageTick && (!c.now.leads || d.message.GetTerm() != c.now.term): // not at the same tick: the node may have become leader since
-			c.remove(d) // another node leads, or the engine starts again
-		case d.failed != nil && c.now.tick >= d.retryTick:
-			c.report(d, false)
+		case s.now.tick > d.messageTick && (!s.now.leads || d.message.GetTerm() != s.now.term): // not at the same tick: the node may have become leader since
+			s.remove(d) // another node leads, or the engine starts again
+		case d.failed != nil && s.now.tick >= d.retryTick:
+			s.report(d, false)
 		case d.failed != nil:
 		default:
-			if err := d.resendOverdue(c.now.tick, timeout); err != nil {
-				c.fail(d, err)
+			if err := d.resendOverdue(s.now.tick, timeout); err != nil {
+				s.fail(d, err)
 				continue
 			}
-			c.send(d)
+			s.send(d)
 		}
 	}
-	if a := c.incoming; a != nil && !a.decoding && c.now.tick-a.progressTick > incomingIdleTimeouts*timeout {
+	if a := s.incoming; a != nil && !a.decoding && s.now.tick-a.progressTick > incomingIdleTimeouts*timeout {
 		a.end()
-		c.incoming = nil
+		s.incoming = nil
 	}
 }
 
 // startSending starts to send a snapshot. If the same snapshot is already being sent, the
 // transfer continues.
-func (c *snapshotter) startSending(e *job) {
+func (s *snapshotter) startSending(e *job) {
 	index := e.message.GetSnapshot().GetMetadata().GetIndex()
-	transfer := c.node.core.config.Nonce + index
+	transfer := s.node.core.config.Nonce + index
 	text, err := proto.Marshal(e.message)
-	d := c.outgoing[e.id]
+	d := s.outgoing[e.id]
 	if d != nil && d.transfer == transfer && d.failed == nil && err == nil {
 		d.message, d.messageTick, d.messageBytes, d.name = e.message, e.tick, text, cmp.Or(e.name, d.name)
 		return
 	}
 	if d != nil {
-		c.remove(d)
+		s.remove(d)
 	}
 	d = &outgoingSnapshot{to: e.id, name: e.name, message: e.message, messageTick: e.tick, messageBytes: text, log: e.log}
-	d.transfer, d.bytes, d.progressTick = transfer, c.partBytes, c.now.tick
-	c.outgoing[e.id] = d
+	d.transfer, d.bytes, d.progressTick = transfer, s.partBytes, s.now.tick
+	s.outgoing[e.id] = d
 	if err == nil && len(text) > messageMax {
 		err = errors.New("the message of the snapshot is too large")
 	}
@@ -306,19 +306,19 @@ func (c *snapshotter) startSending(e *job) {
 		err = d.open()
 	}
 	if err != nil {
-		c.fail(d, err)
+		s.fail(d, err)
 		return
 	}
-	c.send(d)
+	s.send(d)
 }
 
 // open opens the body at its beginning.
-func (d *outgoingSnapshot) open() error {
-	body, size, err := openBody(d.log, d.index())
+func (o *outgoingSnapshot) open() error {
+	body, size, err := openBody(o.log, o.index())
 	if err != nil {
 		return err
 	}
-	d.bodySender = bodySender{transfer: d.transfer, bytes: d.bytes, progressTick: d.progressTick, size: uint64(size), body: body}
+	o.bodySender = bodySender{transfer: o.transfer, bytes: o.bytes, progressTick: o.progressTick, size: uint64(size), body: body}
 	return nil
 }
 
@@ -338,153 +338,153 @@ func openBody(log wal.Log, index uint64) (io.ReadCloser, int64, error) {
 	return io.NopCloser(bytes.NewReader(state)), int64(len(state)), nil
 }
 
-func (d *outgoingSnapshot) index() uint64 { return d.message.GetSnapshot().GetMetadata().GetIndex() }
+func (o *outgoingSnapshot) index() uint64 { return o.message.GetSnapshot().GetMetadata().GetIndex() }
 
 // send sends the parts that may be sent now.
-func (c *snapshotter) send(d *outgoingSnapshot) {
+func (s *snapshotter) send(d *outgoingSnapshot) {
 	err := d.sendParts(func(p *part) {
-		n := c.node
+		n := s.node
 		b := p.append(envelope{kindPart, n.groupID.Load(), n.core.id}.append(nil), d.messageBytes)
 		n.config.Transport.Send(d.name, transport.Message{Group: n.config.Group, Payload: b, Class: classOf(pb.MsgSnap)})
 	})
 	if err != nil {
-		c.fail(d, err)
+		s.fail(d, err)
 	}
 }
 
 // takeReceipt handles the receipt of a peer.
-func (c *snapshotter) takeReceipt(e *job) {
-	d := c.outgoing[e.id]
+func (s *snapshotter) takeReceipt(e *job) {
+	d := s.outgoing[e.id]
 	if d == nil || d.failed != nil {
 		return
 	}
 	d.name = e.name
-	err := d.takeReceipt(e.receipt, c.now.tick)
+	err := d.takeReceipt(e.receipt, s.now.tick)
 	if errors.Is(err, errReceiverLost) { // the receiver has restarted
 		_ = d.body.Close()
 		d.body = nil
-		d.progressTick = c.now.tick
+		d.progressTick = s.now.tick
 		err = d.open()
 	}
 	switch {
 	case err != nil:
-		c.fail(d, err)
+		s.fail(d, err)
 	case d.complete:
-		c.node.logger.Info("raft: a snapshot was sent", slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size))
-		c.report(d, true)
+		s.node.logger.Info("raft: a snapshot was sent", slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size))
+		s.report(d, true)
 	default:
-		c.send(d)
+		s.send(d)
 	}
 }
 
 // fail ends a transfer. The engine is informed later, because it would try again at once.
-func (c *snapshotter) fail(d *outgoingSnapshot, err error) {
-	n := c.failures[d.to]
-	c.failures[d.to] = min(n+1, retriesMax)
-	d.failed, d.retryTick = err, c.now.tick+int64(c.node.core.config.ElectionTicks)<<n
-	c.node.logger.Error("raft: sending a snapshot to a member failed; the member gets no updates until it has the snapshot",
+func (s *snapshotter) fail(d *outgoingSnapshot, err error) {
+	n := s.failures[d.to]
+	s.failures[d.to] = min(n+1, retriesMax)
+	d.failed, d.retryTick = err, s.now.tick+int64(s.node.core.config.ElectionTicks)<<n
+	s.node.logger.Error("raft: sending a snapshot to a member failed; the member gets no updates until it has the snapshot",
 		slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size), slog.Any("error", err))
 }
 
 // report tells the engine the result of a snapshot.
-func (c *snapshotter) report(d *outgoingSnapshot, ok bool) {
+func (s *snapshotter) report(d *outgoingSnapshot, ok bool) {
 	if ok {
-		delete(c.failures, d.to)
+		delete(s.failures, d.to)
 	}
-	c.remove(d)
+	s.remove(d)
 	to := d.to
-	_ = c.node.put(func(b *inbox) {
+	_ = s.node.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) { core.ReportSnapshot(to, ok) })
 	})
 }
 
-func (c *snapshotter) remove(d *outgoingSnapshot) {
+func (s *snapshotter) remove(d *outgoingSnapshot) {
 	if d.body != nil {
 		_ = d.body.Close() // it was only read
 		d.body = nil
 	}
-	delete(c.outgoing, d.to)
+	delete(s.outgoing, d.to)
 }
 
 // sendReceipt sends a receipt.
-func (c *snapshotter) sendReceipt(name string, r *receipt) {
-	n := c.node
+func (s *snapshotter) sendReceipt(name string, r *receipt) {
+	n := s.node
 	b := r.append(envelope{kindReceipt, n.groupID.Load(), n.core.id}.append(nil))
 	n.config.Transport.Send(name, transport.Message{Group: n.config.Group, Payload: b, Class: transport.Ordered})
 }
 
 // takePart handles a part of a peer's snapshot. The node's loop has checked the message
 // in the part.
-func (c *snapshotter) takePart(e *job) {
-	p, a := e.part, c.incoming
+func (s *snapshotter) takePart(e *job) {
+	p, a := e.part, s.incoming
 	again := a != nil && a.state == receiptRefused && p.offset == 0 // the sender tries again
 	if again || a == nil || a.from != e.id || a.transfer != p.transfer || a.size != p.size {
 		if p.offset != 0 {
-			c.sendReceipt(e.name, &receipt{transfer: p.transfer, state: receiptUnknown})
+			s.sendReceipt(e.name, &receipt{transfer: p.transfer, state: receiptUnknown})
 			return
 		}
-		if a = c.begin(e); a == nil {
+		if a = s.begin(e); a == nil {
 			return
 		}
 	}
-	a.name, a.progressTick = e.name, c.now.tick
+	a.name, a.progressTick = e.name, s.now.tick
 	if !a.decoding && p.message.GetTerm() > a.message.GetTerm() {
 		a.message = p.message // the sender leads in a newer term
 	}
 	if a.write(p) {
-		c.decode(a)
+		s.decode(a)
 	}
-	if c.incoming == a {
-		c.sendReceipt(a.name, a.receipt())
+	if s.incoming == a {
+		s.sendReceipt(a.name, a.receipt())
 	}
 }
 
 // begin starts to receive a snapshot, unless one from another sender is in progress.
-func (c *snapshotter) begin(e *job) *incomingSnapshot {
+func (s *snapshotter) begin(e *job) *incomingSnapshot {
 	p := e.part
-	if a := c.incoming; a != nil {
-		timeout := 2 * int64(c.node.core.config.ElectionTicks)
-		if a.decoding || a.body != nil && a.from != e.id && p.message.GetTerm() <= a.message.GetTerm() && c.now.tick-a.progressTick < timeout {
+	if a := s.incoming; a != nil {
+		timeout := 2 * int64(s.node.core.config.ElectionTicks)
+		if a.decoding || a.body != nil && a.from != e.id && p.message.GetTerm() <= a.message.GetTerm() && s.now.tick-a.progressTick < timeout {
 			return nil
 		}
 		a.end()
 	}
-	c.incoming = &incomingSnapshot{from: e.id, name: e.name, transfer: p.transfer, message: p.message, size: p.size, log: e.log}
-	c.incoming.create()
-	return c.incoming
+	s.incoming = &incomingSnapshot{from: e.id, name: e.name, transfer: p.transfer, message: p.message, size: p.size, log: e.log}
+	s.incoming.create()
+	return s.incoming
 }
 
 // decode decodes a complete snapshot, and passes it to the node's loop.
-func (c *snapshotter) decode(a *incomingSnapshot) {
+func (s *snapshotter) decode(a *incomingSnapshot) {
 	a.decoding = true
-	c.setBusy(a)
-	err := a.decode(c.machine)
-	c.setBusy(nil)
+	s.setBusy(a)
+	err := a.decode(s.machine)
+	s.setBusy(nil)
 	if err == nil {
-		err = c.node.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { c.node.stepSnapshot(a) }) })
+		err = s.node.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { s.node.stepSnapshot(a) }) })
 	}
 	if err != nil {
 		a.decoding = false
 		a.refuse(err)
 		if errors.Is(err, fsm.ErrIncompatible) { // stop the node, so that a newer program can be started and receive the snapshot
-			c.node.fail(err)
+			s.node.fail(err)
 		}
-		c.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
+		s.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
 	}
 }
 
-func (c *snapshotter) setBusy(a *incomingSnapshot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.busy = nil; a != nil {
-		c.busy = &incomingSnapshot{name: a.name, transfer: a.transfer, size: a.size}
+func (s *snapshotter) setBusy(a *incomingSnapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy = nil; a != nil {
+		s.busy = &incomingSnapshot{name: a.name, transfer: a.transfer, size: a.size}
 	}
 }
 
 // finishIncoming ends an incoming snapshot that the node's loop has handled. If the
 // engine skipped the snapshot, it is forgotten, and a sender that still leads starts
 // again.
-func (c *snapshotter) finishIncoming(e *job) {
+func (s *snapshotter) finishIncoming(e *job) {
 	a := e.finished
 	a.decoding = false
 	switch {
@@ -493,10 +493,10 @@ func (c *snapshotter) finishIncoming(e *job) {
 	case e.skipped:
 		a.state = receiptUnknown
 		a.end()
-		c.incoming = nil
+		s.incoming = nil
 	default:
 		a.state = receiptComplete
 		a.end()
 	}
-	c.sendReceipt(a.name, a.receipt())
+	s.sendReceipt(a.name, a.receipt())
 }

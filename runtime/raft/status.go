@@ -20,7 +20,7 @@ type Status struct {
 	Commit        uint64        // index up to which a majority has the log
 	Applied       uint64        // index up to which the log is applied to the state machine
 	First         uint64        // index of the oldest entry in memory
-	Last          uint64        // index of the newest
+	Last          uint64        // index of the newest entry
 	Snapshot      uint64        // index of the last snapshot
 	SnapshotError string        `json:",omitempty"` // why the last snapshot failed, while the log grows
 	Pending       int           // proposals of this node that wait for an answer

@@ -57,15 +57,15 @@ func (g *commandGroup) Done(r fsm.Applied) {
 	}
 }
 
-func (a *controllerProposal[S, U, R]) proposed(uint64) {}
+func (p *controllerProposal[S, U, R]) proposed(uint64) {}
 
 // Done is called by the node's loop or by the applier.
-func (a *controllerProposal[S, U, R]) Done(r fsm.Applied) {
-	t := a.t
+func (p *controllerProposal[S, U, R]) Done(r fsm.Applied) {
+	t := p.t
 	if n := t.m.node; n != nil {
 		n.proposalSlots.give()
 	}
-	a.queueOutcome(r)
+	p.queueOutcome(r)
 }
 
 // ReceiveProposal proposes an update of the controller.
@@ -99,11 +99,11 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 
 // queueOutcome queues an outcome. A proposal that never reached a node calls it instead
 // of Done.
-func (a *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
-	t := a.t
+func (p *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
+	t := p.t
 	t.mu.Lock()
-	a.outcome.Applied = r
-	t.outcomes = append(t.outcomes, a)
+	p.outcome.Applied = r
+	t.outcomes = append(t.outcomes, p)
 	first := len(t.outcomes) == 1
 	t.mu.Unlock()
 	if first {
@@ -228,26 +228,26 @@ func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.Get
 	return nil
 }
 
-// awaitRoom waits until at most most commands are not answered, and then counts more
-// commands.
-func (t *inTopology[S, U, R]) awaitRoom(ctx context.Context, most, more int) error {
+// awaitRoom waits until at most limit commands are unanswered, and then adds added to
+// their number.
+func (t *inTopology[S, U, R]) awaitRoom(ctx context.Context, limit, added int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.openCommands > most {
+	if t.openCommands > limit {
 		t.idle.L = &t.mu
 		defer context.AfterFunc(ctx, func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			t.idle.Broadcast()
 		})()
-		for t.openCommands > most {
+		for t.openCommands > limit {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			t.idle.Wait()
 		}
 	}
-	t.openCommands += more
+	t.openCommands += added
 	return nil
 }
 

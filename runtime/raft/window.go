@@ -51,14 +51,14 @@ func (p *pending) forwardedBytes() (bytes int) {
 
 // forwardedBytes returns the bytes of updates that were proposed and not answered,
 // without the updates that will be proposed again.
-func (f *clientUpdates) forwardedBytes() (bytes int) {
-	for _, u := range f.list {
+func (c *clientUpdates) forwardedBytes() (bytes int) {
+	for _, u := range c.list {
 		if u.sent {
 			bytes += len(u.data)
 		}
 	}
-	for _, key := range f.unsent {
-		if u := f.list[key]; u != nil && u.sent {
+	for _, key := range c.unsent {
+		if u := c.list[key]; u != nil && u.sent {
 			bytes -= len(u.data)
 		}
 	}
