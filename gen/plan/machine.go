@@ -125,7 +125,7 @@ func (b *builder) machine(i int, q *Processor) {
 	}
 	q.Machine, q.Type = m, TypeRef{Name: q.Ident}
 	q.Close = &Method{Name: "Close", Error: true}
-	b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident, m.Runtime, "the machine", i})
+	b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident, m.Runtime, "the runtime type", i})
 	if m.State != "" && m.Kept() {
 		session := TypeRef{Import: Raft, Name: "Session", Args: m.Runtime.Args}
 		b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + "Session", session, "the session", i})
