@@ -2,9 +2,9 @@
 // instead: a bare loop around etcd's engine, hashicorp/raft with its raft-wal, and a
 // complete etcd server in the process.
 //
-//	go run ./raft/cmd/table                               ratios: subjects take turns
-//	go run ./raft/cmd/table -only sizes -rounds 5         64 bytes to 1 MiB beside the bare loop
-//	go test ./raft -bench . -benchtime 1s                 each by itself
+//	go run ./raft/cmd/table                               ratios; subjects take turns
+//	go run ./raft/cmd/table -only sizes -rounds 5         64 bytes to 1 MiB, compared with the bare loop
+//	go test ./raft -bench . -benchtime 1s                 each subject separately
 //	go test ./raft -bench 'Propose/(bare|topogen-grpc)/64$' -benchmem
 //
 // Every subject has three replicas in one process, which communicate over loopback and

@@ -13,11 +13,15 @@ import (
 )
 
 const (
-	startupTimeout = 10 * time.Second       // default; an Init may load a model
-	closeTimeout   = 5 * time.Second        // default; Close may flush
-	endTimeout     = time.Second            // for a process to exit after it closed its connection or was killed
-	outputTimeout  = 100 * time.Millisecond // without another line of remaining output: if a pipe is still open then, a process other than ours holds it
-	outputRounds   = 20                     // most extensions of outputTimeout, in case the output never ends
+	startupTimeout = 10 * time.Second // default; an Init may load a model
+	closeTimeout   = 5 * time.Second  // default; Close may flush
+	endTimeout     = time.Second      // for a process to exit after it closed its connection or was killed
+
+	// After a process has ended, its remaining output is logged until no line has arrived
+	// for outputTimeout. A pipe that is still open then is held by a process that it
+	// started. outputRounds limits how often the timeout is extended.
+	outputTimeout = 100 * time.Millisecond
+	outputRounds  = 20
 )
 
 // Settings describe the instance that a process runs, and how the parent manages it.
