@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestEachCallerGetsItsAnswer has many ask at once, of several instances, while
-// some give up.
+// TestEachCallerGetsItsAnswer makes many callers ask several instances at the same
+// time, and some of them give up.
 func TestEachCallerGetsItsAnswer(t *testing.T) {
 	const callers, asks = 8, 300
 	top := build(t, []proc{{external: true}, {instances: 3}}, []edge{{from: 0, to: 1, capacity: 4}}, piper.Workers(2))
@@ -26,7 +26,7 @@ func TestEachCallerGetsItsAnswer(t *testing.T) {
 			for n := range asks {
 				ctx, cancel := context.WithCancel(context.Background())
 				if (i+n)%3 == 0 {
-					go cancel() // sometimes before the answer, sometimes after
+					go cancel() // sometimes before the reply, sometimes after it
 				}
 				if _, err := g.ask(ctx, time.Minute, 0, (i+n)%3, message{}); err != nil && !errors.Is(err, context.Canceled) {
 					top.violated("Ask returns %v", err)
@@ -39,7 +39,8 @@ func TestEachCallerGetsItsAnswer(t *testing.T) {
 	top.ends(t, result)
 }
 
-// TestALateAnswerIsNobodys: a caller gave up; the next one gets its own answer.
+// TestALateAnswerIsNobodys checks that the reply to a caller that gave up does not
+// reach the next caller.
 func TestALateAnswerIsNobodys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := build(t, []proc{
@@ -54,7 +55,7 @@ func TestALateAnswerIsNobodys(t *testing.T) {
 				t.Errorf("Ask returns %v", err)
 			}
 			cancel()
-			if _, err := g.ask(t.Context(), 0, 0, 0, message{}); err != nil { // checks the answer
+			if _, err := g.ask(t.Context(), 0, 0, 0, message{}); err != nil { // ask checks the reply
 				t.Error(err)
 			}
 		}
@@ -62,9 +63,9 @@ func TestALateAnswerIsNobodys(t *testing.T) {
 	})
 }
 
-// TestAskEndsOnEveryWayOut: by its context, by the timeout of its edge, by the
-// end of Run, by a handler that fails, by a drain that takes too long. It is
-// answered while Run drains.
+// TestAskEndsOnEveryWayOut checks that Ask returns when its context ends, after the
+// timeout of its edge, when Run ends, when the handler fails, and when draining takes
+// too long. While Run drains, Ask gets its reply.
 func TestAskEndsOnEveryWayOut(t *testing.T) {
 	type way struct {
 		name    string
@@ -99,11 +100,11 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 				result := top.start(ctx)
 				g := top.doors[0].guest()
 				if _, err := g.ask(context.Background(), w.timeout, 0, 0, message{}); !errors.Is(err, w.want) {
-					t.Errorf("Ask returns %v, not %v", err, w.want)
+					t.Errorf("Ask returns %v, want %v", err, w.want)
 				}
 				top.doors[0].Close()
 				if err := top.result(t, result); !errors.Is(err, w.run) {
-					t.Errorf("Run returns %v, not %v", err, w.run)
+					t.Errorf("Run returns %v, want %v", err, w.run)
 				}
 				top.check(t, w.run == nil)
 			})
@@ -111,8 +112,8 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 	}
 }
 
-// TestAskIsToldThatItsQuestionWasDropped: the newest question takes the place of
-// the oldest.
+// TestAskIsToldThatItsQuestionWasDropped checks that a caller gets ErrFull when a newer
+// message replaces its message in a full queue.
 func TestAskIsToldThatItsQuestionWasDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top, _, open := shut(t, 2, dropOldest)
@@ -132,18 +133,18 @@ func TestAskIsToldThatItsQuestionWasDropped(t *testing.T) {
 			synctest.Wait()
 		}
 		if dropped.Load() != 3 {
-			t.Errorf("%d of 3 callers know that their question was dropped", dropped.Load())
+			t.Errorf("%d callers got ErrFull, want 3", dropped.Load())
 		}
 		open()
 		top.ends(t, top.start(t.Context()))
 		synctest.Wait()
 		if answered.Load() != 2 {
-			t.Errorf("%d of 2 were answered", answered.Load())
+			t.Errorf("%d callers got a reply, want 2", answered.Load())
 		}
 	})
 }
 
-// TestAskUnderTheStepper steps the topology until it is answered.
+// TestAskUnderTheStepper checks that Ask runs steps until it gets its reply.
 func TestAskUnderTheStepper(t *testing.T) {
 	for seed := range uint64(20) {
 		top := build(t, []proc{{external: true}, {}, feed(1, 50, 1)}, []edge{{from: 0, to: 1}, {from: 2, to: 1}})

@@ -10,28 +10,28 @@ import (
 )
 
 // cell is an instance under test. It calls the hooks of its processor and checks
-// whatever an instance can see of the contract's promises.
+// everything that an instance can observe of the pool's guarantees.
 type cell struct {
 	piper.Unit
 	*sender
 	*body
 	top    *topology
 	proc   *proc
-	index  int // of its processor
-	number int // among the instances
+	index  int // index of its processor
+	number int // index among the instances of the processor
 
-	ctx     context.Context // of the call
+	ctx     context.Context // context of the current call
 	stamps  stamps
 	from    map[int]*trail // by sender: the last message that was handled
-	missed  []uint64       // by edge: gaps in what was handled
-	got     []uint64       // by edge: what was handled
+	missed  []uint64       // by edge: number of messages that were skipped
+	got     []uint64       // by edge: number of handled messages
 	ticks   uint64
-	attempt int // at the message that is handled, where the instance is watched
+	attempt int // number of the attempt at the current message, if the instance is watched
 	past    past
 }
 
-// sender is what an instance sends with. One that takes the place of an abandoned
-// one has another.
+// sender is the sender of an instance. The instance that replaces an abandoned one has
+// a new sender.
 type sender struct {
 	out   *piper.Out
 	life  *piper.Life
@@ -39,27 +39,27 @@ type sender struct {
 	over  []flooded        // block queues that were full after a send
 }
 
-// body is the value of the processor's type: each that is made has its own.
+// body is the value of the processor's type. Each restart makes a new one.
 type body struct {
-	calls int // that came before this one, Init apart
-	state any // a hook's own
+	calls int // number of earlier calls, without Init
+	state any // for use by the hooks
 
 	inside   atomic.Bool
 	inited   bool
 	finished bool
 	closed   bool
 	left     bool // its goroutine was abandoned
-	within   call // the call that runs
+	within   call // the current call
 }
 
-// call is a kind of call of a handler.
+// call is a kind of handler call.
 type call int
 
 const (
 	callNone call = iota
 	callInit
-	callReceive  // of a message from outside the group
-	callInternal // of a message from within the group
+	callReceive  // with a message from outside the group
+	callInternal // with a message from within the group
 	callTick
 	callPing
 	callServe
@@ -68,7 +68,7 @@ const (
 	callWoken
 )
 
-// flooded is a block queue that had reached its capacity after a send.
+// flooded is a block queue that reached its capacity in a send.
 type flooded struct {
 	lane   lane[message]
 	within bool // the group
@@ -77,15 +77,15 @@ type flooded struct {
 // called calls a hook, as generated code does.
 func (c *cell) called(what call, hook func() error) error {
 	c.begin(what)
-	defer c.body.end()  // not that of who takes its place
-	c.ctx = c.Context() // before it may be abandoned, as in generated code
+	defer c.body.end()  // not c.body, which may be a new one when the call returns
+	c.ctx = c.Context() // read before the call may be abandoned, as in generated code
 	life := c.Enter()
 	err := hook()
 	life.Leave()
 	return err
 }
 
-// begin checks what holds when a call begins.
+// begin checks the guarantees that hold when a call begins.
 func (c *cell) begin(what call) {
 	if !c.inside.CompareAndSwap(false, true) {
 		c.violated("call %d while call %d runs", what, c.within)
@@ -108,8 +108,8 @@ func (b *body) end() {
 	b.inside.Store(false)
 }
 
-// checkRoom checks that no call that can be paused begins before the queues
-// that were full are down to half.
+// checkRoom checks that no call that can be paused begins before the full queues are at
+// most half full.
 func (c *cell) checkRoom(what call) {
 	kept := c.over[:0]
 	for _, f := range c.over {
@@ -130,10 +130,10 @@ func (c *cell) violated(format string, args ...any) {
 	c.top.violated("processor %s, instance %d: "+format, append([]any{c.top.name(c.index), c.number}, args...)...)
 }
 
-// Init, Ping, Serve, Finish and Close make a cell what generated code makes of
-// an instance.
+// Init, Ping, Serve, Finish and Close make a cell an instance as generated code makes
+// one.
 func (c *cell) Init(ctx context.Context) error {
-	b := c.body // a body that hangs here is not replaced
+	b := c.body // the body must not be replaced if Init hangs
 	c.begin(callInit)
 	defer func() { b.end(); b.calls = 0 }()
 	if c.proc.init != nil {
@@ -166,7 +166,7 @@ func (c *cell) Serve(ctx context.Context) error {
 
 func (c *cell) Woken() error {
 	if c.proc.woken == nil {
-		c.violated("Woken, and nobody has called Wake")
+		c.violated("Woken was called without Wake")
 		return nil
 	}
 	return c.called(callWoken, func() error { return c.proc.woken(c) })
@@ -207,7 +207,7 @@ func (c *cell) Closer() func() error {
 	}
 }
 
-// received hands a message to the hook after it has checked it.
+// received checks a message and passes it to the hook.
 func (c *cell) received(m *message) error {
 	what := callReceive
 	if m.origin < len(c.top.all) && c.top.group[c.top.all[m.origin].index] == c.top.group[c.index] {
@@ -222,7 +222,7 @@ func (c *cell) received(m *message) error {
 	})
 }
 
-// see checks a message that is about to be handled, or to be handled again.
+// see checks a message before an attempt to handle it.
 func (c *cell) see(m *message) {
 	if c.attempt <= 1 {
 		c.accept(m)
@@ -233,8 +233,8 @@ func (c *cell) see(m *message) {
 	}
 }
 
-// accept checks that a message is whole, is for this cell, and comes behind all
-// that its sender sent here before.
+// accept checks that a message is complete, is for this cell, and comes after all
+// messages that its sender sent to this cell before.
 func (c *cell) accept(m *message) {
 	if m.sum != m.checksum() {
 		c.violated("a torn message: %+v", *m)
@@ -271,7 +271,7 @@ func (c *cell) accept(m *message) {
 	r.seq, r.lane[m.edge] = m.seq, m.lane
 }
 
-// mix is the finalizer of splitmix64, written a second time.
+// mix is the finalizer of splitmix64, implemented independently of package route.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -285,7 +285,7 @@ type clock struct {
 	edge int
 }
 
-// Drain hands over the tick that waits.
+// Drain passes the queued tick to the handler.
 func (k *clock) Drain(int) (n int, err error) {
 	tick, ok := k.Take()
 	if !ok {
@@ -307,20 +307,20 @@ func (k *clock) Drain(int) (n int, err error) {
 	})
 }
 
-// send sends m along an edge to an instance, as a sender's method does.
+// send sends m along an edge to an instance, as a method of a generated sender does.
 func (c *cell) send(edge, instance int, m message) error {
 	return c.sendAll(m, target{edge, instance})
 }
 
-// target is one queue that a message is to enter.
+// target is one queue that a message enters.
 type target struct{ edge, instance int }
 
-// sendAll sends m to several: to all or, where an edge of them fails, to none.
+// sendAll sends m to several targets. If an edge fails, it sends m to none.
 func (c *cell) sendAll(m message, targets ...target) error {
 	return c.sendWith(c.sender, m, targets...)
 }
 
-// sendWith sends with the sender that the handler was given.
+// sendWith sends with the sender that the handler got.
 func (c *cell) sendWith(s *sender, m message, targets ...target) error {
 	if s.life.Leave() {
 		defer s.life.Enter()
@@ -353,7 +353,7 @@ func (c *cell) put(t target, m message) {
 	h := l.head()
 	switch capacity := uint64(h.Capacity()); c.top.edges[t.edge].full {
 	case block:
-		if h.Depth() == capacity { // then once, and not for each message of a burst
+		if h.Depth() == capacity { // note the queue once, not for each message of a burst
 			c.over = append(c.over, flooded{l, c.top.group[c.index] == c.top.group[to.index]})
 		}
 	case dropNewest, fail:
@@ -367,19 +367,19 @@ func (c *cell) put(t target, m message) {
 	}
 }
 
-// sentFromServe checks that a send of Serve returns when there is room, or the
-// topology stops.
+// sentFromServe checks that a send of Serve returns when there is room or the topology
+// stops.
 func (c *cell) sentFromServe() error {
 	err := c.out.Sent()
 	if err == nil && c.out.Open() == nil {
 		c.checkRoom(callServe)
 	} else {
-		c.over = nil // the next Serve begins anew, at whatever time
+		c.over = nil // the next Serve starts without these queues
 	}
 	return err
 }
 
-// lane returns the queue to an instance; the first call makes it.
+// lane returns the queue to an instance. The first call makes it.
 func (c *cell) lane(t target) lane[message] {
 	to := c.top.cells[c.top.edges[t.edge].to][t.instance]
 	if c.pairs == nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestARestartDoesNotWaitForCloseThatHangs: three instances fail, and Close of each
-// hangs. The restarts come at once, and the startup timeout is for the constructor
-// and Init alone.
+// TestARestartDoesNotWaitForCloseThatHangs lets three instances fail whose Close hangs.
+// They must be restarted at once, and the startup timeout must cover only the
+// constructor and Init.
 func TestARestartDoesNotWaitForCloseThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -52,7 +52,7 @@ func TestARestartDoesNotWaitForCloseThatHangs(t *testing.T) {
 		if e, ok := errors.AsType[*piper.HandlerError](err); !ok || e.Method != "Close" || e.Processor != "press" {
 			t.Errorf("Run returns %v", err)
 		}
-		if took := time.Since(began); took > 7*time.Second { // of closing beside, and at the end
+		if took := time.Since(began); took > 7*time.Second { // grace periods of three restarts, and the final Close
 			t.Errorf("Run takes %v", took)
 		}
 		if f := top.pool.Snapshot().Faults; f.Restarts != 3 || f.Abandoned != 4 || f.HealthCheckKills != 0 {
@@ -67,8 +67,8 @@ func TestARestartDoesNotWaitForCloseThatHangs(t *testing.T) {
 	})
 }
 
-// TestCloseBeforeARestart: Close that takes less than the grace is over when the
-// next instance is made, since that may need the same file.
+// TestCloseBeforeARestart checks that a Close that is shorter than the grace period
+// returns before the next instance is made, because both may use the same file.
 func TestCloseBeforeARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
@@ -107,8 +107,8 @@ func TestCloseBeforeARestart(t *testing.T) {
 	})
 }
 
-// TestCloseThatHangsAtTheEnd: Run returns all the same, and all others are closed,
-// in reverse order while there is time.
+// TestCloseThatHangsAtTheEnd checks that Run returns although Close of an instance
+// hangs, and that all other instances are closed, in reverse order while there is time.
 func TestCloseThatHangsAtTheEnd(t *testing.T) {
 	for hanging, limit := range map[int]time.Duration{1: 3 * time.Second, 5: 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestCloseThatHangsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestTheFirstInitIsBounded by the startup timeout, as each later one is.
+// TestTheFirstInitIsBounded checks that the startup timeout also limits the first Init.
 func TestTheFirstInitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -144,7 +144,7 @@ func TestTheFirstInitIsBounded(t *testing.T) {
 			{name: "slow", watch: &piper.Watch{Attempts: 1, Startup: time.Second},
 				init: func(_ *cell, ctx context.Context) error {
 					if inits++; inits == 1 {
-						<-ctx.Done() // it is told
+						<-ctx.Done() // ends after the startup timeout
 						<-forever
 					}
 					return nil
@@ -168,8 +168,8 @@ func TestTheFirstInitIsBounded(t *testing.T) {
 	})
 }
 
-// TestInitThatNeverReturns and does not heed its context: Run returns some time
-// after the drain timeout, and says where it hangs.
+// TestInitThatNeverReturns has an Init that ignores its context. Run must return soon
+// after the drain timeout, with an error that names the instance.
 func TestInitThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -190,8 +190,8 @@ func TestInitThatNeverReturns(t *testing.T) {
 	})
 }
 
-// TestManyFailuresAreSummed: of thousands of instances that fail, Run returns the
-// errors of some and the number of the rest, and the log has a line a second.
+// TestManyFailuresAreSummed checks that, if thousands of instances fail, Run returns
+// some of the errors and the number of the others, and logs one line a second.
 func TestManyFailuresAreSummed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -225,8 +225,8 @@ func TestManyFailuresAreSummed(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsWhenErrorsCannotBeRecorded: Run returns before it begins, and so
-// do asks and sends that wait.
+// TestNobodyWaitsWhenErrorsCannotBeRecorded checks that Run fails if the recorder
+// cannot be opened, and that waiting calls of Ask and sends return.
 func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 	for name, open := range map[string]func() (piper.Recorder, error){
 		"an error": func() (piper.Recorder, error) { return nil, errFailed },
@@ -255,8 +255,9 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// TestManyClosesWithoutADrainTimeout: each takes a while, none hangs, and the error of
-// the last one, which is called beside others, is in that of Run.
+// TestManyClosesWithoutADrainTimeout has many calls of Close that take some time and do
+// not hang. Run must return the error of the last one, which runs in parallel with
+// others.
 func TestManyClosesWithoutADrainTimeout(t *testing.T) {
 	for _, drain := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -275,7 +276,8 @@ func TestManyClosesWithoutADrainTimeout(t *testing.T) {
 	}
 }
 
-// TestInitsAfterTheDrainTimeout are not begun, and none counts as hanging.
+// TestInitsAfterTheDrainTimeout checks that no Init begins after the drain timeout, and
+// that the missing calls do not count as hanging.
 func TestInitsAfterTheDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -291,11 +293,12 @@ func TestInitsAfterTheDrainTimeout(t *testing.T) {
 		if f := top.pool.Snapshot().Faults; !errors.Is(err, piper.ErrDrainTimeout) || f.Abandoned > 1 || f.Restarts > 0 || inits > 25 {
 			t.Errorf("after %d Inits Run returns %v, %+v", inits, err, f)
 		}
-		time.Sleep(time.Second) // an Init that was left behind comes back
+		time.Sleep(time.Second) // an abandoned Init returns
 	})
 }
 
-// TestStartsLeaveNoContexts: the context of the Init of an instance ends with it.
+// TestStartsLeaveNoContexts checks that the context of an instance's Init ends together
+// with the instance.
 func TestStartsLeaveNoContexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open atomic.Int32
@@ -311,7 +314,7 @@ func TestStartsLeaveNoContexts(t *testing.T) {
 				if calls++; calls%100 == 0 {
 					letContextsFinish()
 					if n := open.Load(); n > 2 {
-						t.Errorf("%d contexts are open after %d restarts", n, calls-1)
+						t.Errorf("%d contexts have not ended after %d restarts", n, calls-1)
 					}
 				}
 				return errFailed
@@ -324,5 +327,6 @@ func TestStartsLeaveNoContexts(t *testing.T) {
 	})
 }
 
-// letContextsFinish runs, in virtual time, the functions that ended contexts call.
+// letContextsFinish waits, in virtual time, for the functions that run when contexts
+// end.
 func letContextsFinish() { time.Sleep(time.Millisecond) }

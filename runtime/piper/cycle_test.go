@@ -11,7 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// crawl builds a page that links to so many others, each of which is a leaf.
+// crawl builds a topology that fetches a page with the given number of links. Each link
+// leads to a page without links.
 func crawl(links, instances int) ([]proc, []edge) {
 	return []proc{
 		{ping: func(c *cell) error {
@@ -32,8 +33,8 @@ func crawl(links, instances int) ([]proc, []edge) {
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 2}, {from: 2, to: 1}}
 }
 
-// TestAFiniteCrawlIsNotEndless: one page has 150,000 links. With few queues or many,
-// it is handled whole.
+// TestAFiniteCrawlIsNotEndless handles a page with 150,000 links, which must not exceed
+// the default limit, with few queues or many.
 func TestAFiniteCrawlIsNotEndless(t *testing.T) {
 	for _, instances := range []int{1, 1000} {
 		procs, edges := crawl(150_000, instances)
@@ -45,16 +46,16 @@ func TestAFiniteCrawlIsNotEndless(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfACycleIsOfOneQueue: Run ends when a queue within a cycle reaches its
-// limit, however many others there are, and says what it has counted and which
-// setting to raise.
+// TestTheLimitOfACycleIsOfOneQueue checks that Run ends when one queue within a cycle
+// reaches its limit, regardless of the number of queues. The error must have the counts
+// and name the setting to raise.
 func TestTheLimitOfACycleIsOfOneQueue(t *testing.T) {
 	for _, c := range []struct{ links, limit, instances, want int }{
 		{300_000, 5_000, 1, 5_000},
 		{300_000, 0, 10, 0},
 		{300_000, 20_000, 10, 20_000},
 		{300_000, 1_000_000, 1, 0},
-		{5_000, 10, 1, 1024}, // not below the capacity
+		{5_000, 10, 1, 1024}, // the limit is not below the capacity
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			procs, edges := crawl(c.links, c.instances)
@@ -70,9 +71,9 @@ func TestTheLimitOfACycleIsOfOneQueue(t *testing.T) {
 				t.Fatalf("Run returns %v", err)
 			}
 			text := err.Error()
-			// With 10 instances, the pages that parse has not yet taken may come to the limit first.
+			// With 10 instances, the queue of pages to parse may reach the limit first.
 			if !regexp.MustCompile(`the queue of (parse -> fetch: M2 \(instance 0 to \d+\)|fetch -> parse: M1 \(instance \d+ to 0\)) holds`).MatchString(text) {
-				t.Errorf("the error names no queue: %v", text)
+				t.Errorf("the error does not name the queue: %v", text)
 			}
 			for _, part := range []string{"parse -> fetch: M2", fmt.Sprintf("the limit is %d", c.want), "cycle_limit", "TOPOGEN_CYCLE_LIMIT", "pool.CycleLimit", "fetch -> parse: M1: "} {
 				if !strings.Contains(text, part) {
@@ -94,7 +95,8 @@ func TestTheLimitOfACycleIsOfOneQueue(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfACycleInTheEnvironment goes before the file.
+// TestTheLimitOfACycleInTheEnvironment checks that the environment overrides the
+// topology file.
 func TestTheLimitOfACycleInTheEnvironment(t *testing.T) {
 	t.Setenv("TOPOGEN_CYCLE_LIMIT", "5000")
 	procs, edges := crawl(300_000, 1)
@@ -103,8 +105,8 @@ func TestTheLimitOfACycleInTheEnvironment(t *testing.T) {
 	}
 }
 
-// BenchmarkFullCycle is a send within a cycle whose other queues, very many, are
-// full.
+// BenchmarkFullCycle measures a send within a cycle with very many other queues that
+// are full.
 func BenchmarkFullCycle(b *testing.B) {
 	const instances = 200
 	sent := 0

@@ -13,10 +13,10 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestRestartsGoOnWhileDraining: messages are queued when the context ends, and the
-// handler fails now and then, by an error, a panic or a hang. The queued messages are
-// handled by restarted instances, whether a restart was pending at the end of the
-// context or not, and whether restarts are delayed or not.
+// TestRestartsGoOnWhileDraining has queued messages when the context ends, and a
+// handler that sometimes fails: by an error, a panic or a hang. Restarted instances
+// must handle the queued messages, whether a restart was pending at the end of the
+// context or not, and with and without a delay before restarts.
 func TestRestartsGoOnWhileDraining(t *testing.T) {
 	const messages = 100
 	for name, pending := range map[string]bool{"the first failure comes later": false, "a restart is pending": true} {
@@ -41,7 +41,7 @@ func TestRestartsGoOnWhileDraining(t *testing.T) {
 							panic(errFailed)
 						case calls%30 == 0:
 							c.body.left = true
-							c.past.hung.Add(1) // the last touch
+							c.past.hung.Add(1) // must be the last access to c
 							<-forever
 							return nil
 						}
@@ -70,8 +70,9 @@ func TestRestartsGoOnWhileDraining(t *testing.T) {
 	}
 }
 
-// TestWhatADrainCannotHandleIsReported: the restarts are used up, or the next one
-// would come too late. The messages left are counted, and Run says so.
+// TestWhatADrainCannotHandleIsReported has an instance whose restarts are used up, or
+// whose next restart would come too late. Run must count the remaining messages and
+// report them.
 func TestWhatADrainCannotHandleIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit int
@@ -108,8 +109,9 @@ func TestWhatADrainCannotHandleIsReported(t *testing.T) {
 	}
 }
 
-// TestSourcesAreNotRestartedWhileDraining: the context has ended, so they would
-// have nothing to do. That Serve fails then is still reported.
+// TestSourcesAreNotRestartedWhileDraining checks that sources are not restarted after
+// the context has ended, because they would have nothing to do. A failure of Serve must
+// still be reported.
 func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy supervise.Policy
@@ -129,7 +131,7 @@ func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
 			c.proc.watch = &piper.Watch{Attempts: 1}
 			c.proc.make = func(*cell, int) error {
 				if ctx.Err() != nil {
-					t.Errorf("%s: an instance is made", name)
+					t.Errorf("%s: an instance was restarted", name)
 				}
 				return nil
 			}
@@ -148,9 +150,9 @@ func TestSourcesAreNotRestartedWhileDraining(t *testing.T) {
 	}
 }
 
-// TestATickIsNotWorthARestart: when the topology stops, a tick waits for an instance
-// that is down, or the instance fails in the next one. Run returns without delay,
-// and counts the tick.
+// TestATickIsNotWorthARestart stops the topology while a tick is queued for an instance
+// that is down, or that fails at the next tick. Run must return without delay and count
+// the tick.
 func TestATickIsNotWorthARestart(t *testing.T) {
 	for _, fails := range []uint64{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -182,8 +184,9 @@ func TestATickIsNotWorthARestart(t *testing.T) {
 	}
 }
 
-// TestATickAfterTheStopIsNotWorthARestart either: another sender is still drained, so
-// the timer ticks, for an instance that is down.
+// TestATickAfterTheStopIsNotWorthARestart has another sender that is still drained
+// after the stop, so the timer ticks for an instance that is down. The ticks must not
+// cause a restart.
 func TestATickAfterTheStopIsNotWorthARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)

@@ -1,9 +1,9 @@
 package piper
 
-// Idle reports whether Run has begun and all workers sleep.
+// Idle reports whether Run has started and all workers are parked.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
 
-// Yields is how often the workers have let other goroutines run.
+// Yields is how often the workers have yielded.
 func Yields(p *Pool) (n uint64) {
 	for _, w := range p.workers {
 		n += w.yields
@@ -11,11 +11,11 @@ func Yields(p *Pool) (n uint64) {
 	return n
 }
 
-// Ended reports whether Run has ended, or is about to.
+// Ended reports whether Run has ended or is about to return.
 func Ended(p *Pool) bool { return p.ended.Load() }
 
-// Lenient has late sends counted and logged, as outside of tests, until it is called
-// again.
+// Lenient makes late sends counted and logged only, as outside of tests, until strict
+// is called.
 func Lenient() (strict func()) {
 	before := isTest
 	isTest = func() bool { return false }
@@ -25,10 +25,11 @@ func Lenient() (strict func()) {
 // Stopped reports whether the context of Run has ended.
 func Stopped(p *Pool) bool { return p.stopping.Load() }
 
-// EndedBy is what ended it, but for instances that have failed for good.
+// EndedBy is the error that ended Run, without the errors of instances that were not
+// restarted.
 func EndedBy(p *Pool) error { return p.err }
 
-// Making is how many instances of a processor were being made when it ended, or,
+// Making is how many instances of a processor were being started when Run ended or,
 // under a Stepper, were in a call that hung.
 func Making(p *Pool, processor int) (n int) {
 	for _, w := range p.processors[processor].watches {
@@ -39,14 +40,14 @@ func Making(p *Pool, processor int) (n int) {
 	return n
 }
 
-// PlaceBy lets a function decide, in place of what was measured, at which worker
-// each instance is to be; -1 is one that cannot be placed.
+// PlaceBy replaces the placement with a function that decides the worker of each
+// instance. -1 is an instance that cannot be placed.
 func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {
 	p.place = func(m *placement) ([]int, bool) { return decide(m.workers, m.at), true }
 }
 
-// Pin puts the instances, in file order, on these workers, and lets nobody give
-// any of them away.
+// Pin assigns the instances, in file order, to the given workers, and prevents all
+// moves.
 func Pin(p *Pool, at []int) {
 	p.pinned = true
 	i := 0

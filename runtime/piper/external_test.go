@@ -18,7 +18,7 @@ type door struct {
 	entries []piper.Lazy[entry] // by id of the receiving cell
 }
 
-// entry joins a door to an instance.
+// entry connects a door with an instance.
 type entry struct {
 	*pair[request]
 	piper.Gate
@@ -30,7 +30,7 @@ type guest struct {
 	door *door
 }
 
-// guest makes another sender.
+// guest makes a new sender.
 func (d *door) guest() *guest {
 	d.top.mu.Lock()
 	defer d.top.mu.Unlock()
@@ -40,7 +40,7 @@ func (d *door) guest() *guest {
 	return g
 }
 
-// Close says that no more will come.
+// Close closes the external processor.
 func (d *door) Close() { d.x.Close() }
 
 // send sends m to one instance.
@@ -48,14 +48,14 @@ func (g *guest) send(ctx context.Context, edge, instance int, m message) error {
 	return g.sendAll(ctx, m, target{edge, instance})
 }
 
-// sendAll sends m to all targets, which are in ascending order, or to none.
+// sendAll sends m to all targets or to none. The targets must be in ascending order.
 func (g *guest) sendAll(ctx context.Context, m message, targets ...target) error {
 	return g.pass(ctx, targets, func(t target, to *cell) request {
 		return piper.NoReply[message, message](g.stamp(m, t.edge, to))
 	})
 }
 
-// ask sends m to one instance and waits for its answer.
+// ask sends m to one instance and waits for its reply.
 func (g *guest) ask(ctx context.Context, timeout time.Duration, edge, instance int, m message) (answer message, err error) {
 	var r request
 	err = g.pass(ctx, []target{{edge, instance}}, func(t target, to *cell) request {
@@ -73,7 +73,7 @@ func (g *guest) ask(ctx context.Context, timeout time.Duration, edge, instance i
 	return answer, err
 }
 
-// answerTo is what each handler answers.
+// answerTo is the reply of each handler.
 func answerTo(m message) message {
 	return message{origin: m.origin, to: m.to, seq: m.seq, lane: m.lane, key: ^m.key}
 }
@@ -105,7 +105,7 @@ func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *c
 	return nil
 }
 
-// entry returns the link to an instance; the first call makes it.
+// entry returns the link to an instance. The first call makes it.
 func (d *door) entry(to *cell) (*entry, error) {
 	return d.entries[to.stamps.id].Get(func() (*entry, error) {
 		en := &entry{pair: newPair(d.top, d.index, to, (*cell).requested)}
@@ -114,7 +114,7 @@ func (d *door) entry(to *cell) (*entry, error) {
 	})
 }
 
-// requested hands a message from outside to the hook, and answers it.
+// requested passes a message from outside to the hook, and sends the reply.
 func (c *cell) requested(r *request) error {
 	m := r.Message
 	if err := c.received(&m); err != nil {

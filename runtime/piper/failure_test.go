@@ -17,7 +17,7 @@ import (
 
 var errFailed = errors.New("no ink")
 
-// TestAnErrorNamesItsPlace lets each method of a processor fail, by an error, a
+// TestAnErrorNamesItsPlace makes each method of a processor fail: by an error, by a
 // panic, and by ending its goroutine.
 func TestAnErrorNamesItsPlace(t *testing.T) {
 	ways := map[string]func() error{
@@ -50,8 +50,8 @@ func TestAnErrorNamesItsPlace(t *testing.T) {
 	}
 }
 
-// TestHostileErrors end Run as others do, in time, and are the failure of the
-// method that returned them or panicked with them.
+// TestHostileErrors checks that errors whose methods panic or do not return end Run in
+// time, as the failure of the method that returned them or panicked with them.
 func TestHostileErrors(t *testing.T) {
 	for _, failure := range []error{faulty.Error("Is"), faulty.Error("As"), faulty.Error("Unwrap"), faulty.Error("Error"), faulty.Error("itself"), (*piper.HandlerError)(nil)} {
 		for way, fails := range map[string]func() error{
@@ -77,7 +77,7 @@ func TestHostileErrors(t *testing.T) {
 	}
 }
 
-// TestARecorderThatPanics hides no error.
+// TestARecorderThatPanics checks that a panic of the recorder does not hide the error.
 func TestARecorderThatPanics(t *testing.T) {
 	var log journal
 	top := build(t, []proc{feed(0, 1, 1), {receive: func(*cell, *message) error { panic(errFailed) }}}, []edge{{from: 0, to: 1}},
@@ -104,8 +104,8 @@ func TestANilRecorder(t *testing.T) {
 	}
 }
 
-// TestAnObserverThatPanics, or ends its goroutine, ends Run, whoever calls it: a
-// worker, the monitor, or Run itself when its context ends.
+// TestAnObserverThatPanics checks that an observer that panics or ends its goroutine
+// ends Run. A worker, the monitor, or Run itself may have called it.
 func TestAnObserverThatPanics(t *testing.T) {
 	hang := func(c *cell, _ *message) error { <-c.Context().Done(); return nil }
 	for what, make := range map[string]func() ([]proc, []edge){
@@ -120,7 +120,7 @@ func TestAnObserverThatPanics(t *testing.T) {
 			"the call ended":     runtime.Goexit,
 		} {
 			if what == "Stop" && way != "panic: seen enough" {
-				continue // it would end the test's own goroutine
+				continue // would end the goroutine of the test
 			}
 			o := observer{finished: end}
 			if what == "Moved" {
@@ -139,7 +139,7 @@ func TestAnObserverThatPanics(t *testing.T) {
 	}
 }
 
-// observer calls what it has.
+// observer is an Observer made of functions.
 type observer struct{ moved, finished func() }
 
 func (o observer) Moved(string, int, int, int) {
@@ -154,8 +154,9 @@ func (o observer) Finished(string) {
 	}
 }
 
-// TestAFailureBesideTheDrainTimeout is not lost: a handler comes back only when
-// Run has given up. That it was told to is no failure.
+// TestAFailureBesideTheDrainTimeout checks that a failure of a handler that returns
+// after the drain timeout is not lost. An error that only reports the end of the
+// context is not a failure.
 func TestAFailureBesideTheDrainTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails func(context.Context) error
@@ -213,19 +214,19 @@ func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 		t.Fatalf("Run returns %v", err)
 	}
 	if h.Processor != "press" || h.Instance < 0 || h.Instance > 1 {
-		t.Errorf("it names processor %q, instance %d", h.Processor, h.Instance)
+		t.Errorf("the error names processor %q, instance %d", h.Processor, h.Instance)
 	}
 	switch {
 	case method == "Receive" && (h.Edge != "feed -> press: M0" || h.Message != "M0" || h.Instance != 0):
-		t.Errorf("it names instance %d, edge %q, message %q", h.Instance, h.Edge, h.Message)
+		t.Errorf("the error names instance %d, edge %q, message %q", h.Instance, h.Edge, h.Message)
 	case method == "Tick" && (h.Edge != "every 1ns -> press" || h.Message != "Tick"):
-		t.Errorf("it names edge %q, message %q", h.Edge, h.Message)
+		t.Errorf("the error names edge %q, message %q", h.Edge, h.Message)
 	case method != "Tick" && h.Method != method:
-		t.Errorf("it names the method %q", h.Method)
+		t.Errorf("the error names the method %q", h.Method)
 	}
 	hostile := strings.HasPrefix(way, "hostile")
 	if !hostile && (way == "error" || way == "panic") != errors.Is(err, errFailed) {
-		t.Errorf("it unwraps to the cause: %v", errors.Is(err, errFailed))
+		t.Errorf("errors.Is(err, errFailed) is %v", errors.Is(err, errFailed))
 	}
 	if (way != "error" && way != "hostile error") != strings.Contains(string(h.Stack), "failure_test.go") {
 		t.Errorf("its stack: %s", h.Stack)
@@ -233,12 +234,13 @@ func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 	if method != "Close" {
 		top.check(t, false)
 		if top.cells[2][0].finished {
-			t.Error("Finish was called though nothing is drained")
+			t.Error("Finish was called although nothing was drained")
 		}
 	}
 }
 
-// TestInitThatFailsClosesWhatWasInitialized: in reverse order, and nothing runs.
+// TestInitThatFailsClosesWhatWasInitialized checks that the initialized instances are
+// closed in reverse order, and that no handler runs.
 func TestInitThatFailsClosesWhatWasInitialized(t *testing.T) {
 	top := build(t, []proc{
 		{instances: 2, ping: func(c *cell) error { c.violated("Ping runs"); return topo.Done }},
@@ -254,11 +256,12 @@ func TestInitThatFailsClosesWhatWasInitialized(t *testing.T) {
 	}
 	top.check(t, false)
 	if got := len(top.events); got != 2*3 {
-		t.Errorf("%d calls, not 3 Init and 3 Close", got)
+		t.Errorf("%d calls, want 3 of Init and 3 of Close", got)
 	}
 }
 
-// TestCloseErrorsAreAllReported: Run ended well, and two instances cannot close.
+// TestCloseErrorsAreAllReported checks that Run returns the errors of two calls of
+// Close after a run without errors.
 func TestCloseErrorsAreAllReported(t *testing.T) {
 	top := build(t, []proc{
 		feed(0, 3, 1),
@@ -270,8 +273,8 @@ func TestCloseErrorsAreAllReported(t *testing.T) {
 	}
 }
 
-// TestTheFirstErrorEndsRun at once: nothing is drained, and handlers of others
-// see the end of their context.
+// TestTheFirstErrorEndsRun checks that an error ends Run at once: queued messages are
+// not drained, and the contexts of other handlers end.
 func TestTheFirstErrorEndsRun(t *testing.T) {
 	began := make(chan struct{})
 	top := build(t, []proc{

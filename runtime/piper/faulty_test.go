@@ -11,34 +11,35 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// past is what a watched instance is known to have gone through.
+// past records the history of a watched instance, to be compared with the counts of the
+// pool.
 type past struct {
-	bodies  []*body
-	renews  int         // calls of Renew
-	told    map[int]int // by processor: restarts that the instance heard of
-	closed  map[int]bool
-	givenUp int // messages of which the last attempt has failed
-	again   int // messages that wait for another attempt
-	refused int // messages that came when it had failed for good
-	state   any // the last one's
-	hung    atomic.Int64
+	bodies       []*body
+	renews       int         // number of calls of Renew
+	restartsSeen map[int]int // by processor: number of restarts reported to the instance
+	closed       map[int]bool
+	rejected     int // number of messages whose last attempt failed
+	retrying     int // number of messages that wait for another attempt
+	refused      int // number of messages that arrived after the instance had failed and was not restarted
+	state        any // the state of the last body
+	hung         atomic.Int64
 }
 
-// figures are what the instances of a processor have seen that the pool counts too.
+// figures are counts of a processor's instances that the pool counts as well.
 type figures struct {
 	restarts, letters, hangs, late, closes int
 }
 
-// hand is a piper.Hand, and the attempts as its receiver counts them.
+// hand is a piper.Hand with the number of attempts as its receiver counts them.
 type hand[T any] struct {
 	piper.Hand[T]
 	attempts int
 }
 
-// carefully is Drain for a watched instance: one message at a time.
-func (p *pair[T]) carefully(budget int) (n int, err error) {
+// drainWatched is Drain for a watched instance: one message at a time.
+func (p *pair[T]) drainWatched(budget int) (n int, err error) {
 	for n < budget && err == nil && !p.to.Hold() {
-		i := p.again()
+		i := p.retryLane()
 		if i < 0 {
 			var ok bool
 			if i, ok = p.takeNext(); !ok {
@@ -46,15 +47,15 @@ func (p *pair[T]) carefully(budget int) (n int, err error) {
 			}
 		}
 		if i < len(p.lanes) {
-			err = p.attempt(i)
+			err = p.handleCurrent(i)
 		}
 		n++
 	}
 	return n, err
 }
 
-// again finds the lane whose message is to be handled once more.
-func (p *pair[T]) again() int {
+// retryLane finds the lane whose message must be handled again.
+func (p *pair[T]) retryLane() int {
 	for i := range p.hands {
 		if p.hands[i].Again() {
 			return i
@@ -63,8 +64,8 @@ func (p *pair[T]) again() int {
 	return -1
 }
 
-// takeNext takes the next message into the hand of its lane. The lane is none
-// where the message was dropped meanwhile.
+// takeNext moves the next message into the hand of its lane. ok is false if the message
+// was dropped in the meantime.
 func (p *pair[T]) takeNext() (i int, ok bool) {
 	edge, ok := p.Next()
 	if !ok {
@@ -89,8 +90,8 @@ func (p *pair[T]) takeNext() (i int, ok bool) {
 	return i, true
 }
 
-// attempt handles what is in a hand.
-func (p *pair[T]) attempt(i int) error {
+// handleCurrent handles the message in a hand.
+func (p *pair[T]) handleCurrent(i int) error {
 	h, c := &p.hands[i], p.to
 	if c.HasFailed() {
 		if h.attempts == 0 {
@@ -104,7 +105,7 @@ func (p *pair[T]) attempt(i int) error {
 		c.violated("attempt %d at a message", h.attempts)
 	}
 	if c.attempt = h.attempts; c.attempt > 1 {
-		c.past.again--
+		c.past.retrying--
 	}
 	m := h.Copy()
 	if err := p.call(m); err != nil {
@@ -157,9 +158,9 @@ func (c *cell) adopt() {
 	c.top.mu.Unlock()
 }
 
-// DeadLetter sends word of a message that could not be handled.
+// DeadLetter sends a message about a message that could not be handled.
 func (c *cell) DeadLetter(d topo.DeadLetter) bool {
-	if c.proc.morgue == 0 {
+	if c.proc.deadLetterEdge == 0 {
 		return false
 	}
 	if d.Processor != c.top.name(c.index) || d.Instance != c.number || d.Err == nil || d.Attempts < 1 || d.Attempts > c.proc.watch.Attempts {
@@ -168,18 +169,18 @@ func (c *cell) DeadLetter(d topo.DeadLetter) bool {
 	c.top.mu.Lock()
 	c.top.figure[c.index].letters++
 	c.top.mu.Unlock()
-	c.put(target{c.proc.morgue, 0}, message{})
+	c.put(target{c.proc.deadLetterEdge, 0}, message{})
 	return true
 }
 
-// Event checks what an instance is told of its inputs.
+// Event checks an event of an input.
 func (c *cell) Event(e piper.Event) error {
-	if c.past.told == nil {
-		c.past.told, c.past.closed = make(map[int]int), make(map[int]bool)
+	if c.past.restartsSeen == nil {
+		c.past.restartsSeen, c.past.closed = make(map[int]int), make(map[int]bool)
 	}
 	switch e.Kind {
 	case piper.EventRestarted:
-		c.past.told[e.Index]++
+		c.past.restartsSeen[e.Index]++
 	case piper.EventClosed:
 		if c.top.edges[e.Index].to != c.index {
 			c.violated("told that edge %d is closed", e.Index)
@@ -194,23 +195,23 @@ func (c *cell) Event(e piper.Event) error {
 	})
 }
 
-// lose counts the message in hand, or the tick, that is given up where what handles
-// it fails now; broken says that it does not return.
-func (c *cell) lose(broken bool) {
+// countLoss counts the current message, or tick, that is given up if its handler fails now.
+// broken means that the handler does not return.
+func (c *cell) countLoss(broken bool) {
 	w := c.proc.watch
 	switch c.within {
 	case callTick:
-		c.past.givenUp++
+		c.past.rejected++
 	case callReceive, callInternal:
 		if c.attempt >= w.Attempts || !broken && w.Then == piper.ThenSkip {
-			c.past.givenUp++
+			c.past.rejected++
 		} else {
-			c.past.again++
+			c.past.retrying++
 		}
 	}
 }
 
-// checkBodies checks Close and Finish of all that were made.
+// checkBodies checks Close and Finish of all bodies.
 func (top *topology) checkBodies(whole bool) {
 	for _, c := range top.all {
 		for i, b := range c.past.bodies {
@@ -224,7 +225,7 @@ func (top *topology) checkBodies(whole bool) {
 	}
 }
 
-// checkFaults compares what the pool has counted with what was seen.
+// checkFaults compares the counts of the pool with those of the cells.
 func (top *topology) checkFaults() {
 	s := top.pool.Snapshot()
 	top.mu.Lock()
@@ -237,8 +238,8 @@ func (top *topology) checkFaults() {
 		f, seen := p.Faults, figures[i]
 		lost := 0
 		for _, c := range top.cells[i] {
-			if lost += c.past.givenUp; c.HasFailed() {
-				lost += c.past.again + c.past.refused // for good: there was none
+			if lost += c.past.rejected; c.HasFailed() {
+				lost += c.past.retrying + c.past.refused // there was no further attempt
 			}
 		}
 		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
@@ -249,13 +250,13 @@ func (top *topology) checkFaults() {
 	}
 	for _, c := range top.all {
 		if c.proc.events && !c.HasFailed() {
-			top.checkTold(c)
+			top.checkEvents(c)
 		}
 	}
 }
 
-// checkTold checks what an instance has heard of its inputs.
-func (top *topology) checkTold(c *cell) {
+// checkEvents checks the events that an instance got.
+func (top *topology) checkEvents(c *cell) {
 	from := make(map[int]bool)
 	for i, e := range top.edges {
 		if e.to != c.index || e.from == timer || e.from == c.index {
@@ -267,10 +268,10 @@ func (top *topology) checkTold(c *cell) {
 		}
 	}
 	for p := range from {
-		told, restarts := c.past.told[p], top.figure[p].restarts
-		late := told < restarts && piper.Stopped(top.pool) // a source may be made when its receivers have finished
+		told, restarts := c.past.restartsSeen[p], top.figure[p].restarts
+		late := told < restarts && piper.Stopped(top.pool) // a source may be restarted after its receivers have finished
 		if top.group[p] != top.group[c.index] && told != restarts && !late {
-			top.violated("cell %d was told of %d restarts of %s, of %d", c.stamps.id, c.past.told[p], top.name(p), top.figure[p].restarts)
+			top.violated("cell %d was told of %d restarts of %s, of %d", c.stamps.id, c.past.restartsSeen[p], top.name(p), top.figure[p].restarts)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// diary notes what happens, from any goroutine.
+// diary records events, from any goroutine.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -34,15 +34,15 @@ func each(t *testing.T, make func(t *testing.T) *topology) {
 	})
 }
 
-// TestFinishUpstreamFirst: what Finish sends is handled by who comes next, before
-// its own Finish.
+// TestFinishUpstreamFirst checks that a message sent by Finish is handled by its
+// receiver before the receiver's own Finish.
 func TestFinishUpstreamFirst(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		var d diary
 		t.Cleanup(func() {
 			want := []string{"finish 0", "receive 1 last", "finish 1", "receive 2 last", "finish 2"}
 			if !slices.Equal(d.lines, want) {
-				t.Errorf("%q, not %q", d.lines, want)
+				t.Errorf("%q, want %q", d.lines, want)
 			}
 		})
 		stage := func(i int, edge int) proc {
@@ -61,15 +61,16 @@ func TestFinishUpstreamFirst(t *testing.T) {
 	})
 }
 
-// TestFinishWithinACycle: Finish of all members is called in file order, what they
-// send within the cycle is handled, and only then does downstream finish.
+// TestFinishWithinACycle checks that Finish of all members of a cycle is called in file
+// order, that the messages sent within the cycle are handled, and that the downstream
+// processors finish after that.
 func TestFinishWithinACycle(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		var d diary
 		var handled [3]int
 		t.Cleanup(func() {
 			if want := []string{"finish 1", "finish 2", "finish 3 after 22"}; !slices.Equal(d.lines, want) {
-				t.Errorf("%q, not %q", d.lines, want)
+				t.Errorf("%q, want %q", d.lines, want)
 			}
 		})
 		member := func(i, next int) proc {
@@ -97,8 +98,8 @@ func TestFinishWithinACycle(t *testing.T) {
 	})
 }
 
-// TestAGroupWaitsForItsOwnSources: a member with Ping keeps its group open after
-// all inputs are closed.
+// TestAGroupWaitsForItsOwnSources checks that a member with Ping keeps its group open
+// after all inputs are closed.
 func TestAGroupWaitsForItsOwnSources(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		pings := 0
@@ -122,8 +123,8 @@ func TestAGroupWaitsForItsOwnSources(t *testing.T) {
 	})
 }
 
-// TestNothingToDoEndsAtOnce: a topology without sources finishes, calls Finish and
-// closes.
+// TestNothingToDoEndsAtOnce checks that a topology without sources calls Finish and
+// Close and ends.
 func TestNothingToDoEndsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		return build(t, []proc{

@@ -10,7 +10,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// feed returns a source that sends n messages along an edge, some each Ping.
+// feed returns a source that sends n messages along an edge, each of them per call of
+// Ping.
 func feed(edge, n, each int) proc {
 	sent := 0
 	return proc{name: "feed", ping: func(c *cell) error {
@@ -27,7 +28,7 @@ func feed(edge, n, each int) proc {
 	}}
 }
 
-// whole runs the topology and checks that nothing is left.
+// runWhole runs the topology and checks that no message is left.
 func (top *topology) runWhole(t *testing.T) {
 	t.Helper()
 	if err := top.run(t, t.Context()); err != nil {
@@ -68,8 +69,8 @@ func TestBlockMayExceedItsCapacityByWhatOneCallSends(t *testing.T) {
 	}
 }
 
-// stall builds feed -> slow, whose receiver takes nothing while it is stalled,
-// and lets feed send n messages under the Stepper.
+// stall builds feed -> slow, whose receiver handles nothing while it is stalled, and
+// makes feed send n messages under the Stepper.
 func stall(t *testing.T, n int, e edge) (top *topology, kept func() []uint64) {
 	t.Helper()
 	e.from, e.to = 0, 1
@@ -95,7 +96,7 @@ func TestDropOldestKeepsTheNewest(t *testing.T) {
 	}
 	top.check(t, true)
 	if want := []uint64{96, 97, 98, 99, 100}; !slices.Equal(kept(), want) {
-		t.Errorf("kept %v, not %v", kept(), want)
+		t.Errorf("kept %v, want %v", kept(), want)
 	}
 	if e := top.graph().Edge(0); e.Sent() != 100 || e.Dropped() != 95 || e.Received() != 5 || e.Len() != 0 {
 		t.Errorf("sent %d, dropped %d, received %d, left %d", e.Sent(), e.Dropped(), e.Received(), e.Len())
@@ -109,7 +110,7 @@ func TestDropNewestKeepsTheOldest(t *testing.T) {
 	}
 	top.check(t, true)
 	if want := []uint64{1, 2, 3, 4, 5}; !slices.Equal(kept(), want) {
-		t.Errorf("kept %v, not %v", kept(), want)
+		t.Errorf("kept %v, want %v", kept(), want)
 	}
 }
 
@@ -150,8 +151,8 @@ func TestFailSendsToAllOrNone(t *testing.T) {
 	}
 }
 
-// TestOnlyBlockPauses lets a sender fill queues that drop or fail while their
-// receiver is stuck: it is called on and on.
+// TestOnlyBlockPauses has a sender that fills queues that drop or fail while their
+// receiver is stuck. The sender must not be paused.
 func TestOnlyBlockPauses(t *testing.T) {
 	for _, policy := range []full{dropOldest, dropNewest, fail} {
 		const calls = 10_000
@@ -174,8 +175,8 @@ func TestOnlyBlockPauses(t *testing.T) {
 	}
 }
 
-// TestAFullQueuePausesItsSenderAlone has two pairs of instances: one receiver
-// takes nothing until the other has taken all.
+// TestAFullQueuePausesItsSenderAlone has two pairs of instances. One receiver handles
+// nothing until the other has handled all its messages.
 func TestAFullQueuePausesItsSenderAlone(t *testing.T) {
 	const n = 1000
 	got := 0
@@ -199,8 +200,9 @@ func TestAFullQueuePausesItsSenderAlone(t *testing.T) {
 	top.runWhole(t)
 }
 
-// TestReceiveWithinACycleIsNotPaused sends a burst round a ring of two whose
-// queues are far smaller: it is handled, and nothing enters meanwhile.
+// TestReceiveWithinACycleIsNotPaused sends a burst around a cycle of two processors
+// whose queues are much smaller. All messages must be handled, and no message may enter
+// the cycle in the meantime.
 func TestReceiveWithinACycleIsNotPaused(t *testing.T) {
 	const burst, rounds = 60, 50
 	forward := func(edge int) func(*cell, *message) error {
@@ -230,12 +232,12 @@ func TestReceiveWithinACycleIsNotPaused(t *testing.T) {
 		}, []edge{{from: 0, to: 1, capacity: 4}, {from: 1, to: 2, capacity: 8}, {from: 2, to: 1, capacity: 8}}, piper.Workers(workers))
 		top.runWhole(t)
 		if got := top.graph().Edge(1).Sent() + top.graph().Edge(2).Sent(); got != 20*burst*rounds {
-			t.Errorf("%d messages went round, not %d", got, 20*burst*rounds)
+			t.Errorf("%d messages went around the cycle, want %d", got, 20*burst*rounds)
 		}
 	}
 }
 
-// TestCycleThatGrowsEndsRun has a cycle that makes two messages of each.
+// TestCycleThatGrowsEndsRun has a cycle that makes two messages of each message.
 func TestCycleThatGrowsEndsRun(t *testing.T) {
 	double := func(edge int) func(*cell, *message) error {
 		return func(c *cell, _ *message) error {
@@ -266,7 +268,7 @@ func TestCycleThatGrowsEndsRun(t *testing.T) {
 		for _, f := range top.pool.Snapshot().Edges[1:] {
 			held += f.Len
 		}
-		if held > 2*limit+2*2*256 { // and what two batches of the default length send
+		if held > 2*limit+2*2*256 { // plus the messages that two batches of the default length send
 			t.Errorf("Run ended when the cycle held %d messages", held)
 		}
 	}

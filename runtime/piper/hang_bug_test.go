@@ -4,5 +4,5 @@ package piper_test
 
 import "time"
 
-// hangAfter is short where hanging is what a deliberate bug does.
+// hangAfter is short because some deliberate bugs make a topology hang.
 const hangAfter = 5 * time.Second

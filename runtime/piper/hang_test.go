@@ -4,6 +4,6 @@ package piper_test
 
 import "time"
 
-// hangAfter is how long a topology may run before a test takes it for hung: far
-// more than any needs, on a machine that does other things.
+// hangAfter is how long a topology may run before a test reports a hang. It is far
+// longer than any test needs, even on a busy computer.
 const hangAfter = 90 * time.Second

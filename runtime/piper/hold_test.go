@@ -13,7 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// limiter keeps each message in a list, and sends one on with each tick.
+// limiter is a processor that keeps each message in a list and sends one of them at
+// each tick.
 func limiter(watch *piper.Watch) proc {
 	type job struct {
 		m       message
@@ -47,8 +48,9 @@ func limiter(watch *piper.Watch) proc {
 
 var limited = []edge{{from: 0, to: 1}, {from: timer, to: 1, every: time.Second}, {from: 1, to: 2}}
 
-// TestHeldWorkIsDone: a processor that releases its jobs on a timer is not finished
-// before the last one, on workers and under the Stepper, watched or not.
+// TestHeldWorkIsDone checks that a processor that sends held jobs at ticks does not
+// finish before the last job, on workers and under the Stepper, with and without a
+// Watch.
 func TestHeldWorkIsDone(t *testing.T) {
 	for _, watch := range []*piper.Watch{nil, {Attempts: 1}, {Attempts: 1, Timeout: time.Second}} {
 		for _, stepped := range []bool{false, true} {
@@ -70,8 +72,8 @@ func TestHeldWorkIsDone(t *testing.T) {
 	}
 }
 
-// TestAStopGivesHeldWorkTheDrainTimeout: what is released by then is done, and what
-// is not is named.
+// TestAStopGivesHeldWorkTheDrainTimeout checks that jobs released within the drain
+// timeout are done, and that the error counts the other jobs.
 func TestAStopGivesHeldWorkTheDrainTimeout(t *testing.T) {
 	for drain, want := range map[time.Duration]error{time.Minute: nil, 5 * time.Second: piper.ErrDrainTimeout} {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,8 +94,9 @@ func TestAStopGivesHeldWorkTheDrainTimeout(t *testing.T) {
 	}
 }
 
-// TestHoldWhileClosing: a message that is handled when all inputs have closed holds,
-// and the timer goes on for it, also when no goroutine but a foreign one releases.
+// TestHoldWhileClosing has a message that is handled after all inputs have closed and
+// that holds. The timer must continue, also if only a goroutine outside the pool
+// releases.
 func TestHoldWhileClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		released, ticks := false, 0
@@ -122,8 +125,8 @@ func TestHoldWhileClosing(t *testing.T) {
 	})
 }
 
-// TestAnInstanceThatFailsHoldsNothing: its work is gone, which is counted, and Run
-// ends. A release that comes later changes nothing.
+// TestAnInstanceThatFailsHoldsNothing checks that the holds of an instance that fails
+// end and are counted as lost, that Run ends, and that a later release has no effect.
 func TestAnInstanceThatFailsHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var releases []func()
@@ -154,7 +157,7 @@ func TestAnInstanceThatFailsHoldsNothing(t *testing.T) {
 	})
 }
 
-// TestHoldOutsideATopology does nothing.
+// TestHoldOutsideATopology checks that Hold has no effect there.
 func TestHoldOutsideATopology(t *testing.T) {
 	topo.Hold(t.Context())()
 	if n := topo.Attempt(t.Context()); n != 1 {
@@ -162,9 +165,9 @@ func TestHoldOutsideATopology(t *testing.T) {
 	}
 }
 
-// TestRetriesWait: the delay before each attempt is twice the one before, up to the
-// limit. Messages behind the waiting message keep their order, and those of another
-// sender go on. The attempt is in the context.
+// TestRetriesWait checks that the delay before each attempt doubles up to the limit.
+// Messages behind the delayed message keep their order, messages of another sender are
+// not delayed, and the context has the number of the attempt.
 func TestRetriesWait(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -190,7 +193,7 @@ func TestRetriesWait(t *testing.T) {
 					if m.seq == 1 {
 						attempts, at = append(attempts, topo.Attempt(c.ctx)), append(at, now())
 						if len(at) < 6 {
-							c.lose(false)
+							c.countLoss(false)
 							return errFailed
 						}
 					}
@@ -225,9 +228,9 @@ func TestRetriesWait(t *testing.T) {
 	}
 }
 
-// TestARetryThatWaitsIsDrained: a message that waits for its next attempt is handled
-// within the drain timeout. When its instance is not restarted any more, it becomes a
-// dead letter at once.
+// TestARetryThatWaitsIsDrained checks that a message that waits for its next attempt is
+// handled within the drain timeout. If its instance is not restarted, the message
+// becomes a dead letter at once.
 func TestARetryThatWaitsIsDrained(t *testing.T) {
 	for name, gone := range map[string]bool{"drained": false, "given up": true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -275,8 +278,8 @@ func TestARetryThatWaitsIsDrained(t *testing.T) {
 	}
 }
 
-// TestTheLogTellsTheAttempt that a handler has failed in, and at the end how often
-// that came after the last line.
+// TestTheLogTellsTheAttempt checks that the log has the attempt in which a handler
+// failed and, at the end, the number of failures that were not logged.
 func TestTheLogTellsTheAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -299,8 +302,8 @@ func TestTheLogTellsTheAttempt(t *testing.T) {
 	})
 }
 
-// TestHoldInInit: what Init holds counts, at the first start and at a restart. An
-// Init that fails, or hangs and holds when it was given up, holds nothing.
+// TestHoldInInit checks that holds of Init count, at the first start and at a restart.
+// An Init that fails or times out must hold nothing.
 func TestHoldInInit(t *testing.T) {
 	for name, c := range map[string]struct {
 		init func(n int, ctx context.Context, forever <-chan struct{}) (release func(), err error)
@@ -332,7 +335,7 @@ func TestHoldInInit(t *testing.T) {
 					watch: &piper.Watch{Attempts: 2, Startup: 10 * time.Millisecond},
 					init: func(cell *cell, ctx context.Context) error {
 						inits++
-						if ctx == nil { // a body that Renew has made: make has called Init
+						if ctx == nil { // a body made by Renew: make has already called Init
 							return nil
 						}
 						release, err := c.init(inits, ctx, forever)
@@ -365,7 +368,7 @@ func TestHoldInInit(t *testing.T) {
 				}
 				lost := c.lost
 				if failing {
-					lost++ // what the instance held that fails later
+					lost++ // the hold of the instance that fails later
 				}
 				if f := top.pool.Snapshot().Faults; f.HoldsLost != lost {
 					t.Errorf("%s, failing %v: %+v", name, failing, f)
@@ -377,8 +380,8 @@ func TestHoldInInit(t *testing.T) {
 	}
 }
 
-// TestTimersCloseWhenNothingIsHeld: an instance hears that its timer has closed
-// after the last tick, also where a message holds that was queued when the inputs
+// TestTimersCloseWhenNothingIsHeld checks that an instance gets the event of its closed
+// timer after the last tick, also if a message holds that was queued when the inputs
 // closed.
 func TestTimersCloseWhenNothingIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestIdleDoublesFromOneMillisecondTo100: Ping is called again after 1 ms,
-// doubling to 100 ms, and from 1 ms again after it had something to do.
+// TestIdleDoublesFromOneMillisecondTo100 checks that an idle Ping is called again after
+// 1 ms, doubling up to 100 ms, and after 1 ms again once it had something to do.
 func TestIdleDoublesFromOneMillisecondTo100(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
@@ -21,7 +21,7 @@ func TestIdleDoublesFromOneMillisecondTo100(t *testing.T) {
 		top := build(t, []proc{{ping: func(*cell) error {
 			at = append(at, time.Since(began).Round(time.Millisecond))
 			switch len(at) {
-			case 11: // busy once, and at once called again
+			case 11: // busy once, so Ping is called again at once
 				began = time.Now()
 				return nil
 			case 15:
@@ -40,14 +40,14 @@ func TestIdleDoublesFromOneMillisecondTo100(t *testing.T) {
 			want = append(want, time.Duration(ms)*time.Millisecond)
 		}
 		if !slices.Equal(at, want) {
-			t.Errorf("called at %v, not %v", at, want)
+			t.Errorf("Ping was called at %v, want %v", at, want)
 		}
 	})
 }
 
-// TestIdleEndsWithTheNextMessage lets a message come every 250 ms: Ping is called
-// after it, and the wait doubles from 1 ms again. Timers from before a message
-// call nothing.
+// TestIdleEndsWithTheNextMessage has a message every 250 ms. Ping must be called after
+// each message, with pauses that double from 1 ms again. Timers that were set before a
+// message must have no effect.
 func TestIdleEndsWithTheNextMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 16
@@ -66,7 +66,7 @@ func TestIdleEndsWithTheNextMessage(t *testing.T) {
 				}
 				synctest.Wait()
 				if pings.Load() != before+1 {
-					t.Errorf("after a message Ping is called %d times", pings.Load()-before)
+					t.Errorf("after a message Ping was called %d times", pings.Load()-before)
 				}
 			}
 			top.doors[0].Close()
@@ -77,9 +77,9 @@ func TestIdleEndsWithTheNextMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		top.check(t, true)
-		// Each 250 ms: at 0, 1, 3, 7, 15, 31, 63, 127, 227.
+		// In each period of 250 ms: at 0, 1, 3, 7, 15, 31, 63, 127 and 227 ms.
 		if most := int64(9*(messages+1) + 10); pings.Load() > most {
-			t.Errorf("Ping was called %d times, more than %d", pings.Load(), most)
+			t.Errorf("Ping was called %d times, want at most %d", pings.Load(), most)
 		}
 	})
 }
@@ -111,8 +111,8 @@ func TestDoneEndsPing(t *testing.T) {
 	})
 }
 
-// TestPingUpToABatchThenOthers: a source that always has more leaves room for
-// others, batch by batch.
+// TestPingUpToABatch checks that a source that always has messages lets others run
+// after each batch.
 func TestPingUpToABatch(t *testing.T) {
 	const batch = 10
 	run, longest, last, done := 0, 0, -1, 0

@@ -9,9 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// TestALateSendFailsATest: a handler starts a goroutine that sends when the handler
-// has returned. In a test Run ends with an error that has the stack of the send; the
-// send is counted, and logged once.
+// TestALateSendFailsATest has a handler that starts a goroutine which sends after the
+// handler has returned. In a test Run must end with an error that has the stack of the
+// send. The send must be counted, and logged once.
 func TestALateSendFailsATest(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the detector finds it as well")
@@ -67,7 +67,8 @@ func TestALateSendFailsATest(t *testing.T) {
 	}
 }
 
-// TestALateSendToTheLatest is dropped and counted: the receiver would not be woken for it.
+// TestALateSendToTheLatest checks that such a message is dropped and counted, because
+// the receiver would not be woken.
 func TestALateSendToTheLatest(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the detector finds it as well")
@@ -102,8 +103,9 @@ func TestALateSendToTheLatest(t *testing.T) {
 	}
 }
 
-// TestALateSendDoesNotPauseItsSender, outside of tests, although it fills the queue:
-// the next call sends, and with it all that was sent late arrives.
+// TestALateSendDoesNotPauseItsSender has late sends that fill a queue, outside of
+// tests. The next call must be able to send, and all late messages must arrive with its
+// message.
 func TestALateSendDoesNotPauseItsSender(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the detector finds it as well")

@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// TestNoGoroutineIsLeft after any kind of end.
+// TestNoGoroutineIsLeft checks that no goroutine is left after any kind of end.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	for name, ending := range map[string]ending{
 		"done": endDone, "stop": endStop, "error": endError, "panic": endPanic, "goexit": endGoexit,
@@ -20,7 +20,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 				x := draw(seed, false)
 				for i := range x.procs {
 					if x.procs[i].external {
-						x.procs[i] = proc{} // guests are goroutines of ours
+						x.procs[i] = proc{} // guests are goroutines of the test
 					}
 				}
 				x.ending, x.endAfter = ending, 10
@@ -36,7 +36,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	}
 }
 
-// TestATopologyThatEndedIsCollected although a timer of it would fire in an hour.
+// TestATopologyThatEndedIsCollected has a timer that would fire in an hour.
 func TestATopologyThatEndedIsCollected(t *testing.T) {
 	collected := make(chan struct{})
 	func() {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// run runs the topology. It fails the test, with all stacks, where Run does not
-// return.
+// run runs the topology. If Run does not return, it fails the test and prints all
+// stacks.
 func (top *topology) run(t testing.TB, ctx context.Context) error {
 	t.Helper()
 	return top.result(t, top.start(ctx))
 }
 
-// result waits for Run to return. A machine that is busy with other things may
-// let it take long, but not stand still.
+// result waits for Run to return. On a busy computer Run may take long, but it must
+// make progress.
 func (top *topology) result(t testing.TB, result <-chan error) error {
 	t.Helper()
 	limit := hangAfter
-	if time.Now().Year() == 2000 { // in a bubble, where time costs nothing
+	if time.Now().Year() == 2000 { // in a synctest bubble, with virtual time
 		limit = hangAfterVirtual
 	}
 	for before := uint64(0); ; {
@@ -40,10 +40,11 @@ func (top *topology) result(t testing.TB, result <-chan error) error {
 	}
 }
 
-// hangAfterVirtual is longer than a few drain timeouts, for which each Close may hang.
+// hangAfterVirtual is longer than several drain timeouts, because each Close may hang
+// for one.
 const hangAfterVirtual = 10 * time.Minute
 
-// start runs the topology in a goroutine of its own.
+// start runs the topology in a new goroutine.
 func (top *topology) start(ctx context.Context) <-chan error {
 	result := make(chan error, 1)
 	go func() { result <- top.pool.Run(ctx) }()
@@ -61,7 +62,7 @@ func (top *topology) figures() string {
 	return b.String()
 }
 
-// report fails the test where a promise was broken.
+// report fails the test if a guarantee was violated.
 func (top *topology) report(t testing.TB) bool {
 	t.Helper()
 	top.mu.Lock()
@@ -72,8 +73,8 @@ func (top *topology) report(t testing.TB) bool {
 	return len(top.violations) == 0
 }
 
-// check compares, after Run, what was sent and handled with the pool's figures.
-// Where the topology ended whole, nothing is left.
+// check compares, after Run, the sent and handled messages with the pool's figures. If
+// the topology ended with nothing left to do, no message may be left.
 func (top *topology) check(t testing.TB, whole bool) bool {
 	t.Helper()
 	if top.faulty && !whole {
@@ -106,8 +107,8 @@ func (top *topology) checkFigures(whole bool) {
 	}
 }
 
-// totals counts, for each edge, what was sent, what was handled, and what was
-// sent before or between without being handled.
+// totals counts for each edge the messages that were sent, that were handled, and that
+// were skipped: sent before a handled message but not handled.
 func (top *topology) totals(whole bool) (sent, got, missed []uint64) {
 	n := len(top.edges)
 	sent, got, missed = make([]uint64, n), make([]uint64, n), make([]uint64, n)
@@ -181,10 +182,10 @@ func (top *topology) checkLifecycles(whole bool) {
 	}
 }
 
-// checkFinishes checks that each instance was finished once, in file order
+// checkFinishes checks that Finish of each instance was called once, in file order
 // within its group.
 func (top *topology) checkFinishes(finishes []*cell) {
-	last := make(map[int]int) // by group: id of the last one
+	last := make(map[int]int) // by group: id of the last cell
 	for _, c := range finishes {
 		g := top.group[c.index]
 		if id, ok := last[g]; ok && id >= c.stamps.id {
@@ -199,8 +200,8 @@ func (top *topology) checkFinishes(finishes []*cell) {
 	}
 }
 
-// checkUpstream checks, when Finish is called, that nothing can come from
-// outside the group any more and nothing is left that did.
+// checkUpstream checks, when Finish is called, that no message can come from outside
+// the group any more and that none is left.
 func (top *topology) checkUpstream(c *cell) {
 	for i, f := range top.pool.Snapshot().Edges {
 		e := top.edges[i]

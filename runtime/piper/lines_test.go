@@ -7,8 +7,10 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// A link and its queue are 504 bytes: the allocator gives 512, which start a cache line.
-// The fields that the sender writes for each message are in other lines than the receiver's.
+// TestCacheLinesOfALink checks the layout of a link and its queue. They have 504 bytes,
+// for which the allocator returns 512 bytes that start at a cache line. The fields that
+// the sender writes for each message must be in other cache lines than the fields of
+// the receiver.
 func TestCacheLinesOfALink(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {

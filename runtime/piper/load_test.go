@@ -15,13 +15,13 @@ import (
 const (
 	loadMessages = 200_000 // in all
 	loadGuests   = 8
-	loadEach     = 4 // instances of each of four processors
+	loadEach     = 4 // instances of each of the four processors
 )
 
-// TestLoad: 200,000 messages from 8 goroutines over 16 instances on 4 workers,
-// with three types between one pair, a cycle and an edge that drops. Nothing is
-// lost, doubled or out of order. TOPOGEN_LOADS is how often; without it the test
-// runs once and sends a quarter.
+// TestLoad sends 200,000 messages from 8 goroutines through 16 instances on 4 workers,
+// with three message types between one pair, a cycle and an edge that drops. No message
+// may be lost, duplicated or out of order. TOPOGEN_LOADS sets the number of runs; by
+// default the test runs once with a quarter of the messages.
 func TestLoad(t *testing.T) {
 	runs, messages := 1, loadMessages/4
 	if text := os.Getenv("TOPOGEN_LOADS"); text != "" {
@@ -99,6 +99,6 @@ func load(t *testing.T, seed uint64, messages int) {
 	go func() { guests.Wait(); top.doors[0].Close() }()
 	top.runWhole(t)
 	if got := top.graph().Edge(loadOut).Received(); got != uint64(messages) {
-		t.Errorf("%d of %d messages came through", got, messages)
+		t.Errorf("%d of %d messages arrived", got, messages)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// heap is what is in use after a collection.
+// heap is the size of the heap after a garbage collection.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools let go of in the first
+	runtime.GC() // frees what the pools released in the first collection
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
@@ -26,9 +26,8 @@ const (
 	heapSlack    = 64 << 10 // goroutines and the like
 )
 
-// TestMemoryWithAStalledConsumer: whatever an edge does when it is full, and
-// however long its consumer stands still, the heap stays within capacities x
-// message size + 20 %.
+// TestMemoryWithAStalledConsumer checks that the heap stays within capacities x message
+// size + 20 %, for every policy of a full queue, however long the consumer is stalled.
 func TestMemoryWithAStalledConsumer(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector has a heap of its own")
@@ -45,19 +44,19 @@ func TestMemoryWithAStalledConsumer(t *testing.T) {
 	}
 }
 
-// stalled is a topology whose consumer stands still.
+// stalled is a topology whose consumer is stalled.
 type stalled struct {
 	full   full
-	within bool // the consumer replies: its processor and the one before are a cycle
-	each   int  // messages that a call sends
-	atMost int  // messages in the queues, at any time
+	within bool // the consumer replies, so both processors are in a cycle
+	each   int  // number of messages per call
+	atMost int  // maximum number of messages in the queues
 
 	calls atomic.Int64
 	stop  atomic.Bool
 	stuck chan struct{}
 }
 
-// feed sends until it is paused, or for good.
+// feed sends until it is paused, or without end.
 func (s *stalled) feed(c *cell) error {
 	if s.stop.Load() {
 		return topo.Done
@@ -94,7 +93,7 @@ func (s *stalled) test(t *testing.T) {
 	result := top.start(t.Context())
 	first := top.graph().Edge(0)
 	until(t, func() bool {
-		if s.full == block { // a sender goes on when the queue is down to half
+		if s.full == block { // a sender continues when the queue is at most half full
 			return first.Len() > heapCapacity/2 && piper.Idle(top.pool)
 		}
 		return first.Len() >= heapCapacity && s.calls.Load() > 10*heapCapacity
@@ -103,7 +102,7 @@ func (s *stalled) test(t *testing.T) {
 	most := int64(s.atMost)*int64(unsafe.Sizeof(message{}))*12/10 + heapSlack
 	t.Logf("%d bytes for %d messages of %d bytes", grown, s.atMost, unsafe.Sizeof(message{}))
 	if grown > most {
-		t.Errorf("the heap has grown by %d bytes, more than %d", grown, most)
+		t.Errorf("the heap has grown by %d bytes, want at most %d", grown, most)
 	}
 	s.stop.Store(true)
 	close(s.stuck)
@@ -113,14 +112,14 @@ func (s *stalled) test(t *testing.T) {
 	top.check(t, true)
 }
 
-// idler is an instance whose type has no method that the pool would call: what is
-// ours in one.
+// idler is an instance without methods that the pool would call, to measure the memory
+// of the runtime itself.
 type idler struct {
 	piper.Unit
 	out piper.Out
 }
 
-// idlers makes a pool of processors with n instances each, joined by an edge.
+// idlers makes a pool of processors with n instances each, connected by an edge.
 func idlers(t *testing.T, processors, n int) (*piper.Pool, *piper.External) {
 	t.Helper()
 	spec := piper.Spec{Batch: 256, Processors: []piper.Processor{{Name: "door", External: true}}}
@@ -141,7 +140,7 @@ func idlers(t *testing.T, processors, n int) (*piper.Pool, *piper.External) {
 	return p, p.External(0)
 }
 
-// idleHeap is what the heap grows by for idle instances that run.
+// idleHeap is how much the heap grows for idle instances that run.
 func idleHeap(t *testing.T, processors, n int) int64 {
 	t.Helper()
 	before := heap()

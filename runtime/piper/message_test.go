@@ -2,18 +2,18 @@ package piper_test
 
 import "math/bits"
 
-// message is what travels in a topology under test: it says where it comes from
-// and is bound for, and its place among those that went the same way.
+// message is a message of a topology under test. It records its sender, its receiver,
+// and its number among the messages between them.
 type message struct {
 	origin int    // id of the cell or guest that sent it
 	to     int    // id of the cell that it is for
-	edge   int    // that it travels along
-	seq    uint64 // its number among all from origin to that cell, from 1
+	edge   int    // index of the edge
+	seq    uint64 // its number among all messages from origin to that cell, from 1
 	lane   uint64 // its number among those along this edge, from 1
-	key    uint64 // chose the instance where keyed
+	key    uint64 // the key, if the edge is keyed
 	keyed  bool
-	hops   int    // how far what it causes may travel
-	sum    uint64 // over all of the above: a message that is read too early, or too late, does not match
+	hops   int    // how many further messages may follow from it, one after the other
+	sum    uint64 // checksum of the fields above: it does not match if a message is read too early or too late
 }
 
 func (m *message) checksum() uint64 {
@@ -24,8 +24,7 @@ func (m *message) checksum() uint64 {
 	return sum
 }
 
-// stamps are what a sender knows of the messages that it sent. They belong to
-// its goroutine.
+// stamps numbers the messages of a sender. It belongs to the sender's goroutine.
 type stamps struct {
 	id   int
 	to   map[int]*trail // by id of the receiving cell
@@ -38,7 +37,7 @@ type trail struct {
 	lane []uint64 // by edge
 }
 
-// stamp completes a message that is about to be accepted.
+// stamp completes a message before it is sent.
 func (s *stamps) stamp(m message, edge int, to *cell) message {
 	edges := len(to.top.edges)
 	if s.to == nil {

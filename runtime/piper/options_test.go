@@ -8,10 +8,11 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// workersOf is how many workers the topology runs on.
+// workersOf is the number of workers of the topology.
 func workersOf(top *topology) int { return top.pool.Snapshot().Workers }
 
-// TestFileEnvironmentOption: each wins over the one before.
+// TestFileEnvironmentOption checks that the environment overrides the file, and an
+// option both.
 func TestFileEnvironmentOption(t *testing.T) {
 	procs := []proc{{}}
 	spec := build(t, procs, nil).spec()
@@ -34,7 +35,7 @@ func TestFileEnvironmentOption(t *testing.T) {
 	}
 }
 
-// TestMessageLimit has a default, and is read as memory is in a topology file.
+// TestMessageLimit checks the default and the syntax of the environment variable.
 func TestMessageLimit(t *testing.T) {
 	spec := build(t, []proc{{}}, nil).spec()
 	for text, want := range map[string]int{"": 64 << 20, "65536": 64 << 10, "100KiB": 100 << 10, "3MiB": 3 << 20, "1GiB": 1 << 30} {
@@ -51,7 +52,8 @@ func TestMessageLimit(t *testing.T) {
 	}
 }
 
-// TestMalformedEnvironmentIsAnErrorOfNew, which names the variable and its text.
+// TestMalformedEnvironmentIsAnErrorOfNew checks that the error names the variable and
+// its text.
 func TestMalformedEnvironmentIsAnErrorOfNew(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"TOPOGEN_WORKERS":       {"many", "-1", "1.5", "99999"},
@@ -85,7 +87,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"no message": piper.MessageLimit(0), "huge messages": piper.MessageLimit(1<<30 + 1),
 	} {
 		if _, err := construct([]proc{{}}, nil, option); err == nil {
-			t.Errorf("%s: New takes it", name)
+			t.Errorf("%s: New returns no error", name)
 		}
 	}
 }

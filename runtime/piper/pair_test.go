@@ -5,27 +5,27 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// pair joins a sender to an instance: it has the shape of what is generated for
-// one, with a lane for each edge between the two processors.
+// pair connects a sender with an instance. It has the shape of the generated code for a
+// pair, with a lane for each edge between the two processors.
 type pair[T any] struct {
 	piper.Link
 	to     *cell
 	lanes  []lane[T]
-	hands  []hand[T] // of each lane, where the instance is watched
+	hands  []hand[T] // by lane, if the instance is watched
 	handle func(*cell, *T) error
 }
 
-// lane is the queue of one edge. Its messages are numbered where there are
-// several.
+// lane is the queue of one edge. Its messages are numbered if there are several lanes.
 type lane[T any] interface {
 	head() *queue.Head
 	put(n uint64, m T)
 	// first is the number of the first message.
 	first() (n uint64, ok bool)
-	// next hands the message with that number to handle. It returns false where
-	// the message was dropped meanwhile.
+	// next passes the message with the given number to handle. It returns false if the
+	// message was dropped in the meantime.
 	next(n uint64, handle func(*T) error) (bool, error)
-	// take takes the message with that number, likewise.
+	// take removes the message with the given number. It returns false if the message
+	// was dropped in the meantime.
 	take(n uint64) (m T, ok bool)
 }
 
@@ -80,7 +80,7 @@ func (p *pair[T]) lane(edge int) lane[T] {
 	panic("no such edge")
 }
 
-// number is the number of the next message, where messages are numbered.
+// number is the number of the next message, if messages are numbered.
 func (p *pair[T]) number() uint64 {
 	if len(p.lanes) == 1 {
 		return 0
@@ -88,10 +88,10 @@ func (p *pair[T]) number() uint64 {
 	return p.Number()
 }
 
-// Drain hands at most budget messages to the handler.
+// Drain passes at most budget messages to the handler.
 func (p *pair[T]) Drain(budget int) (n int, err error) {
 	if p.hands != nil {
-		return p.carefully(budget)
+		return p.drainWatched(budget)
 	}
 	if len(p.lanes) > 1 {
 		return p.merge(budget)
@@ -136,7 +136,8 @@ func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 	return n, err
 }
 
-// merge is Drain for several edges: in the order of sending over all of them.
+// merge is Drain for several edges. It handles their messages in the order in which
+// they were sent.
 func (p *pair[T]) merge(budget int) (n int, err error) {
 	for n < budget && err == nil && !p.to.Hold() {
 		order := p.order()
@@ -162,7 +163,7 @@ func (p *pair[T]) order() piper.Order {
 	return order
 }
 
-// Next is the edge of the message that comes next.
+// Next is the edge of the next message.
 func (p *pair[T]) Next() (edge int, ok bool) {
 	if len(p.lanes) > 1 {
 		return p.order().Next()
@@ -173,8 +174,8 @@ func (p *pair[T]) Next() (edge int, ok bool) {
 
 func (p *pair[T]) call(m *T) error { return p.handle(p.to, m) }
 
-// exact reports whether a message leaves its queue before its handler runs, so
-// that what counts against the capacity is exact.
+// exact reports whether a message leaves its queue before its handler runs, so that the
+// length of the queue is exact.
 func (f full) exact() bool { return f == dropNewest || f == fail }
 
 type plainLane[T any] struct {

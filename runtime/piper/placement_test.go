@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// load is what the heaviest worker has to do at a placement.
+// load is the load of the heaviest worker for a placement.
 func (p *placement) load(at []int) int64 { return p.heaviest(p.loads(at)) }
 
 // best tries all placements.
@@ -35,7 +35,7 @@ func (p *placement) exchange(a, b int, turns int64) {
 	p.passing[b] = append(p.passing[b], passing{a, turns})
 }
 
-// drawPlacement draws what may have been measured.
+// drawPlacement draws measurements.
 func drawPlacement(t *rapid.T, most int) *placement {
 	n := rapid.IntRange(1, most).Draw(t, "instances")
 	p := &placement{
@@ -56,7 +56,8 @@ func drawPlacement(t *rapid.T, most int) *placement {
 	return p
 }
 
-// TestAPlacementIsNearlyTheBest: beside all placements of a few instances.
+// TestAPlacementIsNearlyTheBest compares the plan with all placements of a few
+// instances.
 func TestAPlacementIsNearlyTheBest(t *testing.T) {
 	const cases = 2000
 	worse, worst := 0, 1.0
@@ -74,8 +75,8 @@ func TestAPlacementIsNearlyTheBest(t *testing.T) {
 	}
 }
 
-// TestAPlacementIsWhole: everybody has a worker, those that are not to be placed
-// stay out, and what pays is better.
+// TestAPlacementIsWhole checks that each instance has a worker, that instances without
+// a place keep none, and that a placement that pays has a lower load.
 func TestAPlacementIsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
@@ -87,31 +88,31 @@ func TestAPlacementIsWhole(t *testing.T) {
 		before := slices.Clone(p.at)
 		to, pays := p.plan()
 		if !slices.Equal(p.at, before) {
-			t.Fatal("the plan has changed what is")
+			t.Fatal("plan has changed the current placement")
 		}
 		for i, w := range to {
 			if w >= p.workers || (w < 0) != (p.at[i] < 0) {
-				t.Fatalf("instance %d goes from %d to %d of %d", i, p.at[i], w, p.workers)
+				t.Fatalf("instance %d moves from worker %d to %d of %d", i, p.at[i], w, p.workers)
 			}
 			if pays && w != p.at[i] && !p.active(i) {
 				t.Fatalf("instance %d, which does nothing, moves", i)
 			}
 		}
 		if pays && p.load(to) >= p.load(p.at) {
-			t.Fatalf("from %d to %d is said to pay", p.load(p.at), p.load(to))
+			t.Fatalf("plan says that a change of the load from %d to %d pays", p.load(p.at), p.load(to))
 		}
 	})
 }
 
-// TestAPlacementStays: where a plan was followed and nothing has changed, nobody
-// moves again.
+// TestAPlacementStays checks that no instance moves again after a plan was carried out
+// and nothing has changed.
 func TestAPlacementStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
 		for round := range 3 {
 			to, pays := p.plan()
 			if pays && round == 2 {
-				t.Fatalf("it moves instances for the third time, from %v to %v", p.at, to)
+				t.Fatalf("the third plan still moves instances, from %v to %v", p.at, to)
 			}
 			if pays {
 				p.at = to
@@ -120,8 +121,8 @@ func TestAPlacementStays(t *testing.T) {
 	})
 }
 
-// TestOneTooHeavyInstanceIsAlone, and TestThoseThatTalkStayTogether, are what
-// rast.md 2.13 asks for.
+// TestOneTooHeavyInstanceIsAlone checks that an instance that costs more than a share
+// gets a worker of its own.
 func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 	p := &placement{
 		ended:   func() bool { return false },
@@ -133,19 +134,19 @@ func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 	}
 	for i := 1; i < len(to); i++ {
 		if to[i] == to[0] {
-			t.Errorf("instance %d is beside the one that costs more than a share: %v", i, to)
+			t.Errorf("instance %d shares a worker with the instance that costs more than a share: %v", i, to)
 		}
 	}
 }
 
-// TestGreedyGivesTheHeavyAWorkerOfTheirOwn: whoever costs more than a share is
-// alone, however much it talks to others; and where nobody does, no worker is empty
-// while there are instances enough (rast.md 2.13).
+// TestGreedyGivesTheHeavyAWorkerOfTheirOwn checks that an instance that costs more than
+// a share is alone, however many messages it exchanges with others. If there is no such
+// instance, no worker may be empty while there are enough instances.
 func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 12)
 		share := int64(0)
-		for i := range p.cost { // few and coarse, so that the light ones leave gaps
+		for i := range p.cost { // few different costs, so that the low ones leave gaps
 			p.cost[i] = rapid.Int64Range(1, 6).Draw(t, "coarse")
 			share += p.cost[i]
 		}
@@ -154,13 +155,13 @@ func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
 		for i, cost := range p.cost {
 			for j, w := range at {
 				if cost > share && j != i && w == at[i] {
-					t.Fatalf("instance %d costs %d, more than a share of %d, and is beside %d: %v of %v", i, cost, share, j, at, p.cost)
+					t.Fatalf("instance %d costs %d, more than a share of %d, and shares its worker with instance %d: %v of %v", i, cost, share, j, at, p.cost)
 				}
 			}
 		}
 		for w := range p.workers {
 			if n := slices.Index(at, w); n < 0 && len(p.at) >= p.workers && slices.Max(p.cost) <= share {
-				t.Fatalf("worker %d has nobody: %v of %v", w, at, p.cost)
+				t.Fatalf("worker %d has no instance: %v of %v", w, at, p.cost)
 			}
 		}
 	})
@@ -178,7 +179,7 @@ func TestThoseThatTalkStayTogether(t *testing.T) {
 	}
 	for i := 0; i < 6; i += 2 {
 		if to[i] != to[i+1] {
-			t.Errorf("%d and %d exchange much and are apart: %v", i, i+1, to)
+			t.Errorf("instances %d and %d exchange many messages and are on different workers: %v", i, i+1, to)
 		}
 	}
 }

@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	hangMin     = 20 * time.Millisecond // health timeouts of random topologies, up to ten times that
-	lastMax     = 10 * time.Second      // bounds a timer whose receivers have all given up: it never ends
-	closesMax   = 5                     // that hang: each is waited for
-	lastMaxStep = 50_000                // the same, in steps
+	hangMin     = 20 * time.Millisecond // minimum health timeout of random topologies; the maximum is ten times as long
+	lastMax     = 10 * time.Second      // ends a topology with a timer whose receivers were not restarted, which would run without end
+	closesMax   = 5                     // maximum number of calls of Close that hang, because each delays the test
+	lastMaxStep = 50_000                // the same in steps
 )
 
-// failures say how the handlers of a random topology fail, and what becomes of it.
+// failures decides how the handlers of a random topology fail, and what follows.
 type failures struct {
 	seed    uint64
-	rate    int // one of so many calls fails
+	rate    int // one of this many calls fails
 	stepped bool
 	spec    supervise.Spec
-	hang    func()        // of the Stepper
+	hang    func()        // Hang of the Stepper
 	closes  atomic.Int32  // that hang
-	holds   []bool        // by processor: its handlers may hold work
-	release chan struct{} // ends the hangs that nothing else ends
+	holds   []bool        // by processor: whether its handlers may hold work
+	release chan struct{} // ends the hangs that would not end otherwise
 }
 
-// drawFailing makes the topology of a seed, where handlers and constructors fail.
+// drawFailing draws the topology of a seed whose handlers and constructors fail.
 func drawFailing(seed uint64, stepped bool) *random {
 	x := draw(seed, stepped)
 	if x.ending != endStop {
@@ -55,7 +55,7 @@ func drawFailing(seed uint64, stepped bool) *random {
 	f.drawGroups(r)
 	f.spec.Seed = seed
 	group := groups(len(x.procs), x.edges)
-	for i := range x.edges { // dead letters may have made cycles of them
+	for i := range x.edges { // edges of dead letters may have made cycles
 		if e := &x.edges[i]; e.from != timer && e.full == block && group[e.from] == group[e.to] {
 			e.capacity = max(e.capacity, 64)
 		}
@@ -70,7 +70,7 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 		return supervise.Processor{Name: s.Name}
 	}
 	if p.events = p.serve == nil && r.IntN(2) == 0; p.events && p.finish == nil {
-		p.finish = func(*cell) error { return nil } // generated code has one, so that all is told before
+		p.finish = func(*cell) error { return nil } // generated code has a Finish, so that all events are reported before it
 	}
 	if r.IntN(3) == 0 {
 		return s
@@ -82,7 +82,7 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 	if r.IntN(2) == 0 {
 		p.watch.Startup = hangMin
 	}
-	p.watch.Shutdown = hangMin * time.Duration(1+r.IntN(3)) // as generated code has one for each member of a group
+	p.watch.Shutdown = hangMin * time.Duration(1+r.IntN(3)) // generated code sets it for each member of a restart group
 	if p.watch.Then == piper.ThenRetry && r.IntN(3) > 0 {
 		p.watch.Delay, p.watch.Jitter = time.Duration(r.Int64N(int64(hangMin))), r.Float64()
 		p.watch.MaxDelay = p.watch.Delay * time.Duration(r.IntN(3))
@@ -106,10 +106,10 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 		}
 	}
 	if p.events {
-		p.event = func(c *cell, _ string) error { return f.fail(c, c.state.(*soul).random) }
+		p.event = func(c *cell, _ string) error { return f.fail(c, c.state.(*randomState).random) }
 	}
 	if j := r.IntN(len(x.procs)); r.IntN(2) == 0 && j != i && !x.procs[j].external && x.procs[j].serve == nil {
-		p.morgue = len(x.edges)
+		p.deadLetterEdge = len(x.edges)
 		x.edges = append(x.edges, edge{from: i, to: j, capacity: 64, letters: true})
 	}
 	s.Supervised = true
@@ -128,8 +128,9 @@ func (f *failures) drawProcessor(x *random, r *rand.Rand, i int) supervise.Proce
 	return s
 }
 
-// drawHolds says which processors hold work. A processor of a cycle holds none, since
-// its Finish may come before a message. Under a Stepper only those with a timer do.
+// drawHolds decides which processors hold work. A processor of a cycle must not,
+// because its Finish may be called before its last message. Under a Stepper only
+// processors with a timer hold work.
 func (f *failures) drawHolds(x *random, r *rand.Rand) {
 	group := groups(len(x.procs), x.edges)
 	f.holds = make([]bool, len(x.procs))
@@ -149,8 +150,8 @@ func (f *failures) drawHolds(x *random, r *rand.Rand) {
 	}
 }
 
-// hold holds work now and then, until the next tick or for some time.
-func (f *failures) hold(c *cell, s *soul) {
+// hold sometimes holds work, until the next tick or for some time.
+func (f *failures) hold(c *cell, s *randomState) {
 	if !f.holds[c.index] || s.random.IntN(4) > 0 {
 		return
 	}
@@ -164,7 +165,7 @@ func (f *failures) hold(c *cell, s *soul) {
 	}
 }
 
-// close hangs now and then.
+// close sometimes hangs.
 func (f *failures) close(c *cell) error {
 	if c.stamps.id%3 == 0 && f.closes.Add(1) <= closesMax {
 		c.top.mu.Lock()
@@ -200,7 +201,7 @@ func (f *failures) build(t *testing.T, x *random, opts ...piper.Option) {
 	x.top = top
 }
 
-// fail is what a handler does now and then.
+// fail makes a handler fail sometimes.
 func (f *failures) fail(c *cell, r *rand.Rand) error {
 	if c.proc.watch == nil || c.within == callFinish || r.IntN(f.rate) > 0 {
 		return nil
@@ -217,19 +218,19 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 	}
 	switch kind := r.IntN(kinds); {
 	case kind == 0:
-		c.lose(false)
+		c.countLoss(false)
 		return errRandom
 	case kind == 1:
-		c.lose(true)
+		c.countLoss(true)
 		panic("as the seed wants it")
 	case kind == 2:
-		c.lose(true)
+		c.countLoss(true)
 		panic(errRandom)
 	case kind == 3 && !f.stepped:
-		c.lose(true)
+		c.countLoss(true)
 		runtime.Goexit()
 	}
-	c.lose(true)
+	c.countLoss(true)
 	c.body.left = true
 	c.top.mu.Lock()
 	c.top.figure[c.index].hangs++
@@ -240,11 +241,11 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 	return f.hangs(c, c.sender, r)
 }
 
-// hangs holds up a handler until long after it was abandoned. Then it must be of
-// no consequence what it does.
+// hangs blocks a handler until long after it was abandoned. After that, nothing that
+// the handler does may have an effect.
 func (f *failures) hangs(c *cell, s *sender, r *rand.Rand) error {
 	top, out, timeout := c.top, c.top.outEdges(c.index), c.proc.watch.Timeout
-	c.past.hung.Add(1) // the last touch: generated code hands no instance to handlers
+	c.past.hung.Add(1) // must be the last access to c: generated code passes no instance to handlers
 	if r.IntN(2) == 0 {
 		<-f.release
 	} else {
@@ -265,7 +266,7 @@ func (f *failures) hangs(c *cell, s *sender, r *rand.Rand) error {
 	return errRandom
 }
 
-// make is what a constructor does first.
+// make is called first in a constructor.
 func (f *failures) make(c *cell, n int) error {
 	r := rand.New(rand.NewPCG(f.seed, uint64(c.stamps.id)<<32+uint64(n)))
 	switch r.IntN(20) {
@@ -292,8 +293,8 @@ func (f *failures) make(c *cell, n int) error {
 	return nil
 }
 
-// judge checks how the topology ended.
-func (f *failures) judge(t *testing.T, x *random, err error) bool {
+// checkEnd checks how the topology ended.
+func (f *failures) checkEnd(t *testing.T, x *random, err error) bool {
 	t.Helper()
 	var handler *piper.HandlerError
 	whole := false
@@ -306,7 +307,7 @@ func (f *failures) judge(t *testing.T, x *random, err error) bool {
 	case errors.Is(by, supervise.ErrIntensity):
 	case errors.Is(by, piper.ErrAbandoned):
 		if hung := x.top.pool.Snapshot().Faults.Abandoned; hung <= 64 {
-			t.Errorf("%d were abandoned, and Run returns %v", hung, err)
+			t.Errorf("%d handlers were abandoned, and Run returns %v", hung, err)
 		}
 	case errors.As(by, &handler):
 		i, _ := strconv.Atoi(handler.Processor[1:])
@@ -334,15 +335,15 @@ func TestRandomFailuresStepped(t *testing.T) {
 	}
 }
 
-// TestRandomFailuresWorkers runs them on real workers in virtual time, with
-// handlers that hang and come back too late.
+// TestRandomFailuresWorkers runs random topologies that fail on real workers in virtual
+// time, with handlers that hang and return too late.
 func TestRandomFailuresWorkers(t *testing.T) {
 	from, to := seeds(t, 4)
 	for seed := from; seed < to; seed++ {
 		for _, workers := range []int{1, 3} {
 			synctest.Test(t, func(t *testing.T) {
 				x := drawFailing(seed, false)
-				defer func() { // those that hang come back
+				defer func() { // handlers that hang return
 					close(x.failures.release)
 					time.Sleep(time.Minute)
 					x.top.report(t)

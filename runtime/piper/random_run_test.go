@@ -20,14 +20,14 @@ import (
 
 const (
 	guestsMax   = 4
-	stepsMax    = 2_000_000 // a topology that takes more does not end
+	stepsMax    = 2_000_000 // a topology that takes more steps does not end
 	askTimeout  = time.Minute
 	seedsQuick  = 400
-	traceEnough = 20 // of a topology with a timer alone: handler calls before it is stopped
+	traceEnough = 20 // handler calls before a topology with only timers is stopped
 )
 
-// seeds returns the seeds to try: a part of those under the Stepper. TOPOGEN_SEEDS
-// is their number, TOPOGEN_SEED the only one.
+// seeds returns the range of seeds to try, a part of them for tests under the Stepper.
+// TOPOGEN_SEEDS is their number, TOPOGEN_SEED a single seed.
 func seeds(t *testing.T, part uint64) (from, to uint64) {
 	if text := os.Getenv("TOPOGEN_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -71,9 +71,9 @@ func TestRandomWorkers(t *testing.T) {
 	}
 }
 
-// TestRandomNaps runs random topologies on real workers in virtual time, with
-// handlers that sleep: instances leave their workers and come back, while all are
-// thrown about.
+// TestRandomNaps runs random topologies on real workers in virtual time, with handlers
+// that sleep. Instances leave their workers and come back, while all instances are
+// moved at random.
 func TestRandomNaps(t *testing.T) {
 	from, to := seeds(t, 10)
 	for seed := from; seed < to; seed++ {
@@ -115,8 +115,8 @@ func (x *random) start(t *testing.T, stop func(), opts ...piper.Option) {
 	}
 }
 
-// runsOnTimer reports whether something runs until the context ends: a group
-// into which nothing but timers leads.
+// runsOnTimer reports whether the topology has a group whose only inputs are timers, so
+// that it runs until the context ends.
 func (x *random) runsOnTimer() bool {
 	timed, acts := make(map[int]bool), make(map[int]bool)
 	for _, e := range x.edges {
@@ -140,11 +140,11 @@ func (x *random) runsOnTimer() bool {
 	return false
 }
 
-// judge checks how the topology ended.
-func (x *random) judge(t *testing.T, err error) bool {
+// checkEnd checks how the topology ended.
+func (x *random) checkEnd(t *testing.T, err error) bool {
 	t.Helper()
 	if x.failures != nil {
-		return x.failures.judge(t, x, err)
+		return x.failures.checkEnd(t, x, err)
 	}
 	var handler *piper.HandlerError
 	switch {
@@ -184,36 +184,36 @@ func runSeed(t *testing.T, x *random, seed uint64, workers int) {
 		}
 		senders.Go(func() {
 			guests.Wait()
-			go d.Close() // as many as like
+			go d.Close() // Close may be called several times
 			d.Close()
 		})
 	}
 	err := x.top.run(t, ctx)
 	senders.Wait()
-	if !x.judge(t, err) {
+	if !x.checkEnd(t, err) {
 		t.Fatalf("seed %d on %d workers: %v", seed, workers, x)
 	}
 }
 
-// visit sends what one guest has to send.
+// visit sends the messages of one guest.
 func (x *random) visit(ctx context.Context, g *guest, r *rand.Rand) {
 	out := x.top.outEdges(g.door.index)
 	for range x.quota {
-		if len(out) == 0 || !x.knock(context.WithoutCancel(ctx), g, r, out) {
+		if len(out) == 0 || !x.sendOnce(context.WithoutCancel(ctx), g, r, out) {
 			return
 		}
 	}
 }
 
-// knock sends or asks once; false: the door is shut.
-func (x *random) knock(ctx context.Context, g *guest, r *rand.Rand, out []int) bool {
+// sendOnce sends or asks once. It returns false if the door is closed.
+func (x *random) sendOnce(ctx context.Context, g *guest, r *rand.Rand, out []int) bool {
 	m := message{hops: r.IntN(hopsMax)}
 	targets := x.top.choose(r, out, &m)
 	var err error
 	if t := targets[0]; len(targets) == 1 && r.IntN(2) == 0 && x.top.edges[t.edge].full != dropNewest {
 		timeout := askTimeout
 		if x.failures != nil {
-			timeout *= 10 // a Close that hangs may hold up the restart of a group for the drain timeout
+			timeout *= 10 // a Close that hangs may delay the restart of a group for the drain timeout
 		}
 		_, err = g.ask(ctx, timeout, t.edge, t.instance, m)
 	} else {
@@ -270,15 +270,16 @@ func stepOne(t *testing.T, x *random, seed uint64) uint64 {
 		}
 	}
 	if s.Err() == nil && !piper.Ended(x.top.pool) {
-		t.Errorf("seed %d: nothing is left to step, and it has not ended: %s", seed, x.top.figures())
+		t.Errorf("seed %d: the Stepper has nothing left to run, and the topology has not ended: %s", seed, x.top.figures())
 	}
-	if !x.judge(t, s.Err()) {
+	if !x.checkEnd(t, s.Err()) {
 		t.Fatalf("seed %d under the Stepper: %v", seed, x)
 	}
 	return trace.Sum64()
 }
 
-// visit is a guest of a stepped topology and what it has yet to send.
+// visit is a guest of a stepped topology with the number of messages that it still has
+// to send.
 type visit struct {
 	guest *guest
 	left  int
@@ -293,20 +294,21 @@ func (x *random) visits() (all []*visit) {
 	return all
 }
 
-// oneOf lets one of the guests send once. One that is done closes its door.
+// oneOf makes one of the guests send once. A guest that has sent all its messages
+// closes its door.
 func (x *random) oneOf(ctx context.Context, visits []*visit, r *rand.Rand) []*visit {
 	i := r.IntN(len(visits))
 	v := visits[i]
 	out := x.top.outEdges(v.guest.door.index)
 	v.left--
-	if v.left > 0 && len(out) > 0 && x.knock(ctx, v.guest, r, out) {
+	if v.left > 0 && len(out) > 0 && x.sendOnce(ctx, v.guest, r, out) {
 		return visits
 	}
 	v.guest.door.Close()
 	return append(visits[:i:i], visits[i+1:]...)
 }
 
-// closed reports whether Close was called on all instances.
+// closed reports whether Close was called for all instances.
 func (top *topology) closed() bool {
 	for _, c := range top.all {
 		if !c.closed {

@@ -18,30 +18,30 @@ import (
 
 const (
 	processorsMax = 12
-	largeMax      = 40     // processors of a large topology
-	largeSent     = 10_000 // messages that its sources send at least
+	largeMax      = 40     // maximum number of processors of a large topology
+	largeSent     = 10_000 // minimum number of messages that its sources send
 	instancesMax  = 4
-	hopsMax       = 4       // a message causes at most 2^4 others, one after the other
-	spinMin       = 3_000   // rounds of some arithmetic, about a nanosecond each
-	spinMax       = 500_000 // long enough for instances to be handed over
+	hopsMax       = 4       // a message causes at most 2^4 further messages
+	spinMin       = 3_000   // minimum rounds of arithmetic, about a nanosecond each
+	spinMax       = 500_000 // maximum; long enough that instances are handed over
 	napMax        = 60 * time.Millisecond
 )
 
-// random is a topology drawn from a seed, and what is to happen to it.
+// random is a topology drawn from a seed, with the events of its run.
 type random struct {
 	procs []proc
 	edges []edge
 	opts  []piper.Option
 
-	quota    int        // messages of a source
-	spin     int        // rounds that some handler calls take at most
-	naps     bool       // handlers sleep now and then, in virtual time
-	shuffle  *rand.Rand // throws instances about
-	ending   ending     // how it ends
+	quota    int        // number of messages of a source
+	spin     int        // maximum rounds of arithmetic in a handler call
+	naps     bool       // handlers sometimes sleep, in virtual time
+	shuffle  *rand.Rand // moves instances at random
+	ending   ending     // how the run ends
 	endAfter int64      // handler calls
 	failing  int        // processor whose handler fails
 
-	failures *failures // nil: handlers do not fail but to end it
+	failures *failures // nil if handlers do not fail, except to end the run
 
 	top     *topology
 	calls   atomic.Int64
@@ -50,7 +50,7 @@ type random struct {
 	stopped atomic.Bool
 }
 
-// ending is how a topology ends.
+// ending is how the run of a topology ends.
 type ending int
 
 const (
@@ -64,25 +64,25 @@ const (
 
 var errRandom = errors.New("as the seed wants it")
 
-// soul is the state of a cell of a random topology.
-type soul struct {
+// randomState is the state of a cell of a random topology.
+type randomState struct {
 	random *rand.Rand
-	left   int // messages that a source has yet to send
+	left   int // number of messages that a source still has to send
 	out    []int
-	made   int // instances before this one
+	made   int // number of earlier instances
 
-	holding  atomic.Int32 // topo.Hold without release yet
+	holding  atomic.Int32 // number of unreleased holds (topo.Hold)
 	releases []func()
 }
 
-// draw makes the topology of a seed. The workers' goroutines can be ended by
-// runtime.Goexit, a Stepper's is the test's own.
+// draw draws the topology of a seed. The goroutines of workers can be ended by
+// runtime.Goexit. The goroutine of a Stepper cannot, because it is that of the test.
 func draw(seed uint64, stepped bool) *random {
 	return drawUpTo(processorsMax, seed, stepped)
 }
 
-// drawLarge makes a topology of up to largeMax processors and three times as
-// many edges, whose sources have much to send.
+// drawLarge draws a topology of up to largeMax processors and three times as many
+// edges, whose sources send many messages.
 func drawLarge(seed uint64) *random {
 	x := drawUpTo(largeMax, seed, false)
 	sources := 0
@@ -115,7 +115,7 @@ func drawUpTo(processors int, seed uint64, stepped bool) *random {
 	return x
 }
 
-// String describes the topology, for who looks into a seed that failed.
+// String describes the topology of a seed that failed.
 func (x *random) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ending %d after %d calls, processor %d, quota %d\n", x.ending, x.endAfter, x.failing, x.quota)
@@ -134,7 +134,7 @@ func (x *random) drawEdges(r *rand.Rand) {
 	for range 1 + r.IntN(2*n) {
 		from, to := r.IntN(n), r.IntN(n)
 		if from > to && r.IntN(5) > 0 {
-			from, to = to, from // most lead down
+			from, to = to, from // most edges lead downstream
 		}
 		for more := true; more; more = r.IntN(3) == 0 {
 			x.edges = append(x.edges, edge{from: from, to: to})
@@ -153,7 +153,7 @@ func (x *random) drawEdges(r *rand.Rand) {
 			e.full = full(1 + r.IntN(3))
 		}
 		if e.from != timer && e.full == block && group[e.from] == group[e.to] {
-			e.capacity = 4 << r.IntN(7) // far from what makes a cycle too long
+			e.capacity = 4 << r.IntN(7) // far below the limit of a cycle
 		}
 	}
 }
@@ -176,8 +176,8 @@ func (x *random) drawProcs(r *rand.Rand, seed uint64) {
 		}
 		p.blocking = r.IntN(10) == 0
 		p.init = func(c *cell, _ context.Context) error {
-			s := &soul{left: x.quota, out: c.top.outEdges(c.index)}
-			if before, ok := c.past.state.(*soul); ok {
+			s := &randomState{left: x.quota, out: c.top.outEdges(c.index)}
+			if before, ok := c.past.state.(*randomState); ok {
 				s.left, s.made = before.left, before.made+1
 			}
 			s.random = rand.New(rand.NewPCG(seed, uint64(c.stamps.id)+2+uint64(s.made)<<32))
@@ -213,9 +213,9 @@ func (x *random) drawEnding(r *rand.Rand, stepped bool) {
 	}
 }
 
-// called is what each handler does: it takes some time, and perhaps it fails.
+// called runs in each handler: it takes some time and may fail.
 func (x *random) called(c *cell) error {
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	if s.random.IntN(16) == 0 {
 		spin(s.random.IntN(x.spin))
 	}
@@ -271,7 +271,7 @@ func (x *random) receive(c *cell, m *message) error {
 	if err := x.called(c); err != nil {
 		return err
 	}
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	if x.failures != nil {
 		x.failures.hold(c, s)
 	}
@@ -284,7 +284,7 @@ func (x *random) receive(c *cell, m *message) error {
 		}
 	}
 	if x.failures != nil {
-		return x.failures.fail(c, s.random) // when it has sent
+		return x.failures.fail(c, s.random) // after it has sent
 	}
 	return nil
 }
@@ -293,7 +293,7 @@ func (x *random) ticked(c *cell, _ topo.Tick) error {
 	if err := x.called(c); err != nil {
 		return err
 	}
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	for _, release := range s.releases {
 		release()
 	}
@@ -305,10 +305,10 @@ func (x *random) ticked(c *cell, _ topo.Tick) error {
 }
 
 func (x *random) finish(c *cell) error {
-	if n := c.state.(*soul).holding.Load(); n > 0 {
+	if n := c.state.(*randomState).holding.Load(); n > 0 {
 		c.violated("Finish while it holds %d", n)
 	}
-	for range c.state.(*soul).random.IntN(4) {
+	for range c.state.(*randomState).random.IntN(4) {
 		if err := x.emit(c, 2); err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func (x *random) finish(c *cell) error {
 }
 
 func (x *random) ping(c *cell) error {
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	if err := x.called(c); err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func (x *random) ping(c *cell) error {
 }
 
 func (x *random) serve(c *cell, _ context.Context) error {
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	for ; s.left > 0; s.left-- {
 		if err := x.called(c); err != nil {
 			return err
@@ -354,9 +354,9 @@ func (x *random) serve(c *cell, _ context.Context) error {
 	return nil
 }
 
-// emit sends one message along some edge: by key, by number, or to all.
+// emit sends one message along a random edge: by key, by index, or to all instances.
 func (x *random) emit(c *cell, hops int) error {
-	s := c.state.(*soul)
+	s := c.state.(*randomState)
 	if len(s.out) == 0 {
 		return nil
 	}
@@ -369,7 +369,7 @@ func (x *random) emit(c *cell, hops int) error {
 	return err
 }
 
-// choose draws where a message goes.
+// choose draws the targets of a message.
 func (top *topology) choose(r *rand.Rand, out []int, m *message) []target {
 	e := out[r.IntN(len(out))]
 	n := len(top.cells[top.edges[e].to])

@@ -18,17 +18,16 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// chain is a source and stages behind it, each of which takes some time for a
-// message, in virtual time.
+// chain is a source followed by stages, each of which takes some virtual time for a
+// message.
 type chain struct {
 	work     func(stage int, m *message) time.Duration
 	stages   int
 	messages int
-	from     int // message from which on time is measured
+	from     int // first message of the measurement
 }
 
-// run returns how long the last messages take, where instances start on the
-// given workers.
+// run returns how long the last messages take if instances start on the given workers.
 func (c chain) run(t *testing.T, at []int, rebalance time.Duration) (took time.Duration) {
 	const capacity = 64
 	var warm time.Time
@@ -72,7 +71,7 @@ func (c chain) run(t *testing.T, at []int, rebalance time.Duration) (took time.D
 // best is the time that the best of all placements on two workers takes.
 func (c chain) best(t *testing.T) (least, most time.Duration, worst []int) {
 	n := c.stages + 1
-	for bits := range 1 << (n - 1) { // the workers are alike
+	for bits := range 1 << (n - 1) { // the workers are equal
 		at := make([]int, n)
 		for i := range at {
 			at[i] = bits >> i & 1
@@ -88,9 +87,9 @@ func (c chain) best(t *testing.T) (least, most time.Duration, worst []int) {
 	return least, most, worst
 }
 
-// TestRebalancingFindsAGoodPlacement: from the worst one, instances get to where
-// they do nearly as much as in the best of all, whether one stage is too heavy
-// or all are unlike.
+// TestRebalancingFindsAGoodPlacement starts with the worst placement. The rebalancer
+// must find a placement with nearly the throughput of the best one, whether one stage
+// is too heavy or all stages differ.
 func TestRebalancingFindsAGoodPlacement(t *testing.T) {
 	if os.Getenv("CI") == "" || race.Enabled {
 		t.Skip("takes long: set CI; it runs all placements, and in virtual time nothing races for a worker")
@@ -102,20 +101,20 @@ func TestRebalancingFindsAGoodPlacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := chain{
-				stages: len(costs), messages: 2000, from: 500, // three decisions later
+				stages: len(costs), messages: 2000, from: 500, // after three decisions
 				work: func(stage int, _ *message) time.Duration { return costs[stage] * time.Microsecond },
 			}
 			least, most, worst := c.best(t)
 			took := c.run(t, worst, 150*time.Millisecond)
 			t.Logf("best %v, worst %v, rebalanced %v: %.2f of the best", least, most, took, float64(least)/float64(took))
 			if float64(took) > float64(least)/0.85 {
-				t.Errorf("it takes %v, the best placement %v", took, least)
+				t.Errorf("the run takes %v, with the best placement %v", took, least)
 			}
 		})
 	}
 }
 
-// TestRebalancingFollowsTheLoad: what was heavy long ago is forgotten.
+// TestRebalancingFollowsTheLoad checks that a load in the distant past does not count.
 func TestRebalancingFollowsTheLoad(t *testing.T) {
 	c := chain{stages: 3, messages: 4000, from: 3300, work: func(stage int, m *message) time.Duration {
 		heavy := 0
@@ -127,16 +126,16 @@ func TestRebalancingFollowsTheLoad(t *testing.T) {
 		}
 		return 500 * time.Microsecond
 	}}
-	good := c.run(t, []int{0, 0, 0, 1}, 0) // for the later load
+	good := c.run(t, []int{0, 0, 0, 1}, 0) // the best placement for the later load
 	took := c.run(t, []int{0, 0, 0, 0}, 50*time.Millisecond)
 	t.Logf("%v, at best %v", took, good)
 	if float64(took) > float64(good)/0.85 {
-		t.Errorf("it takes %v, and %v where the instances are well placed", took, good)
+		t.Errorf("the run takes %v, with the best placement %v", took, good)
 	}
 }
 
-// TestRandomMoves runs large random topologies on real workers while all
-// instances are thrown about, and prints how often what happened.
+// TestRandomMoves runs large random topologies on real workers while all instances are
+// moved at random, and prints how often each kind of event occurred.
 func TestRandomMoves(t *testing.T) {
 	part := uint64(10)
 	if race.Enabled {
@@ -160,7 +159,7 @@ func TestRandomMoves(t *testing.T) {
 	seen.report(t, uint64(to-from))
 }
 
-// coverage counts what happened in runs of random topologies.
+// coverage counts the events in runs of random topologies.
 type coverage map[string]uint64
 
 func (c coverage) add(x *random, moves *mover) {
@@ -202,7 +201,7 @@ func (c coverage) add(x *random, moves *mover) {
 	}
 }
 
-// report prints the counts, and fails where something hardly ever happened.
+// report prints the counts, and fails if a kind of event rarely occurred.
 func (c coverage) report(t *testing.T, seeds uint64) {
 	for _, what := range slices.Sorted(maps.Keys(c)) {
 		t.Logf("%10d %s", c[what], what)
@@ -215,7 +214,7 @@ func (c coverage) report(t *testing.T, seeds uint64) {
 	}
 	never := []string{"dropped by block", "dropped by block, in a cycle", "dropped by fail", "dropped by fail, in a cycle"}
 	for what, n := range c {
-		if n < 100 && !slices.Contains(never, what) && what != "moved to a goroutine of its own" { // TestRandomNaps sees to that
+		if n < 100 && !slices.Contains(never, what) && what != "moved to a goroutine of its own" { // TestRandomNaps covers these
 			t.Errorf("%s: %d times", what, n)
 		}
 	}
@@ -224,8 +223,9 @@ func (c coverage) report(t *testing.T, seeds uint64) {
 	}
 }
 
-// TestOrderWhileMoving: what one instance sends to another along three edges
-// arrives in the order of the sends, while both are thrown about.
+// TestOrderWhileMoving checks that messages from one instance to another along three
+// edges arrive in the order in which they were sent, while both instances are moved at
+// random.
 func TestOrderWhileMoving(t *testing.T) {
 	const begin, data, end = 0, 1, 2
 	const rounds = 2000
@@ -261,8 +261,8 @@ func TestOrderWhileMoving(t *testing.T) {
 	top.runWhole(t)
 }
 
-// TestASnapshotShowsInstances: how long they were busy and paused, in virtual
-// time, and what they have handled.
+// TestASnapshotShowsInstances checks the times Busy and Paused, in virtual time, and
+// the counts.
 func TestASnapshotShowsInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages, each = 200, time.Millisecond
@@ -282,7 +282,8 @@ func TestASnapshotShowsInstances(t *testing.T) {
 	})
 }
 
-// TestMovesAreLogged at the level debug, with what each processor has cost.
+// TestMovesAreLogged checks the log at level debug, which has the cost of each
+// processor.
 func TestMovesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -311,13 +312,13 @@ func TestMovesAreLogged(t *testing.T) {
 		}
 		window, before, after, light, heavy := d[0], d[1], d[2], d[3], d[4]
 		if before != light+heavy || after != heavy || before > window || light < window/5 || heavy < window/2 {
-			t.Errorf("the figures make no sense: %s", found[0])
+			t.Errorf("the figures are wrong: %s", found[0])
 		}
 	})
 }
 
-// TestADecisionStallsNobody: while one worker, in a long handler, keeps a
-// decision waiting, the other goes on at once; and what moves keeps nobody.
+// TestADecisionStallsNobody delays a decision with a long handler on one worker. The
+// other worker must go on at once, and a move must not stop other instances.
 func TestADecisionStallsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every, ticks = time.Millisecond, 200
@@ -349,12 +350,13 @@ func TestADecisionStallsNobody(t *testing.T) {
 		}
 		top.check(t, true)
 		if n := moves.count("mobile", 0) + moves.count("mobile", 1); n < 10 {
-			t.Errorf("it moved %d times", n)
+			t.Errorf("the instance moved %d times", n)
 		}
 	})
 }
 
-// TestBusyOfABlockingInstanceIsExact: also where few of its calls take long.
+// TestBusyOfABlockingInstanceIsExact has an instance that is blocking and of whose
+// calls only a few take long.
 func TestBusyOfABlockingInstanceIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handled := 0
@@ -369,7 +371,7 @@ func TestBusyOfABlockingInstanceIsExact(t *testing.T) {
 		}, []edge{{from: 0, to: 1, capacity: 4}}, piper.Workers(1))
 		top.runWhole(t)
 		if busy := top.pool.Snapshot().Processors[1].Instances[0].Busy; busy != 400*time.Millisecond {
-			t.Errorf("it was busy for %v", busy)
+			t.Errorf("Busy is %v", busy)
 		}
 	})
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// desk is where a cell that answers later keeps what it was asked. It is the
-// state of a clerk beside that of the random topology.
+// desk holds the messages of a cell that replies later. It is the state of a clerk,
+// next to its state in a random topology.
 type desk struct {
 	mu       sync.Mutex
-	done     []message // that Woken is to answer
-	asked    int       // the turn's own
+	done     []message // messages that Woken must handle
+	asked    int       // used only in turns
 	answered int
 }
 
@@ -41,8 +41,8 @@ func (k *desk) take() (m message, ok bool) {
 	return m, true
 }
 
-// clerks makes some processors answer later: a message is handled in Woken, when a
-// goroutine of the instance's own has looked at it.
+// clerks makes some processors reply later: Woken handles a message after a goroutine
+// of the instance has processed it.
 type clerks struct {
 	x       *random
 	stepped bool
@@ -82,7 +82,7 @@ func (k *clerks) receive(c *cell, m *message) error {
 		c.Wake()
 		return nil
 	}
-	n := c.state.(*soul).random.IntN(4)
+	n := c.state.(*randomState).random.IntN(4)
 	k.at.Go(func() {
 		for range n {
 			runtime.Gosched()
@@ -113,21 +113,21 @@ func (k *clerks) woken(c *cell) error {
 	return nil
 }
 
-// check checks that all was answered, where nothing has failed.
+// check checks that all messages got their reply, unless a handler has failed.
 func (k *clerks) check(t *testing.T, seed uint64) (asked int) {
 	t.Helper()
 	k.at.Wait()
 	for c, d := range k.desks {
 		asked += d.asked
 		if !k.x.failed.Load() && (d.asked != d.answered || len(d.done) > 0) {
-			t.Fatalf("seed %d: processor %d was asked %d times and has answered %d: %v", seed, c.index, d.asked, d.answered, k.x)
+			t.Fatalf("seed %d: processor %d got %d messages and replied to %d: %v", seed, c.index, d.asked, d.answered, k.x)
 		}
 	}
 	return asked
 }
 
-// TestOweStepped runs random topologies, in which some instances answer later,
-// under the Stepper, each twice.
+// TestOweStepped runs random topologies in which some instances reply later, under the
+// Stepper, each of them twice.
 func TestOweStepped(t *testing.T) {
 	from, to := seeds(t, 2)
 	asked := 0
@@ -144,12 +144,12 @@ func TestOweStepped(t *testing.T) {
 		}
 	}
 	if asked == 0 {
-		t.Error("nobody was asked anything")
+		t.Error("no processor got a message")
 	}
 }
 
-// TestOweWorkers does it on workers, and in virtual time with instances that are
-// thrown about.
+// TestOweWorkers runs such topologies on workers, and in virtual time with instances
+// that are moved at random.
 func TestOweWorkers(t *testing.T) {
 	from, to := seeds(t, 8)
 	for seed := from; seed < to; seed++ {
@@ -170,10 +170,10 @@ func TestOweWorkers(t *testing.T) {
 	}
 }
 
-const answerAfter = 2 * time.Second // in virtual time; less than a test of this package waits for Run
+const answerAfter = 2 * time.Second // in virtual time; shorter than hangAfterVirtual
 
-// owing is a topology of a source, an instance that owes an answer to each of n
-// messages for a time, and one that hears of it.
+// owing is a topology of a source, an instance that replies to each of n messages after
+// a time, and a receiver of the replies.
 func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topology {
 	var d desk
 	return build(t, []proc{
@@ -201,8 +201,8 @@ func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topo
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, opts...)
 }
 
-// TestOwedKeepsTheGroupOpen: nobody finishes before the answers are there, and
-// they are handled.
+// TestOwedKeepsTheGroupOpen checks that no processor finishes before all replies are
+// handled.
 func TestOwedKeepsTheGroupOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := owing(t, 7, answerAfter)
@@ -212,13 +212,13 @@ func TestOwedKeepsTheGroupOpen(t *testing.T) {
 			t.Errorf("Run takes %v", took)
 		}
 		if n := top.graph().Edge(1).Received(); n != 7 {
-			t.Errorf("%d answers were handled, not 7", n)
+			t.Errorf("%d replies were handled, want 7", n)
 		}
 	})
 }
 
-// TestStopWaitsForWhatIsOwed: as for messages, until the drain timeout, whose
-// error says how much that is.
+// TestStopWaitsForWhatIsOwed checks that a stop waits for pending replies until the
+// drain timeout, and that the error has their number.
 func TestStopWaitsForWhatIsOwed(t *testing.T) {
 	for name, drain := range map[string]time.Duration{"in time": answerAfter + time.Second, "too late": answerAfter - time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -232,20 +232,20 @@ func TestStopWaitsForWhatIsOwed(t *testing.T) {
 				err := top.result(t, result)
 				if drain > answerAfter {
 					if err != nil || top.graph().Edge(1).Received() != 3 {
-						t.Errorf("Run returns %v, %d answers were handled", err, top.graph().Edge(1).Received())
+						t.Errorf("Run returns %v, %d replies were handled", err, top.graph().Edge(1).Received())
 					}
 				} else if !errors.Is(err, piper.ErrDrainTimeout) || !strings.Contains(err.Error(), `processor "clerk": 3 replies pending`) {
 					t.Errorf("Run returns %v", err)
 				}
 				top.check(t, err == nil)
-				time.Sleep(time.Hour) // those who wake it when it has ended
+				time.Sleep(time.Hour) // for goroutines that call Wake after the end
 			})
 		})
 	}
 }
 
-// TestWokenWhenThereIsRoom: Wake is not lost on an instance that is paused, and
-// many are one.
+// TestWokenWhenThereIsRoom checks that Wake is not lost while the instance is paused,
+// and that several calls cause one call of Woken.
 func TestWokenWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
@@ -273,17 +273,17 @@ func TestWokenWhenThereIsRoom(t *testing.T) {
 			synctest.Wait()
 		}
 		if woken != 0 {
-			t.Errorf("Woken is called though the queue is full")
+			t.Errorf("Woken was called although the queue is full")
 		}
 		close(go1)
 		synctest.Wait()
 		if woken != 1 {
-			t.Errorf("Woken is called %d times when there is room, not once", woken)
+			t.Errorf("Woken was called %d times when there was room, want 1", woken)
 		}
 		clerk.Wake()
 		synctest.Wait()
 		if woken != 2 {
-			t.Errorf("Woken is called %d times, not twice", woken)
+			t.Errorf("Woken was called %d times, want 2", woken)
 		}
 		top.doors[0].Close()
 		if err := top.result(t, result); err != nil {
@@ -293,9 +293,9 @@ func TestWokenWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestAnswersFitIntoTheirCycle: an instance that has thousands of answers at once,
-// for one that asked in a cycle, is woken as often as there is room, and the cycle
-// stays within its bounds.
+// TestAnswersFitIntoTheirCycle has an instance within a cycle with thousands of replies
+// at the same time. Woken must be called when there is room, and the cycle must stay
+// within its limit.
 func TestAnswersFitIntoTheirCycle(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		const n = 5000
@@ -303,7 +303,7 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 		answers := 0
 		t.Cleanup(func() {
 			if answers != n {
-				t.Errorf("%d answers, not %d", answers, n)
+				t.Errorf("%d replies, want %d", answers, n)
 			}
 		})
 		asked := 0
@@ -345,7 +345,7 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 	})
 }
 
-// TestPaidWithoutOwe is the handler's error.
+// TestPaidWithoutOwe checks that the panic of Paid becomes an error of the handler.
 func TestPaidWithoutOwe(t *testing.T) {
 	top := build(t, []proc{feed(0, 1, 1), {name: "clerk", receive: func(c *cell, _ *message) error { c.Paid(); return nil }}},
 		[]edge{{from: 0, to: 1}}, piper.Logger(slog.New(slog.DiscardHandler)))
@@ -355,7 +355,7 @@ func TestPaidWithoutOwe(t *testing.T) {
 	}
 }
 
-// TestWokenFails: its error is that of a handler, and says so.
+// TestWokenFails checks that the error of Woken is a HandlerError that names it.
 func TestWokenFails(t *testing.T) {
 	wrong := errors.New("wrong")
 	top := build(t, []proc{{
@@ -370,7 +370,8 @@ func TestWokenFails(t *testing.T) {
 	}
 }
 
-// TestSteppedIsSaid: an instance knows whether it runs under a Stepper.
+// TestSteppedIsSaid checks that Stepped reports whether the topology runs under a
+// Stepper.
 func TestSteppedIsSaid(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
 		said := !stepped
@@ -388,8 +389,8 @@ func TestSteppedIsSaid(t *testing.T) {
 	}
 }
 
-// TestStays: an instance that is used from outside keeps its topology open until
-// the context ends, and no longer, whether others have come to their end or not.
+// TestStays checks that an instance that is used from outside keeps its topology open
+// exactly until the context ends, whether other processors have finished or not.
 func TestStays(t *testing.T) {
 	for name, procs := range map[string][]proc{
 		"alone":         {{stays: true}},
@@ -418,8 +419,8 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// TestAlarmWhenThereIsRoom: an alarm is not lost where the event that is told before
-// it, in the same turn, fills a queue.
+// TestAlarmWhenThereIsRoom checks that an alarm is not lost if an event that is
+// reported before it in the same turn fills a queue.
 func TestAlarmWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alarms := 0
@@ -454,7 +455,7 @@ func TestAlarmWhenThereIsRoom(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if alarms != 1 {
-			t.Errorf("%d alarms, not one", alarms)
+			t.Errorf("%d alarms, want 1", alarms)
 		}
 		top.doors[0].Close()
 		if err := top.result(t, result); err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestMessagesUpToABatch: of two senders with much to say each is heard a batch
-// at a time.
+// TestMessagesUpToABatch has two senders with many messages. The receiver must handle a
+// batch of each in turn.
 func TestMessagesUpToABatch(t *testing.T) {
 	const batch, each = 10, 200
 	var got []int
-	synctest.Test(t, func(t *testing.T) { // no turn takes long
+	synctest.Test(t, func(t *testing.T) { // in virtual time, no turn takes long
 		top := build(t, []proc{
 			{external: true}, {external: true},
 			{receive: func(_ *cell, m *message) error { got = append(got, m.edge); return nil }},
@@ -34,14 +34,13 @@ func TestMessagesUpToABatch(t *testing.T) {
 	})
 	for i := 0; i < len(got); i += batch {
 		if turn := got[i : i+batch]; slices.Min(turn) != slices.Max(turn) || i > 0 && turn[0] == got[i-1] {
-			t.Fatalf("message %d and those after it came along edges %v, the ones before along %d", i, turn, got[max(0, i-1)])
+			t.Fatalf("message %d and the following ones have the edges %v, the previous one has edge %d", i, turn, got[max(0, i-1)])
 		}
 	}
 }
 
-// TestAMessageWakesItsWorkerAtOnce, whoever sends it: workers without anything to
-// do sleep, and no time passes until it is handled. (In rast.md a wake-up that is
-// missed costs a millisecond.)
+// TestAMessageWakesItsWorkerAtOnce checks that idle workers sleep, and that a message
+// is handled before any virtual time passes, whoever sends it.
 func TestAMessageWakesItsWorkerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var handled []time.Time
@@ -57,21 +56,22 @@ func TestAMessageWakesItsWorkerAtOnce(t *testing.T) {
 			time.Sleep(time.Hour) // virtual
 			synctest.Wait()
 			if !piper.Idle(top.pool) {
-				t.Fatal("there is nothing to do, and a worker is awake")
+				t.Fatal("a worker is awake although there is nothing to do")
 			}
 			if err := g.send(t.Context(), 0, 0, message{}); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 			if len(handled) != i+1 || !handled[i].Equal(time.Now()) {
-				t.Fatalf("at %v of %d messages these were handled: %v", time.Now(), i+1, handled)
+				t.Fatalf("at %v, after %d messages were sent, the handled ones are %v", time.Now(), i+1, handled)
 			}
 		}
 		top.ends(t, result)
 	})
 }
 
-// TestThereAreAsManyWorkersAsProcessors of the machine, unless it is said otherwise.
+// TestThereAreAsManyWorkersAsProcessors checks the default number of workers,
+// GOMAXPROCS.
 func TestThereAreAsManyWorkersAsProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	if n := workersOf(build(t, []proc{{}}, nil)); n != 3 {
@@ -79,13 +79,14 @@ func TestThereAreAsManyWorkersAsProcessors(t *testing.T) {
 	}
 }
 
-// TestChainsStartTogether: instances of one number start on one worker where
-// messages lead from one to the other; chains, and numbers, go round.
+// TestChainsStartTogether checks that instances with the same index start on the same
+// worker if messages lead from one to the other, and that chains and indices are
+// distributed over the workers.
 func TestChainsStartTogether(t *testing.T) {
 	procs := []proc{
 		{name: "a", instances: 3}, {name: "b", instances: 3}, // a -> b -> c
 		{name: "x", instances: 3}, {name: "y", instances: 3}, // x -> y
-		{name: "c", instances: 3}, {name: "door", external: true}, // joins nobody
+		{name: "c", instances: 3}, {name: "door", external: true}, // has no edges
 	}
 	top := build(t, procs, []edge{{from: 0, to: 1}, {from: 1, to: 4}, {from: 2, to: 3}, {from: 5, to: 0}, {from: 5, to: 2}}, piper.Workers(2))
 	for i, chain := range map[int]int{0: 0, 1: 0, 4: 0, 2: 1, 3: 1} {
@@ -97,7 +98,7 @@ func TestChainsStartTogether(t *testing.T) {
 	}
 }
 
-// TestBusyIsPingAndReceive together.
+// TestBusyIsPingAndReceive checks that Busy includes both.
 func TestBusyIsPingAndReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pings, messages, ping, receive = 20, 30, 2 * time.Millisecond, time.Millisecond
@@ -118,13 +119,13 @@ func TestBusyIsPingAndReceive(t *testing.T) {
 		}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Batch(1))
 		top.runWhole(t)
 		if busy := top.graph().Processor(1).Busy(); busy != pings*ping+messages*receive {
-			t.Errorf("it was busy for %v", busy)
+			t.Errorf("Busy is %v", busy)
 		}
 	})
 }
 
-// TestWhatIsSentCountsAtBothEnds: placing either of two instances takes into
-// account what travels between them, though it travels one way (flaw R-F10).
+// TestWhatIsSentCountsAtBothEnds checks that messages between two instances count for
+// the placement of both, although they travel in one direction.
 func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := build(t, []proc{
@@ -135,7 +136,7 @@ func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 		most := int64(0)
 		piper.Measured(top.pool, func(turns []map[int]int64) {
 			if turns[0][1] != turns[1][0] {
-				t.Errorf("the sender is told of %d turns, the receiver of %d", turns[0][1], turns[1][0])
+				t.Errorf("the sender has %d turns, the receiver %d", turns[0][1], turns[1][0])
 			}
 			most = max(most, turns[1][0])
 		})
@@ -146,8 +147,7 @@ func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 	})
 }
 
-// TestBusyWorkersYield: workers that always have something to do let other goroutines
-// run every 100 us.
+// TestBusyWorkersYield checks that busy workers yield every 100 µs.
 func TestBusyWorkersYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages, receive = 2_000, 10 * time.Microsecond

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSamplesAreFair: timed turns stand for as many as there were, of each
-// instance, whatever others do on the worker and however many they are.
+// TestSamplesAreFair checks that the weights of the timed turns of each instance add up
+// to its number of turns, regardless of the other instances on the worker.
 func TestSamplesAreFair(t *testing.T) {
 	for _, shorts := range []int{1, 2, 61, 64, 122} {
 		for _, longs := range []int{0, 1, 9} {
@@ -22,7 +22,7 @@ func TestSamplesAreFair(t *testing.T) {
 				}
 				for range longs {
 					if n := w.sampleWeight(long); n != 1 {
-						t.Fatalf("a long turn stands for %d", n)
+						t.Fatalf("a long turn has weight %d", n)
 					}
 				}
 			}
@@ -35,14 +35,14 @@ func TestSamplesAreFair(t *testing.T) {
 	}
 }
 
-// TestABudgetOutsideThePoolIsNotLearnt: there an instance takes one message a
-// turn, and is not to do so when it comes back.
+// TestABudgetOutsideThePoolIsNotLearnt checks that an instance outside the pool, which
+// takes one message a turn, has its full budget when it comes back.
 func TestABudgetOutsideThePoolIsNotLearnt(t *testing.T) {
 	u := &Unit{}
 	for range 64 {
 		u.adaptBudget(time.Microsecond, &Worker{index: -1, batch: 1})
 	}
 	if n := u.budgetOf(256); n != 256 {
-		t.Errorf("it may take %d messages a turn", n)
+		t.Errorf("the budget is %d messages a turn", n)
 	}
 }

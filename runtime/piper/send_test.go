@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// shut builds door -> desk, whose receiver is stuck until open is called; the
-// queue holds capacity.
+// shut builds door -> desk, with a queue of the given capacity. The receiver is blocked
+// until open is called.
 func shut(t *testing.T, capacity int, f full) (top *topology, g *guest, open func()) {
 	t.Helper()
 	stuck := make(chan struct{})
@@ -25,7 +25,7 @@ func shut(t *testing.T, capacity int, f full) (top *topology, g *guest, open fun
 	return top, top.doors[0].guest(), sync.OnceFunc(func() { close(stuck) })
 }
 
-// fill sends until the queue of a stuck receiver is full.
+// fill sends until the queue of a blocked receiver is full.
 func fill(t *testing.T, g *guest, n int) {
 	t.Helper()
 	for range n {
@@ -35,7 +35,7 @@ func fill(t *testing.T, g *guest, n int) {
 	}
 }
 
-// ends runs the topology, which is done once it can.
+// ends waits for the end of a topology.
 func (top *topology) ends(t *testing.T, result <-chan error) {
 	t.Helper()
 	top.doors[0].Close()
@@ -108,7 +108,7 @@ func TestASendToAFullQueueThatFails(t *testing.T) {
 	top.ends(t, top.start(t.Context()))
 }
 
-// TestASendFromOutsideToAllOrNone: one of two queues is full.
+// TestASendFromOutsideToAllOrNone sends to a queue with room and to a full queue.
 func TestASendFromOutsideToAllOrNone(t *testing.T) {
 	top := build(t, []proc{{external: true}, {}, {}},
 		[]edge{{from: 0, to: 1}, {from: 0, to: 2, capacity: 3, full: fail}})
@@ -127,8 +127,9 @@ func TestASendFromOutsideToAllOrNone(t *testing.T) {
 	}
 }
 
-// TestManyCloseAtOnce: Close is idempotent, from any goroutine, and sends after it
-// return ErrClosed, also to an instance that was never sent to.
+// TestManyCloseAtOnce checks that Close may be called several times from any goroutine,
+// and that later sends return ErrClosed, also to an instance that got no message
+// before.
 func TestManyCloseAtOnce(t *testing.T) {
 	top := build(t, []proc{{external: true}, {instances: 8}}, []edge{{from: 0, to: 1, capacity: 2}})
 	result := top.start(t.Context())
@@ -162,11 +163,11 @@ func TestManyCloseAtOnce(t *testing.T) {
 	}
 	top.ends(t, result)
 	if err := g.send(t.Context(), 0, 0, message{}); !errors.Is(err, topo.ErrClosed) {
-		t.Errorf("after Run a send to what was closed returns %v", err)
+		t.Errorf("after Run a send to a closed sender returns %v", err)
 	}
 }
 
-// TestASendBeforeRun waits in its queue.
+// TestASendBeforeRun checks that a message sent before Run stays in its queue.
 func TestASendBeforeRun(t *testing.T) {
 	top := build(t, []proc{{external: true}, {instances: 3}}, []edge{{from: 0, to: 1}})
 	g := top.doors[0].guest()
@@ -178,7 +179,7 @@ func TestASendBeforeRun(t *testing.T) {
 	top.ends(t, top.start(t.Context()))
 }
 
-// TestARouteToNoInstanceIsCounted: the send is refused, and counts as dropped.
+// TestARouteToNoInstanceIsCounted checks that such a send fails and counts as dropped.
 func TestARouteToNoInstanceIsCounted(t *testing.T) {
 	top := build(t, []proc{
 		{external: true},
@@ -205,8 +206,8 @@ func TestARouteToNoInstanceIsCounted(t *testing.T) {
 	top.report(t)
 }
 
-// TestAServeSendWaitsWhileFull: each send publishes at once, and returns when the
-// queue is down to half.
+// TestAServeSendWaitsWhileFull checks that each send of Serve publishes at once, and
+// returns when the queue is at most half full.
 func TestAServeSendWaitsWhileFull(t *testing.T) {
 	each(t, func(t *testing.T) *topology {
 		return build(t, []proc{
@@ -223,8 +224,8 @@ func TestAServeSendWaitsWhileFull(t *testing.T) {
 	})
 }
 
-// TestAServeSendIsSeenAtOnce: Serve waits, after each send, for its message to be
-// handled.
+// TestAServeSendIsSeenAtOnce has a Serve that waits after each send until its message
+// is handled.
 func TestAServeSendIsSeenAtOnce(t *testing.T) {
 	handled := make(chan struct{})
 	top := build(t, []proc{

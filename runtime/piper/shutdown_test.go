@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestASiblingThatHangsIsAbandoned: one of a one-for-all group fails, and the other
-// is in a call that does not return. After the shutdown timeout it is left behind,
-// and both are restarted. Health has no part in it.
+// TestASiblingThatHangsIsAbandoned has a one-for-all group: one instance fails, and the
+// other is in a call that does not return. After the shutdown timeout the call must be
+// abandoned and both instances restarted, without a health timeout.
 func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 	for _, blocking := range []bool{false, true} {
 		for _, stepped := range []bool{false, true} {
@@ -30,7 +30,7 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 							return nil
 						}
 						hung.Store(true)
-						c.lose(true)
+						c.countLoss(true)
 						c.body.left = true
 						c.past.hung.Add(1)
 						if hang != nil {
@@ -89,7 +89,8 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 	}
 }
 
-// TestASiblingWhoseCloseHangs does not hold up the restart of its group either.
+// TestASiblingWhoseCloseHangs checks that a Close that hangs does not delay the restart
+// of its group.
 func TestASiblingWhoseCloseHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})

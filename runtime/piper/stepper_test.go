@@ -12,7 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestDeliverAndPingActUnderAStepperAlone.
+// TestDeliverAndPingActUnderAStepperAlone checks that they return ErrNoStepper
+// otherwise.
 func TestDeliverAndPingActUnderAStepperAlone(t *testing.T) {
 	top := build(t, []proc{feed(0, 1, 1), {}}, []edge{{from: 0, to: 1}})
 	if _, err := top.graph().Edge(0).Deliver(); !errors.Is(err, piper.ErrNoStepper) {
@@ -24,7 +25,7 @@ func TestDeliverAndPingActUnderAStepperAlone(t *testing.T) {
 	top.runWhole(t)
 }
 
-// TestByHand drives a topology by Ping and Deliver alone.
+// TestByHand runs a topology only with Ping and Deliver.
 func TestByHand(t *testing.T) {
 	var got []int
 	top := build(t, []proc{
@@ -51,7 +52,7 @@ func TestByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	deliver(1, false) // edge 0's first came before, and edge 1 kept its second
+	deliver(1, false) // the first message of edge 0 comes before the second one of edge 1
 	deliver(0, true)
 	deliver(1, false)
 	deliver(0, true)
@@ -60,7 +61,7 @@ func TestByHand(t *testing.T) {
 	deliver(1, false)
 	deliver(2, true)
 	if e := graph.Edge(2); e.Len() != 1 || e.Received() != 1 {
-		t.Errorf("edge 2: %d wait, %d received", e.Len(), e.Received())
+		t.Errorf("edge 2: %d queued, %d received", e.Len(), e.Received())
 	}
 	deliver(2, true)
 	if !slices.Equal(got, []int{0, 0, 1}) {
@@ -75,12 +76,13 @@ func TestByHand(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestStepReportsWhenNothingIsLeft, until something comes from outside.
+// TestStepReportsWhenNothingIsLeft checks the result of Step before and after a message
+// from outside.
 func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 	top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1}})
 	s := top.pool.Stepper(1)
 	if s.Step() {
-		t.Error("there was something to do")
+		t.Error("Step returns true although there is nothing to do")
 	}
 	fill(t, top.doors[0].guest(), 2)
 	steps := 0
@@ -88,7 +90,7 @@ func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 		steps++
 	}
 	if steps != 2 {
-		t.Errorf("two messages are %d steps", steps)
+		t.Errorf("two messages took %d steps", steps)
 	}
 	top.doors[0].Close()
 	if err := s.Run(); err != nil || !top.closed() || s.Step() {
@@ -97,7 +99,8 @@ func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestASendUnderTheStepperStepsWhileFull, and says so where that does not help.
+// TestASendUnderTheStepperStepsWhileFull also checks the error if steps do not make
+// room.
 func TestASendUnderTheStepperStepsWhileFull(t *testing.T) {
 	top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1, capacity: 3}})
 	s := top.pool.Stepper(1)
@@ -109,7 +112,8 @@ func TestASendUnderTheStepperStepsWhileFull(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestTheStepperWaitsForIdleSources by its own clock.
+// TestTheStepperWaitsForIdleSources checks that the Stepper advances its clock for an
+// idle Ping.
 func TestTheStepperWaitsForIdleSources(t *testing.T) {
 	top := build(t, []proc{{ping: func(c *cell) error {
 		if c.calls == 8 {
@@ -128,7 +132,8 @@ func TestTheStepperWaitsForIdleSources(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestSeedsDiffer: different seeds take different ways, the same one the same.
+// TestSeedsDiffer checks that different seeds give different traces, and the same seed
+// the same trace.
 func TestSeedsDiffer(t *testing.T) {
 	traceOf := func(seed uint64) (trace []string) {
 		top := build(t, []proc{feed(0, 20, 1), feed(1, 20, 1), {}}, []edge{{from: 0, to: 2}, {from: 1, to: 2}})
@@ -150,8 +155,8 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// TestServeUnderTheStepper goes on one send at a time, between the steps of
-// others.
+// TestServeUnderTheStepper checks that Serve continues one send at a time, between the
+// steps of other instances.
 func TestServeUnderTheStepper(t *testing.T) {
 	var d diary
 	serve := func(edge int) proc {
@@ -177,6 +182,6 @@ func TestServeUnderTheStepper(t *testing.T) {
 		}
 	}
 	if changes < 4 {
-		t.Errorf("they take turns in %v", d.lines)
+		t.Errorf("the order is %v", d.lines)
 	}
 }

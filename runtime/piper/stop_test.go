@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestStopDrains ends the context in the middle: sources are not asked again,
-// everything that was accepted is handled, and Run returns nil.
+// TestStopDrains ends the context during a run: Ping must not be called again, every
+// accepted message must be handled, and Run must return nil.
 func TestStopDrains(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -38,7 +38,8 @@ func TestStopDrains(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestStopBeforeRun: a context that has ended already drains what there is.
+// TestStopBeforeRun checks that Run with a context that has already ended drains the
+// queued messages.
 func TestStopBeforeRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	top := build(t, []proc{{external: true}, {finish: func(*cell) error { return nil }}}, []edge{{from: 0, to: 1}})
@@ -55,8 +56,8 @@ func TestStopBeforeRun(t *testing.T) {
 	}
 }
 
-// TestStopEndsWaitingSends: sends from outside and of Serve that wait for room
-// return ErrStopping, and so do those that come later; Serve's context ends.
+// TestStopEndsWaitingSends checks that sends from outside and of Serve that wait for
+// room return ErrStopping, as later sends do, and that the context of Serve ends.
 func TestStopEndsWaitingSends(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -104,7 +105,8 @@ func TestStopEndsWaitingSends(t *testing.T) {
 	top.check(t, true)
 }
 
-// TestDrainTimeoutCounts: what cannot be drained in time is counted on each edge.
+// TestDrainTimeoutCounts checks that the messages that are not drained in time are
+// counted on each edge.
 func TestDrainTimeoutCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +116,7 @@ func TestDrainTimeoutCounts(t *testing.T) {
 			{external: true},
 			{name: "store", blocking: true, receive: func(c *cell, _ *message) error {
 				began <- struct{}{}
-				<-c.Context().Done() // ends when Run gives up
+				<-c.Context().Done() // ends at the drain timeout
 				return nil
 			}, finish: func(*cell) error { return nil }},
 		}, []edge{{from: 0, to: 1}}, piper.DrainTimeout(3*time.Second))
@@ -133,7 +135,7 @@ func TestDrainTimeoutCounts(t *testing.T) {
 			t.Fatalf("after %v Run returns %v", time.Since(stopped), err)
 		}
 		if !strings.Contains(err.Error(), "p0 -> store: M0: 8 messages left") && !strings.Contains(err.Error(), "p0 -> store: M0: 7 messages left") {
-			t.Errorf("the error does not say what is left: %v", err)
+			t.Errorf("the error does not count the remaining messages: %v", err)
 		}
 		top.check(t, false)
 		if top.all[0].finished {
@@ -142,8 +144,8 @@ func TestDrainTimeoutCounts(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatNeverReturnsIsLeftBehind: Run ends all the same, says where the
-// call hangs, and does not close that instance.
+// TestAHandlerThatNeverReturnsIsLeftBehind checks that Run ends although a handler
+// hangs, that the error names the instance, and that the instance is not closed.
 func TestAHandlerThatNeverReturnsIsLeftBehind(t *testing.T) {
 	for _, blocking := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -174,9 +176,9 @@ func TestAHandlerThatNeverReturnsIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestStopDuringInit: an Init that waits is given up the drain timeout after the
-// end of the context, and what was initialized is closed. One that returns before
-// has a context that lives on, and what was accepted is handled.
+// TestStopDuringInit ends the context while an Init waits. After the drain timeout Init
+// must be abandoned, and the initialized instances closed. An Init that returns earlier
+// must have a context that has not ended, and accepted messages must be handled.
 func TestStopDuringInit(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"too long": time.Hour, "in time": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +209,7 @@ func TestStopDuringInit(t *testing.T) {
 					t.Error(err)
 				}
 				if used.Err() == nil {
-					t.Error("the context of Init lives on after Run")
+					t.Error("the context of Init has not ended after Run")
 				}
 				if got := top.graph().Edge(0).Received(); got != handled {
 					t.Errorf("%d messages were handled, want %d", got, handled)

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// journal is a log that any goroutine writes.
+// journal is a log that any goroutine may write.
 type journal struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -34,8 +34,9 @@ func (j *journal) count(part string) int {
 
 func (j *journal) option() piper.Option { return piper.Logger(slog.New(slog.NewTextHandler(j, nil))) }
 
-// TestAStuckHandlerHoldsUpNobodyElse: on the only worker, a handler waits for what
-// other instances do. It is said once which processor wants blocking: true.
+// TestAStuckHandlerHoldsUpNobodyElse has a handler, on the only worker, that waits for
+// events in other instances. The warning that suggests blocking: true must be logged
+// once.
 func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -45,7 +46,7 @@ func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
 			feed(0, 3, 1),
 			{name: "stuck", receive: func(*cell, *message) error {
 				<-reached
-				time.Sleep(50 * time.Millisecond) // long enough to be warned of
+				time.Sleep(50 * time.Millisecond) // long enough for the warning
 				return nil
 			}},
 			feed(1, 10_000, 1),
@@ -58,7 +59,7 @@ func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
 		}, []edge{{from: 0, to: 1}, {from: 2, to: 3, capacity: 8}}, piper.Workers(1), log.option())
 		top.runWhole(t)
 		if n := log.count("blocking: true"); n != 1 || log.count("processor=stuck") != 1 {
-			t.Errorf("warned %d times: %s", n, log.buf.String())
+			t.Errorf("the warning is logged %d times: %s", n, log.buf.String())
 		}
 		if w := top.graph().Processor(1).Worker(0); w != -1 {
 			t.Errorf("the stuck instance runs on worker %d", w)
@@ -66,7 +67,8 @@ func TestAStuckHandlerHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// TestAHandlerUnder10msIsNotStuck: it may be slow, and is left alone.
+// TestAHandlerUnder10msIsNotStuck checks that the worker is not taken from a slow
+// handler that returns in time.
 func TestAHandlerUnder10msIsNotStuck(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -83,8 +85,8 @@ func TestAHandlerUnder10msIsNotStuck(t *testing.T) {
 	}
 }
 
-// TestAHundredBlockedHandlersOnTwoWorkers: a hundred instances block for 50 ms a
-// message while a hundred others go on.
+// TestAHundredBlockedHandlersOnTwoWorkers has a hundred instances that block for 50 ms
+// a message, and a hundred others that must not be delayed.
 func TestAHundredBlockedHandlersOnTwoWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const instances, slow, quick = 100, 4, 2000
@@ -113,8 +115,8 @@ func TestAHundredBlockedHandlersOnTwoWorkers(t *testing.T) {
 			}},
 		}, []edge{{from: 0, to: 1}, {from: 2, to: 3, capacity: 16}}, piper.Workers(2), log.option())
 		top.runWhole(t)
-		// Virtual time stands still while anything runs: it is what was waited for.
-		// One after the other the sleepers take 20 s.
+		// Virtual time does not advance while a goroutine runs, so it is the time spent
+		// waiting. One after the other, the sleepers would take 20 s.
 		if d := time.Duration(ended.Load()); d > time.Second {
 			t.Errorf("the sleepers took %v", d)
 		}
@@ -127,8 +129,8 @@ func TestAHundredBlockedHandlersOnTwoWorkers(t *testing.T) {
 	})
 }
 
-// TestBlockingInstancesWaitSideBySide: blocking: true gives each a goroutine of
-// its own from the start, and nobody is warned.
+// TestBlockingInstancesWaitSideBySide checks that instances with blocking: true have
+// their own goroutines from the start, and that no warning is logged.
 func TestBlockingInstancesWaitSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const instances = 50
@@ -153,7 +155,8 @@ func TestBlockingInstancesWaitSideBySide(t *testing.T) {
 	})
 }
 
-// TestAnInstanceComesBack: one whose handlers are quick again returns to a worker.
+// TestAnInstanceComesBack checks that an instance whose handlers are quick again
+// returns to a worker.
 func TestAnInstanceComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
@@ -178,8 +181,8 @@ func TestAnInstanceComesBack(t *testing.T) {
 	})
 }
 
-// TestNoGoroutineStaysForAVisit: an instance leaves the pool and comes back again
-// and again, and what is sent to it meanwhile arrives, in order.
+// TestNoGoroutineStaysForAVisit has an instance that leaves the pool and comes back
+// many times. Messages to it must arrive in order.
 func TestNoGoroutineStaysForAVisit(t *testing.T) {
 	const visits, workers = 6, 2
 	synctest.Test(t, func(t *testing.T) {
@@ -209,21 +212,21 @@ func TestNoGoroutineStaysForAVisit(t *testing.T) {
 		}()
 		top.runWhole(t)
 		if n := moves.count("hiccup", -1); n != visits {
-			t.Errorf("it has left the pool %d times", n)
+			t.Errorf("the instance has left the pool %d times", n)
 		}
 		if most == 0 {
 			t.Error("no worker was seen")
 		}
-		if most > workers+1 { // the last one may be about to end
+		if most > workers+1 { // the last goroutine may be about to end
 			t.Errorf("%d goroutines for %d workers, while the instance was in the pool", most, workers)
 		}
 	})
 }
 
-// mover is an Observer that counts.
+// mover is an Observer that counts moves.
 type mover struct {
 	mu       sync.Mutex
-	moves    map[string][]int // processor: where its instances moved
+	moves    map[string][]int // by processor: the workers to which its instances moved
 	finished []string
 }
 
@@ -253,7 +256,7 @@ func (m *mover) count(processor string, to int) (n int) {
 	return n
 }
 
-// TestTheObserverHearsWhatHasFinished, upstream first.
+// TestTheObserverHearsWhatHasFinished checks that Finished is called upstream first.
 func TestTheObserverHearsWhatHasFinished(t *testing.T) {
 	seen := new(mover)
 	top := build(t, []proc{feed(0, 3, 1), {name: "a"}, {name: "b"}}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, piper.Observe(seen))
@@ -263,8 +266,8 @@ func TestTheObserverHearsWhatHasFinished(t *testing.T) {
 	}
 }
 
-// TestAWaitingWorkerLetsVirtualTimePass: one worker is busy with handlers that
-// sleep, the other has something to do now and then.
+// TestAWaitingWorkerLetsVirtualTimePass has one worker that is busy with handlers that
+// sleep, and another one with occasional work.
 func TestAWaitingWorkerLetsVirtualTimePass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := build(t, []proc{
@@ -281,17 +284,17 @@ func TestAWaitingWorkerLetsVirtualTimePass(t *testing.T) {
 	})
 }
 
-// TestOneThatHangsIsInNoRunQueue: room in its queue to itself has made an instance
-// ready, and it hangs later in the same turn. The worker that it loses runs it no
-// more.
+// TestOneThatHangsIsInNoRunQueue has an instance that became ready because a queue to
+// itself got room, and that hangs later in the same turn. The worker that it loses must
+// not run it.
 func TestOneThatHangsIsInNoRunQueue(t *testing.T) {
-	const rounds, each = 5, 40 // messages to itself at once, more than the capacity
+	const rounds, each = 5, 40 // messages to itself in one call, more than the capacity
 	synctest.Test(t, func(t *testing.T) {
 		var inside atomic.Int32
 		sent, back := 0, 0
 		alone := func(handle func() error) error {
 			if inside.Add(1) > 1 {
-				t.Error("two goroutines are in one instance")
+				t.Error("two goroutines run one instance")
 			}
 			defer inside.Add(-1)
 			return handle()
@@ -326,7 +329,7 @@ func TestOneThatHangsIsInNoRunQueue(t *testing.T) {
 		}, []edge{{from: 0, to: 1, capacity: 8}, {from: 1, to: 1, capacity: 8}}, piper.Workers(1), piper.Observe(moves))
 		top.runWhole(t)
 		if moves.count("loop", -1) == 0 {
-			t.Error("it has not lost its worker")
+			t.Error("the instance has not lost its worker")
 		}
 	})
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// decisions make a function a piper.Supervisor.
+// decisions is a Supervisor made of a function.
 type decisions func(e piper.ChildEvent) []piper.ChildEffect
 
 func (d decisions) Step(_ time.Duration, e piper.ChildEvent) []piper.ChildEffect { return d(e) }
 
-// hearsFaults is an observer that does something when an instance is given up.
+// hearsFaults is an observer that calls gaveUp when an instance is given up.
 type hearsFaults struct{ gaveUp func() }
 
 func (hearsFaults) Moved(string, int, int, int)        {}
@@ -42,8 +42,8 @@ func supervised(t testing.TB, v piper.Supervisor, procs []proc, edges []edge, op
 	return top
 }
 
-// TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone: it was given before, and the
-// topology stops before the worker comes to it.
+// TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone has an order to start that was
+// given before the topology stopped and that the worker reads after it.
 func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	a, b := piper.Child{Processor: 0}, piper.Child{Processor: 1}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,7 +72,8 @@ func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	}
 }
 
-// TestAHangInFinishEndsRun: nobody else would finish the group.
+// TestAHangInFinishEndsRun checks that Run ends, because the group could not finish
+// otherwise.
 func TestAHangInFinishEndsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -87,7 +88,7 @@ func TestAHangInFinishEndsRun(t *testing.T) {
 	})
 }
 
-// TestWatchedWithoutASupervisor: only failures end the topology.
+// TestWatchedWithoutASupervisor checks that only failures end the topology.
 func TestWatchedWithoutASupervisor(t *testing.T) {
 	n := 0
 	procs := []proc{
@@ -108,7 +109,8 @@ func TestWatchedWithoutASupervisor(t *testing.T) {
 	}
 }
 
-// TestALoggerThatPanics ends Run, wherever it is called, and not the process.
+// TestALoggerThatPanics checks that a panic of the logger, wherever it is called, ends
+// Run and not the process.
 func TestALoggerThatPanics(t *testing.T) {
 	procs := []proc{{watch: &piper.Watch{}, ping: func(*cell) error { panic("ping") }}}
 	top, err := constructWith(supervise.New(supervise.Spec{}), procs, nil, piper.Logger(slog.New(panics{slog.DiscardHandler})))
@@ -124,7 +126,8 @@ type panics struct{ slog.Handler }
 
 func (panics) Enabled(context.Context, slog.Level) bool { panic("logger") }
 
-// TestTicksGoOnAfterAHang: the timers of an abandoned worker are its successor's.
+// TestTicksGoOnAfterAHang checks that the timers of an abandoned worker continue on its
+// successor.
 func TestTicksGoOnAfterAHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -146,7 +149,8 @@ func TestTicksGoOnAfterAHang(t *testing.T) {
 	})
 }
 
-// TestServeEndsWhenItIsToStop, also where it only looks at what its sends return.
+// TestServeEndsWhenItIsToStop checks that an order to stop ends Serve, also if Serve
+// only checks the results of its sends.
 func TestServeEndsWhenItIsToStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var serves atomic.Int64
@@ -193,8 +197,8 @@ func TestServeEndsWhenItIsToStop(t *testing.T) {
 	})
 }
 
-// TestConstructorsThatDoNotReturn: one ends its goroutine, another takes for ever
-// and holds up neither the rest nor the end.
+// TestConstructorsThatDoNotReturn has a constructor that ends its goroutine, and one
+// that never returns and must delay neither other instances nor the end.
 func TestConstructorsThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -230,8 +234,8 @@ func TestConstructorsThatDoNotReturn(t *testing.T) {
 	})
 }
 
-// BenchmarkRestart is the time from a handler that fails to the next message that
-// the instance in its place handles.
+// BenchmarkRestart measures the time from a handler that fails to the next message that
+// the new instance handles.
 func BenchmarkRestart(b *testing.B) {
 	left, handled := b.N+1, 0
 	procs := []proc{

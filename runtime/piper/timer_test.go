@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestTimersTickAtMultiplesOfTheirPeriod: a handler that takes longer than the
-// period makes ticks skip, not drift, and each skipped one counts.
+// TestTimersTickAtMultiplesOfTheirPeriod checks that a handler that takes longer than
+// the period causes skipped ticks, which are counted, and no drift.
 func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -24,7 +24,7 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 			at, numbers = append(at, tick.Time.Sub(began)), append(numbers, tick.N)
 			switch len(at) {
 			case 3:
-				time.Sleep(35 * time.Millisecond) // the ticks of 40, 50 and 60 ms are due meanwhile
+				time.Sleep(35 * time.Millisecond) // the ticks of 40, 50 and 60 ms are due during the sleep
 			case 6:
 				cancel()
 			}
@@ -36,10 +36,10 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 		top.check(t, true)
 		ms := time.Millisecond
 		if want := []time.Duration{10 * ms, 20 * ms, 30 * ms, 65 * ms, 70 * ms, 80 * ms}; !slices.Equal(at, want) {
-			t.Errorf("ticks at %v, not %v", at, want)
+			t.Errorf("ticks at %v, want %v", at, want)
 		}
 		if want := []uint64{1, 2, 3, 4, 7, 8}; !slices.Equal(numbers, want) {
-			t.Errorf("ticks numbered %v, not %v", numbers, want)
+			t.Errorf("tick numbers %v, want %v", numbers, want)
 		}
 		if e := top.graph().Edge(0); e.Sent() != 8 || e.Received() != 6 || e.Dropped() != 2 {
 			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
@@ -47,8 +47,8 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 	})
 }
 
-// TestATickThatComesWhileOneWaitsIsSkipped: a handler hangs, and the timer goes on
-// on the worker that was taken from it.
+// TestATickThatComesWhileOneWaitsIsSkipped has a handler that hangs, while the timer
+// continues on the worker that was taken over.
 func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
 		}
 		top.check(t, true)
 		if want := []uint64{1, 2, 3, 4, 11, 12}; !slices.Equal(numbers, want) {
-			t.Errorf("ticks numbered %v, not %v", numbers, want)
+			t.Errorf("tick numbers %v, want %v", numbers, want)
 		}
 		if e := top.graph().Edge(0); e.Sent() != 12 || e.Received() != 6 || e.Dropped() != 6 {
 			t.Errorf("sent %d, received %d, skipped %d", e.Sent(), e.Received(), e.Dropped())
@@ -77,8 +77,8 @@ func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
 	})
 }
 
-// TestTimersCloseWithTheLastOtherInput: a source that is done ends the topology,
-// however many timers its receiver has.
+// TestTimersCloseWithTheLastOtherInput checks that the end of a source ends the
+// topology, although its receiver has timers.
 func TestTimersCloseWithTheLastOtherInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ticks := 0
@@ -101,8 +101,8 @@ func TestTimersCloseWithTheLastOtherInput(t *testing.T) {
 	})
 }
 
-// TestTimersAloneRunUntilTheContextEnds: also where an edge leads back to their
-// own processor.
+// TestTimersAloneRunUntilTheContextEnds also has an edge that leads back to the same
+// processor.
 func TestTimersAloneRunUntilTheContextEnds(t *testing.T) {
 	for _, edges := range [][]edge{
 		{{from: timer, to: 0, every: 100 * time.Millisecond}},

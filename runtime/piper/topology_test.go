@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// proc describes a processor of a topology under test. A hook that is nil is a
-// method that the processor's type lacks.
+// proc describes a processor of a topology under test. A hook that is nil is a method
+// that the processor's type does not have.
 type proc struct {
 	name      string
 	instances int // 0: one
@@ -31,15 +31,15 @@ type proc struct {
 	alarm   func(c *cell) error
 	close   func(c *cell) error
 
-	watch  *piper.Watch
-	renew  func(ctx context.Context) error // what Renew does with the context of Init
-	make   func(c *cell, n int) error      // what the n-th Renew of an instance does first
-	events bool
-	event  func(c *cell, what string) error
-	morgue int // edge along which dead letters go; 0: none
+	watch          *piper.Watch
+	renew          func(ctx context.Context) error // called by Renew with the context of Init
+	make           func(c *cell, n int) error      // called first by the n-th Renew of an instance
+	events         bool
+	event          func(c *cell, what string) error
+	deadLetterEdge int // edge for dead letters; 0 if there is none
 }
 
-// full is what a full queue does.
+// full is the policy of a full queue.
 type full int
 
 const (
@@ -53,7 +53,7 @@ func (f full) policy() piper.Policy {
 	return [...]piper.Policy{block: piper.Wait, dropOldest: piper.Drop, dropNewest: piper.Drop, fail: piper.Fail}[f]
 }
 
-const timer = -1 // the from of an edge that ticks
+const timer = -1 // the value of from for a timer
 
 // edge describes an edge of a topology under test.
 type edge struct {
@@ -61,22 +61,22 @@ type edge struct {
 	capacity int // 0: 1024
 	full     full
 	every    time.Duration
-	letters  bool // carries dead letters alone
+	letters  bool // carries only dead letters
 }
 
-// topology is what generated code is, for any processors and edges: it makes the
-// same calls of the pool in the same order. Whatever it sees that the contract
-// does not allow is a violation.
+// topology does the work of generated code, for any processors and edges: it makes the
+// same calls of the pool in the same order. It records every violation of the pool's
+// guarantees.
 type topology struct {
 	pool  *piper.Pool
 	procs []proc
 	edges []edge
-	group []int     // of each processor
+	group []int     // by processor
 	cells [][]*cell // by processor and instance
 	all   []*cell   // by id
-	doors []*door   // by processor; nil where it is not external
+	doors []*door   // by processor; nil if it is not external
 
-	faulty bool // some processor is watched
+	faulty bool // a processor is watched
 	figure []figures
 	mu     sync.Mutex
 
@@ -91,7 +91,7 @@ type event struct {
 	cell *cell
 }
 
-const violationsMax = 20 // enough to understand, few enough to read
+const violationsMax = 20 // enough to understand a failure, few enough to read
 
 // build makes a topology that is ready to run.
 func build(t testing.TB, procs []proc, edges []edge, opts ...piper.Option) *topology {
@@ -180,7 +180,7 @@ func (top *topology) name(i int) string {
 
 func (top *topology) graph() *graph.Graph[int, int] { return piper.GraphOf[int, int](top.pool) }
 
-// outEdges are the edges that lead from a processor.
+// outEdges returns the edges from a processor.
 func (top *topology) outEdges(from int) (edges []int) {
 	for i := range top.edges {
 		if top.edges[i].from == from && !top.edges[i].letters {
@@ -190,7 +190,7 @@ func (top *topology) outEdges(from int) (edges []int) {
 	return edges
 }
 
-// violated notes a broken promise.
+// violated records a violated guarantee.
 func (top *topology) violated(format string, args ...any) {
 	top.mu.Lock()
 	defer top.mu.Unlock()
@@ -205,8 +205,8 @@ func (top *topology) happened(kind string, c *cell) {
 	top.events = append(top.events, event{kind, c})
 }
 
-// groups numbers the strongly connected components of the processors, upstream
-// first (Tarjan, 1972).
+// groups numbers the strongly connected components of the processors, upstream first
+// (Tarjan, 1972).
 func groups(n int, edges []edge) []int {
 	var (
 		group = make([]int, n)

@@ -14,8 +14,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// onFailure supervises the processors with a Watch: each failure is followed by a
-// restart, at once.
+// onFailure is a supervisor that restarts each failed instance of a processor with a
+// Watch at once.
 func onFailure(procs []proc) *supervise.Supervisor {
 	spec := supervise.Spec{}
 	for i := range procs {
@@ -28,8 +28,9 @@ func onFailure(procs []proc) *supervise.Supervisor {
 	return supervise.New(spec)
 }
 
-// TestAHangLosesNothing: 200 calls have returned when the next one hangs. Their
-// output, that of the call that hangs, and that of its second attempt arrive.
+// TestAHangLosesNothing has 200 calls that return, followed by a call that hangs. All
+// their messages must arrive, including those of the call that hangs and of its second
+// attempt.
 func TestAHangLosesNothing(t *testing.T) {
 	for _, blocking := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -45,7 +46,7 @@ func TestAHangLosesNothing(t *testing.T) {
 					}
 					if calls == 201 {
 						c.body.left = true
-						c.past.hung.Add(1) // the last touch
+						c.past.hung.Add(1) // must be the last access to c
 						<-forever
 					}
 					return nil
@@ -64,9 +65,9 @@ func TestAHangLosesNothing(t *testing.T) {
 	}
 }
 
-// TestOutputDoesNotWaitForTheNextCall: a call sends, and the next call takes two
-// seconds. The messages of the first arrive at an idle receiver within a few periods
-// of the monitor, along one edge and along several.
+// TestOutputDoesNotWaitForTheNextCall has a call that sends, followed by a call that takes
+// two seconds. The messages of the first call must arrive at an idle receiver within a
+// few periods of the monitor, along one edge and along several.
 func TestOutputDoesNotWaitForTheNextCall(t *testing.T) {
 	for _, edges := range [][]edge{
 		{{from: 0, to: 1}, {from: 1, to: 2}},
@@ -98,9 +99,9 @@ func TestOutputDoesNotWaitForTheNextCall(t *testing.T) {
 	}
 }
 
-// TestAnInstanceOfItsOwnPublishesEachCall: a tick, a message and a Ping of an
-// instance that blocks may share a turn, and what each has sent does not wait for
-// the others.
+// TestAnInstanceOfItsOwnPublishesEachCall has a tick, a message and a Ping of a
+// blocking instance in the same turn. The messages of each call must not wait for the
+// next call.
 func TestAnInstanceOfItsOwnPublishesEachCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent, arrived time.Time
@@ -124,8 +125,8 @@ func TestAnInstanceOfItsOwnPublishesEachCall(t *testing.T) {
 	})
 }
 
-// TestWhatAFinishedCallHasSentIsCounted, also where Run ends with an error before
-// it is published: because another call of the same turn fails, or does not
+// TestWhatAFinishedCallHasSentIsCounted has calls whose messages are not published when
+// Run ends with an error, because another call of the same turn fails or does not
 // return.
 func TestWhatAFinishedCallHasSentIsCounted(t *testing.T) {
 	for name, ends := range map[string]func(c *cell) error{
@@ -169,17 +170,18 @@ func TestWhatAFinishedCallHasSentIsCounted(t *testing.T) {
 	}
 }
 
-// TestAnAbandonedHandlerIsTold: its context ends, and says why.
+// TestAnAbandonedHandlerIsTold checks that the context of an abandoned handler ends,
+// and its cause.
 func TestAnAbandonedHandlerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const hangs = 200 // three times as many as may hang at once
+		const hangs = 200 // more than three times as many as may hang at the same time
 		var told atomic.Int64
 		procs := []proc{
 			feed(0, hangs, 1),
 			{watch: &piper.Watch{Timeout: 100 * time.Millisecond, Attempts: 1}, receive: func(c *cell, m *message) error {
 				ctx := c.ctx
 				c.body.left = true
-				c.past.hung.Add(1) // the last touch
+				c.past.hung.Add(1) // must be the last access to c
 				<-ctx.Done()
 				if errors.Is(context.Cause(ctx), piper.ErrHung) {
 					told.Add(1)
@@ -193,14 +195,14 @@ func TestAnAbandonedHandlerIsTold(t *testing.T) {
 		}
 		synctest.Wait()
 		if f := top.pool.Snapshot().Faults; told.Load() != hangs || f.Abandoned != hangs || f.Dropped != hangs {
-			t.Errorf("%d handlers were told, %+v", told.Load(), f)
+			t.Errorf("the contexts of %d handlers ended, %+v", told.Load(), f)
 		}
 		top.report(t)
 	})
 }
 
-// TestHangsLeaveNothing: handlers that hang and come back late leave no memory
-// behind, neither at their receiver nor elsewhere.
+// TestHangsLeaveNothing checks that handlers that hang and return late do not leak
+// memory.
 func TestHangsLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds, each = 10, 30
@@ -220,7 +222,7 @@ func TestHangsLeaveNothing(t *testing.T) {
 				}
 				ctx := c.ctx
 				c.body.left = true
-				c.past.hung.Add(1) // the last touch
+				c.past.hung.Add(1) // must be the last access to c
 				<-ctx.Done()
 				return nil
 			}},

@@ -1,7 +1,7 @@
 package piper
 
-// Measured lets a function hear, at each decision, how many turns each instance
-// and each other one caused each other, as either of the two is told. Nobody moves.
+// Measured calls hear at each decision with the number of turns that each pair of
+// instances caused each other, as recorded for each of the two. No instance moves.
 func Measured(p *Pool, hear func(turns []map[int]int64)) {
 	p.place = func(m *placement) ([]int, bool) {
 		turns := make([]map[int]int64, len(m.passing))
