@@ -149,8 +149,8 @@ func (m *model) step(w, choice int) (err error) {
 	return nil
 }
 
-// has returns the shards that a worker has. Between configurations, these are the shards
-// of the old one that it has not released, and those of the new one that it has acquired.
+// has returns the shards that a worker has. Between configurations, these are the old
+// shards that are not released yet, and the new shards that are already acquired.
 func (m *model) has(w int) (old, got []int) {
 	h := &m.transfers[w]
 	return h.shards[h.released:], h.next[:h.acquired]
