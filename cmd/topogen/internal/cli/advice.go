@@ -13,10 +13,10 @@ import (
 	"unicode"
 )
 
-// completeMax bounds what the go command may take to download.
+// completeMax limits the time for downloads by the go command.
 const completeMax = 2 * time.Minute
 
-// advise does what a new topology still needs and says what is left to do.
+// advise completes the module of a new topology and prints the next steps.
 func advise(ctx context.Context, s Streams, dir string, p place, module *newModule) {
 	if module != nil {
 		completeModule(ctx, s, dir, module)
@@ -24,7 +24,7 @@ func advise(ctx context.Context, s Streams, dir string, p place, module *newModu
 		adviseTool(ctx, s, p)
 	}
 	if root := enclosing(dir, ".git"); root != "" && root != dir {
-		fmt.Fprintf(s.Err, "topogen: GitHub runs workflows from %s alone: move .github/workflows/topogen.yml there and give it a working-directory\n",
+		fmt.Fprintf(s.Err, "topogen: GitHub runs only the workflows in %s: move .github/workflows/topogen.yml there and add a working-directory\n",
 			shown(filepath.Join(root, ".github", "workflows")))
 	}
 	step := "go generate ./... && go test ./..."
@@ -34,8 +34,8 @@ func advise(ctx context.Context, s Streams, dir string, p place, module *newModu
 	fmt.Fprintf(s.Err, "topogen: next: %s\n", step)
 }
 
-// shellWord writes a path so that a shell takes it for one word, and a terminal
-// for no command.
+// shellWord quotes a path so that a shell reads it as one word. Characters that control
+// a terminal are escaped.
 func shellWord(path string) string {
 	special := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%", r)
@@ -53,26 +53,26 @@ func shellWord(path string) string {
 
 func completeModule(ctx context.Context, s Streams, dir string, module *newModule) {
 	if module.version == unreleased && module.checkout == "" {
-		fmt.Fprintf(s.Err, "topogen: this is a development build, and its checkout is not to be found: add a line \"replace %s => FOLDER\" to go.mod\n", modulePath)
+		fmt.Fprintf(s.Err, "topogen: this is a development build, and its checkout was not found: add the line \"replace %s => FOLDER\" to go.mod\n", modulePath)
 		return
 	}
 	if work := enclosing(dir, "go.work"); work != "" && s.getenv("GOWORK") != "off" {
 		fmt.Fprintf(s.Err, "topogen: %s encloses the new module: run go work use %s\n", shown(filepath.Join(work, "go.work")), shellWord(onDisk(dir)))
 	}
 	if module.checkout != "" {
-		fmt.Fprintf(s.Err, "topogen: until topogen has a release, go.mod replaces it by %s; the workflow clones it\n", shellWord(module.checkout))
+		fmt.Fprintf(s.Err, "topogen: because topogen has no release yet, go.mod replaces it with %s, and the workflow clones it\n", shellWord(module.checkout))
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeMax)
 	defer cancel()
 	if said, ok := module.complete(ctx, dir, s.Env); !ok {
-		fmt.Fprintf(s.Err, "topogen: the module is not complete: run go generate, then go mod tidy, when what is missing can be had:\n  %s\n",
+		fmt.Fprintf(s.Err, "topogen: the go command could not add topogen to the module: run go generate and go mod tidy when the cause is removed:\n  %s\n",
 			strings.ReplaceAll(said, "\n", "\n  "))
 	}
 }
 
-// adviseTool says how a module that exists gets the tool that go generate runs.
-// Files that exist are not ours to edit.
+// adviseTool prints the command that adds the tool of go generate to an existing
+// module. topogen does not edit existing files.
 func adviseTool(ctx context.Context, s Streams, p place) {
 	text, err := os.ReadFile(filepath.Join(p.module, "go.mod"))
 	if err != nil || strings.Contains(string(text), toolPath) || modulePathOf(text) == modulePath {

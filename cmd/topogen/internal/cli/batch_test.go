@@ -114,7 +114,7 @@ func wantStale(t *testing.T, what string, want ...string) {
 func TestWarningsAreCached(t *testing.T) {
 	newBatch(t, 2)
 	edit(t, "t1/topology.yml", "edges:", "  alone: {}\nedges:")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	wantStale(t, "after a build with a warning")
 	for _, flags := range []string{"", " --format json", " --format sarif", " --format github", " --strict", " --strict --format json"} {
 		wantCode, wantOut, wantWords := said(t, "check ./..."+flags)
@@ -128,7 +128,7 @@ func TestWarningsAreCached(t *testing.T) {
 		wantStale(t, "after build"+flags)
 	}
 	edit(t, "t1/topology.yml", "  alone: {}\n", "")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	if _, _, words := said(t, "build ./..."); words != "" {
 		t.Errorf("without a warning: %s", words)
 	}
@@ -139,7 +139,7 @@ func TestWarningsAreCached(t *testing.T) {
 func TestBatchIsCachedFileByFile(t *testing.T) {
 	newBatch(t, 4)
 	wantStale(t, "without a record", "t0", "t1", "t2", "t3")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	wantStale(t, "after a build")
 
 	edit(t, "t2/handlers.go", "topo.Done", "topo.Idle")
@@ -157,7 +157,7 @@ func TestBatchIsCachedFileByFile(t *testing.T) {
 
 	edit(t, "model/model.go", "Text string", "Text, Name string")
 	wantStale(t, "after an edit of what all import", "t0", "t1", "t2", "t3")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	wantStale(t, "after that build")
 
 	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
@@ -199,11 +199,11 @@ func TestSpread(t *testing.T) {
 func TestBatchOfImports(t *testing.T) {
 	newBatch(t, 3)
 	put(t, "t1/import.go", "package t1\n\nimport _ \"example.com/batch/t0\"\n")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	wantStale(t, "after a build")
 	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
 	wantStale(t, "after an edit of what it imports", "t0", "t1")
-	mustBuild(t, exitRight)
+	mustBuild(t, exitSuccess)
 	wantStale(t, "after that build")
 }
 
@@ -228,7 +228,7 @@ func TestBatchInOneFolder(t *testing.T) {
 				t.Errorf("%d would be compiled", len(c.sources))
 			}
 		}
-		if code, _, got := said(t, "build "+strings.Join(files, " ")); code != exitRight || !strings.HasPrefix(got, words) || want > 0 && got != words {
+		if code, _, got := said(t, "build "+strings.Join(files, " ")); code != exitSuccess || !strings.HasPrefix(got, words) || want > 0 && got != words {
 			t.Errorf("build %d exits with %d: %s", want, code, got)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/topogen/topogen/gen/write"
 )
 
-// Build generates what topologies give.
+// Build generates the code of topologies.
 type Build struct {
 	Files    []string
 	Check    bool // write nothing, show differences
-	Scaffold bool // write stubs for what is missing
+	Scaffold bool // write stubs for missing types and methods
 	Strict   bool
 	Format   string
 	Flags    buildFlags
@@ -24,19 +24,18 @@ func newBuild(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [FILE | FOLDER | FOLDER/...]…",
 		Short: "Generate Go from topology files",
-		Long: `Generate Go from topology files, ` + defaultTopology + ` or topology.yaml by default. A folder
-stands for that file in it, and FOLDER/... for all of them below it.
+		Long: `Generate Go from topology files. The default is ` + defaultTopology + ` or topology.yaml. A folder
+means the topology file in it, and FOLDER/... means all topology files below it.
 
-With several files nothing is written unless all are right, except for the ports
-(topology_ports_gen.go) of those with errors: the ports are written as soon as a file
-and its message types are right, so that an editor completes out.Send… before a
+With several files, nothing is written unless all files are valid, except the ports
+(topology_ports_gen.go) of the files with errors. The ports are written as soon as a
+file and its message types are valid, so that an editor completes out.Send… before a
 handler exists.
 
---check writes nothing. It prints a diff and exits with 1 where what is on disk is
-not what would be written, missing files and files no longer written included.
-
+--check writes nothing. It prints a diff and exits with 1 if the files on disk differ
+from the files that build would write. This includes missing and orphaned files.
 --scaffold also writes a stub for each missing processor, method, constructor and
-message type, into files of its own; code that stands is never touched.`,
+message type, into new files. It never changes existing code.`,
 		Example: `  topogen build
   topogen build --scaffold orders/topology.yml
   topogen build --check --format github ./...
@@ -49,9 +48,9 @@ message type, into files of its own; code that stands is never touched.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&b.Check, "check", false, "write nothing; show what would change, and exit with 1 if anything would")
+	cmd.Flags().BoolVar(&b.Check, "check", false, "write nothing; print a diff, and exit with 1 if a file would change")
 	cmd.Flags().BoolVar(&b.Scaffold, "scaffold", false, "also write a stub for each missing processor, method, constructor and message type")
-	cmd.Flags().BoolVar(&b.Strict, "strict", false, "take warnings for errors")
+	cmd.Flags().BoolVar(&b.Strict, "strict", false, "treat warnings as errors")
 	addFormat(cmd, &b.Format)
 	addTags(cmd, &b.Flags)
 	cmd.MarkFlagsMutuallyExclusive("check", "scaffold")
@@ -77,8 +76,8 @@ func (b Build) run(ctx context.Context, s Streams) error {
 	return r.finish()
 }
 
-// build does all but print the findings. The result is nil where nothing had
-// changed since a build that had no errors.
+// build does everything except printing the findings. The result is nil if nothing has
+// changed since a build without errors.
 func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) { return b.attempt(ctx, s, r, before) })
 	if err != nil || c == nil {
@@ -93,12 +92,12 @@ func (b Build) build(ctx context.Context, s Streams, r *report) (*compilation, e
 	return c, nil
 }
 
-// attempt reads everything, and writes what it gives unless that is only to be
-// compared.
+// attempt reads the inputs and writes the output. With --check it only plans the
+// output.
 func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compilation) (*compilation, error) {
 	c := newCompilation(r, b.Files, b.Flags)
 	c.before = before
-	c.afresh = b.Check
+	c.noCache = b.Check
 	if folders := foldersOfAll(c.sources); !b.Check {
 		defer write.Sweep(folders...)
 	}
@@ -122,8 +121,8 @@ func (b Build) attempt(ctx context.Context, s Streams, r *report, before *compil
 	return c, ctx.Err()
 }
 
-// compare shows what build would write. Among formats for tools there is no
-// place for a diff on stdout.
+// compare prints the changes that build would make. With a format for tools, the diff
+// goes to stderr, because stdout has the findings.
 func (b Build) compare(s Streams, r *report, outcomes []outcome) error {
 	var out io.Writer = s.Out
 	if b.Format != "text" {

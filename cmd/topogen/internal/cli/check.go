@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Check reports all that is wrong with topologies and the Go that they name.
+// Check reports the errors in topologies and in the Go code that they name.
 type Check struct {
 	Files  []string
 	Strict bool
@@ -18,11 +18,11 @@ func newCheck(chosen *command) *cobra.Command {
 	c := Check{}
 	cmd := &cobra.Command{
 		Use:   "check [FILE | FOLDER | FOLDER/...]…",
-		Short: "Report all that is wrong with topology files and the Go that they name",
-		Long: `Report all that is wrong with topology files (` + defaultTopology + ` or topology.yaml by
-default, also in each FOLDER, and in all below FOLDER/...): their
-schema, their meaning, and the Go types and methods that they name, in one go.
-Nothing is written. What a finding means says topogen explain CODE.`,
+		Short: "Report all errors in topology files and in the Go code that they name",
+		Long: `Report all errors in topology files: in their schema, in their meaning, and in the Go
+types and methods that they name. The default is ` + defaultTopology + ` or topology.yaml. A
+folder means the topology file in it, and FOLDER/... means all topology files below it.
+Nothing is written. "topogen explain CODE" explains a finding.`,
 		Example: `  topogen check
   topogen check --strict --format sarif topology.yml >topogen.sarif`,
 		ValidArgsFunction: completeTopologies,
@@ -32,7 +32,7 @@ Nothing is written. What a finding means says topogen explain CODE.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&c.Strict, "strict", false, "take warnings for errors")
+	cmd.Flags().BoolVar(&c.Strict, "strict", false, "treat warnings as errors")
 	addFormat(cmd, &c.Format)
 	addTags(cmd, &c.Flags)
 	return cmd

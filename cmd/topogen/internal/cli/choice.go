@@ -8,22 +8,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// choice is the value of a flag that takes one of a few words.
+// choice is a flag whose value is one of a few words.
 type choice struct {
 	value *string
 	words []string
 }
 
-// addChoice gives cmd a flag that takes one of words, the first by default.
+// addChoice adds a flag whose value is one of words. The first word is the default.
 func addChoice(cmd *cobra.Command, value *string, name, usage string, words ...string) {
 	*value = words[0]
 	cmd.Flags().Var(choice{value, words}, name, usage)
-	// The error is of a flag that does not exist, or has a function already.
+	// An error would mean that the flag does not exist, or already has a function.
 	_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (c choice) String() string {
-	if c.value == nil { // the help asks the zero value
+	if c.value == nil { // the help calls String of the zero value
 		return ""
 	}
 	return *c.value
@@ -33,13 +33,13 @@ func (c choice) Type() string { return strings.Join(c.words, "|") }
 
 func (c choice) Set(word string) error {
 	if !slices.Contains(c.words, word) {
-		return errors.New("want " + listed(c.words))
+		return errors.New("must be " + listed(c.words))
 	}
 	*c.value = word
 	return nil
 }
 
-// listed is "a, b or c".
+// listed returns the words as "a, b or c".
 func listed(words []string) string {
 	last := len(words) - 1
 	if last == 0 {

@@ -14,29 +14,29 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// compilation is what becomes of the topology files of one command line.
+// compilation compiles the topology files of one command line.
 type compilation struct {
 	report  *report
 	flags   buildFlags
-	proto   bool // give the .proto too
-	afresh  bool // ask the go command again for what it has said before
+	proto   bool // also generate the .proto
+	noCache bool // do not use cached output of the go command
 	sources []source
-	kept    int            // findings that no compilation takes back: of files that cannot be read, and of builds before
+	kept    int            // number of findings that generate keeps: about unreadable files, and from cached builds
 	results []gen.Result   // by source
 	inputs  []cache.Inputs // by source
-	batch   *cache.Batch   // how the inputs were before they were read
-	planned []outcome      // what the results do to the disk
-	before  *compilation   // the attempt before, or nil; it tells what is going to be read
+	batch   *cache.Batch   // the inputs as they were before they were read
+	planned []outcome      // the changes to the disk
+	before  *compilation   // the previous attempt, or nil; it lists the files to be read
 }
 
-// outcome is what a topology does to its folder.
+// outcome has the changes of a topology to its folder.
 type outcome struct {
 	dir     string
 	changes *write.Changes
 }
 
-// newCompilation reads the files, each once however often it is named. Those
-// that cannot be read are reported.
+// newCompilation reads each file once, even if it is named several times. It reports
+// files that cannot be read.
 func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 	c := &compilation{report: r, flags: flags}
 	seen := make(map[string]bool)
@@ -49,7 +49,7 @@ func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 		if err != nil {
 			folder = src.dir()
 		}
-		if file := filepath.Join(folder, src.base()); !seen[file] { // a link in its place is another topology
+		if file := filepath.Join(folder, src.base()); !seen[file] { // a symbolic link to a topology file is a topology of its own
 			seen[file] = true
 			c.sources = append(c.sources, src)
 		}
@@ -58,8 +58,8 @@ func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 	return c
 }
 
-// generate compiles the files in memory and reports what is wrong. A second call
-// takes the place of the first.
+// generate compiles the files in memory and reports the findings. A second call
+// replaces the results and findings of the first.
 func (c *compilation) generate(ctx context.Context) error {
 	c.report.findings = c.report.findings[:c.kept]
 	if len(c.sources) == 0 {
@@ -74,7 +74,7 @@ func (c *compilation) generate(ctx context.Context) error {
 		inputs[i] = gen.Input{Path: src.path, Source: src.text}
 	}
 	options := gen.Options{Flags: c.flags, Proto: c.proto}
-	if !c.afresh {
+	if !c.noCache {
 		options.Cache = cache.Open("")
 	}
 	c.results = gen.GenerateAll(ctx, inputs, options)
@@ -85,15 +85,16 @@ func (c *compilation) generate(ctx context.Context) error {
 	for i, result := range c.results {
 		c.report.add(result.Findings...)
 		if len(result.Files) == 0 && !finding.HasErrors(result.Findings) {
-			return fmt.Errorf("%s gives nothing to write, and no finding says why: this is a bug of topogen", shown(c.sources[i].path))
+			return fmt.Errorf("%s has neither output nor findings: this is a bug in topogen", shown(c.sources[i].path))
 		}
 	}
 	return nil
 }
 
-// plan compares the files to write with those on disk. If any topology is wrong, only the
-// ports of the wrong ones are written: they help to mend it, and the outputs of a
-// topology that is right stay as they are, so that they fit each other.
+// plan compares the generated files with the files on disk. If a topology has errors,
+// only the ports of the topologies with errors are written, because an editor needs them
+// to repair the handlers. The files of valid topologies stay unchanged, so that they
+// still fit each other.
 func (c *compilation) plan() {
 	onlyPorts := c.report.refuses(c.report.findings)
 	c.planned = nil
@@ -119,8 +120,7 @@ func (c *compilation) plan() {
 	}
 }
 
-// portsOf returns the ports among the files of a result, and the names of all
-// other outputs.
+// portsOf returns the ports of a result, and the names of its other output files.
 func portsOf(result gen.Result) (ports []write.File, keep []string) {
 	keep = result.Keep
 	for _, file := range result.Files {
@@ -133,7 +133,7 @@ func portsOf(result gen.Result) (ports []write.File, keep []string) {
 	return ports, keep
 }
 
-// apply writes the files and says so.
+// apply writes the files and prints their names.
 func (c *compilation) apply(ctx context.Context, words io.Writer) {
 	changes := make([]*write.Changes, len(c.planned))
 	for i, o := range c.planned {

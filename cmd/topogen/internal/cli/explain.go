@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +9,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Explain prints what a code of a finding means.
+// Explain prints the explanation of a finding.
 type Explain struct {
 	Code string // "": list all codes
 }
@@ -18,9 +17,9 @@ type Explain struct {
 func newExplain(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
-		Short: "Say what the code of a finding means, and what to do",
-		Long: `Say what a finding with this code means and why it matters, with an example
-that has it and the example repaired. Without a code, list all of them.`,
+		Short: "Explain a finding, and what to do about it",
+		Long: `Explain a finding: its meaning, why it matters, an example that causes it, and the
+corrected example. Without a code, list all findings.`,
 		Example: `  topogen explain TG204`,
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -34,7 +33,7 @@ that has it and the example repaired. Without a code, list all of them.`,
 			if len(args) > 0 {
 				e.Code = strings.ToUpper(args[0])
 				if _, ok := finding.Explain(e.Code); !ok {
-					return errors.New("there is no finding " + fmt.Sprintf("%q", args[0]) + "; topogen explain lists them")
+					return fmt.Errorf("unknown finding %q: run topogen explain for a list", args[0])
 				}
 			}
 			*chosen = e

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// topologyNames are what a topology file is called where only its folder is named.
+// topologyNames are the names of a topology file for which a folder is enough.
 var topologyNames = [...]string{defaultTopology, "topology.yaml"}
 
-// below is the end of an argument that stands for all topologies below a folder, as in
-// arguments of the go command.
+// below ends an argument that means all topologies below a folder, as in the go command.
 const below = "..."
 
-// topologyIn is the topology file in a folder.
+// topologyIn returns the topology file in a folder.
 func topologyIn(dir string) (string, error) {
 	var found []string
 	for _, name := range topologyNames {
@@ -44,7 +43,7 @@ func (r *report) expand(names []string) (files []string) {
 		}
 		list, err := topologiesBelow(filepath.Clean(filepath.FromSlash(dir)))
 		if err == nil && len(list) == 0 {
-			err = errors.New("there is no " + strings.Join(topologyNames[:], " or ") + " below that folder")
+			err = errors.New("no " + strings.Join(topologyNames[:], " or ") + " below that folder")
 		}
 		if err != nil {
 			r.add(*unreadable(name, name, err))
@@ -55,11 +54,11 @@ func (r *report) expand(names []string) (files []string) {
 	return files
 }
 
-// topologiesBelow lists the topology files in a folder and in those below, but for
-// folders that the go command passes over with ./... as well. As there, links are not
-// followed, unless root itself is one.
+// topologiesBelow lists the topology files in a folder and below it. Like the go command
+// with ./..., it skips folders such as testdata, and follows a symbolic link only if root
+// is one.
 func topologiesBelow(root string) (files []string, err error) {
-	root += string(filepath.Separator) // else a link would not be followed
+	root += string(filepath.Separator) // makes WalkDir follow root if it is a link
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

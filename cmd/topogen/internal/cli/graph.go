@@ -24,14 +24,14 @@ func newGraph(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [FILE]",
 		Short: "Draw a topology",
-		Long: `Draw a topology, ` + defaultTopology + ` by default: as Mermaid for a README,
-as DOT for Graphviz, as JSON for tools, as tables for a terminal, or as an SVG
-picture that is dark where the reader's colour scheme is.
+		Long: `Draw a topology. The default is ` + defaultTopology + `. The formats are Mermaid for a README,
+DOT for Graphviz, JSON for tools, tables for a terminal, and an SVG picture that follows
+the color scheme of the reader.
 
---load names a file with the JSON of a Snapshot() of the running topology, - for
-stdin. It colours processors by the share of time in which they are busy, and says
-what they received, how long they were paused because a receiver was full, what
-failures led to, and what each edge sent, holds and dropped.`,
+--load names a file with the JSON of a Snapshot() of the running topology, or - for
+stdin. The picture then colors processors by the share of time in which they are busy.
+It also shows the messages that they received, how long full receivers paused them,
+their failures, and the messages that each edge sent, holds and dropped.`,
 		Example: `  topogen graph topology.yml
   topogen graph topology.yml --format svg >topology.svg
   topogen graph topology.yml --format svg --load snapshot.json >load.svg`,
@@ -43,8 +43,8 @@ failures led to, and what each edge sent, holds and dropped.`,
 			return nil
 		},
 	}
-	addChoice(cmd, &g.Format, "format", "what to print", "mermaid", "dot", "svg", "json", "text")
-	cmd.Flags().StringVar(&g.Load, "load", "", "colour it by a snapshot in this `file`")
+	addChoice(cmd, &g.Format, "format", "output format", "mermaid", "dot", "svg", "json", "text")
+	cmd.Flags().StringVar(&g.Load, "load", "", "color the picture by the snapshot in this `file`")
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func (g Graph) run(_ context.Context, s Streams) error {
 				findings = append(findings, finding.Finding{
 					Code: finding.Limit, Severity: finding.Error, File: src.path,
 					Message:    "the topology is too large for a picture",
-					Suggestion: "--format dot lets Graphviz draw it, --format text prints it",
+					Suggestion: "use --format dot and Graphviz, or --format text",
 				})
 			}
 			r.add(findings...)
@@ -74,7 +74,7 @@ func (g Graph) run(_ context.Context, s Streams) error {
 	return r.finish()
 }
 
-// picture is what is drawn: the topology, with its load if there is one.
+// picture returns the graph of the topology, with its load if a snapshot is given.
 func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, []finding.Finding) {
 	if g.Load == "" {
 		return graph.FromTopology(topology), nil
@@ -87,17 +87,17 @@ func (g Graph) picture(topology *spec.Topology, stdin io.Reader) (graph.Graph, [
 	if err != nil {
 		return graph.Graph{}, []finding.Finding{{
 			Code: finding.SnapshotUnfit, Severity: finding.Error, File: path,
-			Message:    "this is no snapshot: " + err.Error(),
-			Suggestion: "write one with json.NewEncoder(file).Encode(topology.Snapshot())",
+			Message:    "the file is not a snapshot: " + err.Error(),
+			Suggestion: "write a snapshot with json.NewEncoder(file).Encode(topology.Snapshot())",
 		}}
 	}
 	return graph.WithLoad(topology, snapshot, path)
 }
 
-// readSnapshot reads the file that a person calls name: also a pipe, which a
-// shell makes of <(command).
+// readSnapshot reads a snapshot from a file, from stdin, or from a pipe, which a shell
+// creates for <(command).
 func readSnapshot(name string, stdin io.Reader) (text []byte, path string, problem *finding.Finding) {
-	const most = graph.SnapshotMax + 1 // one byte more than there may be: who parses it refuses it then
+	const most = graph.SnapshotMax + 1 // one byte above the limit, so that ParseSnapshot reports it
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(stdin, most))
 		if err != nil {
@@ -111,7 +111,7 @@ func readSnapshot(name string, stdin io.Reader) (text []byte, path string, probl
 	}
 	if text, err = readStart(path, most); err != nil {
 		problem = unreadable(path, name, err)
-		problem.Suggestion = "write one with json.NewEncoder(file).Encode(topology.Snapshot())"
+		problem.Suggestion = "write a snapshot with json.NewEncoder(file).Encode(topology.Snapshot())"
 	}
 	return text, path, problem
 }

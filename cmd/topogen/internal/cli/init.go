@@ -18,7 +18,7 @@ import (
 	"github.com/topogen/topogen/templates"
 )
 
-// Init begins a new topology.
+// Init creates a new topology.
 type Init struct {
 	Dir      string
 	Template string
@@ -28,15 +28,14 @@ func newInit(chosen *command) *cobra.Command {
 	i := Init{}
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Begin a new topology, with handlers and tests",
-		Long: `Begin a new topology in DIR: the topology file, handlers, tests by recorder and by
-stepper, the schema and settings for editors, and a CI workflow. A go.mod is written
-only where no module encloses DIR. Nothing is overwritten: where one of the files
-exists, nothing is written.
+		Short: "Create a new topology, with handlers and tests",
+		Long: `Create a new topology in DIR: the topology file, handlers, tests with a recorder and
+with a Stepper, the schema and settings for editors, and a CI workflow. A go.mod is
+written only if no module encloses DIR. If one of the files exists, nothing is written.
 
   pipeline   a source, stages and a sink, with a timer
-  service    instances by key behind HTTP, each with a store that may block
-  feedback   a cycle that settles`,
+  service    an HTTP server, instances by key, and a store that may block
+  feedback   a cycle of processors that comes to rest`,
 		Example: `  topogen init orders
   cd orders && go generate ./... && go test ./...
 
@@ -51,7 +50,7 @@ exists, nothing is written.
 			return nil
 		},
 	}
-	addChoice(cmd, &i.Template, "template", "what to begin with", templates.Names()...)
+	addChoice(cmd, &i.Template, "template", "kind of topology", templates.Names()...)
 	return cmd
 }
 
@@ -64,7 +63,7 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	var module *newModule // that is written; nil where there is one
+	var module *newModule // to write; nil if a module encloses dir
 	if place.module == "" {
 		module = describeModule(ctx, "example.com/"+place.name, s.Env)
 	}
@@ -80,10 +79,10 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	r := &report{streams: s, format: "text"}
 	if ignored := place.ignored(dir); ignored != "" {
 		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
-			fmt.Sprintf("cannot create a project in %s: within a module the go command ignores folders called %s", onDisk(dir), ignored), "choose a folder with another name"))
+			fmt.Sprintf("cannot create a project in %s: the go command ignores folders named %s in a module", onDisk(dir), ignored), "choose a folder with another name"))
 	} else if name := filepath.Base(dir); device(name) {
 		r.add(finding.New(finding.Unwritable, dir, finding.Range{}, "",
-			fmt.Sprintf("cannot create a project in %s: %s is a device on Windows, where the folder could not be checked out", onDisk(dir), name), "choose a folder with another name"))
+			fmt.Sprintf("cannot create a project in %s: %s is a device name on Windows, so the folder could not be checked out there", onDisk(dir), name), "choose a folder with another name"))
 	} else {
 		r.add(createAll(dir, files)...)
 	}
@@ -95,8 +94,8 @@ func (i Init) run(ctx context.Context, s Streams) error {
 	return nil
 }
 
-// replaced reports whether the go.mod of a new topology has a folder in place of
-// topogen, or will have one.
+// replaced reports whether the go.mod of a new topology replaces topogen with a folder,
+// or will do so.
 func replaced(ctx context.Context, s Streams, p place, module *newModule) bool {
 	if module != nil {
 		return module.version == unreleased
@@ -118,7 +117,7 @@ func replaced(ctx context.Context, s Streams, p place, module *newModule) bool {
 	return !mentioned && describeModule(ctx, "", s.Env).version == unreleased
 }
 
-// createAll writes files that do not exist yet, all of them or none.
+// createAll writes new files, all of them or none.
 func createAll(dir string, files []templates.File) (findings []finding.Finding) {
 	refuse := func(name string, err error) {
 		message, suggestion := err.Error(), "make the folder writable, or choose another one"
@@ -126,7 +125,7 @@ func createAll(dir string, files []templates.File) (findings []finding.Finding) 
 			message = e.Err.Error()
 		}
 		if errors.Is(err, fs.ErrExist) {
-			message, suggestion = "it exists and is not overwritten", "move it away, or choose another folder"
+			message, suggestion = "the file exists", "move it away, or choose another folder"
 		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		findings = append(findings, finding.New(finding.Unwritable, path, finding.Range{}, "",
@@ -138,14 +137,14 @@ func createAll(dir string, files []templates.File) (findings []finding.Finding) 
 		}
 		for name := path.Dir(file.Name); name != "."; name = path.Dir(name) {
 			if folder := filepath.Join(dir, filepath.FromSlash(name)); isLink(folder) {
-				refuse(file.Name, errors.New(onDisk(folder)+" is a symbolic link and is not followed"))
+				refuse(file.Name, errors.New(onDisk(folder)+" is a symbolic link, which init does not follow"))
 			}
 		}
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	var made []string // folders and files, in order
+	var made []string // created folders and files, in order
 	for _, file := range files {
 		path := filepath.Join(dir, filepath.FromSlash(file.Name))
 		folders, err := makeFolders(filepath.Dir(path))
@@ -165,13 +164,13 @@ func createAll(dir string, files []templates.File) (findings []finding.Finding) 
 	return nil
 }
 
-// isLink reports whether a folder of ours would be somewhere else.
+// isLink reports whether a folder is a symbolic link.
 func isLink(folder string) bool {
 	info, err := os.Lstat(folder)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// makeFolders is os.MkdirAll that says what it made.
+// makeFolders is like os.MkdirAll, and returns the folders that it created.
 func makeFolders(dir string) (made []string, err error) {
 	if info, err := os.Stat(dir); err == nil {
 		if !info.IsDir() {

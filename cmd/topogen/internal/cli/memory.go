@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// recall leaves out the topologies for which nothing has changed since a build without
+// recall removes the topologies whose inputs have not changed since a build without
 // errors, and reports the warnings of that build again.
 func (c *compilation) recall() {
 	c.batch = c.begin()
@@ -36,8 +36,8 @@ func (c *compilation) recall() {
 	c.sources, c.kept = stale, len(c.report.findings)
 }
 
-// spread takes topologies for stale that have read a folder into which a stale one may
-// write.
+// spread marks a topology as stale if it has read a folder into which a stale topology
+// may write.
 func spread(sources []source, found []cache.Found, fresh []bool) {
 	readers := make(map[string][]int)
 	var stale []int
@@ -64,11 +64,11 @@ func spread(sources []source, found []cache.Found, fresh []bool) {
 	}
 }
 
-// begin notes that everything is read from now on.
+// begin starts a batch: inputs are read from now on.
 func (c *compilation) begin() *cache.Batch { return cache.Open("").Start(cache.Identify(c.flags...)) }
 
-// watch notes how everything is that is about to be read, as far as that is known: from
-// the attempt before, if there is one.
+// watch records the state of the inputs before they are read. Before the first attempt,
+// only some inputs are known; later the previous attempt lists them.
 func (c *compilation) watch() {
 	in := cache.Inputs{Dirs: foldersOfAll(c.sources)}
 	for _, src := range c.sources {
@@ -92,9 +92,9 @@ func foldersOfAll(sources []source) []string {
 	return slices.Compact(folders)
 }
 
-// foldersOf returns the folders that outputs of a topology may be written to.
-// The output is in the folder of the topology unless that says otherwise, and
-// only then is it worth parsing twice.
+// foldersOf returns the folders to which the output of a topology may be written. The
+// output is in the folder of the topology unless the file has "output"; only then the
+// file is parsed here too.
 func foldersOf(path string, text []byte) []string {
 	folders := []string{filepath.Dir(path)}
 	if bytes.Contains(text, []byte("output")) {
@@ -106,7 +106,7 @@ func foldersOf(path string, text []byte) []string {
 	return folders
 }
 
-// inputsOf is what the results of topologies depend on.
+// inputsOf returns the files and folders that the results depend on.
 func inputsOf(sources []source, results []gen.Result) []cache.Inputs {
 	modules := make(map[string][]string) // files, by folder
 	inputs := make([]cache.Inputs, len(results))
@@ -130,7 +130,7 @@ func inputsOf(sources []source, results []gen.Result) []cache.Inputs {
 	return inputs
 }
 
-// changed names an input that may not be as it was when it was read, or is "".
+// changed returns an input that may have changed since it was read, or "".
 func (c *compilation) changed() string {
 	if c.batch == nil {
 		return "" // nothing was read
@@ -143,7 +143,7 @@ func (c *compilation) changed() string {
 	return c.batch.Changed(all)
 }
 
-// record remembers the builds that gave no errors, with their warnings.
+// record stores the builds without errors, with their warnings, in the cache.
 func (c *compilation) record() {
 	if c.report.refuses(c.report.findings) || len(c.planned) != len(c.results) {
 		return

@@ -14,15 +14,15 @@ import (
 	"github.com/topogen/topogen/templates"
 )
 
-// toolPath is what a tool line names.
+// toolPath is the package in a tool line of go.mod.
 const toolPath = modulePath + "/cmd/topogen"
 
-// goRelease is the release of Go that new modules ask for, and that their
-// workflows use; where topogen asks for a later one, so do they.
+// goRelease is the release of Go in new modules and workflows, unless topogen requires a
+// later one.
 const goRelease = "1.26"
 
-// unreleased is the version of a module that is replaced by a folder, as the go
-// command writes it.
+// unreleased is the version that the go command writes for a module that is replaced by
+// a folder.
 const unreleased = "v0.0.0-00010101000000-000000000000"
 
 // newModule is the module of a new topology.
@@ -30,19 +30,19 @@ type newModule struct {
 	path     string
 	release  string   // of Go
 	version  string   // of topogen
-	checkout string   // what topogen is replaced by; "" for a release
-	requires []string // "path version" of what topogen is built with
+	checkout string   // folder that replaces topogen; "" for a release
+	requires []string // "path version" of the modules that topogen is built with
 	sums     []byte   // go.sum
 }
 
-// describeModule makes a module that uses this topogen: the release that it is,
-// or else the checkout that it was built from. In the second case its go.mod is
-// complete, so that it works offline.
+// describeModule describes a module that uses this topogen: its release, or else the
+// checkout that it was built from. With a checkout the go.mod is complete, so that the
+// module works offline.
 func describeModule(ctx context.Context, path string, env []string) *newModule {
 	m := &newModule{path: path, release: goRelease, version: ownVersion()}
 	info, ok := debug.ReadBuildInfo()
 	if ok && info.Main.Sum != "" && info.Main.Replace == nil {
-		return m // downloaded: the proxy has it, and what it needs
+		return m // this topogen was downloaded, so the proxy has it and its dependencies
 	}
 	m.version = unreleased
 	m.checkout = findCheckout(ctx, info, env)
@@ -54,17 +54,17 @@ func describeModule(ctx context.Context, path string, env []string) *newModule {
 		needed = append(needed, dep.Path)
 	}
 	m.require(needed)
-	// Without the sums nothing could be built offline.
+	// Without go.sum the module could not be built offline.
 	m.sums, _ = os.ReadFile(filepath.Join(m.checkout, "go.sum"))
 	return m
 }
 
-// alsoNeeded are modules that are not part of this program: what generated code
-// is linked with, and what this program is on other systems.
+// alsoNeeded are modules that this program does not link: a dependency of generated
+// code, and a dependency of this program on Windows.
 var alsoNeeded = []string{"github.com/cespare/xxhash/v2", "github.com/inconshreveable/mousetrap"}
 
-// require takes the lines by which the checkout requires modules, and its
-// release of Go, over into the new module.
+// require copies the checkout's requirements of modules, and its release of Go, to the
+// new module.
 func (m *newModule) require(modules []string) {
 	text, _ := os.ReadFile(filepath.Join(m.checkout, "go.mod")) // isCheckout has just read it
 	for line := range strings.Lines(string(text)) {
@@ -81,12 +81,12 @@ func (m *newModule) require(modules []string) {
 	m.requires = slices.Compact(m.requires)
 }
 
-// findCheckout returns the folder of the checkout that we were built from.
+// findCheckout returns the folder of the checkout from which this program was built.
 func findCheckout(ctx context.Context, info *debug.BuildInfo, env []string) string {
 	if info != nil && info.Main.Replace != nil && isCheckout(info.Main.Replace.Path) {
 		return info.Main.Replace.Path
 	}
-	// This very file, unless paths were trimmed.
+	// The path of this source file, unless paths were trimmed.
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		for dir := filepath.Dir(file); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			if isCheckout(dir) {
@@ -94,7 +94,7 @@ func findCheckout(ctx context.Context, info *debug.BuildInfo, env []string) stri
 			}
 		}
 	}
-	// go run in the checkout, or in a module that replaces it.
+	// The program runs by "go run" in the checkout, or in a module that replaces it.
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath)
 	list.Env = env
 	if dir, err := list.Output(); err == nil && isCheckout(strings.TrimSpace(string(dir))) {
@@ -128,7 +128,7 @@ func (m *newModule) files() []templates.File {
 	return files
 }
 
-// quoted is a path as go.mod takes it.
+// quoted returns a path in the syntax of go.mod.
 func quoted(path string) string {
 	if strings.ContainsAny(path, " \t\"'`()[]{},;") || strings.Contains(path, "//") {
 		return fmt.Sprintf("%q", path)
@@ -136,12 +136,12 @@ func quoted(path string) string {
 	return path
 }
 
-// runtimePackages are those that generated code imports. The go command does not
-// see that before there is any.
+// runtimePackages are the packages that generated code imports. The go command cannot
+// find them itself before code was generated.
 var runtimePackages = []string{"graph", "piper", "pool", "queue", "route", "topo"}
 
-// complete makes the go command add to a new module what a release needs. It
-// returns what the go command said if it could not.
+// complete runs the go command to add the requirements of a release to a new module. On
+// failure it returns the output of the go command.
 func (m *newModule) complete(ctx context.Context, dir string, env []string) (said string, ok bool) {
 	packages := []string{"get"}
 	for _, name := range runtimePackages {

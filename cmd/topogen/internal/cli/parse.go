@@ -9,24 +9,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// usageError is a command line that asks for nothing that there is.
+// usageError is an invalid command line.
 type usageError struct {
 	path string // "topogen build"
 	err  error
 }
 
 func (e *usageError) Error() string {
-	return fmt.Sprintf("%s: %s\nRun \"%s --help\" for how to call it.", e.path, strings.TrimSpace(e.err.Error()), e.path)
+	return fmt.Sprintf("%s: %s\nRun \"%s --help\" for usage.", e.path, strings.TrimSpace(e.err.Error()), e.path)
 }
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// errNoCommand follows the help that is printed where no command is named.
+// errNoCommand is printed after the help if no command is named.
 var errNoCommand = errors.New("name one of the commands above")
 
-// parse turns arguments into the command that they ask for. The command is nil
-// where the answer has been printed already: help, or words for the completion
-// of a shell.
+// parse turns arguments into a command. The command is nil if help, or words for shell
+// completion, were requested and have been printed.
 func parse(args []string, s Streams) (command, error) {
 	var chosen command
 	root := newRoot(&chosen)
@@ -41,23 +40,23 @@ func parse(args []string, s Streams) (command, error) {
 	return chosen, nil
 }
 
-// newRoot returns the tree of commands. Those that run set chosen and do nothing
-// else, so every error of the tree is one of usage.
+// newRoot returns the tree of commands. A command only sets chosen when cobra runs it,
+// so every error of the tree is a usage error.
 func newRoot(chosen *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "topogen",
 		Short: "Compile topologies of processors and messages to Go",
-		Long: `topogen turns a topology file, which says which processors exist and which
-edges carry which message between them, into ordinary, statically typed Go.
+		Long: `topogen compiles a topology file to ordinary, statically typed Go. The file declares
+processors, and the edges between them with their message types.
 
-Data goes to stdout, words to stderr; NO_COLOR and pipes get no colour.
-Exit codes: 0 all right, 1 findings or differences, 2 wrong usage, 3 anything else.`,
+Data goes to stdout, messages to stderr. Output has no colors in a pipe or with NO_COLOR.
+Exit codes: 0 success, 1 findings or differences, 2 wrong usage, 3 any other failure.`,
 		Example: `  topogen init orders && cd orders   # a topology with handlers and tests
   topogen build                      # topology.yml -> topology_gen.go, topology_ports_gen.go
   topogen run topology.yml           # build, compile and run`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Args stays nil: so cobra suggests commands for one that there is not.
+		// Args is nil so that cobra suggests similar commands for an unknown one.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
 			if err := cmd.Help(); err != nil {
@@ -74,20 +73,20 @@ Exit codes: 0 all right, 1 findings or differences, 2 wrong usage, 3 anything el
 	return root
 }
 
-// oneOf asks for exactly one argument.
+// oneOf requires exactly one argument.
 func oneOf(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0 || args[0] == "":
 			return errors.New("name " + what)
 		case len(args) > 1:
-			return fmt.Errorf("one argument is enough: %s; there are %d", what, len(args))
+			return fmt.Errorf("want one argument, %s; got %d", what, len(args))
 		}
 		return nil
 	}
 }
 
-// oneTopology wants one topology file, or none where it is the default.
+// oneTopology requires one topology file, or no argument for the default.
 func oneTopology(cmd *cobra.Command, args []string) error {
 	return oneOf("a topology file")(cmd, filesOrDefault(args))
 }
@@ -97,7 +96,7 @@ func completeTopologies(*cobra.Command, []string, string) ([]cobra.Completion, c
 	return []cobra.Completion{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// printed is the error of writing data, if any.
+// printed writes data and returns the error, if any.
 func printed(w io.Writer, data []byte) error {
 	_, err := w.Write(data)
 	return err

@@ -47,12 +47,12 @@ func TestParse(t *testing.T) {
 }
 
 func TestRunCodes(t *testing.T) {
-	for line, want := range map[string]int{"version": exitRight, "explain TG999": exitUsage, "": exitUsage, "check nowhere.yml": exitFindings} {
+	for line, want := range map[string]int{"version": exitSuccess, "explain TG999": exitUsage, "": exitUsage, "check nowhere.yml": exitFindings} {
 		var out, words bytes.Buffer
 		if got := Run(t.Context(), strings.Fields(line), Streams{Out: &out, Err: &words}); got != want {
 			t.Errorf("%q exits with %d, want %d", line, got, want)
 		}
-		if said := words.Len() > 0; said != (want != exitRight) {
+		if said := words.Len() > 0; said != (want != exitSuccess) {
 			t.Errorf("%q says %q on stderr", line, words.String())
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"strings"
 )
 
-// place is what a new topology's folder makes of it.
+// place has the names of a new topology, which follow from its folder.
 type place struct {
 	name   string // of the topology
 	pkg    string // of the Go package
-	module string // folder of the module that encloses it; "" for none
+	module string // folder of the enclosing module; "" if there is none
 }
 
 func findPlace(dir string) (p place, err error) {
@@ -29,8 +29,8 @@ func findPlace(dir string) (p place, err error) {
 	return p, err
 }
 
-// ignored is the element of dir's path below its module for which the go command
-// does not see the packages there; "" for none.
+// ignored returns the element of dir's path, below its module, because of which the go
+// command ignores the package; "" if there is none.
 func (p place) ignored(dir string) string {
 	below, err := filepath.Rel(p.module, dir)
 	if p.module == "" || err != nil || below == "." {
@@ -44,20 +44,20 @@ func (p place) ignored(dir string) string {
 	return ""
 }
 
-// device reports whether Windows takes a folder of that name for a device, so that
-// nobody there could check the topology out.
+// device reports whether name is a device name on Windows, where a repository with such
+// a folder cannot be checked out.
 func device(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
 	port := strings.TrimPrefix(strings.TrimPrefix(stem, "com"), "lpt")
 	return slices.Contains([]string{"aux", "con", "nul", "prn"}, stem) || len(stem) == 4 && len(port) == 1 && "1" <= port && port <= "9"
 }
 
-// nameMax keeps what is made of a folder's name well within the limits of
+// nameMax limits the name that is derived from a folder, well below the limits of
 // topologies.
 const nameMax = 60
 
-// nameOf makes the name of a topology of a folder's: lower-case words, joined by
-// hyphens, the first of which begins with a letter.
+// nameOf derives the name of a topology from the name of a folder. The result is
+// lower-case words joined by hyphens, and starts with a letter.
 func nameOf(folder string) string {
 	words := strings.FieldsFunc(strings.ToLower(folder), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -69,12 +69,13 @@ func nameOf(folder string) string {
 	return strings.TrimSuffix(name[:min(len(name), nameMax)], "-")
 }
 
-// packageOf is the package of the Go files in dir, else made from the name.
+// packageOf returns the package of the Go files in dir, or else a package name derived
+// from name.
 func packageOf(dir, name string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go")) // a folder with brackets has none
 	for _, file := range files {
 		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-			continue // a pipe would be waited for
+			continue // opening a pipe would block
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly)
 		if err == nil && !strings.HasSuffix(file, "_test.go") {
@@ -104,7 +105,7 @@ func enclosingModule(dir string) (folder string, err error) {
 	}
 }
 
-// isNotFolder: the path leads through a file, which has no go.mod in it.
+// isNotFolder reports whether err is about a path through a file instead of a folder.
 func isNotFolder(err error) bool {
 	return strings.Contains(err.Error(), "not a directory")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/topogen/topogen/gen/write"
 )
 
-// Program builds a topology and runs it.
+// Program builds and runs a topology.
 type Program struct {
 	File  string
 	Args  []string
@@ -30,20 +30,19 @@ func newProgram(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [FILE] [-- ARGS]",
 		Short: "Build, compile and run a topology",
-		Long: `Build a topology (` + defaultTopology + ` by default), compile it and run it.
-Where its package is main that is the program; else it is one that calls
-New(Processors{}) and Run. ARGS are its arguments. Nothing but the generated
-files is left behind.
+		Long: `Build a topology, compile it and run it. The default is ` + defaultTopology + `. If its package
+is main, that is the program. Otherwise the program calls New(Processors{}) and Run.
+ARGS are the arguments of the program. Only the generated files are left behind.
 
-It runs until all sources are done. What waits, such as a Serve that listens, an
-external processor or nothing but timers, runs until an interrupt.
+The program runs until all sources are done. A topology that does not end, because of a
+Serve that listens, an external processor, or only timers as inputs, runs until an
+interrupt.
 
-An interrupt lets the program drain what is under way; a second one kills it. On a
-terminal a status line shows messages and rates, restarts, broken inputs and
-instances that were given up. Where the file says what becomes of failures, each
-failure, restart and broken or recovered input is a line on stderr, ten a second at
-most, unless the program has a logger or an observer of its own. The exit code is
-the program's.`,
+The first interrupt drains the topology, the second one kills the program. On a terminal,
+a status line shows messages and rates, restarts, broken inputs, and instances whose
+restarts are used up. If the topology file handles failures, each failure, restart, and
+broken or recovered input is a line on stderr, at most ten per second, unless the program
+has its own logger or observer. The exit code is the exit code of the program.`,
 		Example: `  topogen run topology.yml
   topogen run examples/wordcount/topology.yml -- ./docs README.md`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +51,7 @@ the program's.`,
 				own = dash
 			}
 			if own > 1 {
-				return errors.New("one topology file is run; write arguments of the program after --")
+				return fmt.Errorf("want one topology file, got %d; write the arguments of the program after --", own)
 			}
 			return nil
 		},
@@ -66,7 +65,7 @@ the program's.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "no status line, also on a terminal, and no lines about failures but the log's")
+	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "print no status line and no lines about failures; the log of the program remains")
 	addTags(cmd, &p.Flags)
 	return cmd
 }
@@ -85,11 +84,11 @@ func (p Program) run(ctx context.Context, s Streams) error {
 		return err
 	}
 	if waiting := unsent(result); waiting != "" && !p.Quiet {
-		fmt.Fprintf(s.Err, "topogen: package %s has no main that sends for %s: an interrupt will end it\n", result.Plan.Package, waiting)
+		fmt.Fprintf(s.Err, "topogen: package %s has no main function that sends for %s: the program runs until an interrupt\n", result.Plan.Package, waiting)
 	}
 	code, err := launch.Run(ctx, p.program(result), p.streams(s))
 	switch {
-	case errors.Is(err, launch.ErrCompile): // the go command has said what is wrong
+	case errors.Is(err, launch.ErrCompile): // the go command has printed the errors
 		return errFindings
 	case err != nil:
 		return err
@@ -99,8 +98,8 @@ func (p Program) run(ctx context.Context, s Streams) error {
 	return nil
 }
 
-// unsent names the external processors for which nobody sends, as only a main of
-// the user's own could.
+// unsent returns the external processors for which no code sends. Only a main function
+// of the user could send for them.
 func unsent(result gen.Result) string {
 	var names []string
 	for _, p := range result.Plan.Processors {
@@ -111,8 +110,8 @@ func unsent(result gen.Result) string {
 	return strings.Join(names, ", ")
 }
 
-// build writes what the topology gives, as build does. It needs the plan, so
-// nothing is gained by asking the cache.
+// build writes the output, as the command build does. It needs the plan, which the cache
+// does not have.
 func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 	c, err := untilSettled(r, func(before *compilation) (*compilation, error) {
 		c := newCompilation(r, []string{p.File}, p.Flags)
@@ -122,7 +121,7 @@ func (p Program) build(ctx context.Context, r *report) (gen.Result, error) {
 			return nil, err
 		}
 		c.plan()
-		c.apply(ctx, io.Discard) // what is said on stderr is the program's
+		c.apply(ctx, io.Discard) // stderr is for the output of the program
 		return c, ctx.Err()
 	})
 	if err != nil || len(c.results) == 0 {

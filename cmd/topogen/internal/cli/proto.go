@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Proto prints the messages of a topology as protobuf describes them.
+// Proto prints the .proto of a topology's messages.
 type Proto struct {
 	File  string
 	Flags buildFlags
@@ -17,12 +17,11 @@ func newProto(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proto [FILE]",
 		Short: "Print the .proto of a topology's messages",
-		Long: `Print the .proto (proto3) that describes the messages of a topology (` + defaultTopology + `
-by default) as generated code writes them where they leave the process, and of
-states and updates that machines keep in logs. Field numbers are those of struct
-tags, ` + "`topo:\"3\"`" + `, and of topology.wire.yml beside the topology. Nothing is
-written. Messages that cannot be encoded are named in a comment at the end, with
-the reason.`,
+		Long: `Print the .proto (proto3) of the messages of a topology. The default is ` + defaultTopology + `.
+It describes how generated code encodes messages that leave the process, and the states
+and updates that state machines keep in logs. Field numbers come from struct tags such as
+` + "`topo:\"3\"`" + `, and from topology.wire.yml in the folder of the topology. Nothing is
+written. A comment at the end lists messages that cannot be encoded, with the reasons.`,
 		Example: `  topogen proto topology.yml >orders.proto
   topogen proto topology.yml | protoc --python_out=. -I . /dev/stdin`,
 		Args:              oneTopology,

@@ -10,14 +10,14 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// formats are what --format takes.
+// formats are the values of --format.
 var formats = []string{"text", "json", "sarif", "github"}
 
 func addFormat(cmd *cobra.Command, format *string) {
-	addChoice(cmd, format, "format", "how findings are printed: text to stderr, the others to stdout", formats...)
+	addChoice(cmd, format, "format", "format of findings; text goes to stderr, other formats to stdout", formats...)
 }
 
-// excerptFileMax bounds a Go file that is read to show a line of it.
+// excerptFileMax limits the size of a Go file that is read to print one of its lines.
 const excerptFileMax = 16 << 20
 
 // report collects findings and prints them once, at the end.
@@ -25,12 +25,12 @@ type report struct {
 	streams    Streams
 	format     string
 	strict     bool // warnings are errors
-	lenient    bool // a handler that keeps what is valid during its call only is a warning
+	lenient    bool // finding.OutlivesCall is a warning
 	findings   []finding.Finding
 	topologies map[string][]byte // text by Finding.File
 }
 
-// add takes findings over, as severe as the flags make them.
+// add adds findings, with the severity that the flags give them.
 func (r *report) add(findings ...finding.Finding) {
 	for _, f := range findings {
 		f.Severity = r.severity(f)
@@ -38,7 +38,7 @@ func (r *report) add(findings ...finding.Finding) {
 	}
 }
 
-// severity is how severe the flags make a finding.
+// severity returns the severity of a finding under the flags.
 func (r *report) severity(f finding.Finding) finding.Severity {
 	switch {
 	case r.strict:
@@ -65,9 +65,9 @@ func (r *report) read(name string) (source, bool) {
 
 func (r *report) failed() bool { return finding.HasErrors(r.findings) }
 
-// refuses reports whether findings let only the ports be written. A type error in a file
-// of the user's does not refuse the wiring, which may be what repairs it. A type error in
-// generated code has the topology as its place.
+// refuses reports whether the findings allow only the ports to be written. A type error
+// in a file of the user does not count, because the new wiring may repair it. A type
+// error in generated code is reported at the topology, and counts.
 func (r *report) refuses(findings []finding.Finding) bool {
 	return slices.ContainsFunc(findings, func(f finding.Finding) bool {
 		_, topology := r.topologies[f.File]
@@ -111,10 +111,10 @@ func (r *report) print() error {
 	}
 }
 
-// printedMax is how many findings are printed; more help nobody.
+// printedMax limits the findings that are printed. More findings do not help a reader.
 const printedMax = 1000
 
-// foremost leaves out what is too much, warnings before errors, and says so.
+// foremost drops findings above the limit, warnings before errors, and reports how many.
 func foremost(findings []finding.Finding) []finding.Finding {
 	left := len(findings) - printedMax
 	if left <= 0 {

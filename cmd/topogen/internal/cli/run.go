@@ -10,19 +10,19 @@ import (
 
 // Exit codes.
 const (
-	exitRight    = 0
+	exitSuccess  = 0
 	exitFindings = 1 // findings, or differences under --check
 	exitUsage    = 2
 	exitOther    = 3
 )
 
-// command is what the arguments ask for: Build, Check, Program, Init, Graph,
-// Schema, Explain, Version or Completion.
+// command is a parsed command line: Build, Check, Program, Init, Graph, Proto, Schema,
+// Explain, Version or Completion.
 type command interface {
 	run(ctx context.Context, s Streams) error
 }
 
-// errFindings ends a command that has already said what is wrong.
+// errFindings ends a command that has already printed its findings.
 var errFindings = errors.New("there are findings")
 
 // exitError ends a command with the code of the program that it ran.
@@ -30,7 +30,8 @@ type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("the program ended with %d", int(e)) }
 
-// harmless takes what a terminal would obey out of words with names in them.
+// harmless replaces characters that control a terminal. Messages contain names from
+// files.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsPrint(r) {
@@ -40,8 +41,8 @@ func harmless(text string) string {
 	}, text)
 }
 
-// Run runs the command that args (without the program's name) ask for, and
-// returns the exit code.
+// Run runs the command in args, which do not include the program's name, and returns
+// the exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
 	command, err := parse(args, s)
 	if err == nil && command != nil {
@@ -52,7 +53,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	var signalled interrupted
 	switch {
 	case err == nil:
-		return exitRight
+		return exitSuccess
 	case errors.Is(err, errFindings):
 		return exitFindings
 	case errors.As(err, &code):

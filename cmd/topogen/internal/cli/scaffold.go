@@ -18,14 +18,15 @@ import (
 	"github.com/topogen/topogen/templates"
 )
 
-// scaffold writes what is missing into new files, compiles again and says what
-// was written: first the types of messages and what updates of machines lack,
-// without which there are no ports, then a stub for each missing processor or method, which mention these.
+// scaffold writes stubs into new files, compiles again, and prints the names of the
+// files. It first writes the types of messages and the missing parts of updates, because
+// there are no ports without them. Then it writes the stubs of processors and methods,
+// which use the ports.
 func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 	for _, add := range []func() ([]string, error){c.scaffoldMessages, c.scaffoldStubs} {
 		written, err := add()
 		for _, name := range written {
-			fmt.Fprintf(words, "topogen: wrote %s, which is yours to fill in\n", name)
+			fmt.Fprintf(words, "topogen: wrote %s for you to complete\n", name)
 		}
 		if err == nil && written != nil {
 			err = c.generate(ctx)
@@ -35,18 +36,18 @@ func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 		}
 	}
 	if slices.ContainsFunc(c.results, func(r gen.Result) bool { return len(r.Missing) > 0 && len(r.Files) == 0 }) {
-		fmt.Fprintln(words, "topogen: no stubs were written for handlers: file and message types have to be right first")
+		fmt.Fprintln(words, "topogen: no stubs were written for handlers, because the topology file or a message type has errors")
 		c.leaveOutMended()
 	}
-	for i := range c.report.findings { // none recommends what was just done
+	for i := range c.report.findings { // do not suggest --scaffold, which has just run
 		f := &c.report.findings[i]
 		f.Suggestion = strings.TrimSuffix(f.Suggestion, bind.ScaffoldHint)
 	}
 	return nil
 }
 
-// leaveOutMended drops the findings that scaffolding mends as soon as the others are
-// mended, so that what is printed is what keeps it from doing so.
+// leaveOutMended drops the findings that scaffolding will repair once the other findings
+// are repaired. So only the findings that prevent scaffolding are printed.
 func (c *compilation) leaveOutMended() {
 	others := slices.DeleteFunc(slices.Clone(c.report.findings), func(f finding.Finding) bool {
 		return strings.HasSuffix(f.Suggestion, bind.ScaffoldHint)
@@ -84,21 +85,21 @@ func (c *compilation) scaffoldMessages() ([]string, error) {
 	return written, nil
 }
 
-// whatIs says what a type that is missing is for.
+// whatIs describes the purpose of a missing type.
 func whatIs(result gen.Result, name string) string {
 	for _, p := range result.Plan.Processors {
 		if m := p.Machine; m != nil && m.State == name {
 			return "the state of " + p.Name
 		} else if m != nil && m.Update == name {
-			return "what changes the state of " + p.Name
+			return "an update of the state of " + p.Name
 		} else if m != nil && m.Result == name {
-			return "what an update of " + p.Name + " returns"
+			return "the result of an update of " + p.Name
 		}
 	}
 	return "a message of topology " + result.Topology.Name.Value
 }
 
-// scaffoldStubs writes stubs for topologies whose ports are right.
+// scaffoldStubs writes stubs for topologies whose ports are valid.
 func (c *compilation) scaffoldStubs() ([]string, error) {
 	var written []string
 	for _, result := range c.results {
@@ -114,10 +115,10 @@ func (c *compilation) scaffoldStubs() ([]string, error) {
 	return written, nil
 }
 
-// writeStubs writes stubs for what processors lack, or for what their updates do.
+// writeStubs writes stubs for the missing methods of processors, or of updates.
 func writeStubs(result gen.Result, updates bool) (written []string, err error) {
 	for _, missing := range result.Missing {
-		if missing.Import != "" || missing.Update != updates { // another package's files are not ours to add to
+		if missing.Import != "" || missing.Update != updates { // topogen adds no files to other packages
 			continue
 		}
 		path, err := createStubs(result, stubStem(missing.Type), stubsOf(result, missing))
@@ -147,7 +148,7 @@ func createStubs(result gen.Result, stem string, file templates.StubFile) (strin
 	return shown(path), nil
 }
 
-// packageDir is the folder of the generated package.
+// packageDir returns the folder of the generated package.
 func packageDir(result gen.Result) string {
 	return filepath.Join(result.Dir, filepath.Dir(filepath.FromSlash(result.Topology.Output.Value)))
 }
@@ -176,15 +177,14 @@ func stubsOf(result gen.Result, missing bind.Missing) templates.StubFile {
 	return file
 }
 
-// stubNamesMax bounds the search for a free name.
+// stubNamesMax limits the search for a free file name.
 const stubNamesMax = 100
 
-// stubStem names the file for a type in lower case without underscores: to the go
-// command foo_test.go is a test, and foo_linux.go for one system.
+// stubStem returns the file name for a type, in lower case and without underscores. The
+// go command treats foo_test.go as a test, and foo_linux.go as a file for one system.
 func stubStem(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "") }
 
-// createBeside writes a new file named after stem, whatever files of that name
-// there are.
+// createBeside writes a new file named after stem. It adds a suffix if the name is taken.
 func createBeside(dir, stem string, text []byte) (path string, err error) {
 	for i := range stubNamesMax {
 		name := stem
@@ -203,7 +203,7 @@ func createBeside(dir, stem string, text []byte) (path string, err error) {
 	return path, err
 }
 
-// createNew writes a file that does not exist yet; a part of it never stays.
+// createNew writes a new file. After an error it leaves no part of the file.
 func createNew(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

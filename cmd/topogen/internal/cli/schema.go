@@ -15,8 +15,8 @@ func newSchema(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of topology files",
-		Long: `Print the JSON Schema (draft 2020-12) that topology files are checked with.
-Editors complete and explain keys with it, where the first line of the topology is
+		Long: `Print the JSON Schema (draft 2020-12) of topology files. Editors use it to complete and
+explain keys, if the first line of the topology file is
 
     # yaml-language-server: $schema=./topology.schema.json`,
 		Example: `  topogen schema >topology.schema.json`,

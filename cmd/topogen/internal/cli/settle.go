@@ -6,14 +6,14 @@ import (
 	"github.com/topogen/topogen/gen/write"
 )
 
-// attemptsMax is how often a build reads everything while files change under it. An
-// editor or another build is done before that; a program that never stops must not
-// keep builds going for ever.
+// attemptsMax is the number of attempts of a build whose inputs keep changing. An editor
+// or another build ends before that. A program that changes files all the time must not
+// make a build run forever.
 const attemptsMax = 5
 
-// untilSettled calls attempt, with an empty report and the attempt before, until no
-// input has changed while it ran and no other build has replaced what it wrote. After
-// attemptsMax calls the finding that says so stays in the report.
+// untilSettled calls attempt, with an empty report and the previous attempt, until no
+// input changed during the attempt and no other build replaced its output. After
+// attemptsMax calls, the report keeps the finding about the change.
 func untilSettled(r *report, attempt func(before *compilation) (*compilation, error)) (c *compilation, err error) {
 	for n := 1; ; n++ {
 		r.findings = nil
@@ -30,8 +30,8 @@ func untilSettled(r *report, attempt func(before *compilation) (*compilation, er
 	}
 }
 
-// reportChange adds a finding where there are others, an input has changed, and nothing
-// has said so: the others may be about the state before.
+// reportChange adds a finding if an input has changed and there are other findings,
+// because these may be about the old input.
 func (c *compilation) reportChange() {
 	if c.report.failed() && !slices.ContainsFunc(c.report.findings, write.Overtaken) {
 		if path := c.changed(); path != "" {

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// together is how close two signals may be to count as one: whoever signals a
-// process and its group, as timeout(1) does, signals us twice.
+// together is the time within which two signals count as one. timeout(1) sends a signal
+// to a process and to its group, so the process receives it twice.
 const together = 300 * time.Millisecond
 
-// interrupted is why a context ended that the first signal ends.
+// interrupted is the cause of a context that ended with the first signal.
 type interrupted struct{ signal os.Signal }
 
 func (i interrupted) Error() string { return "interrupted: " + i.signal.String() }
 
-// code is the exit code, as shells have it: 130 for SIGINT, 143 for SIGTERM.
+// code returns the exit code as shells define it: 130 for SIGINT, 143 for SIGTERM.
 func (i interrupted) code() int {
 	number, ok := i.signal.(syscall.Signal)
 	if !ok {
@@ -28,26 +28,26 @@ func (i interrupted) code() int {
 	return 128 + int(number)
 }
 
-// interruptibly calls do with a context that the first signal ends which asks us
-// to end; so nothing is left half done, and no child behind. A second one has its
-// usual effect. What we were started to ignore we do.
+// interruptibly calls do with a context that ends with the first SIGINT, SIGTERM or
+// SIGHUP, so that do can clean up and end its children. A second signal has its default
+// effect. Signals that this process was started to ignore stay ignored.
 func interruptibly(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	asked := make(chan os.Signal, 1)
-	if heeded := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored); len(heeded) > 0 { // none would mean all
-		signal.Notify(asked, heeded...)
+	signals := make(chan os.Signal, 1)
+	if handled := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored); len(handled) > 0 { // an empty list would mean all signals
+		signal.Notify(signals, handled...)
 	}
 	go func() {
 		select {
-		case s := <-asked:
+		case s := <-signals:
 			cancel(interrupted{s})
 			time.Sleep(together)
 		case <-ctx.Done():
 		}
-		signal.Stop(asked)
+		signal.Stop(signals)
 	}()
 	err := do(ctx)
-	signal.Stop(asked)
+	signal.Stop(signals)
 	cancel(nil)
 	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok && err != nil {
 		return cause

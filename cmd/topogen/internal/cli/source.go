@@ -15,25 +15,25 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// defaultTopology is what commands read where no file is named.
+// defaultTopology is the file that commands read by default.
 const defaultTopology = "topology.yml"
 
-// readMax is one byte more than a topology may have: spec refuses it then, and
-// says by how much.
+// readMax is one byte above the limit of a topology file, so that spec reports a larger
+// file.
 const readMax = 4<<20 + 1
 
-// source is a topology file, read.
+// source is the content of a topology file.
 type source struct {
 	path    string // absolute
 	text    []byte
-	folders []string // absolute: outputs may be in them; the last one is that of the outputs now
+	folders []string // absolute; possible folders of the output, the last one is the current one
 }
 
 func (s source) dir() string  { return filepath.Dir(s.path) }
 func (s source) base() string { return filepath.Base(s.path) }
 
-// readTopology reads the topology file that a person calls name. Only regular
-// files are opened: a pipe or a device would be waited for.
+// readTopology reads a topology file. It opens only regular files, because opening a
+// pipe or a device could block.
 func readTopology(name string) (source, *finding.Finding) {
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -59,14 +59,14 @@ func readTopology(name string) (source, *finding.Finding) {
 	case !info.Mode().IsRegular():
 		return source{}, unreadable(path, name, errors.New("it is not a regular file"))
 	}
-	text, err := readStart(path, min(readMax, info.Size())) // the kernel has files of no size, which may be waited for
+	text, err := readStart(path, min(readMax, info.Size())) // a file of the kernel has size 0, and reading it could block
 	if err != nil {
 		return source{}, unreadable(path, name, err)
 	}
 	return source{path: path, text: text, folders: foldersOf(path, text)}, nil
 }
 
-// readStart reads at most the first most bytes of a file; none need no file.
+// readStart reads at most the first most bytes of a file. With 0 it opens no file.
 func readStart(path string, most int64) ([]byte, error) {
 	if most == 0 {
 		return nil, nil
@@ -82,10 +82,10 @@ func readStart(path string, most int64) ([]byte, error) {
 func unreadable(path, name string, err error) *finding.Finding {
 	suggestion := ""
 	if errors.Is(err, fs.ErrNotExist) {
-		suggestion = "name an existing file, or begin with topogen init DIR"
+		suggestion = "name an existing file, or create a topology with topogen init DIR"
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // it names the file, as the finding does
+		err = e.Err // without the file name, which the finding has
 	}
 	return &finding.Finding{
 		Code: finding.Unreadable, Severity: finding.Error, File: path,
@@ -93,7 +93,7 @@ func unreadable(path, name string, err error) *finding.Finding {
 	}
 }
 
-// shown is onDisk for words: quoted where a terminal would obey what is in it.
+// shown is onDisk for messages. A path that would control a terminal is quoted.
 func shown(path string) string {
 	if path = onDisk(path); !printable(path) {
 		return strconv.Quote(path)

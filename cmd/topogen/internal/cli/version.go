@@ -12,13 +12,13 @@ import (
 // modulePath is the module that the command is built from.
 const modulePath = "github.com/topogen/topogen"
 
-// Version prints which topogen this is.
+// Version prints the version of topogen.
 type Version struct{}
 
 func newVersion(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Print which topogen this is",
+		Short:   "Print the version of topogen",
 		Example: `  topogen version`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -33,8 +33,8 @@ func (Version) run(_ context.Context, s Streams) error {
 	return err
 }
 
-// ownVersion is the version of the module, "(devel)" where it was built from a
-// checkout without one.
+// ownVersion returns the version of the module. It is "(devel)" if the command was
+// built from a checkout without a version.
 func ownVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

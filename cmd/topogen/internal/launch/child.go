@@ -13,8 +13,8 @@ type child struct {
 	streams Streams
 	command *exec.Cmd
 
-	control *os.File // our end: closing it makes a main of ours drain
-	figures *os.File // our end of what the program reports
+	control *os.File // closing it makes the supplied main function drain
+	figures *os.File // the program's figures are read from it
 	theirs  []*os.File
 	screen  *screen
 }
@@ -23,7 +23,7 @@ func newChild(p Program, s Streams) *child {
 	return &child{values: values{Program: p}, streams: s}
 }
 
-// open makes the pipes that the program is compiled for.
+// open creates the pipes that the program expects.
 func (c *child) open() (err error) {
 	if !pipes {
 		return nil
@@ -51,7 +51,7 @@ func (c *child) open() (err error) {
 func (c *child) close() {
 	for _, file := range append(c.theirs, c.control, c.figures) {
 		if file != nil {
-			file.Close() // a second time is harmless
+			file.Close() // closing twice is harmless
 		}
 	}
 }
@@ -66,7 +66,7 @@ func (c *child) start(binary string) error {
 		c.screen = &screen{out: c.streams.Err}
 		c.command.Stderr = c.screen
 		if c.streams.Shared {
-			c.command.Stdout = c.screen // the same pipe, so that the order stays
+			c.command.Stdout = c.screen // the same pipe, which keeps the order of both streams
 		}
 	}
 	isolate(c.command, c.control == nil, c.foreground())
@@ -82,14 +82,14 @@ func (c *child) start(binary string) error {
 	return nil
 }
 
-// foreground reports whether the program is to share our process group, as it
-// reads from the terminal that we are in the foreground of.
+// foreground reports whether the program must share the process group of topogen. This
+// is so if it reads from a terminal in whose foreground topogen runs.
 func (c *child) foreground() bool {
 	in, ok := c.streams.In.(*os.File)
 	return ok && inForeground(in)
 }
 
-// wait passes interrupts on until the program has ended.
+// wait passes interrupts to the program until it has ended.
 func (c *child) wait(ctx context.Context, signals *interrupts) (code int, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.command.Wait() }()
@@ -101,7 +101,7 @@ func (c *child) wait(ctx context.Context, signals *interrupts) (code int, err er
 			switch {
 			case signals.repeated():
 			case asked:
-				_ = c.command.Process.Kill() // it may have ended
+				_ = c.command.Process.Kill() // an error means that it has ended
 			default:
 				asked = true
 				c.stop(sig)
@@ -119,16 +119,16 @@ func (c *child) wait(ctx context.Context, signals *interrupts) (code int, err er
 	}
 }
 
-// stop asks the program to drain.
+// stop makes the program drain.
 func (c *child) stop(sig os.Signal) {
 	if c.control != nil {
 		c.control.Close()
 		return
 	}
 	if sig == os.Interrupt && (c.foreground() || !pipes) {
-		return // the terminal has told it
+		return // the terminal has sent the signal to the program too
 	}
-	_ = c.command.Process.Signal(sig) // it may have ended
+	_ = c.command.Process.Signal(sig) // an error means that it has ended
 }
 
 func (c *child) code(err error) (int, error) {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// together is how close two signals may be to count as one: whoever signals a
-// process and its group, as timeout(1) does, signals us twice.
+// together is the time within which two signals count as one. timeout(1) sends a signal
+// to a process and to its group, so the process receives it twice.
 const together = 300 * time.Millisecond
 
-// interrupts tells apart one interrupt after another.
+// interrupts delivers the interrupts one after the other.
 type interrupts struct {
 	signals chan os.Signal
 	last    time.Time
@@ -25,7 +25,7 @@ func listen() *interrupts {
 
 func (i *interrupts) close() { signal.Stop(i.signals) }
 
-// repeated reports whether a signal that has just come belongs to the one before.
+// repeated reports whether a signal is a repetition of the previous one.
 func (i *interrupts) repeated() bool {
 	now := time.Now()
 	if now.Sub(i.last) < together {
@@ -35,7 +35,7 @@ func (i *interrupts) repeated() bool {
 	return false
 }
 
-// until returns a context that the next interrupt ends.
+// until returns a context that ends with the next interrupt.
 func (i *interrupts) until(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	go func() {

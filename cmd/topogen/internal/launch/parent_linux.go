@@ -2,5 +2,5 @@ package launch
 
 import "syscall"
 
-// followParent makes the child drain when we are killed.
+// followParent makes the child drain when topogen is killed.
 func followParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }

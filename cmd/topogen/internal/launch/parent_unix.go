@@ -4,5 +4,5 @@ package launch
 
 import "syscall"
 
-// followParent: only Linux tells a child that its parent has died.
+// followParent does nothing. Only Linux signals a child when its parent has died.
 func followParent(*syscall.SysProcAttr) {}

@@ -9,16 +9,15 @@ import (
 	"unsafe"
 )
 
-// pipes says that a child inherits more than the standard streams.
+// pipes reports that a child can inherit more files than the standard streams.
 const pipes = true
 
 var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }
 
-// isolate gives the child a process group of its own, unless it is to stay in
-// the foreground with us. Signalled says that it learns by signals alone what
-// happens to us.
+// isolate prepares a signalled child, which has no pipe to topogen. The child gets its own
+// process group, unless it must stay in the foreground, and a signal when topogen dies.
 func isolate(cmd *exec.Cmd, signalled, foreground bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: signalled && !foreground}
 	if signalled {
@@ -26,15 +25,15 @@ func isolate(cmd *exec.Cmd, signalled, foreground bool) {
 	}
 }
 
-// inForeground reports whether file is our terminal and we are the process group
-// that its interrupts go to.
+// inForeground reports whether file is a terminal that sends its interrupts to the
+// process group of topogen.
 func inForeground(file *os.File) bool {
 	var group int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
 	return errno == 0 && int(group) == syscall.Getpgrp()
 }
 
-// exitCode is the code of a program, as shells tell it.
+// exitCode returns the exit code of a program as shells define it.
 func exitCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

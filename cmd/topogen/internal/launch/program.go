@@ -16,50 +16,50 @@ import (
 	"time"
 )
 
-// Program is a topology that can be run.
+// Program is a topology to run.
 type Program struct {
 	Name    string   // of the topology
 	Dir     string   // absolute folder of the generated package
-	Package string   // its name
-	Import  string   // its path
+	Package string   // name of the package
+	Import  string   // import path of the package
 	Wiring  string   // absolute path of the generated file that declares New
 	Edges   []string // "feed -> parser: Raw", by index
 	Args    []string
 	Flags   []string // for go build
-	Faults  bool     // its file says what becomes of failures
-	Again   bool     // it starts itself again, for instances in processes of their own
+	Faults  bool     // the topology file handles failures
+	Again   bool     // the program starts itself again for instances with isolation: process
 }
 
 //go:embed *.tmpl faults/faults.go
 var texts embed.FS
 
-// reportEvery is how often a program reports figures, and the status line changes.
+// reportEvery is the interval between reports of figures and updates of the status line.
 const reportEvery = 200 * time.Millisecond
 
-// values is what the texts of a program depend on. A descriptor of 0 is none.
+// values are the values in the templates of a program. The descriptor 0 means none.
 type values struct {
 	Program
-	Control int // is read: anything, or its end, says that the program is to drain
-	Status  int // figures are written to it
+	Control int // the program drains when it reads a byte or the end from it
+	Status  int // the program writes figures to it
 	Every   int64
 
 	Together int64 // milliseconds
 }
 
-// layers are the files that are laid over the user's when a program is compiled.
+// layers are the files of the overlay with which a program is compiled.
 type layers struct {
 	temp    string
 	replace map[string]string
 }
 
-// add lays text over path, which need not exist.
+// add overlays path, which need not exist, with text.
 func (l *layers) add(path string, text []byte) error {
 	file := filepath.Join(l.temp, strconv.Itoa(len(l.replace))+".go")
 	l.replace[path] = file
 	return os.WriteFile(file, text, 0o600)
 }
 
-// overlay writes what go build -overlay reads.
+// overlay writes the file for go build -overlay.
 func (l *layers) overlay() (path string, err error) {
 	text, err := json.Marshal(map[string]any{"Replace": l.replace})
 	if err != nil {
@@ -69,8 +69,8 @@ func (l *layers) overlay() (path string, err error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// compose lays the files of the program over its package, and returns the folder
-// to be compiled, as seen from there.
+// compose adds the files of the program to its package, and returns the folder to
+// compile, relative to the package.
 func (v values) compose(l *layers) (target string, err error) {
 	if v.Package == "main" {
 		if v.Status == 0 && !v.Faults {
@@ -95,7 +95,7 @@ func (v values) compose(l *layers) (target string, err error) {
 	return "./" + filepath.Base(folder), v.faults(l, folder)
 }
 
-// faults lays what says failures into the folder of package main.
+// faults adds the code that prints failures to package main.
 func (v values) faults(l *layers, folder string) error {
 	if !v.Faults {
 		return nil
@@ -108,8 +108,8 @@ func (v values) faults(l *layers, folder string) error {
 	return l.add(filepath.Join(folder, "topogen_run_faults.go"), text)
 }
 
-// hook makes New of the user's own main report figures and failures: the generated
-// one gets another name, and a New that calls it stands in a file of ours.
+// hook makes New report figures and failures to the user's main function. The generated
+// New is renamed, and an added file has a New that calls it.
 func (v values) hook(l *layers) error {
 	wiring, err := os.ReadFile(v.Wiring)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Streams are those of the program.
+// Streams are the standard streams of the program.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -22,16 +22,15 @@ type Streams struct {
 	Shared   bool // Out is the same terminal
 }
 
-// ErrCompile says that the program does not compile; the go command has said
-// why.
+// ErrCompile means that the program does not compile. The go command has printed the
+// errors.
 var ErrCompile = errors.New("the program does not compile")
 
-// lingerMax is how long we wait for output of processes that the program has
-// left behind.
+// lingerMax is the time to wait for output of processes that the program left behind.
 const lingerMax = time.Second
 
-// Run compiles and runs a program, and returns its exit code. Where it was
-// killed by a signal that is 128 and the signal's number, as shells have it.
+// Run compiles and runs a program, and returns its exit code. For a program that was
+// killed by a signal the code is 128 plus the number of the signal, as in shells.
 func Run(ctx context.Context, p Program, s Streams) (code int, err error) {
 	temp, err := os.MkdirTemp("", "topogen-run-")
 	if err != nil {
@@ -50,13 +49,13 @@ func Run(ctx context.Context, p Program, s Streams) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// A parent's death is told to a child by the thread that started it.
+	// The child is signalled when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := child.start(binary); err != nil {
 		return 0, err
 	}
-	// Where a running program can be removed, nothing is left even if we are killed.
+	// If the system can remove a running program, no file remains even if topogen is killed.
 	if runtime.GOOS == "linux" || runtime.GOOS != "windows" && !p.Again {
 		os.RemoveAll(temp)
 	}

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// Escape sequences: to the line's start and erase it; without and with a line
-// break at the right border, which would leave the rest of a long line behind.
+// Escape sequences: erase the line, and turn line wrapping off and on. A wrapped status
+// line could not be erased completely.
 const (
 	eraseLine = "\r\x1b[K"
 	noWrap    = "\x1b[?7l"
 	wrap      = "\x1b[?7h"
 )
 
-// screen is a terminal with a line of status below what a program writes. It is
-// shown only where a line of the program has ended.
+// screen is a terminal with a status line below the output of a program. The status line
+// is shown only while the output is at the start of a line.
 type screen struct {
 	mu      sync.Mutex
 	out     io.Writer
 	status  string
 	shown   bool
-	midLine bool // the program has begun a line
+	midLine bool // the program has not ended its last line
 	closed  bool
 }
 
-// Write writes what the program does.
+// Write writes output of the program.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// set changes the status.
+// set changes the status line.
 func (s *screen) set(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *screen) set(status string) {
 	s.draw()
 }
 
-// close erases the status for good.
+// close erases the status line. Later calls of set have no effect.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// figures are those of all edges at one time.
+// figures are the counters of all edges at one time.
 type figures struct {
 	at              time.Time
 	received        []uint64  // by edge
-	queued, dropped uint64    // of all edges
+	queued, dropped uint64    // sums over all edges
 	faults          [4]uint64 // by faultWords
 }
 
-// faultWords are what a program counts of failures.
+// faultWords name the counters of failures.
 var faultWords = [...]string{"restarts", "broken inputs", "recovered", "given up"}
 
-// parseFigures reads a line of a program: its faults, then received, queued and
-// dropped for each edge. The program is not ours alone, so anything may stand in
-// it.
+// parseFigures parses a line of a program: its faults, then received, queued and dropped
+// for each edge. The line may contain anything, because the program contains user code.
 func parseFigures(line string, at time.Time) (figures, bool) {
 	f := figures{at: at}
 	for i, field := range strings.Fields(line) {
@@ -52,8 +51,8 @@ func (f figures) total() (sum uint64) {
 	return sum
 }
 
-// status is the status line: how long, how many messages, at which rate since
-// before, and the edge with the highest.
+// status returns the status line: the time, the number of messages, their rate since the
+// figures before, and the edge with the highest rate.
 func status(name string, edges []string, started time.Time, before, now figures) string {
 	text := fmt.Sprintf("%s  %s  %s messages", name, now.at.Sub(started).Truncate(time.Second), short(float64(now.total())))
 	seconds := now.at.Sub(before.at).Seconds()
@@ -85,7 +84,7 @@ func status(name string, edges []string, started time.Time, before, now figures)
 	return text
 }
 
-// short is a number with three digits or so: 0, 12, 1.23k, 45.6M.
+// short formats a number with about three digits: 0, 12, 1.23k, 45.6M.
 func short(n float64) string {
 	unit := ""
 	for _, next := range []string{"k", "M", "G", "T"} {
@@ -104,13 +103,13 @@ func short(n float64) string {
 	}
 }
 
-// rateOver is the time that rates are averaged over.
+// rateOver is the time over which rates are averaged.
 const rateOver = time.Second
 
 // show keeps the status line up to date until the program has ended.
 func (c *child) show() {
 	started := time.Now()
-	var window []figures // the last second
+	var window []figures // of the last second
 	lines := bufio.NewScanner(c.figures)
 	lines.Buffer(nil, 16<<20) // 65,536 edges, with three numbers each
 	for lines.Scan() {

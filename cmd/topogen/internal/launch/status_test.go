@@ -46,7 +46,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// What the program writes is never mixed with the status, and no status stays.
+// The output of the program is never mixed with the status line, and no status line
+// remains at the end.
 func TestScreen(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out}
@@ -58,7 +59,7 @@ func TestScreen(t *testing.T) {
 	s.set("1 message")
 	write("hello\n")
 	write("no line end")
-	s.set("2 messages") // it waits until the line has ended
+	s.set("2 messages") // shown after the line has ended
 	write(" yet\n")
 	s.close()
 	s.set("3 messages")

@@ -1,9 +1,9 @@
-// Package faults says what becomes of instances and inputs while a topology runs:
-// a line each on stderr, and not more of them than a person can read.
+// Package faults prints the failures of a running topology to stderr: one line each, and
+// no more lines than a person can read.
 //
-// Its text is laid over programs that topogen run compiles, as a file of their
-// package main. So it imports the standard library alone, and its names begin
-// with topogen, as those of nobody else do.
+// "topogen run" adds the source of this package to the package main of the programs that
+// it compiles. So the package imports only the standard library, and its names start with
+// topogen, to avoid collisions.
 package faults
 
 import (
@@ -18,16 +18,15 @@ import (
 	"unicode"
 )
 
-// topogenFaults is a pool.FaultObserver, and the handler of the pool's log. The
-// log tells of failures already, so what is observed are restarts and inputs that
-// come back.
+// topogenFaults is a pool.FaultObserver, and the handler of the pool's log. The log
+// already has the failures, so the observer adds restarts and recovered inputs.
 type topogenFaults struct {
 	gaveUp atomic.Uint64
 	lines  topogenLines
-	logger *slog.Logger // slog's default when the program began
+	logger *slog.Logger // the default of slog at the start of the program
 }
 
-// topogenWatch is to be called when the program begins.
+// topogenWatch must be called when the program starts.
 func topogenWatch(out io.Writer) *topogenFaults {
 	return &topogenFaults{lines: topogenLines{out: out}, logger: slog.Default()}
 }
@@ -46,15 +45,15 @@ func (f *topogenFaults) InputRecovered(_ string, instance int, edge string) {
 	f.lines.say(fmt.Sprintf("topogen: an input has recovered: %s, instance %d", edge, instance))
 }
 
-// own reports whether the program has set up a log of its own. That gets all.
+// own reports whether the program has its own logger, which then gets all records.
 func (f *topogenFaults) own() bool { return slog.Default() != f.logger }
 
-// Enabled makes f a slog.Handler, as Handle, WithAttrs and WithGroup do.
+// Enabled, Handle, WithAttrs and WithGroup make f a slog.Handler.
 func (f *topogenFaults) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || slog.Default().Enabled(ctx, level)
 }
 
-// Handle says the pool's warnings in lines of ours.
+// Handle prints a warning of the pool as one line.
 func (f *topogenFaults) Handle(ctx context.Context, r slog.Record) error {
 	if f.own() || r.Level < slog.LevelWarn {
 		if h := slog.Default().Handler(); h.Enabled(ctx, r.Level) {
@@ -74,15 +73,15 @@ func (f *topogenFaults) WithGroup(name string) slog.Handler {
 	return slog.Default().Handler().WithGroup(name)
 }
 
-// topogenLine is a record as one line. An error of a handler names its processor
-// and instance itself.
+// topogenLine formats a record as one line. The error of a handler already names its
+// processor and instance.
 func topogenLine(r slog.Record) string {
 	line, why := r.Message, ""
 	var parts []string
 	r.Attrs(func(a slog.Attr) bool {
 		text := a.Value.String()
 		switch {
-		case a.Key == "stack": // it is long, and for logs
+		case a.Key == "stack": // too long for a line
 		case a.Key == "error":
 			why = ": " + text
 			if strings.HasPrefix(text, "processor ") {
@@ -104,28 +103,28 @@ func topogenLine(r slog.Record) string {
 }
 
 const (
-	topogenLinesMost = 10 // in a second; a terminal has some 30
+	topogenLinesMost = 10 // per second; a terminal has about 30 lines
 	topogenWidthMost = 400
 )
 
-// topogenLines are written to out, so many a second at most. The others are
-// counted.
+// topogenLines writes at most topogenLinesMost lines per second to out, and counts the
+// others.
 type topogenLines struct {
-	mu   sync.Mutex
-	out  io.Writer
-	ends time.Time // of the second
-	said int       // lines in it
-	more int       // that were not written
+	mu    sync.Mutex
+	out   io.Writer
+	ends  time.Time // end of the current second
+	lines int       // lines written in this second
+	more  int       // lines not written
 }
 
 func (l *topogenLines) say(line string) {
-	line, _, _ = strings.Cut(line, "\n") // the rest is a stack
+	line, _, _ = strings.Cut(line, "\n") // a stack follows
 	if len(line) > topogenWidthMost {
 		line = strings.ToValidUTF8(line[:topogenWidthMost], "") + "…"
 	}
 	line = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar // a terminal might obey it
+			return unicode.ReplacementChar // the character may control a terminal
 		}
 		return r
 	}, line)
@@ -133,20 +132,20 @@ func (l *topogenLines) say(line string) {
 	defer l.mu.Unlock()
 	if now := time.Now(); !now.Before(l.ends) {
 		l.sayMore()
-		l.ends, l.said = now.Add(time.Second), 0
+		l.ends, l.lines = now.Add(time.Second), 0
 	}
-	if l.said == topogenLinesMost {
+	if l.lines == topogenLinesMost {
 		if l.more == 0 {
 			time.AfterFunc(time.Until(l.ends), l.flush)
 		}
 		l.more++
 		return
 	}
-	l.said++
-	_, _ = fmt.Fprintln(l.out, line) // who would be told of an error
+	l.lines++
+	_, _ = fmt.Fprintln(l.out, line) // an error of stderr cannot be reported
 }
 
-// flush says what is left to say.
+// flush reports the lines that were not written.
 func (l *topogenLines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
