@@ -182,8 +182,8 @@ func TestAMessageFromInside(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	top, end := begin(t)
 	for name, want := range map[string]string{
-		"cycle":  "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
-		"deep":   "it is nested more than 1000 deep; it must not contain itself: send a slice in place of a list of pointers",
+		"cycle":  "it is nested more than 1000 deep; it must not contain itself: send a slice instead of a list of pointers",
+		"deep":   "it is nested more than 1000 deep; it must not contain itself: send a slice instead of a list of pointers",
 		"shared": "larger than the message limit of 1048576 bytes; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)",
 		"large":  "larger than the message limit of 1048576 bytes, got 1048605; send less at once, or raise message_limit",
 		"fails":  "wire: Parcel.Odd: this Odd cannot be written",
