@@ -83,7 +83,7 @@ func TypeOf(t types.Type, own *types.Package) (ref TypeRef, problem string) {
 }
 
 func nameless(t types.Type, own *types.Package) string {
-	return "type " + TypeText(t, own) + " has no name that generated code could write"
+	return "type " + TypeText(t, own) + " has no name, so generated code cannot write it"
 }
 
 // TypeText is t as a user would write it in package own.
