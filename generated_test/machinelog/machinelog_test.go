@@ -106,9 +106,10 @@ func TestOnADisk(t *testing.T) {
 	}
 }
 
-// TestWhichNode: the file says who the nodes are, and not which of them this is.
+// TestWhichNode checks the errors of a node whose name is missing or unknown. The file
+// lists the nodes, but not which of them a program is.
 func TestWhichNode(t *testing.T) {
-	for node, want := range map[string]string{"": "n1, n2, n3? Set TOPOGEN_NODE", "n4": `n1, n2, n3, got "n4"`, "n2": "node.pem"} {
+	for node, want := range map[string]string{"": "TOPOGEN_NODE, or Config.Node, must say which of the nodes n1, n2, n3 this is", "n4": `n1, n2, n3, got "n4"`, "n2": "node.pem"} {
 		t.Setenv("TOPOGEN_NODE", node)
 		t.Setenv("TOPOGEN_RAFT_DIR", t.TempDir())
 		top, err := New(Processors{})
