@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// ear counts what a queue tells its listener.
+// ear counts the calls of a Listener.
 type ear struct{ touched, filled, overfull int }
 
 func (e *ear) Touched(*Head) bool { e.touched++; return true }
@@ -25,8 +25,8 @@ func newEdge[T any](capacity int) (*Edge[T], *ear) {
 	return e, l
 }
 
-// TestEdgeModel compares an edge with a slice, through everything that a producer
-// and a consumer can do.
+// TestEdgeModel compares an edge with a slice, for all calls of a producer and a
+// consumer.
 func TestEdgeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &edgeModel{capacity: rapid.IntRange(1, 300).Draw(t, "capacity")}
@@ -104,14 +104,14 @@ func (m *edgeModel) take(t *rapid.T) {
 	}
 	for i, v := range got {
 		if v != m.waiting[i] {
-			t.Fatalf("%d comes where %d is next", v, m.waiting[i])
+			t.Fatalf("got message %d, want %d", v, m.waiting[i])
 		}
 	}
 	k := rapid.IntRange(0, len(got)).Draw(t, "released")
 	m.edge.Head.Release(k)
 	m.waiting, m.published, m.taken = m.waiting[k:], m.published-k, m.taken+k
 	if m.edge.Head.HasRoomForWaiter() != (m.asked && m.published <= m.capacity/2) {
-		t.Fatalf("asked %v, %d of %d: a report is wrong", m.asked, m.published, m.capacity)
+		t.Fatalf("asked %v, %d of %d: wrong report of room", m.asked, m.published, m.capacity)
 	}
 	if m.asked && m.published <= m.capacity/2 {
 		m.asked = false
@@ -121,7 +121,8 @@ func (m *edgeModel) take(t *rapid.T) {
 	}
 }
 
-// await ends being full as a sender does: it publishes, asks, and is told.
+// await ends the full state as a sender does: it publishes, calls Await, and gets a
+// report.
 func (m *edgeModel) await(t *rapid.T) {
 	if !m.full || m.asked {
 		return
@@ -150,7 +151,7 @@ func (m *edgeModel) check(t *rapid.T) {
 		t.Fatalf("Room with %d of %d says %v", len(m.waiting), m.capacity, e.Head.Room())
 	}
 	if m.ear.filled != m.fills || m.ear.touched != m.touches {
-		t.Fatalf("told %d times of being full, %d of the first message; want %d, %d", m.ear.filled, m.ear.touched, m.fills, m.touches)
+		t.Fatalf("Filled was called %d times, Touched %d times; want %d, %d", m.ear.filled, m.ear.touched, m.fills, m.touches)
 	}
 	if e.Head.Index() != 7 || e.Head.Capacity() != m.capacity {
 		t.Fatalf("index %d, capacity %d", e.Head.Index(), e.Head.Capacity())
@@ -167,9 +168,9 @@ func (g *gate) Touched(*Head) bool { return true }
 func (g *gate) Filled(*Head)       { g.full = true }
 func (g *gate) Overfull(*Head)     {}
 
-// TestEdgeAcrossGoroutines has a producer that pauses while the queue is full,
-// bursts of random lengths, and a consumer that takes batches of random lengths:
-// order, no loss, no lost wake-up, the bound.
+// TestEdgeAcrossGoroutines has a producer that sends bursts of random lengths and
+// pauses while the queue is full, and a consumer that takes batches of random lengths.
+// It checks the order, that no message and no wake-up is lost, and the capacity.
 func TestEdgeAcrossGoroutines(t *testing.T) {
 	n := 200_000
 	if race.Enabled {
@@ -211,7 +212,7 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 				}
 				for _, v := range batch {
 					if v != next {
-						t.Errorf("%d comes where %d is next", v, next)
+						t.Errorf("got message %d, want %d", v, next)
 						return
 					}
 					next++
@@ -229,7 +230,7 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 	}
 }
 
-// TestEdgeReusesItsSegments: a steady flow allocates nothing.
+// TestEdgeReusesItsSegments checks that a steady flow allocates nothing.
 func TestEdgeReusesItsSegments(t *testing.T) {
 	e, _ := newEdge[[4]uint64](1024)
 	flow := func() {
@@ -263,8 +264,8 @@ func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 	}
 }
 
-// TestEdgeLetsGoOfMessages: what a drained segment's messages point at is not
-// held on to by the spare.
+// TestEdgeLetsGoOfMessages checks that a spare segment does not keep alive what its
+// former messages point to.
 func TestEdgeLetsGoOfMessages(t *testing.T) {
 	e, _ := newEdge[*[1 << 16]byte](64)
 	for range 1000 {
@@ -285,13 +286,13 @@ func TestEdgeLetsGoOfMessages(t *testing.T) {
 		}
 	}
 	if drained == 0 {
-		t.Error("no segment waits to be used again")
+		t.Error("there is no spare segment")
 	}
 }
 
-// TestEdgeMemory: a full queue takes its capacity times the size of a message and
-// at most 20 % more, for messages of all sizes; and no more after it was full,
-// drained and full again.
+// TestEdgeMemory checks that a full queue takes its capacity times the size of a
+// message, and at most 20 % more, for messages of all sizes. It must not take more
+// after it was full, empty and full again.
 func TestEdgeMemory(t *testing.T) {
 	memoryOf[[1]uint64](t, 1024)
 	memoryOf[[1]uint64](t, 16)
@@ -312,7 +313,7 @@ func memoryOf[T any](t *testing.T, capacity int) {
 		size := int(unsafe.Sizeof(*new(T)))
 		got := segmentsOf(e) * size
 		if most := capacity * size * 12 / 10; got > max(most, (capacity+2*segmentMin)*size) {
-			t.Errorf("%d messages of %d bytes take %d, more than %d", capacity, size, got, most)
+			t.Errorf("%d messages of %d bytes take %d bytes, want at most %d", capacity, size, got, most)
 		}
 		for e.Head.Len() > 0 {
 			e.Head.Release(len(Peek(e, 7)))
@@ -320,8 +321,8 @@ func memoryOf[T any](t *testing.T, capacity int) {
 	}
 }
 
-// segmentsOf counts the messages that the segments of e have room for, spares
-// included.
+// segmentsOf counts the messages that the segments of e have room for, including spare
+// segments.
 func segmentsOf[T any](e *Edge[T]) (n int) {
 	for s := range segments(e) {
 		n += s.messages.Len()
@@ -329,7 +330,7 @@ func segmentsOf[T any](e *Edge[T]) (n int) {
 	return n
 }
 
-// segments are those of e, spares included.
+// segments returns the segments of e, including spare segments.
 func segments[T any](e *Edge[T]) map[*segment]bool {
 	seen := make(map[*segment]bool)
 	for _, list := range []*segment{e.list.first, e.list.seg, e.list.last, e.list.spare.own, e.list.spare.shared.Load()} {
@@ -340,8 +341,8 @@ func segments[T any](e *Edge[T]) map[*segment]bool {
 	return seen
 }
 
-// TestExpose: another goroutine makes messages visible while the producer goes on
-// to put and to publish. Visible messages stay visible, and none is torn.
+// TestExpose makes messages visible on another goroutine while the producer continues
+// to put and publish. Visible messages must stay visible and complete.
 func TestExpose(t *testing.T) {
 	const n = 20_000
 	e, _ := newEdge[int](n)
@@ -373,6 +374,6 @@ func TestExpose(t *testing.T) {
 	}
 	<-done
 	if e.Head.Expose(n - 1) {
-		t.Error("what is visible was exposed again")
+		t.Error("Expose returned true for messages that were visible before")
 	}
 }

@@ -179,8 +179,8 @@ func (h *Head) Drained() {
 // IsAwaited reports whether the producer waits for room.
 func (h *Head) IsAwaited() bool { return h.waiting.Load() }
 
-// HasRoomForWaiter reports, once, that there is room for a waiting producer. The
-// consumer calls it after it has taken messages.
+// HasRoomForWaiter reports, once, when a waiting producer has room again. The consumer
+// calls it after it has taken messages.
 func (h *Head) HasRoomForWaiter() bool {
 	return h.waiting.Load() &&
 		h.published.Load()-h.taken.Load() <= h.capacity/2 &&

@@ -21,22 +21,22 @@ type call struct {
 	value int
 }
 
-// answer is what a call returned: whether it pushed or popped, and what it popped.
+// answer is the result of a call: whether it succeeded, and the value of a pop.
 type answer struct {
 	ok    bool
 	value int
 }
 
-// held is a queue as one goroutine sees it.
+// held is the state of a queue in the model.
 type held struct {
 	values string // one rune each
 	ever   uint64 // pushed, by value
 }
 
-// fifo is a queue of that capacity, to be compared with a history that pops all
-// that it pushes, each value once. It knows what has to be pushed before what: a
-// value whose pop had returned when the other's began. Without that a checker
-// would try all orders of pushes before it sees what was popped.
+// fifo is the model of a queue of the given capacity, for a history that pops all
+// values that it pushes, each once. It knows from the history that a value must be
+// pushed before another one if its pop returned before the other's push began. Without
+// this, the checker would try all orders of pushes before it looks at the pops.
 func fifo(capacity int, history []porcupine.Operation) porcupine.Model {
 	var before [64]uint64
 	for _, late := range history {
@@ -70,8 +70,8 @@ func poppedBy(o porcupine.Operation) int {
 	return -1
 }
 
-// describe is a history for a person: a line for each call, in the order in which
-// they began, with the times of its begin and end.
+// describe formats a history: a line for each call, in the order in which they began,
+// with their begin and end times.
 func describe(history []porcupine.Operation) string {
 	var out strings.Builder
 	for _, o := range history {
@@ -91,7 +91,7 @@ func describe(history []porcupine.Operation) string {
 	return out.String()
 }
 
-// many is LockFree or Ring.
+// many is a LockFree or a Ring.
 type many struct {
 	push func(int) bool
 	pop  func() (int, bool)
@@ -125,9 +125,9 @@ func TestRingIsLinearizable(t *testing.T) {
 	}
 }
 
-// linearizable records histories of random short programs on two to four
-// goroutines that begin together, and looks for an order of each. What is left is
-// popped at the end of the history, so that it has all that was pushed.
+// linearizable records histories of random short programs on two to four goroutines
+// that start together, and checks that each history has an order that explains it. The
+// remaining values are popped at the end, so that the history has all pushed values.
 func linearizable(t *testing.T, histories, capacity int, fresh func() many) {
 	t.Helper()
 	if race.Enabled || os.Getenv("CI") == "" {
@@ -146,11 +146,11 @@ func linearizable(t *testing.T, histories, capacity int, fresh func() many) {
 	}
 	t.Logf("%d histories, %d with calls of several goroutines at a time", histories, overlapping)
 	if yields && overlapping < histories/2 {
-		t.Error("too few calls overlapped for this to show much")
+		t.Error("too few calls overlapped for a meaningful test")
 	}
 }
 
-// programs are what the goroutines of a history do.
+// programs are the calls of the goroutines of a history.
 func programs(r *rand.Rand) [][]call {
 	list := make([][]call, 2+r.IntN(3))
 	value := 0
@@ -168,8 +168,8 @@ func programs(r *rand.Rand) [][]call {
 	return list
 }
 
-// record runs programs. Its clock is a counter: a call that returned before
-// another began has the smaller time.
+// record runs programs. Its clock is a counter, so a call that returned before another
+// one began has the lower time.
 func record(q many, list [][]call) []porcupine.Operation {
 	var clock atomic.Int64
 	var waiting atomic.Int32
@@ -206,7 +206,7 @@ func record(q many, list [][]call) []porcupine.Operation {
 	return history
 }
 
-// overlap reports whether two calls were under way at a time.
+// overlap reports whether two calls ran at the same time.
 func overlap(history []porcupine.Operation) bool {
 	for _, o := range history {
 		if o.Return-o.Call > 1 {

@@ -41,7 +41,7 @@ func TestLatestModel(t *testing.T) {
 					t.Fatalf("First is %d, %v", n, ok)
 				}
 				if _, ok := q.Take(n + 1); ok {
-					t.Fatal("took another than was looked at")
+					t.Fatal("Take removed another message than First returned")
 				}
 				if m, taking := q.Take(n); taking != ok || ok && m != held[0].m {
 					t.Fatalf("took %q, %v", m, taking)
@@ -71,8 +71,9 @@ func TestLatestModel(t *testing.T) {
 	})
 }
 
-// TestLatestAcrossGoroutines: what is taken ascends, never more than the capacity
-// is held, the last message is not dropped, and nothing is unaccounted for.
+// TestLatestAcrossGoroutines checks that the taken messages are in ascending order,
+// that the length does not exceed the capacity, that the last message is not dropped,
+// and that the counts agree.
 func TestLatestAcrossGoroutines(t *testing.T) {
 	n := uint64(200_000)
 	if race.Enabled {
@@ -105,7 +106,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 				continue
 			}
 			if m != number || m <= last {
-				t.Fatalf("%d under number %d after %d", m, number, last)
+				t.Fatalf("message %d with number %d comes after %d", m, number, last)
 			}
 			last = m
 			got++
@@ -117,7 +118,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 	}
 }
 
-// farewell is a message that notes that it was evicted.
+// farewell is a message that counts its evictions.
 type farewell struct{ evicted *int }
 
 func (f *farewell) Evicted() { *f.evicted++ }
@@ -130,11 +131,11 @@ func TestLatestTellsWhatItEvicts(t *testing.T) {
 		q.Put(i, farewell{&evicted})
 	}
 	if evicted != 7 {
-		t.Errorf("%d of 7 evicted messages know", evicted)
+		t.Errorf("Evicted was called for %d messages, want 7", evicted)
 	}
 }
 
-// TestLatestMemory: at its capacity it takes no more than that.
+// TestLatestMemory checks the memory of a queue at its capacity.
 func TestLatestMemory(t *testing.T) {
 	q := new(Latest[[9]uint64])
 	Init(q, 0, 1000, new(ear))
@@ -147,7 +148,7 @@ func TestLatestMemory(t *testing.T) {
 	}
 }
 
-// TestLatestLetsGoOfMessages that were taken or evicted.
+// TestLatestLetsGoOfMessages checks that taken and evicted messages can be freed.
 func TestLatestLetsGoOfMessages(t *testing.T) {
 	q := new(Latest[*int])
 	Init(q, 0, 4, new(ear))

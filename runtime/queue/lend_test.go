@@ -6,8 +6,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// TestAKeptPointerReadsPoison: with -race, a pointer that a handler kept reads
-// neither the message nor a later one.
+// TestAKeptPointerReadsPoison checks that, with -race, a pointer that a handler kept
+// reads neither its message nor a later one.
 func TestAKeptPointerReadsPoison(t *testing.T) {
 	type plain struct {
 		A uint32
@@ -20,13 +20,13 @@ func TestAKeptPointerReadsPoison(t *testing.T) {
 	a, b := plain{1, [3]uint16{2, 3, 4}}, pointing{"a", new(int)}
 	keptA, keptB := Lend(&a), Lend(&b)
 	if *keptA != a || *keptB != b {
-		t.Fatal("what is lent is not the message")
+		t.Fatal("Lend does not return the message")
 	}
 	Reclaim(keptA)
 	Reclaim(keptB)
 	if !race.Enabled {
 		if keptA != &a || keptB != &b {
-			t.Error("without -race lending costs something")
+			t.Error("without -race Lend must return the same pointer")
 		}
 		return
 	}
@@ -41,8 +41,8 @@ func TestAKeptPointerReadsPoison(t *testing.T) {
 	}
 }
 
-// TestLendOfEachKind: nothing that holds a pointer is filled with poison, which
-// the collector would follow.
+// TestLendOfEachKind checks that values with pointers are not filled with poison, which
+// the garbage collector would follow.
 func TestLendOfEachKind(t *testing.T) {
 	lent(t, struct{}{})
 	lent(t, [0]*int{})

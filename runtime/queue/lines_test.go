@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// The fields that the producer writes for each message are in other cache lines than the
-// consumer's, where the queue starts a line.
+// TestCacheLinesOfAnEdge checks that the fields that the producer writes for each
+// message are in other cache lines than the consumer's, provided that the queue starts
+// at a cache line.
 func TestCacheLinesOfAnEdge(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {

@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// TestLockFreeModel compares a queue with a slice, over the ends of many blocks.
+// TestLockFreeModel compares a queue with a slice, across many blocks.
 func TestLockFreeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q LockFree[int]
@@ -48,8 +48,8 @@ func TestLockFreeModel(t *testing.T) {
 	})
 }
 
-// TestLockFreeAcrossGoroutines: each value comes out once, those of one producer
-// in their order for each consumer.
+// TestLockFreeAcrossGoroutines checks that each value is popped once, and that each
+// consumer gets the values of one producer in order.
 func TestLockFreeAcrossGoroutines(t *testing.T) {
 	for _, sides := range [][2]int{{1, 1}, {1, 4}, {4, 1}, {2, 2}, {8, 8}} {
 		t.Run(fmt.Sprint(sides), func(t *testing.T) { lockFreeAcross(t, sides[0], sides[1]) })
@@ -77,7 +77,7 @@ func lockFreeAcross(t *testing.T, producers, consumers int) {
 	for c := range consumers {
 		all.Go(func() {
 			for {
-				last := pushing.Load() == 0 // before the look: what it then does not find is not there
+				last := pushing.Load() == 0 // read before Pop: if Pop then finds nothing, the queue is empty
 				if v, ok := q.Pop(); ok {
 					seen[c] = append(seen[c], v)
 				} else if last {
@@ -105,13 +105,13 @@ func lockFreeAcross(t *testing.T, producers, consumers int) {
 		}
 	}
 	if len(count) != producers*each || q.Len() != 0 {
-		t.Errorf("%d of %d values came out, %d are left", len(count), producers*each, q.Len())
+		t.Errorf("%d of %d values were popped, %d are left", len(count), producers*each, q.Len())
 	}
 }
 
-// TestAHeldUpProducerLosesNothing is the lost message of rast.md on this queue,
-// step by step: a producer is held up between claiming its place and filling it,
-// others push and pop past it, and then it goes on.
+// TestAHeldUpProducerLosesNothing runs step by step the case in which a simpler queue
+// loses a message (docs/explanation/queues.md): a producer stops between claiming its
+// place and filling it, others push and pop past it, and then it continues.
 func TestAHeldUpProducerLosesNothing(t *testing.T) {
 	var q LockFree[string]
 	q.Push("first")
@@ -122,25 +122,26 @@ func TestAHeldUpProducerLosesNothing(t *testing.T) {
 	}
 	for _, want := range []string{"first", "second"} {
 		if v, ok := q.Pop(); v != want || !ok {
-			t.Fatalf("popped %q, %v instead of %q: a producer that stands still holds up a consumer", v, ok, want)
+			t.Fatalf("popped %q, %v want %q: a stopped producer blocks a consumer", v, ok, want)
 		}
 	}
 	if _, ok := q.Pop(); ok {
 		t.Fatal("popped a value that was not pushed")
 	}
 	if late.fill("late") {
-		t.Fatal("the late producer takes a place that nobody will look at for filled: its message is lost")
+		t.Fatal("the late producer filled a place that no consumer looks at: its message is lost")
 	}
 	q.Push("late")
 	if v, ok := q.Pop(); v != "late" || !ok {
-		t.Errorf("popped %q, %v instead of the late message", v, ok)
+		t.Errorf("popped %q, %v, want the late message", v, ok)
 	}
 	if late.value != "" || late.state.Load() != done {
 		t.Errorf("the place holds %q in state %d after both have left it", late.value, late.state.Load())
 	}
 }
 
-// TestAHeldUpConsumerHoldsUpNobody that comes after it; its value is its own.
+// TestAHeldUpConsumerHoldsUpNobody checks that a stopped consumer does not block later
+// ones, and gets its own value.
 func TestAHeldUpConsumerHoldsUpNobody(t *testing.T) {
 	var q LockFree[int]
 	q.Push(-1)
@@ -152,15 +153,15 @@ func TestAHeldUpConsumerHoldsUpNobody(t *testing.T) {
 		}
 	}
 	if v, ok := slow.take(); v != -1 || !ok {
-		t.Errorf("the slow one took %d, %v", v, ok)
+		t.Errorf("the stopped consumer took %d, %v", v, ok)
 	}
 	if _, ok := q.Pop(); ok || q.Len() != 0 {
 		t.Error("a value is left")
 	}
 }
 
-// TestPlacesInUseAreNotRecycled: a block in which somebody is held up is not made
-// a spare.
+// TestPlacesInUseAreNotRecycled checks that a block in which a goroutine has stopped is
+// not used again.
 func TestPlacesInUseAreNotRecycled(t *testing.T) {
 	var q LockFree[int]
 	for range 2 * segmentMax { // until blocks have their full length
@@ -178,15 +179,15 @@ func TestPlacesInUseAreNotRecycled(t *testing.T) {
 			t.Fatalf("popped %d, %v instead of %d", v, ok, i)
 		}
 		if now := q.tail.Load(); now != b && &now.places[0] == &b.places[0] {
-			t.Fatal("places were made a block again while a producer stands in one")
+			t.Fatal("places were used again while a producer uses one of them")
 		}
 	}
 	if late.fill(-1) {
-		t.Error("the place was given up and takes a value")
+		t.Error("an abandoned place accepted a value")
 	}
 }
 
-// TestLockFreeOfAllSizes: from nothing to messages of which a block has one.
+// TestLockFreeOfAllSizes has messages of size zero up to messages that fill a block.
 func TestLockFreeOfAllSizes(t *testing.T) {
 	lockFreeOf[struct{}](t)
 	lockFreeOf[byte](t)
@@ -212,8 +213,8 @@ func lockFreeOf[T any](t *testing.T) {
 	}
 }
 
-// TestLockFreeLetsGo: what was popped is not reachable from the queue, in the
-// middle of a block, at its end, or in a spare; what was not popped is.
+// TestLockFreeLetsGo checks that popped values are not reachable from the queue, in the
+// middle of a block, at its end, and in a spare block, and that the other values are.
 func TestLockFreeLetsGo(t *testing.T) {
 	const n, left = 5000, 10
 	var q LockFree[*[64]int]
@@ -235,7 +236,8 @@ func TestLockFreeLetsGo(t *testing.T) {
 	runtime.KeepAlive(&q)
 }
 
-// TestLockFreeGivesMemoryBack: after a drain the heap is where it was.
+// TestLockFreeGivesMemoryBack checks that the heap has its former size after all values
+// were popped.
 func TestLockFreeGivesMemoryBack(t *testing.T) {
 	const n, most = 1_000_000, 256 << 10 // bytes: some blocks, and what the tests themselves use
 	q := new(LockFree[uint64])
@@ -257,8 +259,8 @@ func TestLockFreeGivesMemoryBack(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// heap is what is alive of it. The collector keeps what a sync.Pool holds for one
-// collection more.
+// heap is the size of the live heap. The garbage collector keeps the contents of a
+// sync.Pool for one more collection.
 func heap() int64 {
 	for range 3 {
 		runtime.GC()
@@ -268,8 +270,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestLockFreeAllocatesLittle: a steady flow takes its places from spares; a
-// block itself, some hundred bytes for 512 messages, is new each time.
+// TestLockFreeAllocatesLittle checks that a steady flow takes its places from spare
+// blocks. Only the block itself, some hundred bytes for 512 messages, is allocated each
+// time.
 func TestLockFreeAllocatesLittle(t *testing.T) {
 	if race.Enabled {
 		t.Skip("sync.Pool forgets on purpose")

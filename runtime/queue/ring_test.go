@@ -58,8 +58,8 @@ func TestRingOfNothing(t *testing.T) {
 // item is the seq-th value of a producer.
 type item struct{ producer, seq int }
 
-// TestRingAcrossGoroutines: each value comes out once, those of one producer in
-// their order for each consumer, and Len stays within its bounds.
+// TestRingAcrossGoroutines checks that each value is popped once, that each consumer
+// gets the values of one producer in order, and that Len stays within its bounds.
 func TestRingAcrossGoroutines(t *testing.T) {
 	for _, capacity := range []int{1, 2, 3, 64} {
 		for _, sides := range [][2]int{{1, 1}, {1, 4}, {4, 1}, {4, 4}} {
@@ -119,12 +119,12 @@ func ringAcross(t *testing.T, capacity, producers, consumers int) {
 		}
 	}
 	if len(count) != producers*each || r.Len() != 0 {
-		t.Errorf("%d of %d values came out, %d are left", len(count), producers*each, r.Len())
+		t.Errorf("%d of %d values were popped, %d are left", len(count), producers*each, r.Len())
 	}
 }
 
-// TestRingIsFullOnlyWhenItIs: with fewer values about than it has room for, no
-// push is refused.
+// TestRingIsFullOnlyWhenItIs has fewer values than the ring has room for, so no push
+// may fail.
 func TestRingIsFullOnlyWhenItIs(t *testing.T) {
 	const capacity, tokens = 8, 4 // goroutines that each hold one value
 	r := NewRing[int](capacity)
@@ -133,14 +133,14 @@ func TestRingIsFullOnlyWhenItIs(t *testing.T) {
 		wait.Go(func() {
 			for range 20_000 {
 				if !r.TryPush(1) {
-					t.Error("refused, though there was room")
+					t.Error("TryPush returned false although there was room")
 					return
 				}
 				for {
 					if _, ok := r.TryPop(); ok {
 						break
 					}
-					t.Error("empty, though there was a value")
+					t.Error("TryPop returned false although there was a value")
 					return
 				}
 			}

@@ -10,10 +10,10 @@ func TestSlotHoldsOne(t *testing.T) {
 	var s Slot[string]
 	s.Head.Init(5, 1, new(ear))
 	if _, ok := s.Pop(); ok {
-		t.Error("an empty slot gave something")
+		t.Error("Pop of an empty slot returned a message")
 	}
 	if !s.Offer("a") || s.Offer("b") || s.Offer("c") {
-		t.Error("the first of three, and it alone, is taken in")
+		t.Error("the slot must accept the first of three messages and refuse the others")
 	}
 	if s.Head.Len() != 1 || s.Head.Sent() != 3 || s.Head.Dropped() != 2 {
 		t.Errorf("len %d, sent %d, dropped %d", s.Head.Len(), s.Head.Sent(), s.Head.Dropped())
@@ -27,7 +27,8 @@ func TestSlotHoldsOne(t *testing.T) {
 	}
 }
 
-// TestSlotAcrossGoroutines: what comes ascends, and what was refused is counted.
+// TestSlotAcrossGoroutines checks that messages are in ascending order and that refused
+// messages are counted.
 func TestSlotAcrossGoroutines(t *testing.T) {
 	const n = 50_000
 	var s Slot[int]

@@ -8,9 +8,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// blocks is LockFree as its atomic steps, with blocks of one place or two. Blocks
-// and the arrays that their places lie in are numbered from 1 on; arrays are used
-// again.
+// blocks is LockFree as a sequence of atomic steps, with blocks of one or two places.
+// Blocks, and the arrays of their places, are numbered from 1. Arrays are used again.
 type blocks struct {
 	list       [6]stepBlock
 	arrays     [6]stepArray
@@ -24,16 +23,16 @@ type stepBlock struct{ pushed, popped, next, prev, array int8 }
 
 type stepArray struct{ state, value [2]int8 }
 
-// flaw is a step left out.
+// flaw is a step that is left out.
 type flaw int
 
 const (
 	noFlaw        flaw = iota
-	forgetsMark        // where it gives up a place
-	recyclesInUse      // without a look at the places
+	forgetsMark        // where it abandons a place
+	recyclesInUse      // without a check of the places
 )
 
-// stepwise is LockFree with blocks of so many places.
+// stepwise is LockFree with blocks of the given number of places.
 func stepwise(places int8, without flaw) algorithm[blocks] {
 	return algorithm[blocks]{step: func(s *blocks, f *frame, c call) string {
 		if c.push {
@@ -43,7 +42,7 @@ func stepwise(places int8, without flaw) algorithm[blocks] {
 	}}
 }
 
-// make appends a block to those in use; an array that is a spare comes first.
+// make appends a block. It prefers a spare array.
 func (s *blocks) make(prev int8) int8 {
 	array := int8(0)
 	for i, spare := range s.spares {
@@ -61,7 +60,7 @@ func (s *blocks) make(prev int8) int8 {
 	return s.used
 }
 
-// at is a place of a block: its state and its value.
+// at returns the state and the value of a place.
 func (s *blocks) at(b, place int8) (state, value *int8) {
 	a := &s.arrays[s.list[b].array]
 	return &a.state[place], &a.value[place]
@@ -229,20 +228,19 @@ func (s *blocks) pop(f *frame, places int8, without flaw) string {
 	array := s.list[old].array
 	for _, state := range s.arrays[array].state[:places] {
 		if state != int8(done) && without != recyclesInUse {
-			return fmt.Sprintf("leaves the places of block %d, one of which is in use", old)
+			return fmt.Sprintf("leaves the places of block %d, because a place is in use", old)
 		}
 	}
 	s.arrays[array], s.spares[array] = stepArray{}, true
 	return fmt.Sprintf("recycles the places of block %d", old)
 }
 
-// recycling is a program in which places are used again while one consumer is
-// held up.
+// recycling is a program in which places are used again while a consumer has stopped.
 var recycling = program{before: pushes(1, 2), goroutines: [][]call{pops(1), pops(2), pushes(3, 4)}}
 
-// TestLockFreeInAllOrders: no order of the steps of small programs loses or
-// doubles a message, or goes on for ever, whoever is held up where: at the ends
-// of blocks, and while places are recycled.
+// TestLockFreeInAllOrders checks that no order of the steps of small programs loses or
+// duplicates a message, or runs forever, wherever a goroutine stops: at the ends of
+// blocks, and while places are used again.
 func TestLockFreeInAllOrders(t *testing.T) {
 	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
 		holds(t, stepwise(1, noFlaw), p)
@@ -255,19 +253,20 @@ func TestLockFreeInAllOrders(t *testing.T) {
 	}
 }
 
-// TestAMarkForgotten: without its mark a place that was given up takes a message
-// that nobody will look for, as in the document's queue.
+// TestAMarkForgotten leaves out the mark of an abandoned place. Then the place must
+// accept a message that is lost, as in the linked list.
 func TestAMarkForgotten(t *testing.T) {
 	x, m := explore(stepwise(2, forgetsMark), twoPushesAndAPop)
 	if x.shortest(m) == nil {
-		t.Error("nothing is lost: not all orders are tried")
+		t.Error("no message is lost: not all orders are tried")
 	}
 }
 
-// TestPlacesRecycledTooEarly: the look at the places is needed.
+// TestPlacesRecycledTooEarly leaves out the check that the places are done, which must
+// lead to an error.
 func TestPlacesRecycledTooEarly(t *testing.T) {
 	x, m := explore(stepwise(1, recyclesInUse), recycling)
 	if _, err := x.all(m); err == nil {
-		t.Error("nothing goes wrong: no places are used again")
+		t.Error("no error: no places are used again")
 	}
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// An algorithm is a queue as its atomic steps. S holds what goroutines share and
-// is copied for each step, so that all orders of the steps of a small program can
-// be tried.
+// algorithm is a queue as a sequence of atomic steps. S is the shared state. It is
+// copied for each step, so that all orders of the steps of a small program can be
+// tried.
 type algorithm[S comparable] struct {
 	start S
-	// step makes the next atomic step of a call. It says what it did and, at the
-	// end of the call, sets f.done and the result.
+	// step makes the next atomic step of a call. It returns a description. At the end
+	// of the call it sets f.done and the result.
 	step func(s *S, f *frame, c call) (said string)
 }
 
-// frame is what a goroutine knows within a call.
+// frame is the local state of a goroutine within a call.
 type frame struct {
-	at     int8 // the step that comes next
-	x, y   int8 // what it has read
+	at     int8 // the next step
+	x, y   int8 // values that it has read
 	done   bool
 	result int8 // popped, or 0
 }
 
 func (f *frame) end(result int8) { f.done, f.result = true, result }
 
-// program is what goroutines call, after one goroutine has called what comes
-// before.
+// program has the calls of each goroutine, and calls that one goroutine makes before
+// them.
 type program struct {
 	before     []call
 	goroutines [][]call
@@ -40,8 +40,8 @@ const (
 	eventsMost     = 20 // begins and ends of calls
 )
 
-// moment is a state of a program that runs, with all that has been seen of it
-// from outside.
+// moment is a state of a running program, with everything that was visible from outside
+// so far.
 type moment[S comparable] struct {
 	shared S
 	frames [goroutinesMost]frame
@@ -58,7 +58,7 @@ type event struct{ goroutine, result int8 }
 type explorer[S comparable] struct {
 	algorithm[S]
 	program
-	history []porcupine.Operation // of what came before
+	history []porcupine.Operation // of the calls before
 }
 
 func explore[S comparable](a algorithm[S], p program) (*explorer[S], moment[S]) {
@@ -70,7 +70,7 @@ func explore[S comparable](a algorithm[S], p program) (*explorer[S], moment[S]) 
 	return x, m
 }
 
-// alone makes a call while nobody else does anything, at that time.
+// alone makes a call while no other goroutine runs, at the given time.
 func (x *explorer[S]) alone(s *S, c call, time int) porcupine.Operation {
 	var f frame
 	for !f.done {
@@ -88,8 +88,8 @@ func (x *explorer[S]) runnable(m *moment[S], g int) bool {
 	return int(m.calls[g]) < len(x.goroutines[g])
 }
 
-// next lets goroutine g make a step. A call begins with its first and ends with
-// its last: that allows the fewest explanations.
+// next makes a step of goroutine g. A call begins with its first step and ends with its
+// last step, which allows the fewest explanations.
 func (x *explorer[S]) next(m moment[S], g int) (moment[S], string) {
 	c := x.goroutines[g][m.calls[g]]
 	if !m.begun[g] {
@@ -110,7 +110,7 @@ func (m *moment[S]) note(e event) {
 	m.count++
 }
 
-// over reports whether nobody has a step to make.
+// over reports whether no goroutine has a step to make.
 func (x *explorer[S]) over(m *moment[S]) bool {
 	for g := range x.goroutines {
 		if x.runnable(m, g) {
@@ -120,8 +120,8 @@ func (x *explorer[S]) over(m *moment[S]) bool {
 	return true
 }
 
-// explained reports whether there is an order of calls that explains a program
-// that is over: with pops behind it that find what is left.
+// explained reports whether there is an order of calls that explains a program that is
+// over. Pops of the remaining values are added to it.
 func (x *explorer[S]) explained(m moment[S]) bool {
 	history := slices.Clone(x.history)
 	open := make(map[int8]int)
@@ -146,20 +146,20 @@ func (x *explorer[S]) explained(m moment[S]) bool {
 	}
 }
 
-// all visits what can come after m. It returns how many moments there are, and
-// fails where there is one that nothing explains, or a way back to one: then some
-// order of steps goes on for ever, and ends nobody's call.
+// all visits everything that can follow m. It returns the number of moments. It fails
+// if no order of calls explains a moment, or if a moment can be reached from itself:
+// then an order of steps runs forever without the end of a call.
 func (x *explorer[S]) all(m moment[S]) (moments int, err error) {
 	type view struct {
 		shared S
 		events [eventsMost]event
 	}
 	explained := make(map[view]bool)
-	onPath := make(map[moment[S]]bool) // false: all that comes after it is visited
+	onPath := make(map[moment[S]]bool) // false if all its successors were visited
 	var visit func(moment[S]) error
 	visit = func(m moment[S]) error {
 		if open, seen := onPath[m]; open {
-			return fmt.Errorf("steps go on for ever at %+v", m)
+			return fmt.Errorf("steps run forever at %+v", m)
 		} else if seen {
 			return nil
 		}
@@ -189,7 +189,8 @@ func (x *explorer[S]) all(m moment[S]) (moments int, err error) {
 	return len(onPath), err
 }
 
-// shortest is the fewest steps after which nothing explains what was seen, or nil.
+// shortest returns the shortest sequence of steps after which no order of calls
+// explains the results, or nil.
 func (x *explorer[S]) shortest(m moment[S]) []string {
 	type origin struct {
 		from moment[S]
@@ -221,7 +222,7 @@ func (x *explorer[S]) shortest(m moment[S]) []string {
 	return nil
 }
 
-// who names the one that makes a call.
+// who is the name of a call's goroutine in a description.
 func who(c call) string {
 	if c.push {
 		return "push " + name(int8(c.value))
@@ -229,7 +230,7 @@ func who(c call) string {
 	return "pop   "
 }
 
-// name of a value in a story.
+// name is the name of a value in a description.
 func name(v int8) string {
 	switch v {
 	case 0:
@@ -249,7 +250,7 @@ func pushes(values ...int) (list []call) {
 
 func pops(n int) []call { return make([]call, n) }
 
-// holds explores a program and fails the test where the algorithm is wrong.
+// holds explores a program and fails the test if the algorithm is wrong.
 func holds[S comparable](t *testing.T, a algorithm[S], p program) {
 	t.Helper()
 	x, m := explore(a, p)

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-const many = 1<<63 - 1 // instances, so that nearly the whole hash shows
+const many = 1<<63 - 1 // number of instances for which nearly the whole hash is visible
 
-// TestXXH64 compares with values that the algorithm's author and others publish.
+// TestXXH64 compares with published values of the algorithm's author and others.
 func TestXXH64(t *testing.T) {
 	for key, hash := range map[string]uint64{
 		"":    0xef46db3751d8e999,
@@ -22,23 +22,23 @@ func TestXXH64(t *testing.T) {
 	} {
 		want := int(hash % many)
 		if got := String(key, many); got != want {
-			t.Errorf("String(%q) is %#x, not %#x", key, got, want)
+			t.Errorf("String(%q) is %#x, want %#x", key, got, want)
 		}
 		if got := Bytes([]byte(key), many); got != want {
-			t.Errorf("Bytes(%q) is %#x, not %#x", key, got, want)
+			t.Errorf("Bytes(%q) is %#x, want %#x", key, got, want)
 		}
 	}
 }
 
-// TestSplitmix64 compares with the published outputs of the generator, of which
-// mix is the finalizer.
+// TestSplitmix64 compares with the published outputs of the generator whose finalizer
+// is mix.
 func TestSplitmix64(t *testing.T) {
 	const seed, gamma = uint64(1234567), 0x9e3779b97f4a7c15
 	for i, want := range []uint64{
 		6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
 	} {
 		if got := mix(seed + uint64(i+1)*gamma); got != want {
-			t.Errorf("output %d is %d, not %d", i, got, want)
+			t.Errorf("output %d is %d, want %d", i, got, want)
 		}
 	}
 	if mix(0) != 0 {
@@ -72,7 +72,7 @@ func TestVectors(t *testing.T) {
 		}
 		for i, n := range []int{3, 8, 1000} {
 			if got := fmt.Sprint(instance(n)); got != cells[3+i] {
-				t.Errorf("%s %s: of %d it is instance %s, not %s", cells[0], cells[1], n, got, cells[3+i])
+				t.Errorf("%s %s: of %d instances it is %s, want %s", cells[0], cells[1], n, got, cells[3+i])
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// instanceOf returns what maps a key, given as Go source, to an instance.
+// instanceOf returns the function that maps a key, given as Go source, to an instance.
 func instanceOf(t *testing.T, kind, key string) func(n int) int {
 	t.Helper()
 	fail := func(err error) {
@@ -115,8 +115,8 @@ func instanceOf(t *testing.T, kind, key string) func(n int) int {
 	return nil
 }
 
-// TestEqualKeysOfAllTypes: an integer goes the same way in whatever type it is
-// held, negative ones sign-extended.
+// TestEqualKeysOfAllTypes checks that an integer is mapped to the same instance in
+// every type; negative ones are sign-extended.
 func TestEqualKeysOfAllTypes(t *testing.T) {
 	type account string
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,15 +124,15 @@ func TestEqualKeysOfAllTypes(t *testing.T) {
 		v := rapid.Int8().Draw(t, "v")
 		want := Int(int64(v), n)
 		if Int(v, n) != want || Int(int16(v), n) != want || Int(int32(v), n) != want || Int(int(v), n) != want || Uint(uint64(int64(v)), n) != want {
-			t.Fatalf("%d goes different ways", v)
+			t.Fatalf("%d is mapped to different instances", v)
 		}
 		u := uint8(v)
 		if w := Uint(uint64(u), n); Uint(u, n) != w || Uint(uint16(u), n) != w || Uint(uint32(u), n) != w || Uint(uintptr(u), n) != w {
-			t.Fatalf("%d goes different ways", u)
+			t.Fatalf("%d is mapped to different instances", u)
 		}
 		s := rapid.String().Draw(t, "s")
 		if String(s, n) != Bytes([]byte(s), n) || String(account(s), n) != String(s, n) {
-			t.Fatalf("%q goes different ways", s)
+			t.Fatalf("%q is mapped to different instances", s)
 		}
 		if b := Bool(v > 0, n); b < 0 || b >= n || want < 0 || want >= n || String(s, n) >= n {
 			t.Fatal("not an instance")
@@ -140,7 +140,8 @@ func TestEqualKeysOfAllTypes(t *testing.T) {
 	})
 }
 
-// TestConsecutiveKeysSpread evenly over few instances.
+// TestConsecutiveKeysSpread checks that consecutive keys are spread evenly over few
+// instances.
 func TestConsecutiveKeysSpread(t *testing.T) {
 	const keys, n = 80_000, 8
 	var count [n]int
@@ -157,15 +158,15 @@ func TestConsecutiveKeysSpread(t *testing.T) {
 func TestID(t *testing.T) {
 	for id, want := range map[int64]int{-1 << 63: -1, -1: -1, 0: 0, 4: 4, 5: -1, 1<<63 - 1: -1} {
 		if got := ID(id, 5); got != want {
-			t.Errorf("ID(%d, 5) is %d, not %d", id, got, want)
+			t.Errorf("ID(%d, 5) is %d, want %d", id, got, want)
 		}
 	}
 	for _, n := range []int{0, -1, -1 << 63} {
 		if got := ID(3, n); got != -1 {
-			t.Errorf("of %d instances ID chooses %d", n, got)
+			t.Errorf("ID(3, %d) is %d, want -1", n, got)
 		}
 	}
 	if ID(^uint64(0), 5) != -1 || ID(uint8(200), 201) != 200 || ID(int8(-128), 1000) != -1 {
-		t.Error("an id is taken for another")
+		t.Error("an id out of range is mapped to an instance")
 	}
 }

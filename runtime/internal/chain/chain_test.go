@@ -88,11 +88,11 @@ func TestSort(t *testing.T) {
 			case signal != c.signal:
 				t.Errorf("signal %v", signal)
 			case c.signal != nil && failure != nil:
-				t.Errorf("failure %v beside the signal", failure)
+				t.Errorf("Sort returns the failure %v together with a signal", failure)
 			case c.failure != "" && !strings.Contains(fmt.Sprint(failure), c.failure):
 				t.Errorf("failure %v", failure)
 			case c.failure != "" && errors.Unwrap(failure) != nil:
-				t.Error("the failure wraps what cannot be looked at")
+				t.Error("the failure wraps an error that cannot be inspected")
 			case c.signal == nil && c.failure == "" && fmt.Sprintf("%#v", failure) != fmt.Sprintf("%#v", c.err):
 				t.Errorf("failure %#v", failure)
 			}

@@ -10,9 +10,8 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// nodes is the queue of rast.md 2.2: a list of nodes from 1 on; the last is there
-// for the next message. Memory is left to the collector: the counters of 2.3 only
-// say when to free it.
+// nodes is a queue as a linked list of nodes, numbered from 1. The last node is empty,
+// for the next message (docs/explanation/queues.md). Nodes are not freed.
 type nodes struct {
 	data [7]int8 // 0 is nil
 	next [7]int8
@@ -21,13 +20,14 @@ type nodes struct {
 	used int8
 }
 
-// consumed is what a pop leaves instead of the message, where the flaw is mended.
+// consumed is the value that a pop leaves in place of the message in the corrected
+// algorithm.
 const consumed = -1
 
-// document is the algorithm of rast.md 2.2 and 2.4. Left is what a pop leaves in
-// the node whose message it takes: nil (0) there, and a message is lost; consumed
-// here.
-func document(left int8) algorithm[nodes] {
+// linkedList is the algorithm of such a queue. left is the value that a pop leaves in
+// the node whose message it takes. With nil (0), a message can be lost; with consumed,
+// none can.
+func linkedList(left int8) algorithm[nodes] {
 	a := algorithm[nodes]{start: nodes{head: 1, tail: 1, used: 1}}
 	a.step = func(s *nodes, f *frame, c call) string {
 		if c.push {
@@ -40,7 +40,7 @@ func document(left int8) algorithm[nodes] {
 
 func (s *nodes) push(f *frame, v int8) string {
 	const (
-		load = iota // L1 of the document
+		load = iota // load the tail
 		put         // L2
 		link        // L3
 		move
@@ -117,7 +117,7 @@ func (s *nodes) pop(f *frame, left int8) string {
 	return fmt.Sprintf("takes %s out of node %d, leaves %s and returns", name(v), f.x, name(left))
 }
 
-// lostMessage is the shortest way to lose a message with the document's queue.
+// lostMessage is the shortest sequence of steps that loses a message.
 const lostMessage = `
 push a sees the tail: node 1
 push a puts a into node 1
@@ -136,30 +136,30 @@ push b leaves the tail at node 2 and returns
 
 var twoPushesAndAPop = program{goroutines: [][]call{pushes(1), pushes(2), pops(1)}}
 
-// TestTheDocumentLosesAMessage: a producer that stands still while its node is
-// used and popped finds it empty, and takes it for the tail.
+// TestTheDocumentLosesAMessage has a producer that stops while its node is used and
+// popped. When it continues, it finds the node empty and takes it for the tail.
 func TestTheDocumentLosesAMessage(t *testing.T) {
-	x, m := explore(document(0), twoPushesAndAPop)
+	x, m := explore(linkedList(0), twoPushesAndAPop)
 	story := x.shortest(m)
 	fmt.Fprintln(t.Output(), strings.Join(story, "\n"))
 	if want := strings.Split(strings.TrimSpace(lostMessage), "\n"); !slices.Equal(story, want) {
-		t.Errorf("this is another story than\n%s", strings.Join(want, "\n"))
+		t.Errorf("the steps differ from the expected ones, which are\n%s", strings.Join(want, "\n"))
 	}
 	page, err := os.ReadFile("../../docs/explanation/queues.md")
 	if err != nil || !strings.Contains(string(page), lostMessage) {
-		t.Errorf("the documentation tells another story (%v)", err)
+		t.Errorf("docs/explanation/queues.md has other steps (%v)", err)
 	}
 }
 
-// TestTheDocumentMended: with a sentinel in the place of nil no order of steps
-// loses or doubles a message, or goes on for ever.
+// TestTheDocumentMended checks the algorithm with the value consumed: no order of steps
+// loses or duplicates a message, or runs forever.
 func TestTheDocumentMended(t *testing.T) {
 	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
-		holds(t, document(consumed), p)
+		holds(t, linkedList(consumed), p)
 	}
 }
 
-// smallPrograms are what each algorithm is tried with.
+// smallPrograms are the programs with which each algorithm is tested.
 func smallPrograms() []program {
 	list := []program{
 		{goroutines: [][]call{pushes(1), pushes(2), pops(2)}},
