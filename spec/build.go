@@ -281,7 +281,7 @@ func durationHint(text string) string {
 	return "write numbers with units, such as 500ms, 5s or 1m30s"
 }
 
-// key is the last element of the value's pointer.
+// key returns the key of the value, which is the last element of its pointer.
 func (v *Value) key() string { return lastElement(v.Pointer) }
 
 // lastElement returns what follows the last slash of a JSON pointer: the key of the value

@@ -167,23 +167,23 @@ func (b *builder) checkDeadLetters() {
 // sure that all calls together visit each processor once.
 func (b *builder) checkDeadLetterCycle(from int, visited []int) {
 	processors := b.topology.Processors
-	var way []int
+	var chain []int
 	p := from
 	for p >= 0 && visited[p] == 0 {
 		visited[p] = from + 1
-		way = append(way, p)
+		chain = append(chain, p)
 		p = processors[p].OnError.DeadLetterTo
 	}
 	if p < 0 || visited[p] != from+1 {
 		return
 	}
-	for way[0] != p {
-		way = way[1:]
+	for chain[0] != p {
+		chain = chain[1:]
 	}
-	if len(way) < 2 { // a processor that names itself has another finding
+	if len(chain) < 2 { // a processor that names itself has another finding
 		return
 	}
-	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters must not form a cycle, got "+b.ring(append(way, p)), "remove dead_letter from one of these processors")
+	b.found.addText(finding.DeadLetter, processors[p].OnError.DeadLetter, "dead letters must not form a cycle, got "+b.pathText(append(chain, p)), "remove dead_letter from one of these processors")
 }
 
 // checkMember reports a processor that cannot be a member of the group.

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-const ringShown = 12 // processors of a cycle in a message; more would not fit on a line
+const pathShown = 12 // processors of a cycle in a message; more would not fit on a line
 
 // checkGraph makes the warnings. A topology with a warning works, but probably not as
 // intended.
@@ -85,21 +85,21 @@ func (b *builder) checkGrowth() {
 			continue
 		}
 		reported[group[e.To]] = true
-		ring := b.ring(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
+		pathText := b.pathText(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
 		b.found.add(finding.GrowingRing, e.At, e.Pointer,
-			fmt.Sprintf("each round of the cycle %s turns one message into %d and drops none", ring, copies),
+			fmt.Sprintf("each round of the cycle %s turns one message into %d and drops none", pathText, copies),
 			`route to one instance, or write "full: drop-oldest" on an edge of the cycle`)
 	}
 }
 
-// ring returns a path of processors in the form "a -> b -> a".
-func (b *builder) ring(way []int) string {
-	names := make([]string, len(way))
-	for i, p := range way {
+// pathText returns a path of processors in the form "a -> b -> a".
+func (b *builder) pathText(chain []int) string {
+	names := make([]string, len(chain))
+	for i, p := range chain {
 		names[i] = b.topology.Processors[p].Name.Value
 	}
-	if len(names) > ringShown {
-		names = append(append(names[:ringShown/2:ringShown/2], "…"), names[len(names)-ringShown/2:]...)
+	if len(names) > pathShown {
+		names = append(append(names[:pathShown/2:pathShown/2], "…"), names[len(names)-pathShown/2:]...)
 	}
 	return strings.Join(names, " -> ")
 }
@@ -110,13 +110,13 @@ func shortest(next [][]int, group []int, from, to int) []int {
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
 		p := queue[0]
 		if p == to {
-			way := []int{p}
+			chain := []int{p}
 			for p != from {
 				p = before[p]
-				way = append(way, p)
+				chain = append(chain, p)
 			}
-			slices.Reverse(way)
-			return way
+			slices.Reverse(chain)
+			return chain
 		}
 		for _, q := range next[p] {
 			if _, ok := before[q]; !ok && group[q] == group[from] {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	hangingShown = 3  // members of a group in a message; more would not fit on a line
+	membersShown = 3  // members of a group in a message; more would not fit on a line
 	doublingsMax = 16 // of a delay; the supervisor has the same limit
 )
 
@@ -70,8 +70,8 @@ func (b *builder) checkSiblings() {
 		if g.ShutdownGiven || len(names) == 0 {
 			continue
 		}
-		if more := len(names) - hangingShown; more > 1 {
-			names = append(names[:hangingShown:hangingShown], fmt.Sprintf("%d others", more))
+		if more := len(names) - membersShown; more > 1 {
+			names = append(names[:membersShown:membersShown], fmt.Sprintf("%d others", more))
 		}
 		b.found.add(finding.Hangs, g.Name.At, g.Pointer,
 			fmt.Sprintf("%s of the group %s should have a health timeout: an instance that hangs when a sibling fails is abandoned only after shutdown, which is %v",

@@ -10,11 +10,11 @@ import (
 // collector collects the findings of one file. It records which parts of the file are broken, so
 // that a mistake which only follows from another one is not reported.
 type collector struct {
-	file   string
-	list   []finding.Finding
-	left   int             // findings beyond findingsMax
-	broken map[string]bool // pointers with an error at or below them
-	exact  map[string]bool // pointers of values that have an error themselves
+	file    string
+	list    []finding.Finding
+	omitted int             // findings beyond findingsMax
+	broken  map[string]bool // pointers with an error at or below them
+	exact   map[string]bool // pointers of values that have an error themselves
 }
 
 func newCollector(file string) *collector {
@@ -32,7 +32,7 @@ func (c *collector) add(code string, at finding.Range, pointer, message, suggest
 	if len(c.list) < findingsMax {
 		c.list = append(c.list, f)
 	} else {
-		c.left++
+		c.omitted++
 	}
 }
 
@@ -57,9 +57,9 @@ func (c *collector) addText(code string, t Text, message, suggestion string) {
 // all returns every finding, sorted.
 func (c *collector) all() []finding.Finding {
 	findings := finding.Sort(c.list)
-	if c.left > 0 {
+	if c.omitted > 0 {
 		findings = append(findings, finding.New(finding.Limit, c.file, finding.Range{}, "",
-			fmt.Sprintf("%d more findings are not shown", c.left), "fix these first"))
+			fmt.Sprintf("%d more findings are not shown", c.omitted), "fix these first"))
 	}
 	return findings
 }

@@ -19,7 +19,7 @@ const arrowLetters = "-<>=~"
 const edgeForm = `write "from -> to: Message"`
 
 var (
-	timerForm   = regexp.MustCompile(`^every\s+(\S.*?)(\s+as(?:\s+(\S.*))?)?$`) // period, "as" and name, name
+	timerForm   = regexp.MustCompile(`^every\s+(\S.*?)(\s+as(?:\s+(\S.*))?)?$`) // groups: period, "as NAME", NAME
 	colonInName = regexp.MustCompile(`^([A-Za-z][\w-]*)\s*:\s*([A-Za-z]\w*)$`)
 )
 

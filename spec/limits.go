@@ -31,7 +31,7 @@ const (
 	memoryMax       = 1 << 50               // more than any host has
 	messageLimitMin = 64 << 10              // bytes; an error would be larger than a smaller message
 	messageLimitMax = 1 << 30               // bytes; sizes in frames of the runtime have 31 bits
-	findingsMax     = 1000                  // more would not be read; a last finding counts the rest
+	findingsMax     = 1000                  // a user fixes the first ones and runs topogen again; one last finding counts the rest
 	nameMax         = 100                   // characters; file names and identifiers contain names
 	typeMax         = 1000                  // bytes of a Go type expression
 	typeDepthMax    = 32                    // nesting of a Go type expression

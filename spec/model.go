@@ -38,7 +38,7 @@ type Topology struct {
 // Message is one entry of messages: the Go type of a message name.
 type Message struct {
 	Name Text
-	Type Text // a Go type expression with import paths written out
+	Type Text // a Go type expression with complete import paths
 }
 
 // Processor is one entry of processors.
