@@ -248,15 +248,15 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 		return err
 	}
 	defer n.readSlots.give()
-	k := n.applier
+	a := n.applier
 	w := indexWaiter{index, make(chan struct{})}
-	k.mu.Lock()
-	if k.applied.Load() >= index {
-		k.mu.Unlock()
+	a.mu.Lock()
+	if a.applied.Load() >= index {
+		a.mu.Unlock()
 		return nil
 	}
-	k.indexWaiters = append(k.indexWaiters, w)
-	k.mu.Unlock()
+	a.indexWaiters = append(a.indexWaiters, w)
+	a.mu.Unlock()
 	select {
 	case <-w.done:
 		return nil
@@ -264,9 +264,9 @@ func (n *Node) wait(ctx context.Context, index uint64) error {
 		return stopped(n.err)
 	case <-ctx.Done():
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.indexWaiters = slices.DeleteFunc(k.indexWaiters, func(o indexWaiter) bool { return o.done == w.done })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.indexWaiters = slices.DeleteFunc(a.indexWaiters, func(o indexWaiter) bool { return o.done == w.done })
 	return fmt.Errorf("raft: entry %d is not applied here yet: %w", index, ctx.Err())
 }
 

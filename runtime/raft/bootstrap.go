@@ -58,16 +58,16 @@ const (
 )
 
 func newBootstrap(c *CoreConfig) *bootstrap {
-	f := &bootstrap{
+	b := &bootstrap{
 		name: c.Name, id: c.ID, joins: c.Join, configured: c.Peers, number: c.Nonce, election: int64(c.ElectionTicks),
 		peers: map[string]*peerAnswer{}, others: map[string]*peerAnswer{},
 	}
 	for name := range c.Peers {
 		if name != c.Name {
-			f.peers[name] = &peerAnswer{heardAt: -1 << 32, askedAt: -1 << 32}
+			b.peers[name] = &peerAnswer{heardAt: -1 << 32, askedAt: -1 << 32}
 		}
 	}
-	return f
+	return b
 }
 
 // noteSender records that a node sends messages as if this one were a member, and reports

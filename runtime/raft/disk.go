@@ -91,9 +91,9 @@ func (f *folder) Record() (r Record, err error) {
 		}
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return r, fmt.Errorf("raft: cannot read the file that says whose log is beside it: %w. Give the user that runs this program access to the folder and its files; do not remove any of them", err)
+		return r, fmt.Errorf("raft: cannot read the file that identifies the node of this log: %w. Give the user that runs this program access to the folder and its files; do not remove any of them", err)
 	}
-	return r, fmt.Errorf("raft: cannot read %s, which says whose log is beside it: %w. Put back the file that was there. If that file is lost, the log cannot be used: remove the member (topoctl raft remove), empty the folder, start the node, and add it (topoctl raft add)", path, err)
+	return r, fmt.Errorf("raft: cannot read %s, which identifies the node of this log: %w. Put back the file that was there. If that file is lost, the log cannot be used: remove the member (topoctl raft remove), empty the folder, start the node, and add it (topoctl raft add)", path, err)
 }
 
 // SetRecord writes a new file and renames it, so that after a crash there is either the

@@ -175,7 +175,7 @@ func TestEmptiedFolders(t *testing.T) {
 		{[]string{"wal/*", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},
 		{[]string{"wal/*.wal", "snap/*"}, "its log is gone. Remove the member (topoctl raft remove n1)"},
 		{[]string{"wal/*", "snap/*", "member", "lock"}, ""},
-		{[]string{"member"}, `the file "member", which says whose log this is, is gone from`},
+		{[]string{"member"}, `the file "member", which identifies the node of this log, is missing from`},
 	} {
 		n := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
 		m := open(t, n)

@@ -81,7 +81,7 @@ func explainMissingRecord(err error, fresh bool, r *Record, address string) erro
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
 		return err
 	}
-	return fmt.Errorf("raft: the file %q, which says whose log this is, is gone from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
+	return fmt.Errorf("raft: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
 }
 
 // removeUnused removes the log of a node that had begun to create it and was not a member
@@ -203,17 +203,17 @@ func (n *Node) bootstrapPhase() string {
 
 // bootstrapStep makes the next decision about the group of this node, and carries it out.
 func (n *Node) bootstrapStep() error {
-	f := n.bootstrap
-	if f == nil || n.core.groupID != 0 || n.core.err != nil {
+	b := n.bootstrap
+	if b == nil || n.core.groupID != 0 || n.core.err != nil {
 		return nil
 	}
-	switch v := f.decide(); v.action {
+	switch v := b.decide(); v.action {
 	case actionFound:
 		if err := n.bootstrapGroup(v.first, newSalt(), bootstrapIndex); err != nil {
 			return err
 		}
 		for _, m := range v.first { // tell the nodes that wait for the group at once
-			if a := f.peers[m.Name]; a != nil && a.number != 0 {
+			if a := b.peers[m.Name]; a != nil && a.number != 0 {
 				n.sendIntroduction(m.Name, a.number, 0)
 			}
 		}
@@ -248,26 +248,26 @@ const (
 
 // bootstrapTick asks the peers, and sometimes logs why there is no group yet.
 func (n *Node) bootstrapTick() error {
-	f := n.bootstrap
-	if f == nil {
+	b := n.bootstrap
+	if b == nil {
 		return nil
 	}
 	if len(n.core.members) > 0 { // the snapshot of the leader has been received
 		n.startMember()
 		return nil
 	}
-	f.tick++
-	for _, name := range f.peersToAsk() {
-		n.sendIntroduction(name, 0, f.number)
+	b.tick++
+	for _, name := range b.peersToAsk() {
+		n.sendIntroduction(name, 0, b.number)
 	}
 	if err := n.bootstrapStep(); err != nil || n.bootstrap == nil {
 		return err
 	}
 	every := func(d time.Duration) int64 { return max(1, int64(d/n.config.Tick)) }
-	if at := f.tick - every(bootstrapLogFirst); at < 0 || at%every(bootstrapLogNext) != 0 {
+	if at := b.tick - every(bootstrapLogFirst); at < 0 || at%every(bootstrapLogNext) != 0 {
 		return nil
 	}
-	why := f.decide().why
+	why := b.decide().why
 	if n.core.groupID != 0 {
 		why = "waiting for the leader of the group"
 	}
@@ -298,14 +298,14 @@ func (n *Node) sendIntroduction(to string, answers, asks uint64) {
 // takeIntroduction handles the introduction of a node.
 func (n *Node) takeIntroduction(m *peerMessage) error {
 	i, ask := m.introduction, uint64(0)
-	f := n.bootstrap
-	if f != nil && f.takeAnswer(m.name, m.id, m.groupID, *i) {
-		ask = f.number
+	b := n.bootstrap
+	if b != nil && b.takeAnswer(m.name, m.id, m.groupID, *i) {
+		ask = b.number
 	}
 	if i.question != 0 || ask != 0 {
 		n.sendIntroduction(m.name, i.question, ask)
 	}
-	if i.question != 0 && m.groupID == 0 && f == nil {
+	if i.question != 0 && m.groupID == 0 && b == nil {
 		if n.waitingPeers == nil || len(n.waitingPeers) >= membersMax {
 			n.waitingPeers = map[string]uint64{}
 		}
@@ -315,7 +315,7 @@ func (n *Node) takeIntroduction(m *peerMessage) error {
 		return err
 	}
 	switch {
-	case f == nil:
+	case b == nil:
 		if m.groupID != 0 && m.groupID != n.core.groupID {
 			n.refuseOtherGroup(m)
 		}
@@ -398,9 +398,9 @@ func (n *Node) mayBeMember(o *Member, name string) bool {
 
 // refuseOtherGroup handles a message of another group.
 func (n *Node) refuseOtherGroup(m *peerMessage) {
-	if f := n.bootstrap; n.core.groupID == 0 {
-		if f.noteSender(m.name) {
-			n.sendIntroduction(m.name, 0, f.number)
+	if b := n.bootstrap; n.core.groupID == 0 {
+		if b.noteSender(m.name) {
+			n.sendIntroduction(m.name, 0, b.number)
 		}
 		return
 	}

@@ -154,12 +154,12 @@ func newNode(c NodeConfig) (*Node, error) {
 func (n *Node) begin() {
 	if t := n.config.Transport; t != nil {
 		t.Handle(n.config.Group, n.receive)
-		if f := n.bootstrap; f != nil {
+		if b := n.bootstrap; b != nil {
 			for name, address := range n.config.Core.Peers {
 				n.setPeer(name, address)
 			}
-			for _, name := range f.peersToAsk() {
-				n.sendIntroduction(name, 0, f.number)
+			for _, name := range b.peersToAsk() {
+				n.sendIntroduction(name, 0, b.number)
 			}
 		}
 	}

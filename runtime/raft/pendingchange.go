@@ -105,11 +105,11 @@ func (n *Node) mayRename(changes []Change) error {
 		if o.Kind != Rename || o.Force || !known || used || m.Was == "" {
 			continue
 		}
-		speaks := n.peerNames[m.ID]
+		current := n.peerNames[m.ID]
 		if m.ID == n.core.id {
-			speaks = n.config.Core.Name
+			current = n.config.Core.Name
 		}
-		if speaks != m.Name {
+		if current != m.Name {
 			return fmt.Errorf("%w: %q was renamed from %q and has not sent a message under its new name yet: start it as %q first", ErrMembers, m.Name, m.Was, m.Name)
 		}
 	}

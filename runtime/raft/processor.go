@@ -357,9 +357,9 @@ func (p *Processor) Answer(to Answers) error {
 // sendNextEntry answers the instances that wait for an entry.
 func (p *Processor) sendNextEntry(to Answers) {
 	p.mu.Lock()
-	asking, after := p.waiting, p.marked
+	waiting, after := p.waiting, p.marked
 	p.mu.Unlock()
-	if len(asking) == 0 {
+	if len(waiting) == 0 {
 		return
 	}
 	e := NextEntry{TransactionID: after + 1}
@@ -379,7 +379,7 @@ func (p *Processor) sendNextEntry(to Answers) {
 	p.mu.Lock()
 	p.waiting = nil
 	p.mu.Unlock()
-	for _, e.Proposer = range asking {
+	for _, e.Proposer = range waiting {
 		to.NextEntry(e)
 	}
 }
