@@ -2,7 +2,7 @@
 //
 //	result, findings := gen.Generate(ctx, gen.Input{Path: path, Source: source}, gen.Options{})
 //	if !finding.HasErrors(findings) {
-//		// result.Files are to be written, by package write.
+//		// package write writes result.Files.
 //	}
 //
 // The stages are functions from value to value: spec.Parse reads and checks the file,

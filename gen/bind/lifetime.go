@@ -13,8 +13,8 @@ import (
 )
 
 // handlers are the methods with parameters that are valid only during the call, by the import
-// path of the package that declares them. Packages other than the generated one declare the
-// methods of types that the topology names there, of aliased types and of embedded types.
+// path of the package that declares them. Other packages declare the methods of types that the
+// topology names there, of aliased types and of embedded types.
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
 	for _, s := range r.binder.subjects {

@@ -102,7 +102,7 @@ func (b *binder) sharing(s *subject) []*plan.Processor {
 	return b.ofType[name(&s.Type)]
 }
 
-// lack notes a missing declaration, once for all processors that share a type.
+// lack notes a missing declaration. Processors that share a type have one entry.
 func (b *binder) lack(m Missing) {
 	key := m.Import + "." + m.Type
 	if first, ok := b.lacking[key]; ok {
@@ -184,8 +184,8 @@ func (b *binder) receive(s *subject, e int) {
 	}
 }
 
-// missingReceive reports that an edge has no handler, once for all edges that the same
-// method would serve. If the message or the method has a wrong name, no handler is missing.
+// missingReceive reports that an edge has no handler. Edges that the same method would serve
+// have one finding. If the message or the method has a wrong name, no handler is missing.
 func (b *binder) missingReceive(s *subject, e int, want form) {
 	edge := &b.plan.Edges[e]
 	names := b.plan.Handlers(e)

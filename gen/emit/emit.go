@@ -20,10 +20,10 @@ type Options struct {
 	// Imports must be what the function Imports returns for the topology.
 	Imports []string
 	// Declared reports whether the user's files declare a name at package level.
-	// Imports and unexported names avoid such names. nil means that there are none.
+	// Imports and unexported names avoid such names. nil: there are none.
 	Declared func(name string) bool
 	// Imported reports whether one of these files imports a package under the name.
-	// Unexported names avoid such names. nil means that there are none.
+	// Unexported names avoid such names. nil: there are none.
 	Imported func(name string) bool
 	// Schema is the encoding of messages to and from processes; nil: there are none.
 	Schema *wire.Schema

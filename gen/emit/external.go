@@ -50,8 +50,8 @@ func (p *part) externalSender(q *processor) {
 	}
 }
 
-// asks reports whether s has an Ask method with code of its own, not one that only
-// calls another Ask method.
+// asks reports whether s has an Ask method with code of its own, and does not only call
+// another Ask method.
 func (s *send) asks() bool { return s.ask != "" && s.same == nil }
 
 // externalGetter writes:

@@ -113,7 +113,7 @@ func (p *part) sharedDrain(q *processor, l *link) {
 
 // releaseOne writes the code that removes the message from its queue before its handler runs.
 func (h *handler) releaseOne() code {
-	return remark(h.queue().Dot("Head").Dot("Release").Call(jen.Lit(1)), "the handler's message is no longer in the queue")
+	return remark(h.queue().Dot("Head").Dot("Release").Call(jen.Lit(1)), "the message leaves the queue")
 }
 
 // merge writes Drain for a link of several queues. It delivers their messages in the
@@ -277,7 +277,7 @@ func canFail(handlers []*handler) bool {
 func (e *edge) exact() bool { return e.offers() || e.fails() }
 
 // holds reports whether a variable must hold the message while its handler has a
-// pointer to it, because the message is no longer in a queue.
+// pointer to it, because the message has left its queue.
 func (h *handler) holds() bool { return h.edge.latest() && h.Message == plan.ByPointer }
 
 // take writes the code that takes a message from a queue that drops the oldest. taken

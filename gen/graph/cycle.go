@@ -1,9 +1,9 @@
 package graph
 
-// against returns which edges run against the flow: without them the graph has
-// no cycle. The search starts at nodes without inputs, in their order, so that
-// the flow is the one in which people write topologies down. ends holds from and
-// to of each edge; self edges always run against the flow.
+// against returns which edges run against the flow. Without these edges the graph has no
+// cycle. The search starts at nodes without inputs, in their order, so that the flow
+// follows the order in which people usually write topologies. ends has the two ends of
+// each edge. Self edges always run against the flow.
 func against(nodes int, ends [][2]int) []bool {
 	out := make([][]int, nodes)
 	inputs := make([]int, nodes)
@@ -64,7 +64,7 @@ func components(nodes int, ends [][2]int) [][]int {
 	index := make([]int, nodes)
 	var parts [][]int
 	for v := range nodes {
-		r := find(v) // the smallest of its part, so it comes first
+		r := find(v) // the smallest node of its part, so it comes first
 		if r == v {
 			index[v] = len(parts)
 			parts = append(parts, nil)

@@ -66,8 +66,8 @@ func DOT(g Graph) []byte {
 	return b.Bytes()
 }
 
-// dotEscaper: in a quoted label a backslash begins an escape (\N is the node's
-// name), and & begins an HTML entity, both even where nobody meant them.
+// dotEscaper escapes the special characters of a quoted label: a backslash begins an escape
+// (\N is the node's name), and & begins an HTML entity.
 var dotEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "&", "&amp;")
 
 // dotText is a quoted DOT string of several lines.

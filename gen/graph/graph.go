@@ -9,24 +9,24 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Graph is what is drawn. The zero value is an empty picture. JSON writes it, so a
-// name in a tag is never changed.
+// Graph is a topology as a plain value for drawing. The zero value is an empty picture. JSON
+// writes it, so the names in the tags must not change.
 type Graph struct {
 	Name   string  `json:"name"`
-	Load   *Load   `json:"load,omitempty"` // nil: what nodes and edges have done is not known
+	Load   *Load   `json:"load,omitempty"` // nil: the load is unknown
 	Nodes  []Node  `json:"nodes"`
 	Edges  []Edge  `json:"edges"`
-	Groups []Group `json:"groups,omitempty"` // of processors that fail together
+	Groups []Group `json:"groups,omitempty"` // restart groups
 }
 
-// Group is a group of processors that fail together.
+// Group is a restart group.
 type Group struct {
 	Name     string `json:"name"`
 	Strategy string `json:"strategy"`
 	Nodes    []int  `json:"nodes"` // indices into Graph.Nodes
 }
 
-// title is what is written above a group.
+// title is the text above a group.
 func (g Group) title() string { return g.Name + ", " + g.Strategy }
 
 // Node is a processor, or the source of a timer.
@@ -38,49 +38,49 @@ type Node struct {
 	External  bool   `json:"external"`  // messages come from outside
 	Timer     bool   `json:"timer"`     // not a processor: "every 1s", drawn small
 
-	Isolated bool      `json:"isolated,omitempty"` // in processes of its own
-	Group    string    `json:"group,omitempty"`    // name of the group that it fails with; empty: none
-	Watch    *Watch    `json:"watch,omitempty"`    // nil where the file says nothing of failures
-	Machine  *Machine  `json:"machine,omitempty"`  // nil: a processor of the user's
-	Load     *NodeLoad `json:"load,omitempty"`     // nil where not known
+	Isolated bool      `json:"isolated,omitempty"` // instances run in processes of their own
+	Group    string    `json:"group,omitempty"`    // name of its restart group; empty: none
+	Watch    *Watch    `json:"watch,omitempty"`    // nil: the file has no settings for its failures
+	Machine  *Machine  `json:"machine,omitempty"`  // nil: not a state machine
+	Load     *NodeLoad `json:"load,omitempty"`     // nil: unknown
 }
 
-// Watch is what the file says of failures of a processor, in its words. JSON has
-// durations in nanoseconds.
+// Watch has a processor's settings for failures, with the values of the file. In JSON,
+// durations are in nanoseconds.
 type Watch struct {
 	Restart     string        `json:"restart"`      // policy
 	MaxRestarts int           `json:"max_restarts"` // 0: any number
 	Delay       time.Duration `json:"delay"`
-	MaxDelay    time.Duration `json:"max_delay"` // 0: none, as below
+	MaxDelay    time.Duration `json:"max_delay"` // 0: none, as for the fields below
 	Window      time.Duration `json:"window"`
-	Timeout     time.Duration `json:"timeout"` // of a call
+	Timeout     time.Duration `json:"timeout"` // for a call
 	Startup     time.Duration `json:"startup_timeout"`
 	OnError     string        `json:"on_error"`
-	MaxAttempts int           `json:"max_attempts"` // 0: not said
+	MaxAttempts int           `json:"max_attempts"` // 0: not set
 }
 
 // Edge carries one message type from a node to a node.
 type Edge struct {
-	From    int    `json:"from"` // index into Graph.Nodes, as is To; they may be equal
+	From    int    `json:"from"` // index into Graph.Nodes, like To; they may be equal
 	To      int    `json:"to"`
 	Message string `json:"message"` // name of the message type
 	Reply   string `json:"reply"`   // name of the reply's type; empty: none
 	Note    string `json:"note"`    // "key Account", "drop-oldest 64"; parts separated by ", "
 
-	Implied      bool          `json:"implied,omitempty"`       // between a machine and its controller: the file has no such edge, as below
-	Aside        bool          `json:"-"`                       // not in pictures, which have one pair of edges for a machine
-	DeadLetter   bool          `json:"dead_letter,omitempty"`   // for messages that From cannot handle: the file has no such edge
+	Implied      bool          `json:"implied,omitempty"`       // between a state machine and its controller; not an edge of the file
+	Aside        bool          `json:"-"`                       // omitted from pictures, which have one pair of edges for a state machine
+	DeadLetter   bool          `json:"dead_letter,omitempty"`   // for messages that From cannot handle; not an edge of the file
 	InputTimeout time.Duration `json:"input_timeout,omitempty"` // 0: none
-	Load         *EdgeLoad     `json:"load,omitempty"`          // nil where not known
+	Load         *EdgeLoad     `json:"load,omitempty"`          // nil: unknown
 }
 
-// Names of messages that are not declared.
+// Names of messages that a file does not declare.
 const (
 	tickName       = "Tick"
 	deadLetterName = "DeadLetter"
 )
 
-// timerName is what a file calls a timer.
+// timerName is a timer as the file writes it.
 func timerName(every time.Duration, name string) string {
 	if name != "" {
 		name = " as " + name
@@ -88,13 +88,13 @@ func timerName(every time.Duration, name string) string {
 	return "every " + shortDuration(every.String()) + name
 }
 
-// defaultCapacity is the capacity that is not worth a note.
+// defaultCapacity is the default capacity, which is not shown.
 const defaultCapacity = 1024
 
-// FromTopology returns the graph of a checked topology. The processors come
-// first, so a node's index is its ProcessorIndex; after them comes a node for
-// each timer. The edges are those of the file, in its order; after them comes one
-// for each processor whose dead letters go to another.
+// FromTopology returns the graph of a checked topology. The nodes are the processors, so
+// that a node's index is its ProcessorIndex, followed by a node for each timer. The edges
+// are the edges of the file in order, followed by an edge for each processor with dead
+// letters.
 func FromTopology(t *spec.Topology) Graph {
 	g := Graph{Name: t.Name.Value}
 	for _, p := range t.Processors {
@@ -150,8 +150,7 @@ func FromTopology(t *spec.Topology) Graph {
 	return g
 }
 
-// watch is nil where a failure of the processor ends the topology, and no group
-// says otherwise.
+// watch is nil if a failure of the processor ends the topology.
 func watch(p spec.Processor, grouped bool) *Watch {
 	if !grouped && !p.Restart.Given && !p.OnError.Given && p.Isolation != spec.Process && p.Health.Timeout == 0 && p.Health.StartupTimeout == 0 {
 		return nil
@@ -169,8 +168,7 @@ func watch(p spec.Processor, grouped bool) *Watch {
 	}
 }
 
-// instances counts those of a processor; messages of an external one come from
-// outside of any.
+// instances is the number of a processor's instances. An external processor has none.
 func instances(p spec.Processor) int {
 	if p.External {
 		return 0
@@ -178,7 +176,7 @@ func instances(p spec.Processor) int {
 	return p.Instances
 }
 
-// note says what is particular about an edge; what is the default goes unsaid.
+// note lists the settings of an edge that differ from the defaults.
 func note(e spec.Edge) string {
 	var parts []string
 	switch r := e.Route; r.Kind {
@@ -204,7 +202,7 @@ func note(e spec.Edge) string {
 	return strings.Join(parts, ", ")
 }
 
-// shortDuration drops the zeros that Duration.String ends in: "1m0s" is "1m".
+// shortDuration drops the zeros at the end of Duration.String: "1m0s" becomes "1m".
 func shortDuration(s string) string {
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -223,7 +221,7 @@ func (g Graph) joins(e Edge) bool {
 	return e.From >= 0 && e.From < len(g.Nodes) && e.To >= 0 && e.To < len(g.Nodes)
 }
 
-// ends returns from and to of each edge that can be drawn, and its index.
+// ends returns the two ends of each edge that can be drawn, and its index.
 func (g Graph) ends() (ends [][2]int, index []int) {
 	for i, e := range g.Edges {
 		if g.drawable(e) {
@@ -234,13 +232,13 @@ func (g Graph) ends() (ends [][2]int, index []int) {
 	return ends, index
 }
 
-// watched reports whether the file says what becomes of failures.
+// watched reports whether the file has settings for failures.
 func (g Graph) watched() bool {
 	return slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.Watch != nil || n.Group != "" || n.Isolated }) ||
 		slices.ContainsFunc(g.Edges, func(e Edge) bool { return e.DeadLetter })
 }
 
-// counts says in words what the graph holds.
+// counts describes the numbers of processors and edges in words.
 func (g Graph) counts() string {
 	processors, timers := 0, 0
 	for _, n := range g.Nodes {

@@ -12,8 +12,8 @@ import (
 //	        blocking, external, timer
 //	edges   from, to (indices into nodes), message, reply, note
 //
-// All keys are always there. Names stay; later versions may add keys. Where the
-// file says what becomes of failures there are also:
+// All keys are always present. Later versions may add keys, but never rename one. If the
+// file has settings for failures there are also:
 //
 //	groups  name, strategy, nodes (indices)
 //	nodes   isolated (true), group (its name), watch: restart, max_restarts (0:
@@ -21,13 +21,13 @@ import (
 //	        (nanoseconds, 0: none), on_error, max_attempts (0: not said)
 //	edges   dead_letter (true), input_timeout (nanoseconds)
 //
-// Where there are machines of the runtime there are also:
+// If there are state machines there are also:
 //
 //	nodes   machine: kind (fsm, raft), log (its folder, "": in memory), sync, group
 //	        ("": one node alone), peers (how many)
 //	edges   implied (true): between a machine and its controller
 //
-// A graph with a load has also, under the key load:
+// A graph with a load also has, under the key load:
 //
 //	of the graph  time, elapsed (nanoseconds), workers
 //	of a node     busy, paused (shares of the time elapsed, the mean over the
@@ -44,8 +44,8 @@ func JSON(g Graph) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false) // a type such as <-chan is to stay readable
-	// Encoding strings, numbers and booleans into memory cannot fail.
+	enc.SetEscapeHTML(false) // keeps types such as <-chan readable
+	// Encoding strings, numbers and booleans to memory cannot fail.
 	_ = enc.Encode(g)
 	return b.Bytes()
 }

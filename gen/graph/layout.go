@@ -14,29 +14,29 @@ type rect struct{ x, y, w, h int }
 
 type point struct{ x, y int }
 
-// layout is where everything goes: a pure function of a graph.
+// layout has the positions of all parts. It is a pure function of a graph.
 type layout struct {
 	direction     direction
 	width, height int
 	boxes         []rect    // by node
-	labels        []rect    // by edge; empty where an edge has no text
+	labels        []rect    // by edge; empty if an edge has no text
 	anchors       []point   // by edge: where the line passes the label's middle
-	lines         [][]point // by edge, from source to target; nil for one that is left out
+	lines         [][]point // by edge, from source to target; nil for an omitted edge
 	back          []bool    // by edge: runs against the flow
 }
 
-// diagram is a graph with the room that its parts need, in one direction.
+// diagram is a graph with the space that its parts need, in one direction.
 type diagram struct {
 	direction direction
 	nodes     []extent
 	small     []bool // by node: a timer
-	stacks    []int  // by node: room along the flow for the cards behind its front
+	stacks    []int  // by node: space along the flow for the cards behind its front
 	edges     []Edge
 	labels    []extent
 }
 
-// The page that pictures are to fit: as wide as a README on a screen, which
-// shrinks what is wider, and higher, since a reader scrolls.
+// The page for pictures: as wide as a README on a screen, because wider pictures are shrunk,
+// and higher, because a reader can scroll.
 const (
 	pageWidth  = 1200
 	pageHeight = 2400
@@ -50,12 +50,12 @@ const (
 	partRoom = 36
 )
 
-// bendsMax is how many levels the edges of a picture may pass through in all: a
-// person reads some hundred, and a million take minutes to lay out.
+// bendsMax bounds the total number of levels that the edges of a picture pass through. A
+// readable picture has some hundred; a layout with a million takes minutes.
 const bendsMax = 100_000
 
-// Drawable reports whether SVG draws the graph in seconds. One that it does not
-// has thousands of long edges, and nobody could read it.
+// Drawable reports whether SVG draws the graph within seconds. A graph that is not drawable
+// has thousands of long edges, so its picture would be unreadable.
 func (g Graph) Drawable() bool {
 	ends, _ := g.ends()
 	arcs, _ := flow(len(g.Nodes), ends)
@@ -79,14 +79,14 @@ func arrange(g Graph) layout {
 	}
 	right := arrangeIn(g, rightward)
 	down := arrangeIn(g, downward)
-	// Text runs to the right, and so does the eye: down has to be clearly better.
+	// People read to the right, so down must be clearly better.
 	if down.shrink()*4 < right.shrink()*3 {
 		return down
 	}
 	return right
 }
 
-// shrink says by how much the picture is larger than a page, 1000 for not at all.
+// shrink is the factor by which the picture is larger than a page, in thousandths; 1000: it fits.
 func (l *layout) shrink() int {
 	return max(1000, 1000*l.width/pageWidth, 1000*l.height/pageHeight)
 }
@@ -153,7 +153,7 @@ func pack(drawings []*drawing) (width, height int) {
 	return width + 2*margin, height + 2*margin
 }
 
-// drawing is a laid out part, in pixels.
+// drawing is a connected part after layout, in pixels.
 type drawing struct {
 	at            point
 	width, height int
@@ -181,15 +181,15 @@ func (d *drawing) copyTo(l *layout) {
 	}
 }
 
-// draw decides the places along the flow and turns them into pixels.
+// draw decides the positions along the flow and turns them into pixels.
 func (s *sketch) draw(dir direction) *drawing {
 	gaps := make([][]int, len(s.levels)+1)
 	for i, l := range s.links {
 		gaps[l.gap] = append(gaps[l.gap], i)
 	}
-	start := make([]int, len(s.levels)) // along the flow, of each level
+	start := make([]int, len(s.levels)) // position of each level along the flow
 	depth := make([]int, len(s.levels))
-	lane0 := make([]int, len(gaps)) // of each gap
+	lane0 := make([]int, len(gaps)) // position of the first lane of each gap
 	at := 0
 	for k := range gaps {
 		lanes := s.tracks(gaps[k])
@@ -208,7 +208,7 @@ func (s *sketch) draw(dir direction) *drawing {
 		default:
 			lane0[k] = at + leaveRoom
 			at += leaveRoom + room + clearRoom
-			if k%2 == 0 { // boxes stand on even levels
+			if k%2 == 0 { // boxes are on even levels
 				at += enterRoom - clearRoom
 			}
 		}
@@ -239,7 +239,7 @@ func (s *sketch) draw(dir direction) *drawing {
 		pixel = func(along, across int) point { return point{across, along} }
 		area = func(along, across, length, breadth int) rect { return rect{across, along, breadth, length} }
 	}
-	// first and last are where edges leave and enter a box, along the flow.
+	// first and last are the positions along the flow where edges enter and leave a box.
 	first := func(v *vertex) int { return start[v.level] + (depth[v.level]-v.along+v.stack)/2 }
 	last := func(v *vertex) int { return first(v) + v.along }
 	for i := range s.vertices {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// heatFills are the fills of boxes from idle to always busy: blue to orange,
-// which people tell apart who do not see red or green, and each darker than the
-// one before, for those who see no colours. Text on them has heatText; heatDark
-// are those of dark pictures, each brighter than the one before.
+// heatFills are the fills of boxes from idle to always busy. They go from blue to
+// orange, which people with red-green blindness can distinguish. Each is darker than the
+// previous one, for people who see no colours. heatText is the colour of text on them.
+// heatDark are the fills for dark pictures, each brighter than the previous one.
 var (
 	heatFills = [heats + 1]string{"#e3f0ff", "#e7ede9", "#ebead2", "#efe6bc", "#f3e3a6", "#f3d38d", "#f3c475", "#f3b45c", "#f0a14d", "#ed8d3d", "#ea7a2e"}
 	heatDark  = [heats + 1]string{"#14263f", "#1f2b37", "#2a302f", "#353427", "#40391f", "#4e3d1d", "#5d401a", "#6b4418", "#7f4814", "#944c10", "#a8500c"}
@@ -19,12 +19,12 @@ const (
 	heatTextDark = "#eef2fa"
 )
 
-// lineWidths are those of edges, from nothing sent to most, in tenths of pixels.
+// lineWidths are the widths of edges, from no messages to the most, in tenths of pixels.
 var lineWidths = [traffics + 1]int{10, 15, 22, 30, 40, 50}
 
 func tenths(n int) string { return fmt.Sprintf("%d.%d", n/10, n%10) }
 
-// loadStyle is what a picture with a load adds to its style.
+// loadStyle is the additional style of a picture with a load.
 func loadStyle() string {
 	var b strings.Builder
 	b.WriteString(`.topogen .load{font-size:11px;fill:#4a566e}
@@ -66,8 +66,8 @@ func (c *canvas) nodeLoad(l *NodeLoad, text caption, r rect) {
 	c.gauge(rect{r.x, r.y + r.h - gaugeRoom + 1, r.w, gaugeHigh}, l)
 }
 
-// gauge draws a bar: what is busy over its whole height, then what is paused
-// over half of it, and a tick at the busiest instance.
+// gauge draws a bar: the busy share in full height, then the paused share in half height,
+// and a tick at the busiest instance.
 func (c *canvas) gauge(r rect, l *NodeLoad) {
 	c.printf(`<rect class="gauge" x="%d" y="%d" width="%d" height="%d"/>`, r.x, r.y, r.w, r.h)
 	busy := r.w * l.Busy.Mean / 1000
@@ -89,11 +89,11 @@ const (
 	legendRows = 4
 	swatchWide = 14
 	swatchHigh = 12
-	sampleWide = 34                                 // of a line
-	legendText = heats*swatchWide + swatchWide + 12 // where its words begin
+	sampleWide = 34                                 // of a sample line
+	legendText = heats*swatchWide + swatchWide + 12 // where its text begins
 )
 
-// legend is where the legend stands, below everything else; empty without a load.
+// legend is the rectangle of the legend, below everything else. It is empty without a load.
 func (c *canvas) legend() rect {
 	if c.graph.Load == nil {
 		return rect{}
@@ -106,7 +106,7 @@ func (c *canvas) legend() rect {
 	return rect{margin, c.layout.height, w, legendRow * legendRows}
 }
 
-// legendWords stand beside the samples.
+// legendWords are the texts next to the samples.
 func (c *canvas) legendWords() []string {
 	return []string{
 		"box: busy, the mean over the instances, 0 to 100 %",

@@ -1,27 +1,27 @@
 package graph
 
-// extent is the room that something takes: along the flow, and across it to
-// both sides of its axis, the line on which edges meet it.
+// extent is the space that a part needs: along the flow, and across the flow on both sides of
+// its axis. The axis is the line on which edges meet the part.
 type extent struct{ along, before, after int }
 
 type kind int
 
 const (
 	box   kind = iota // a node
-	label             // where an edge has its text
+	label             // the text of an edge
 	bend              // where an edge passes a level
 )
 
-// vertex is what stands in a level.
+// vertex is an element of a level.
 type vertex struct {
 	kind  kind
-	node  int // of a box, else -1
-	edge  int // of a label or bend, else -1
+	node  int // node of a box, else -1
+	edge  int // edge of a label or bend, else -1
 	level int
 	extent
-	small bool // a timer: stays as it is measured, and needs less room
-	stack int  // how much of along are cards behind the front of a box
-	axis  int  // its place across the flow
+	small bool // a timer: keeps its measured size, and needs less space
+	stack int  // the part of along for cards behind the front of a box
+	axis  int  // its position across the flow
 }
 
 type side int
@@ -29,7 +29,7 @@ type side int
 const (
 	through  side = iota // from a level to the next
 	turnNext             // both ends in one level, turning in the gap after it
-	turnPrev             // likewise in the gap before it
+	turnPrev             // both ends in one level, turning in the gap before it
 )
 
 // link is the part of an edge that lies in one gap. Gap k is before level k;
@@ -38,12 +38,12 @@ type link struct {
 	side     side
 	gap      int
 	from, to int // vertices; of a through link, from is in the earlier level
-	// Where it meets its ends, across the flow and relative to their axes.
+	// Positions at its ends, across the flow and relative to their axes.
 	fromPort, toPort int
-	lane             int // its place along the flow, within the gap
+	lane             int // its position along the flow, within the gap
 }
 
-// step is a link in the direction in which an edge passes it.
+// step is a link with the direction in which its edge passes it.
 type step struct {
 	link     int
 	reversed bool
@@ -58,11 +58,11 @@ type sketch struct {
 	back     map[int]bool   // edges that run against the flow
 }
 
-// levelPivots bounds the search for short edges. Pictures people look at need
-// some hundred pivots.
+// levelPivots bounds the search for short edges. Pictures of a usual size need some hundred
+// pivots.
 const levelPivots = 5000
 
-// offMiddle is how many pixels of crowd half a level off the middle is worth.
+// offMiddle is the cost of half a level of distance from the middle, in pixels of crowd.
 const offMiddle = 10
 
 // newSketch puts nodes on levels: boxes on even ones, and on odd ones the
@@ -103,8 +103,8 @@ func newSketch(d *diagram, nodes, edges []int) *sketch {
 	return s
 }
 
-// flow returns what the edges ask of the ranks of their ends, and which edges
-// run against the flow.
+// flow returns the constraints of the edges on the ranks of their ends, and which edges run
+// against the flow.
 func flow(nodes int, ends [][2]int) ([]arc, []bool) {
 	back := against(nodes, ends)
 	var arcs []arc
@@ -120,7 +120,7 @@ func flow(nodes int, ends [][2]int) ([]arc, []bool) {
 	return arcs, back
 }
 
-// align makes the boxes of a column equally wide; timers stay small.
+// align makes the boxes of a column equally wide, except for timers.
 func (s *sketch) align() {
 	for _, level := range s.levels {
 		widest := 0
@@ -135,8 +135,8 @@ func (s *sketch) align() {
 	}
 }
 
-// shape estimates how many ranks a graph takes, and how many nodes the fullest
-// of them holds.
+// shape estimates the number of ranks of a graph, and the number of nodes in the fullest
+// rank.
 func shape(nodes int, ends [][2]int) (ranks, fullest int) {
 	arcs, _ := flow(nodes, ends)
 	full := make(map[int]int)
@@ -148,7 +148,7 @@ func shape(nodes int, ends [][2]int) (ranks, fullest int) {
 	return ranks, fullest
 }
 
-// spread moves nodes that are as cheap on several ranks to the emptiest.
+// spread moves nodes that cost the same on several ranks to the emptiest of these ranks.
 func spread(rank []int, arcs []arc) {
 	net := make([]int, len(rank))
 	crowd := make(map[int]int)
@@ -203,7 +203,7 @@ func (s *sketch) connect(e int, l link, reversed bool) {
 	s.routes[e] = append(s.routes[e], step{len(s.links) - 1, reversed})
 }
 
-// pass adds the vertex with which edge e passes a level.
+// pass adds the vertex of edge e in a level that the edge passes.
 func (s *sketch) pass(d *diagram, e, level int, labelled bool) int {
 	v := vertex{kind: bend, node: -1, edge: e, level: level}
 	if labelled && d.labels[e] != (extent{}) {
@@ -212,9 +212,9 @@ func (s *sketch) pass(d *diagram, e, level int, labelled bool) int {
 	return s.add(v)
 }
 
-// addForward leads an edge from a box to one on a later level. Its label goes
-// where there is room between boxes, rather near the middle; crowd says how much
-// the levels hold.
+// addForward routes an edge from a box to a box on a later level. Its label goes to a level
+// with space between the boxes, preferably near the middle. crowd is the size of each
+// level's contents.
 func (s *sketch) addForward(d *diagram, e, from, to int, crowd map[int]int) {
 	first, last := s.vertices[from].level+1, s.vertices[to].level-1
 	middle, least := first, -1
@@ -236,8 +236,8 @@ func (s *sketch) addForward(d *diagram, e, from, to int, crowd map[int]int) {
 	s.connect(e, link{gap: last + 1, from: at, to: to}, false)
 }
 
-// addBack leads an edge to a box on the same or an earlier level: out forwards,
-// back along the levels, in forwards.
+// addBack routes an edge to a box on the same or an earlier level. The edge leaves forwards,
+// runs back along the levels, and enters forwards.
 func (s *sketch) addBack(d *diagram, e, from, to int) {
 	first, last := s.vertices[from].level, s.vertices[to].level
 	middle := (first + last) / 2

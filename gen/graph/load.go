@@ -11,38 +11,37 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Load says of which time the loads of a graph's nodes and edges are.
+// Load is the period of the loads of a graph's nodes and edges.
 type Load struct {
-	Until   time.Time     `json:"time"`    // zero where it is not known
-	Elapsed time.Duration `json:"elapsed"` // how long the topology had been there by then
+	Until   time.Time     `json:"time"`    // zero: unknown
+	Elapsed time.Duration `json:"elapsed"` // age of the topology at that time
 	Workers int           `json:"workers"`
 }
 
-// NodeLoad is what a processor has done.
+// NodeLoad is the load of a processor.
 type NodeLoad struct {
-	Busy     Spread        // of the time elapsed, in handlers and sends
-	Paused   Spread        // of the time elapsed, because what it sends to was full
+	Busy     Spread        // share of the elapsed time in handlers and sends
+	Paused   Spread        // share of the elapsed time in which a receiver's queue was full
 	Received uint64        // messages
-	Source   bool          // no edge leads to it
-	Faults   *FaultFigures // nil where the topology does not count them
+	Source   bool          // it has no incoming edge
+	Faults   *FaultFigures // nil: the topology does not count them
 }
 
 // Spread is a share over the instances of a processor, in thousandths.
 type Spread struct{ Mean, Max int }
 
-// EdgeLoad is what has passed an edge, over all pairs of instances.
+// EdgeLoad is the load of an edge, over all pairs of instances.
 type EdgeLoad struct {
-	Capacity int    `json:"capacity"` // of one queue, in messages; 0 where that says nothing: a timer
-	Queues   int    `json:"queues"`   // pairs of instances that may have one
-	Len      int    `json:"len"`      // messages that wait in all of them
+	Capacity int    `json:"capacity"` // of one queue, in messages; 0 for a timer
+	Queues   int    `json:"queues"`   // pairs of instances that may have a queue
+	Len      int    `json:"len"`      // queued messages in all queues
 	Sent     uint64 `json:"sent"`
 	Dropped  uint64 `json:"dropped"`
 }
 
-// WithLoad returns the graph of t with what s says about it. What does not fit
-// is a finding: at its place in the topology, or in file, which s was read from,
-// where the topology has no such place. Order does not matter, so a file that
-// was reordered still fits.
+// WithLoad returns the graph of t with the loads from s. A part of s that does not match t
+// gives a finding: at its place in the topology, or in file, from which s was read, if the
+// topology has no such place. Order does not matter, so a reordered file still matches.
 func WithLoad(t *spec.Topology, s *Snapshot, file string) (Graph, []finding.Finding) {
 	g := FromTopology(t)
 	g.Load = &Load{Until: s.Time, Elapsed: time.Duration(s.Elapsed), Workers: s.Workers}
@@ -107,10 +106,11 @@ func (s *Spread) add(share int) {
 	s.Max = max(s.Max, share)
 }
 
-// share is part of whole in thousandths. What is estimated may exceed the whole.
+// share is part of whole in thousandths. It is at most 1000, because estimates may exceed the
+// whole.
 func share(part, whole int64) int {
 	switch {
-	case whole == 0: // a Stepper's clock may stand still
+	case whole == 0: // the clock of a Stepper may not advance
 		return 0
 	case part >= whole:
 		return 1000
@@ -120,20 +120,20 @@ func share(part, whole int64) int {
 	return int(thousandths)
 }
 
-// sum is a + b, or the most there is.
+// sum is a + b, or the largest number if that overflows.
 func sum(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)
 	return s | -carry
 }
 
-// ends are what tells an edge from the others of its topology.
+// ends distinguish an edge from the other edges of its topology.
 type ends struct {
-	from        string // "" of a timer
+	from        string // "" for a timer
 	every       time.Duration
 	to, message string
 }
 
-// String is the edge as a topology file has it.
+// String is the edge as a topology file writes it.
 func (e ends) String() string {
 	if e.from == "" && e.message == tickName {
 		return timerName(e.every, "") + " -> " + e.to
@@ -172,7 +172,7 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		g.Edges[i].Load = l
 	}
 	for _, e := range t.Edges {
-		if k := replies(t, e); len(left[k]) > 0 { // drawn as the other end of e
+		if k := replies(t, e); len(left[k]) > 0 { // drawn as the second arrowhead of e
 			left[k] = left[k][1:]
 		}
 	}
@@ -185,14 +185,13 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 	}
 }
 
-// letters is the edge of dead letters as it would stand in the file.
+// letters is the edge of dead letters as a file would declare it.
 func letters(e Edge, t *spec.Topology) spec.Edge {
 	p := t.Processors[e.From]
 	return spec.Edge{From: e.From, To: e.To, Capacity: defaultCapacity, At: p.OnError.At, Pointer: p.OnError.Pointer}
 }
 
-// replies is the edge that the replies to messages of e take, where they do not
-// leave the topology.
+// replies is the edge for the replies to messages of e, if they stay in the topology.
 func replies(t *spec.Topology, e spec.Edge) ends {
 	if e.Reply.Value == "" || e.From < 0 || t.Processors[e.From].External {
 		return ends{}
@@ -215,10 +214,10 @@ func pairs(t *spec.Topology, e spec.Edge) int {
 	return from * to
 }
 
-// mismatchesMax is how many mismatches are told; the others are counted.
+// mismatchesMax bounds the number of listed mismatches. All others are only counted.
 const mismatchesMax = 20
 
-// mismatches collects what does not fit.
+// mismatches collects findings about mismatches.
 type mismatches struct {
 	topology, snapshot string
 	found              []finding.Finding
@@ -252,7 +251,7 @@ func (m *mismatches) unfit(how string) finding.Finding {
 	return finding.New(finding.SnapshotUnfit, m.snapshot, finding.Range{}, "", "the snapshot does not match the topology"+how, "")
 }
 
-// words says how long and until when, for a legend.
+// words describes the period, for a legend.
 func (l *Load) words() string {
 	text := "load over " + lasting(l.Elapsed)
 	if !l.Until.IsZero() {
@@ -264,7 +263,7 @@ func (l *Load) words() string {
 	return text
 }
 
-// lasting is a duration of about three digits.
+// lasting formats a duration with about three digits.
 func lasting(d time.Duration) string {
 	step := time.Nanosecond
 	for _, s := range []time.Duration{time.Microsecond, time.Millisecond, 10 * time.Millisecond, time.Second, time.Minute} {
@@ -275,7 +274,7 @@ func lasting(d time.Duration) string {
 	return shortDuration(d.Round(step).String())
 }
 
-// lines is what is written about a processor's load.
+// lines describes a processor's load.
 func (l *NodeLoad) lines() []string {
 	lines := []string{"busy " + l.Busy.String()}
 	if l.Paused.Max > 0 {
@@ -287,7 +286,7 @@ func (l *NodeLoad) lines() []string {
 	return append(lines, l.Faults.lines()...)
 }
 
-// lines is what is written about what went wrong.
+// lines describes the failures.
 func (f *FaultFigures) lines() (lines []string) {
 	if f == nil {
 		return nil
@@ -314,7 +313,7 @@ func (f *FaultFigures) lines() (lines []string) {
 	return lines
 }
 
-// received counts the messages of what receives any.
+// received is the number of messages, or "" for a source.
 func (l *NodeLoad) received() string {
 	if l.Source {
 		return ""
@@ -322,7 +321,7 @@ func (l *NodeLoad) received() string {
 	return amount(l.Received)
 }
 
-// String is the mean, and the maximum where it is another.
+// String is the mean, and the maximum if it differs.
 func (s Spread) String() string {
 	mean, most := percent(s.Mean), percent(s.Max)
 	if mean == most {
@@ -331,7 +330,7 @@ func (s Spread) String() string {
 	return mean + ", max " + most
 }
 
-// percent writes thousandths.
+// percent formats thousandths.
 func percent(thousandths int) string {
 	if 0 < thousandths && thousandths < 5 {
 		return "<1 %"
@@ -339,7 +338,7 @@ func percent(thousandths int) string {
 	return fmt.Sprintf("%d %%", (thousandths+5)/10)
 }
 
-// amount is a count of about three digits.
+// amount formats a count with about three digits.
 func amount(n uint64) string {
 	if n < 10_000 {
 		return fmt.Sprint(n)
@@ -357,13 +356,13 @@ func amount(n uint64) string {
 	return text + " " + "kMGTPE"[prefix:prefix+1]
 }
 
-// part is one thing about an edge's load. What is strained needs a look.
+// part is one statement about an edge's load. strained marks a problem.
 type part struct {
 	text     string
 	strained bool
 }
 
-// parts is what is written about an edge's load.
+// parts describes an edge's load.
 func (l *EdgeLoad) parts() []part {
 	parts := []part{{text: amount(l.Sent) + " sent"}}
 	if l.Capacity > 0 {
@@ -375,7 +374,7 @@ func (l *EdgeLoad) parts() []part {
 	return parts
 }
 
-// line is all of them.
+// line is all parts on one line.
 func (l *EdgeLoad) line() string {
 	var texts []string
 	for _, p := range l.parts() {
@@ -384,7 +383,7 @@ func (l *EdgeLoad) line() string {
 	return strings.Join(texts, ", ")
 }
 
-// depth is how many messages wait, and how many may.
+// depth is the number of queued messages and the capacity.
 func (l *EdgeLoad) depth() string {
 	switch {
 	case l.Capacity == 0:
@@ -395,7 +394,7 @@ func (l *EdgeLoad) depth() string {
 	return fmt.Sprintf("%s of %d×%d", amount(uint64(l.Len)), l.Queues, l.Capacity)
 }
 
-// full reports whether the queues are about full, over all of them.
+// full reports whether the queues together are almost full.
 func (l *EdgeLoad) full() bool {
 	return l.Len > 0 && l.Len/l.Queues >= l.Capacity-l.Capacity/10
 }
@@ -409,11 +408,11 @@ func (l *NodeLoad) heat() int { return (l.Busy.Mean*heats + 500) / 1000 }
 // traffics is the number of the last step of the scale of lines.
 const traffics = 5
 
-// traffic is the step of an edge among those of a graph whose busiest edge has
-// carried most: 0 for nothing, and then thicker by the root of its part.
+// traffic is the step of an edge in a graph whose busiest edge has carried most messages. It
+// is 0 for no messages, and otherwise grows with the square root of the edge's share.
 func (l *EdgeLoad) traffic(most uint64) int {
 	sent := l.Sent
-	for most >= 1<<58 { // 25 times of that fits
+	for most >= 1<<58 { // 25 times the result does not overflow
 		most, sent = most>>1, sent>>1
 	}
 	for step := uint64(1); step <= traffics; step++ {
@@ -424,7 +423,7 @@ func (l *EdgeLoad) traffic(most uint64) int {
 	return 0
 }
 
-// most is what the busiest edge has carried.
+// most is the number of messages of the busiest edge.
 func (g Graph) most() uint64 {
 	most := uint64(0)
 	for _, e := range g.Edges {

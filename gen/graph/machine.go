@@ -7,19 +7,19 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Machine is what the file says of a machine of the runtime.
+// Machine has the settings of a state machine.
 type Machine struct {
 	Kind  string `json:"kind"`  // "fsm", "raft"
 	Log   string `json:"log"`   // the folder; empty: in memory
-	Sync  string `json:"sync"`  // of the log
-	Group string `json:"group"` // of the nodes; empty: one alone
+	Sync  string `json:"sync"`  // sync setting of the log
+	Group string `json:"group"` // name of the raft group; empty: a single node
 	Peers int    `json:"peers"`
 }
 
-// ofMachine makes n the node of a machine.
+// ofMachine makes n the node of a state machine.
 func (n *Node) ofMachine(p spec.Processor) {
 	m := &Machine{Kind: string(p.Machine.Kind)}
-	n.Type, n.Blocking = "", false // which goes without saying
+	n.Type, n.Blocking = "", false // true for all state machines, so not shown
 	if p.Machine.Kind == spec.FSM {
 		n.Type = p.Machine.State.Value + ", " + p.Machine.Update.Value
 	}
@@ -32,7 +32,7 @@ func (n *Node) ofMachine(p spec.Processor) {
 	n.Machine = m
 }
 
-// words are what marks a machine: fsm, log, raft ×3.
+// words are the badges of a state machine: fsm, log, raft ×3.
 func (m *Machine) words() []string {
 	if m == nil {
 		return nil
@@ -50,24 +50,24 @@ func (m *Machine) words() []string {
 	return words
 }
 
-// isAside reports whether an edge of a machine is left out of pictures: they have
-// its proposals and their outcomes, or what else stands first each way.
+// isAside reports whether pictures omit an edge of a state machine. They show its proposals
+// and outcomes, or else the first edge in each direction.
 func isAside(t *spec.Topology, e spec.Edge) bool {
 	first := slices.IndexFunc(t.Edges, func(other spec.Edge) bool { return other.Implied && other.From == e.From && other.To == e.To })
 	return t.Edges[first].Message.Value != e.Message.Value
 }
 
-// capHigh is how far the ends of a machine's box are curved.
+// capHigh is the height of the curves of a state machine's box.
 const capHigh = 5
 
-// drum draws the box of a machine: a cylinder.
-func (c *canvas) drum(r rect) {
+// cylinder draws the box of a state machine.
+func (c *canvas) cylinder(r rect) {
 	c.printf(`<path class="box" d="M%d %da%d %d 0 0 1 %d 0v%da%d %d 0 0 1 %d 0z"/>`,
 		r.x, r.y+capHigh, r.w/2, capHigh, r.w, r.h-2*capHigh, r.w/2, capHigh, -r.w)
 	c.printf(`<path class="rim" d="M%d %da%d %d 0 0 0 %d 0"/>`, r.x, r.y+capHigh, r.w/2, capHigh, r.w)
 }
 
-// machineStyle is added where there are machines.
+// machineStyle is the additional style for state machines.
 const machineStyle = `.topogen .machine .box{fill:#eef0fb;stroke:#5b5fb0}
 .topogen .rim{fill:none;stroke:#5b5fb0;stroke-width:1.1}
 .topogen .badge.kept{fill:#dcdcf7}

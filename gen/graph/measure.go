@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Fonts and lengths of pictures, in pixels. Text is cut where it would make a
-// box or label wider than a person wants to look at.
+// Fonts and lengths of pictures, in pixels. Text is cut if it would make a box or label too
+// wide.
 var (
 	nameFont  = font{size: 14, bold: true}
 	typeFont  = font{size: 12}
@@ -14,13 +14,13 @@ var (
 	edgeFont  = font{size: 12}
 	noteFont  = font{size: 11}
 
-	strainFont = font{size: 11, bold: true} // of loads that need a look
+	strainFont = font{size: 11, bold: true} // for loads with a problem
 )
 
 const (
-	boxPad     = 14  // beside the text of a box
+	boxPad     = 14  // on both sides of the text of a box
 	boxLow     = 36  // height of a box with one line
-	boxHigh    = 50  // and with two
+	boxHigh    = 50  // height of a box with two lines
 	boxMin     = 84  // narrowest box
 	textMax    = 220 // widest line of a box
 	timerHigh  = 26
@@ -32,13 +32,13 @@ const (
 	badgeMax   = 90 // widest text of a badge
 	stackShift = 4  // between the cards of a box with several instances
 
-	gaugeHigh = 6  // of the bar that shows what is busy and paused
-	gaugeRoom = 14 // for it, with what is above and below
+	gaugeHigh = 6  // height of the bar for busy and paused
+	gaugeRoom = 14 // height of the bar with its margins
 
 	labelMax  = 170 // widest line of a label
-	labelPad  = 6   // beside the text of a label
+	labelPad  = 6   // on both sides of the text of a label
 	lineHigh  = 14
-	noteWidth = 120 // a note breaks between its parts beyond that
+	noteWidth = 120 // a wider note breaks between its parts
 )
 
 // caption is the text of a box, cut to fit.
@@ -48,11 +48,11 @@ type caption struct {
 	load             []string // lines below
 }
 
-// badge is a mark beside a name.
+// badge is a mark next to a name.
 type badge struct {
 	text  string
-	class string // of the box
-	look  string // classes of the badge, beside badge
+	class string // class of the box
+	look  string // additional classes of the badge
 }
 
 // marks are the badges of a node.
@@ -91,7 +91,7 @@ func (n Node) caption() caption {
 	return c
 }
 
-// countRoom is between the type and the count.
+// countRoom is the distance between the type and the count.
 const countRoom = 6
 
 // size is the width and height of a box.
@@ -130,7 +130,7 @@ func (c caption) loadHigh() int {
 	return lineHigh*len(c.load) + gaugeRoom
 }
 
-// stack is the room that the cards behind a box take.
+// stack is the space for the cards behind a box.
 func (n Node) stack() int {
 	if n.Instances > 1 && !n.Timer {
 		return stackShift
@@ -140,11 +140,10 @@ func (n Node) stack() int {
 
 func badgeWidth(s string) int { return badgeFont.width(s) + 2*badgePad }
 
-// remark is a line of text beside an edge.
+// remark is a line of text next to an edge.
 type remark struct{ class, text string }
 
-// lines is the text beside an edge: the message, which names it, and what is
-// said about it below.
+// lines is the text next to an edge: the message, and remarks below it.
 func (e Edge) lines() (message string, below []remark) {
 	add := func(class string, lines ...string) {
 		for _, line := range lines {
@@ -170,7 +169,7 @@ func (e Edge) lines() (message string, below []remark) {
 	return message, below
 }
 
-// measure gives every node and label its room in one direction.
+// measure computes the space of every node and label in one direction.
 func measure(g Graph, dir direction) *diagram {
 	d := &diagram{direction: dir, edges: g.Edges}
 	for _, n := range g.Nodes {
@@ -188,8 +187,8 @@ func measure(g Graph, dir direction) *diagram {
 	return d
 }
 
-// extent is the room of an edge's label. To the right, the line runs between the
-// message and what is below; downwards, it runs on the left of both.
+// extent is the space of an edge's label. In a picture to the right, the line runs between
+// the message and the remarks. In a picture downwards, it runs to the left of both.
 func (e Edge) extent(dir direction) extent {
 	message, below := e.lines()
 	if message == "" && len(below) == 0 {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a
-// README. External processors are slanted, blocking ones have double sides,
-// machines are cylinders, timers are round; a reply gives an arrow both ends, dead letters a dotted line;
-// groups that fail together have a frame. A load colours the
-// processors and makes lines with more traffic thicker; comments say of which
-// time it is.
+// Mermaid returns the graph as a Mermaid flowchart, for a fenced block of a README.
+// External processors are slanted, blocking processors have double sides, state machines
+// are cylinders, and timers are round. An edge with a reply has two arrowheads, and dead
+// letters have a dotted line. Restart groups have a frame. A load colours the processors
+// and makes lines with more traffic thicker; comments give its period.
 func Mermaid(g Graph) []byte {
 	var b bytes.Buffer
 	b.WriteString("flowchart LR\n")
@@ -82,7 +81,7 @@ func Mermaid(g Graph) []byte {
 	return b.Bytes()
 }
 
-// nodeLines is what formats with line breaks write under a node's name.
+// nodeLines are the lines under a node's name, for formats with line breaks.
 func nodeLines(n Node) []string {
 	var lines []string
 	second := shortType(n.Type)
@@ -101,7 +100,7 @@ func nodeLines(n Node) []string {
 	return lines
 }
 
-// edgeLines is what formats with line breaks write beside an edge.
+// edgeLines are the lines next to an edge, for formats with line breaks.
 func edgeLines(e Edge) []string {
 	var lines []string
 	if e.Message != "" {
@@ -119,7 +118,7 @@ func edgeLines(e Edge) []string {
 	return lines
 }
 
-// badges are the words that mark a node, but for its group.
+// badges are the words that mark a node, without its group.
 func badges(n Node) []string {
 	var words []string
 	n.Group = ""
@@ -129,9 +128,9 @@ func badges(n Node) []string {
 	return words
 }
 
-// mermaidText escapes a text for a quoted Mermaid label. Mermaid knows no
-// backslash; it takes #code; for a character. A label is HTML and, at its
-// beginning, Markdown, so what means something in either is written as a code.
+// mermaidText escapes a text for a quoted Mermaid label. Mermaid has no backslash escapes; a
+// character can be written as #code;. A label is HTML and, at its beginning, Markdown, so the
+// special characters of both are written as codes.
 func mermaidText(s string) string {
 	var b strings.Builder
 	for i, r := range oneLine(s) {

@@ -12,16 +12,16 @@ const (
 	swapsMax    = 4000 // vertices up to which swapping neighbours is tried: it is quadratic in a level
 )
 
-// ordering searches the order within each level.
+// ordering searches for the best order within each level.
 type ordering struct {
 	s          *sketch
-	prev, next [][]int // by vertex: its neighbours in the levels beside its own
-	mates      [][]int // by vertex: the ends of turns, in its own level
+	prev, next [][]int // by vertex: its neighbours in the previous and the next level
+	mates      [][]int // by vertex: the other ends of turns, in its own level
 	gaps       [][]int // by gap: its links
 	pos        []int   // by vertex: its index in its level
 }
 
-// order puts the vertices of each level in an order with few crossings.
+// order orders the vertices of each level so that few links cross.
 func (s *sketch) order() {
 	n := len(s.vertices)
 	o := &ordering{
@@ -91,8 +91,8 @@ func (o *ordering) fileOrder() {
 	o.number()
 }
 
-// depthFirst starts from the order in which a walk from the first box meets
-// the vertices: a tree is drawn without crossings at once.
+// depthFirst starts from the order in which a depth-first walk from the first box visits the
+// vertices. This order draws a tree without crossings.
 func (o *ordering) depthFirst() {
 	for k := range o.s.levels {
 		o.s.levels[k] = o.s.levels[k][:0]
@@ -110,7 +110,7 @@ func (o *ordering) depthFirst() {
 			seen[v] = true
 			k := o.s.vertices[v].level
 			o.s.levels[k] = append(o.s.levels[k], v)
-			// Pushed last is met first.
+			// The vertex that is pushed last is visited first.
 			for _, list := range [][]int{o.prev[v], o.next[v], o.mates[v]} {
 				for i := len(list) - 1; i >= 0; i-- {
 					stack = append(stack, list[i])
@@ -121,8 +121,8 @@ func (o *ordering) depthFirst() {
 	o.number()
 }
 
-// sweep orders each level by the mean position of its neighbours: in the level
-// before on even turns, in the level after on odd ones.
+// sweep orders each level by the mean position of its neighbours: in the previous level on
+// even turns, in the next level on odd turns.
 func (o *ordering) sweep(turn int) {
 	levels := o.s.levels
 	key := make([]int, len(o.s.vertices))
@@ -138,7 +138,7 @@ func (o *ordering) sweep(turn int) {
 				sum += o.place(w)
 				n++
 			}
-			// A turn belongs beside its box, whatever its other end says.
+			// A turn must be next to its box, independent of its other end.
 			for _, w := range o.mates[v] {
 				sum += o.place(w)
 				n++
@@ -163,13 +163,13 @@ func (o *ordering) sweep(turn int) {
 	}
 }
 
-// place is where a vertex stands in its level, 0 to 1<<20, so that levels of
-// different size compare.
+// place is the relative position of a vertex in its level, 0 to 1<<20, so that levels of
+// different sizes can be compared.
 func (o *ordering) place(v int) int {
 	return (2*o.pos[v] + 1) << 19 / len(o.s.levels[o.s.vertices[v].level])
 }
 
-// swap exchanges neighbours as long as that saves crossings between them.
+// swap exchanges neighbours as long as this reduces the crossings.
 func (o *ordering) swap() {
 	for range swapRounds {
 		better := false
@@ -191,8 +191,8 @@ func (o *ordering) swap() {
 	}
 }
 
-// between counts the crossings of a vertex's links with those of the next one,
-// on one side.
+// between counts the crossings between the links of a vertex and the links of the next
+// vertex, on one side.
 func (o *ordering) between(upper, lower []int) int {
 	n := 0
 	for _, a := range upper {
@@ -233,7 +233,7 @@ func (o *ordering) crossingsIn(gap []int, size int) int {
 		}
 	}
 	n := inversions(straight, size)
-	// A turn crosses what ends between its ends, and turns that it half encloses.
+	// A turn crosses links that end between its ends, and turns that overlap it partly.
 	for end, turns := range [][][2]int{after, before} {
 		for i, t := range turns {
 			for _, p := range straight {
@@ -251,8 +251,8 @@ func (o *ordering) crossingsIn(gap []int, size int) int {
 	return n
 }
 
-// inversions counts the pairs that change their order between the two sides,
-// with a Fenwick tree over the positions on the second.
+// inversions counts the pairs whose order differs between the two sides, with a Fenwick tree
+// over the positions on the second side.
 func inversions(pairs [][2]int, size int) int {
 	slices.SortFunc(pairs, func(a, b [2]int) int {
 		if a[0] != b[0] {

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	headLong = 9 // of an arrowhead
+	headLong = 9 // length of an arrowhead
 	headHalf = 4 // half its width
-	radius   = 8 // of a bend
+	radius   = 8 // radius of a bend
 )
 
 // unit is the direction of a line along one axis: -1, 0 or 1 in each.
@@ -17,8 +17,8 @@ func unit(a, b point) (dx, dy int) {
 	return sign(b.x - a.x), sign(b.y - a.y)
 }
 
-// shorten ends a line within its arrowhead, not at its tip, where it would be
-// wider than the head.
+// shorten ends a line inside its arrowhead and not at the tip, where the line would be wider
+// than the head.
 func shorten(line []point, both bool) []point {
 	short := append([]point(nil), line...)
 	n := len(short)
@@ -31,7 +31,7 @@ func shorten(line []point, both bool) []point {
 	return short
 }
 
-// rounded is the path of a line whose bends are round.
+// rounded is the path of a line with round bends.
 func rounded(line []point) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%d %d", line[0].x, line[0].y)
@@ -47,8 +47,7 @@ func rounded(line []point) string {
 	return b.String()
 }
 
-// reach is how much of a segment one bend may take: half, where the other end
-// bends too.
+// reach is the part of a segment that one bend may use: half of it if the other end bends too.
 func reach(a, b point, shared bool) int {
 	n := max(a.x-b.x, b.x-a.x) + max(a.y-b.y, b.y-a.y)
 	if shared {
@@ -57,7 +56,7 @@ func reach(a, b point, shared bool) int {
 	return n
 }
 
-// arrowhead is the path of a head with its tip at b, wider by extra on both sides.
+// arrowhead is the path of an arrowhead with its tip at b. It is wider by extra on both sides.
 func arrowhead(a, b point, extra int) string {
 	dx, dy := unit(a, b)
 	half := headHalf + extra

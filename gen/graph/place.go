@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// Room across the flow between neighbours of a level, in pixels.
+// Distances across the flow between neighbours of a level, in pixels.
 const (
 	boxRoom   = 26 // between two boxes
 	labelRoom = 12 // between a label and its neighbour
@@ -10,18 +10,18 @@ const (
 )
 
 const (
-	// placeMax is the number of vertices and links up to which positions are
-	// searched for the least bends; larger pictures are relaxed instead, since
-	// the search takes time that grows with the square.
+	// placeMax is the number of vertices and links up to which the positions with
+	// the least bends are searched. Larger pictures are relaxed instead, because the
+	// time of the search grows with the square.
 	placeMax    = 2500
 	placePivots = 20000
-	placeRounds = 4       // of straightening; smaller pictures seldom need the last
-	relaxSweeps = 8       // more moved nothing that a person would see
-	relaxEffort = 400_000 // links that are swept over in all, beyond the first two sweeps
-	shortBend   = 10      // pixels, less than which look like a mistake: a bend is 8 round
+	placeRounds = 4       // rounds of straightening; small pictures seldom need the last
+	relaxSweeps = 8       // more sweeps have no visible effect
+	relaxEffort = 400_000 // total number of links in all sweeps after the first two
+	shortBend   = 10      // pixels; a shorter bend looks like a mistake, because its radius is 8
 )
 
-// room is the least distance between the axes of neighbours in a level.
+// room is the minimum distance between the axes of neighbours in a level.
 func (s *sketch) room(a, b int) int {
 	v, w := &s.vertices[a], &s.vertices[b]
 	between := bendRoom
@@ -34,8 +34,7 @@ func (s *sketch) room(a, b int) int {
 	return v.after + between + w.before
 }
 
-// weight says how much a link wants to be straight: bends in the middle of a
-// long edge look worst.
+// weight is the cost of a bend in a link. Bends in the middle of a long edge look worst.
 func (s *sketch) weight(l *link) int {
 	boxes := 0
 	if s.vertices[l.from].kind == box {
@@ -54,7 +53,7 @@ func (s *sketch) weight(l *link) int {
 	}
 }
 
-// place gives every vertex its axis, and every edge its places at its boxes.
+// place gives every vertex its axis, and every edge its positions at its boxes.
 func (s *sketch) place() {
 	weight := make([]int, len(s.links))
 	for i := range s.links {
@@ -81,10 +80,9 @@ func (s *sketch) place() {
 	}
 }
 
-// balance places the vertices for the least bends. The cheapest placement is
-// seldom the only one, and the search ends at a lopsided one. So it is done
-// twice, once mirrored: the mean of both is as cheap, and keeps the distances
-// that both keep.
+// balance places the vertices for the least bends. Usually several placements have the
+// least cost, and the search ends at an asymmetric one. Therefore balance searches twice,
+// once mirrored. The mean of both results has the same cost and keeps all distances.
 func (s *sketch) balance(weight []int) {
 	a, b := s.placement(weight, false), s.placement(weight, true)
 	for v := range s.vertices {
@@ -92,8 +90,8 @@ func (s *sketch) balance(weight []int) {
 	}
 }
 
-// stiffen adds to the weight of links with a bend so short that it looks like a
-// mistake, and reports whether there are any.
+// stiffen increases the weight of links with a bend so short that it looks like a mistake,
+// and reports whether there are any.
 func (s *sketch) stiffen(weight []int) bool {
 	found := false
 	for i := range s.links {
@@ -105,7 +103,7 @@ func (s *sketch) stiffen(weight []int) bool {
 	return found
 }
 
-// jog is how far a link moves across the flow.
+// jog is the distance that a link covers across the flow.
 func (s *sketch) jog(l *link) int {
 	return s.vertices[l.to].axis + l.toPort - s.vertices[l.from].axis - l.fromPort
 }
@@ -142,7 +140,7 @@ func (s *sketch) placement(weight []int, mirrored bool) []int {
 	for v := range at {
 		at[v] *= sign
 	}
-	// Both placements begin at 0, or their mean would shift the parts.
+	// Both placements must begin at 0; otherwise their mean would shift the parts.
 	if len(at) > 0 {
 		low := slices.Min(at)
 		for v := range at {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Room at one side of a box, in pixels.
+// Distances at one side of a box, in pixels.
 const (
-	portPitch = 16 // between two edges, as a rule
-	portLeast = 12 // between two edges, where that saves a bend: an arrowhead and a half
+	portPitch = 16 // between two edges, usually
+	portLeast = 12 // between two edges, if that saves a bend: one and a half arrowheads
 	portRoom  = 12 // from a box's corner to its first edge
 )
 
-// ports spreads the edges at both sides of each box, in the order in which they
-// go on, and makes room for them.
+// ports distributes the edges on both sides of each box, in the order of their other ends, and
+// makes the box large enough.
 func (s *sketch) ports() {
 	pos := make([]int, len(s.vertices))
 	for _, level := range s.levels {
@@ -55,8 +55,8 @@ func (s *sketch) ports() {
 	}
 }
 
-// turnKey orders turns outside of everything that goes straight on, and so that
-// each encloses those that turn sooner.
+// turnKey orders turns outside of all straight links, so that each turn encloses the turns
+// with nearer ends.
 func turnKey(own, turn, link int) [3]int {
 	if turn < own {
 		return [3]int{-1, -turn, link}
@@ -64,8 +64,8 @@ func turnKey(own, turn, link int) [3]int {
 	return [3]int{1, -turn, link}
 }
 
-// settle moves edges along the sides of their boxes where that makes them
-// straight: a bend of a few pixels looks like a mistake.
+// settle moves edges along the sides of their boxes if that makes them straight, because a
+// bend of a few pixels looks like a mistake.
 func (s *sketch) settle() {
 	type end struct {
 		port   *int
@@ -86,7 +86,7 @@ func (s *sketch) settle() {
 	for at, ends := range sides {
 		v := &s.vertices[at[0]]
 		slices.SortFunc(ends, func(a, b *end) int { return *a.port - *b.port })
-		// bounds are the places that the settled ends leave for the k-th.
+		// bounds are the limits that the settled ends leave for the k-th end.
 		settled := make([]bool, len(ends))
 		bounds := func(k int) (low, high int) {
 			low, high = portRoom-v.before+k*portLeast, v.after-portRoom-(len(ends)-1-k)*portLeast

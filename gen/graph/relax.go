@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// pull is where a neighbour wants a vertex, and how much.
+// pull is the position at which a neighbour would best have a vertex, with a weight.
 type pull struct{ at, weight int }
 
-// relax places the vertices of large pictures: it sweeps over the levels and
-// puts each as near as its order allows to where the level before wants it, or,
-// on the way back, the level after. Distances count, not their squares: then
-// most lines stay straight and few bend much, where the squares would bend all
-// of them a little.
+// relax places the vertices of large pictures. It sweeps over the levels and puts each
+// vertex as near as the order allows to its neighbours in the previous level or, on the way
+// back, in the next level. It minimizes distances and not their squares: then most lines
+// are straight and a few bend much, instead of all lines bending a little.
 func (s *sketch) relax(weight []int) {
 	before := make([][]int, len(s.vertices)) // by vertex: links from the level before
 	after := make([][]int, len(s.vertices))
@@ -45,11 +44,11 @@ func (s *sketch) relax(weight []int) {
 	}
 }
 
-// relaxLevel places a level at the least distance from what pulls at it. What
-// nothing pulls at stays, if it may.
+// relaxLevel places the vertices of a level at the least total distance from their pulls. A
+// vertex without pulls keeps its position if possible.
 func (s *sketch) relaxLevel(level []int, pulls func(v int) []pull) {
-	// Less the room that those before it need, a vertex may be anywhere not
-	// before its predecessor.
+	// After subtracting the space of the vertices before it, a vertex may be anywhere
+	// from the position of its predecessor on.
 	offset := 0
 	offsets := make([]int, len(level))
 	wants := make([][]pull, len(level))
@@ -71,9 +70,8 @@ func (s *sketch) relaxLevel(level []int, pulls func(v int) []pull) {
 	}
 }
 
-// monotone returns the sequence that never falls and has the least distance from
-// what each of its members wants (isotonic regression by pooling adjacent
-// violators, with medians).
+// monotone returns the non-decreasing sequence with the least total distance from the pulls
+// of its members (isotonic regression by pooling adjacent violators, with medians).
 func monotone(wants [][]pull) []int {
 	type pool struct {
 		pulls  []pull // sorted
@@ -112,13 +110,12 @@ func mergePulls(a, b []pull) []pull {
 	return append(append(both, a...), b...)
 }
 
-// pullsMax bounds what is known of where a pool's members want to be: pictures
-// people look at have less, and a star of thousands would merge them all again
-// for each.
+// pullsMax bounds the number of pulls of a pool. Pictures of a usual size have fewer. Without
+// the bound, a star with thousands of edges would merge all pulls again for each member.
 const pullsMax = 512
 
-// thin joins neighbours where there are too many, so that the median moves by
-// less than one part in pullsMax.
+// thin joins neighbouring pulls if there are too many. The median moves by less than one part
+// in pullsMax.
 func thin(pulls []pull) []pull {
 	if len(pulls) <= pullsMax {
 		return pulls

@@ -1,7 +1,6 @@
 package graph
 
-// arc says that rank[head] - rank[tail] >= least, and that a unit more than
-// that costs weight.
+// arc says that rank[head] - rank[tail] >= least. Each unit above least costs weight.
 type arc struct {
 	tail, head, least, weight int
 }
@@ -22,15 +21,15 @@ type simplex struct {
 	preorder            []int
 	parent, first, last []int
 	net                 []int
-	own                 []int // by node: weight that leaves it less what enters
+	own                 []int // by node: weight of outgoing arcs minus weight of incoming arcs
 }
 
-// pivotCandidates is how many improving arcs are compared before the best is
-// taken: more finds better pivots, fewer finds them faster (30 is Graphviz's).
+// pivotCandidates is the number of improving arcs among which the best is chosen. More
+// candidates give better pivots, fewer are faster. Graphviz uses 30.
 const pivotCandidates = 30
 
-// solve returns the ranks; the smallest is 0. It stops after so many pivots
-// with what it has, which satisfies every arc but may cost more than the least.
+// solve returns the ranks; the smallest is 0. It stops after the given number of pivots. Then
+// the ranks satisfy every arc but may not have the least cost.
 func solve(nodes int, arcs []arc, pivots int) []int {
 	if nodes == 0 {
 		return nil
@@ -101,8 +100,8 @@ func earliest(nodes int, arcs []arc) []int {
 	return rank
 }
 
-// grow makes a spanning tree of arcs without slack, shifting what it has so far
-// whenever no such arc leads further.
+// grow makes a spanning tree of arcs without slack. If no such arc leads out of the tree, it
+// shifts the tree.
 func (s *simplex) grow() {
 	in := make([]bool, len(s.near))
 	members := []int{0}
@@ -174,7 +173,7 @@ func (s *simplex) removeFromTree(i int) {
 	}
 }
 
-// hang walks the tree from node 0 and fills in what depends on its shape.
+// hang walks the tree from node 0 and computes the fields that depend on its shape.
 func (s *simplex) hang() {
 	s.preorder = s.preorder[:0]
 	stack := []int{0}
@@ -204,8 +203,8 @@ func (s *simplex) hang() {
 	}
 }
 
-// leaving returns a child node whose tree arc is worth replacing, or -1. It
-// goes on where the last search ended.
+// leaving returns a child node whose tree arc should be replaced, or -1. It continues where
+// the last search ended.
 func (s *simplex) leaving(at *int) int {
 	best, bestCut, found := -1, 0, 0
 	for range s.parent {
@@ -215,8 +214,8 @@ func (s *simplex) leaving(at *int) int {
 		if i < 0 {
 			continue
 		}
-		// The cut value: how the cost changes for each unit of length that the
-		// arc gains. Arcs inside the subtree cancel out, so its net weight says it.
+		// The cut value is the change of the cost for each additional unit of length of
+		// the arc. Arcs inside the subtree cancel out, so it is the subtree's net weight.
 		cut := s.net[v]
 		if s.arcs[i].head == v {
 			cut = -cut
@@ -232,8 +231,8 @@ func (s *simplex) leaving(at *int) int {
 	return best
 }
 
-// pivot replaces the arc above v by the tightest that goes the other way
-// between v's subtree and the rest, and moves the subtree by its slack.
+// pivot replaces the arc above v by the arc with the least slack in the other direction
+// between v's subtree and the rest. It moves the subtree by that slack.
 func (s *simplex) pivot(v int) {
 	leave := s.parent[v]
 	outward := s.arcs[leave].tail == v
@@ -251,8 +250,8 @@ func (s *simplex) pivot(v int) {
 		}
 	}
 	if enter < 0 {
-		// Nothing bounds the subtree on that side, so its net weight is not
-		// worth following; cannot happen while all weights are positive.
+		// No arc bounds the subtree on that side. This cannot happen while all weights
+		// are positive.
 		return
 	}
 	if outward {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Snapshot is what is read of a pool.Snapshot, whose JSON a running topology
-// writes. The compiler does not import the runtime, so the fields are named here
-// again.
+// Snapshot has the fields that are read from the JSON of a pool.Snapshot, which a running
+// topology writes. The fields are declared here again, because the compiler does not import
+// the runtime.
 type Snapshot struct {
 	Time       time.Time          `json:"time"`
 	Elapsed    int64              `json:"elapsed"` // nanoseconds
@@ -18,14 +18,14 @@ type Snapshot struct {
 	Edges      []EdgeFigures      `json:"edges"`
 }
 
-// ProcessorFigures are those of one processor; an external one has no instances.
+// ProcessorFigures are the figures of one processor. An external processor has no instances.
 type ProcessorFigures struct {
 	Name      string            `json:"name"`
 	Instances []InstanceFigures `json:"instances"`
-	Faults    *FaultFigures     `json:"faults"` // nil where the file does not say what becomes of failures
+	Faults    *FaultFigures     `json:"faults"` // nil: the file has no settings for failures
 }
 
-// FaultFigures count what went wrong with a processor, and what was done about it.
+// FaultFigures count the failures of a processor and the reactions to them.
 type FaultFigures struct {
 	Restarts                 uint64 `json:"restarts"`
 	HealthCheckKills         uint64 `json:"health_check_kills"`
@@ -36,17 +36,17 @@ type FaultFigures struct {
 	Dropped                  uint64 `json:"dropped"`
 }
 
-// InstanceFigures are those of one instance.
+// InstanceFigures are the figures of one instance.
 type InstanceFigures struct {
 	Busy     int64  `json:"busy"`   // nanoseconds
 	Paused   int64  `json:"paused"` // nanoseconds
 	Received uint64 `json:"received"`
 }
 
-// EdgeFigures are those of one edge; From is "" for a timer.
+// EdgeFigures are the figures of one edge. From is "" for a timer.
 type EdgeFigures struct {
 	From    string `json:"from"`
-	Every   int64  `json:"every"` // of a timer, in nanoseconds
+	Every   int64  `json:"every"` // period of a timer, in nanoseconds
 	To      string `json:"to"`
 	Message string `json:"message"`
 	Len     int    `json:"len"`
@@ -54,15 +54,14 @@ type EdgeFigures struct {
 	Dropped uint64 `json:"dropped"`
 }
 
-// ends are what tells an edge from the others of its topology.
+// ends distinguish an edge from the other edges of its topology.
 func (e *EdgeFigures) ends() ends { return ends{e.From, time.Duration(e.Every), e.To, e.Message} }
 
-// SnapshotMax bounds a snapshot, which may come from anywhere, in bytes: an instance
-// takes about 100. How deep it may be nested, package json bounds.
+// SnapshotMax bounds the size of a snapshot, which may be untrusted, in bytes. An instance
+// takes about 100 bytes. Package json bounds the nesting.
 const SnapshotMax = 16 << 20
 
-// ParseSnapshot reads the JSON of one pool.Snapshot. Fields that it does not know
-// are ignored.
+// ParseSnapshot reads the JSON of one pool.Snapshot. It ignores unknown fields.
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	if len(text) > SnapshotMax {
 		return nil, fmt.Errorf("it has more than %d MiB", SnapshotMax>>20)
@@ -85,7 +84,7 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return s, s.check()
 }
 
-// plainly says of an error of encoding/json where it is, without Go's types.
+// plainly describes an error of encoding/json by its position, without Go types.
 func plainly(err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("byte %d: %w", e.Offset, err)
@@ -99,7 +98,7 @@ func plainly(err error) error {
 	return err
 }
 
-// check refuses what no topology counts.
+// check refuses figures that no topology can produce.
 func (s *Snapshot) check() error {
 	if s.Elapsed < 0 || s.Workers < 0 {
 		return errors.New("elapsed or workers is negative")

@@ -1,6 +1,6 @@
 package graph
 
-// watchStyle is added where the file says what becomes of failures.
+// watchStyle is the additional style for topologies with settings for failures.
 const watchStyle = `.topogen .letters .line{stroke-dasharray:7 4}
 .topogen .process .box,.topogen .process .card{stroke-dasharray:9 3}
 .topogen .badge.apart{fill:#e6defa}
@@ -15,9 +15,9 @@ const watchStyle = `.topogen .letters .line{stroke-dasharray:7 4}
 }
 `
 
-// style is the look of pictures. Classes stand below the picture's own, so that
-// several pictures and other styles fit one page; plain values rather than CSS
-// variables, which librsvg and Inkscape do not know.
+// style is the style of pictures. All selectors begin with the picture's class, so that
+// several pictures and other styles can share a page. It uses no CSS variables, because
+// librsvg and Inkscape do not support them.
 const style = `
 .topogen{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
 .topogen .page{fill:#fff}

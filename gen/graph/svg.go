@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// headingHigh is the room above the picture for its name.
+// headingHigh is the height of the heading above the picture.
 const headingHigh = 40
 
-// SVG returns the graph as a picture that needs no scripts, fonts or other
-// files, and is dark where the reader's colour scheme is.
+// SVG returns the graph as a picture that needs no scripts, fonts or other files. It follows
+// the reader's light or dark colour scheme.
 func SVG(g Graph) []byte {
 	return draw(g, arrange(g))
 }
@@ -44,7 +44,7 @@ func draw(g Graph, l layout) []byte {
 		c.printf(`<text class="heading" x="%d" y="-10">%s</text>`+"\n", margin, xmlText(heading))
 	}
 	c.printf(`<text class="counts" x="%d" y="8">%s</text>`+"\n", margin, xmlText(g.counts()))
-	// Edges against the flow lie under the others.
+	// Edges against the flow are drawn first, below the others.
 	for _, back := range []bool{true, false} {
 		for i := range g.Edges {
 			if l.lines[i] != nil && l.back[i] == back {
@@ -65,7 +65,7 @@ type canvas struct {
 	bytes.Buffer
 	graph  Graph
 	layout layout
-	most   uint64 // what the busiest edge has carried
+	most   uint64 // number of messages of the busiest edge
 }
 
 func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.Buffer, format, args...) }
@@ -77,7 +77,7 @@ func xmlText(s string) string {
 
 var xmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// node draws a box, or the pill of a timer.
+// node draws a box, or the rounded box of a timer.
 func (c *canvas) node(i int) {
 	n, r := c.graph.Nodes[i], c.layout.boxes[i]
 	text := n.caption()
@@ -110,11 +110,11 @@ func (c *canvas) node(i int) {
 			r.x+stackShift, r.y+stackShift, front.w, front.h)
 	}
 	if n.Machine != nil {
-		c.drum(front)
+		c.cylinder(front)
 	} else {
 		c.printf(`<rect class="box" x="%d" y="%d" width="%d" height="%d" rx="7"/>`, front.x, front.y, front.w, front.h)
 	}
-	// Many edges may have made the box higher than its text.
+	// The box may be higher than its text because it has many edges.
 	top := front.y + (front.h-text.high()-text.loadHigh())/2
 	x, y := front.x+boxPad, top+text.high()/2+5
 	if n.Load != nil {
@@ -142,7 +142,7 @@ func (c *canvas) node(i int) {
 	}
 }
 
-// fullLines is what a tooltip says about a node, uncut.
+// fullLines are the lines of a node's tooltip, without cuts.
 func fullLines(n Node) []string {
 	var lines []string
 	if n.Type != "" {
@@ -175,7 +175,7 @@ func (c *canvas) edge(i int) {
 	if e.Load != nil {
 		step := e.Load.traffic(c.most)
 		class += fmt.Sprintf(" traffic traffic-%d", step)
-		extra = max(0, step-3) // so that the head is wider than its line
+		extra = max(0, step-3) // keeps the head wider than its line
 	}
 	from, to := c.graph.Nodes[e.From].Name, c.graph.Nodes[e.To].Name
 	c.printf(`<g class="%s"><title>%s</title>`, class,
@@ -190,8 +190,8 @@ func (c *canvas) edge(i int) {
 	c.printf("</g>\n")
 }
 
-// label writes the text of an edge: rightwards in the middle, the message above
-// the line and the rest below it; downwards beside the line.
+// label writes the text of an edge. In a picture to the right it is centred, with the message
+// above the line and the rest below. In a picture downwards it is next to the line.
 func (c *canvas) label(i int) {
 	message, below := c.graph.Edges[i].lines()
 	r, at := c.layout.labels[i], c.layout.anchors[i]

@@ -59,8 +59,8 @@ func Table(g Graph) []byte {
 	return b.Bytes()
 }
 
-// table writes rows with aligned columns, without those that are empty in every
-// row but the first.
+// table writes rows with aligned columns. It omits columns that are empty in all rows except
+// the first.
 func table(b *bytes.Buffer, rows [][]string) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	var used []int
@@ -81,11 +81,11 @@ func table(b *bytes.Buffer, rows [][]string) {
 		}
 		fmt.Fprintln(w)
 	}
-	_ = w.Flush() // into memory
+	_ = w.Flush() // writes to memory
 	trimmed := lineEnds.ReplaceAll(b.Bytes(), []byte("\n"))
 	b.Reset()
 	b.Write(trimmed)
 }
 
-// lineEnds are the spaces that align columns with nothing in them.
+// lineEnds matches the spaces at the end of lines, which align empty columns.
 var lineEnds = regexp.MustCompile(" +\n")

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// oneLine makes a text fit for one line of any format: line breaks, tabs and
-// the like are spaces, and what XML 1.0 has no way to write (control characters,
-// invalid UTF-8, noncharacters) is U+FFFD.
+// oneLine makes a text safe for one line of any format: line breaks, tabs and the like become
+// spaces, and characters that XML 1.0 cannot represent (control characters, invalid UTF-8,
+// noncharacters) become U+FFFD.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -43,15 +43,14 @@ func shortType(s string) string {
 	return b.String()
 }
 
-// font is a size and weight of the one font that pictures use.
+// font is a size and weight of the font of pictures.
 type font struct {
 	size int // pixels
 	bold bool
 }
 
-// width is the room a text takes, in pixels. It rounds up, and the table is of
-// a wide font, since a box that is too wide looks better than text across its
-// border.
+// width is the width of a text, in pixels. It rounds up and uses the table of a wide font,
+// because a box that is too wide looks better than text that crosses the border.
 func (f font) width(s string) int {
 	sum := 0
 	for _, r := range s {
@@ -104,8 +103,8 @@ func (f font) fit(s string, limit int) string {
 	return "…"
 }
 
-// wrap breaks a note between its parts so that no line is much wider than
-// limit, and cuts what has no place to break.
+// wrap breaks a note between its parts so that no line is much wider than limit. It cuts a
+// part that is too wide.
 func (f font) wrap(s string, limit int) []string {
 	if s == "" {
 		return nil

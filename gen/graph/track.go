@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Room along the flow in a gap, in pixels.
+// Distances along the flow in a gap, in pixels.
 const (
 	trackPitch = 12 // between two lines that run across
-	leaveRoom  = 16 // from a box or label to the first of them
-	enterRoom  = 22 // from the last of them to a box: an arrowhead and some line
-	clearRoom  = 12 // from the last of them to a label
-	// collinear is the distance under which two lines along the flow look like one.
+	leaveRoom  = 16 // from a box or label to the first line
+	enterRoom  = 22 // from the last line to a box: an arrowhead and some line
+	clearRoom  = 12 // from the last line to a label
+	// collinear is the distance below which two lines along the flow look like one.
 	collinear = 6
 )
 
@@ -24,8 +24,8 @@ type wire struct {
 	before, after []int
 }
 
-// tracks gives every link of a gap its lane, and returns how many there are.
-// Wires that would touch get lanes of their own, in an order with few crossings.
+// tracks gives every link of a gap its lane, and returns the number of lanes. Wires that
+// would touch get different lanes, in an order with few crossings.
 func (s *sketch) tracks(gap []int) int {
 	var wires []wire
 	for _, i := range gap {
@@ -63,11 +63,11 @@ func (s *sketch) tracks(gap []int) int {
 	return lanes
 }
 
-// heading puts turns next to the level they belong to.
+// heading orders turns next to their level.
 func heading(w wire) int { return len(w.after) - len(w.before) }
 
-// slope orders parallel wires so that they do not cross: those that go up from
-// top to bottom, those that go down from bottom to top.
+// slope orders parallel wires so that they do not cross: rising wires from top to bottom,
+// falling wires from bottom to top.
 func slope(w wire) int {
 	switch {
 	case heading(w) != 0:
@@ -84,9 +84,9 @@ func (w *wire) meets(x *wire) bool {
 	return w.low < x.high+collinear*2 && x.low < w.high+collinear*2
 }
 
-// cost says how bad it is that w has an earlier lane than x.
+// cost is the cost of giving w an earlier lane than x.
 func (w *wire) cost(x *wire) int {
-	const overlap = 20 // two lines that look like one are as bad as so many crossings
+	const overlap = 20 // two lines that look like one cost as much as this number of crossings
 	n := 0
 	for _, a := range w.after {
 		if x.low < a && a < x.high {
@@ -106,8 +106,7 @@ func (w *wire) cost(x *wire) int {
 	return n
 }
 
-// improve moves each wire to where it costs least among the others, until none
-// moves.
+// improve moves each wire to the lane with the least cost, until no wire moves.
 func improve(wires []wire) {
 	const rounds = 6
 	reach := min(improveReach, improveEffort/(len(wires)+1))

@@ -1,5 +1,5 @@
 // Package header writes and reads the first two lines of generated files. They name the
-// topology file, and show whether somebody has edited the generated file.
+// topology file, and show whether the generated file was edited.
 package header
 
 import (
@@ -25,7 +25,7 @@ const (
 	BytesMax       = 4 << 10 // two lines; a file name has at most 255 bytes, four times that when quoted
 )
 
-// State says, by the header of a file, who has written the file.
+// State tells generated files from other files.
 type State int
 
 const (
@@ -93,8 +93,8 @@ func Read(content []byte) (Header, bool) {
 	return h, ok
 }
 
-// displaced reports whether the marker is further down, because somebody put a license or
-// a build constraint before it.
+// displaced reports whether the marker is further down, because a license or a build
+// constraint was inserted before it.
 func displaced(content []byte) bool {
 	head := UnixLines(content[:min(len(content), BytesMax)])
 	return bytes.Contains(head, []byte("\n"+Marker+"\n"))

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer reports what handlers keep, for "go vet -vettool". It knows handlers
-// by the assertions in generated files. In a package without such files a method
-// with the name of a handler gets a fact, which the package that asserts the
-// handler reads.
+// Analyzer reports handlers that keep parameters, for "go vet -vettool". It recognizes
+// handlers by the assertions in generated files. In a package without such files, a
+// method with the name of a handler gets a fact. The package that asserts the handler
+// reads this fact.
 var Analyzer = &analysis.Analyzer{
 	Name:      "topogenlifetime",
 	Doc:       "report handlers that keep a message pointer, a sender or a context after they return\n\nThese are valid during the call only: what is read or sent through them later is wrong or lost.",
@@ -24,12 +24,12 @@ var Analyzer = &analysis.Analyzer{
 	FactTypes: []analysis.Fact{new(keeps)},
 }
 
-// keeps is the fact of a method: where its parameters go. Only the package that
-// asserts the method knows whether it is a handler, and what each parameter is.
+// keeps is the fact about a method: where its parameters go. Only the package that asserts
+// the method knows whether it is a handler, and the kind of each parameter.
 type keeps struct{ List []kept }
 
 type kept struct {
-	Param int // without the receiver
+	Param int // index, without the receiver
 	Kind  Kind
 	Text  string // the place, and the finding
 }
@@ -83,7 +83,7 @@ func export(pass *analysis.Pass, r *recognizer) {
 	}
 }
 
-// unasserted are the methods that may be handlers and keep something.
+// unasserted are the methods that may be handlers and keep a parameter.
 func (r *recognizer) unasserted() (list []Handler) {
 	for _, name := range r.pkg.Types.Scope().Names() {
 		object, ok := r.pkg.Types.Scope().Lookup(name).(*types.TypeName)
@@ -99,13 +99,13 @@ func (r *recognizer) unasserted() (list []Handler) {
 	return Suspects(r.pkg.Files, list)
 }
 
-// handlerName reports whether a method of that name may be a handler.
+// handlerName reports whether a method with that name may be a handler.
 func handlerName(name string) bool {
 	rest, receives := strings.CutPrefix(name, "Receive")
 	return receives && rest != "" && token.IsExported(rest) || name == "Ping" || name == "Finish"
 }
 
-// reportForeign reports, at an assertion, what a method of another package keeps.
+// reportForeign reports, at an assertion, the parameters that a method of another package keeps.
 func reportForeign(pass *analysis.Pass, a assertion) {
 	var fact keeps
 	if !pass.ImportObjectFact(a.method, &fact) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// body is the function of the package that has the body of f: the generic one of an
-// instance; nil where that is in another package, or not known.
+// body is the function with the body of f: for an instance of a generic function the generic
+// function. It is nil if the body is in another package or unknown.
 func (u *unit) body(f *ssa.Function) *ssa.Function {
 	if o := f.Origin(); o != nil {
 		f = o
@@ -19,7 +19,7 @@ func (u *unit) body(f *ssa.Function) *ssa.Function {
 	return f
 }
 
-// arguments are what the parameters of the callee may be, the receiver first.
+// arguments are the possible values of the callee's parameters, beginning with the receiver.
 func (u *unit) arguments(call *ssa.CallCommon) []places {
 	var list []places
 	if call.IsInvoke() {
@@ -35,7 +35,7 @@ func (u *unit) arguments(call *ssa.CallCommon) []places {
 	return list
 }
 
-// call follows a call. The result is nil for go and defer statements.
+// call follows a call. result is nil for go and defer statements.
 func (u *unit) call(i ssa.CallInstruction, call *ssa.CallCommon, result ssa.Value) {
 	if b, ok := call.Value.(*ssa.Builtin); ok {
 		u.builtin(b.Name(), call, result)
@@ -96,8 +96,7 @@ func (u *unit) closure(f *ssa.Function, args []places, result ssa.Value) {
 	}
 }
 
-// dynamic is a call of a function value, which may be a closure that the unit has
-// made.
+// dynamic follows a call of a function value, which may be a closure of the unit.
 func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
 	for p := range u.value(call.Value) {
 		f := p.object.closure
@@ -112,8 +111,8 @@ func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, po
 	}
 }
 
-// fresh gives the results of a call memory of their own: what is stored there
-// goes where they go.
+// fresh gives the results of a call new memory. A value that is stored there goes where the
+// results go.
 func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
 	for k, t := range parts(result.Type()) {
 		if !canHold(t) {
@@ -140,7 +139,8 @@ func parts(t types.Type) []types.Type {
 	return list
 }
 
-// ticks reports whether a call gives a channel that says nothing of goroutines.
+// ticks reports whether a call returns the channel of a context or a timer. Receiving from it
+// does not count as waiting for goroutines.
 func ticks(call *ssa.CallCommon) bool {
 	name := calledName(call)
 	return name == "Done" || name == "After" || name == "Tick"
@@ -162,7 +162,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 		for _, a := range call.Args {
 			u.changed = place{object: o}.store(u.value(a), true) || u.changed
 		}
-		if len(call.Args) == 2 { // into the memory of the first, where there is room
+		if len(call.Args) == 2 { // into the memory of the first argument, if there is room
 			u.elements(call.Args[0], call.Args[1])
 		}
 	case "copy":
@@ -180,7 +180,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 	}
 }
 
-// elements puts the elements of a slice into the memory of another that is local.
+// elements copies the elements of a slice into the memory of another slice that is local.
 func (u *unit) elements(to, from ssa.Value) {
 	for p := range u.value(to) {
 		if !p.object.external && p.object.global == "" {
@@ -189,7 +189,7 @@ func (u *unit) elements(to, from ssa.Value) {
 	}
 }
 
-// foreign is a call of a function of another package, or of a generated one.
+// foreign follows a call of a function of another package, or of a generated function.
 func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
 	object, ok := f.Object().(*types.Func)
 	if !ok {
@@ -212,8 +212,8 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 	}
 }
 
-// starts follows a call that runs its functions in another goroutine. A result
-// that is used, such as the timer of time.AfterFunc, is to stop that.
+// starts follows a call that runs its functions in another goroutine. If its result is used,
+// such as the timer of time.AfterFunc, the caller can stop that goroutine.
 func (u *unit) starts(call *ssa.CallCommon, args []places, result ssa.Value, pos token.Pos) {
 	stops := result != nil && result.Referrers() != nil && len(*result.Referrers()) > 0
 	for k, a := range args {
@@ -223,8 +223,8 @@ func (u *unit) starts(call *ssa.CallCommon, args []places, result ssa.Value, pos
 	}
 }
 
-// derived treats a context that a call returns as the context that it was given,
-// unless it is made to outlive that.
+// derived treats a context that a call returns as the context in its arguments, unless the
+// result is meant to outlive that context.
 func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 	if f := call.StaticCallee(); result == nil || f != nil && f.Name() == "WithoutCancel" {
 		return
@@ -241,7 +241,7 @@ func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 	}
 }
 
-// sentByInterface notes what is sent by a method of an interface that may be a
+// sentByInterface notes values that are sent by a method of an interface, which may be a
 // sender.
 func (u *unit) sentByInterface(call *ssa.CallCommon, args []places, pos token.Pos) {
 	if !u.reporting || !sends(call.Method.Name()) {
@@ -259,12 +259,12 @@ func (u *unit) sentByInterface(call *ssa.CallCommon, args []places, pos token.Po
 	}
 }
 
-// apply follows a call by the summary of the callee.
+// apply follows a call with the summary of the callee.
 func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, pos token.Pos) {
 	if u.reporting {
 		for _, e := range s.escapes {
 			if e.sink.kind == inResult {
-				continue // the results of the summary have it
+				continue // the results in the summary include it
 			}
 			u.applyEscape(e, name, args, pos)
 		}
@@ -315,10 +315,10 @@ func (u *unit) applyEscape(e escape, name string, args []places, pos token.Pos) 
 	}
 }
 
-// resolve finds what an origin of a callee means in the caller.
+// resolve maps an origin of a callee to the values in the caller.
 func (u *unit) resolve(o origin, args []places) places {
 	if o.param >= len(args) {
-		return nil // bound by a wrapper whose bindings are not known
+		return nil // bound by a wrapper whose bindings are unknown
 	}
 	if !o.inner {
 		return args[o.param]

@@ -9,25 +9,25 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// checker is one look at a package.
+// checker is one check of a package.
 type checker struct {
 	pkg       *Package
 	summaries map[*ssa.Function]*summary
-	busy      map[*ssa.Function]bool // being summarized
-	recursive map[*ssa.Function]bool // asked for while busy
+	busy      map[*ssa.Function]bool // functions that are being summarized
+	recursive map[*ssa.Function]bool // functions that were called while they were in busy
 	work      *work
 }
 
-// Check finds what handlers keep. It leaves out handlers that another package
-// declares, and gives nothing for a package that it cannot work with.
+// Check finds parameters that handlers keep. It omits handlers that another package
+// declares, and returns nothing for a package that it cannot analyze.
 func Check(pkg *Package, handlers []Handler) (leaks []Leak) {
 	defer func() {
 		if recover() != nil {
-			leaks = nil // better a leak unseen than a build that fails for a fault of ours
+			leaks = nil // a missed leak is better than a build that fails because of our bug
 		}
 	}()
 	var methods []*types.Func
-	var declared []Handler // the handlers of methods
+	var declared []Handler // the handlers for methods
 	for _, h := range handlers {
 		if m := h.method(pkg.Types); m != nil {
 			methods, declared = append(methods, m), append(declared, h)
@@ -62,7 +62,7 @@ func newChecker(pkg *Package) *checker {
 	}
 }
 
-// summaryOf is what a function does with its parameters.
+// summaryOf is the summary of a function.
 func (a *checker) summaryOf(f *ssa.Function) *summary {
 	if s := a.summaries[f]; s != nil {
 		a.recursive[f] = a.recursive[f] || a.busy[f]
@@ -91,7 +91,7 @@ func (a *checker) sender(f *ssa.Function) bool {
 	return ok && sends(object.Name()) && object.Signature().Recv() != nil && a.pkg.inGenerated(object.Pos())
 }
 
-// handler is what the summary of a handler's method means for its parameters.
+// handler finds the leaks in the summary of a handler's method.
 func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	a.work.next()
 	s := a.summaryOf(f)
@@ -103,7 +103,7 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	}
 	add := func(from origin, to sink, pos token.Pos) {
 		if k := kind(from); k != Other && h.outlived(k, to) {
-			at := a.pkg.Fset.PositionFor(to.pos, false) // whatever a //line directive calls it
+			at := a.pkg.Fset.PositionFor(to.pos, false) // ignores //line directives
 			leaks = append(leaks, Leak{Handler: h, Kind: k, Param: f.Params[from.param].Name(), Index: from.param - 1, Pos: pos, sink: to, at: at})
 		}
 	}
@@ -120,7 +120,7 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	return leaks
 }
 
-// outlived reports whether something of a kind may not go to a sink.
+// outlived reports whether a parameter of a kind must not go to a sink.
 func (h *Handler) outlived(kind Kind, to sink) bool {
 	switch to.kind {
 	case inGoroutine:

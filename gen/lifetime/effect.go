@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// effect is an instruction that stores, sends or calls.
+// effect processes an instruction that stores, sends or calls.
 func (u *unit) effect(i ssa.Instruction) {
 	switch i := i.(type) {
 	case *ssa.Store:
@@ -37,15 +37,15 @@ func (u *unit) effect(i ssa.Instruction) {
 	}
 }
 
-// store puts v at places, and notes where these outlive the call.
+// store puts v at places, and notes places that outlive the call.
 func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
 	if canHold(v.Type()) {
 		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
 	}
 }
 
-// assign is store for what a value may be. The sink is completed where it does
-// not say yet what it is.
+// assign is store for the possible values of v. It fills in the parts of the sink that are
+// not set yet.
 func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 	if len(values) == 0 {
 		return
@@ -62,7 +62,7 @@ func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 	}
 }
 
-// transfer notes a store to what a parameter leads to.
+// transfer notes a store into the memory behind a parameter.
 func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 	if s.name == "" {
 		field := p.field
@@ -79,7 +79,7 @@ func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 	}
 }
 
-// escape notes that values reach something that outlives every call.
+// escape notes that values reach a place that outlives every call.
 func (u *unit) escape(values places, s sink, pos token.Pos) {
 	u.escapeVia(values, s, pos, origin{}, false)
 }
@@ -93,7 +93,7 @@ func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent 
 	}
 }
 
-// send puts v into a channel: memory, if the unit has made it, and else a sink.
+// send puts v into a channel. A channel of the unit counts as memory, any other as a sink.
 func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
 	if !canHold(v.Type()) {
 		return
@@ -108,7 +108,7 @@ func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
 	}
 }
 
-// spawn notes what another goroutine gets.
+// spawn notes the values that another goroutine gets.
 func (u *unit) spawn(values []places, pos token.Pos) {
 	for _, v := range values {
 		u.escape(v, sink{kind: inGoroutine, pos: pos, joined: u.summary.joins}, pos)

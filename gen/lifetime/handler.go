@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Kind is what a parameter of a handler is.
+// Kind is the kind of a handler's parameter.
 type Kind int
 
 const (
-	Other   Kind = iota // nothing whose lifetime ends with the call
+	Other   Kind = iota // a parameter that may be kept
 	Message             // a pointer to a message
 	Sender
 	Context
@@ -20,11 +20,11 @@ const (
 // Handler is a method that generated code calls.
 type Handler struct {
 	Type, Name string // the type is declared in the package, or is an alias there
-	Params     []Kind // without the receiver
+	Params     []Kind // kinds of the parameters, without the receiver
 }
 
-// Serve is the method whose call lasts as long as the topology runs: its context does not
-// end with it, and only goroutines end its sender's use.
+// Serve is the method whose call lasts as long as the topology runs. Its context may be kept,
+// and its sender must only not be used in other goroutines.
 const Serve = "Serve"
 
 // Package is type-checked Go without type errors.
@@ -32,11 +32,11 @@ type Package struct {
 	Fset      *token.FileSet
 	Types     *types.Package
 	Info      *types.Info // Types, Defs, Uses, Implicits, Instances, Scopes, Selections, FileVersions
-	Files     []*ast.File // as a person wrote them
-	Generated []*ast.File // whose functions are not looked into: senders are known by what they do
+	Files     []*ast.File // the user's files
+	Generated []*ast.File // generated files; their functions are not analyzed, because senders are known
 }
 
-// NewInfo returns an Info that a type checker fills with what Check needs.
+// NewInfo returns an Info with the maps that Check needs, for a type checker.
 func NewInfo() *types.Info {
 	return &types.Info{
 		Types:        make(map[ast.Expr]types.TypeAndValue),
@@ -55,8 +55,8 @@ func (p *Package) inGenerated(pos token.Pos) bool {
 	return slices.ContainsFunc(p.Generated, func(f *ast.File) bool { return f.FileStart <= pos && pos < f.FileEnd })
 }
 
-// method finds the method of the package that h names; nil where another package
-// declares it, and where none of its parameters end with the call.
+// method finds the method that h names. It is nil if another package declares the method, or
+// if all its parameters may be kept.
 func (h *Handler) method(pkg *types.Package) *types.Func {
 	object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
 	if !ok || !h.Borrows() {
@@ -70,7 +70,7 @@ func (h *Handler) method(pkg *types.Package) *types.Func {
 	return f.Origin()
 }
 
-// Borrows reports whether any parameter ends with the call.
+// Borrows reports whether a parameter is valid only during the call.
 func (h *Handler) Borrows() bool {
 	return slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
 }

@@ -53,8 +53,8 @@ func (u *unit) joinsAt(i ssa.Instruction) bool {
 	return false
 }
 
-// own reports whether a channel was made in the call, by the unit or by a function
-// that it calls.
+// own reports whether a channel was made during the call, by the unit or by a function that
+// the unit calls.
 func (u *unit) own(channel ssa.Value) bool {
 	for p := range u.value(channel) {
 		if p.object.channel {
@@ -64,8 +64,8 @@ func (u *unit) own(channel ssa.Value) bool {
 	return false
 }
 
-// joinsFor reports whether a called function waits for goroutines of its caller:
-// an argument must be something to wait for them with.
+// joinsFor reports whether a called function waits for goroutines of its caller. It can only
+// do so if an argument allows waiting, such as a channel.
 func (u *unit) joinsFor(call *ssa.CallCommon) bool {
 	f := call.StaticCallee()
 	if f == nil {

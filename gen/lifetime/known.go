@@ -7,17 +7,17 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// keeping is what a function of another package does with its arguments.
+// keeping says what a function of another package does with its arguments.
 type keeping int
 
 const (
 	keepsNothing keeping = iota
-	starts               // it calls them in another goroutine
-	holds                // its receiver, or first argument, holds the others
+	starts               // calls them in another goroutine
+	holds                // stores them in its receiver or first argument
 )
 
-// keepers are the functions of other packages that keep arguments, by their full
-// names. All others are assumed not to.
+// keepers are the functions of other packages that keep arguments, by their full names. All
+// other functions are assumed to keep none.
 var keepers = map[string]keeping{
 	"time.AfterFunc":    starts,
 	"context.AfterFunc": starts,
@@ -56,18 +56,17 @@ func keeperNamed(name string) bool {
 	return false
 }
 
-// handsOn reports whether what a function of the package gives may hold its
-// arguments.
+// handsOn reports whether the result of a function of the package may contain its arguments.
 func handsOn(path string) bool { return path == "slices" || path == "maps" || path == "iter" }
 
-// waits reports whether a call may wait for goroutines. It goes by the name, as a
-// type of the user's may well do so.
+// waits reports whether a call may wait for goroutines. It decides by the name, because a
+// type of the user's may wait too.
 func waits(call *ssa.CallCommon) bool {
 	name := strings.ToLower(calledName(call))
 	return strings.Contains(name, "wait") || strings.Contains(name, "join") && !strings.HasPrefix(name, "joinpath")
 }
 
-// calledName is the name of the function or method that is called; "" if it is not known.
+// calledName is the name of the called function or method; "" if it is unknown.
 func calledName(call *ssa.CallCommon) string {
 	if call.IsInvoke() {
 		return call.Method.Name()
@@ -78,16 +77,15 @@ func calledName(call *ssa.CallCommon) string {
 	return ""
 }
 
-// sends reports whether a method of that name sends its arguments.
+// sends reports whether a method with that name sends its arguments.
 func sends(name string) bool {
 	return strings.HasPrefix(name, "Send") || strings.HasPrefix(name, "Ask")
 }
 
-// canHold reports whether a value of the type may hold a pointer, or be one, that
-// it takes from a parameter.
+// canHold reports whether a value of the type may be, or contain, a pointer from a parameter.
 func canHold(t types.Type) bool { return holdsPointer(t, typeDepthMax) }
 
-const typeDepthMax = 20 // of structs and arrays in each other; deeper ones count as holding
+const typeDepthMax = 20 // nesting of structs and arrays; deeper types count as containing a pointer
 
 func holdsPointer(t types.Type, depth int) bool {
 	if depth == 0 {
@@ -109,8 +107,8 @@ func holdsPointer(t types.Type, depth int) bool {
 	return true
 }
 
-// composite reports whether values of the type are their parts: no pointer leads
-// to these.
+// composite reports whether values of the type consist of their parts, without a pointer to
+// them.
 func composite(t types.Type) bool {
 	switch t.Underlying().(type) {
 	case *types.Struct, *types.Array:

@@ -6,18 +6,18 @@ import (
 	"path/filepath"
 )
 
-// Leak is a parameter of a handler that reaches something that outlives the call.
+// Leak is a parameter of a handler that reaches a place that outlives the call.
 type Leak struct {
 	Handler Handler
 	Kind    Kind
-	Param   string    // its name
-	Index   int       // of Handler.Params
-	Pos     token.Pos // in the handler
+	Param   string    // name of the parameter
+	Index   int       // index into Handler.Params
+	Pos     token.Pos // position in the handler
 	sink    sink
-	at      token.Position // of the sink, where a helper has it
+	at      token.Position // position of the sink, if it is in a helper
 }
 
-// sinkKind is the sort of place that outlives a call.
+// sinkKind is the kind of a place that outlives a call.
 type sinkKind int
 
 const (
@@ -30,17 +30,17 @@ const (
 	inMessage
 )
 
-// sink is where a value goes.
+// sink is a place to which a value goes.
 type sink struct {
 	kind   sinkKind
-	name   string // of the field, the variable or the function
+	name   string // name of the field, the variable or the function
 	owner  string // the type that has the field
 	pos    token.Pos
-	helper string // the function that has it; "": the handler
-	joined bool   // a goroutine that is waited for
+	helper string // the function with the sink; "": the handler
+	joined bool   // a goroutine for which the unit waits
 }
 
-// phrases say where a value goes; that of a field or a variable ends with its name.
+// phrases say where a value goes. The name of a field or a variable is appended.
 var phrases = [...]string{
 	inField:     "is stored in field ",
 	inMemory:    "is stored in memory that outlives the call",
@@ -80,7 +80,7 @@ func (l *Leak) Message() string {
 	return fmt.Sprintf("%s %s %s, but %s", what, l.Param, where, but)
 }
 
-// Suggestion is what to do about it.
+// Suggestion says how to fix the leak.
 func (l *Leak) Suggestion() string {
 	switch l.Kind {
 	case Sender:

@@ -7,37 +7,36 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// origin is a parameter of a unit, or what is reached through it.
+// origin is a parameter of a unit, or memory that is reached through it.
 type origin struct {
-	param int        // index; the receiver counts, and what a wrapper captures comes last
+	param int        // index, with the receiver first and captured values of a wrapper last
 	inner bool       // reached through the parameter; else the parameter itself
-	field *types.Var // by which it was reached; nil: an element
+	field *types.Var // field through which it was reached; nil: an element
 }
 
-// object is some memory, or a parameter and the memory behind it.
+// object is memory, or a parameter and the memory behind it.
 type object struct {
-	origin   origin        // of parameters and what they lead to
-	external bool          // origin holds
+	origin   origin        // for parameters and memory behind them
+	external bool          // origin is set
 	global   string        // the package variable that the object is, or is reached through; "": none
-	param    types.Type    // of a parameter itself; else nil
+	param    types.Type    // type, for a parameter itself; else nil
 	closure  *ssa.Function // the function, if it is one
-	channel  bool          // made by the unit itself
+	channel  bool          // a channel that the unit itself has made
 	fields   map[*types.Var]places
 	parts    places // structs and arrays that were stored as a whole
 }
 
-// place is an object, or a field of it. A place that is a field stands for its
-// address, and for its value where that is a composite.
+// place is an object, or a field of it. A field represents its address and, if it is a
+// composite, also its value.
 type place struct {
 	object *object
 	field  *types.Var // nil: the object, or an element of it
 }
 
-// keys stands for the field of a map in which its keys are: they are not mixed up
-// with the values.
+// keys represents the keys of a map as a field, so that keys and values are separate.
 var keys = types.NewVar(token.NoPos, nil, "keys", types.Typ[types.Invalid])
 
-// places are what a value may be.
+// places are the possible values of a variable.
 type places map[place]struct{}
 
 // add adds more and reports whether that changed anything.
@@ -60,30 +59,30 @@ func (p *places) put(m place) bool {
 	return true
 }
 
-// placesMax bounds what one value may be: beyond, code is too tangled to say
-// anything of, and the work would grow with the square.
+// placesMax bounds the number of possible values. Beyond it, code is too complex to analyze,
+// and the work would grow with the square.
 const placesMax = 200
 
-// objects are those of a unit.
+// objects are the objects of a unit.
 type objects struct {
 	outer map[origin]*object
 	vars  map[string]*object
 	work  *work
 }
 
-// work counts steps, of about 100 ns each. Code may be so tangled that each value
-// may be all others: then a handler is left before the count gets too large.
+// work counts steps of about 100 ns each. Complex code may let each value be any other; then
+// the analysis gives up on a handler before the count gets too large.
 type work struct {
 	done  int
-	limit int // for the handler at hand
+	limit int // limit for the current handler
 }
 
 const (
-	handlerWorkMax = 1 << 20 // steps: a tenth of a second, where most handlers take a thousand
+	handlerWorkMax = 1 << 20 // steps: a tenth of a second; most handlers take a thousand steps
 	workMax        = 1 << 24 // steps, for all handlers of a package: some seconds
 )
 
-// step reports whether another step may be taken.
+// step counts a step and reports whether the limit allows it.
 func (w *work) step() bool {
 	w.done++
 	return w.done <= w.limit
@@ -94,7 +93,7 @@ func (w *work) exhausted() bool { return w.done > w.limit }
 // next begins another handler.
 func (w *work) next() { w.limit = min(w.done+handlerWorkMax, workMax) }
 
-// from is the object for an origin.
+// from returns the object for an origin.
 func (o *objects) from(at origin) *object {
 	if o.outer[at] == nil {
 		o.outer[at] = &object{origin: at, external: true}
@@ -139,8 +138,8 @@ func (o *objects) collect(p place, found *places, seen map[place]bool) {
 	}
 }
 
-// inside is the object that is reached through a parameter by a field. Objects at
-// any depth are told apart by the last field only, which bounds their number.
+// inside returns the object that is reached through a field of a parameter's memory. Only the
+// last field on the path distinguishes objects, which bounds their number.
 func (o *objects) inside(p place) *object {
 	field := p.field
 	if field == nil {
@@ -157,8 +156,8 @@ func (o *objects) loadWhole(p place) place {
 	return p
 }
 
-// mayBe reports whether a place may be a value of type t: a parameter itself has
-// no other type than its own, unless an interface holds it.
+// mayBe reports whether a place may be a value of type t. A parameter itself can only have
+// its own type, unless it is in an interface.
 func (p place) mayBe(t types.Type) bool {
 	own := p.object.param
 	if own == nil || p.field != nil || types.IsInterface(own) || types.IsInterface(t) {
@@ -188,7 +187,7 @@ func (p place) store(values places, whole bool) bool {
 	return changed
 }
 
-// reach finds all objects that values lead to: the values themselves, and the
+// reach finds all objects that are reachable from values: the values themselves, and the
 // contents of local objects, at any depth.
 func (o *objects) reach(values places) map[*object]bool {
 	seen := make(map[*object]bool)

@@ -8,13 +8,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// program makes SSA of the functions that may be called on behalf of handlers.
-// All others are left without a body, as building them would cost more than the
-// analysis.
+// program makes SSA for the functions that handlers may call. Other functions have no body,
+// because building them would cost more than the analysis.
 func program(p *Package, methods []*types.Func) *ssa.Package {
 	keep := reachable(p, methods)
 	info := *p.Info
-	info.InitOrder = nil // variables are initialized before anything is handled
+	info.InitOrder = nil // not needed: variables are initialized before any handler call
 	info.FileVersions = make(map[*ast.File]string)
 	var files []*ast.File
 	for _, file := range slices.Concat(p.Files, p.Generated) {
@@ -31,7 +30,7 @@ func program(p *Package, methods []*types.Func) *ssa.Package {
 	return pkg
 }
 
-// Bare is a file without the bodies of its functions, but for those to keep.
+// Bare returns the file without function bodies, except for the functions in keep.
 func Bare(file *ast.File, keep map[*ast.FuncDecl]bool) *ast.File {
 	bare := *file
 	bare.Decls = slices.Clone(file.Decls)
@@ -45,8 +44,8 @@ func Bare(file *ast.File, keep map[*ast.FuncDecl]bool) *ast.File {
 	return &bare
 }
 
-// reachable are the declarations of methods and of what they mention, at any
-// depth, but for generated ones.
+// reachable returns the declarations of methods and of the functions that they mention, at
+// any depth, without generated functions.
 func reachable(p *Package, methods []*types.Func) map[*ast.FuncDecl]bool {
 	decls := make(map[types.Object]*ast.FuncDecl)
 	for _, file := range p.Files {

@@ -11,11 +11,11 @@ import (
 // recognizer finds handlers in generated files.
 type recognizer struct {
 	pkg     *Package
-	owned   map[string]bool // pointer types that are messages themselves: the receiver owns what they point to
+	owned   map[string]bool // pointer types that are messages; the receiver owns their targets
 	foreign []assertion     // handlers that other packages declare
 }
 
-// assertion is a handler of another package, and where it is asserted.
+// assertion is a handler of another package with the position of its assertion.
 type assertion struct {
 	handler Handler
 	method  *types.Func
@@ -49,7 +49,7 @@ func newRecognizer(pkg *Package) *recognizer {
 	return r
 }
 
-// queued notes the messages that fields queue.
+// queued notes the message types of fields that are queues.
 func (r *recognizer) queued(s *types.Struct) {
 	for f := range s.Fields() {
 		of := NamedOf(f.Type())
@@ -121,11 +121,11 @@ func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {
 	return list
 }
 
-// handler is what the method of an interface says of the method that it asks for.
+// handler derives a handler from a method of the asserted interface.
 func (r *recognizer) handler(m *types.Func, typ string) Handler {
 	h := Handler{Type: typ, Name: m.Name()}
 	if h.Name == "Init" || h.Name == "Close" {
-		return h // their context lasts
+		return h // their context may be kept
 	}
 	for v := range m.Signature().Params().Variables() {
 		kind, t := Other, v.Type()
@@ -144,8 +144,8 @@ func (r *recognizer) handler(m *types.Func, typ string) Handler {
 	return h
 }
 
-// isSender reports whether t is a pointer to a generated sender, or an interface
-// with nothing but its methods.
+// isSender reports whether t is a pointer to a generated sender, or an interface with only
+// methods of a sender.
 func (r *recognizer) isSender(t types.Type) bool {
 	if i, ok := t.Underlying().(*types.Interface); ok {
 		for m := range i.Methods() {

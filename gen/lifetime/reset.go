@@ -7,12 +7,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// resets are the places that a unit always empties before it returns, and the blocks
-// that do. A value that is stored there does not outlive the call.
+// resets maps the places that a unit always empties before it returns to the blocks that
+// empty them. A value that is stored in such a place does not outlive the call.
 type resets map[place]*ssa.BasicBlock
 
-// findResets looks for deferred functions that set a field to nil or empty a map,
-// and for fields that are nil at each return of the unit's function.
+// findResets finds deferred functions that set a field to nil or empty a map, and fields that
+// are nil at each return of the unit's function.
 func (u *unit) findResets() {
 	u.resets = u.resetsAtReturns()
 	for _, b := range u.function.Blocks {
@@ -55,10 +55,9 @@ func (u *unit) resetsAtReturns() resets {
 	return common
 }
 
-// emptyAt are the places that are empty at the end of a block, whichever way leads
-// there.
+// emptyAt are the places that are empty at the end of a block on every path to it.
 func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
-	var way []*ssa.BasicBlock // blocks that each way goes through, in order
+	var way []*ssa.BasicBlock // blocks that every path passes, in order
 	for b := end; b != nil; b = b.Idom() {
 		way = append(way, b)
 	}
@@ -70,7 +69,7 @@ func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
 	if len(emptied) == 0 {
 		return emptied
 	}
-	for _, b := range u.function.Blocks { // a detour may fill them again
+	for _, b := range u.function.Blocks { // other blocks on a path may fill them again
 		if slices.Contains(way, b) {
 			continue
 		}
@@ -87,7 +86,7 @@ func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
 	return emptied
 }
 
-// follow notes what a block empties, and forgets what it fills again.
+// follow adds the places that a block empties, and removes the places that it fills again.
 func (u *unit) follow(b *ssa.BasicBlock, emptied resets, deferred bool) {
 	for _, i := range b.Instrs {
 		switch i := i.(type) {
@@ -108,8 +107,8 @@ func (u *unit) follow(b *ssa.BasicBlock, emptied resets, deferred bool) {
 	}
 }
 
-// emptied are the maps and slices that the builtins delete and clear empty. A delete that
-// is not deferred mostly evicts an older entry, so it does not count.
+// emptied are the maps and slices that the builtins delete and clear empty. A delete that is
+// not deferred usually removes an older entry, so it does not count.
 func (u *unit) emptied(call *ssa.CallCommon, deferred bool) (found []place) {
 	b, ok := call.Value.(*ssa.Builtin)
 	if !ok || b.Name() != "clear" && !(deferred && b.Name() == "delete") {
@@ -117,7 +116,7 @@ func (u *unit) emptied(call *ssa.CallCommon, deferred bool) (found []place) {
 	}
 	for p := range u.value(call.Args[0]) {
 		found = append(found, p)
-		if o := p.object; o.external && o.origin.inner { // the field that has the map or slice
+		if o := p.object; o.external && o.origin.inner { // the field with the map or slice
 			found = append(found, place{u.objects.from(origin{param: o.origin.param}), o.origin.field})
 		}
 	}

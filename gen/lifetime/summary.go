@@ -5,14 +5,14 @@ import (
 	"go/types"
 )
 
-// summary is what a unit does with its parameters, for callers.
+// summary says what a unit does with its parameters, for callers.
 type summary struct {
 	escapes []escape
 	stores  []transfer
 	results []map[origin]bool
-	joins   bool              // it waits for goroutines
-	escaped map[escape]bool   // escapes, without what does not tell them apart
-	stored  map[transfer]bool // stores, in the same way
+	joins   bool              // the unit waits for goroutines
+	escaped map[escape]bool   // keys of known escapes, without positions and the like
+	stored  map[transfer]bool // keys of known transfers
 }
 
 func (s *summary) addEscape(e escape) {
@@ -31,7 +31,7 @@ func (s *summary) addStore(t transfer) {
 	}
 }
 
-// isNew reports whether a summary has neither this escape or transfer yet nor too many.
+// isNew reports whether an escape or transfer is new and the summary has room for it.
 func isNew[E comparable](s *summary, known *map[E]bool, key E) bool {
 	if (*known)[key] || len(s.escapes)+len(s.stores) >= eventsMax {
 		return false
@@ -43,16 +43,16 @@ func isNew[E comparable](s *summary, known *map[E]bool, key E) bool {
 	return true
 }
 
-// escape says that a parameter reaches something that outlives every call.
+// escape says that a parameter reaches a place that outlives every call.
 type escape struct {
 	from origin
 	sink sink
-	pos  token.Pos // in the unit
-	via  origin    // the sender that it is sent by
-	sent bool      // via holds, and whether it is a sender is for the handler to say
+	pos  token.Pos // position in the unit
+	via  origin    // the sender that sends it
+	sent bool      // via is set; only the handler knows whether it is a sender
 }
 
-// transfer says that a parameter is stored in what another one leads to.
+// transfer says that a parameter is stored in the memory behind another parameter.
 type transfer struct {
 	from  origin
 	to    origin
@@ -64,9 +64,9 @@ type transfer struct {
 // These bound the work; workMax bounds the rest.
 const (
 	summariesMax    = 5_000  // functions
-	callDepthMax    = 100    // of calls that are followed; each takes some of our own stack
-	instructionsMax = 50_000 // of a unit: some 10,000 lines, which no person has written
-	recursionsMax   = 4      // times that a recursive function is looked at
-	roundsMax       = 50     // of a unit; each follows a value through one more store
-	eventsMax       = 1_000  // of a summary
+	callDepthMax    = 100    // calls in calls; each needs stack space of our own
+	instructionsMax = 50_000 // for a unit: about 10,000 lines
+	recursionsMax   = 4      // analyses of a recursive function
+	roundsMax       = 50     // for a unit; each follows a value through one more store
+	eventsMax       = 1_000  // escapes and transfers of a summary
 )

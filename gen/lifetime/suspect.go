@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Suspects are the handlers whose syntax does not show at once that they keep nothing. It
-// needs no types. It leaves out a handler that only reads and sets fields of its message,
-// calls methods of its sender and its context, and gives values to other packages that
-// keep none: most handlers do no more.
+// Suspects returns the handlers whose syntax does not prove that they keep nothing. It needs
+// no types. It omits a handler that only reads and sets fields of its message, calls methods
+// of its sender and its context, and passes values to other packages that keep none. Most
+// handlers do nothing else.
 func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	s := syntax{methods: make(map[[2]string]*ast.FuncDecl), declared: make(map[string]bool)}
 	for _, file := range files {
@@ -32,7 +32,7 @@ func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	return suspects
 }
 
-// syntax is what files declare.
+// syntax has the declarations of files.
 type syntax struct {
 	methods  map[[2]string]*ast.FuncDecl // by type and name
 	declared map[string]bool             // names of functions and methods
@@ -83,12 +83,12 @@ func (s *syntax) harmless(f *ast.FuncDecl, params []Kind) bool {
 	return harmless
 }
 
-// harmlessUse reports whether a use cannot keep the value of a parameter, or is of
-// another name: that behind a dot. above are the nodes from the body to the use.
+// harmlessUse reports whether a use cannot keep the value of a parameter, or is a selected
+// name after a dot and not the parameter. above are the nodes from the body to the use.
 func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
 	for _, n := range above {
 		switch n := n.(type) {
-		case *ast.GoStmt, *ast.FuncLit, *ast.SliceExpr: // of an array a slice is an address
+		case *ast.GoStmt, *ast.FuncLit, *ast.SliceExpr: // a slice of an array is an address
 			return false
 		case *ast.UnaryExpr:
 			if n.Op == token.AND {
@@ -110,15 +110,15 @@ func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
 		call, ok := above[len(above)-2].(*ast.CallExpr)
 		return ok && call.Fun == n && (kind == Context || strings.HasPrefix(n.Sel.Name, "Send"))
 	case *ast.StarExpr:
-		return kind == Message // it is copied
+		return kind == Message // a message is copied
 	case *ast.BinaryExpr:
-		return true // compared
+		return true // a comparison
 	}
 	return false
 }
 
-// foreign reports whether a call goes to a function that no file declares, and of which
-// Check assumes that it keeps nothing: it does not even give what holds its arguments.
+// foreign reports whether a call goes to a function that no file declares, and for which
+// Check assumes that neither the function nor its result keeps the arguments.
 func (s *syntax) foreign(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || s.declared[f.Sel.Name] || keeperNamed(f.Sel.Name) || sends(f.Sel.Name) || strings.HasPrefix(f.Sel.Name, "With") {

@@ -13,20 +13,20 @@ import (
 type unit struct {
 	*checker
 	function  *ssa.Function
-	functions []*ssa.Function // it and its closures
+	functions []*ssa.Function // the function and its closures
 	objects   *objects
 	values    map[ssa.Value]places
 	tuples    map[ssa.Value]map[int]places // the parts of a tuple, and the results of a function of the unit
 	sites     map[site]*object
-	owners    map[*types.Var]string // the type that has a field
+	owners    map[*types.Var]string // by field: the type that has it
 	resets    resets
 	summary   *summary
 
 	changed   bool
-	reporting bool // values are known: sinks are noted
+	reporting bool // values are final, and sinks are noted
 }
 
-// site is an instruction, or one of its results, that gives new memory.
+// site is an instruction, or one of its results, that allocates memory.
 type site struct {
 	value  ssa.Value
 	result int
@@ -53,7 +53,7 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 	return u
 }
 
-// run first finds what each value may be, and then where parameters go.
+// run first finds the possible values, and then where parameters go.
 func (u *unit) run() {
 	n := 0
 	for range u.instructions() {
@@ -65,7 +65,7 @@ func (u *unit) run() {
 	for i, p := range u.function.Params {
 		u.parameter(p, i)
 	}
-	for i, v := range u.function.FreeVars { // of a wrapper
+	for i, v := range u.function.FreeVars { // free variables of a wrapper
 		u.parameter(v, len(u.function.Params)+i)
 	}
 	for round := 0; round == 0 || u.changed && round < roundsMax; round++ {
@@ -83,7 +83,7 @@ func (u *unit) run() {
 		u.summary.results[i] = u.origins(values)
 	}
 	if u.work.exhausted() {
-		u.summary = new(summary) // half of it could be wrong
+		u.summary = new(summary) // an incomplete summary could be wrong
 	}
 }
 
@@ -95,7 +95,7 @@ func (u *unit) parameter(v ssa.Value, index int) {
 	}
 }
 
-// instructions are those of the function and of its closures.
+// instructions are the instructions of the function and of its closures.
 func (u *unit) instructions() iter.Seq[ssa.Instruction] {
 	return func(yield func(ssa.Instruction) bool) {
 		for _, f := range u.functions {
@@ -119,8 +119,8 @@ func (u *unit) pass() {
 	}
 }
 
-// origins are the parameters, package variables and what they lead to that values
-// reach.
+// origins are the parameters and package variables, and the memory behind them, that are
+// reachable from values.
 func (u *unit) origins(values places) map[origin]bool {
 	found := make(map[origin]bool)
 	for o := range u.objects.reach(values) {
@@ -131,7 +131,7 @@ func (u *unit) origins(values places) map[origin]bool {
 	return found
 }
 
-// value is what v may be.
+// value returns the possible values of v.
 func (u *unit) value(v ssa.Value) places {
 	switch v := v.(type) {
 	case *ssa.Global:
@@ -146,7 +146,7 @@ func (u *unit) value(v ssa.Value) places {
 	return u.values[v]
 }
 
-// at is the memory that a site gives.
+// at is the memory that a site allocates.
 func (u *unit) at(v ssa.Value, result int) *object {
 	s := site{v, result}
 	if u.sites[s] == nil {
@@ -162,7 +162,7 @@ func (u *unit) set(v ssa.Value, values places) {
 	u.values[v] = u.join(u.values[v], values)
 }
 
-// join is at with more added. It notes whether that changed anything.
+// join adds more to at, and notes in the unit whether that changed at.
 func (u *unit) join(at, more places) places {
 	u.changed = at.add(more) || u.changed
 	return at
@@ -178,7 +178,7 @@ func (u *unit) setResult(v ssa.Value, i int, values places) {
 	u.tuples[v][i] = u.join(u.tuples[v][i], values)
 }
 
-// setPart sets part k of v where that is a tuple, and else v, of which that is all.
+// setPart sets part k of v if v is a tuple, else v itself.
 func (u *unit) setPart(v ssa.Value, k int, values places) {
 	if _, ok := v.Type().(*types.Tuple); ok {
 		u.setResult(v, k, values)
@@ -219,7 +219,7 @@ func (u *unit) instruction(i ssa.Instruction) {
 	case *ssa.MakeClosure:
 		u.makeClosure(i)
 	case *ssa.FieldAddr:
-		if p, ok := i.X.Type().Underlying().(*types.Pointer); ok { // else a type parameter
+		if p, ok := i.X.Type().Underlying().(*types.Pointer); ok { // otherwise a type parameter
 			u.set(i, u.fields(i.X, p.Elem(), i.Field))
 		}
 	case *ssa.Field:
@@ -237,7 +237,7 @@ func (u *unit) instruction(i ssa.Instruction) {
 			u.set(i, u.value(e))
 		}
 	case *ssa.IndexAddr, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface, *ssa.SliceToArrayPointer, *ssa.MultiConvert, *ssa.Range:
-		x := i.Operands(nil)[0] // the others are indices
+		x := i.Operands(nil)[0] // the other operands are indices
 		u.set(i.(ssa.Value), u.value(*x))
 	case *ssa.Convert:
 		if canHold(i.Type()) && canHold(i.X.Type()) {
@@ -260,7 +260,7 @@ func (u *unit) instruction(i ssa.Instruction) {
 	}
 }
 
-// next is a step of a loop over a map.
+// next processes a step of a loop over a map.
 func (u *unit) next(i *ssa.Next) {
 	of := u.value(i.Iter)
 	for r, at := range map[int]places{1: keysOf(of), 2: of} {
@@ -286,7 +286,7 @@ func keysOf(maps places) places {
 // element sets v to the values that may be stored at some places: behind an
 // address, in a map, or in a channel.
 func (u *unit) element(v ssa.Value, at places) {
-	u.setPart(v, 0, u.contents(at, parts(v.Type())[0])) // the other part says whether there is any
+	u.setPart(v, 0, u.contents(at, parts(v.Type())[0])) // the other part reports whether there is an element
 }
 
 func (u *unit) typeAssert(i *ssa.TypeAssert) {
@@ -321,11 +321,11 @@ func (u *unit) within(f *ssa.Function) bool {
 	return f != u.function && slices.Contains(u.functions, f)
 }
 
-// slice sets i to a part of X. x[:0] counts as an empty slice: the elements of x
-// are overwritten before they are read again, as far as code is ordinary.
+// slice sets i to a part of X. x[:0] counts as an empty slice, because ordinary code
+// overwrites the elements of x before it reads them again.
 func (u *unit) slice(i *ssa.Slice) {
 	if !canHold(i.Type()) {
-		return // of a string
+		return // a slice of a string
 	}
 	high, ok := i.High.(*ssa.Const)
 	if !ok || high.Value == nil || high.Int64() != 0 {
@@ -340,7 +340,7 @@ func (u *unit) slice(i *ssa.Slice) {
 	u.set(i, places{place{object: u.at(i, 0)}: {}})
 }
 
-// fields are the places of a field of what x is.
+// fields are the places of a field of x.
 func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
@@ -359,7 +359,7 @@ func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
 	return found
 }
 
-// returned notes what a function of the unit returns.
+// returned notes the results of a function of the unit.
 func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
 	for i, v := range r.Results {
 		values := u.value(v)

@@ -219,7 +219,7 @@ type numbersParser struct {
 	comments []string // since the previous line
 	at       int      // the current line
 	fields   map[string]int
-	given    map[string]int // lines by message and number, likewise
+	given    map[string]int // lines by message and number
 }
 
 func parseNumbers(text []byte) (*numbers, []Problem) {

@@ -19,7 +19,7 @@ const (
 	Create Op = "create"
 	// Replace overwrites a generated file.
 	Replace Op = "replace"
-	// Remove removes an orphan: a generated file that is no longer generated.
+	// Remove removes an orphan: a generated file from an earlier build.
 	Remove Op = "remove"
 	// Refuse changes nothing; a finding says why.
 	Refuse Op = "refuse"

@@ -1,5 +1,5 @@
-// Package write writes generated files to disk. It is the last stage of the compiler and
-// the only one that changes the disk.
+// Package write writes generated files to disk. It is the last stage of the compiler. No
+// other stage changes the disk.
 //
 //	body := …                                              // from emit, gofmt-ed
 //	sealed := header.Seal(header.SourceOf(name, "topology.yml"), planSum, body)
@@ -37,8 +37,8 @@
 //
 // # Limits
 //
-// Orphans are generated files that are no longer generated. They are searched in the
-// topology's folder and in the folders of its outputs. If an output moves out of a
+// Orphans are generated files from an earlier build. They are searched in the topology's
+// folder and in the folders of its outputs. If an output moves out of a
 // subfolder, the old file in the subfolder remains. Files larger than [FileBytesMax] are
 // neither read nor written.
 package write

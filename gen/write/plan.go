@@ -161,7 +161,7 @@ func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 		return found{}, t.readFinding(name, err)
 	}
 	if content == nil {
-		content = []byte{} // nil means that there is no file
+		content = []byte{} // nil would mean: no file
 	}
 	return found{present: true, content: content, mode: info.Mode().Perm()}, nil
 }
@@ -212,7 +212,7 @@ func (t *Target) caseVariant(d disk, name string) *finding.Finding {
 	return nil
 }
 
-// planOrphans finds files that were generated from this source and are no longer generated.
+// planOrphans finds files that an earlier build generated from this source.
 func (c *Changes) planOrphans(d disk, folder string) {
 	names, err := d.List(folder)
 	if err != nil {
