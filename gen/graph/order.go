@@ -148,8 +148,8 @@ func (o *ordering) sweep(turn int) {
 			}
 			key[v] = sum / n
 		}
-		// On every other pair of sweeps equal keys change places, or the order
-		// among them would never be tried.
+		// On every other pair of sweeps equal keys are reversed, so that both
+		// orders are tried.
 		flip := turn%4 >= 2
 		slices.SortStableFunc(levels[k], func(a, b int) int {
 			if key[a] == key[b] && flip {
