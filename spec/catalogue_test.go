@@ -1,13 +1,16 @@
 package spec
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/topogen/topogen/spec/finding"
+	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 // TestExamplesOfTheCatalogue parses each example. The wrong example must have its finding, and
@@ -47,6 +50,31 @@ func ownEntries() (own []finding.Explanation) {
 		}
 	}
 	return own
+}
+
+// TestIndexOfCases compares the cases with their index, which lists the codes of each case.
+func TestIndexOfCases(t *testing.T) {
+	var index strings.Builder
+	index.WriteString(`# Cases of the parser
+
+Each folder has a topology file, input.yml, and the findings that Parse must report, findings.txt. A case whose name begins with clean- has no
+findings. ` + "`go test ./spec -run 'TestParse$|TestIndexOfCases' -update`" + ` writes the findings and this index.
+
+| case | findings |
+|---|---|
+`)
+	codeForm := regexp.MustCompile(`(?m) (TG[0-9]{3}): `)
+	cases, _ := filepath.Glob("testdata/parse/*/findings.txt")
+	for _, name := range cases {
+		var codes []string
+		for _, m := range codeForm.FindAllSubmatch(read(t, name), -1) {
+			codes = append(codes, string(m[1]))
+		}
+		slices.Sort(codes)
+		folder := filepath.Base(filepath.Dir(name))
+		fmt.Fprintf(&index, "| [%s](%s/input.yml) | %s |\n", folder, folder, strings.Join(slices.Compact(codes), ", "))
+	}
+	golden.Compare(t, "testdata/parse/README.md", []byte(index.String()))
 }
 
 // TestEachFindingHasACase checks that testdata has a case for each finding of this package.
