@@ -81,7 +81,7 @@ func (h *Hand[M]) Discard() {
 	u := h.link.to
 	w := u.watch()
 	w.current = nil
-	if h.attempts > 1 { // the message is not discarded unseen: the handler has failed with it before
+	if h.attempts > 1 { // the handler has already failed with this message
 		h.attempts--
 		w.rejectRetried(h)
 		return
