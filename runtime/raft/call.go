@@ -71,27 +71,27 @@ func (n *Node) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, er
 		c.release()
 		return fsm.Applied{}, err
 	}
-	if left := n.await(ctx, c); left != nil {
+	if err := n.await(ctx, c); err != nil {
 		n.abandon(c, func(core *Core) bool {
 			found, _ := core.Abandon(c.number, c)
 			return found
 		})
-		return fsm.Applied{}, left
+		return fsm.Applied{}, err
 	}
 	return c.result()
 }
 
 // await waits for the answer to a call. If ctx ends first, await returns an error, and
 // the caller must call abandon.
-func (n *Node) await(ctx context.Context, c *call) (left error) {
-	over := ctx.Done()
-	if over == nil {
+func (n *Node) await(ctx context.Context, c *call) (err error) {
+	ended := ctx.Done()
+	if ended == nil {
 		<-c.answer // cheaper than a select
 		return nil
 	}
 	select {
 	case <-c.answer:
-	case <-over:
+	case <-ended:
 		if c.phase.CompareAndSwap(callWaiting, callAbandoned) {
 			return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())
 		}

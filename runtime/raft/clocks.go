@@ -52,16 +52,16 @@ func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int
 	if len(c.byMember) == 0 {
 		return wall, 0
 	}
-	ahead := append(make([]int64, 0, membersMax), wall-int64(uptime))
+	offsets := append(make([]int64, 0, membersMax), wall-int64(uptime))
 	for id, o := range c.byMember {
 		if _, is := members[id]; !is || uptime-o.at > clockAgeMax {
 			delete(c.byMember, id)
 			continue
 		}
-		ahead = append(ahead, o.offset)
+		offsets = append(offsets, o.offset)
 	}
-	slices.Sort(ahead)
-	median := ahead[(len(ahead)-1)/2] + int64(uptime) // of two clocks, the slower one
+	slices.Sort(offsets)
+	median := offsets[(len(offsets)-1)/2] + int64(uptime) // of two clocks, the slower one
 	if wrong = time.Duration(wall - median); wrong.Abs() > clockTolerance {
 		return median, wrong
 	}

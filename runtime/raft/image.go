@@ -133,11 +133,11 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	if err != nil {
 		return err
 	}
-	has, err := disk.HasLog()
+	hasLog, err := disk.HasLog()
 	if err != nil {
 		return err
 	}
-	if has || r.ID != 0 {
+	if hasLog || r.ID != 0 {
 		return fmt.Errorf("raft: %s is already the folder of a node; name another", c.Dir)
 	}
 	return i.foundIn(c.Dir, disk, node, address)

@@ -49,15 +49,15 @@ func (n *Node) reachable() string {
 	if !isMember || own.Leaving || own.Learner {
 		return "this node has no vote and waits for the voters"
 	}
-	voters, near := 0, 0
+	voters, heard := 0, 0
 	for id, m := range c.members {
 		if m.Leaving || m.Learner {
 			continue
 		}
 		voters++
 		if c.heardWithin(id, silentTimeouts) {
-			near++
+			heard++
 		}
 	}
-	return fmt.Sprintf("%d of %d members reachable", near, voters)
+	return fmt.Sprintf("%d of %d members reachable", heard, voters)
 }

@@ -23,25 +23,25 @@ func (n *Node) identify() error {
 	if err != nil {
 		return err
 	}
-	has, err := c.Disk.HasLog()
+	hasLog, err := c.Disk.HasLog()
 	if err != nil {
 		return err
 	}
 	fresh := r.ID == 0
 	if fresh {
 		r = Record{Topology: c.Topology, Group: c.GroupName, Name: c.Core.Name, ID: newID()}
-		if has {
+		if hasLog {
 			r.ID, r.GroupID = MemberID(r.Name), maskID(transport.GroupID(c.Topology, c.GroupName))
 		}
 	}
 	if r.Topology == c.Topology && r.Group != c.GroupName && r.GroupID == 0 {
 		// The node has not promised anything: the number of instances was changed before
 		// there was a group.
-		if has {
+		if hasLog {
 			if err := removeUnused(c.Disk, r); err != nil {
 				return err
 			}
-			has = false
+			hasLog = false
 		}
 		r.Group, fresh = c.GroupName, true
 	}
@@ -49,7 +49,7 @@ func (n *Node) identify() error {
 		return &wal.IdentityError{Dir: "the disk", Got: r.identity(), Want: wal.Identity{Topology: c.Topology, Group: c.GroupName, Node: r.ID, Name: c.Core.Name}}
 	}
 	switch {
-	case r.GroupID != 0 && !has:
+	case r.GroupID != 0 && !hasLog:
 		return fmt.Errorf("%w: the node is a member of the group with identity %s, and its log is gone. %s",
 			ErrLogLost, groupText(r.GroupID), lostLogAdvice(r.Name, c.Core.Peers[r.Name]))
 	case r.GroupID != 0:
@@ -59,7 +59,7 @@ func (n *Node) identify() error {
 		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
 			return err
 		}
-	case has:
+	case hasLog:
 		if err := removeUnused(c.Disk, r); err != nil {
 			return err
 		}

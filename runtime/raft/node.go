@@ -392,9 +392,9 @@ type snapshotWaiter struct {
 // answerSnapshotWaiters passes on the result of a snapshot at an index. Callers that
 // asked after that snapshot was begun wait for another one.
 func (n *Node) answerSnapshotWaiters(at uint64, err error) {
-	takers := n.snapshotWaiters
+	waiters := n.snapshotWaiters
 	n.snapshotWaiters = nil
-	for _, t := range takers {
+	for _, t := range waiters {
 		if at < t.index {
 			n.snapshotWaiters = append(n.snapshotWaiters, t)
 			continue

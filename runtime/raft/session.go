@@ -212,12 +212,12 @@ func (n *Node) proposeAs(ctx context.Context, client, sequence, floor uint64, da
 		n.proposalSlots.give()
 		return fsm.Applied{}, err
 	}
-	if left := n.await(ctx, c); left != nil {
+	if err := n.await(ctx, c); err != nil {
 		n.abandon(c, func(core *Core) bool {
 			found, _ := core.AbandonAs(client, sequence, c)
 			return found
 		})
-		return fsm.Applied{}, left
+		return fsm.Applied{}, err
 	}
 	return c.result()
 }

@@ -114,11 +114,11 @@ func (c *Core) Compact(s *pb.Snapshot) {
 	}
 	to := index
 	for bytes := 0; to > c.memory.first && (index-to < c.config.Trailing || to > held); to-- {
-		most := trailingBytesMax
+		limit := trailingBytesMax
 		if to > held {
-			most = heldBytesMax
+			limit = heldBytesMax
 		}
-		if bytes += len(c.memory.entries[to-c.memory.first-1].Data); bytes > most {
+		if bytes += len(c.memory.entries[to-c.memory.first-1].Data); bytes > limit {
 			break
 		}
 	}
