@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	chunkBytes   = 1 << 20 // target size: few calls of the codec, and little memory beside the state
+	chunkBytes   = 1 << 20 // target size: few calls of the codec, and little memory in addition to the state
 	chunkFirst   = 64      // entries of the first chunk of a map or list, whose encoded size is not known yet
 	chunkEntries = 1 << 16 // entries of a chunk, at most
 )

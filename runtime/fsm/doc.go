@@ -74,7 +74,7 @@
 // Then a state of 64 MiB or more has no checkpoint in memory.
 //
 // A large state is written and read in chunks, see [Codec].Parts, and this takes little
-// memory beside the state. If the state is a [Freezer], updates go on while it is
+// memory in addition to the state. If the state is a [Freezer], updates go on while it is
 // written.
 //
 // # Types

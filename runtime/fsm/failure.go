@@ -28,10 +28,10 @@ var kindErrors = [failureKinds]error{failurePanic: ErrPanicked, failureTooMany: 
 
 func (f *failure) Error() string { return f.text }
 
-// Is reports whether target is the error of this package that f stands for.
+// Is reports whether target is the error of this package for f's kind.
 func (f *failure) Is(target error) bool { return target != nil && target == kindErrors[f.kind] }
 
-// Unwrap returns the errors of the definition that f stands for.
+// Unwrap returns the definition's errors that the remembered error matched.
 func (f *failure) Unwrap() []error { return f.matched }
 
 // sentinels are the errors of a definition.

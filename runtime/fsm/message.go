@@ -30,7 +30,7 @@ type Result[R any] struct {
 
 // Applied is the result of a command.
 type Applied struct {
-	Index  uint64 // of the log's entry; in memory the update's number, 0 where it failed
+	Index  uint64 // of the log's entry; in memory the update's number, 0 if it failed
 	Term   uint64 // of the log's entry; 0 in memory
 	Client uint64 // the number of the session that the command opened
 	Data   string // with a log: the value that Update returned, encoded

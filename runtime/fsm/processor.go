@@ -14,7 +14,7 @@ const updatesPerTurn = 1024
 // Host is the pool that a processor runs in.
 type Host interface {
 	Owe()          // in a turn: the topology does not finish before Paid was called as often
-	Paid()         // in a turn
+	Paid()         // in a turn: ends an Owe
 	Wake()         // from any goroutine: Answer will soon be called in a turn
 	Stepped() bool // the whole topology runs in one goroutine
 }

@@ -38,7 +38,7 @@ type Replicated[S, U, R any] struct {
 
 	command command // being executed
 	update  U       // that is being applied
-	result  R       // of that
+	result  R       // of this update
 	written []byte  // the encoded result
 	arena   resultArena
 }

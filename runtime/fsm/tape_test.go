@@ -14,7 +14,7 @@ import (
 // tape is a state that shows which updates were applied to it, and in which order.
 type tape struct {
 	values  []int64
-	trouble *trouble `topo:"-"` // of a state machine in memory, where a failure may be temporary
+	trouble *trouble `topo:"-"` // of a state machine in memory, whose failures may be temporary
 }
 
 // trouble makes some updates and reverts fail that would otherwise succeed.
@@ -37,7 +37,7 @@ const (
 	fails        // after half of its change, which is forbidden
 	panics       // after half of its change
 	failsRevert  // succeeds, but undoing it fails after half of the change
-	panicsRevert // the same, with a panic
+	panicsRevert // succeeds, but undoing it panics after half of the change
 	rejectsRevert
 	tooMuch    // succeeds, but its result is too large to be remembered
 	unwritable // succeeds, but its result cannot be encoded

@@ -9,7 +9,7 @@ import (
 // Allowed restricts the updates of a program that is newer than the log's description:
 // an update may use only what this description has. It is immutable.
 type Allowed struct {
-	Behind []uint64 // the nodes whose programs do not know the newer description
+	Behind []uint64 // nodes with an older program, which does not know the newer description
 
 	log, own *description
 }

@@ -189,7 +189,7 @@ func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
 func Float64s[S ~[]E, E ~float64](r *Reader, s *S) {
 	b := r.Message()
 	list := extend(s, len(b)/8)
-	for i := 0; i < len(list) && len(b) >= 8; i++ { // so both need no check within
+	for i := 0; i < len(list) && len(b) >= 8; i++ { // this form needs no bounds checks in the loop
 		list[i], b = E(math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:]
 	}
 	if len(b) > 0 {

@@ -21,7 +21,7 @@ type (
 // Bool reads a bool.
 func Bool[T ~bool](r *Reader, v *T) { *v = r.varint() != 0 }
 
-// Int reads a signed number: sint64, or sint32 where the Go type is smaller.
+// Int reads a signed number: sint64, or sint32 if the Go type is smaller.
 func Int[T Signed](r *Reader, v *T) {
 	x := protowire.DecodeZigZag(r.varint())
 	if *v = T(x); int64(*v) != x {
@@ -29,7 +29,7 @@ func Int[T Signed](r *Reader, v *T) {
 	}
 }
 
-// Uint reads an unsigned number: uint64, or uint32 where the Go type is smaller.
+// Uint reads an unsigned number: uint64, or uint32 if the Go type is smaller.
 func Uint[T Unsigned](r *Reader, v *T) {
 	x := r.varint()
 	if *v = T(x); uint64(*v) != x {
@@ -72,7 +72,8 @@ func Array(r *Reader, v []byte) {
 	copy(v, b)
 }
 
-// Complex reads a message of the real part, 1, and the imaginary part, 2.
+// Complex reads a message with the real part as field 1 and the imaginary part as field
+// 2.
 func Complex[T ~complex64 | ~complex128](r *Reader, v *T) {
 	parts := [2]float64{real(complex128(*v)), imag(complex128(*v))}
 	c := Read(r.Message())

@@ -12,7 +12,7 @@ type Reader struct {
 	err   error
 }
 
-// Read begins to read a message.
+// Read returns a Reader for an encoded message.
 func Read(b []byte) Reader { return Reader{b: b} }
 
 // Next advances to the next field, whose value must be read next. It returns false if

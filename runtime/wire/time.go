@@ -25,7 +25,7 @@ func appendPair(b []byte, seconds int64, nanos int) []byte {
 	return b
 }
 
-// Time reads a google.protobuf.Timestamp, in UTC.
+// Time reads a google.protobuf.Timestamp and returns it in UTC.
 func Time(r *Reader, t *time.Time) {
 	if seconds, nanos := pair(r); r.err == nil {
 		*t = time.Unix(seconds, nanos).UTC()

@@ -17,19 +17,19 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// told is a receiver that records what it receives.
-type told struct {
+// recorder is a receiver that records what it receives.
+type recorder struct {
 	all    []transport.Message
 	chunks []chunk
 }
 
-func (r *told) messages(group uint64, payloads [][]byte) {
+func (r *recorder) messages(group uint64, payloads [][]byte) {
 	for _, p := range payloads {
 		r.all = append(r.all, transport.Message{Group: group, Payload: p})
 	}
 }
 
-func (r *told) chunk(c chunk) error {
+func (r *recorder) chunk(c chunk) error {
 	r.chunks = append(r.chunks, c)
 	return nil
 }
@@ -95,7 +95,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add(append(appendChunkHead(nil, &chunk{group: 1, size: 5, data: []byte("he")}), "he"...))
 	f.Add([]byte{tagMessages, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var got told
+		var got recorder
 		if readFrame(b, &got) != nil {
 			return
 		}

@@ -99,7 +99,7 @@ func (m *model) frame(breaks bool) bool {
 		return true
 	}
 	m.scheduler.done(f, true)
-	var got told
+	var got recorder
 	if err := readFrame(b, &got); err != nil {
 		m.t.Fatal(err)
 	}

@@ -59,9 +59,9 @@ func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config 
 	}
 }
 
-// ClientHandshake waits for the first byte that the listener sends after the handshake.
-// Only then the dialler knows that its certificate was accepted, because of TLS 1.3. If
-// it wrote data before, the error could hide the reason of a refusal.
+// ClientHandshake waits for the first byte that the listener sends after the handshake. In
+// TLS 1.3 only this byte shows the dialler that the listener has accepted its certificate.
+// If the dialler wrote data before, a write error could hide the reason of a refusal.
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
