@@ -101,7 +101,7 @@ func TestCloseBeforeARestart(t *testing.T) {
 		if err := top.run(t, t.Context()); !errors.Is(err, errFailed) || open.Load() != 0 {
 			t.Errorf("%d are open; Run returns %v", open.Load(), err)
 		}
-		if log.count("Close of an instance that has ended failed") != 1 {
+		if log.count("Close failed for an instance that has ended") != 1 {
 			t.Errorf("logged: %s", log.buf.String())
 		}
 	})

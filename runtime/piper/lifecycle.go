@@ -172,7 +172,7 @@ func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
 	}
 	failed := func(err error) {
 		if err != nil {
-			p.logLimited(u, logClose, slog.LevelWarn, "topogen: Close of an instance that has ended failed", err)
+			p.logLimited(u, logClose, slog.LevelWarn, "topogen: Close failed for an instance that has ended", err)
 		}
 	}
 	if p.stepper != nil {

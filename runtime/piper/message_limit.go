@@ -44,7 +44,7 @@ func size(option func(int) Option) func(string) (Option, error) {
 		}
 		n, err := strconv.ParseUint(digits, 10, 62-30)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a number of bytes, or one with KiB, MiB or GiB: %w", text, err)
+			return nil, fmt.Errorf("the size must be a number of bytes, or a number with KiB, MiB or GiB, got %q: %w", text, err)
 		}
 		return option(int(min(n<<shift, math.MaxInt))), nil
 	}

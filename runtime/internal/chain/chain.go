@@ -73,7 +73,7 @@ func look(err error, visit func(error) bool) (fault error) {
 	defer func() {
 		if !returned {
 			if cause := recover(); cause != nil { // fmt recovers from a panic of Error
-				fault = fmt.Errorf("%v (an error of type %T, a method of which, or of what it wraps, panics: %v)", err, err, cause)
+				fault = fmt.Errorf("%v (an error of type %T; one of its methods, or of an error that it wraps, panicked: %v)", err, err, cause)
 			}
 		}
 	}()
@@ -81,7 +81,7 @@ func look(err error, visit func(error) bool) (fault error) {
 	w.down(err, 0)
 	returned = true
 	if w.endless { // do not call its method Error, which may not return either
-		return fmt.Errorf("an error of type %T, which wraps too many others, or itself", err)
+		return fmt.Errorf("an error of type %T that wraps too many errors, or itself", err)
 	}
 	return nil
 }
