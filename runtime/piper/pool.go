@@ -434,21 +434,21 @@ func (p *Pool) goroutineEnded() {
 
 // wait waits for the workers and returns the error that ended Run.
 func (p *Pool) wait() error {
-	gone, made := make(chan struct{}), make(chan struct{})
+	workersDone, startersDone := make(chan struct{}), make(chan struct{})
 	go func() {
 		p.running.Wait()
 		p.stopWakeups()
-		close(gone)
+		close(workersDone)
 		p.starters.Wait()
-		close(made)
+		close(startersDone)
 	}()
 	if p.err == nil {
-		<-gone
+		<-workersDone
 	}
 	timer := time.NewTimer(abandonAfter)
 	defer timer.Stop()
 	select {
-	case <-made:
+	case <-startersDone:
 	case <-timer.C:
 		p.endedGoroutines.Load() // some goroutines still run: synchronize with the others, which have ended
 	}
