@@ -37,7 +37,7 @@ type Replicated[S, U, R any] struct {
 	errResults  error // returned when a session keeps too many results
 
 	command command // being executed
-	update  U       // that is being applied
+	update  U       // of the command being executed
 	result  R       // of this update
 	written []byte  // the encoded result
 	arena   resultArena

@@ -19,22 +19,22 @@ type model struct {
 	scheduler *scheduler
 	in        *assemblies
 	room      *budget
-	left      map[modelLine][]uint32
+	left      map[modelQueue][]uint32
 	numbers   uint32
 	sent      int
 	ended     int // arrived, or lost with the frame of a broken stream
 }
 
-type modelLine struct {
+type modelQueue struct {
 	group uint64
 	class transport.Class
 }
 
-const modelMost = 2 << 20 // limit of large messages together, less than all groups together may queue
+const modelLimit = 2 << 20 // limit of large messages together, less than all groups together may queue
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, room: &budget{}, left: map[modelLine][]uint32{}}
-	m.queue = newQueue(&Config{QueueMessages: 5000, QueueBytes: 64 << 20, MessageBytesMax: modelMost})
+	m := &model{t: t, room: &budget{}, left: map[modelQueue][]uint32{}}
+	m.queue = newQueue(&Config{QueueMessages: 5000, QueueBytes: 64 << 20, MessageBytesMax: modelLimit})
 	m.scheduler = &scheduler{queue: m.queue, count: &transport.Counters{}}
 	m.room.give(64 << 20)
 	m.connect()
@@ -46,12 +46,12 @@ func (m *model) connect() {
 	if m.in != nil {
 		m.in.end()
 	}
-	m.in = newAssemblies(m.room, modelMost, func() { m.t.Fatal("the budget is used up") })
-	m.scheduler.begin(modelMost)
+	m.in = newAssemblies(m.room, modelLimit, func() { m.t.Fatal("the budget is used up") })
+	m.scheduler.begin(modelLimit)
 }
 
 // send sends a message with a number in its payload.
-func (m *model) send(l modelLine, size int) {
+func (m *model) send(l modelQueue, size int) {
 	payload := make([]byte, max(size, 5))
 	binary.BigEndian.PutUint32(payload, m.numbers)
 	payload[4] = byte(l.class)
@@ -62,9 +62,9 @@ func (m *model) send(l modelLine, size int) {
 	m.numbers++
 }
 
-// strike removes a received message, which must be the next one of its group and class.
-func (m *model) strike(group uint64, payload []byte) {
-	l := modelLine{group, transport.Class(payload[4])}
+// remove removes a received message, which must be the next one of its group and class.
+func (m *model) remove(group uint64, payload []byte) {
+	l := modelQueue{group, transport.Class(payload[4])}
 	n := binary.BigEndian.Uint32(payload)
 	if len(m.left[l]) == 0 || m.left[l][0] != n {
 		m.t.Fatalf("%+v: got message %d of %d bytes, want the first of %v", l, n, len(payload), m.left[l])
@@ -87,11 +87,11 @@ func (m *model) frame(breaks bool) bool {
 	}
 	if breaks { // the message may have arrived, so it is not sent again
 		if one := f.chunkOf; one != nil && f.sent == len(one.front().Payload) {
-			m.strike(one.front().Group, one.front().Payload)
+			m.remove(one.front().Group, one.front().Payload)
 		}
 		for _, r := range f.runs {
 			for _, message := range r.messages {
-				m.strike(message.Group, message.Payload)
+				m.remove(message.Group, message.Payload)
 			}
 		}
 		m.scheduler.done(f, false)
@@ -104,7 +104,7 @@ func (m *model) frame(breaks bool) bool {
 		m.t.Fatal(err)
 	}
 	for _, message := range got.all {
-		m.strike(message.Group, message.Payload)
+		m.remove(message.Group, message.Payload)
 	}
 	for _, c := range got.chunks {
 		payload, err := m.in.add(c)
@@ -112,7 +112,7 @@ func (m *model) frame(breaks bool) bool {
 			m.t.Fatal(err)
 		}
 		if payload != nil {
-			m.strike(c.group, payload)
+			m.remove(c.group, payload)
 		}
 	}
 	return true
@@ -127,7 +127,7 @@ func TestOutboxAndBack(t *testing.T) {
 		m := newModel(t)
 		for range rapid.IntRange(1, 10).Draw(t, "bursts") {
 			for range rapid.IntRange(0, 60).Draw(t, "messages") {
-				l := modelLine{uint64(rapid.IntRange(0, 2).Draw(t, "group")), transport.Class(rapid.IntRange(0, 2).Draw(t, "class"))}
+				l := modelQueue{uint64(rapid.IntRange(0, 2).Draw(t, "group")), transport.Class(rapid.IntRange(0, 2).Draw(t, "class"))}
 				size := rapid.SampledFrom(sizes).Draw(t, "size")
 				if l.class == transport.Urgent {
 					size = min(size, wholeBytesMax) // a larger one is not treated as urgent
@@ -189,9 +189,9 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// story describes frames, one string for each: the class and group of each message, or
+// describeFrames describes frames, one string for each: the class and group of each message, or
 // c and the group of a chunk.
-func story(o *scheduler, frames int) (list []string) {
+func describeFrames(o *scheduler, frames int) (list []string) {
 	for range frames {
 		if !o.load() {
 			return append(list, "nothing")
@@ -213,7 +213,7 @@ func story(o *scheduler, frames int) (list []string) {
 	return list
 }
 
-func newOutbox() *scheduler {
+func newScheduler() *scheduler {
 	q := newQueue(&Config{QueueMessages: 5000, QueueBytes: 64 << 20, MessageBytesMax: 16 << 20})
 	o := &scheduler{queue: q, count: &transport.Counters{}}
 	o.begin(16 << 20)
@@ -260,9 +260,9 @@ func TestFrames(t *testing.T) {
 			"o1 o1, nothing",
 		},
 	} {
-		o := newOutbox()
+		o := newScheduler()
 		o.queue.add(test.sent)
-		if got := strings.Join(story(o, strings.Count(test.want, ",")+1), ", "); got != test.want {
+		if got := strings.Join(describeFrames(o, strings.Count(test.want, ",")+1), ", "); got != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, test.want)
 		}
 	}
@@ -271,14 +271,14 @@ func TestFrames(t *testing.T) {
 // TestBulkMessageGivesWay: an ordered message waits for a large bulk message of its
 // group that has started, but only as long as the bulk message's own chunks take.
 func TestBulkMessageGivesWay(t *testing.T) {
-	o := newOutbox()
+	o := newScheduler()
 	o.queue.add([]transport.Message{message(1, 6*chunkBytes, transport.Bulk)})
-	got := story(o, 1)
+	got := describeFrames(o, 1)
 	o.queue.add([]transport.Message{message(1, 5*chunkBytes, 0), message(2, 5*chunkBytes, 0)})
 	for range 20 { // their frames would go before each chunk
 		o.queue.add([]transport.Message{message(3, aloneBytes, 0)})
 	}
-	got = append(got, story(o, 23)...)
+	got = append(got, describeFrames(o, 23)...)
 	want := "c1, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c2, o3, c1, o3, c1"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
@@ -288,15 +288,15 @@ func TestBulkMessageGivesWay(t *testing.T) {
 // TestBulkMessagesGiveWay: the same if large bulk messages that have started use up the
 // limit for messages in chunks.
 func TestBulkMessagesGiveWay(t *testing.T) {
-	o := newOutbox()
+	o := newScheduler()
 	o.begin(10 * chunkBytes)
 	o.queue.add([]transport.Message{message(1, 5*chunkBytes, transport.Bulk), message(2, 5*chunkBytes, transport.Bulk)})
-	got := story(o, 2)
+	got := describeFrames(o, 2)
 	o.queue.add([]transport.Message{message(3, 5*chunkBytes, 0), message(4, 5*chunkBytes, 0)})
 	for range 20 {
 		o.queue.add([]transport.Message{message(5, aloneBytes, 0)})
 	}
-	got = append(got, story(o, 18)...)
+	got = append(got, describeFrames(o, 18)...)
 	want := "c1, c2, c1, o5, c2, o5, c1, o5, c2, o5, c1, o5, c2, o5, c1, o5, c2, o5, c3, o5"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
@@ -306,12 +306,12 @@ func TestBulkMessagesGiveWay(t *testing.T) {
 // TestNoClassStarves: bulk messages get one frame in so many, and ordered messages get
 // one frame after so many urgent ones, however many others are queued.
 func TestNoClassStarves(t *testing.T) {
-	o := newOutbox()
+	o := newScheduler()
 	for range 100 {
 		o.queue.add([]transport.Message{message(1, aloneBytes, 0), message(1, aloneBytes, 1), message(1, aloneBytes, 2)})
 	}
 	count := map[string]int{}
-	for _, frame := range story(o, 64) {
+	for _, frame := range describeFrames(o, 64) {
 		count[frame]++
 	}
 	if count["b1"] != 4 || count["o1"] < 6 || count["u1"] < 50 {
@@ -321,10 +321,10 @@ func TestNoClassStarves(t *testing.T) {
 
 // TestLanesAreForgotten: idle groups do not use memory forever.
 func TestLanesAreForgotten(t *testing.T) {
-	o := newOutbox()
+	o := newScheduler()
 	for g := range uint64(5 * groupQueuesMax) {
 		o.queue.add([]transport.Message{message(g, 5, 0)})
-		if got := story(o, 1); got[0] != fmt.Sprintf("o%d", g) {
+		if got := describeFrames(o, 1); got[0] != fmt.Sprintf("o%d", g) {
 			t.Fatal(got)
 		}
 	}
