@@ -1,10 +1,9 @@
-// Package templates holds what people edit afterwards: the projects that
-// `topogen init` begins and the stubs that `topogen build --scaffold` writes.
+// Package templates has the files that users edit afterwards: the projects of
+// `topogen init` and the stubs of `topogen build --scaffold`.
 //
 //	files, err := templates.Project("pipeline", templates.Values{Name: "orders", …})
 //	text, err := templates.Stubs(templates.StubFile{…})
 //
-// Each project is a folder whose files are templates with the delimiters {% and
-// %}, which appear in neither Go nor workflow files. A file under project/all
-// belongs to every project.
+// Each project is a folder of templates with the delimiters {% and %}, which appear in
+// neither Go nor workflow files. Files under project/all belong to every project.
 package templates

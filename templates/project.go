@@ -12,27 +12,27 @@ import (
 	"text/template"
 )
 
-// left and right are the delimiters of actions.
+// left and right are the delimiters of template actions.
 const left, right = "{%", "%}"
 
-// suffix of all files under project: without it the go command would take the Go
-// files among them for packages.
+// suffix is the suffix of all files under project. Without it the go command would treat the
+// Go files as packages.
 const suffix = ".tmpl"
 
 //go:embed all:project
 var projects embed.FS
 
-// Names lists the projects, the one to begin with first.
+// Names lists the projects. The first is the project for beginners.
 func Names() []string { return []string{"pipeline", "service", "feedback"} }
 
-// Values is what a project's files depend on.
+// Values are the values that are inserted into a project's files.
 type Values struct {
-	Name    string // of the topology
-	Package string // the files' package
-	Schema  []byte // the text of topology.schema.json
-	Go      string // the release of Go that CI uses: "1.26"
+	Name    string // name of the topology
+	Package string // package of the files
+	Schema  []byte // contents of topology.schema.json
+	Go      string // Go release for CI: "1.26"
 
-	Replaced bool // go.mod replaces topogen by a folder
+	Replaced bool // go.mod replaces topogen with a folder
 }
 
 // File is a file of a project.
@@ -74,7 +74,7 @@ func render(at string, v Values) ([]byte, error) {
 	if err := t.Execute(&text, v); err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(at, ".go"+suffix) { // a longer name moves columns
+	if strings.HasSuffix(at, ".go"+suffix) { // a longer name changes the alignment
 		return format.Source(text.Bytes())
 	}
 	return text.Bytes(), nil

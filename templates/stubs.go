@@ -13,36 +13,36 @@ import (
 //go:embed stub.go.tmpl
 var stubText embed.FS
 
-// StubFile is what a Go file of stubs holds.
+// StubFile has the contents of a Go file of stubs.
 type StubFile struct {
 	Constraint string // build constraint of the package's files; "": none
 	Package    string
 	Imports    []string
 	Processor  string // as in the topology
-	Type       string // of the processor
+	Type       string // type of the processor
 	Declare    bool   // the type itself is missing
 	Structs    []Struct
-	New        *Stub // its constructor; nil where none is missing
+	New        *Stub // the missing constructor; nil if none is missing
 	Methods    []Stub
 }
 
-// Struct is a type that is to be filled in by hand.
+// Struct is a type that the user completes.
 type Struct struct {
 	Name   string
 	What   string   // ends the sentence that begins "Name is"
-	Fields []string // name, type and tag of each
+	Fields []string // each field with name, type and tag
 }
 
-// Stub is a method that is to be written by hand.
+// Stub is a method that the user completes.
 type Stub struct {
 	Name      string
 	Signature string // func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error
-	Edge      string // "feed -> parser: Raw"; "" where no edge asks for it
-	Reply     string // the type of its first result; "" for none
+	Edge      string // "feed -> parser: Raw"; "" if no edge needs it
+	Reply     string // the type of its first result; "": an error is the only result
 }
 
-// Stubs returns a Go file with stubs: they compile, and say that they are to be
-// written when they are called.
+// Stubs returns a Go file with stubs. They compile; when they are called they return an error
+// that says that they are not written yet.
 func Stubs(f StubFile) ([]byte, error) {
 	if len(f.Methods) > 0 || f.New != nil {
 		f.Imports = append([]string{"errors"}, f.Imports...)
@@ -63,8 +63,8 @@ func Stubs(f StubFile) ([]byte, error) {
 	return formatted, nil
 }
 
-// grouped returns import paths sorted, those of the standard library first. An
-// empty one stands between the groups, as an empty line does in a file.
+// grouped returns the sorted import paths, with the standard library first. An empty path
+// separates the two groups, for an empty line in the file.
 func grouped(paths []string) []string {
 	var standard, others []string
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {

@@ -26,7 +26,7 @@ func TestProjects(t *testing.T) {
 		texts := make(map[string]string)
 		for _, file := range files {
 			if texts[file.Name] != "" {
-				t.Errorf("%s: %s is there twice", name, file.Name)
+				t.Errorf("%s: the file %s occurs twice", name, file.Name)
 			}
 			texts[file.Name] = string(file.Text)
 			for _, rest := range []string{left, right, "<no value>"} {
@@ -55,7 +55,7 @@ func TestProjects(t *testing.T) {
 	}
 }
 
-// TestTheWorkflowIsTheDocumented: the page shows what init writes.
+// TestTheWorkflowIsTheDocumented checks that the page shows the workflow that init writes.
 func TestTheWorkflowIsTheDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/howto/ci.md")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestTheWorkflowIsTheDocumented(t *testing.T) {
 
 func TestProjectUnknown(t *testing.T) {
 	if _, err := Project("nothing", example); err == nil {
-		t.Error("there is a project called nothing")
+		t.Error("Project accepted an unknown name")
 	}
 }
 
@@ -111,8 +111,8 @@ import (
 	"example.com/shop/model"
 )
 
-// LineParser is the processor line-parser. Each of its instances has its own fields,
-// and only one goroutine is in an instance at any time.
+// LineParser is the processor line-parser. Each instance has its own fields, and only
+// one goroutine at a time runs an instance.
 type LineParser struct{}
 
 // ReceiveOrder handles feed -> line-parser: Order.
@@ -126,7 +126,8 @@ func (l *LineParser) ReceiveQuote(m Quote) (Price, error) {
 	return reply, errors.New("line-parser: ReceiveQuote is not written yet")
 }
 
-// Serve sends until there is no more, then returns nil. It may block, and ends when ctx does.
+// Serve sends messages and returns nil after the last one. It may block, and must return when
+// ctx ends.
 func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error {
 	return errors.New("line-parser: Serve is not written yet")
 }
@@ -139,7 +140,7 @@ func (l *LineParser) Serve(ctx context.Context, out *LineParserSender) error {
 func TestStubsOfTypesAndAConstructor(t *testing.T) {
 	text, err := Stubs(StubFile{
 		Package: "orders", Processor: "feed", Type: "Feed",
-		Structs: []Struct{{Name: "FeedConfig", What: "configuration of feed", Fields: []string{"Dir string", "LineMax int `yaml:\"line-max\"`"}}, {Name: "Raw", What: "a message"}},
+		Structs: []Struct{{Name: "FeedConfig", What: "the configuration of feed", Fields: []string{"Dir string", "LineMax int `yaml:\"line-max\"`"}}, {Name: "Raw", What: "a message"}},
 		New:     &Stub{Name: "NewFeed", Signature: "func NewFeed(with FeedConfig) (*Feed, error)"},
 	})
 	if err != nil {
@@ -149,7 +150,7 @@ func TestStubsOfTypesAndAConstructor(t *testing.T) {
 
 import "errors"
 
-// FeedConfig is configuration of feed.
+// FeedConfig is the configuration of feed.
 type FeedConfig struct {
 	Dir     string
 	LineMax int |yaml:"line-max"|

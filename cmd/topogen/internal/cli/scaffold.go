@@ -163,7 +163,7 @@ func stubsOf(result gen.Result, missing bind.Missing) templates.StubFile {
 		file.New = &templates.Stub{Name: missing.New.Name, Signature: missing.New.Signature}
 		for _, s := range missing.New.Config {
 			file.Imports = append(file.Imports, s.Imports...)
-			file.Structs = append(file.Structs, templates.Struct{Name: s.Name, What: "configuration of processor " + processor.Name, Fields: s.Fields})
+			file.Structs = append(file.Structs, templates.Struct{Name: s.Name, What: "the configuration of processor " + processor.Name, Fields: s.Fields})
 		}
 	}
 	for _, method := range missing.Methods {
