@@ -1,4 +1,4 @@
-// Package wal stores the durable state of a RAFT node: log entries, hard state and
+// Package wal stores the durable state of a Raft node: log entries, hard state and
 // snapshots. The files are fully checked when they are opened.
 //
 //	log, stored, err := wal.Open("ledger", wal.Identity{Topology: "bank", Group: "ledger", Node: 1}, wal.Options{})
@@ -69,7 +69,7 @@
 // that sectors of the last save are missing: a power failure during that save leaves the
 // same files. Close writes a mark at the end of the log, which also protects the last
 // save. So if a disk acknowledges a sync but does not do it, the next start notices this
-// only if a later save has reached the disk. In RAFT the other nodes notice it.
+// only if a later save has reached the disk. In Raft the other nodes notice it.
 //
 // In the modes interval and none a new segment gets its name before its first records
 // are synced. If it contains no record, Open assumes that it was never synced.
