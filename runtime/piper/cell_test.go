@@ -120,7 +120,7 @@ func (c *cell) checkRoom(what call) {
 		}
 		kept = append(kept, f)
 		if !f.within || what == callPing || what == callReceive || what == callTick || what == callWoken {
-			c.violated("call %d though the queue of edge %d holds %d of %d", what, h.Index(), depth, capacity)
+			c.violated("call %d begins although the queue of edge %d holds %d of %d messages", what, h.Index(), depth, capacity)
 		}
 	}
 	c.over = kept
@@ -178,7 +178,7 @@ func (c *cell) Alarm(time.Duration) error {
 
 func (c *cell) Finish() error {
 	if c.finished {
-		c.violated("Finish is called twice")
+		c.violated("Finish was called twice")
 	}
 	return c.called(callFinish, func() error {
 		c.top.checkUpstream(c)
@@ -196,7 +196,7 @@ func (c *cell) Closer() func() error {
 	b.closed = true
 	return func() error {
 		if !b.inside.CompareAndSwap(false, true) {
-			c.violated("Close while call %d runs", b.within)
+			c.violated("Close was called while call %d runs", b.within)
 		}
 		defer b.inside.Store(false)
 		c.top.happened("Close", c)
@@ -229,7 +229,7 @@ func (c *cell) see(m *message) {
 		return
 	}
 	if r := c.from[m.origin]; m.sum != m.checksum() || r == nil || m.seq != r.seq {
-		c.violated("attempt %d at %+v comes after another message", c.attempt, *m)
+		c.violated("attempt %d at %+v follows another message", c.attempt, *m)
 	}
 }
 
@@ -237,14 +237,14 @@ func (c *cell) see(m *message) {
 // messages that its sender sent to this cell before.
 func (c *cell) accept(m *message) {
 	if m.sum != m.checksum() {
-		c.violated("a torn message: %+v", *m)
+		c.violated("the checksum of the message is wrong: %+v", *m)
 		return
 	}
 	if m.to != c.stamps.id {
-		c.violated("a message for cell %d", m.to)
+		c.violated("received a message for cell %d", m.to)
 	}
 	if m.keyed && mix(m.key)%uint64(len(c.top.cells[c.index])) != uint64(c.number) {
-		c.violated("the key %#x belongs to another instance", m.key)
+		c.violated("received key %#x, which belongs to another instance", m.key)
 	}
 	if c.from == nil {
 		c.from = make(map[int]*trail)
@@ -256,15 +256,15 @@ func (c *cell) accept(m *message) {
 		c.from[m.origin] = r
 	}
 	if m.seq <= r.seq || m.lane <= r.lane[m.edge] {
-		c.violated("message %d of sender %d after message %d (along edge %d: %d after %d)",
+		c.violated("message %d of sender %d follows message %d (along edge %d: %d follows %d)",
 			m.seq, m.origin, r.seq, m.edge, m.lane, r.lane[m.edge])
 		return
 	}
 	if m.lane > 1 && r.lane[m.edge] == 0 && c.top.edges[m.edge].full == dropNewest && m.origin < len(c.top.all) && !c.top.faulty {
-		c.violated("edge %d drops the newest and has lost message 1 of sender %d", m.edge, m.origin)
+		c.violated("edge %d drops the newest message, but lost message 1 of sender %d", m.edge, m.origin)
 	}
 	if c.past.closed[m.edge] {
-		c.violated("a message of edge %d, which is closed", m.edge)
+		c.violated("received a message of edge %d, which is closed", m.edge)
 	}
 	c.missed[m.edge] += m.lane - r.lane[m.edge] - 1
 	c.got[m.edge]++
@@ -296,7 +296,7 @@ func (k *clock) Drain(int) (n int, err error) {
 		return 1, nil
 	}
 	if tick.N <= c.ticks && len(c.top.edges) == 1 {
-		c.violated("tick %d after tick %d", tick.N, c.ticks)
+		c.violated("tick %d follows tick %d", tick.N, c.ticks)
 	}
 	c.ticks++
 	return 1, c.called(callTick, func() error {

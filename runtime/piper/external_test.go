@@ -68,7 +68,7 @@ func (g *guest) ask(ctx context.Context, timeout time.Duration, edge, instance i
 	}
 	answer, err = g.door.calls.Wait(ctx, g.door.x, r, timeout)
 	if err == nil && answer != answerTo(m) {
-		g.door.top.violated("guest %d asked %+v and was answered %+v", g.id, m, answer)
+		g.door.top.violated("guest %d sent %+v and got the reply %+v", g.id, m, answer)
 	}
 	return answer, err
 }

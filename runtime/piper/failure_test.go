@@ -243,7 +243,7 @@ func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 // closed in reverse order, and that no handler runs.
 func TestInitThatFailsClosesWhatWasInitialized(t *testing.T) {
 	top := build(t, []proc{
-		{instances: 2, ping: func(c *cell) error { c.violated("Ping runs"); return topo.Done }},
+		{instances: 2, ping: func(c *cell) error { c.violated("Ping was called"); return topo.Done }},
 		{instances: 3, init: func(c *cell, _ context.Context) error {
 			if c.number == 1 {
 				return errFailed

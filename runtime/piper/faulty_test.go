@@ -102,7 +102,7 @@ func (p *pair[T]) handleCurrent(i int) error {
 	}
 	h.attempts++
 	if h.attempts > c.proc.watch.Attempts {
-		c.violated("attempt %d at a message", h.attempts)
+		c.violated("attempt %d at a message, more than allowed", h.attempts)
 	}
 	if c.attempt = h.attempts; c.attempt > 1 {
 		c.past.retrying--
@@ -140,7 +140,7 @@ func (c *cell) Renew(ctx context.Context) (func(), error) {
 func (c *cell) adopt() {
 	c.past.hung.Load()
 	if b := c.body; b.inited && !b.closed && !b.left {
-		c.violated("another instance is made before Close of the one before")
+		c.violated("an instance is restarted before Close of the previous one")
 	}
 	b := &body{inited: true}
 	if c.IsFresh() {
@@ -164,7 +164,7 @@ func (c *cell) DeadLetter(d topo.DeadLetter) bool {
 		return false
 	}
 	if d.Processor != c.top.name(c.index) || d.Instance != c.number || d.Err == nil || d.Attempts < 1 || d.Attempts > c.proc.watch.Attempts {
-		c.violated("a dead letter: %+v", d)
+		c.violated("wrong dead letter: %+v", d)
 	}
 	c.top.mu.Lock()
 	c.top.figure[c.index].letters++
@@ -183,7 +183,7 @@ func (c *cell) Event(e piper.Event) error {
 		c.past.restartsSeen[e.Index]++
 	case piper.EventClosed:
 		if c.top.edges[e.Index].to != c.index {
-			c.violated("told that edge %d is closed", e.Index)
+			c.violated("wrong event: edge %d is closed", e.Index)
 		}
 		c.past.closed[e.Index] = true
 	}
@@ -245,7 +245,7 @@ func (top *topology) checkFaults() {
 		if f.Restarts != uint64(seen.restarts) || f.DeadLetters != uint64(seen.letters) || f.DeadLetters+f.Dropped != uint64(lost) ||
 			f.Abandoned > uint64(seen.hangs+seen.late+seen.closes) || f.Abandoned+uint64(piper.Making(top.pool, i)) < uint64(seen.hangs+seen.late+seen.closes) ||
 			f.HealthCheckKills != f.Abandoned-uint64(seen.closes) {
-			top.violated("processor %s: %+v, seen %+v and %d messages given up", p.Name, *f, seen, lost)
+			top.violated("processor %s: the pool counts %+v, the cells %+v and %d messages given up", p.Name, *f, seen, lost)
 		}
 	}
 	for _, c := range top.all {
@@ -264,14 +264,14 @@ func (top *topology) checkEvents(c *cell) {
 		}
 		from[e.from] = true
 		if top.group[e.from] != top.group[c.index] && !c.past.closed[i] {
-			top.violated("cell %d was not told that edge %d is closed", c.stamps.id, i)
+			top.violated("cell %d did not get the event that edge %d is closed", c.stamps.id, i)
 		}
 	}
 	for p := range from {
 		told, restarts := c.past.restartsSeen[p], top.figure[p].restarts
 		late := told < restarts && piper.Stopped(top.pool) // a source may be restarted after its receivers have finished
 		if top.group[p] != top.group[c.index] && told != restarts && !late {
-			top.violated("cell %d was told of %d restarts of %s, of %d", c.stamps.id, c.past.restartsSeen[p], top.name(p), top.figure[p].restarts)
+			top.violated("cell %d got %d events of restarts of %s, want %d", c.stamps.id, c.past.restartsSeen[p], top.name(p), top.figure[p].restarts)
 		}
 	}
 }

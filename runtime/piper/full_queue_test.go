@@ -65,7 +65,7 @@ func TestBlockMayExceedItsCapacityByWhatOneCallSends(t *testing.T) {
 	}, []edge{{from: 0, to: 1, capacity: 10}}, piper.Workers(1))
 	top.runWhole(t)
 	if deepest < burst || deepest > burst+10/2 {
-		t.Errorf("the queue of 10 held %d; one call sends %d", deepest, burst)
+		t.Errorf("the queue with capacity 10 held %d messages; one call sends %d", deepest, burst)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestDropOldestKeepsTheNewest(t *testing.T) {
 		t.Errorf("kept %v, want %v", kept(), want)
 	}
 	if e := top.graph().Edge(0); e.Sent() != 100 || e.Dropped() != 95 || e.Received() != 5 || e.Len() != 0 {
-		t.Errorf("sent %d, dropped %d, received %d, left %d", e.Sent(), e.Dropped(), e.Received(), e.Len())
+		t.Errorf("sent %d, dropped %d, received %d, queued %d; want 100, 95, 5, 0", e.Sent(), e.Dropped(), e.Received(), e.Len())
 	}
 }
 

@@ -39,7 +39,7 @@ func limiter(watch *piper.Watch) proc {
 		},
 		finish: func(c *cell) error {
 			if jobs, _ := c.state.([]job); len(jobs) > 0 {
-				c.violated("finished while it holds %d jobs", len(jobs))
+				c.violated("Finish was called while the instance holds %d jobs", len(jobs))
 			}
 			return nil
 		},
@@ -64,7 +64,7 @@ func TestHeldWorkIsDone(t *testing.T) {
 					err = top.run(t, t.Context())
 				}
 				if got := top.graph().Edge(2).Received(); err != nil || got != 20 {
-					t.Errorf("stepped %v, %+v: %d of 20 jobs are done, %v", stepped, watch, got, err)
+					t.Errorf("stepped %v, %+v: %d of 20 jobs are done, Run returns %v", stepped, watch, got, err)
 				}
 				top.check(t, true)
 			})
@@ -112,7 +112,7 @@ func TestHoldWhileClosing(t *testing.T) {
 			tick: func(*cell, topo.Tick) error { ticks++; return nil },
 			finish: func(c *cell) error {
 				if !released {
-					c.violated("finished before the release")
+					c.violated("Finish was called before the release")
 				}
 				return nil
 			},
@@ -269,10 +269,10 @@ func TestARetryThatWaitsIsDrained(t *testing.T) {
 			err := top.run(t, ctx)
 			took := time.Since(began)
 			if !gone && (err != nil || handled != 1 || took != 3*time.Second) {
-				t.Errorf("%s: handled %d after %v, %v", name, handled, took, err)
+				t.Errorf("%s: handled %d messages after %v, Run returns %v", name, handled, took, err)
 			}
 			if gone && (!errors.Is(err, piper.ErrGaveUp) || handled != 0 || top.pool.Snapshot().Faults.Dropped != 2) {
-				t.Errorf("%s: handled %d, %v, %+v", name, handled, err, top.pool.Snapshot().Faults)
+				t.Errorf("%s: handled %d messages, Run returns %v, %+v", name, handled, err, top.pool.Snapshot().Faults)
 			}
 		})
 	}
@@ -296,7 +296,7 @@ func TestTheLogTellsTheAttempt(t *testing.T) {
 		}
 		for _, want := range []string{"attempt=1\n", "attempt=3 times=2\n", "attempt=5 times=2\n"} {
 			if log.count(want) != 1 {
-				t.Errorf("no %q in %s", want, log.buf.String())
+				t.Errorf("the log must contain %q, got %s", want, log.buf.String())
 			}
 		}
 	})

@@ -62,7 +62,7 @@ func TestALateSendFailsATest(t *testing.T) {
 			t.Errorf("stepped %v: %+v", stepped, f)
 		}
 		if n := log.count("after the handler call of its sender had ended"); n != 1 || log.count("late_send_test.go") == 0 {
-			t.Errorf("logged %d times: %s", n, log.buf.String())
+			t.Errorf("the late send was logged %d times, want 1: %s", n, log.buf.String())
 		}
 	}
 }

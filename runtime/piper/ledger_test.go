@@ -93,7 +93,7 @@ func (top *topology) checkFigures(whole bool) {
 			top.violated("edge %d: sent is not received + dropped + queued: %+v", i, f)
 		}
 		if e.from != timer && (e.full == block || e.full == fail) && f.Dropped > 0 && !top.faulty {
-			top.violated("edge %d drops nothing and has dropped %d", i, f.Dropped)
+			top.violated("edge %d must not drop messages, but dropped %d", i, f.Dropped)
 		}
 		if !whole || e.from == timer {
 			continue
@@ -102,7 +102,7 @@ func (top *topology) checkFigures(whole bool) {
 			top.violated("edge %d: %d messages are left", i, f.Len)
 		}
 		if f.Sent != sent[i] || f.Received != got[i] || f.Dropped != missed[i] {
-			top.violated("edge %d: sent %d, handled %d, missed %d; the pool says %+v", i, sent[i], got[i], missed[i], f)
+			top.violated("edge %d: sent %d, handled %d, missed %d; the pool counts %+v", i, sent[i], got[i], missed[i], f)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (top *topology) totals(whole bool) (sent, got, missed []uint64) {
 				}
 				missed[e] += lane
 				if lane > 0 && top.edges[e].full == dropOldest && s.id < len(top.all) && whole && !top.faulty {
-					top.violated("edge %d drops the oldest and has lost the last %d of sender %d", e, lane, s.id)
+					top.violated("edge %d drops the oldest message, but lost the last %d of sender %d", e, lane, s.id)
 				}
 			}
 		}
@@ -163,7 +163,7 @@ func (top *topology) checkLifecycles(whole bool) {
 	}
 	for i, c := range inits {
 		if c != top.all[i] {
-			top.violated("Init is not called in file order")
+			top.violated("Init was not called in file order")
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (top *topology) checkLifecycles(whole bool) {
 	}
 	for i, c := range closes {
 		if c != inits[len(inits)-1-i] {
-			top.violated("Close is not called in reverse order")
+			top.violated("Close was not called in reverse order")
 			break
 		}
 	}
@@ -189,13 +189,13 @@ func (top *topology) checkFinishes(finishes []*cell) {
 	for _, c := range finishes {
 		g := top.group[c.index]
 		if id, ok := last[g]; ok && id >= c.stamps.id {
-			top.violated("Finish of instance %d after that of instance %d", c.stamps.id, id)
+			top.violated("Finish of instance %d was called after Finish of instance %d", c.stamps.id, id)
 		}
 		last[g] = c.stamps.id
 	}
 	for _, c := range top.all {
 		if c.finished != (c.proc.finish != nil) {
-			top.violated("processor %s, instance %d: finished %v", top.name(c.index), c.number, c.finished)
+			top.violated("processor %s, instance %d: Finish called %v", top.name(c.index), c.number, c.finished)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (top *topology) checkUpstream(c *cell) {
 			continue
 		}
 		if f.Len > 0 {
-			top.violated("Finish of %s while %d messages of edge %d wait", top.name(c.index), f.Len, i)
+			top.violated("Finish of %s was called while %d messages of edge %d are queued", top.name(c.index), f.Len, i)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestAPlacementIsWhole(t *testing.T) {
 				t.Fatalf("instance %d moves from worker %d to %d of %d", i, p.at[i], w, p.workers)
 			}
 			if pays && w != p.at[i] && !p.active(i) {
-				t.Fatalf("instance %d, which does nothing, moves", i)
+				t.Fatalf("instance %d moves although it does nothing", i)
 			}
 		}
 		if pays && p.load(to) >= p.load(p.at) {

@@ -259,7 +259,7 @@ func (f *failures) hangs(c *cell, s *sender, r *rand.Rand) error {
 			m := message{}
 			c.sendWith(s, m, top.choose(r, out, &m)...)
 			if !piper.Ended(top.pool) {
-				top.violated("a handler that was abandoned has sent")
+				top.violated("an abandoned handler sent a message")
 			}
 		}
 	}

@@ -306,7 +306,7 @@ func (x *random) ticked(c *cell, _ topo.Tick) error {
 
 func (x *random) finish(c *cell) error {
 	if n := c.state.(*randomState).holding.Load(); n > 0 {
-		c.violated("Finish while it holds %d", n)
+		c.violated("Finish was called while the instance holds %d pieces of work", n)
 	}
 	for range c.state.(*randomState).random.IntN(4) {
 		if err := x.emit(c, 2); err != nil {
@@ -346,7 +346,7 @@ func (x *random) serve(c *cell, _ context.Context) error {
 		}
 		if err := x.emit(c, s.random.IntN(hopsMax)); err != nil {
 			if !errors.Is(err, topo.ErrStopping) || x.ending == endDone && x.failures == nil {
-				c.violated("a send of Serve: %v", err)
+				c.violated("a send of Serve returns %v", err)
 			}
 			return err
 		}

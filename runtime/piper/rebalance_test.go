@@ -246,7 +246,7 @@ func TestOrderWhileMoving(t *testing.T) {
 		}},
 		{receive: func(c *cell, m *message) error {
 			if open == (m.edge == begin) {
-				c.violated("edge %d while open is %v", m.edge, open)
+				c.violated("a message of edge %d was handled while open is %v", m.edge, open)
 			}
 			open = m.edge != end
 			return nil

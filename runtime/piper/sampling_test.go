@@ -28,7 +28,7 @@ func TestSamplesAreFair(t *testing.T) {
 			}
 			for i, n := range weights {
 				if n < rounds*6/10 || n > rounds*14/10 {
-					t.Fatalf("%d of %d short, %d long: %d turns are counted as %d", i, shorts, longs, rounds, n)
+					t.Fatalf("instance %d of %d with short turns, %d with long turns: %d turns are counted as %d", i, shorts, longs, rounds, n)
 				}
 			}
 		}

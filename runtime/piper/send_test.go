@@ -61,13 +61,13 @@ func TestASendWaitsWhileFull(t *testing.T) {
 		}
 		synctest.Wait()
 		if sent.Load() != 0 {
-			t.Errorf("%d sends did not wait", sent.Load())
+			t.Errorf("%d sends did not wait for room", sent.Load())
 		}
 		open()
 		result := top.start(t.Context())
 		synctest.Wait()
 		if sent.Load() != 5 {
-			t.Errorf("%d of 5 sends went on", sent.Load())
+			t.Errorf("%d of 5 sends returned", sent.Load())
 		}
 		top.ends(t, result)
 	})
