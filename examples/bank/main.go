@@ -33,7 +33,7 @@ func main() {
 	flag.BoolVar(&o.alone, "alone", false, "one process with a log and without raft")
 	flag.DurationVar(&o.runFor, "for", 0, "how long to run (default until an interrupt)")
 	flag.DurationVar(&o.every, "kill", 3*time.Second, "time from a start to the next kill of a leader; 0: no kills")
-	flag.BoolVar(&o.any, "any", false, "kill any node, leader or not, at random times around that of -kill")
+	flag.BoolVar(&o.any, "any", false, "kill any node, leader or not, after random times that vary around -kill")
 	flag.DurationVar(&o.down, "down", time.Second, "time from a kill to the next start")
 	flag.IntVar(&o.clients, "clients", 4, "clients of each of the eight branches")
 	flag.StringVar(&o.dir, "dir", "", "folder for the logs (default a temporary folder)")

@@ -35,11 +35,11 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 takes a free one")
+	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "address to serve on; port 0 means any free port")
 	flag.StringVar(&o.folder, "dir", "", "folder of the journals (default a temporary one)")
 	flag.BoolVar(&o.sync, "sync", false, "wait for the disk at each deposit")
 	flag.DurationVar(&o.load, "load", 0, "run the built-in client for this long, then stop")
-	flag.IntVar(&o.clients, "clients", 16, "requests that the built-in client has under way at a time")
+	flag.IntVar(&o.clients, "clients", 16, "number of requests that the built-in clients have in progress at the same time")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

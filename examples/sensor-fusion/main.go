@@ -61,7 +61,7 @@ func summarize(out io.Writer, t *Topology) {
 		fmt.Fprintf(out, "%-7s restarts %d, killed for hanging %d\n", p, f.Restarts, f.HealthCheckKills)
 	}
 	f := snapshot.Faults
-	fmt.Fprintf(out, "inputs  fell silent %d, recovered %d\n", f.InputTimeouts, f.CircuitBreakerRecoveries)
+	fmt.Fprintf(out, "inputs  became silent %d, recovered %d\n", f.InputTimeouts, f.CircuitBreakerRecoveries)
 	for mode, off := range t.Status(0).errors {
 		fmt.Fprintf(out, "mean error while %-10s %v\n", Mode(mode).String()+":", off)
 	}
