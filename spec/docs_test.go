@@ -51,7 +51,11 @@ complete file, a test checks it.
 		if pages[prefix] == nil {
 			t.Fatalf("%s has no page", code)
 		}
-		fmt.Fprintf(&index, "| <a id=\"%s\"></a>[%s](findings/%sxx.md#%s) | %s | %s |\n", anchor, code, strings.ToLower(prefix), anchor, e.Severity, e.Title)
+		severity := string(e.Severity)
+		if code == finding.OutlivesCall {
+			severity += "; a warning in `topogen build`"
+		}
+		fmt.Fprintf(&index, "| <a id=\"%s\"></a>[%s](findings/%sxx.md#%s) | %s | %s |\n", anchor, code, strings.ToLower(prefix), anchor, severity, e.Title)
 		writeSection(pages[prefix], e)
 	}
 	golden.Compare(t, "../docs/reference/findings.md", []byte(index.String()))
@@ -154,12 +158,12 @@ The edges between a processor of kind fsm or raft and its controller are not dec
 	{"health", "/$defs/health", "An instance that waits for its next message is healthy."},
 	{"on_error", "/$defs/on_error/anyOf/1", "The reaction to an error of a handler: `stop`, `skip`, `retry`, or a mapping with these keys. `delay`, `max_delay` and `jitter` apply to the attempts at a message and need `then: retry`. " +
 		"A processor that receives dead letters must have one instance and needs no edge. Its own dead letters must not lead back to the processor that they came from."},
-	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. `intensity` and `period` need each other. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group. " +
+	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. Set both `intensity` and `period`, or neither: their defaults apply only together. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group. " +
 		"In a group the default policy of restarts is `on-failure`. With `never`, a failed instance is not restarted, and the others continue. `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no sibling is stopped."},
 	{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE`, or `FROM -> TO:` with a mapping of these keys. Two edges must not have the same sender, receiver and message. An edge from a processor to itself is valid, and so are cycles. " +
 		"The message is the name of a type of this package or a key of messages. From a processor of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`. No edge leads to an external processor."},
 	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of these keys. `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. `broadcast` selects every instance. " +
-		"An edge to several instances needs a key or a route. An external processor and a timer cannot have `local`, because they have no instances. Ask returns one reply, so its edge must lead to one instance."},
+		"An edge to several instances needs a key or a route. An external processor cannot have `local`, because it has no instances. A timer can have only `broadcast` or `range`, and a processor of kind fsm only `local` or `id`. `Ask` returns one reply, so its edge must lead to one instance."},
 	{"range", "/$defs/route/anyOf/1/properties/range", "All instances of the range must exist."},
 	{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`. Each instance of the receiver gets it, or only some instances with the route `{range: …}`. " +
 		"The handler is `ReceiveTick`, or `ReceiveTickPoll` for a timer `as poll`. The names of the timers of one processor must differ, and a timer may have no name. " +
@@ -272,6 +276,10 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 		switch definition := strings.TrimPrefix(reference, "#/$defs/"); definition {
 		case "durationOrZero":
 			return "[duration](#durations) or 0"
+		case "timer_route":
+			return "`broadcast` or `{range: …}`"
+		case "update_route":
+			return "`local` or `{id: FIELD}`"
 		case "route":
 			return "`local`, `broadcast` or [mapping](#route)"
 		case "restart":
