@@ -1,11 +1,11 @@
-// Package generated_test holds the compiler's golden cases, one folder each: a
-// topology and the Go it names, and beside them the files that must come out.
+// Package generated_test has the compiler's golden cases. Each folder is a case: a
+// topology, the Go that it names, and the files that must be generated. README.md lists
+// the cases.
 //
-// Every folder here with a topology.yml is a success: it is a package of this
-// module, so it is compiled and vetted with the rest, its tests are run, and its
-// main, if it has one, must print output.txt. Folders below testdata have an
-// error: findings.txt is what must be reported, and the ports stand there if they
-// can be emitted nevertheless.
+// Every folder here with a topology.yml must compile. It is a package of this module, so
+// it is vetted with the rest and its tests run. If it has a main, that must print
+// output.txt. Folders below testdata must fail: findings.txt has the findings, and the
+// ports are there if they can be generated.
 //
 //	go test ./generated_test -update
 package generated_test
@@ -28,9 +28,9 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-var update = flag.Bool("update", false, "write what comes out in place of comparing it")
+var update = flag.Bool("update", false, "write the results instead of comparing them")
 
-// aCase is one folder.
+// aCase is the case of one folder.
 type aCase struct {
 	dir   string // relative to this one
 	fails bool
@@ -68,7 +68,7 @@ func cases(t testing.TB) []aCase {
 	return list
 }
 
-// TestGolden generates all cases and compares.
+// TestGolden generates all cases and compares the results with the folders.
 func TestGolden(t *testing.T) {
 	list := cases(t)
 	results, findings := generate(t, list)
@@ -117,7 +117,7 @@ func compareFindings(t *testing.T, c aCase, findings []finding.Finding) {
 	compare(t, filepath.Join(c.dir, "findings.txt"), text.Bytes())
 }
 
-// compareFiles holds what was generated against the folder, in both directions.
+// compareFiles compares the generated files with the files in the folder, in both directions.
 func compareFiles(t *testing.T, c aCase, files []write.File) {
 	t.Helper()
 	wanted := make(map[string]bool)
@@ -148,7 +148,7 @@ func compareFiles(t *testing.T, c aCase, files []write.File) {
 	}
 }
 
-// compare holds want, a file that is absent where there is nothing, against got.
+// compare compares a file with got. If got is empty, the file must not exist.
 func compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	want, err := os.ReadFile(file)
@@ -172,7 +172,7 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// TestCompiles vets all successes at once: it compiles them too.
+// TestCompiles vets all cases that must compile.
 func TestCompiles(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI; go vet ./... does the same")
@@ -183,7 +183,7 @@ func TestCompiles(t *testing.T) {
 	}
 }
 
-// TestOutput runs the cases with a main.
+// TestOutput runs the cases with a main and compares their output.
 func TestOutput(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -207,7 +207,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestDeterministic generates twice, in the reverse order the second time.
+// TestDeterministic generates all cases twice, the second time in reverse order.
 func TestDeterministic(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")

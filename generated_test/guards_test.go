@@ -15,27 +15,27 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// near is how many lines above an error the command to run stands at most.
+// near is the maximum distance in lines between an error and the command above it.
 const near = 25
 
-// TestGuards changes what the files of the case sample were generated for. Each
-// change is a compile error in one of them, close below the command that helps.
+// TestGuards changes the Go code or the runtime that generated files depend on. Each change
+// must give a compile error in a generated file, close below the command that helps.
 func TestGuards(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
 	const user, runtime = "sample/sample.go", "../runtime/piper/generated.go"
 	for _, c := range []struct{ name, file, old, new string }{
-		{"a handler is gone", user, "func (a *Audit) ReceiveBad(m Bad)", "func (a *Audit) TakeBad(m Bad)"},
-		{"a handler has another form", user, "ReceiveStat(m Stat)", "ReceiveStat(m *Stat)"},
-		{"a handler gives an error now", user, "ReceiveGood(m Good, out *AuditSender) {", "ReceiveGood(m Good, out *AuditSender) (err error) {\n\tdefer func() { err = nil }()"},
-		{"a type is gone", user, "type Audit struct", "type Auditor struct"},
-		{"a key is gone", user, "type Query struct{ ID int }", "type Query struct{ Id int }"},
+		{"a handler is missing", user, "func (a *Audit) ReceiveBad(m Bad)", "func (a *Audit) TakeBad(m Bad)"},
+		{"the parameter of a handler has changed", user, "ReceiveStat(m Stat)", "ReceiveStat(m *Stat)"},
+		{"a handler has a new error result", user, "ReceiveGood(m Good, out *AuditSender) {", "ReceiveGood(m Good, out *AuditSender) (err error) {\n\tdefer func() { err = nil }()"},
+		{"a type is missing", user, "type Audit struct", "type Auditor struct"},
+		{"a key is missing", user, "type Query struct{ ID int }", "type Query struct{ Id int }"},
 		{"a key has another type", user, "type Query struct{ ID int }", "type Query struct{ ID string }"},
-		{"a method of its life has another form", "cycle/cycle.go", "Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }", "Finish() {}"},
-		{"a method of its life is gone", "cycle/cycle.go", "Finish(out *LeftSender) {", "Finnish(out *LeftSender) {"},
-		{"Init gives no error now", "failures/failures.go", `Init(ctx context.Context) error { return Hooks.call("camera init") }`, `Init(ctx context.Context) { Hooks.call("camera init") }`},
-		{"the runtime is another", runtime, "const Generated6 = 6", "const Generated7 = 7"},
+		{"the parameters of a lifecycle method have changed", "cycle/cycle.go", "Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }", "Finish() {}"},
+		{"a lifecycle method is missing", "cycle/cycle.go", "Finish(out *LeftSender) {", "Finnish(out *LeftSender) {"},
+		{"Init has lost its error result", "failures/failures.go", `Init(ctx context.Context) error { return Hooks.call("camera init") }`, `Init(ctx context.Context) { Hooks.call("camera init") }`},
+		{"the runtime has another version", runtime, "const Generated6 = 6", "const Generated7 = 7"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := os.ReadFile(c.file)
@@ -55,10 +55,10 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// TestHalfACommit puts one file of a build beside the other file of the build before,
-// as a process does that is killed between the two renames, and as build does where
-// only the ports can be written. Either both say the same, or it is a compile error
-// close below the command that helps.
+// TestHalfACommit combines one file of a build with the other file of the previous build.
+// This happens if a process is killed between the two renames, or if only the ports can be
+// written. The files must be compatible, or give a compile error close below the command
+// that helps.
 func TestHalfACommit(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -73,7 +73,7 @@ func TestHalfACommit(t *testing.T) {
 		{"another edge", "  - parser -> audit: Good\n", "  - parser -> audit: Good\n  - feed -> audit: Good\n", false},
 		{"another policy", "capacity: 4, full: drop-oldest", "capacity: 4, full: drop-newest", false},
 		{"edges in another order", "  - parser -> audit: Good\n  - parser -> audit: Bad\n", "  - parser -> audit: Bad\n  - parser -> audit: Good\n", false},
-		{"what the ports do not depend on", "edges:", "pool: {batch: 7}\nedges:", true},
+		{"a setting that the ports do not depend on", "edges:", "pool: {batch: 7}\nedges:", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := generateSample(t, c.old, c.new)
@@ -90,7 +90,7 @@ func TestHalfACommit(t *testing.T) {
 	}
 }
 
-// generateSample generates the case sample with a text of its topology replaced.
+// generateSample generates the case sample after replacing a text in its topology.
 func generateSample(t *testing.T, old, new string) map[string]string {
 	t.Helper()
 	path, err := filepath.Abs("sample/topology.yml")
@@ -116,8 +116,8 @@ func generateSample(t *testing.T, old, new string) map[string]string {
 	return files
 }
 
-// wantCommand fails unless the first error in the generated code of a case is below
-// the command to run. Files have the contents of files that are not as on disk.
+// wantCommand fails unless the first error in the generated code of a case is below the
+// command to run. files has the contents of files that differ from the disk.
 func wantCommand(t *testing.T, dir, out string, files map[string]string) {
 	t.Helper()
 	if out == "" {
@@ -130,7 +130,7 @@ func wantCommand(t *testing.T, dir, out string, files map[string]string) {
 	first := make(map[string]bool)
 	for _, f := range found {
 		if first[f[1]] {
-			continue // the compiler lists them by place
+			continue // the compiler sorts errors by position
 		}
 		first[f[1]] = true
 		text, ok := files[f[1]]
@@ -153,8 +153,8 @@ func wantCommand(t *testing.T, dir, out string, files map[string]string) {
 	t.Errorf("no error is below the command:\n%s", out)
 }
 
-// buildWith builds a case with the contents of files replaced and returns
-// what the compiler says; "" where it compiles.
+// buildWith builds a case with replaced files and returns the compiler's output; "" if it
+// compiles.
 func buildWith(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()

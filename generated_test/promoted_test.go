@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestNothingIsPromoted: no method of the runtime is promoted into a generated type. The
-// compiler makes a function for each of those, in each type: for a topology of 100
-// processors it once made 10,200.
+// TestNothingIsPromoted checks that no method of the runtime is promoted into a generated
+// type. The Go compiler makes a function for each promoted method of each type; for a
+// topology of 100 processors it once made 10,200.
 func TestNothingIsPromoted(t *testing.T) {
 	list, err := packages.Load(&packages.Config{Mode: packages.LoadTypes | packages.NeedSyntax}, "./...")
 	if err != nil {

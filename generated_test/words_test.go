@@ -14,7 +14,7 @@ import (
 
 // TestWords checks that plan.Words has all predeclared names that generated files use.
 func TestWords(t *testing.T) {
-	used := make(map[string]string) // and a file that does
+	used := make(map[string]string) // names, each with a file that uses it
 	for _, c := range cases(t) {
 		files, err := filepath.Glob(filepath.Join(c.dir, "topology*_gen.go"))
 		if err != nil {
@@ -27,7 +27,7 @@ func TestWords(t *testing.T) {
 			}
 			ast.Inspect(syntax, func(n ast.Node) bool {
 				switch n := n.(type) {
-				case *ast.SelectorExpr: // what is selected is a field or a method
+				case *ast.SelectorExpr: // a selected name is a field or a method
 					n.Sel = ast.NewIdent("_")
 				case *ast.Ident:
 					if types.Universe.Lookup(n.Name) != nil {
@@ -49,6 +49,6 @@ func TestWords(t *testing.T) {
 		}
 	}
 	if len(used) == 0 {
-		t.Error("no file uses any")
+		t.Error("no file uses a predeclared name")
 	}
 }

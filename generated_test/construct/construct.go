@@ -1,4 +1,4 @@
-// Package construct makes instances in every way.
+// Package construct has constructors of every form.
 package construct
 
 import (

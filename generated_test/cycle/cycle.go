@@ -1,4 +1,4 @@
-// Package cycle plays ball.
+// Package cycle has processors that pass balls in a ring, to themselves and to each other.
 package cycle
 
 import "github.com/topogen/topogen/runtime/topo"
@@ -34,12 +34,12 @@ func (l *Left) ReceiveBall(m Ball, out *LeftSender) error {
 	return nil
 }
 
-// Finish runs when no ball is left in the ring; what it sends is still played.
+// Finish runs when the ring is empty. The ball that it sends is still delivered.
 func (l *Left) Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }
 
 type Right struct {
 	Hits, Lost int
-	Changed    int // balls that were others when they had been sent on
+	Changed    int // balls that had changed while their handler ran
 }
 
 func (r *Right) ReceiveBall(m *Ball, out *RightSender) {

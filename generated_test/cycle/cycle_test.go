@@ -21,7 +21,7 @@ func check(t *testing.T, top *Topology) {
 		fromRight += top.Counter(i).FromRight
 		fromItself += top.Counter(i).FromItself
 	}
-	// Each ball bounces; then each left throws one that right returns once.
+	// Each ball bounces; then each left throws a ball, and right returns it once.
 	if left != balls*(bounce+1)+2*3 || right != balls*bounce+2*3 || lost != balls+3 {
 		t.Errorf("left %d, right %d, lost %d", left, right, lost)
 	}

@@ -9,7 +9,7 @@ import (
 
 //go:generate go tool topogen build
 
-// Job goes to one of the workers, and fails there in one of two ways.
+// Job goes to one of the workers. The worker returns an error or panics.
 type Job struct {
 	To    int
 	Panic bool

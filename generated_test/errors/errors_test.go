@@ -14,8 +14,8 @@ func feed(j Job) func(topo.Instance) (*Feed, error) {
 	return func(topo.Instance) (*Feed, error) { return &Feed{Job: j}, nil }
 }
 
-// TestErrorsAreKept: what handlers return, and what they panic with, is in the
-// file when Run has returned, run after run.
+// TestErrorsAreKept checks that the errors and panics of handlers are in the file when Run
+// has returned, for several runs.
 func TestErrorsAreKept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(j Job) error {
@@ -49,7 +49,7 @@ func TestErrorsAreKept(t *testing.T) {
 	}
 }
 
-// TestWhereTheFileCannotBe: Run says so before anything has begun.
+// TestWhereTheFileCannotBe checks that Run reports an unusable path before it starts.
 func TestWhereTheFileCannotBe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("errors.pb", 0o777); err != nil {

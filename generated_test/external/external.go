@@ -1,4 +1,4 @@
-// Package external is used by goroutines that are not its own.
+// Package external has external processors, which goroutines outside the pool use.
 package external
 
 type (
@@ -13,7 +13,7 @@ type (
 func (l Line) Clone() Line { return Line{append([]byte(nil), l.Text...)} }
 
 type Desk struct {
-	IDs   []int // in the order in which they came
+	IDs   []int // in order of arrival
 	Lines []string
 }
 
@@ -31,7 +31,7 @@ func (d *Desk) ReceiveLatest(m *Latest) (Answer, error) {
 
 func (d *Desk) ReceiveLine(m Line) error {
 	d.Lines = append(d.Lines, string(m.Text))
-	m.Text[0] = '!' // it is this instance's own
+	m.Text[0] = '!' // the message belongs to this instance
 	return nil
 }
 

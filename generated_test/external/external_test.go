@@ -20,7 +20,7 @@ func newTopology(t *testing.T) *Topology {
 	return top
 }
 
-// same is the desk that gets ID 1, and others that it gets too.
+// TestPolicies fills the queues of one desk: the IDs in same go to the same desk as ID 1.
 func TestPolicies(t *testing.T) {
 	top := newTopology(t)
 	ctx, api := t.Context(), top.Api()
@@ -104,10 +104,10 @@ func TestBell(t *testing.T) {
 	}
 }
 
-// TestTimeout asks where nobody answers: the topology does not run.
+// TestTimeout asks a topology that does not run, so no reply comes.
 func TestTimeout(t *testing.T) {
 	top := newTopology(t)
-	for range 5 { // two fit into the queue; the others wait for room
+	for range 5 { // two messages fit into the queue; the senders of the others wait
 		if _, err := top.Api().AskAskToDesk(t.Context(), Ask{1}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}

@@ -1,4 +1,4 @@
-// Package failures is a topology in which everything fails.
+// Package failures has processors whose methods fail when a test says so.
 package failures
 
 import (
@@ -12,14 +12,14 @@ type Points struct{ N int }
 type Detection struct{ ID, N int }
 type Note struct{ ID int }
 
-// Query holds a pointer, so each attempt at it has a copy.
+// Query holds a pointer, so each attempt gets a copy.
 type Query struct{ Words []string }
 
 func (q Query) Clone() Query { return Query{append([]string(nil), q.Words...)} }
 
 type Answer struct{ N int }
 
-// Camera fails where its hook says so.
+// Camera fails if its hook returns an error.
 type Camera struct{ n int }
 
 func (c *Camera) Init(ctx context.Context) error { return Hooks.call("camera init") }

@@ -67,7 +67,7 @@ func TestARestartRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, top, err := tell(t, func(name string, n int) error {
 			if name == "camera" {
-				time.Sleep(10 * time.Millisecond) // a frame takes that long
+				time.Sleep(10 * time.Millisecond) // the duration of a frame
 				if n%50 == 0 && n <= 100 {
 					return errTest
 				}
@@ -77,7 +77,7 @@ func TestARestartRecovers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := top.Snapshot().Faults.Restarts; n != 4 { // lidar comes behind camera in the group
+		if n := top.Snapshot().Faults.Restarts; n != 4 { // lidar follows camera in the group
 			t.Errorf("%d restarts", n)
 		}
 		if s.count("camera close") != 3 || s.count("camera init") != 3 {
@@ -146,7 +146,7 @@ func TestAHangIsAbandoned(t *testing.T) {
 		if n := s.count("closed detector -> planner: Detection"); n == 0 {
 			t.Error("no planner heard that its input was silent")
 		}
-		// At the end each of the two planners hears that nothing more will come.
+		// At the end each of the two planners gets InputClosed.
 		if a, b := s.count("closed detector -> planner: Detection"), s.count("recovered detector -> planner: Detection"); a != b+2 {
 			t.Errorf("%d closed, %d recovered", a, b)
 		}
@@ -180,7 +180,7 @@ func TestAttemptsAndDeadLetters(t *testing.T) {
 			case "camera":
 				time.Sleep(10 * time.Millisecond)
 			case "detector":
-				if n == 5 || n == 10 || n == 11 { // one that works at the second attempt, one that does not
+				if n == 5 || n == 10 || n == 11 { // 5 works at the second attempt, the others do not
 					return errTest
 				}
 			}

@@ -1,4 +1,4 @@
-// Package foreign joins processors of other packages.
+// Package foreign has processors and messages of other packages.
 package foreign
 
 import (

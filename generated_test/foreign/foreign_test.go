@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := top.Feed(0)
-	// A nil page ends the handler; the key of one is that of a page without a name.
+	// The handler panics at a nil page. Its key is the key of a page without a name.
 	f.done = true
 	r := RecordFeed()
 	if err := new(Feed).Ping(r.Sender()); err != nil || len(r.Lines) != 2 || len(r.OrderToHidden) != 1 {

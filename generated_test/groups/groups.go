@@ -1,4 +1,4 @@
-// Package groups has processors that are restarted together.
+// Package groups has processors in restart groups.
 package groups
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Command tells an instance to fail, or not.
+// Command says whether an instance fails.
 type Command struct {
 	Instance int
 	Fail     bool
@@ -17,7 +17,7 @@ type Command struct {
 
 var errTold = errors.New("told to fail")
 
-// Journal is what became of the instances.
+// Journal records starts, ends and failures of the instances.
 type Journal struct {
 	mu   sync.Mutex
 	list []string

@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/supervise"
 )
 
-// told runs the topology while f gives commands, and returns what became of the
-// instances beginning with the first failure, but for the end.
-func told(t *testing.T, f func(ctx context.Context, api *ApiSender) error) (list []string, top *Topology, err error) {
+// journalOf runs the topology while f sends commands. It returns the journal from the first
+// failure on, without the end of the topology.
+func journalOf(t *testing.T, f func(ctx context.Context, api *ApiSender) error) (list []string, top *Topology, err error) {
 	t.Helper()
 	journal.list = nil
 	top, err = New(Processors{})
@@ -34,8 +34,8 @@ func told(t *testing.T, f func(ctx context.Context, api *ApiSender) error) (list
 	return list, top, <-ended
 }
 
-// TestStrategies restarts the failed instance, all of them, or those behind it too:
-// last first down, first first up.
+// TestStrategies checks which instances each strategy restarts, and the order: the last
+// member stops first, the first member starts first.
 func TestStrategies(t *testing.T) {
 	fail := Command{1, true}
 	for name, c := range map[string]struct {
@@ -48,11 +48,11 @@ func TestStrategies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				list, top, err := told(t, func(ctx context.Context, api *ApiSender) error { return c.send(api, ctx, fail) })
+				list, top, err := journalOf(t, func(ctx context.Context, api *ApiSender) error { return c.send(api, ctx, fail) })
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The one that has failed is closed meanwhile.
+				// The failed instance is closed at any time in between.
 				if i := slices.Index(list, c.want[0]); i >= 0 {
 					list = slices.Insert(slices.Delete(list, i, i+1), 0, c.want[0])
 				}
@@ -68,10 +68,11 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// TestMessagesWait for an instance that is down, those of others of its group too.
+// TestMessagesWait checks that messages wait while an instance restarts, also messages for
+// other members of its group.
 func TestMessagesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		list, top, err := told(t, func(ctx context.Context, api *ApiSender) error {
+		list, top, err := journalOf(t, func(ctx context.Context, api *ApiSender) error {
 			return errors.Join(api.SendCommandToAllB(ctx, Command{1, true}), api.SendCommandToAllB(ctx, Command{1, false}), api.SendCommandToAllC(ctx, Command{}))
 		})
 		if err != nil {
@@ -88,23 +89,23 @@ func TestMessagesWait(t *testing.T) {
 	})
 }
 
-// TestIntensity: more restarts than the group may have end the topology, and
-// others' do not count.
+// TestIntensity checks that too many restarts of a group end the topology, and that restarts
+// of other processors do not count.
 func TestIntensity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, err := told(t, func(ctx context.Context, api *ApiSender) error {
+		_, _, err := journalOf(t, func(ctx context.Context, api *ApiSender) error {
 			for i := range 3 {
 				if err := errors.Join(api.SendCommandToOneA(ctx, Command{0, true}), api.SendCommandToRestB(ctx, Command{i % 2, true})); err != nil {
 					return err
 				}
-				synctest.Wait() // who fails while it is being stopped has stopped
+				synctest.Wait() // an instance that fails while it is stopped counts as stopped
 			}
 			return nil
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		_, _, err = told(t, func(ctx context.Context, api *ApiSender) error {
+		_, _, err = journalOf(t, func(ctx context.Context, api *ApiSender) error {
 			for i := range 4 {
 				if err := api.SendCommandToRestB(ctx, Command{i % 2, true}); err != nil {
 					return err
@@ -117,7 +118,7 @@ func TestIntensity(t *testing.T) {
 		if !errors.Is(err, supervise.ErrIntensity) || !errors.Is(err, errTold) || !errors.As(err, &e) || e.Processor != "rest-b" {
 			t.Error(err)
 		}
-		_, _, err = told(t, func(ctx context.Context, api *ApiSender) error {
+		_, _, err = journalOf(t, func(ctx context.Context, api *ApiSender) error {
 			for range 8 {
 				if err := api.SendCommandToAllA(ctx, Command{0, true}); err != nil {
 					return err
@@ -132,10 +133,10 @@ func TestIntensity(t *testing.T) {
 	})
 }
 
-// TestTemporary: one that is not restarted is gone, and the rest goes on.
+// TestTemporary checks that an instance without restarts ends and the others continue.
 func TestTemporary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		list, top, err := told(t, func(ctx context.Context, api *ApiSender) error {
+		list, top, err := journalOf(t, func(ctx context.Context, api *ApiSender) error {
 			return errors.Join(api.SendCommandToTemporary(ctx, Command{0, true}), api.SendCommandToTemporary(ctx, Command{}), api.SendCommandToOneC(ctx, Command{}))
 		})
 		if !errors.Is(err, pool.ErrGaveUp) {

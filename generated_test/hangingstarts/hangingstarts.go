@@ -1,5 +1,5 @@
-// Package hangingstarts has processors that hang, or end their goroutine, while they are
-// made and while they are closed.
+// Package hangingstarts has processors whose constructors, Init and Close hang or end their
+// goroutine.
 package hangingstarts
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Variable names the folder of the files that say what is to go wrong, each once:
-// FOLDER/far-new with the text "hang".
+// Variable is the environment variable with a folder of faults. Each file causes a fault
+// once: FOLDER/far-new with the text "hang".
 const Variable = "STARTS_FOLDER"
 
-// goWrong does what a file says, and removes it.
+// goWrong causes the fault in a file, and removes the file.
 func goWrong(processor, when string) {
 	file := filepath.Join(os.Getenv(Variable), processor+"-"+when)
 	text, err := os.ReadFile(file)

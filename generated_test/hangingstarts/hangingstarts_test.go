@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// play is a topology that runs, and the folder that says what goes wrong.
+// play is a running topology with its folder of faults.
 type play struct {
 	*testing.T
 	*Topology
@@ -54,7 +54,7 @@ func (p *play) goesWrong(name, how string) {
 
 type asker func(context.Context, Order) (Outcome, error)
 
-// process answers, perhaps after restarts.
+// process asks for the process ID of an instance, and retries during restarts.
 func (p *play) process(ask asker) int {
 	p.Helper()
 	o, err := ask(p.Context(), Order{})
@@ -88,8 +88,8 @@ func (p *play) end() error {
 	}
 }
 
-// TestAStartThatHangs counts the same wherever the instance runs. A goroutine is
-// abandoned, a process is killed.
+// TestAStartThatHangs checks that a hanging start counts as a failure in a goroutine, which
+// is abandoned, and in a process, which is killed.
 func TestAStartThatHangs(t *testing.T) {
 	for _, when := range []string{"new", "init"} {
 		t.Run(when, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestAStartThatHangs(t *testing.T) {
 	}
 }
 
-// TestTheFirstStartHangs, and is given up like any other.
+// TestTheFirstStartHangs checks that the first start also has a timeout.
 func TestTheFirstStartHangs(t *testing.T) {
 	p := begin(t, "far-init")
 	p.process(p.Api().AskOrderToFar)
@@ -129,8 +129,8 @@ func TestTheFirstStartHangs(t *testing.T) {
 	}
 }
 
-// TestACloseThatHangs holds up the next instance for a moment, and Run for the time
-// that Close may take. A goroutine is left behind, a process is killed.
+// TestACloseThatHangs checks that a hanging Close delays the next instance only shortly, and
+// Run only for the timeout of Close. A goroutine is abandoned, a process is killed.
 func TestACloseThatHangs(t *testing.T) {
 	t.Setenv("TOPOGEN_DRAIN_TIMEOUT", "1s")
 	for name, want := range map[string]pool.FaultFigures{
@@ -177,7 +177,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestGoexit in a process ends that process and nothing else.
+// TestGoexit checks that runtime.Goexit in a process ends only that process.
 func TestGoexit(t *testing.T) {
 	p := begin(t)
 	ask := p.Api().AskOrderToFar

@@ -1,5 +1,5 @@
-// Package holds has processors that hold jobs back and release them on a timer, on a
-// goroutine, or never.
+// Package holds has processors that delay jobs with topo.Hold. They release a job on a timer,
+// on a goroutine, or never.
 package holds
 
 import (
@@ -12,28 +12,28 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Job is to be done later. How says what else happens.
+// Job is work for later. How says how it is released.
 type Job struct {
 	N   int
 	How string // "tick", "goroutine", "never", "retry", "exit", "late"
 }
 
-// Done says that a job was done, in that attempt and process.
+// Done reports a finished job, with its attempt and process.
 type Done struct {
 	N, Attempt, Process int
 }
 
-// Limiter does one job a tick.
+// Limiter does one job at each tick.
 type Limiter struct {
 	jobs     []Done
 	releases []func()
-	first    func() // releases what Init holds
+	first    func() // releases the hold of Init
 }
 
 // NewLimiter makes a Limiter.
 func NewLimiter() *Limiter { return new(Limiter) }
 
-// Init holds until the first tick, or job.
+// Init holds until the first tick or job.
 func (l *Limiter) Init(ctx context.Context) error {
 	l.first = topo.Hold(ctx)
 	return nil
@@ -45,8 +45,8 @@ var errRetry = errors.New("not yet")
 func (l *Limiter) ReceiveJob(ctx context.Context, j Job, out outs) error {
 	switch j.How {
 	case "late":
-		hidden := reflect.ValueOf(out) // from the check of handlers, which would find it
-		for i := range 10 {            // one of them may meet another call, and is not noticed then
+		hidden := reflect.ValueOf(out) // hides the sender from the check of handlers
+		for i := range 10 {            // a late send during another call is not detected, so try several times
 			time.AfterFunc(time.Duration(20+3*i)*time.Millisecond, func() { hidden.Interface().(outs).SendDone(Done{N: j.N}) })
 		}
 		release := topo.Hold(ctx)
@@ -86,11 +86,11 @@ func (l *Limiter) ReceiveTick(_ topo.Tick, out outs) {
 	}
 }
 
-// Sink notes what was done.
+// Sink notes the finished jobs.
 type Sink struct{ done []Done }
 
 // NewSink makes a Sink.
 func NewSink() *Sink { return new(Sink) }
 
-// ReceiveDone notes one.
+// ReceiveDone notes a finished job.
 func (s *Sink) ReceiveDone(d Done) { s.done = append(s.done, d) }

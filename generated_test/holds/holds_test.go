@@ -16,7 +16,7 @@ import (
 
 type sender func(context.Context, Job) error
 
-// start runs the topology after it was sent what send sends.
+// start sends messages with send and then runs the topology.
 func start(t *testing.T, ctx context.Context, drain time.Duration, send func(near, far sender)) (*Topology, error) {
 	t.Helper()
 	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)), pool.DrainTimeout(drain))
@@ -28,8 +28,8 @@ func start(t *testing.T, ctx context.Context, drain time.Duration, send func(nea
 	return top, top.Run(ctx)
 }
 
-// TestHeldJobsAreDone in both kinds of instances, although the sender was closed
-// before Run.
+// TestHeldJobsAreDone checks that held jobs are done in both kinds of instances, although the
+// sender was closed before Run.
 func TestHeldJobsAreDone(t *testing.T) {
 	const jobs = 20
 	top, err := start(t, t.Context(), time.Minute, func(near, far sender) {
@@ -54,7 +54,8 @@ func TestHeldJobsAreDone(t *testing.T) {
 	}
 }
 
-// TestReleasedOnAGoroutine, between two calls: it is noticed in a process as well.
+// TestReleasedOnAGoroutine checks that a release between two calls is noticed, also in a
+// process.
 func TestReleasedOnAGoroutine(t *testing.T) {
 	began := time.Now()
 	_, err := start(t, t.Context(), time.Minute, func(near, far sender) {
@@ -67,8 +68,8 @@ func TestReleasedOnAGoroutine(t *testing.T) {
 	}
 }
 
-// TestNeverReleased: a stop gives held work the drain timeout, and the error says
-// which processors hold.
+// TestNeverReleased checks that a stop waits for held work for the drain timeout, and that
+// the error names the processors.
 func TestNeverReleased(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -87,7 +88,7 @@ func TestNeverReleased(t *testing.T) {
 	}
 }
 
-// TestAttempts are told to handlers, and wait.
+// TestAttempts checks that handlers can read the attempt, and that attempts are delayed.
 func TestAttempts(t *testing.T) {
 	began := time.Now()
 	top, err := start(t, t.Context(), time.Minute, func(near, far sender) {
@@ -103,8 +104,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestALateSend makes Run fail in a test; in a process it ends that. Under -race the
-// detector finds it as well.
+// TestALateSend checks that a send after the handler makes Run fail; in a process it ends the
+// process. Under -race the race detector may report it first.
 func TestALateSend(t *testing.T) {
 	_, err := start(t, t.Context(), time.Minute, func(near, _ sender) {
 		if err := near(t.Context(), Job{How: "late"}); err != nil {
@@ -123,14 +124,14 @@ func TestALateSend(t *testing.T) {
 		t.Fatal(err)
 	}
 	top.Api().Close()
-	_ = top.Run(t.Context()) // nil where nothing was left to do when the process ended
+	_ = top.Run(t.Context()) // nil if all work was done when the process ended
 	if f := top.Snapshot().Processors[ProcessorFar].Faults; f.HoldsLost == 0 || len(top.Sink(0).done) != 0 || !strings.Contains(log.String(), pool.ErrLateSend.Error()) {
 		t.Errorf("%+v, %+v, %s", f, top.Sink(0).done, log.String())
 	}
 }
 
-// TestAProcessThatEndsHoldsNothing: what it held is gone, which is counted, and the
-// message in hand is handled by the next one.
+// TestAProcessThatEndsHoldsNothing checks that the held work of a process that ends is lost
+// and counted, and that the next process handles the current message.
 func TestAProcessThatEndsHoldsNothing(t *testing.T) {
 	top, err := start(t, t.Context(), time.Minute, func(_, far sender) {
 		for _, how := range []string{"never", "never", "exit"} {

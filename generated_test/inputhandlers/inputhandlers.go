@@ -1,4 +1,4 @@
-// Package inputhandlers has processors that hear what becomes of their inputs.
+// Package inputhandlers has processors with methods for changes of their inputs.
 package inputhandlers
 
 import (
@@ -17,11 +17,11 @@ type (
 
 var errTold = errors.New("told to fail")
 
-// notes are what was heard, and what is to be done about it.
+// notes records the calls, and has functions that run at a call.
 type notes struct {
 	mu   sync.Mutex
 	list []string
-	does map[string]func() error // when a note is written for the first time
+	does map[string]func() error // run when a note is written for the first time
 }
 
 var heard notes
@@ -39,7 +39,7 @@ func note(who, format string, args ...any) error {
 	return nil
 }
 
-// Feed does what its steps say, which the one before has left.
+// Feed executes steps. A restarted instance continues with the remaining steps.
 type Feed struct {
 	steps *[]func(out *FeedSender) error
 }
@@ -55,7 +55,7 @@ func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
 	return nil
 }
 
-// Plain hears with the shortest forms, by value.
+// Plain has the shortest forms of the methods, by value.
 type Plain struct{ in *PlainInputs }
 
 func (p *Plain) Inputs(in *PlainInputs)               { p.in = in }
@@ -69,7 +69,7 @@ func (p Plain) ProcessorRestarted(who ProcessorIndex) { note("plain", "restarted
 func (p Plain) AllInputsClosed()                      { note("plain", "all closed") }
 func (p Plain) Finish()                               { note("plain", "finish") }
 
-// Full hears with the longest ones, by pointer.
+// Full has the longest forms of the methods, by pointer.
 type Full struct{}
 
 func (f *Full) ReceiveWord(ctx context.Context, m *Word, out *FullSender) error { return nil }
@@ -88,7 +88,7 @@ func (f *Full) AllInputsClosed(ctx context.Context, out *FullSender) error {
 	return out.SendWord("all closed")
 }
 
-// Skips fails in whatever it hears.
+// Skips returns an error from each of the methods.
 type Skips struct{ in *SkipsInputs }
 
 func (s *Skips) Inputs(in *SkipsInputs)          { s.in = in; _ = note("inputs", "skips") }
@@ -102,7 +102,7 @@ func (s *Skips) InputRecovered(in SkipsInput) error {
 func (s *Skips) ProcessorRestarted(ProcessorIndex) error { note("skips", "restarted"); return errTold }
 func (s *Skips) AllInputsClosed() error                  { note("skips", "all closed"); return errTold }
 
-// Breaks does what the test says when it hears something.
+// Breaks runs a function of the test in each of the methods.
 type Breaks struct{ words int }
 
 func (b *Breaks) Inputs(*BreaksInputs) { _ = note("inputs", "breaks") }
@@ -132,7 +132,7 @@ func (r *Ring) ReceivePage(m Page[int], out *RingSender) {
 	}
 }
 
-// Deaf hears nothing, though it could.
+// Deaf has none of the methods, although its inputs are supervised.
 type Deaf struct{}
 
 func (d *Deaf) ReceiveWord(m Word) error { return note("deaf", "word %s", m) }

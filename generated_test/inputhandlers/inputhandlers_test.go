@@ -30,8 +30,8 @@ func wait(d time.Duration) step {
 	return func(out *FeedSender) error { <-time.After(d); return nil }
 }
 
-// hear runs the topology in virtual time with what feed is to do, and returns what
-// each processor has noted.
+// hear runs the topology in virtual time with the steps of feed, and returns the notes of
+// each processor.
 func hear(t *testing.T, does map[string]func() error, steps ...step) (map[string][]string, *Topology, error) {
 	t.Helper()
 	heard.list, heard.does = nil, maps.Clone(does)
@@ -59,8 +59,7 @@ func same(t *testing.T, who string, got, want []string) {
 	}
 }
 
-// TestEachForm of what a handler hears: with and without context, sender, and
-// error.
+// TestEachForm checks the methods in each form: with and without context, sender and error.
 func TestEachForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, top, err := hear(t, nil, say("a"), wait(150*time.Millisecond), say("b"), wait(time.Millisecond), fail, page(3), wait(time.Millisecond))
@@ -92,8 +91,8 @@ func TestEachForm(t *testing.T) {
 	})
 }
 
-// TestARingClosesAsOne: that an input from within it is closed is told to nobody,
-// since nobody is there any more.
+// TestARingClosesAsOne checks that the inputs inside a ring close without a call, because
+// all members of the ring have ended.
 func TestARingClosesAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, _, err := hear(t, nil, wait(time.Second))
@@ -101,14 +100,14 @@ func TestARingClosesAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i := slices.Index(said["ring"], "closed other -> ring: Word"); i >= 0 {
-			said["ring"] = slices.Delete(said["ring"], i, i+1) // pages go on meanwhile
+			said["ring"] = slices.Delete(said["ring"], i, i+1) // pages are still passed on at that time
 		}
 		same(t, "ring", said["ring"], []string{"page 2", "page 1", "page 0", "finish"})
 	})
 }
 
-// TestErrorsThatAreSkipped: an error of one of these methods keeps nothing from
-// being told, and no message from being counted as handled.
+// TestErrorsThatAreSkipped checks that an error of one of these methods does not prevent
+// later calls, and that messages still count as handled.
 func TestErrorsThatAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := func(out *FeedSender) error { return errors.Join(out.SendWord("a"), out.SendPage(Page[int]{1})) }
@@ -129,8 +128,8 @@ func TestErrorsThatAreSkipped(t *testing.T) {
 	})
 }
 
-// TestFailingWhileHearing ends an instance, by an error or a panic, and the next
-// one hears what this one should have: what is closed.
+// TestFailingWhileHearing ends an instance by an error or a panic in one of these methods.
+// The next instance gets the calls for closed inputs again.
 func TestFailingWhileHearing(t *testing.T) {
 	for name, how := range map[string]func() error{"error": func() error { return errTold }, "panic": func() error { panic(errTold) }} {
 		for _, at := range []string{
@@ -139,7 +138,7 @@ func TestFailingWhileHearing(t *testing.T) {
 			t.Run(name+" "+at, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					said, top, err := hear(t, map[string]func() error{"breaks " + at: how}, wait(time.Millisecond), say("a"), wait(150*time.Millisecond), say("b"), wait(time.Millisecond), fail, wait(time.Millisecond), say("c"))
-					// Where all is closed there may be nothing left to be restarted for.
+					// If all inputs are closed, there may be no work for a restart.
 					if err != nil && !(at == "all closed" && errors.Is(err, pool.ErrGaveUp)) {
 						t.Fatal(err)
 					}
@@ -166,7 +165,7 @@ func TestFailingWhileHearing(t *testing.T) {
 					}
 					for _, closed := range []string{"closed other -> breaks: Word", "closed feed -> breaks: Word", "all closed"} {
 						if !slices.Contains(list[i+1:], closed) {
-							t.Errorf("the next one did not hear %q: %q", closed, list)
+							t.Errorf("the next instance did not get %q: %q", closed, list)
 						}
 					}
 				})
@@ -175,8 +174,8 @@ func TestFailingWhileHearing(t *testing.T) {
 	}
 }
 
-// TestAPanicInInputs is an error of New, or of the restart, which names the
-// processor and the instance.
+// TestAPanicInInputs checks that a panic in Inputs is an error of New, or of the restart,
+// that names the processor and the instance.
 func TestAPanicInInputs(t *testing.T) {
 	expect := func(t *testing.T, err error, words ...string) {
 		t.Helper()
@@ -195,7 +194,7 @@ func TestAPanicInInputs(t *testing.T) {
 		top, err := New(Processors{})
 		expect(t, err, `constructing processor "`+name+`", instance 0: panic`)
 		if top != nil {
-			t.Error("there is a topology")
+			t.Error("New returned a topology")
 		}
 	}
 	t.Run("restart", func(t *testing.T) {
@@ -218,8 +217,8 @@ func TestAPanicInInputs(t *testing.T) {
 	})
 }
 
-// TestTheTracker of inputs knows their state and what came last, also when they
-// are closed.
+// TestTheTracker checks that the tracker has the state and the last message of each input,
+// also after the input has closed.
 func TestTheTracker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var in *PlainInputs

@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// benched is a topology that runs and says nothing.
+// benched is a running topology without log output.
 func benched(b *testing.B) *Topology {
 	top, err := New(Processors{}, pool.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -26,8 +26,7 @@ func benched(b *testing.B) *Topology {
 	return top
 }
 
-// BenchmarkAsk is the time of a question from outside, and of the answer, of a
-// handler in a process.
+// BenchmarkAsk measures a request from outside to a handler in a process, with its reply.
 func BenchmarkAsk(b *testing.B) {
 	ask := benched(b).Api().AskOrderToSkipping
 	b.ReportAllocs()
@@ -38,8 +37,7 @@ func BenchmarkAsk(b *testing.B) {
 	}
 }
 
-// BenchmarkMessages is the time of a message that waits in a queue, and of the one
-// that its handler sends.
+// BenchmarkMessages measures a queued message and the message that its handler sends.
 func BenchmarkMessages(b *testing.B) {
 	top := benched(b)
 	before := top.Snapshot().Edges[EdgeSkippingCollectorParcel].Received
@@ -58,8 +56,7 @@ func BenchmarkMessages(b *testing.B) {
 	})
 }
 
-// BenchmarkBack is the time from kill -9 until the next process has handled a
-// message.
+// BenchmarkBack measures the time from kill -9 until the next process has handled a message.
 func BenchmarkBack(b *testing.B) {
 	ask := benched(b).Api().AskOrderToSkipping
 	worst := time.Duration(0)

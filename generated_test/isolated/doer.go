@@ -13,21 +13,21 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Order says what to do.
+// Order is a command for a Doer.
 type Order struct {
 	Do   string
 	Size int
 	Load string
 }
 
-// Outcome is what came of it.
+// Outcome is the reply to an Order.
 type Outcome struct {
 	Process, Orders int
 	Text            string
 	Odd             Odd
 }
 
-// Parcel is what is sent besides.
+// Parcel is a message that a Doer sends.
 type Parcel struct {
 	From    string
 	Process int
@@ -35,7 +35,7 @@ type Parcel struct {
 	Odd     Odd
 }
 
-// Odd cannot always be written.
+// Odd cannot always be encoded.
 type Odd struct{ Fails bool }
 
 var errOdd = errors.New("this cannot be written")
@@ -49,18 +49,18 @@ func (o Odd) MarshalBinary() ([]byte, error) {
 
 func (o *Odd) UnmarshalBinary([]byte) error { return nil }
 
-// Doer does what it is told.
+// Doer executes orders.
 type Doer struct {
 	name   string
 	orders int
 }
 
-// scriptOf is what the environment tells a processor to do.
+// scriptOf returns the command for a processor in the environment.
 func scriptOf(processor, when string) string {
 	return os.Getenv("ISOLATED_" + strings.ToUpper(processor+"_"+when))
 }
 
-// mark appends to the file that the environment names.
+// mark appends a line to the file in the environment.
 func mark(what string) {
 	file, err := os.OpenFile(os.Getenv("ISOLATED_MARKS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
@@ -69,7 +69,7 @@ func mark(what string) {
 	}
 }
 
-// NewDoer fails where the environment says so.
+// NewDoer fails if the environment says so.
 func NewDoer(in topo.Instance) (*Doer, error) {
 	mark("new " + in.Processor)
 	switch scriptOf(in.Processor, "new") {
@@ -158,7 +158,7 @@ func (d *Doer) ReceiveOrder(ctx context.Context, o Order, out interface{ SendPar
 	return outcome, nil
 }
 
-// Server sends that it is there, and does what the environment says.
+// Server sends a parcel from Serve, and executes the command in the environment.
 type Server struct{ name string }
 
 func NewServer(in topo.Instance) *Server { return &Server{in.Processor} }
@@ -188,10 +188,10 @@ func (s *Server) Serve(ctx context.Context, out interface{ SendParcel(Parcel) er
 	return nil
 }
 
-// Heard is what a listener has heard.
+// Heard reports a call of a listener's method.
 type Heard struct{ What string }
 
-// Listener hears of its inputs, in its process.
+// Listener has methods for changes of its inputs, which run in its process.
 type Listener struct{ in *ListenerInputs }
 
 func NewListener() *Listener                  { return new(Listener) }

@@ -25,8 +25,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestEndsInCalls: whatever ends the process in a call has failed, and the next
-// one is there, after always as after on-failure.
+// TestEndsInCalls checks that any end of the process during a call counts as a failure, and
+// that the policies always and on-failure start the next process.
 func TestEndsInCalls(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	for name, ask := range map[string]asker{"always": p.Api().AskOrderToAlways, "failing": p.Api().AskOrderToFailing} {
@@ -47,7 +47,8 @@ func TestEndsInCalls(t *testing.T) {
 	}
 }
 
-// TestEndsBetweenCalls: the exit code or the signal decides.
+// TestEndsBetweenCalls checks that between calls the exit code or the signal decides whether
+// the end is a failure.
 func TestEndsBetweenCalls(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	for _, o := range []Order{{Do: "exit-later", Size: 3}, {Do: "kill-later", Size: -6}, {Do: "crash-later"}, {Do: "exit-later", Size: 0}} {
@@ -74,8 +75,8 @@ func TestEndsBetweenCalls(t *testing.T) {
 	}
 }
 
-// TestCleanEndStays: after code 0 between calls on-failure starts nobody. What
-// still comes is dropped, and its receivers hear that nothing more will.
+// TestCleanEndStays checks that on-failure starts no process after exit code 0 between
+// calls. Later messages to the processor are dropped, and its receivers get InputClosed.
 func TestCleanEndStays(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	ask := p.Api().AskOrderToFailing
@@ -97,10 +98,10 @@ func TestCleanEndStays(t *testing.T) {
 	}
 }
 
-// TestServeEnds: what Serve comes to, and the exit code, decide in the same way.
+// TestServeEnds checks that the result of Serve, or the exit code, decides about a restart.
 func TestServeEnds(t *testing.T) {
 	for script, want := range map[string]struct {
-		always, onFailure int // processes that there were
+		always, onFailure int // number of processes
 		fails             bool
 	}{
 		"return": {4, 1, true}, // max_restarts: 3
@@ -173,8 +174,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestHealth: a call that takes too long ends the process, but not while it says
-// that it is alive.
+// TestHealth checks that a call that takes too long ends the process, unless it calls
+// topo.Alive.
 func TestHealth(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -201,8 +202,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHears: what a handler hears of its inputs it hears in its process, with a
-// tracker that knows.
+// TestHears checks that the methods for changes of inputs run in the process, with an
+// up-to-date tracker.
 func TestHears(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	ask := p.Api().AskOrderToFailing
@@ -244,8 +245,8 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// TestInterruptDrains: what was accepted is handled when the topology stops, also
-// where the whole process group gets the signal.
+// TestInterruptDrains checks that accepted messages are handled when the topology stops, also
+// if the whole process group gets the signal.
 func TestInterruptDrains(t *testing.T) {
 	p := begin(t, 20*time.Second)
 	var pids []int
@@ -285,8 +286,8 @@ func TestInterruptDrains(t *testing.T) {
 	}
 }
 
-// TestGivesUp: when the drain timeout has passed handlers are told by their
-// context, and who does not listen is killed.
+// TestGivesUp checks that after the drain timeout the contexts of handlers end, and that
+// processes with handlers that continue are killed.
 func TestGivesUp(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -306,7 +307,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestStopsWhileStarting: a process that starts while the topology ends, ends too.
+// TestStopsWhileStarting checks that a process ends if it starts while the topology ends.
 func TestStopsWhileStarting(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -327,7 +328,7 @@ func TestStopsWhileStarting(t *testing.T) {
 	}
 }
 
-// TestErrorEndsAll: an error that ends Run leaves no process behind.
+// TestErrorEndsAll checks that an error that ends Run leaves no process behind.
 func TestErrorEndsAll(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	pid := p.pid(p.Api().AskOrderToAlways)
@@ -353,8 +354,8 @@ func TestConstructorsAreRefused(t *testing.T) {
 	}
 }
 
-// TestStartFails: constructors and Init that fail, or end the process, are ends
-// like others.
+// TestStartFails checks that a constructor or Init that fails, or ends the process, counts as
+// a failure.
 func TestStartFails(t *testing.T) {
 	for _, script := range [][]string{{"new", "error"}, {"new", "panic"}, {"new", "exit"}, {"init", "error"}} {
 		t.Run(strings.Join(script, " "), func(t *testing.T) {
@@ -380,8 +381,8 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeWritten is an error of the handler, or of the send, and no end
-// of a process.
+// TestWhatCannotBeWritten checks that a value that cannot be encoded is an error of the
+// handler or of the send, and does not end the process.
 func TestWhatCannotBeWritten(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -418,11 +419,11 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		}
 		return served > 0
 	})
-	p.end() // serves has come to its end too often
+	p.end() // the processor serves has ended too often
 }
 
-// TestHostile: what a handler does to the connection ends its process, and what it
-// has started ends with it.
+// TestHostile checks that a handler that damages the connection ends its process, and that
+// the children of the process end too.
 func TestHostile(t *testing.T) {
 	p := begin(t, 10*time.Second)
 	ask := p.Api().AskOrderToFailing
@@ -450,7 +451,8 @@ func TestHostile(t *testing.T) {
 	p.await("what it had started is gone", func() bool { return isGone(grandchild) })
 }
 
-// TestTwoTopologies in one executable do not take each other's processes.
+// TestTwoTopologies checks that two topologies in one executable do not confuse their
+// processes.
 func TestTwoTopologies(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
@@ -482,7 +484,7 @@ func TestTwoTopologies(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks over many restarts.
+// TestNothingLeaks checks files, goroutines and processes after many restarts.
 func TestNothingLeaks(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -519,7 +521,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// beParent is the program of TestParentDies.
+// beParent is the parent process of TestParentDies.
 func beParent() {
 	top, err := New(Processors{})
 	if err != nil {
@@ -538,7 +540,7 @@ func beParent() {
 	select {}
 }
 
-// TestParentDies, and with it its processes, whatever they do.
+// TestParentDies checks that all processes end with their parent.
 func TestParentDies(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), "ISOLATED_PARENT=1")

@@ -27,7 +27,7 @@ type Hint struct{ ID, Hops int }
 type Query struct{ ID int }
 type Answer struct{ Process, Ticks, Instance int }
 
-// Feed sends what Jobs says.
+// Feed sends the jobs.
 type Feed struct{ jobs []Job }
 
 func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
@@ -90,7 +90,7 @@ func (w *Worker) ReceiveQuery(q *Query) (Answer, error) {
 
 func (w *Worker) ReceiveTick(topo.Tick) error { w.ticks++; return nil }
 
-// Source sends a job with a number of its own each time that it is made.
+// Source sends one job after each start, with a new number.
 type Source struct{}
 
 func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
@@ -104,7 +104,7 @@ func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
 type Collector struct {
 	results []Result
 	notes   []Note
-	parcels chan Parcel // nil: nobody looks
+	parcels chan Parcel // nil: parcels are ignored
 	heard   []string
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to.
+// TestMain sets GORACE, because a process with the race detector would wait for a second
+// before it ends.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	if os.Getenv("ISOLATED_PARENT") != "" {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is a topology that runs.
+// play is a running topology.
 type play struct {
 	testing.TB
 	*Topology
@@ -60,7 +60,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// begin runs the topology; script has pairs of what scriptOf is asked for and says.
+// begin runs the topology. script has pairs of a key for scriptOf and its command.
 func begin(t testing.TB, drain time.Duration, script ...string) *play {
 	t.Helper()
 	p := &play{TB: t, parcels: make(chan Parcel, 10000), log: new(lockedBuffer), marks: filepath.Join(t.TempDir(), "marks"), ended: make(chan error, 1)}
@@ -83,11 +83,11 @@ func begin(t testing.TB, drain time.Duration, script ...string) *play {
 			p.end()
 		}
 	})
-	p.pid(top.Api().AskOrderToSkipping) // it runs
+	p.pid(top.Api().AskOrderToSkipping) // waits until it runs
 	return p
 }
 
-// end stops the topology and waits for it; nobody is left.
+// end stops the topology, waits for it, and checks that no process is left.
 func (p *play) end() error {
 	p.Helper()
 	p.stop()
@@ -114,7 +114,7 @@ func (p *play) nobodyLeft() {
 	}
 }
 
-// children are the processes that this one has started, where the system lists them.
+// children lists the children of this process, if the system can list them.
 func children(t testing.TB) (pids []int) {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/self/task/*/children")
@@ -133,7 +133,7 @@ func children(t testing.TB) (pids []int) {
 
 type asker func(context.Context, Order) (Outcome, error)
 
-// pid asks for the process; it is there.
+// pid asks an instance for its process ID.
 func (p *play) pid(ask asker) int {
 	p.Helper()
 	o, err := ask(p.Context(), Order{})
@@ -143,7 +143,7 @@ func (p *play) pid(ask asker) int {
 	return o.Process
 }
 
-// tell has it do something that fails.
+// fails sends an order that must fail.
 func (p *play) fails(ask asker, o Order) {
 	p.Helper()
 	if outcome, err := ask(p.Context(), o); !errors.Is(err, topo.ErrFailed) {
@@ -178,6 +178,6 @@ func isGone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // a zombie of somebody else
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // a zombie of another parent
 	return err == nil && strings.Contains(string(text), ") Z ")
 }

@@ -1,5 +1,5 @@
-// Package kills has processors in processes that write into a ledger what they do,
-// and do some of it badly.
+// Package kills has processors in their own processes. They record their work in a ledger,
+// and sometimes fail.
 package kills
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// LedgerVariable names the file that all processes append to.
+// LedgerVariable is the environment variable with the file to which all processes append.
 const LedgerVariable = "KILLS_LEDGER"
 
-// Spins is how often a job goes around the cycle.
+// Spins is the number of rounds of a job in the cycle.
 const Spins = 3
 
 type Job struct{ ID int }
@@ -38,11 +38,11 @@ type (
 	Beat     struct{ Process, N int }
 )
 
-// ledger is what a process writes into: a line for each thing that it begins.
+// ledger is the file of a process, with a line for each action that it begins.
 type ledger struct{ file *os.File }
 
-// lineBytes is the length of a line. It divides that of a page: the kernel may end a write
-// of a killed process between two pages, and others may see a write by pages.
+// lineBytes is the length of a line. It divides the length of a page, because the kernel may
+// end the write of a killed process between two pages, and other processes may see part of it.
 const lineBytes = 64
 
 func open(in topo.Instance) (*ledger, error) {
@@ -59,8 +59,8 @@ func (l *ledger) write(what string, id int) error {
 	return err
 }
 
-// once reports whether nothing with that name was there yet: what goes wrong does
-// so at the first attempt.
+// once reports whether it is the first call with these arguments, in all processes: faults
+// happen only at the first attempt.
 func once(what string, id int) bool {
 	file, err := os.OpenFile(fmt.Sprintf("%s.%s.%d", os.Getenv(LedgerVariable), what, id), os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -70,7 +70,7 @@ func once(what string, id int) bool {
 	return true
 }
 
-// misbehave is what a handler does at some messages.
+// misbehave causes a fault at some messages.
 func (l *ledger) misbehave(id int) {
 	switch {
 	case id%100 == 20 && once("exit", id):
@@ -122,7 +122,7 @@ func (s *Stage) ReceiveJob(m Job, out *StageSender) error {
 	}
 	out.SendNote(Note(m))
 	spin := Spin{ID: m.ID}
-	if m.ID%50 == 0 { // more than a socket holds
+	if m.ID%50 == 0 { // more than a socket buffers
 		spin.Load = make([]byte, 300<<10)
 	}
 	out.SendSpin(spin)
@@ -187,7 +187,7 @@ func (o *Oracle) ReceiveQuestion(m Question) (Verdict, error) {
 	return Verdict(m), o.write("question", m.ID)
 }
 
-// Source sends numbers of its own, each time from 1.
+// Source sends numbers from Serve, beginning with 1 after each start.
 type Source struct{ *ledger }
 
 func NewSource(in topo.Instance) (*Source, error) {
@@ -210,7 +210,7 @@ func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
 	return nil
 }
 
-// Pinger does the same by Ping.
+// Pinger does the same in Ping.
 type Pinger struct {
 	*ledger
 	n int
@@ -230,10 +230,10 @@ func (p *Pinger) Ping(out *PingerSender) error {
 	return nil
 }
 
-// Collector counts what comes.
+// Collector counts the messages that it receives.
 type Collector struct {
 	notes, results map[int]int
-	early          []int // results that came before their note
+	early          []int // results that arrived before their note
 	samples        int
 	extras         map[Extra]int
 	beats          map[Beat]int
@@ -254,7 +254,7 @@ func (c *Collector) ReceiveSample(Sample) { c.samples++ }
 func (c *Collector) ReceiveExtra(m Extra) { c.extras[m]++ }
 func (c *Collector) ReceiveBeat(m Beat)   { c.beats[m]++ }
 
-// Morgue has the jobs of dead letters.
+// Morgue counts the jobs that became dead letters.
 type Morgue struct {
 	jobs   map[int]int
 	others []topo.DeadLetter

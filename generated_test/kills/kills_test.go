@@ -22,9 +22,9 @@ import (
 	"github.com/topogen/topogen/runtime/process"
 )
 
-// TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to. Package os starts a child once, to see what the kernel can
-// do; FindProcess makes it do so before TestKills looks for children to kill.
+// TestMain sets GORACE, because a process with the race detector would wait for a second
+// before it ends. Package os starts a child once to find out what the kernel supports;
+// FindProcess makes it do so before TestKills searches for children to kill.
 func TestMain(m *testing.M) {
 	if _, err := os.FindProcess(os.Getpid()); err != nil {
 		panic(err)
@@ -33,12 +33,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// witness is the parent's own ledger: it observes failures, and keeps all else that
-// is logged.
+// witness is the record of the parent: it observes failures, and keeps other log records.
 type witness struct {
 	mu         sync.Mutex
-	failed     []error // instances that had run
-	notStarted []error // that had not
+	failed     []error // failures of instances that had run
+	notStarted []error // failures of instances that had not started
 	others     []string
 }
 
@@ -81,7 +80,7 @@ func (*witness) GaveUp(string, int, error)          {}
 func (*witness) InputBroken(string, int, string)    {}
 func (*witness) InputRecovered(string, int, string) {}
 
-// children are the processes that this one has started.
+// children lists the children of this process.
 func children(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/children")
@@ -101,7 +100,7 @@ func children(t *testing.T) (pids []int) {
 	return pids
 }
 
-// line is one of the ledger.
+// line is a line of the ledger.
 type line struct {
 	pid  int
 	what string
@@ -126,9 +125,9 @@ func readLedger(t *testing.T, path string) (lines []line) {
 	return lines
 }
 
-// TestKills kills processes at any moment, in calls, between them, while they
-// start, in Serve and in Ping, beside those that exit, panic, crash and hang by
-// themselves, and holds the ledgers against each other.
+// TestKills kills processes at any moment: in calls, between calls, during a start, in Serve
+// and in Ping. Other processes exit, panic, crash and hang at the same time. Then it compares
+// the ledgers.
 func TestKills(t *testing.T) {
 	kills := 15
 	if os.Getenv("CI") != "" {
@@ -158,7 +157,7 @@ func TestKills(t *testing.T) {
 	feed := top.Feed(0)
 	asked := make(chan int)
 	enough := make(chan struct{})
-	go func() { // as somebody outside
+	go func() { // as a caller from outside
 		n := 0
 		defer func() { asked <- n }()
 		for {
@@ -209,7 +208,7 @@ func TestKills(t *testing.T) {
 		}
 		return nil
 	})
-	stop() // the rest is drained, and nobody ends any more
+	stop() // drains the queues, without further faults
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -219,8 +218,7 @@ func TestKills(t *testing.T) {
 	check(t, top, w, feed.sent, queries, victims, readLedger(t, path))
 }
 
-// settled waits until all that were killed were noticed and all that have failed
-// were made anew.
+// settled waits until all kills were noticed and all failed instances were restarted.
 func settled(t *testing.T, top *Topology, w *witness, victims map[int]bool, path string) {
 	t.Helper()
 	await(t, "all ends are noticed", func() error {
@@ -228,7 +226,7 @@ func settled(t *testing.T, top *Topology, w *witness, victims map[int]bool, path
 		lines := readLedger(t, path)
 		for _, l := range lines {
 			if l.what == "panic" {
-				noticed[l.pid] = true // it has said so, and was about to end
+				noticed[l.pid] = true // the process has written that it is about to end
 			}
 		}
 		for pid := range victims {
@@ -251,7 +249,7 @@ func of(lines []line, pid int) []line {
 	return own[max(0, len(own)-3):]
 }
 
-// await waits until nothing is missing for a condition.
+// await waits until missing returns nil.
 func await(t *testing.T, what string, missing func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
@@ -265,7 +263,7 @@ func await(t *testing.T, what string, missing func() error) {
 	}
 }
 
-// blamed are the processes whose end was noticed as such.
+// blamed are the processes whose end was reported.
 func (w *witness) blamed() map[int]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -278,14 +276,14 @@ func (w *witness) blamed() map[int]bool {
 	return pids
 }
 
-// check holds the ledgers against each other.
+// check compares the ledgers.
 func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims map[int]bool, lines []line) {
 	t.Helper()
 	if len(w.others) > 0 {
 		t.Errorf("%d other warnings, the first: %v", len(w.others), w.others[0])
 	}
-	count := make(map[string]map[int]int) // by what, of each number
-	by := make(map[int]map[string]int)    // by process, of what
+	count := make(map[string]map[int]int) // by action and number
+	by := make(map[int]map[string]int)    // by process and action
 	for _, l := range lines {
 		if count[l.what] == nil {
 			count[l.what] = make(map[int]int)
@@ -297,7 +295,7 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 		by[l.pid][l.what]++
 	}
 
-	// In the topology each job arrives once, or is a dead letter.
+	// In the topology each job arrives once, or becomes a dead letter.
 	c, m := top.Collector(0), top.Morgue(0)
 	for id := range jobs {
 		if c.notes[id] != 1 || c.results[id]+m.jobs[id] != 1 {
@@ -308,7 +306,7 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 		t.Errorf("of %d jobs there are %d notes, %d results, %d and %d dead letters; before their note %v", jobs, len(c.notes), len(c.results), len(m.jobs), len(m.others), c.early)
 	}
 
-	// Effects outside happen at least once. More often only where a process has ended.
+	// Effects outside happen at least once, and more often only after the end of a process.
 	deaths := len(w.failed) + len(w.notStarted)
 	again := 0
 	atLeast := func(what string, id int) {
@@ -334,7 +332,7 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 		t.Errorf("%d were begun again; %d processes have ended", again, deaths)
 	}
 
-	// What sends of itself: all that its process knows to be taken has come, and no more than that was begun.
+	// Sources: all messages that the process knows to be accepted have arrived, and no others were begun.
 	for _, l := range lines {
 		switch l.what {
 		case "extra":
@@ -364,7 +362,7 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 		}
 	}
 
-	// Sent = handled + what a policy names, edge by edge.
+	// For each edge, sent = handled + dropped by a policy.
 	s := top.Snapshot()
 	for i, e := range s.Edges {
 		if e.Sent != e.Received+e.Dropped || e.Len != 0 || e.Dropped > 0 && EdgeIndex(i) != EdgeStageCollectorSample && EdgeIndex(i) != EdgeEveryStage5ms {
@@ -378,7 +376,7 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 		t.Errorf("%d jobs were received of %d", n, jobs)
 	}
 
-	// The counters are what happened.
+	// The counters match the events.
 	if int(s.Faults.Restarts) != len(w.failed) || int(s.Faults.DeadLetters) != len(m.jobs) || s.Faults.Abandoned != 0 {
 		t.Errorf("%+v; %d have failed, %d dead letters", *s.Faults, len(w.failed), len(m.jobs))
 	}
@@ -396,14 +394,14 @@ func check(t *testing.T, top *Topology, w *witness, jobs, queries int, victims m
 					t.Errorf("it has not hung: %v", err)
 				}
 			case !victims[exit.Exit.PID] && own["exit"]+own["crash"] == 0:
-				t.Errorf("nobody has ended it: %v", err)
+				t.Errorf("no fault and no kill has ended it: %v", err)
 			}
 		case errors.As(err, &remote) && remote.Stack != nil:
 		default:
-			t.Errorf("what is that: %v", err)
+			t.Errorf("unexpected error: %v", err)
 		}
 	}
-	hangs := 0 // of which some were killed from outside, some of these by both
+	hangs := 0 // some of them were also killed from outside
 	for _, own := range by {
 		hangs += own["hang"]
 	}

@@ -1,4 +1,4 @@
-// Package lifecycle notes when which method is called.
+// Package lifecycle notes the order of the calls of lifecycle methods.
 package lifecycle
 
 import (

@@ -9,25 +9,25 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Order is what a client wants.
+// Order is a request of a client.
 type Order struct {
 	From, To string
 	Cents    int64
 }
 
-// Accounts is what the ledger knows.
+// Accounts is the state of the ledger.
 type Accounts struct{ Cents map[string]int64 }
 
-// Transfer changes it.
+// Transfer is the update of the ledger.
 type Transfer struct {
 	From, To string
 	Cents    int64
 }
 
-// ErrNoMoney is what a transfer ends with that an account has not enough for.
+// ErrNoMoney is the error of a transfer from an account without enough money.
 var ErrNoMoney = errors.New("no money")
 
-// Balances are what both accounts have after a transfer.
+// Balances are the balances of both accounts after a transfer.
 type Balances struct{ From, To int64 }
 
 // Update moves money. The account "" has any amount.
@@ -43,7 +43,7 @@ func (t *Transfer) Update(a *Accounts) (b Balances, err error) {
 	return Balances{a.Cents[t.From], a.Cents[t.To]}, nil
 }
 
-// Revert moves it back.
+// Revert moves the money back.
 func (t *Transfer) Revert(a *Accounts) error {
 	a.Cents[t.From] += t.Cents
 	a.Cents[t.To] -= t.Cents
@@ -52,7 +52,7 @@ func (t *Transfer) Revert(a *Accounts) error {
 
 const orders = 1000
 
-// Clients gives each account some money and has it spent, more than there is.
+// Clients gives each account some money and then spends more than there is.
 type Clients struct{ sent int }
 
 var names = []string{"ann", "bob", "cid", "dee", "eve", "fay", "gus"}
@@ -75,7 +75,7 @@ func (c *Clients) Ping(out *ClientsSender) error {
 	return out.SendOrder(o)
 }
 
-// Bank proposes transfers, and at its end asks for what is upcoming.
+// Bank proposes transfers. At its end it asks for the upcoming updates.
 type Bank struct {
 	Asked, Applied, Rejected int
 	Upcoming                 [][]Transfer
@@ -93,7 +93,7 @@ func (b *Bank) ReceiveOrder(m *Order, out *BankSender) {
 	out.ProposeToLedger(t)
 }
 
-// ReceiveLedgerOutcome counts answers. Each is for a transfer that this instance
+// ReceiveLedgerOutcome counts outcomes. Each is the outcome of a transfer that this instance
 // has proposed.
 func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome) {
 	if b.asked[m.Update] == 0 {
@@ -116,12 +116,12 @@ func (b *Bank) ReceiveLedgerUpcoming(m *LedgerUpcoming) {
 	b.Upcoming = append(b.Upcoming, m.Updates)
 }
 
-// Finish tries the messages of rast.md 2.15: updates that are reverted, updates that
-// are committed, and none that is left.
+// Finish sends the other messages of a controller: it reverts updates, commits updates, and
+// asks for the upcoming updates.
 func (b *Bank) Finish(out *BankSender) {
 	gift := LedgerUpdates{Updates: []Transfer{{To: "zoe", Cents: 1}, {To: "zoe", Cents: 2}}}
 	out.SendLedgerUpdates(gift)
-	out.SendLedgerGetUpcoming(LedgerGetUpcoming{Proposer: 99}) // which the sender knows better
+	out.SendLedgerGetUpcoming(LedgerGetUpcoming{Proposer: 99}) // the sender overwrites Proposer
 	out.SendLedgerRevert(LedgerRevert{})
 	out.SendLedgerGetUpcoming(LedgerGetUpcoming{})
 	out.SendLedgerUpdates(gift)
@@ -129,12 +129,12 @@ func (b *Bank) Finish(out *BankSender) {
 	out.SendLedgerGetUpcoming(LedgerGetUpcoming{})
 }
 
-// Quiet proposes and hears nothing of it.
+// Quiet proposes, and has no handler for the outcome.
 type Quiet struct{}
 
 func (Quiet) ReceiveText(m Text, out *QuietSender) { out.ProposeToNotes(Note(m)) }
 
-// Text is a message, Note what keeps it, Count how many there are.
+// Text is a message, Note the update that stores it, Count the number of notes.
 type (
 	Text  string
 	Note  string

@@ -20,8 +20,8 @@ func build(t *testing.T, opts ...pool.Option) *Topology {
 	return top
 }
 
-// check checks that each transfer was answered once, to the instance that proposed
-// it, that no money has come or gone, and that the updates of Finish had their turn.
+// check checks that the proposing instance got one outcome for each transfer, that the sum of
+// money is the same, and that the updates of Finish were applied.
 func check(t *testing.T, top *Topology) {
 	t.Helper()
 	asked, applied := 0, 0
@@ -31,7 +31,7 @@ func check(t *testing.T, top *Topology) {
 		if len(b.Wrong) > 0 || b.Applied+b.Rejected != b.Asked {
 			t.Errorf("instance %d: asked for %d, %d applied, %d rejected, wrong: %q", i, b.Asked, b.Applied, b.Rejected, b.Wrong)
 		}
-		// Other instances add theirs meanwhile, so that what comes from here stands in it.
+		// Other instances add updates at the same time, so check only the updates of this instance.
 		if len(b.Upcoming) != 3 {
 			t.Errorf("instance %d has heard %d times what is upcoming, not 3 times", i, len(b.Upcoming))
 		}
@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStepper runs in one goroutine: a seed gives the same trace each time.
+// TestStepper checks that a seed gives the same trace in each run.
 func TestStepper(t *testing.T) {
 	for seed := range uint64(20) {
 		var traces [2][]string
@@ -97,7 +97,7 @@ func TestStepper(t *testing.T) {
 	}
 }
 
-// TestRecorder: the test of a handler sees what it proposes.
+// TestRecorder checks that a recorder has the proposals of a handler.
 func TestRecorder(t *testing.T) {
 	r := RecordBank()
 	var b Bank

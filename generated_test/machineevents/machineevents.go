@@ -1,5 +1,5 @@
-// Package machineevents has state machines that tell other processors which updates were
-// applied, and who leads.
+// Package machineevents has state machines that send events to other processors: applied
+// updates and changes of the leader.
 package machineevents
 
 import (
@@ -17,10 +17,10 @@ type Transfer struct {
 	Cents   int64
 }
 
-// ErrNoMoney is what a transfer ends with that would leave less than nothing.
+// ErrNoMoney is the error of a transfer that would make the balance negative.
 var ErrNoMoney = errors.New("no money")
 
-// Update returns what is in the account.
+// Update returns the balance of the account.
 func (t *Transfer) Update(a *Accounts) (int64, error) {
 	if a.Cents[t.Account]+t.Cents < 0 {
 		return 0, ErrNoMoney
@@ -35,7 +35,7 @@ func (t *Transfer) Update(a *Accounts) (int64, error) {
 // Deposit is an update without a result, which holds a pointer.
 type Deposit struct{ Of *Transfer }
 
-// Clone copies what the update points to.
+// Clone copies the transfer too.
 func (d *Deposit) Clone() Deposit {
 	of := *d.Of
 	return Deposit{&of}
@@ -54,7 +54,7 @@ func (d *Deposit) Update(a *Accounts) error {
 	return err
 }
 
-// Order is what a client asks the bank for.
+// Order is a request of a client.
 type Order struct{ Transfer Transfer }
 
 // Clients send orders.
@@ -74,7 +74,7 @@ type Bank struct{}
 
 func (Bank) ReceiveOrder(o Order, out *BankSender) { out.ProposeToLedger(o.Transfer) }
 
-// Audit hears of all. A nil function forgets.
+// Audit receives all events and passes them to functions. A nil function ignores them.
 type Audit struct {
 	ledger     func(LedgerApplied)
 	stock      func(StockApplied)

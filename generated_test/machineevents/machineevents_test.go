@@ -16,24 +16,24 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// heard is what the processors of a topology were told.
+// heard has the events that the processors of a topology received.
 type heard struct {
 	mu         sync.Mutex
 	ledger     []LedgerApplied
 	stock      []StockApplied
 	till       []TillApplied
 	leadership map[string][]LedgerLeadership
-	boards     map[string]int // board by account
+	boards     map[string]int // balances on the board, by account
 }
 
-// with does f while nothing is told.
+// with runs f while no event is received.
 func (h *heard) with(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
 }
 
-// processors are constructors of receivers that tell h.
+// processors has constructors of receivers that record events in h.
 func (h *heard) processors(orders ...Order) Processors {
 	h.leadership, h.boards = map[string][]LedgerLeadership{}, map[string]int{}
 	return Processors{
@@ -59,8 +59,8 @@ func (h *heard) processors(orders ...Order) Processors {
 	}
 }
 
-// TestStepByStep: with no log, a log and a group alike, updates that were applied are told
-// in order with their values, and who leads is told once.
+// TestStepByStep checks, without a log, with a log and with a raft group, that events of
+// applied updates come in order with their values, and that the leader is reported once.
 func TestStepByStep(t *testing.T) {
 	for seed := range uint64(5) {
 		var h heard
@@ -75,7 +75,7 @@ func TestStepByStep(t *testing.T) {
 			if _, err := top.Till().Propose(ctx, Deposit{of}); err != nil {
 				t.Error(err)
 			}
-			of.Cents = -1 // the proposal has been, and is the proposer's again
+			of.Cents = -1 // after the proposal, the update belongs to the proposer again
 			if _, err := top.Stock().Propose(ctx, Transfer{account, 5}); err != nil {
 				t.Error(err)
 			}
@@ -99,13 +99,13 @@ func TestStepByStep(t *testing.T) {
 	}
 }
 
-// quiet steps until nothing is to be done.
+// quiet steps until there is no more work.
 func quiet(s *pool.Stepper) {
 	for s.Step() {
 	}
 }
 
-// checkLedger checks the updates of ann and bob, by what is left.
+// checkLedger checks the updates of ann and bob by the remaining balances.
 func (h *heard) checkLedger(t *testing.T, left []int64) {
 	t.Helper()
 	var got []int64
@@ -142,7 +142,7 @@ func (h *heard) checkOthers(t *testing.T) {
 	}
 }
 
-// TestFull: of what finds no room the next one says so.
+// TestFull checks that after dropped events the next event reports the gap.
 func TestFull(t *testing.T) {
 	var h heard
 	top, err := New(h.processors())
@@ -160,7 +160,7 @@ func TestFull(t *testing.T) {
 	propose(10)
 	quiet(s)
 	if n := len(h.stock); n != 4 { // the capacity
-		t.Fatalf("%d of 10 are told", n)
+		t.Fatalf("%d of 10 events arrived", n)
 	}
 	propose(1)
 	quiet(s)
@@ -173,7 +173,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestTheRest: what was applied before the end is told before the end.
+// TestTheRest checks that events of all applied updates are sent before the end.
 func TestTheRest(t *testing.T) {
 	var h heard
 	top, err := New(h.processors())
@@ -181,7 +181,7 @@ func TestTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := top.Stepper(1)
-	const updates = 1000 // more than a turn tells
+	const updates = 1000 // more than one turn sends
 	for range updates {
 		if _, err := top.Till().Propose(t.Context(), Deposit{&Transfer{"ann", 1}}); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestTheRest(t *testing.T) {
 	}
 }
 
-// run runs a node until the function that it returns is called, or the test ends.
+// run runs a node until stop is called or the test ends.
 func run(t *testing.T, top *Topology) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -237,13 +237,13 @@ func (h *heard) eventually(t *testing.T, holds func() bool) {
 		select {
 		case <-look.C:
 		case <-t.Context().Done():
-			t.Fatal("it does not come about")
+			t.Fatal("the condition does not become true")
 		}
 	}
 }
 
-// TestThreeNodes: each of three nodes hears of the same updates at the same places, and
-// of one leader; of another where that one is gone.
+// TestThreeNodes checks that each of three nodes gets the same updates at the same positions,
+// and the same leader; after the end of the leader, the new leader.
 func TestThreeNodes(t *testing.T) {
 	peers, dir := freePeers(t), t.TempDir()
 	tops, stops, all := map[string]*Topology{}, map[string]func(){}, map[string]*heard{}
@@ -278,7 +278,7 @@ func TestThreeNodes(t *testing.T) {
 				if _, err := top.Ledger().Propose(ctx, Transfer{fmt.Sprint("account", i%7), 1}); err != nil {
 					t.Fatal(err)
 				}
-				break // of a map: now this node, now another
+				break // one node of the map, in random order
 			}
 		}
 		var first []LedgerApplied
@@ -314,12 +314,13 @@ func TestThreeNodes(t *testing.T) {
 	propose(2 * updates)
 }
 
-// alone makes a node without others, whose till is on a disk.
+// alone makes a single node with the log of till in a folder.
 func alone(t *testing.T, h *heard, dir string) *Topology {
 	return node(t, h, func(c *raft.Config) { c.Dir, c.Peers = dir+"/ledger", nil }, dir+"/till")
 }
 
-// TestAgain: after a restart the updates behind the newest snapshot are told again.
+// TestAgain checks that after a restart the events of updates after the newest snapshot are
+// sent again.
 func TestAgain(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	var snapshot uint64
@@ -351,8 +352,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestStopped: what was applied when a node is stopped is told before it ends, also to
-// a receiver whose queue is full.
+// TestStopped checks that a stopped node sends events of all applied updates before it ends,
+// also to a receiver with a full queue.
 func TestStopped(t *testing.T) {
 	h := new(heard)
 	top := alone(t, h, t.TempDir())
@@ -372,8 +373,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestSlow: a receiver that does not come along does not keep the machine from applying,
-// and hears from where on it misses nothing.
+// TestSlow checks that a slow receiver does not stop the state machine, and that it can find
+// the gaps.
 func TestSlow(t *testing.T) {
 	h := new(heard)
 	top := alone(t, h, t.TempDir())
@@ -388,7 +389,7 @@ func TestSlow(t *testing.T) {
 			}
 		}
 	}
-	h.with(func() { propose(70_000) }) // more than wait: 65,536, and some in the queue
+	h.with(func() { propose(70_000) }) // more than the buffer of 65,536 events and the queue
 	h.eventually(t, func() bool { return len(h.till) > 65_536 })
 	propose(1)
 	h.eventually(t, func() bool { return h.till[len(h.till)-1].Update.Of.Cents == sent })
@@ -410,7 +411,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// freePeers are three nodes at addresses where nobody listens.
+// freePeers are three nodes at free addresses.
 func freePeers(t *testing.T) map[string]string {
 	t.Helper()
 	peers := map[string]string{}

@@ -1,5 +1,5 @@
-// Package machineexternal has a state machine that is used from outside alone, with
-// a state that has no name of its own.
+// Package machineexternal has a state machine that only callers outside the pool use. The type
+// of its state has no name.
 package machineexternal
 
 import "errors"
@@ -7,7 +7,7 @@ import "errors"
 // Add adds to the sum.
 type Add int64
 
-// ErrNegative is an error that changes nothing.
+// ErrNegative is the error of an update that leaves the state unchanged.
 var ErrNegative = errors.New("negative")
 
 // Update adds, by a value receiver, and returns the sum.

@@ -10,8 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// TestFromOutside runs a topology with nothing but a machine until its context
-// ends.
+// TestFromOutside runs a topology with only a state machine until its context ends.
 func TestFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top, err := New(Processors{})
@@ -46,14 +45,14 @@ func TestFromOutside(t *testing.T) {
 	})
 }
 
-// TestBeforeTheFirstStep: what a test has in hand it can use.
+// TestBeforeTheFirstStep checks that a proposal works before the first step of a Stepper.
 func TestBeforeTheFirstStep(t *testing.T) {
 	top, err := New(Processors{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := top.Sum().Propose(t.Context(), 7); !errors.Is(err, fsm.ErrNotRunning) {
-		t.Errorf("nothing runs, and Propose returns %v", err)
+		t.Errorf("before Run, Propose returns %v", err)
 	}
 	top.Stepper(1)
 	if sum, err := top.Sum().Propose(t.Context(), 7); sum != 7 || err != nil {

@@ -1,4 +1,5 @@
-// Package machinegroups has state machines of several instances: each key has its own.
+// Package machinegroups has state machines with several instances. The key of an update
+// chooses the instance.
 package machinegroups
 
 import (
@@ -10,7 +11,7 @@ import (
 // Accounts is the state of one group.
 type Accounts struct{ Cents map[string]int64 }
 
-// Owner is who an account belongs to.
+// Owner is the owner of an account.
 type Owner struct{ Name string }
 
 // Transfer is an update. Its key is behind a pointer.
@@ -19,10 +20,10 @@ type Transfer struct {
 	Cents int64
 }
 
-// ErrNobody is what a transfer without an owner ends with.
+// ErrNobody is the error of a transfer without an owner.
 var ErrNobody = errors.New("nobody")
 
-// Update returns what the owner has.
+// Update returns the balance of the owner.
 func (t *Transfer) Update(a *Accounts) (int64, error) {
 	if t.Owner == nil {
 		return 0, ErrNobody
@@ -34,7 +35,7 @@ func (t *Transfer) Update(a *Accounts) (int64, error) {
 	return a.Cents[t.Owner.Name], nil
 }
 
-// Entries counts what was put under each word.
+// Entries counts the puts of each word.
 type Entries struct{ Words map[string]int }
 
 // Put counts a word.
@@ -46,7 +47,7 @@ type Put struct {
 // Hash is a key that is a method.
 func (p *Put) Hash() uint16 { return uint16(len(p.Word)) }
 
-// Update returns how often it was put.
+// Update returns the count of the word.
 func (p *Put) Update(e *Entries) (int, error) {
 	if e.Words == nil {
 		e.Words = make(map[string]int)
@@ -55,7 +56,7 @@ func (p *Put) Update(e *Entries) (int, error) {
 	return e.Words[p.Word], nil
 }
 
-// Order is what a client asks the bank for.
+// Order is a request of a client.
 type Order struct {
 	Name  string
 	Cents int64
@@ -73,7 +74,7 @@ func (c *Clients) Ping(out *ClientsSender) error {
 	return out.SendOrder(Order{Name: name, Cents: 1})
 }
 
-// Bank proposes to both machines, and passes on the answers.
+// Bank proposes to both state machines, and passes the answers on.
 type Bank struct {
 	heard func(*LedgerOutcome)
 	index int

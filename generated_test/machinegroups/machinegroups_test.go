@@ -22,8 +22,8 @@ func names(n int) (list []string) {
 	return list
 }
 
-// TestKeys: an update reaches the instance that its key chooses, from the controller and
-// from outside, and the answer the instance of the controller that has asked.
+// TestKeys checks that an update from the controller or from outside reaches the instance
+// that its key chooses, and that the answer reaches the proposing instance of the controller.
 func TestKeys(t *testing.T) {
 	for seed := range uint64(3) {
 		answers, shards := 0, 0
@@ -95,7 +95,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOutside: keys that are methods, numbers that updates have themselves, in memory.
+// TestOutside checks keys that are methods, and ids in updates, in memory.
 func TestOutside(t *testing.T) {
 	top, err := New(Processors{})
 	if err != nil {
@@ -163,13 +163,13 @@ func eventually(t *testing.T, holds func() bool) {
 				t.FailNow()
 			}
 		case <-t.Context().Done():
-			t.Fatal("it does not come about")
+			t.Fatal("the condition does not become true")
 		}
 	}
 }
 
-// TestThreeNodes: sixteen groups share one listener on each of three nodes. A key reaches
-// the same group from each of them, and each node leads its share.
+// TestThreeNodes checks sixteen groups that share one listener on each of three nodes. A key
+// reaches the same group from each node, and each node leads its part of the groups.
 func TestThreeNodes(t *testing.T) {
 	peers, dir := freePeers(t), t.TempDir()
 	nodes := map[string]*Topology{}
@@ -208,7 +208,7 @@ func TestThreeNodes(t *testing.T) {
 			}
 		}
 	}
-	for name, top := range nodes { // these machines are each node's own
+	for name, top := range nodes { // these state machines are not replicated
 		for _, word := range names(20) {
 			if n, err := top.Cache().Propose(ctx, Put{Word: word}); err != nil || n != 1 {
 				t.Errorf("in the memory of %s there are %d of %s, %v", name, n, word, err)
@@ -224,7 +224,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// freePeers are three nodes at addresses where nobody listens.
+// freePeers are three nodes at free addresses.
 func freePeers(t *testing.T) map[string]string {
 	t.Helper()
 	peers := map[string]string{}

@@ -1,4 +1,4 @@
-// Package machinelog has a state machine on one disk, and one on three hosts.
+// Package machinelog has a state machine with a log on one node, and one on three nodes.
 package machinelog
 
 import (
@@ -9,23 +9,23 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Accounts is a state with parts of many kinds.
+// Accounts is a state with fields of many types.
 type Accounts struct {
 	Cents map[string]int64
 	Last  *Transfer
 	count int
 }
 
-// Transfer is an update, and a message too.
+// Transfer is an update and also a message.
 type Transfer struct {
 	To    string
 	Cents int64
 }
 
-// ErrTooMuch is what a large transfer ends with.
+// ErrTooMuch is the error of a large transfer.
 var ErrTooMuch = errors.New("too much")
 
-// Update returns what the account has.
+// Update returns the balance of the account.
 func (t *Transfer) Update(a *Accounts) (int64, error) {
 	if t.Cents > 100 {
 		return 0, ErrTooMuch
@@ -61,13 +61,13 @@ func (c *Clients) Ping(out *ClientsSender) error {
 	return out.SendTransfer(Transfer{To: string(rune('a' + c.sent%7)), Cents: 1})
 }
 
-// Bank proposes what it gets and passes on the answers.
+// Bank proposes the updates that it receives and passes the answers on.
 type Bank struct{ heard func(*LedgerOutcome) }
 
 func (b *Bank) ReceiveTransfer(m *Transfer, out *BankSender) { out.ProposeToLedger(*m) }
 
 func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome, out *BankSender) error {
-	if errors.Is(m.Err, fsm.ErrNotLeader) { // it has only begun
+	if errors.Is(m.Err, fsm.ErrNotLeader) { // there is no leader yet
 		out.ProposeToLedger(m.Update)
 		return nil
 	}

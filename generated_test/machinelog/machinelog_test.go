@@ -16,8 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// run runs the topology in a folder until all answers are there and use has
-// returned.
+// run runs the topology in a folder until all answers have arrived and use has returned.
 func run(t *testing.T, dir string, use func(ctx context.Context, top *Topology)) {
 	t.Helper()
 	var answers atomic.Int64
@@ -56,7 +55,7 @@ func run(t *testing.T, dir string, use func(ctx context.Context, top *Topology))
 	}
 }
 
-// TestOnADisk runs twice in the same folder: what was answered is still there.
+// TestOnADisk runs twice in the same folder and checks that acknowledged updates survive.
 func TestOnADisk(t *testing.T) {
 	dir := t.TempDir()
 	for times := range 2 {
@@ -74,7 +73,7 @@ func TestOnADisk(t *testing.T) {
 				t.Error(err)
 			}
 			place, err := top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
-			for errors.Is(err, fsm.ErrNotLeader) { // it has only begun
+			for errors.Is(err, fsm.ErrNotLeader) { // there is no leader yet
 				place, err = top.Journal().Propose(ctx, model.Entry{Line: "line", Page: times})
 			}
 			if err != nil || place.Page != times || place.Line != 1 || place.Time.IsZero() {
@@ -122,7 +121,7 @@ func TestWhichNode(t *testing.T) {
 	}
 }
 
-// TestUnderAStepper: without a disk, in one goroutine.
+// TestUnderAStepper runs without a disk in one goroutine.
 func TestUnderAStepper(t *testing.T) {
 	t.Setenv("TOPOGEN_NODE", "")
 	for seed := range uint64(3) {
@@ -149,8 +148,8 @@ func TestUnderAStepper(t *testing.T) {
 	}
 }
 
-// TestMapsAreInOrder: what a log keeps is written in the same bytes by all nodes,
-// also maps in maps' values.
+// TestMapsAreInOrder checks that equal states have equal encodings on all nodes, also with
+// nested maps.
 func TestMapsAreInOrder(t *testing.T) {
 	var first, firstPages []byte
 	for i := range 50 {
@@ -173,7 +172,7 @@ func TestMapsAreInOrder(t *testing.T) {
 			first, firstPages = b, pages
 		}
 		if !bytes.Equal(b, first) || !bytes.Equal(pages, firstPages) {
-			t.Fatal("the same state is written in other bytes")
+			t.Fatal("equal states have different encodings")
 		}
 		var again Accounts
 		if err := consumeAccounts(b, &again); err != nil || !maps.Equal(again.Cents, a.Cents) {

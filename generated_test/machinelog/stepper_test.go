@@ -14,8 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// stepped is the topology under a Stepper, as a test of a user makes it: the
-// environment says nothing.
+// stepped is the topology under a Stepper, without settings in the environment.
 func stepped(t *testing.T, seed uint64, p Processors) (*Topology, *pool.Stepper) {
 	t.Helper()
 	t.Setenv(raft.VariableNode, "")
@@ -32,8 +31,8 @@ func stepped(t *testing.T, seed uint64, p Processors) (*Topology, *pool.Stepper)
 	return top, top.Stepper(seed)
 }
 
-// TestProposeUnderAStepper: machines on a disk and on three hosts are used from
-// outside before the first step, and between steps.
+// TestProposeUnderAStepper uses state machines with a log and with three nodes from outside,
+// before the first step and between steps.
 func TestProposeUnderAStepper(t *testing.T) {
 	top, _ := stepped(t, 1, Processors{})
 	ctx := t.Context()
@@ -63,7 +62,7 @@ func TestProposeUnderAStepper(t *testing.T) {
 	}
 }
 
-// TestSessionsUnderAStepper: what is asked twice in a session is applied once.
+// TestSessionsUnderAStepper checks that a repeated proposal in a session is applied once.
 func TestSessionsUnderAStepper(t *testing.T) {
 	top, _ := stepped(t, 1, Processors{})
 	ctx := t.Context()
@@ -88,7 +87,8 @@ func TestSessionsUnderAStepper(t *testing.T) {
 	}
 }
 
-// TestStatusUnderAStepper: a machine under a Stepper is a group of one that leads.
+// TestStatusUnderAStepper checks that a state machine under a Stepper is a group of one node,
+// which leads.
 func TestStatusUnderAStepper(t *testing.T) {
 	top, _ := stepped(t, 1, Processors{})
 	ctx := t.Context()
@@ -122,8 +122,8 @@ func TestStatusUnderAStepper(t *testing.T) {
 	}
 }
 
-// TestAHandlerUsesAMachineUnderAStepper: user code calls the machine, and gets the same
-// in each run with the same seed.
+// TestAHandlerUsesAMachineUnderAStepper checks that a handler that calls a state machine gets
+// the same results in each run with the same seed.
 func TestAHandlerUsesAMachineUnderAStepper(t *testing.T) {
 	runs := func(seed uint64) (lines []string) {
 		var top *Topology

@@ -7,7 +7,7 @@ import "github.com/topogen/topogen/generated_test/machinenames/model"
 // Codec is the update.
 type Codec = model.Codec
 
-// Wire hears what became of proposals that others made.
+// Wire gets the outcomes of proposals of other processors.
 type Wire struct{ heard int }
 
 func (w *Wire) ReceiveFsmOutcome(m *FsmOutcome) { w.heard++ }

@@ -1,5 +1,4 @@
-// Package machineraft has processors of kind raft: their controllers apply what is
-// committed.
+// Package machineraft has processors of kind raft. Their controllers apply committed entries.
 package machineraft
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Command is what clients want.
+// Command is a request of a client.
 type Command struct {
 	Key  string
 	Data []byte
@@ -18,7 +17,7 @@ type Command struct {
 
 const commands = 50
 
-// Clients sends commands, and then waits until all is done that is waited for.
+// Clients sends commands, and then waits until all of them are done.
 type Clients struct {
 	sent int
 	done func() bool
@@ -40,7 +39,7 @@ func (c *Clients) Ping(out *ClientsSender) error {
 	return out.SendCommand(Command{Key: string(rune('a' + c.sent%5)), Data: []byte{byte(c.sent)}})
 }
 
-// Replica has its commands committed; its first instance applies those of all.
+// Replica commits its commands. Its first instance applies the commands of all instances.
 type Replica struct {
 	index   int
 	asked   map[uint64][]byte // by request
@@ -57,11 +56,11 @@ func (r *Replica) ReceiveCommand(m *Command, out *ReplicaSender) {
 	out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: request, Data: m.Data})
 }
 
-// ReceiveTick begins to ask for entries.
+// ReceiveTick starts to ask for entries.
 func (r *Replica) ReceiveTick(_ topo.Tick, out *ReplicaSender) {
 	if r.index == 0 && !r.begun {
 		r.begun = true
-		out.SendConsensusGetNextEntry(ConsensusGetNextEntry{Proposer: 9}) // which the sender knows better
+		out.SendConsensusGetNextEntry(ConsensusGetNextEntry{Proposer: 9}) // the sender overwrites Proposer
 	}
 }
 
@@ -69,7 +68,7 @@ func (r *Replica) ReceiveConsensusAnswer(m *ConsensusAnswer, out *ReplicaSender)
 	switch {
 	case m.Proposer != r.index:
 		r.wrong("instance %d gets the answer of %d", r.index, m.Proposer)
-	case errors.Is(m.Err, fsm.ErrNotLeader): // it has only begun
+	case errors.Is(m.Err, fsm.ErrNotLeader): // there is no leader yet
 		out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: m.Request, Data: r.asked[m.Request]})
 	case m.Err != nil:
 		r.wrong("request %d: %v", m.Request, m.Err)
@@ -87,7 +86,7 @@ func (r *Replica) ReceiveConsensusNextEntry(m *ConsensusNextEntry, out *ReplicaS
 	out.SendConsensusGetNextEntry(ConsensusGetNextEntry{})
 }
 
-// Carrier brings nothing anywhere: its node finds nobody.
+// Carrier delivers no messages, so its node reaches no other node.
 type Carrier struct{ asked func() }
 
 func (*Carrier) ReceiveCarriedRequestVote(*CarriedRequestVote) {}
@@ -98,8 +97,8 @@ func (*Carrier) ReceiveCarriedResponseVote(m CarriedResponseVote, out *CarrierSe
 
 func (*Carrier) ReceiveCarriedMasterbeat(*CarriedMasterbeat) {}
 
-// ReceiveCarriedFollowerResponse gets the questions of n1, which founds no group before
-// n2 has answered.
+// ReceiveCarriedFollowerResponse gets the requests of n1, which starts no group before n2 has
+// answered.
 func (c *Carrier) ReceiveCarriedFollowerResponse(m *CarriedFollowerResponse) {
 	if m.From == "n1" && m.To == "n2" && m.Kind == raft.ResponseIntroduction {
 		c.asked()

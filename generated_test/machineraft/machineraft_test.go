@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestRun commits and applies on one node, and hears what another one has to say
-// to nodes that its controller would carry it to.
+// TestRun commits and applies on one node, and checks that another node passes its messages
+// to its controller.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	var applied, asked atomic.Int64
@@ -47,7 +47,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNoStepper: the nodes of kind raft have goroutines of their own.
+// TestNoStepper checks that a Stepper refuses kind raft, whose nodes have goroutines of their
+// own.
 func TestNoStepper(t *testing.T) {
 	t.Setenv("TOPOGEN_NODE", "")
 	top, err := New(Processors{})

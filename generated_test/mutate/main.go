@@ -1,10 +1,10 @@
-// Mutate switches off the branches of the compiler one by one and reports those
-// that no test misses: each condition of an if becomes false, each case of a
-// switch is emptied. It changes no file; mutants are built through an overlay.
+// Mutate disables the branches of the compiler one by one and reports the branches that no
+// test needs: each condition of an if becomes false, each case of a switch becomes empty. It
+// changes no file; mutants are built with an overlay.
 //
 //	go run ./generated_test/mutate [-every N] [-offset K] ./gen/emit ./gen/plan ./spec
 //
-// A survivor is a branch without a case: write the case, or take the branch out.
+// A survivor is a branch without a test case: write the case, or remove the branch.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// tests are the packages whose tests a mutant has to fail.
+// tests are the packages whose tests must fail with a mutant.
 var tests = []string{"./spec/...", "./gen/...", "./generated_test/..."}
 
 func main() {
@@ -62,14 +62,14 @@ func main() {
 	}
 }
 
-// mutant is a file with one branch switched off.
+// mutant is a file with one disabled branch.
 type mutant struct {
 	path   string // absolute
 	where  string
 	source []byte
 }
 
-// mutants makes those of the files in a folder, tests apart.
+// mutants makes the mutants of the files in a folder, without tests.
 func mutants(dir string) ([]mutant, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -94,7 +94,7 @@ func mutants(dir string) ([]mutant, error) {
 	return all, nil
 }
 
-// nth switches off the n-th branch of a file; nil where there are fewer.
+// nth disables the n-th branch of a file; nil if the file has fewer.
 func nth(path string, n int) (*mutant, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
@@ -135,8 +135,8 @@ func nth(path string, n int) (*mutant, error) {
 	return &mutant{abs, fset.Position(at).String(), out.Bytes()}, nil
 }
 
-// returns reports whether a body ends the function: without it the function
-// would not compile, which says nothing.
+// returns reports whether a body ends the function. Without such a body the function would not
+// compile, which proves nothing.
 func returns(body []ast.Stmt) bool {
 	_, ok := body[len(body)-1].(*ast.ReturnStmt)
 	return ok
@@ -162,7 +162,7 @@ func (m *mutant) caught() (bool, error) {
 		return false, err
 	}
 	args := append([]string{"test", "-failfast", "-timeout", "5m", "-overlay", list}, tests...)
-	for _, ci := range []string{"CI=", "CI=true"} { // with the tests that take long only where the others miss it
+	for _, ci := range []string{"CI=", "CI=true"} { // runs long tests only if the short ones pass
 		test := exec.Command("go", args...)
 		test.Env = append(os.Environ(), ci)
 		err := test.Run()

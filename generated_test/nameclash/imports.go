@@ -2,5 +2,5 @@ package nameclash
 
 import edgeNames "fmt"
 
-// String says how many messages c has: names of imports are taken, too.
+// String is the number of messages of c. It uses an import with a generated name.
 func (c Context) String() string { return edgeNames.Sprint(len(c.List)) }

@@ -1,4 +1,4 @@
-// Package nameclash has names that are easily confused with what is generated.
+// Package nameclash has names that generated code would use.
 package nameclash
 
 import (

@@ -1,5 +1,5 @@
-// Package nameclashprocess has names that are easily confused with what is
-// generated for isolated processors.
+// Package nameclashprocess has names that generated code for isolated processors would
+// use.
 package nameclashprocess
 
 import (

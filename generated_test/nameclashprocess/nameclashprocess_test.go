@@ -7,7 +7,7 @@ import (
 	gotime "time"
 )
 
-// TestRun sends messages along all edges, and what they hold arrives.
+// TestRun sends messages along all edges and checks their contents.
 func TestRun(t *testing.T) {
 	top, err := New(Processors{})
 	if err != nil {

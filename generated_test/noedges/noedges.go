@@ -1,4 +1,4 @@
-// Package noedges does nothing.
+// Package noedges has a topology without edges.
 package noedges
 
 type Idle struct{}

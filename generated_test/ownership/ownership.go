@@ -1,4 +1,4 @@
-// Package ownership copies messages, or shares them.
+// Package ownership has messages that are copied and messages that are shared.
 package ownership
 
 import "github.com/topogen/topogen/runtime/topo"

@@ -1,4 +1,4 @@
-// Package pipeline is the shortest chain: what a message costs on its way.
+// Package pipeline is a short chain of processors, for benchmarks.
 package pipeline
 
 import "github.com/topogen/topogen/runtime/topo"

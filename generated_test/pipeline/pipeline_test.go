@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// instanceBytesMax is what an idle instance may take, its own state aside.
+// instanceBytesMax is the maximum size of an idle instance without the user's state.
 const instanceBytesMax = 256
 
 func TestIdleInstanceIsSmall(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package policies fills queues.
+// Package policies fills queues with each policy.
 package policies
 
 import (
@@ -39,7 +39,7 @@ func (b *Burst) Ping(out *BurstSender) error {
 	return topo.Done
 }
 
-// Relay sends as many of each as it is told, in turn.
+// Relay sends a given number of each message, alternately.
 type Relay struct{ Failed, Sent int }
 
 func (r *Relay) ReceiveGo(m Go, out *RelaySender) error {
@@ -67,14 +67,14 @@ type Pointers struct{ Old, Must []int }
 func (p *Pointers) ReceiveOld(m *Old)         { p.Old = append(p.Old, m.N) }
 func (p *Pointers) ReceiveMust(m *Must) error { p.Must = append(p.Must, m.N); return nil }
 
-// Ordered sees what was sent in one order, over all edges.
+// Ordered checks the order of messages over all edges.
 type Ordered struct {
 	Old, Fresh, Must, Wait, Seen []int
 	step                         int
 	Bad                          bool
 }
 
-// next holds the place of a message in its round against the one before.
+// next compares the position of a message in its round with the previous message.
 func (o *Ordered) next(n, place int) {
 	step := n*5 + place
 	o.Bad = o.Bad || step < o.step

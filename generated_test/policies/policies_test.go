@@ -52,7 +52,7 @@ func check(t *testing.T, top *Topology) {
 	}
 }
 
-// One worker alone gives what was sent at once time to stay at once.
+// TestRun uses one worker, so that all messages of a burst are queued together.
 func TestRun(t *testing.T) {
 	top, err := New(Processors{}, pool.Workers(1))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package replies asks within the topology.
+// Package replies has edges with replies between processors.
 package replies
 
 import (

@@ -1,4 +1,4 @@
-// Package retries has processors whose handlers fail as a test says.
+// Package retries has processors whose handlers fail when a test says so.
 package retries
 
 import (
@@ -19,10 +19,10 @@ type (
 	}
 )
 
-// Clone is for those that are handled more than once.
+// Clone copies a box for another attempt.
 func (b Box[T]) Clone() Box[T] { return Box[T]{append([]T(nil), b.Of...)} }
 
-// script says what handlers do, and notes what they did.
+// script says what handlers do, and records their calls.
 type script struct {
 	mu   sync.Mutex
 	list []handling
@@ -46,7 +46,7 @@ func (s *script) handle(ctx context.Context, who string, n int) error {
 	return s.act(ctx, h, attempt)
 }
 
-// Source sends what its steps say.
+// Source executes the steps of a test.
 type Source struct {
 	*script
 	steps []func(out *SourceSender) error
@@ -65,7 +65,7 @@ func (s *Source) ReceiveAnswer(ctx context.Context, m Answer) error {
 	return s.handle(ctx, "answer", m.N)
 }
 
-// Retries handles by pointer, and leaves its traces in what it was given.
+// Retries handles messages by pointer, and changes them.
 type Retries struct{ *script }
 
 func (r *Retries) ReceivePlain(ctx context.Context, m *Plain) error {
@@ -112,7 +112,7 @@ func (s *Stops) ReceiveQuery(ctx context.Context, m Query) (Answer, error) {
 	return Answer(m), s.handle(ctx, "stops", m.N)
 }
 
-// Hangs may hang, with what it was given in its hands.
+// Hangs may hang while it still uses its message.
 type Hangs struct{ *script }
 
 func (h *Hangs) ReceivePlain(ctx context.Context, m *Plain, out *HangsSender) error {
@@ -138,7 +138,7 @@ func (h *Hangs) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
 	return Answer{n}, err
 }
 
-// Waits takes long, and says that it is alive.
+// Waits takes long, and calls topo.Alive.
 type Waits struct{ *script }
 
 func (w *Waits) ReceivePlain(ctx context.Context, m Plain) error { return w.handle(ctx, "waits", m.N) }
@@ -154,7 +154,7 @@ func (m *Morgue) ReceiveDeadLetter(ctx context.Context, d topo.DeadLetter) error
 	return m.handle(ctx, "morgue", len(*m.letters))
 }
 
-// Sink is full at times.
+// Sink has a small queue.
 type Sink struct{ *script }
 
 func (s *Sink) ReceivePlain(ctx context.Context, m Plain) error { return s.handle(ctx, "sink", m.N) }

@@ -18,7 +18,7 @@ var errTold = errors.New("told to fail")
 
 type step = func(out *SourceSender) error
 
-// play is a topology with what it does and did.
+// play is a topology with its script and records.
 type play struct {
 	script
 	*Topology
@@ -45,7 +45,7 @@ func newPlay(t *testing.T, act func(ctx context.Context, h handling, attempt int
 	return p
 }
 
-// of lists what somebody was given.
+// of lists the messages that a processor received.
 func (p *play) of(who string) (list []int) {
 	for _, h := range p.list {
 		if h.who == who {
@@ -74,8 +74,8 @@ func numbered(n int) step {
 	}
 }
 
-// TestOrderIsKept over all edges of a pair, and over attempts: whatever fails, a
-// message comes when all attempts at those before it have been made.
+// TestOrderIsKept checks the order over all edges of a pair and over attempts: a message is
+// handled only after all attempts at earlier messages.
 func TestOrderIsKept(t *testing.T) {
 	const messages = 40
 	for seed := range uint64(30) {
@@ -100,7 +100,7 @@ func TestOrderIsKept(t *testing.T) {
 			return errTold
 		}, steps...)
 		p.Api().Close()
-		if err := p.Stepper(seed).Run(); err != nil && !errors.Is(err, pool.ErrGaveUp) { // by the last message, after which nothing comes
+		if err := p.Stepper(seed).Run(); err != nil && !errors.Is(err, pool.ErrGaveUp) { // caused by the last message
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		for who, attempts := range map[string]int{"retries": 3, "stops": 2} {
@@ -117,8 +117,8 @@ func TestOrderIsKept(t *testing.T) {
 	}
 }
 
-// TestAsking who fails: the asker has the answer of the attempt that works, or why
-// none did.
+// TestAsking checks requests to handlers that fail: the caller gets the reply of the
+// successful attempt, or the error of the last one.
 func TestAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -126,7 +126,7 @@ func TestAsking(t *testing.T) {
 			switch {
 			case h.n == 100+attempt && h.who == "hangs":
 				<-forever
-			case h.n >= 10 && attempt <= h.n/10 && h.n < 100: // as often as its tens
+			case h.n >= 10 && attempt <= h.n/10 && h.n < 100: // fails as often as the tens digit says
 				return errTold
 			}
 			return nil
@@ -166,7 +166,7 @@ func TestAsking(t *testing.T) {
 		}
 		close(forever)
 		synctest.Wait()
-		// The dead letters are the queries as they were asked.
+		// The dead letters are the original queries.
 		var letters []string
 		for _, d := range p.letters {
 			for _, letter := range []func(topo.DeadLetter) (Query, bool){
@@ -190,8 +190,8 @@ func TestAsking(t *testing.T) {
 	})
 }
 
-// TestRepliesToProcessors come from the attempt that works, and not at all where
-// none does.
+// TestRepliesToProcessors checks that a processor gets the reply of the successful attempt,
+// and no reply if all attempts fail.
 func TestRepliesToProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []step
@@ -210,13 +210,14 @@ func TestRepliesToProcessors(t *testing.T) {
 		}
 		answers := p.of("answer")
 		slices.Sort(answers)
-		if want := []int{1, 1, 2, 2, 11}; !slices.Equal(answers, want) { // 11 of who has two attempts
+		if want := []int{1, 1, 2, 2, 11}; !slices.Equal(answers, want) { // 11 is from the processor with two attempts
 			t.Errorf("%v", answers)
 		}
 	})
 }
 
-// TestASourceThatFails and skips goes on, and so does who skips a tick.
+// TestASourceThatFails checks that on_error: skip lets a source continue after an error, and
+// a processor after an error at a tick.
 func TestASourceThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := func(*SourceSender) error { return errTold }
@@ -238,15 +239,15 @@ func TestASourceThatFails(t *testing.T) {
 	})
 }
 
-// TestDeadLetters have the message as it was sent, whatever its handler has done,
-// or is still doing, with what it was given.
+// TestDeadLetters checks that a dead letter has the original message, even if its handler has
+// changed its copy or is still using it.
 func TestDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		p := newPlay(t, func(ctx context.Context, h handling, attempt int) error {
 			switch {
 			case h.who == "hangs" && h.n < 100:
-				<-over // and then it writes to what it has
+				<-over // then the handler writes to its copy
 			case h.who == "retries":
 				return errTold
 			}
@@ -279,8 +280,8 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// TestTheDeadDieAgain: who takes dead letters may fail, and is watched as any
-// other.
+// TestTheDeadDieAgain checks that a processor for dead letters may fail and is restarted like
+// any other.
 func TestTheDeadDieAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retried := func(out *SourceSender) error { out.SendPlainToRetries(Plain{1}); return nil }
@@ -301,7 +302,7 @@ func TestTheDeadDieAgain(t *testing.T) {
 	})
 }
 
-// TestBlocking takes longer than its timeout, and says that it is alive, or not.
+// TestBlocking checks handler calls longer than the timeout, with and without topo.Alive.
 func TestBlocking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlay(t, func(ctx context.Context, h handling, attempt int) error {
@@ -329,7 +330,7 @@ func TestBlocking(t *testing.T) {
 	})
 }
 
-// TestFullAndTimed: a timed handler may fail since there is no room, as any other.
+// TestFullAndTimed checks that a timed handler may fail because of a full queue.
 func TestFullAndTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []step
@@ -348,7 +349,7 @@ func TestFullAndTimed(t *testing.T) {
 				full++
 			}
 		}
-		// The last one may have nothing left to be restarted for.
+		// After the last failure there may be no work for a restart.
 		if len(p.of("sink"))+full != 10 || int(f.DeadLetters) != full || f.Restarts+1 < uint64(full) || f.Restarts > uint64(full) {
 			t.Errorf("%d arrived, %d found no room: %+v", len(p.of("sink")), full, f)
 		}

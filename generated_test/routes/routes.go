@@ -1,4 +1,4 @@
-// Package routes chooses instances in every way that there is.
+// Package routes has an edge with each way to choose an instance.
 package routes
 
 import "github.com/topogen/topogen/runtime/topo"
@@ -26,7 +26,7 @@ type (
 
 func (m *ByMethod) Account() string { return m.account }
 
-// Source sends what Script says, once.
+// Source runs its script once.
 type Source struct {
 	Script func(out *SourceSender)
 	done   bool
@@ -40,7 +40,7 @@ func (s *Source) Ping(out *SourceSender) error {
 	return topo.Done
 }
 
-// Shard counts what it got.
+// Shard counts the messages that it received.
 type Shard struct{ Got map[string]int }
 
 func (s *Shard) note(name string) error {

@@ -10,8 +10,8 @@ import (
 
 const shards = 5
 
-// got runs the topology with sources that do as the script says, and returns how
-// many messages called name each shard got.
+// got runs the topology with sources that run the script, and returns the number of messages
+// called name that each shard received.
 func got(t *testing.T, name string, script func(*SourceSender)) (counts [shards]int) {
 	t.Helper()
 	top, err := New(Processors{Source: func(i topo.Instance) (*Source, error) {
@@ -74,7 +74,7 @@ func TestNoInstance(t *testing.T) {
 				t.Errorf("to %d: %v", to, err)
 			}
 		}
-		if err := o.SendNumbered(Numbered{1}); !errors.Is(err, topo.ErrNoInstance) { // one has no instance 1
+		if err := o.SendNumbered(Numbered{1}); !errors.Is(err, topo.ErrNoInstance) { // the receiver has only instance 0
 			t.Error(err)
 		}
 		if err := o.SendNumbered(Numbered{0}); err != nil {

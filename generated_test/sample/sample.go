@@ -1,5 +1,5 @@
-// Package sample has one of most things: a key, an order over three edges, a dropping
-// queue, a self edge, a question from outside, a timer.
+// Package sample has one of most features: a key, ordered messages on three edges, a dropping
+// queue, a self edge, a request from outside, a timer.
 package sample
 
 import (

@@ -53,7 +53,7 @@ func TestStepper(t *testing.T) {
 	}
 }
 
-// TestASenderOfNobody: a sender that a test makes itself says what to use.
+// TestASenderOfNobody checks that a sender that a test makes itself panics with advice.
 func TestASenderOfNobody(t *testing.T) {
 	defer func() {
 		if text, _ := recover().(string); !strings.Contains(text, "use the Sender of a recorder") {

@@ -1,9 +1,9 @@
-// Package scenarios has the stories by which dora tests its fault tolerance end to
-// end, as something that can be told to any topology of the same shape: how its
-// processors are isolated is for the topology to say. Each folder below has one.
+// Package scenarios has the scenarios of dora's end-to-end tests of fault tolerance, for
+// topologies of the same shape with any isolation of their processors. Each folder below
+// has such a topology.
 //
-// So nothing here knows where a processor runs. What a processor is to do comes to
-// it as a Command, and what it has done goes to a witness as a Report. The witness
-// runs in the test's own process; it is the topology's, since what it hears of has
-// types of the generated package.
+// The code here does not know where a processor runs. A processor gets its commands as
+// messages of type Command, and reports its work to a witness as a Report. The witness runs
+// in the test's own process. Each topology declares its own witness, because the methods
+// of the witness use types of the generated package.
 package scenarios

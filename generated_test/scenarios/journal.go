@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Journal holds what a witness has written down.
+// Journal has the entries of a witness.
 type Journal struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	entries []Entry
-	changed chan struct{} // closed when there is another entry
+	changed chan struct{} // closed when an entry is added
 }
 
-// Entry is something that a witness was told.
+// Entry is a report or event that a witness received.
 type Entry struct {
 	At   time.Time
 	Text string
 }
 
-// Report notes a message.
+// Report adds an entry for a message.
 func (j *Journal) Report(r Report) { j.Note(fmt.Sprintf("%s: %d", r.From, r.Works)) }
 
-// Note writes something down.
+// Note adds an entry.
 func (j *Journal) Note(text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -33,8 +33,8 @@ func (j *Journal) Note(text string) {
 	j.changed = make(chan struct{})
 }
 
-// find returns the n-th entry with a text, and what is closed by the next entry
-// where there is none.
+// find returns the n-th entry with a text. If there is no such entry yet, changed is closed
+// when the next entry is added.
 func (j *Journal) find(text string, n int) (e Entry, ok bool, changed <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -48,7 +48,7 @@ func (j *Journal) find(text string, n int) (e Entry, ok bool, changed <-chan str
 	return e, false, j.changed
 }
 
-// texts lists what stands there about one of the edges or processors named.
+// texts lists the texts of the entries for which about is true.
 func (j *Journal) texts(about func(text string) bool) (list []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -10,38 +10,38 @@ import (
 // Command tells a processor what to do with the message.
 type Command struct{ Do string }
 
-// What a processor may be told.
+// The commands.
 const (
 	Work  = "work"  // send a report
 	Fail  = "fail"  // return ErrTold
 	Panic = "panic" // panic
-	Hang  = "hang"  // not return
-	End   = "end"   // come to a clean end, as Ping says
+	Hang  = "hang"  // do not return
+	End   = "end"   // end without an error; Ping returns topo.Done
 )
 
-// ErrTold is what a processor fails with that is told to.
+// ErrTold is the error of a processor that gets the command Fail.
 var ErrTold = errors.New("told to fail")
 
-// Report tells what an instance has done since it was made.
+// Report has the work of an instance since it was made.
 type Report struct {
 	From  string
 	Works int
 }
 
-// Subject does what it is told.
+// Subject executes commands.
 type Subject struct {
 	name  string
 	works int
 	ended bool
 }
 
-// NewSubject makes one that has done nothing yet.
+// NewSubject makes a Subject.
 func NewSubject(in topo.Instance) *Subject { return &Subject{name: in.Processor} }
 
-// Hangs does not return. Under a Stepper something else takes its place.
+// Hangs does not return. Tests with a Stepper replace it.
 var Hangs = func(ctx context.Context) { <-ctx.Done() }
 
-// ReceiveCommand does what m says.
+// ReceiveCommand executes a command.
 func (s *Subject) ReceiveCommand(ctx context.Context, m Command, out interface{ SendReport(Report) }) error {
 	switch m.Do {
 	case Fail:
@@ -59,13 +59,13 @@ func (s *Subject) ReceiveCommand(ctx context.Context, m Command, out interface{ 
 	return nil
 }
 
-// Batch is a Subject that can come to a clean end.
+// Batch is a Subject that can end without an error.
 type Batch struct{ Subject }
 
-// NewBatch makes one that has done nothing yet.
+// NewBatch makes a Batch.
 func NewBatch(in topo.Instance) *Batch { return &Batch{*NewSubject(in)} }
 
-// Ping says whether it has.
+// Ping returns topo.Done after the command End.
 func (b *Batch) Ping() error {
 	if b.ended {
 		return topo.Done

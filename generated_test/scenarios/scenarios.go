@@ -23,8 +23,8 @@ var All = map[string]func(t *testing.T, h Theatre){
 	"planned stop reports clean":            StopIsClean,
 }
 
-// RestartRecovers: a processor that has failed, by an error and by a panic, is
-// there again, with the state of a new one.
+// RestartRecovers checks that a processor is restarted with a new state after an error and
+// after a panic.
 func RestartRecovers(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("limited", Work, Work, Fail, Work, Panic, Work)
@@ -38,8 +38,8 @@ func RestartRecovers(t *testing.T, h Theatre) {
 	p.faults("limited", pool.FaultFigures{Restarts: 2, Dropped: 2})
 }
 
-// LimitReached: after the last restart that it may have it is not restarted, and
-// what still comes for it is counted as dropped, while the others go on.
+// LimitReached checks that a processor is not restarted after its last allowed restart, that
+// later messages to it count as dropped, and that the other processors continue.
 func LimitReached(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("limited", Fail, Fail, Work, Fail, Work, Work)
@@ -59,7 +59,7 @@ func LimitReached(t *testing.T, h Theatre) {
 	}
 }
 
-// ExhaustionIsFailure: Run says that it has failed, and why.
+// ExhaustionIsFailure checks that the error of Run has the failure and its cause.
 func ExhaustionIsFailure(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("limited", Fail, Fail, Fail)
@@ -72,8 +72,8 @@ func ExhaustionIsFailure(t *testing.T, h Theatre) {
 	p.tale("limited", "restarted: limited", "restarted: limited", "closed: limited -> witness: Report")
 }
 
-// AlwaysRestarts: one that comes to a clean end is there again, each time after
-// the same delay.
+// AlwaysRestarts checks that the policy always restarts a processor that ends without an
+// error, each time after the same delay.
 func AlwaysRestarts(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	for range 3 {
@@ -88,7 +88,7 @@ func AlwaysRestarts(t *testing.T, h Theatre) {
 	p.faults("batch", pool.FaultFigures{Restarts: 3})
 }
 
-// WindowResets: when the window is over the restarts are counted anew.
+// WindowResets checks that restarts outside the window do not count.
 func WindowResets(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	for range 3 {
@@ -104,7 +104,7 @@ func WindowResets(t *testing.T, h Theatre) {
 	p.faults("windowed", pool.FaultFigures{Restarts: 8, Dropped: 9, GaveUp: 1})
 }
 
-// TimeoutCloses: who waits for an input hears that it is silent, at its deadline.
+// TimeoutCloses checks that a receiver gets InputClosed at the deadline of a silent input.
 func TimeoutCloses(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.pass(time.Second) // the deadline begins with the first message
@@ -120,12 +120,12 @@ func TimeoutCloses(t *testing.T, h Theatre) {
 	p.faults("witness", pool.FaultFigures{InputTimeouts: 1})
 }
 
-// HangIsEnded: one that does not answer is ended at its deadline, and restarted.
+// HangIsEnded checks that a hanging processor is ended at its deadline and restarted.
 func HangIsEnded(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("monitored", Work)
 	p.await("monitored: 1")
-	p.pass(2 * time.Second) // nothing to do is no reason
+	p.pass(2 * time.Second) // being idle does not count as hanging
 	hangs := p.tell("monitored", Hang, Work)
 	p.took(hangs, p.await("restarted: monitored"), 500*time.Millisecond)
 	p.await("monitored: 1")
@@ -135,7 +135,7 @@ func HangIsEnded(t *testing.T, h Theatre) {
 	p.hangs("monitored", pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Dropped: 1})
 }
 
-// hangs is faults, where a goroutine that hangs is abandoned, and a process is not.
+// hangs is faults for a hanging processor: a goroutine is abandoned, a process is killed.
 func (p *play) hangs(processor string, want pool.FaultFigures) {
 	p.Helper()
 	if p.Abandons {
@@ -144,8 +144,8 @@ func (p *play) hangs(processor string, want pool.FaultFigures) {
 	p.faults(processor, want)
 }
 
-// RestartIsTold: each receiver hears of each restart once, though it has several
-// edges, or none from there but one.
+// RestartIsTold checks that each receiver is notified once of each restart, with one edge and
+// with several edges from the restarted processor.
 func RestartIsTold(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("limited", Fail, Work)
@@ -166,8 +166,8 @@ func RestartIsTold(t *testing.T, h Theatre) {
 	}
 }
 
-// RecoveryHasData: what comes after a silence is handled before its receiver hears
-// that the input has recovered; also when it comes from a new instance.
+// RecoveryHasData checks that the first message after a silence is handled before
+// InputRecovered is called, also if a new instance has sent the message.
 func RecoveryHasData(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("sensor", Work)
@@ -188,7 +188,7 @@ func RecoveryHasData(t *testing.T, h Theatre) {
 	p.faults("witness", pool.FaultFigures{InputTimeouts: 3, CircuitBreakerRecoveries: 2})
 }
 
-// HangsExhaust: hanging counts as failing does.
+// HangsExhaust checks that hanging counts as a failure.
 func HangsExhaust(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	began := p.tell("monitored", Hang, Hang, Hang)
@@ -199,8 +199,8 @@ func HangsExhaust(t *testing.T, h Theatre) {
 	p.hangs("monitored", pool.FaultFigures{Restarts: 2, HealthCheckKills: 3, Dropped: 3, GaveUp: 1})
 }
 
-// StopIsClean: after a stop an instance is restarted only while messages are queued
-// for it. All accepted messages are handled, and Run returns nil.
+// StopIsClean checks that after a stop an instance is restarted only while messages are
+// queued for it. All accepted messages are handled, and Run returns nil.
 func StopIsClean(t *testing.T, h Theatre) {
 	p := h.begin(t)
 	p.tell("delayed", Fail)
@@ -213,7 +213,7 @@ func StopIsClean(t *testing.T, h Theatre) {
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}
-	p.took(before, p.clock(), 100*time.Millisecond) // what is left of the delay of batch; that of delayed is longer
+	p.took(before, p.clock(), 100*time.Millisecond) // the rest of the delay of batch; the delay of delayed is longer
 	p.until("limited: 1", 1)
 	p.until("batch: 1", 2)
 	p.until("closed: all", 1)

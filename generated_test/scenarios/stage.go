@@ -10,45 +10,45 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// Topology is what the scenarios need of a generated one.
+// Topology has the methods of a generated topology that the scenarios need.
 type Topology interface {
 	Run(context.Context) error
 	Stepper(seed uint64) *pool.Stepper
 	Snapshot() pool.Snapshot
 }
 
-// Commands send a command to each processor, by its name.
+// Commands has a function for each processor that sends it a command.
 type Commands map[string]func(context.Context, Command) error
 
-// Theatre is where scenarios are played.
+// Theatre is the environment in which scenarios run.
 type Theatre struct {
 	// Stage makes a topology whose witness writes into the journal.
 	Stage func(*Journal) (Topology, Commands, error)
-	// Slack is how far from its time something may come, and Patience how long may
-	// pass until something comes that has no time of its own.
+	// Slack is the maximum deviation of an event from its expected time. Patience is the
+	// maximum time to wait for an event without an expected time.
 	Slack, Patience time.Duration
-	// Abandons: what hangs is not ended, but left alone.
+	// Abandons says that a hanging call is abandoned, and its goroutine not ended.
 	Abandons bool
-	// Stepped: the topology runs under a Stepper.
+	// Stepped says that the topology runs under a Stepper.
 	Stepped bool
 }
 
-// play is a scenario in the playing.
+// play is a running scenario.
 type play struct {
 	*testing.T
 	Theatre
 	*Journal
 	topology Topology
 	commands Commands
-	waited   map[string]int // how often each text was waited for
+	waited   map[string]int // by text: number of entries that were awaited
 
 	stepper *pool.Stepper
-	steps   time.Duration // by which the stepper's clock was moved on; a handler must not ask it
+	steps   time.Duration // total time that the stepper's clock was advanced, because handlers must not read it
 	cancel  context.CancelFunc
 	ended   chan error
 }
 
-// begin raises the curtain.
+// begin makes and starts the topology.
 func (h Theatre) begin(t *testing.T) *play {
 	t.Helper()
 	p := &play{T: t, Theatre: h, waited: make(map[string]int)}
@@ -78,7 +78,7 @@ func (p *play) clock() time.Time {
 	return time.Now()
 }
 
-// tell gives a command and returns when.
+// tell sends commands and returns the time.
 func (p *play) tell(processor string, what ...string) time.Time {
 	p.Helper()
 	for _, do := range what {
@@ -89,7 +89,7 @@ func (p *play) tell(processor string, what ...string) time.Time {
 	return p.clock()
 }
 
-// await waits for the next entry with a text and returns when it was written.
+// await waits for the next entry with a text and returns its time.
 func (p *play) await(text string) time.Time {
 	p.Helper()
 	p.waited[text]++
@@ -136,7 +136,7 @@ func (p *play) pass(d time.Duration) {
 	}
 }
 
-// stop ends the topology as an interrupt does, and returns what Run does.
+// stop ends the topology like an interrupt, and returns the result of Run.
 func (p *play) stop() error {
 	if p.stepper == nil {
 		p.cancel()
@@ -149,8 +149,8 @@ func (p *play) stop() error {
 	return err
 }
 
-// took checks that something came a time after something else. Only the stepper's clock
-// says that it did not come late: a busy machine starts a process when it can.
+// took checks the time between two events. Only under a Stepper it checks that the second
+// event was not late, because a busy host may start a process late.
 func (p *play) took(from, to time.Time, want time.Duration) {
 	p.Helper()
 	if d := to.Sub(from); d < want-p.Slack || p.stepper != nil && d > want+p.Slack {
@@ -158,7 +158,7 @@ func (p *play) took(from, to time.Time, want time.Duration) {
 	}
 }
 
-// faults checks what is counted of a processor.
+// faults checks the fault counters of a processor.
 func (p *play) faults(processor string, want pool.FaultFigures) {
 	p.Helper()
 	for _, f := range p.topology.Snapshot().Processors {
@@ -170,7 +170,7 @@ func (p *play) faults(processor string, want pool.FaultFigures) {
 
 func (p *play) all() []string { return p.texts(func(string) bool { return true }) }
 
-// tale checks what the witness has written about a processor.
+// tale checks the entries about a processor in the journal.
 func (p *play) tale(processor string, want ...string) {
 	p.Helper()
 	got := p.texts(func(s string) bool {

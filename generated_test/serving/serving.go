@@ -1,4 +1,4 @@
-// Package serving has processors that act by themselves.
+// Package serving has sources with Serve and Ping, and a blocking processor.
 package serving
 
 import (
@@ -51,7 +51,7 @@ func (q *Quiet) Ping() error {
 	return topo.Done
 }
 
-// Adapted takes interfaces whose methods give no errors.
+// Adapted takes interfaces whose methods return no errors.
 type Adapted struct{ n int }
 
 type itemSender interface{ SendItem(Item) }

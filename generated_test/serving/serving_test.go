@@ -53,7 +53,7 @@ func TestRunsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // what was accepted is drained nevertheless
+	cancel() // accepted messages are still handled
 	if err := top.Run(ctx); err != nil {
 		t.Error(err)
 	}

@@ -35,7 +35,7 @@ func (Right) ReceiveBall(m Ball, out *RightSender) error {
 	return nil
 }
 
-// Single keeps what it got.
+// Single keeps its messages.
 type Single struct {
 	Balls []Ball
 	Noons []Noon

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCallsInTheTimedForm: a processor that is stopped with failed siblings has the timed
-// form of calls, which handlers do not notice.
+// TestCallsInTheTimedForm checks that the handlers of a processor in a group with shutdown
+// are called, in the generated form with time limits.
 func TestCallsInTheTimedForm(t *testing.T) {
 	topology, err := New(Processors{})
 	if err != nil {

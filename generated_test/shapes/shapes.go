@@ -44,7 +44,7 @@ func (s *Source) Ping(_ context.Context, out *SourceSender) error {
 
 type Handlers struct {
 	seen map[string]int
-	last int // of the messages of a round: they come in the order in which they were sent
+	last int // last message of a round, to check the order
 	bad  bool
 	live bool // the handlers' context has not ended
 }
@@ -59,7 +59,7 @@ func (h *Handlers) note(name string, n int) {
 	h.last = next
 }
 
-// aSender is what handlers of this package may ask for in place of a sender.
+// aSender is an interface for the sender in handlers of this package.
 type aSender interface{ SendA(A) }
 
 func (h *Handlers) ReceiveA(m A)                             { h.note("A", m.N) }
@@ -86,7 +86,7 @@ func (h *Handlers) ReceiveK(_ context.Context, m K, out *HandlersSender) error {
 	return nil
 }
 
-// ReceiveLFromSource has the longer name, which wins.
+// ReceiveLFromSource has the longer name, which is used.
 func (h *Handlers) ReceiveLFromSource(m L) { h.note("L", m.N) }
 
 func (h *Handlers) ReceiveQ(m Q) R          { return R{m.N + 1} }

@@ -58,7 +58,7 @@ func ask(t *testing.T, top *Topology) {
 	expect(r, err, 14)
 	r, err = d.AskV(ctx, V{10})
 	expect(r, err, 15)
-	if err := d.SendQ(ctx, Q{1}); err != nil { // nobody waits for this reply
+	if err := d.SendQ(ctx, Q{1}); err != nil { // no caller waits for this reply
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package soak has processors that fail in every way, over and over.
+// Package soak has processors that fail repeatedly in every way.
 package soak
 
 import (
@@ -11,19 +11,19 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Job and Note are what is sent.
+// Job and Note are messages.
 type (
 	Job  struct{ N, Attempt int }
 	Note struct{ N int }
 )
 
 var (
-	errSoak = errors.New("soak: as it goes")
-	hangs   atomic.Int64 // calls that were told that they are abandoned
+	errSoak = errors.New("soak: expected fault")
+	hangs   atomic.Int64 // hanging calls whose context has ended
 )
 
-// misbehave fails at some messages, once: by an error, a panic, or a hang that ends
-// when the call is abandoned.
+// misbehave fails once at some messages: by an error, a panic, or a hang until the call is
+// abandoned.
 func misbehave(ctx context.Context, n, every int) error {
 	if n%every != 0 || topo.Attempt(ctx) > 1 {
 		return nil
@@ -39,10 +39,10 @@ func misbehave(ctx context.Context, n, every int) error {
 	return nil
 }
 
-// Near sends each job on in two ways.
+// Near sends each job on along two edges.
 type Near struct{}
 
-// ReceiveJob sends before it may fail, and after.
+// ReceiveJob sends before and after a possible failure.
 func (*Near) ReceiveJob(ctx context.Context, j Job, out *NearSender) error {
 	out.SendNote(Note{j.N})
 	if err := misbehave(ctx, j.N, 997); err != nil {
@@ -61,7 +61,7 @@ func (*Near) ReceiveJob(ctx context.Context, j Job, out *NearSender) error {
 // Slow has a goroutine of its own.
 type Slow struct{ release func() }
 
-// ReceiveJob holds one job in a while, until the next tick.
+// ReceiveJob sometimes holds a job until the next tick.
 func (s *Slow) ReceiveJob(ctx context.Context, j Job, out *SlowSender) error {
 	if err := misbehave(ctx, j.N, 1499); err != nil {
 		return err
@@ -73,10 +73,10 @@ func (s *Slow) ReceiveJob(ctx context.Context, j Job, out *SlowSender) error {
 	return nil
 }
 
-// ReceiveNote does nothing: the oldest are dropped.
+// ReceiveNote ignores the note. Its queue drops the oldest notes.
 func (*Slow) ReceiveNote(Note) {}
 
-// ReceiveTick releases.
+// ReceiveTick releases the hold.
 func (s *Slow) ReceiveTick(topo.Tick) {
 	if s.release != nil {
 		s.release()
@@ -84,7 +84,7 @@ func (s *Slow) ReceiveTick(topo.Tick) {
 	}
 }
 
-// Far is killed, and ends by itself now and then.
+// Far is killed, and sometimes ends itself.
 type Far struct{}
 
 // ReceiveJob sends a note before it may end the process.
@@ -104,7 +104,7 @@ func (*Far) ReceiveJob(ctx context.Context, j Job, out *FarSender) error {
 	return nil
 }
 
-// Sink takes all.
+// Sink receives jobs and notes.
 type Sink struct{}
 
 // ReceiveNote and ReceiveJob do nothing.

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	soakFor   = 3 * time.Second // TOPOGEN_SOAK says otherwise
+	soakFor   = 3 * time.Second // or the value of TOPOGEN_SOAK
 	samples   = 60
-	heapSlack = 4 << 20 // bytes: a collection comes when it likes
+	heapSlack = 4 << 20 // bytes, because the time of a garbage collection is random
 )
 
-// TestSoak keeps a topology busy whose instances fail, hang and are killed all the
-// time. Memory and goroutines stay flat, and at the end each message that was sent
-// was received, dropped and counted, or is queued.
+// TestSoak runs a busy topology whose instances fail, hang and are killed all the time. It
+// checks that memory and goroutines do not grow, and that at the end each sent message was
+// received, was dropped and counted, or is queued.
 func TestSoak(t *testing.T) {
 	length := soakFor
 	if text := os.Getenv("TOPOGEN_SOAK"); text != "" {
@@ -77,13 +77,13 @@ func TestSoak(t *testing.T) {
 		t.Errorf("%d were accepted: %+v", n, f)
 	}
 	if f := s.Faults; f.Restarts == 0 || f.Abandoned == 0 || uint64(hangs.Load()) < f.Abandoned-s.Processors[ProcessorFar].Faults.Abandoned {
-		t.Errorf("%d calls were told: %+v", hangs.Load(), *f)
+		t.Errorf("%d calls were abandoned: %+v", hangs.Load(), *f)
 	}
 	t.Logf("%d jobs, %+v, heap %d to %d KiB, goroutines %d to %d", n, *s.Faults,
 		slices.Min(heaps)>>10, slices.Max(heaps)>>10, slices.Min(goroutines), slices.Max(goroutines))
 }
 
-// flat compares the median of the last third with that of the second.
+// flat compares the median of the last third with the median of the second third.
 func flat(t *testing.T, what string, v []int64, slack int64) {
 	t.Helper()
 	third := len(v) / 3

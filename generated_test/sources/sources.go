@@ -9,19 +9,19 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Item says who sent it and when.
+// Item has its sender and time.
 type Item struct {
 	From string
 	At   time.Duration
 }
 
-// Script is what the processors do; those that it has nothing for are done.
+// Script has the actions of the processors. Processors without an action end at once.
 type Script struct {
 	begun time.Time
 	serve func(ctx context.Context, send func() error, incarnation int) error
 	ping  func(ctx context.Context, send func() error, n int) error
 	make  func(incarnation int) error
-	who   string // runs; the others are done at once
+	who   string // the processor that runs; the others end at once
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -39,7 +39,7 @@ func (s *Script) count(what string) int {
 
 func (s *Script) run(ctx context.Context, who string, send func(Item) error) error {
 	if s.who != who {
-		<-ctx.Done() // for as long as the topology runs
+		<-ctx.Done() // until the topology ends
 		return nil
 	}
 	return s.serve(ctx, func() error { return send(Item{who, time.Since(s.begun)}) }, s.count(who))
@@ -76,7 +76,7 @@ func (Pinger) Ping(ctx context.Context, out *PingerSender) error {
 	return script.ping(ctx, func() error { return out.SendItem(Item{"pinger", time.Since(script.begun)}) }, script.count("pinger"))
 }
 
-// NewSlow takes as long as the script says.
+// NewSlow takes the time in the script.
 func NewSlow() (*Slow, error) {
 	n := script.count("new")
 	if script.make == nil {

@@ -14,8 +14,7 @@ import (
 
 var errTold = errors.New("told to fail")
 
-// play runs one of the processors for a while in virtual time, and returns when
-// its items were sent.
+// play runs one of the processors in virtual time, and returns the times of its items.
 func play(t *testing.T, s *Script, last time.Duration) (at []time.Duration, faults pool.FaultFigures, err error) {
 	t.Helper()
 	s.begun, s.counts = time.Now(), make(map[string]int)
@@ -40,8 +39,8 @@ func wantItems(t *testing.T, got []time.Duration, want ...time.Duration) {
 	}
 }
 
-// TestBatches: one that has done its work is there again after a constant delay,
-// until the topology stops.
+// TestBatches checks that the policy always restarts a source after topo.Done with a constant
+// delay, until the topology stops.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, faults, err := play(t, &Script{who: "batch", serve: func(_ context.Context, send func() error, _ int) error { return send() }}, 3500*time.Millisecond)
@@ -55,7 +54,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestCleanEndsHaveALimit too, and the one behind the last restart is for good.
+// TestCleanEndsHaveALimit checks that max_restarts also bounds restarts after a clean end.
 func TestCleanEndsHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, faults, err := play(t, &Script{who: "limited", serve: func(_ context.Context, send func() error, _ int) error { return send() }}, time.Second)
@@ -69,8 +68,8 @@ func TestCleanEndsHaveALimit(t *testing.T) {
 	})
 }
 
-// TestServeThatIsAlive by its sends, by topo.Alive, and by waiting for room, but
-// not by its promises.
+// TestServeThatIsAlive checks that sends, topo.Alive and waiting for room keep Serve alive, and
+// that it is ended without them.
 func TestServeThatIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 90 * time.Millisecond
@@ -95,14 +94,15 @@ func TestServeThatIsAlive(t *testing.T) {
 			t.Error(err)
 		}
 		ms := time.Millisecond
-		wantItems(t, at, 90*ms, 270*ms, 450*ms, 730*ms, 910*ms, 1090*ms) // it is ended 100 ms after it last was alive
+		wantItems(t, at, 90*ms, 270*ms, 450*ms, 730*ms, 910*ms, 1090*ms) // it is ended 100 ms after its last sign of life
 		if faults != (pool.FaultFigures{Restarts: 1, HealthCheckKills: 1, Abandoned: 1}) {
 			t.Errorf("%+v", faults)
 		}
 	})
 }
 
-// TestPingThatHangs and fails is made anew; what it had sent was sent.
+// TestPingThatHangs checks that a Ping that hangs or fails is restarted, and that its earlier
+// messages are delivered.
 func TestPingThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})
@@ -112,7 +112,7 @@ func TestPingThatHangs(t *testing.T) {
 				return errTold
 			case 4:
 				<-forever
-				return send() // which ends the goroutine
+				return send() // the send ends the abandoned goroutine
 			case 6:
 				return topo.Done
 			}
@@ -132,8 +132,8 @@ func TestPingThatHangs(t *testing.T) {
 	})
 }
 
-// TestASlowStart is given up at its deadline, and one that fails counts as a
-// failure.
+// TestASlowStart checks that a slow start is abandoned at its deadline, and that a failed start
+// counts as a failure.
 func TestASlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forever := make(chan struct{})

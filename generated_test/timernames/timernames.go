@@ -1,4 +1,4 @@
-// Package timernames tells the timers of a processor apart.
+// Package timernames has processors with several named timers.
 package timernames
 
 import (
@@ -26,7 +26,7 @@ var errTick = errors.New("tick")
 
 func (p *Planner) ReceiveTickFail(topo.Tick) error { return errTick }
 
-// InputClosed hears of the timer that has a timeout by its name.
+// InputClosed is called for the timer with a timeout.
 func (p *Planner) InputClosed(i PlannerInput) {
 	if i != PlannerInputTickPoll && i != PlannerInputTickWatch && i != PlannerInputTickFail {
 		panic(i.String())

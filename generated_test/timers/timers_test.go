@@ -17,7 +17,7 @@ func TestTicks(t *testing.T) {
 	if err := s.Advance(3*time.Second + time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if n := top.One(0).Ticks; n != 0 { // feed was done at once, and with it the last other input
+	if n := top.One(0).Ticks; n != 0 { // feed ended at once, and no other input was left
 		t.Errorf("one: %d ticks", n)
 	}
 	for i := range 3 {

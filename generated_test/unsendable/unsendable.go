@@ -10,9 +10,9 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Parcel is a list, or a tree, that may lead back to itself.
+// Parcel is a list or a tree that may contain itself.
 type Parcel struct {
-	Make string // what its receiver is to send
+	Make string // name of the parcel that its receiver sends
 	Load string
 	Odd  Odd
 	Next *Parcel
@@ -20,7 +20,7 @@ type Parcel struct {
 	Tags []string
 }
 
-// Answer is what a child says of itself.
+// Answer has the process and the counter of a child.
 type Answer struct {
 	Process, Handled int
 	Parcel           *Parcel
@@ -52,9 +52,9 @@ func (o *Odd) UnmarshalBinary(b []byte) error {
 }
 
 const (
-	limit = 1 << 20   // message_limit of the file
-	deep  = 100_000   // elements of a list, far more than a codec follows
-	chunk = limit / 4 // bytes of a load that fits
+	limit = 1 << 20   // message_limit in the file
+	deep  = 100_000   // elements of a list, more than the maximum depth of a codec
+	chunk = limit / 4 // bytes of a load below the limit
 )
 
 // parcel makes a parcel by its name.
@@ -78,7 +78,7 @@ func parcel(name string) Parcel {
 			kid = &Parcel{Kids: []*Parcel{kid, kid}}
 		}
 		p.Next = kid
-	case "shared": // a million times the same text
+	case "shared": // the same text a million times
 		p.Tags = make([]string, 1<<20)
 		text := strings.Repeat("x", chunk)
 		for i := range p.Tags {
@@ -94,15 +94,15 @@ func parcel(name string) Parcel {
 	return p
 }
 
-// unsendable are the names of the parcels that no process can get.
+// unsendable are the names of the parcels that cannot be sent to a process.
 var unsendable = []string{"cycle", "loaded cycle", "deep", "doubling", "shared", "large", "fails", "panics"}
 
-// Inside sends what it is told to.
+// Inside sends the parcels that its tasks name.
 type Inside struct{}
 
 func (Inside) ReceiveTask(t Task, out *InsideSender) { out.SendParcel(parcel(t.Make)) }
 
-// Child sends and answers what a parcel says, in its process.
+// Child runs in a process. It sends or returns the parcel that a message names.
 type Child struct{ handled int }
 
 func NewChild(topo.Instance) *Child { return new(Child) }
@@ -119,7 +119,7 @@ func (c *Child) ReceiveParcelFromApi(m *Parcel, out interface{ SendParcel(Parcel
 		out.SendParcel(parcel(name))
 	case "send-on":
 		out.SendParcel(*m)
-	case "send-many": // each of which could be sent
+	case "send-many": // each of them could be sent alone
 		for range 5 {
 			out.SendParcel(parcel("chunk"))
 		}
@@ -136,12 +136,12 @@ func (c *Child) ReceiveParcelFromApi(m *Parcel, out interface{ SendParcel(Parcel
 	return a, nil
 }
 
-// Several take what comes.
+// Several ignores its messages.
 type Several struct{}
 
 func (Several) ReceiveParcel(*Parcel) {}
 
-// Sink keeps the names of what it gets.
+// Sink keeps the names of the parcels that it receives.
 type Sink struct{ got []string }
 
 func (s *Sink) ReceiveParcel(m *Parcel) { s.got = append(s.got, m.Make) }

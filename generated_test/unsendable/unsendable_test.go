@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestMain: without a bound an encoding would take the memory of other tests.
+// TestMain bounds the memory, because a failing test could use all of it for an encoding.
 func TestMain(m *testing.M) {
 	debug.SetMemoryLimit(1 << 30)
 	os.Exit(m.Run())
@@ -46,7 +46,7 @@ func begin(t *testing.T) (top *Topology, end func() error) {
 	}
 }
 
-// balanced: what was accepted was handled or dropped, or is queued.
+// balanced checks that each accepted message was handled or dropped, or is queued.
 func balanced(t *testing.T, top *Topology) {
 	t.Helper()
 	for i, e := range top.Snapshot().Edges {
@@ -60,8 +60,8 @@ func faults(top *Topology, p ProcessorIndex) pool.FaultFigures {
 	return *top.Snapshot().Processors[p].Faults
 }
 
-// TestSendRefuses: a message from outside that cannot be encoded is an error of the
-// send, which says where it was to go, and its receiver does not hear of it.
+// TestSendRefuses checks that sending a message from outside that cannot be encoded returns an
+// error that names the edge, and that the receiver is not affected.
 func TestSendRefuses(t *testing.T) {
 	top, end := begin(t)
 	api := top.Api()
@@ -105,13 +105,14 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// TestARefusedMessageReachesNobody: a receiver in this process does not get it either.
+// TestARefusedMessageReachesNobody checks that no receiver gets a refused message, not even one
+// in this process.
 func TestARefusedMessageReachesNobody(t *testing.T) {
 	top, end := begin(t)
 	if err := top.Api().SendParcel(t.Context(), parcel("cycle")); !errors.Is(err, process.ErrEncode) {
 		t.Error(err)
 	}
-	if err := top.Api().SendParcelToSink(t.Context(), parcel("cycle")); err != nil { // nothing has to be encoded
+	if err := top.Api().SendParcelToSink(t.Context(), parcel("cycle")); err != nil { // no encoding is needed
 		t.Error(err)
 	}
 	if err := end(); err != nil {
@@ -122,8 +123,8 @@ func TestARefusedMessageReachesNobody(t *testing.T) {
 	}
 }
 
-// TestAMessageFromInside that cannot be encoded is given up when it is its turn. The
-// process that was to get it goes on, whatever on_error says.
+// TestAMessageFromInside checks that a queued message that cannot be encoded is given up when
+// it would be handled. The receiving process continues, for every on_error.
 func TestAMessageFromInside(t *testing.T) {
 	top, end := begin(t)
 	before := make(map[string]Answer)
@@ -178,7 +179,7 @@ func TestAMessageFromInside(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatToDo: which field it is, and how it can be sent.
+// TestErrorsSayWhatToDo checks that errors name the field and a remedy.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	top, end := begin(t)
 	for name, want := range map[string]string{
@@ -198,8 +199,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestWhatAChildReturns: a message or an answer that cannot be encoded, and more in
-// one call than the limit, are errors of the call. The process goes on.
+// TestWhatAChildReturns checks that a message or reply of a child that cannot be encoded, or
+// that exceeds the limit, is an error of the call, and that the process continues.
 func TestWhatAChildReturns(t *testing.T) {
 	top, end := begin(t)
 	ask := top.Api().AskParcelToSkipping
@@ -243,8 +244,8 @@ func TestWhatAChildReturns(t *testing.T) {
 	}
 }
 
-// TestTheLimitIsTheSame in both directions: what a process can get it can send on,
-// beside a small answer.
+// TestTheLimitIsTheSame checks that the limit is the same in both directions: a process can
+// send on each message that it can receive, together with a small reply.
 func TestTheLimitIsTheSame(t *testing.T) {
 	top, end := begin(t)
 	var largest int
@@ -269,7 +270,8 @@ func TestTheLimitIsTheSame(t *testing.T) {
 	}
 }
 
-// TestAMessageThatCannotBeDecoded is given up at once: its receiver is not at fault.
+// TestAMessageThatCannotBeDecoded checks that a message that cannot be decoded is given up at
+// once, because the receiver is not the cause.
 func TestAMessageThatCannotBeDecoded(t *testing.T) {
 	top, end := begin(t)
 	before, err := top.Api().AskParcelToStopping(t.Context(), Parcel{})

@@ -1,7 +1,7 @@
-// Package upgradenewer is package upgradeolder with a field more.
+// Package upgradenewer is a newer version of package upgradeolder, with an additional field.
 package upgradenewer
 
-// Accounts is what all have, and what the transfers were for.
+// Accounts has the balances and the notes of transfers.
 type Accounts struct {
 	Cents map[string]int64
 	Notes map[string]string
@@ -14,13 +14,13 @@ type Transfer struct {
 	Note  string
 }
 
-// Update returns what the account has.
+// Update returns the balance of the account.
 func (t *Transfer) Update(a *Accounts) (int64, error) {
 	if a.Cents == nil {
 		a.Cents = make(map[string]int64)
 	}
 	a.Cents[t.To] += t.Cents
-	if t.Note != "" { // no transfer of the older program has one
+	if t.Note != "" { // transfers of the older program have no note
 		if a.Notes == nil {
 			a.Notes = make(map[string]string)
 		}

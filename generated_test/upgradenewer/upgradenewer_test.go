@@ -17,14 +17,14 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// ledger is one of either program.
+// ledger is the ledger of either program.
 type ledger interface {
 	Start(ctx context.Context, host fsm.Host) error
 	Wait(ctx context.Context, index uint64) error
 	Close() error
 }
 
-// programs are nodes of one group, each with one of two programs.
+// programs has the nodes of one group. Each node runs one of the two programs.
 type programs struct {
 	t     *testing.T
 	dir   string
@@ -69,7 +69,7 @@ func (p *programs) start(name string, newer bool) error {
 	return m.Start(p.t.Context(), nil)
 }
 
-// exchange stops a node, and starts it with one of the programs.
+// exchange stops a node and starts it again with one of the programs.
 func (p *programs) exchange(name string, newer bool) {
 	p.t.Helper()
 	if err := p.nodes[name].Close(); err != nil {
@@ -80,7 +80,7 @@ func (p *programs) exchange(name string, newer bool) {
 	}
 }
 
-// transfer proposes at a node; the older program knows no note.
+// transfer proposes at a node. The older program ignores the note.
 func (p *programs) transfer(name, note string) (index uint64, err error) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), 30*time.Second)
 	defer cancel()
@@ -95,7 +95,7 @@ func (p *programs) transfer(name, note string) (index uint64, err error) {
 	return 0, errors.New("no node")
 }
 
-// same fails where the nodes' states are not as they should be.
+// same checks the states of all nodes.
 func (p *programs) same(index uint64, cents int64, notes map[string]string) {
 	p.t.Helper()
 	for name, node := range p.nodes {
@@ -123,9 +123,10 @@ func (p *programs) same(index uint64, cents int64, notes map[string]string) {
 	}
 }
 
-// TestRollingUpgrade starts three nodes with a newer program, one after the other. Until
-// the last one runs it, no update has the newer field: it would be lost at the others.
-// All the time all nodes take updates. Afterwards the older program does not start.
+// TestRollingUpgrade upgrades three nodes to a newer program, one after the other. All nodes
+// accept updates at all times. Until all nodes run the newer program, updates with the newer
+// field are refused, because older nodes would lose it. Afterwards the older program does not
+// start.
 func TestRollingUpgrade(t *testing.T) {
 	for _, order := range [][]string{{"n1", "n2", "n3"}, {"n3", "n2", "n1"}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -149,7 +150,7 @@ func TestRollingUpgrade(t *testing.T) {
 			p.same(transfers(), cents, nil)
 			for i, name := range order {
 				p.exchange(name, true)
-				if i == 1 { // there is a way back
+				if i == 1 { // a downgrade is still possible
 					p.exchange(name, false)
 					p.same(transfers(), cents, nil)
 					p.exchange(name, true)

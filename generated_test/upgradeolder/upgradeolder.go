@@ -1,7 +1,7 @@
-// Package upgradeolder is a program that package upgradenewer takes the place of.
+// Package upgradeolder is an older program; package upgradenewer is its newer version.
 package upgradeolder
 
-// Accounts is what all have.
+// Accounts has the balances.
 type Accounts struct {
 	Cents map[string]int64
 }
@@ -12,7 +12,7 @@ type Transfer struct {
 	Cents int64
 }
 
-// Update returns what the account has.
+// Update returns the balance of the account.
 func (t *Transfer) Update(a *Accounts) (int64, error) {
 	if a.Cents == nil {
 		a.Cents = make(map[string]int64)

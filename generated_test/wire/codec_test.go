@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoundTrip: what is read is what was written, also between fields that the
-// reader does not know.
+// TestRoundTrip checks that decoding returns the encoded message, also with unknown fields in
+// between.
 func TestRoundTrip(t *testing.T) {
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestRoundTrip(t *testing.T) {
 				}
 				unknown := drawUnknown(t)
 				if wire.IsNil(b) {
-					unknown = nil // only as the whole it stands for nil
+					unknown = nil // means nil only if it is the whole encoding
 				}
 				for _, b := range [][]byte{b, slices.Concat(unknown, b), slices.Concat(b, unknown)} {
 					got := c.make()
@@ -63,8 +63,8 @@ func drawUnknown(t *rapid.T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
 }
 
-// TestTruncated: a part of a message is an error, unless it ends where a field
-// does.
+// TestTruncated checks that a part of a message is an error, unless it ends at the end of a
+// field.
 func TestTruncated(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -121,7 +121,8 @@ func TestAppendAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestEmptyIsNil: protobuf has no word for a slice or map that is empty and not nil.
+// TestEmptyIsNil checks that an empty slice or map becomes nil, because protobuf cannot
+// distinguish them.
 func TestEmptyIsNil(t *testing.T) {
 	b, err := appendPointers(nil, &Pointers{Bytes: new([]byte), List: &[]int{}, Map: &map[string]int{}})
 	if err != nil {
@@ -143,7 +144,7 @@ func TestEmptyIsNil(t *testing.T) {
 	}
 }
 
-// TestFieldsOfItsOwn: unexported fields cross, what is left out does not.
+// TestFieldsOfItsOwn checks that unexported fields are encoded, and excluded fields are not.
 func TestFieldsOfItsOwn(t *testing.T) {
 	m := Scalars{hidden: 3, Skipped: make(chan int), Float64: math.Copysign(0, -1), At: time.Unix(0, 0)}
 	b, err := appendScalars(nil, &m)
@@ -169,7 +170,7 @@ func TestFieldsOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOtherWriters: what protobuf allows, though our codecs write it otherwise.
+// TestOtherWriters checks valid encodings that our codecs do not write.
 func TestOtherWriters(t *testing.T) {
 	var b []byte
 	for i := range 3 { // a list that is not packed
@@ -227,8 +228,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestDepth: what refers to itself is followed so far, and no further, in both
-// directions.
+// TestDepth checks the maximum depth of a message that contains itself, in both directions.
 func TestDepth(t *testing.T) {
 	circle := &Node{}
 	circle.Next = circle
@@ -245,15 +245,15 @@ func TestDepth(t *testing.T) {
 	}
 	var got Node
 	if err := consumeNodeWhole(b, &got); err != nil || !reflect.DeepEqual(&got, deep) {
-		t.Errorf("a chain as long as may be: %v", err)
+		t.Errorf("a chain of the maximum length: %v", err)
 	}
 	b = wire.AppendBytes([]byte{0x12}, b)
 	if err := consumeNodeWhole(b, &got); !errors.Is(err, wire.ErrDeep) {
-		t.Errorf("a longer one: %v", err)
+		t.Errorf("a longer chain: %v", err)
 	}
 }
 
-// allocated is what reading b takes in memory.
+// allocated is the memory that decoding b allocates.
 func allocated(c codec, b []byte) (bytes uint64, err error) {
 	m := c.make()
 	var before, after runtime.MemStats
@@ -263,10 +263,10 @@ func allocated(c codec, b []byte) (bytes uint64, err error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// allocatedMax is what a hostile message of n bytes may ask for: for two bytes an
-// element of 128 bytes, or what the room for large ones pays for. Lists grow by
-// doubling, which makes it four times as much until the old ones are collected; an
-// error and the test itself need the rest.
+// allocatedMax is the memory that a hostile message of n bytes may allocate: an element of 128
+// bytes for each two bytes, or the room for large elements. Lists grow by doubling, so the
+// memory may be four times as much until old lists are collected. The rest is for an error
+// and for the test itself.
 func allocatedMax(c codec, n int) uint64 {
 	if c.name == "Sparse" {
 		return 5<<20 + 512*uint64(n)
@@ -297,7 +297,7 @@ func FuzzConsume(f *testing.F) {
 		c := codecs[int(which)%len(codecs)]
 		bytes, err := allocated(c, b)
 		if bytes > allocatedMax(c, len(b)) {
-			t.Fatalf("%s: %d bytes ask for %d", c.name, len(b), bytes)
+			t.Fatalf("%s: %d bytes allocate %d", c.name, len(b), bytes)
 		}
 		if err != nil {
 			return
@@ -306,14 +306,14 @@ func FuzzConsume(f *testing.F) {
 		c.consume(b, m)
 		again, err := c.append(nil, m)
 		if errors.Is(err, wire.ErrSparse) {
-			return // what nothing reads paid for it
+			return // unknown fields have provided the room
 		}
 		if err != nil {
-			t.Fatalf("%s: what was read cannot be written: %v", c.name, err)
+			t.Fatalf("%s: the decoded message cannot be encoded: %v", c.name, err)
 		}
 		got := c.make()
 		if err := c.consume(again, got); err != nil {
-			t.Fatalf("%s: what was written cannot be read: %v", c.name, err)
+			t.Fatalf("%s: the encoded message cannot be decoded: %v", c.name, err)
 		}
 		if third, err := c.append(nil, got); err != nil || len(third) != len(again) {
 			t.Fatalf("%s: %d bytes became %d, %v", c.name, len(again), len(third), err)

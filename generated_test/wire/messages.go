@@ -1,5 +1,5 @@
-// Package wire holds one field of each form that a codec knows, and the codecs
-// that are generated for them:
+// Package wire has messages with one field of each form that a codec knows, and
+// the generated codecs:
 //
 //	go test ./gen/wire -update
 package wire
@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/generated_test/wire/other"
 )
 
-// Order is what most messages are like.
+// Order is a typical message.
 type Order struct {
 	Account string
 	Cents   int
@@ -172,7 +172,7 @@ type Embedded struct{ Depth int }
 
 type inner struct{ kept string }
 
-// Node holds itself.
+// Node contains itself.
 type Node struct {
 	Value    int
 	Next     *Node
@@ -180,7 +180,7 @@ type Node struct {
 	Named    map[string]*Node
 }
 
-// Sparse has large elements of all sorts, each of which two bytes can name.
+// Sparse has large elements of all kinds; two bytes can demand each of them.
 type Sparse struct {
 	N        int
 	Items    []Big
@@ -196,17 +196,17 @@ type Sparse struct {
 	Again    []Wide
 }
 
-// Big takes a kilobyte, and is never written in less than 128 bytes.
+// Big takes a kilobyte of memory, and its encoding has at least 128 bytes.
 type Big struct{ A [128]int64 }
 
-// Wide takes a kilobyte, and where it is zero it is empty.
+// Wide takes a kilobyte of memory, and its zero value has an empty encoding.
 type (
 	Wide  struct{ A, B, C, D Half }
 	Half  struct{ A, B, C, D Eight }
 	Eight struct{ A, B, C, D, E, F, G, H int64 }
 )
 
-// Numbered has numbers of its own, some of two bytes and more.
+// Numbered has field numbers in tags, some of two bytes and more.
 type Numbered struct {
 	A string `topo:"7"`
 	B string

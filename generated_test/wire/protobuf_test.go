@@ -17,13 +17,12 @@ import (
 	"github.com/topogen/topogen/runtime/wire"
 )
 
-// calledOtherwise are the messages of the .proto whose names are not those of the
-// topology.
+// calledOtherwise maps messages of the topology to their names in the .proto, if they differ.
 var calledOtherwise = map[string]string{"Text": "Name", "Page": "PageLine2"}
 
-// TestProtobuf: another implementation, which knows the messages by the .proto
-// that we print, reads what we write, knows each field of it, and writes what we
-// read. messages.binpb is that .proto, compiled (bench/wire/make).
+// TestProtobuf checks that another implementation, with the .proto that we print, decodes our
+// encodings without unknown fields, and that we decode its encodings. messages.binpb is the
+// compiled .proto (bench/wire/make).
 func TestProtobuf(t *testing.T) {
 	b, err := os.ReadFile("messages.binpb")
 	if err != nil {

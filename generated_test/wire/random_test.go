@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// codec is a message's functions for tests that treat all alike.
+// codec has a message's functions for generic tests.
 type codec struct {
 	name    string
 	make    func() any // a pointer to a zero message
@@ -25,7 +25,7 @@ func of[M any](name string, append func([]byte, *M) ([]byte, error), consume fun
 	}
 }
 
-// codecs are those of all roots.
+// codecs are the codecs of all roots.
 var codecs = []codec{
 	of("Order", appendOrder, consumeOrder),
 	of("Scalars", appendScalars, consumeScalars),
@@ -41,11 +41,11 @@ var codecs = []codec{
 	of("Plain", appendPlain, consumePlain),
 }
 
-// draw fills a message with anything, but for empty slices and maps that are not
-// nil: they arrive as nil.
+// draw fills a message with random values, without empty slices and maps that are not nil,
+// because they are decoded as nil.
 func draw(t *rapid.T, m any) { fill(t, reflect.ValueOf(m).Elem(), 4) }
 
-// onlyText keeps strings to UTF-8, which others ask for.
+// onlyText limits strings to UTF-8, which other implementations require.
 var onlyText bool
 
 func fill(t *rapid.T, v reflect.Value, depth int) {

@@ -14,8 +14,8 @@ import (
 // sparse is the codec of Sparse.
 var sparse = of("Sparse", appendSparseWhole, consumeSparseWhole)
 
-// TestSparseIsRefused: a frame of 60 MB asked for 30 GB, one of a kilobyte for
-// each two bytes.
+// TestSparseIsRefused checks small encodings of large elements: without a limit a frame of 60
+// MB could demand 30 GB, a kilobyte for each two bytes.
 func TestSparseIsRefused(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -33,12 +33,12 @@ func TestSparseIsRefused(t *testing.T) {
 		b := slices.Repeat([]byte(element), 4<<20/len(element))
 		bytes, err := allocated(sparse, b)
 		if most := allocatedMax(sparse, len(b)); bytes > most || !errors.Is(err, wire.ErrSparse) {
-			t.Errorf("%s: %d bytes ask for %d, %v; at most %d may be", name, len(b), bytes, err, most)
+			t.Errorf("%s: %d bytes allocate %d, %v; at most %d are allowed", name, len(b), bytes, err, most)
 		}
 	}
 }
 
-// TestHugeSparseFrame is the largest frame: nothing is made before it is paid for.
+// TestHugeSparseFrame checks the largest frame: memory is only allocated within the room.
 func TestHugeSparseFrame(t *testing.T) {
 	b := slices.Repeat([]byte("\x12\x00"), 30<<20)
 	bytes, err := allocated(sparse, b)
@@ -47,22 +47,20 @@ func TestHugeSparseFrame(t *testing.T) {
 	}
 }
 
-// TestSparseNests: what is charged ahead by lists within lists is charged once for
-// all of them: no list has room of its own.
+// TestSparseNests checks that nested lists share one room.
 func TestSparseNests(t *testing.T) {
-	items := slices.Repeat([]byte("\x12\x00"), 1000) // nearly all of the least room
+	items := slices.Repeat([]byte("\x12\x00"), 1000) // almost all of the minimum room
 	b := items
 	for range 500 {
 		b = slices.Concat(wire.AppendBytes([]byte{0x52}, b), items)
 	}
 	bytes, err := allocated(sparse, b)
 	if most := allocatedMax(sparse, len(b)); bytes > most || !errors.Is(err, wire.ErrSparse) {
-		t.Errorf("%d bytes ask for %d, %v; at most %d may be", len(b), bytes, err, most)
+		t.Errorf("%d bytes allocate %d, %v; at most %d are allowed", len(b), bytes, err, most)
 	}
 }
 
-// TestSparseBothWays: up to the last element that there is room for a message can
-// be written and read; with one more it can be neither.
+// TestSparseBothWays checks that encoding and decoding have the same limit on elements.
 func TestSparseBothWays(t *testing.T) {
 	wide := &Wide{}
 	for name, message := range map[string]func(n int) *Sparse{
@@ -107,7 +105,7 @@ func TestSparseBothWays(t *testing.T) {
 				continue
 			}
 			if fits++; !reflect.DeepEqual(&got, m) {
-				t.Errorf("%s of %d: something else arrives", name, n)
+				t.Errorf("%s of %d: the decoded message differs", name, n)
 			}
 		}
 		if fits == 0 || refused == 0 && name != "a chain" {

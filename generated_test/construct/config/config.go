@@ -1,4 +1,4 @@
-// Package config has a configuration that the generated files import for itself.
+// Package config has a configuration type that only the generated files import.
 package config
 
 type Settings struct{ Size int }

@@ -1,4 +1,4 @@
-// Package pricing has processors that know nothing of the topology.
+// Package pricing has processors that do not import the topology.
 package pricing
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/generated_test/foreign/topo"
 )
 
-// Out is what an Engine needs to send.
+// Out is the sender that an Engine needs.
 type Out interface{ SendPoint(topo.Point) }
 
 type Engine struct{ Orders, Pages int }
@@ -26,7 +26,7 @@ func (e *Engine) ReceiveLines(m *model.Page[string]) { e.Pages += len(m.Items) }
 
 type hiddenOut interface{ SendPointToSink(topo.Point) }
 
-// Hidden keeps the interface for its sender to itself.
+// Hidden has an unexported interface for its sender.
 type Hidden struct{ Orders int }
 
 func (h *Hidden) ReceiveOrder(m model.Order, out hiddenOut) {
@@ -34,7 +34,7 @@ func (h *Hidden) ReceiveOrder(m model.Order, out hiddenOut) {
 	out.SendPointToSink(topo.Point{X: 2})
 }
 
-// Inline writes it in place.
+// Inline has an interface literal for its sender.
 type Inline struct{ Orders int }
 
 func (i *Inline) ReceiveOrder(m model.Order, out interface {

@@ -1,4 +1,4 @@
-// Package quote has a type that only replies have.
+// Package quote has a type that is only used in replies.
 package quote
 
 type Quote struct{ Cents int }

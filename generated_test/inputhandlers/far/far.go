@@ -3,12 +3,12 @@ package far
 
 import "context"
 
-// Far hears only that all is closed.
+// Far only has AllInputsClosed.
 type Far struct{}
 
 func (Far) ReceiveName(string) {}
 
-// AllInputsClosed sends a page, by an interface of its own.
+// AllInputsClosed sends a page through an interface of its own.
 func (Far) AllInputsClosed(_ context.Context, out interface{ SendNumbers(n []int) }) error {
 	out.SendNumbers([]int{7})
 	return nil

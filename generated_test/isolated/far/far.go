@@ -6,7 +6,7 @@ import "os"
 type Question struct{ N int }
 type Reply struct{ N, Process int }
 
-// Far answers.
+// Far replies to requests.
 type Far struct{ seen int }
 
 func (f *Far) ReceiveFarQuestion(q Question) Reply {

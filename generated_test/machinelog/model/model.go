@@ -1,4 +1,4 @@
-// Package model has an update of another package.
+// Package model has the update of a state machine in another package.
 package model
 
 import (
@@ -15,19 +15,19 @@ type Entry struct {
 	Page int
 }
 
-// Pages are all lines by page.
+// Pages has the lines of each page.
 type Pages = map[int][]string
 
-// Place is where an entry is: its page, which line on it, and when it was written.
+// Place is the position of an entry: page, line, and time of writing.
 type Place struct {
 	Page, Line int
 	Time       time.Time
 }
 
-// ErrEmpty is what an entry without a line ends with.
+// ErrEmpty is the error of an entry without a line.
 var ErrEmpty = errors.New("the line is empty")
 
-// UpdateAt writes it.
+// UpdateAt writes the entry.
 func (e *Entry) UpdateAt(p *Pages, at fsm.Entry) (Place, error) {
 	if e.Line == "" {
 		return Place{}, fmt.Errorf("page %d: %w", e.Page, ErrEmpty)

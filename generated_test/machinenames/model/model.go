@@ -1,4 +1,4 @@
-// Package model has a controller that cannot name what is generated.
+// Package model has a controller that cannot name generated types.
 package model
 
 import (
@@ -17,7 +17,7 @@ func (c *Codec) Update(s *map[string]Codec) error {
 	return nil
 }
 
-// Teller proposes to two machines, and passes the answers of one on.
+// Teller proposes to two state machines, and passes the answers of one of them on.
 type Teller struct{ Asked, Logged int }
 
 func (t *Teller) ReceiveTick(_ topo.Tick, out interface {

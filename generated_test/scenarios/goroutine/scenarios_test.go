@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/generated_test/scenarios"
 )
 
-// TestScenarios plays all of them in virtual time, where nothing is ever late.
+// TestScenarios runs all scenarios in virtual time, in which no event is late.
 func TestScenarios(t *testing.T) {
 	for name, scenario := range scenarios.All {
 		t.Run(name, func(t *testing.T) {
@@ -19,7 +19,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestSteppedScenarios plays them in one goroutine.
+// TestSteppedScenarios runs them under a Stepper.
 func TestSteppedScenarios(t *testing.T) {
 	for name, scenario := range scenarios.All {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package goroutine has the topology of the scenarios, all in one process.
+// Package goroutine has the topology of the scenarios in one process.
 package goroutine
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Witness writes down what it is told.
+// Witness writes the reports and events that it receives into a journal.
 type Witness struct{ *scenarios.Journal }
 
 func (w *Witness) ReceiveReport(m scenarios.Report)    { w.Report(m) }
@@ -15,7 +15,7 @@ func (w *Witness) InputRecovered(in WitnessInput)      { w.Note("recovered: " + 
 func (w *Witness) ProcessorRestarted(p ProcessorIndex) { w.Note("restarted: " + p.String()) }
 func (w *Witness) AllInputsClosed()                    { w.Note("closed: all") }
 
-// Bystander receives what one processor sends, too.
+// Bystander is a second receiver of one processor.
 type Bystander struct{ *scenarios.Journal }
 
 func (*Bystander) ReceiveReport(scenarios.Report) {}
@@ -23,7 +23,7 @@ func (b *Bystander) ProcessorRestarted(p ProcessorIndex) {
 	b.Note("restarted, to the bystander: " + p.String())
 }
 
-// stage has the topology of this package as one of the scenarios.
+// stage makes the topology of this package for the scenarios.
 func stage(j *scenarios.Journal) (scenarios.Topology, scenarios.Commands, error) {
 	t, err := New(Processors{
 		Witness:   func(topo.Instance) (*Witness, error) { return &Witness{j}, nil },

@@ -8,14 +8,14 @@ import (
 	"github.com/topogen/topogen/generated_test/scenarios"
 )
 
-// TestMain: a process with the race detector waits for a second before it ends,
-// unless it is told not to. Those of the instances inherit the variable.
+// TestMain sets GORACE, because a process with the race detector would wait for a second
+// before it ends. The processes of the instances inherit the variable.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 	os.Exit(m.Run())
 }
 
-// TestScenarios plays all of them with processes, in real time.
+// TestScenarios runs all scenarios with processes, in real time.
 func TestScenarios(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")

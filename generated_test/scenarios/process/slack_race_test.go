@@ -4,4 +4,4 @@ package process
 
 import "time"
 
-const slack = time.Second // processes start some ten times as slowly
+const slack = time.Second // processes start about ten times as slowly

@@ -4,4 +4,4 @@ package process
 
 import "time"
 
-const slack = 200 * time.Millisecond // for a process to start on a machine that has other things to do
+const slack = 200 * time.Millisecond // for the start of a process on a busy host

@@ -1,4 +1,4 @@
-// Package odd has messages whose names are those that codecs use for themselves.
+// Package odd has messages with names that codecs use.
 package odd
 
 import "github.com/topogen/topogen/generated_test/wire/odd/internal/hidden"

@@ -1,4 +1,4 @@
-// Package other has types of messages that another package sends.
+// Package other has message types for another package.
 package other
 
 import "errors"
@@ -9,7 +9,7 @@ type Page[T any] struct {
 	Next  *Page[T]
 }
 
-// Money has methods of its own in place of its fields.
+// Money has methods for its encoding.
 type Money struct{ cents int64 }
 
 // Cents makes Money.
@@ -33,13 +33,13 @@ func (m *Money) UnmarshalBinary(b []byte) error {
 // Level is a number with a name.
 type Level int8
 
-// Key has a field that others cannot see.
+// Key has an unexported field.
 type Key struct{ inner int }
 
 // Inner is the field.
 func (k Key) Inner() int { return k.inner }
 
-// Hidden has a field whose type others cannot name.
+// Hidden has a field of an unexported type.
 type Hidden struct{ Part part }
 
 type part struct{ A int }

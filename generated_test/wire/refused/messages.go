@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/generated_test/wire/other"
 )
 
-// Plain things that stay in the process.
+// Plain has fields that cannot leave the process.
 type Plain struct {
 	Channel   chan int
 	Function  func()
@@ -20,7 +20,7 @@ type Plain struct {
 	Good      int
 }
 
-// Deep has them further down.
+// Deep has such fields at a greater depth.
 type Deep struct {
 	Lines []Line
 	Map   map[string]*Line
@@ -28,20 +28,20 @@ type Deep struct {
 	Twice [2][]chan int
 }
 
-// Line is what Deep and Again share.
+// Line is a part of Deep and Again.
 type Line struct{ Item func() }
 
-// Again reaches what Deep does.
+// Again contains the same type as Deep.
 type Again struct{ Other Line }
 
-// Keys that mean nothing elsewhere.
+// Keys has keys without a meaning in another process.
 type Keys struct {
 	Pointers   map[*int]int
 	Structs    map[*Line]int
 	Interfaces map[error]int
 }
 
-// Large asks for much by little.
+// Large has elements that take much memory for few bytes.
 type Large struct {
 	Slice   [][5000]byte
 	Map     map[int][600]int
@@ -51,7 +51,7 @@ type Large struct {
 	Array   [1 << 25]struct{}
 }
 
-// Branch is large, too.
+// Branch is also large.
 type Branch struct {
 	Twigs [64]Twig
 }
@@ -59,7 +59,7 @@ type Branch struct {
 // Twig is a part of a Branch.
 type Twig struct{ Leaves [9]int64 }
 
-// Tags that are no numbers.
+// Tags has tags that are not numbers.
 type Tags struct {
 	Zero  int    `topo:"0"`
 	Word  int    `topo:"one"`
@@ -70,7 +70,7 @@ type Tags struct {
 	Out   func() `topo:"-"`
 }
 
-// Foreign types that the codecs cannot name.
+// Foreign has types that the codecs cannot name.
 type Foreign struct {
 	Hidden  other.Hidden
 	Phantom Phantom[func()]
@@ -79,16 +79,16 @@ type Foreign struct {
 // Phantom does not use its parameter.
 type Phantom[T any] struct{ A int }
 
-// Half marshals, and does not come back.
+// Half can be marshaled, but not unmarshaled.
 type Half struct{ F func() }
 
 func (Half) MarshalBinary() ([]byte, error) { return nil, nil }
 
-// Promoted has the methods of a field, which say nothing of the others.
+// Promoted has the promoted methods of a field, which ignore the other fields.
 type Promoted struct {
 	other.Money
 	Beside chan int
 }
 
-// Good is fine.
+// Good can be encoded.
 type Good struct{ A int }

@@ -1,4 +1,4 @@
-// Package hidden is one that its neighbours alone may import.
+// Package hidden is internal.
 package hidden
 
 // Part is a part of a message.
