@@ -11,7 +11,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// seeds are topologies whose every option binds to fuzzPackage.
+// seeds are topologies whose options all bind to fuzzPackage.
 var seeds = []string{
 	"feed -> parser: Raw", "feed -> parser: {message: Raw, key: Line}", "feed -> parser: {message: Raw, key: Account}",
 	"feed -> parser: {message: Raw, key: B}", "feed -> parser: {message: Raw, key: Done}",
@@ -28,7 +28,7 @@ func topologyOf(edges ...string) []byte {
 		strings.Join(edges, "\n  - ") + "\n")
 }
 
-// failing says what becomes of failures in a topology, and where it runs.
+// failing adds settings for failures and isolation to a topology.
 func failing(source []byte) []byte {
 	return []byte(strings.NewReplacer(
 		"feed: {}", "feed: {isolation: process, restart: on-failure}",
@@ -38,8 +38,8 @@ func failing(source []byte) []byte {
 	).Replace(string(source)))
 }
 
-// FuzzGenerate: whatever is accepted compiles. Generate type-checks what it
-// emits and reports where that fails; here nothing may fail.
+// FuzzGenerate checks that every accepted topology compiles. Generate type-checks its output;
+// this must not fail.
 func FuzzGenerate(f *testing.F) {
 	for i, edge := range seeds {
 		if os.Getenv("CI") == "" && i%4 > 0 {

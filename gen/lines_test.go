@@ -12,11 +12,11 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// linesMax is how many lines are generated for a processor with one input and one output,
-// comments and empty lines among them.
+// linesMax is the maximum number of generated lines for a processor with one input and one
+// output, including comments and empty lines.
 const linesMax = 60
 
-// TestLinesOfAProcessor makes a chain longer by ten processors.
+// TestLinesOfAProcessor compares two chains that differ by ten processors.
 func TestLinesOfAProcessor(t *testing.T) {
 	rerun.WhenCodeChanges(t) // the go command reads the runtime
 	if lines := (chain(t, 13) - chain(t, 3)) / 10; lines > linesMax {
@@ -24,7 +24,7 @@ func TestLinesOfAProcessor(t *testing.T) {
 	}
 }
 
-// chain is how many lines are generated for a chain with that many processors in the middle.
+// chain is the number of generated lines for a chain with that many processors in the middle.
 func chain(t *testing.T, middle int) (lines int) {
 	t.Helper()
 	dir, err := os.MkdirTemp("testdata", "chain") // inside this module, which has the runtime

@@ -22,9 +22,8 @@ import (
 )
 
 // TestRandomTopologies generates topologies of every combination of options,
-// with handlers of every shape. Whatever the file's checks accept must come out
-// whole and formatted, and Generate has type-checked all of it then; some with
-// isolated processors are compiled, too.
+// with handlers of every shape. Every accepted topology must give complete, formatted files,
+// which Generate type-checks. Some topologies with isolated processors are also compiled.
 func TestRandomTopologies(t *testing.T) {
 	rounds := 150
 	if os.Getenv("CI") == "" {
@@ -94,7 +93,7 @@ func keep(t *testing.T, dir, code string, files []write.File) string {
 	return dir
 }
 
-// randomTopology is a topology in the making, and the Go it names.
+// randomTopology is a random topology with the Go that it names.
 type randomTopology struct {
 	*rand.Rand
 	failures   bool // the file says what becomes of them
@@ -108,7 +107,7 @@ type randomTopology struct {
 type randomProcessor struct {
 	external, watched, isolated bool
 	instances                   int
-	letters                     int // who gets its dead letters; -1: nobody
+	letters                     int // the receiver of its dead letters; -1: none
 	machines                    int // that it controls
 }
 
@@ -174,8 +173,8 @@ func (r *randomTopology) file() string {
 // machineKeys choose the instance of a Change.
 var machineKeys = []string{"key: M.Name", "key: M.Sum", "key: M.Sub.ID", "key: M.Raw", "key: M.On", "route: {id: M.ID}", "key: Odd"}
 
-// machine writes machines, whose controllers are called after them: of processor 2
-// the first is p2m0.
+// machine writes state machines. Their names begin with their controller: the first state
+// machine of processor 2 is p2m0.
 func (r *randomTopology) machine(b *strings.Builder) {
 	r.told = map[string]int{}
 	for range 1 + r.IntN(2) {
@@ -222,7 +221,7 @@ func (r *randomTopology) events(b *strings.Builder) {
 	}
 }
 
-// watch says what becomes of failures of processor i.
+// watch returns random settings for failures of processor i.
 func (r *randomTopology) watch(i int, p *randomProcessor) (options []string) {
 	if r.chance(40) {
 		options = append(options, "restart: "+r.one("on-failure", "always", "never", "{policy: on-failure, max_restarts: 3, delay: 1s, max_delay: 5s, window: 1h, jitter: 0.5}"))
@@ -287,7 +286,7 @@ func (r *randomTopology) edge(b *strings.Builder) {
 	fmt.Fprintf(b, "  - p%d -> p%d: {%s}\n", e.from, e.to, strings.Join(options, ", "))
 }
 
-// silence says how long an edge may be silent.
+// silence returns a random input timeout.
 func (r *randomTopology) silence() (options []string) {
 	if r.failures && r.chance(40) {
 		options = append(options, "input_timeout: 1m")
@@ -410,7 +409,7 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	}
 }
 
-// hears reports whether processor i can hear what becomes of its inputs.
+// hears reports whether processor i can observe its inputs.
 func (r *randomTopology) hears(i int) bool {
 	return slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.letters == i }) ||
 		slices.ContainsFunc(r.edges, func(e randomEdge) bool {
@@ -419,7 +418,7 @@ func (r *randomTopology) hears(i int) bool {
 		})
 }
 
-// hearing writes the methods by which it does, or some of them.
+// hearing writes some or all of the methods for that.
 func (r *randomTopology) hearing(b *strings.Builder, i int, out string) {
 	for _, m := range []struct{ name, param string }{
 		{"InputClosed", fmt.Sprintf("in P%dInput", i)}, {"InputRecovered", fmt.Sprintf("in P%dInput", i)},

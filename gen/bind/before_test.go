@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBefore: a directive //line may name any line, and any file of the package.
+// TestBefore checks positions from //line directives, which may name any line and any file.
 func TestBefore(t *testing.T) {
 	dir := t.TempDir()
 	small, large := filepath.Join(dir, "a.go"), filepath.Join(dir, "b.go")

@@ -42,8 +42,8 @@ func chain(t testing.TB, dir string, n int) *spec.Topology {
 	return topology
 }
 
-// TestManyFindings holds what costs most, a large topology with nothing behind
-// it and names that are all nearly right, against seconds.
+// TestManyFindings bounds the time for the worst case: a large topology in which all names
+// are undeclared and misspelt.
 func TestManyFindings(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -73,7 +73,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestManyUnknownTypes: handlers have parameters of types whose declarations are wrong.
+// TestManyUnknownTypes bounds the time for handlers with parameters of undeclared types.
 func TestManyUnknownTypes(t *testing.T) {
 	const n = 2000
 	var yml, code strings.Builder

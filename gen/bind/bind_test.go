@@ -22,10 +22,10 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-var update = flag.Bool("update", false, "write what is found into the cases")
+var update = flag.Bool("update", false, "write the results into the cases")
 
-// TestCases binds each testdata/*.txtar: a topology and Go files in, the section
-// want out. All cases are packages of one module, so that types are loaded once.
+// TestCases binds the topology and Go files of each testdata/*.txtar, and compares the result
+// with the section want. All cases are packages of one module, so that types are loaded once.
 func TestCases(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -75,8 +75,8 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// verify type-checks a package with generated files, by base name, or without any with
-// the skeleton: that is what the user wrote against what would be generated.
+// verify type-checks a package with generated files, by base name. Without generated files it
+// uses the skeleton, which has the declarations that would be generated.
 func verify(t testing.TB, r *Result, generated map[string][]byte) Verified {
 	t.Helper()
 	if r.root == nil {
@@ -104,7 +104,7 @@ func verify(t testing.TB, r *Result, generated map[string][]byte) Verified {
 	return v
 }
 
-// plan is what comes of a result.
+// plan is the plan of a result.
 func (r *Result) plan() *plan.Plan { return plan.Complete(r.Outline, r.Facts) }
 
 // newModule makes a module that has the runtime's topo package, and returns its
@@ -117,7 +117,7 @@ func newModule(t testing.TB) string {
 	for _, folder := range []string{"runtime/topo", "runtime/internal/alive", "runtime/internal/attempt", "runtime/internal/hold"} { // and what it imports
 		files, err := filepath.Glob("../../" + folder + "/*.go")
 		if err != nil || len(files) == 0 {
-			t.Fatal("the runtime is not there", err)
+			t.Fatal("the runtime is missing", err)
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -149,7 +149,7 @@ func unpack(t *testing.T, archive *txtar.Archive, dir string) {
 	}
 }
 
-// parse reads the topology of a case, which is right as far as the file goes.
+// parse reads the topology of a case. The file itself has no errors.
 func parse(t *testing.T, archive *txtar.Archive) *spec.Topology {
 	t.Helper()
 	for _, file := range archive.Files {
@@ -167,7 +167,7 @@ func parse(t *testing.T, archive *txtar.Archive) *spec.Topology {
 	return nil
 }
 
-// describe is a result in words.
+// describe formats a result.
 func describe(t *testing.T, r *Result) string {
 	t.Helper()
 	var out bytes.Buffer

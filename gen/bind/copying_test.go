@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoCopyInItself: Go refuses such a type, and the search must end even so.
+// TestNoCopyInItself checks that the search for locks ends for a type that contains itself,
+// which Go refuses.
 func TestNoCopyInItself(t *testing.T) {
 	self := types.NewNamed(types.NewTypeName(token.NoPos, nil, noCopy, nil), nil, nil)
 	self.SetUnderlying(types.NewStruct([]*types.Var{types.NewField(token.NoPos, nil, "x", self, false)}, nil))

@@ -37,7 +37,8 @@ func TestConstraintOfFile(t *testing.T) {
 	}
 }
 
-// The output has the constraint of the package's files, where all of them have one.
+// TestConstraintOfOutput checks that the output has the constraint of the package's files, if
+// all of them have one.
 func TestConstraintOfOutput(t *testing.T) {
 	for _, c := range []struct {
 		files map[string]string // by name: the line before the package clause, or an import

@@ -56,8 +56,8 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// TestCanceledWhileListing ends Bind while the go command lists, which leaves nothing
-// behind.
+// TestCanceledWhileListing ends Bind while the go command lists packages, and checks that no
+// files are left behind.
 func TestCanceledWhileListing(t *testing.T) {
 	dir, folder := filepath.Join(newModule(t), "small"), t.TempDir()
 	small(t, dir, "", Options{})
@@ -85,7 +85,7 @@ func TestCanceledWhileListing(t *testing.T) {
 	}
 }
 
-// Where the go command cannot work at all, its own reason is the finding.
+// TestBrokenGoCommand checks that a finding has the message of a go command that cannot work.
 func TestBrokenGoCommand(t *testing.T) {
 	module := newModule(t)
 	empty := filepath.Join(t.TempDir(), "none")
@@ -110,7 +110,8 @@ func TestBrokenGoCommand(t *testing.T) {
 	}
 }
 
-// Settings of the go command that have no end are not read, nor given to it.
+// TestSettingsWithoutEnd checks that settings files without an end are not read, and that the
+// go command does not get them.
 func TestSettingsWithoutEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no /dev/zero")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFlagsAreJoined: what is left of GOFLAGS without -modfile means the same.
+// TestFlagsAreJoined checks that GOFLAGS without -modfile has the same meaning.
 func TestFlagsAreJoined(t *testing.T) {
 	e := newEnvironment([]string{"GOENV=off", `GOFLAGS=-v -modfile=other.mod '-tags=a b' "-tags=a 'b'" -x="y"`}, "-tags=c")
 	env, flags := e.buildFlags(e.list)

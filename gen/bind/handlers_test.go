@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/gen/lifetime"
 )
 
-// TestHandlersBorrow: a handler of which nothing ends with its call is not looked at, even
-// where its type is an alias, of which the syntax does not tell that it keeps nothing.
+// TestHandlersBorrow checks that a handler whose parameters may all be kept is not analyzed,
+// even if its type is an alias, for which the syntax proves nothing.
 func TestHandlersBorrow(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
 	want := map[string][]lifetime.Handler{

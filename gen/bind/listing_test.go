@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 )
 
-// listed asks the go command, or whoever remembers, for paths in dir.
+// listed lists paths in dir, with the go command or from the cache.
 func listed(t *testing.T, c *cache.Cache, dir string, paths ...string) (l *loader, remembered bool) {
 	t.Helper()
 	l = newLoader(token.NewFileSet(), newEnvironment(nil), dir)
@@ -27,7 +27,7 @@ func listed(t *testing.T, c *cache.Cache, dir string, paths ...string) (l *loade
 	return l, false
 }
 
-// settled lists until that is remembered: what changed a moment ago is not.
+// settled lists until the answer comes from the cache. Recent changes prevent caching.
 func settled(t *testing.T, c *cache.Cache, dir string, paths ...string) *loader {
 	t.Helper()
 	for range 20 {
@@ -39,8 +39,8 @@ func settled(t *testing.T, c *cache.Cache, dir string, paths ...string) *loader 
 	return nil
 }
 
-// TestListingsAreRemembered holds what is remembered against what the go command
-// says, and changes all that it may depend on.
+// TestListingsAreRemembered compares cached answers with the go command, and changes
+// everything on which an answer may depend.
 func TestListingsAreRemembered(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -127,7 +127,7 @@ func TestListingsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestVendoredListings has a vendored file edited, which comes with a version.
+// TestVendoredListings edits a vendored file, whose module has a version.
 func TestVendoredListings(t *testing.T) {
 	dir, c := t.TempDir(), cache.Open(t.TempDir())
 	file := filepath.Join(dir, "vendor", "example.net", "lib", "lib.go")
@@ -141,7 +141,8 @@ func TestVendoredListings(t *testing.T) {
 	}
 }
 
-// TestListingsWithoutModules are not remembered: nothing says what may change.
+// TestListingsWithoutModules checks that answers without modules are not cached, because it is
+// unknown which files may change.
 func TestListingsWithoutModules(t *testing.T) {
 	dir, c := t.TempDir(), cache.Open(t.TempDir())
 	t.Setenv("GO111MODULE", "off")
@@ -163,7 +164,7 @@ func add(t *testing.T, file string) {
 	write(t, file, string(text)+"\n// changed\n")
 }
 
-// TestListingsNotRemembered are those that hold for the moment.
+// TestListingsNotRemembered checks answers that are only valid for the moment.
 func TestListingsNotRemembered(t *testing.T) {
 	dir, c := newModule(t), cache.Open(t.TempDir())
 	write(t, filepath.Join(dir, "wrong", "wrong.go"), "package wrong\n\nimport \"example.com/none\"\n\nvar _ = none.X\n")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFirstLine keeps what the go command says to run.
+// TestFirstLine checks that the command to run stays in the message.
 func TestFirstLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"go: updates to go.mod needed; to update it:\n\tgo mod tidy\n":     "go: updates to go.mod needed; to update it: go mod tidy",

@@ -2,7 +2,7 @@ package bind
 
 import "testing"
 
-// TestNearHandlers: the prefix of handlers does not make their names similar.
+// TestNearHandlers checks that the common prefix does not make names of handlers similar.
 func TestNearHandlers(t *testing.T) {
 	for _, c := range []struct{ name, candidate, want string }{
 		{"ReceiveItem", "RecieveItem", "RecieveItem"},

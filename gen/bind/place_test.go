@@ -58,7 +58,7 @@ func small(t *testing.T, dir string, files string, options Options) *Result {
 	return results[0]
 }
 
-// The go command takes some import paths for many packages, or for a question.
+// TestPathsOfManyPackages checks import paths that mean several packages to the go command.
 func TestPathsOfManyPackages(t *testing.T) {
 	const files = "-- topology.yml --\nversion: 1\nname: small\nedges: [feed -> sink: M]\n" +
 		"processors: {feed: {}, sink: {}, a: {type: cmd.T}, b: {type: std.T}, c: {type: all.T}, d: {type: tool.T}, e: {type: work.T}}\n" +
@@ -76,7 +76,7 @@ func TestPathsOfManyPackages(t *testing.T) {
 	}
 }
 
-// What cannot be read to its end is not opened.
+// TestIrregularFiles checks that pipes and devices are not opened.
 func TestIrregularFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no links without rights")
@@ -110,7 +110,7 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
-// said is the findings in short.
+// said formats findings briefly.
 func said(findings []finding.Finding) string {
 	var lines []string
 	for _, f := range findings {
@@ -176,7 +176,8 @@ func TestOutsideModules(t *testing.T) {
 	}
 }
 
-// Two topologies in one folder would declare the same names.
+// TestSameFolder checks that two topologies in one folder are refused, because they would
+// declare the same names.
 func TestSameFolder(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	small(t, dir, "", Options{})
@@ -193,7 +194,7 @@ func TestSameFolder(t *testing.T) {
 	}
 }
 
-// TestSameFolderByLink: a folder is the same by each of its names.
+// TestSameFolderByLink checks the same for a folder with two paths.
 func TestSameFolderByLink(t *testing.T) {
 	module := newModule(t)
 	dir, link := filepath.Join(module, "small"), filepath.Join(module, "link")
@@ -212,8 +213,8 @@ func TestSameFolderByLink(t *testing.T) {
 	}
 }
 
-// TestSameFolderOneAfterTheOther: what another topology has generated there declares the
-// same names. Its own output does not count.
+// TestSameFolderOneAfterTheOther checks that generated files of another topology in the folder
+// are refused. The topology's own output does not count.
 func TestSameFolderOneAfterTheOther(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	for source, collides := range map[string]bool{"topology.yml": false, "other.yml": true, "../topology.yml": true} {
@@ -225,8 +226,8 @@ func TestSameFolderOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestSameOutput: the outputs of the other topology have the names that this one's would
-// have. They hold the types that the package's handlers mention, so there is one finding.
+// TestSameOutput checks a package with outputs of another topology under the same names. The
+// package's handlers use the types in them, so there must be only one finding.
 func TestSameOutput(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	generated := "-- topology_gen.go --\n" + string(header.Seal("other.yml", sha256.Sum256(nil), []byte("package small\n")))
@@ -243,7 +244,7 @@ func TestSameOutput(t *testing.T) {
 	}
 }
 
-// The output may stand in a folder below, which need not exist.
+// TestOutputBelow checks an output in a folder below, which may not exist.
 func TestOutputBelow(t *testing.T) {
 	dir := filepath.Join(newModule(t), "small")
 	topology := strings.Replace(smallTopology, "name: small", "name: small\noutput: inner/wiring_gen.go", 1)
@@ -259,7 +260,7 @@ func TestOutputBelow(t *testing.T) {
 	}
 }
 
-// TestLinks: a folder has one import path, and so one plan, whichever link leads to it.
+// TestLinks checks that a folder has one import path and one plan, through any link.
 func TestLinks(t *testing.T) {
 	module := newModule(t)
 	dir := filepath.Join(module, "small")
@@ -295,8 +296,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A topology may use what another one's package declares, though neither
-// compiles yet; and a workspace joins modules.
+// TestWorkspace checks a topology that uses declarations of another topology's package in the
+// same workspace, although neither package compiles yet.
 func TestWorkspace(t *testing.T) {
 	dir := newModule(t)
 	write(t, filepath.Join(dir, "go.work"), "go 1.26\n\nuse (\n\t.\n\t./other\n)\n")
@@ -339,9 +340,9 @@ type Sink struct{ *other.Sink }
 	}
 }
 
-// TestAbsentPackage: a folder of which this build has no file holds a package that is left
-// out, if such a file declares what the topology names. Otherwise, or if only tests are
-// there, the package is new.
+// TestAbsentPackage checks a folder whose files this build excludes. The package counts as
+// excluded if such a file declares a name of the topology. Otherwise, or if there are only
+// tests, the package is new.
 func TestAbsentPackage(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"left out":  {"-- a.go --\n//go:build other\n\npackage small\n\ntype Feed struct{}\n", "TG314 the build leaves out all Go files of the package: a.go declares package small, but this build leaves it out: its constraint is other"},
@@ -365,7 +366,7 @@ func TestAbsentPackage(t *testing.T) {
 	}
 }
 
-// The plan of a topology does not depend on anything but file and Go code.
+// TestHashIsStable checks that the plan depends only on the topology file and the Go code.
 func TestHashIsStable(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
 	s := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\n// A comment.\n", Options{})

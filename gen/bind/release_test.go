@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestDone: of a package that is done neither syntax nor types are held, unless another
-// one imports it, which may have no topology.
+// TestDone checks that Done releases syntax and types of a package, unless another package
+// imports it, even one without a topology.
 func TestDone(t *testing.T) {
 	dir := newModule(t)
 	var inputs []Input

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhatWasMeant: what a finding suggests, and which findings are left out, where a
-// name is wrong.
+// TestWhatWasMeant checks the suggestion of a finding about a wrong name, and that dependent
+// findings are omitted.
 func TestWhatWasMeant(t *testing.T) {
 	const sender = "type Feed struct{}\n\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n\n"
 	for _, c := range []struct {

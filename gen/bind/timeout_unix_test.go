@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// hurried locates the small topology with more files, for a loader to come.
+// hurried locates the small topology with more files, and returns a loader with a short timeout.
 func hurried(t *testing.T, more string) (*Result, *loader) {
 	t.Helper()
 	dir := filepath.Join(newModule(t), "small")
@@ -27,8 +27,8 @@ func hurried(t *testing.T, more string) (*Result, *loader) {
 	return r, newLoaders(fset, env, []*Result{r}, Options{})[0]
 }
 
-// TestPipe has a pipe among the Go files of a package that is imported: the go command
-// waits for its end.
+// TestPipe has a pipe among the Go files of an imported package, on which the go command
+// blocks.
 func TestPipe(t *testing.T) {
 	r, l := hurried(t, "-- b.go --\npackage small\n\nimport _ \"example.com/small/sub\"\n-- sub/sub.go --\npackage sub\n")
 	if err := syscall.Mkfifo(filepath.Join(r.Dir, "sub", "pipe.go"), 0o666); err != nil {
@@ -47,7 +47,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestEndlessCheck has types that double: the type checker goes through all of them.
+// TestEndlessCheck has types that double in size, so that the type check takes too long.
 func TestEndlessCheck(t *testing.T) {
 	var more strings.Builder
 	more.WriteString("-- b.go --\npackage small\n\ntype T0 struct{}\n")
@@ -64,17 +64,17 @@ func TestEndlessCheck(t *testing.T) {
 	if got := said(r.reporter.findings); got != want || r.PortsReady {
 		t.Error(got)
 	}
-	// Whatever the check still does, nobody waits for it.
+	// Verify must not wait for the check that is still running.
 	if v, err := r.Verify(t.Context(), nil); err != nil || len(v.Own)+len(v.User) > 0 {
 		t.Errorf("%v, %v", v, err)
 	}
 	if r.Done(); r.root == nil || r.reporter.texts == nil {
-		t.Error("what the check still reads was let go of")
+		t.Error("data that the check still reads was released")
 	}
 }
 
-// TestAfterAnEndlessCheck: where the check of one package took too long, others that it
-// shares a loader with are not checked any more, and a finding says so.
+// TestAfterAnEndlessCheck checks that after a check that took too long, other packages with the
+// same loader are not checked, and that a finding says so.
 func TestAfterAnEndlessCheck(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
 	r.loader.failure = errors.New("checking the types of another package took more than 3m0s")

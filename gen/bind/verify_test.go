@@ -44,7 +44,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestManyTypeErrors: of a package that is broken all over not everything is said.
+// TestManyTypeErrors checks the maximum number of reported type errors.
 func TestManyTypeErrors(t *testing.T) {
 	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
 	if n := len(verify(t, r, nil).User); n != typeErrorsMax {
@@ -52,8 +52,7 @@ func TestManyTypeErrors(t *testing.T) {
 	}
 }
 
-// TestQuotedErrors: a type error is left out where a finding quotes it, and only there: a
-// method that was merely looked at quotes nothing.
+// TestQuotedErrors checks that a type error is omitted if a finding quotes it, and only then.
 func TestQuotedErrors(t *testing.T) {
 	const missing = "TG302 type Sink has no method that receives M from \"feed\": neither ReceiveM nor ReceiveMFromFeed"
 	for _, c := range []struct{ method, found, user string }{

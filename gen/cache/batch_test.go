@@ -26,7 +26,7 @@ func (p *project) many(n int) []Build {
 	return builds
 }
 
-// run does with a batch what a build of all topologies does.
+// run uses a batch like a build of all topologies.
 func (p *project) run(builds []Build) (fresh, recorded int) {
 	b := p.cache.Start(p.id)
 	var all Inputs
@@ -52,8 +52,7 @@ func (p *project) run(builds []Build) (fresh, recorded int) {
 	return fresh, b.Record(builds...)
 }
 
-// TestLargeBatches: topologies are recorded one by one, however many there are, and the
-// work grows in proportion to their number.
+// TestLargeBatches checks that the work grows in proportion to the number of topologies.
 func TestLargeBatches(t *testing.T) {
 	cost := func(n int) (cold, warm uint64) {
 		p := newProject(t)
@@ -77,16 +76,17 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
-// allocated is the number of allocations so far: a measure of work that is the same on
-// every machine.
+// allocated is the number of allocations so far, a measure of work that is the same on all
+// systems.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
 
-// TestBatchReadsWhatItWrites: a topology that imports the package of another one has read
-// what that is about to generate. Afterwards that is an input like others.
+// TestBatchReadsWhatItWrites checks a topology that imports the package of another topology.
+// It has used the new output of the other build before that is written. Afterwards the
+// output is an input like others.
 func TestBatchReadsWhatItWrites(t *testing.T) {
 	p := newProject(t)
 	builds := p.many(2)

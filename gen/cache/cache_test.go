@@ -185,7 +185,7 @@ func TestFreshNoticesTimesSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.fresh() {
-		t.Error("a change with its modification time set back goes unseen")
+		t.Error("a change with its modification time set back is not noticed")
 	}
 }
 
@@ -240,8 +240,8 @@ func (p *project) settle() {
 	}
 }
 
-// Two changes within the grain of a clock look the same from outside; only the
-// content tells.
+// TestRacyEntriesAreRead checks two changes within the resolution of a clock, which only the
+// contents distinguish.
 func TestRacyEntriesAreRead(t *testing.T) {
 	p := newProject(t)
 	p.cache.now = time.Now
@@ -290,10 +290,10 @@ func TestOutputsOfOthersInTheFolder(t *testing.T) {
 	p.put("other_gen.go", "2")
 	outputs := []Output{{p.path("topology_gen.go"), []byte("1")}, {p.path("other_gen.go"), []byte("2")}}
 	if p.record(b, p.inputs(), outputs[:1]) {
-		t.Error("recorded though a file appeared that nobody named")
+		t.Error("recorded although a file appeared that is not an output")
 	}
 	if !p.record(b, p.inputs(), outputs) {
-		t.Error("not recorded though all outputs were named")
+		t.Error("not recorded although all outputs are named")
 	}
 }
 

@@ -94,7 +94,7 @@ func TestModuleFiles(t *testing.T) {
 	}
 }
 
-// TestFilesElsewhere: what GOFLAGS lays over the disk is in no record.
+// TestFilesElsewhere checks that nothing is recorded if GOFLAGS names an overlay.
 func TestFilesElsewhere(t *testing.T) {
 	p := newProject(t)
 	p.put("topogen", "one")

@@ -94,7 +94,7 @@ func TestHostileRecordsAreNoRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsAreUTF8: JSON would change a path that is not.
+// TestRecordsAreUTF8 checks that paths must be UTF-8, because JSON would change others.
 func TestRecordsAreUTF8(t *testing.T) {
 	for name, change := range map[string]func(*record){
 		"key":    func(r *record) { r.Key += "\xff" },
@@ -177,7 +177,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// TestBytesAreBounded: the oldest records over bytesMax go.
+// TestBytesAreBounded checks that the oldest records over bytesMax are removed.
 func TestBytesAreBounded(t *testing.T) {
 	p := newProject(t)
 	p.mustBuild()
@@ -201,7 +201,8 @@ func TestBytesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzDecode: nothing panics, and what is read can be written and read again.
+// FuzzDecode checks that no input panics, and that a decoded record can be encoded and decoded
+// again.
 func FuzzDecode(f *testing.F) {
 	body, err := json.Marshal(sampleRecord())
 	if err != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// watched is a build that has begun to watch, and what it has read of the topology.
+// watched begins a batch, watches the inputs, and has read the topology.
 func (p *project) watched(in Inputs) *Batch {
 	b := p.start()
 	b.Watch(in)
 	return b
 }
 
-// TestChangedNoticesEveryChange makes one change after a build has begun, of each kind
-// that can change its result. It is noticed, and the build is not recorded.
+// TestChangedNoticesEveryChange makes one change of each kind after a build has begun. Changed
+// must report it, and the build must not be recorded.
 func TestChangedNoticesEveryChange(t *testing.T) {
 	for name, change := range map[string]func(*project){
 		"the topology":              func(p *project) { p.put("topology.yml", "version: 1 # 2\n") },
@@ -56,8 +56,8 @@ func TestChangedNoticesEveryChange(t *testing.T) {
 	}
 }
 
-// TestChangedNeedsAChange: a file that was changed just before the build began, a file
-// that the build writes, and a file that is not an input do not count as changed.
+// TestChangedNeedsAChange checks files that do not count as changed: a file that was changed
+// just before the build began, a file that the build writes, and a file that is not an input.
 func TestChangedNeedsAChange(t *testing.T) {
 	p := newProject(t)
 	p.cache.now = time.Now
@@ -78,8 +78,8 @@ func TestChangedNeedsAChange(t *testing.T) {
 	}
 }
 
-// TestWatchRemembersWhatWasRead: a build knows from the record of an earlier one what
-// it is going to read.
+// TestWatchRemembersWhatWasRead checks that a build watches the inputs in the record of an
+// earlier build.
 func TestWatchRemembersWhatWasRead(t *testing.T) {
 	p := newProject(t)
 	if !p.record(p.start(), p.inputs(), nil) {
@@ -100,9 +100,9 @@ func TestWatchRemembersWhatWasRead(t *testing.T) {
 	}
 }
 
-// TestChangedBeforeStart: a topology that is read before the build begins must have
-// the content that was read. Otherwise what was made of the old one would be recorded
-// as made of the new one.
+// TestChangedBeforeStart checks a topology that is read before the build begins: its contents
+// must still be the same. Otherwise the result for the old contents would be recorded for the
+// new ones.
 func TestChangedBeforeStart(t *testing.T) {
 	p := newProject(t)
 	in := p.inputs()
@@ -127,7 +127,7 @@ func TestChangedBeforeStart(t *testing.T) {
 	}
 }
 
-// TestChangedFollowsRelativePaths as Record does.
+// TestChangedFollowsRelativePaths checks that Changed resolves relative paths like Record.
 func TestChangedFollowsRelativePaths(t *testing.T) {
 	p := newProject(t)
 	t.Chdir(p.dir)

@@ -53,7 +53,7 @@ func TestCommentsStayComments(t *testing.T) {
 	}
 }
 
-// TestHostilePlans gives Emit what earlier stages would never let through.
+// TestHostilePlans gives Emit plans that earlier stages would refuse.
 func TestHostilePlans(t *testing.T) {
 	const bad = "A\nfunc init() {}\n"
 	for name, spoil := range map[string]func(*plan.Plan){
@@ -125,8 +125,8 @@ func pair() *plan.Plan {
 	}
 }
 
-// TestIdentsAreParsed looks at this package itself: where an Ident is made of a
-// string that is not written in place, the name was checked.
+// TestIdentsAreParsed checks the source of this package: an Ident is made only from a literal
+// or by ParseIdent.
 func TestIdentsAreParsed(t *testing.T) {
 	allowed := map[string]bool{"ident.go": true, "scope.go": true, "model.go": true, "recorder.go": true, "sender.go": true}
 	entries, err := os.ReadDir(".")

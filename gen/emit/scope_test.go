@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestVariablesAreListed: an import that is called like a variable of the output would be
-// hidden by it.
+// TestVariablesAreListed checks that variables lists all variables of the output, because a
+// variable would shadow an import with the same name.
 func TestVariablesAreListed(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsShownIsEmitted: the lines of Go above an emitter are in one golden file, in the
-// same order.
+// TestWhatIsShownIsEmitted checks that the lines of Go in the comment of each emitter are in a
+// golden file, in the same order.
 func TestWhatIsShownIsEmitted(t *testing.T) {
 	var golden [][]string
 	for _, name := range []string{"topology_gen.go", "topology_ports_gen.go"} {
@@ -69,7 +69,7 @@ func excerpts(doc *ast.CommentGroup) (blocks [][]string) {
 	return blocks
 }
 
-// codeLines are the lines of code, without indents. "…" stands for lines that are left out.
+// codeLines are the lines of code, without indents. "…" means omitted lines.
 func codeLines(lines []string) (code []string) {
 	for _, line := range lines {
 		if line = strings.TrimSpace(line); line != "" && line != "…" && !strings.HasPrefix(line, "//") {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKeysOfJSONAreDocumented holds the table of keys in the reference against what
-// JSON writes.
+// TestKeysOfJSONAreDocumented compares the table of keys in the reference with the output of
+// JSON.
 func TestKeysOfJSONAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/commands.md")
 	if err != nil {

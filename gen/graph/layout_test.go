@@ -31,8 +31,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// flaws says what is wrong with a layout: things that overlap or leave the page,
-// lines that are not straight across or along, or touch what they should not.
+// flaws lists the errors of a layout: parts that overlap or leave the page, and lines that are
+// not straight or touch other parts.
 func flaws(g Graph, l layout) []string {
 	var found []string
 	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
@@ -134,8 +134,8 @@ func jogs(l layout) (short, all int) {
 	return short, all
 }
 
-// check reports the flaws of a graph's layout in both directions, and adds up
-// what is not a flaw but better rare.
+// check reports the flaws of a graph's layout in both directions, and counts features that are
+// allowed but should be rare.
 func check(t interface{ Errorf(string, ...any) }, g Graph, what string) (short, double, bends int) {
 	for _, dir := range []direction{rightward, downward} {
 		l := arrangeIn(g, dir)
@@ -188,7 +188,7 @@ func TestNothingOverlapsInSmallGraphs(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 14).Draw(t, "edges") {
 			g.Edges = append(g.Edges, Edge{
-				From:    rapid.IntRange(-1, nodes).Draw(t, "from"), // also what is no node
+				From:    rapid.IntRange(-1, nodes).Draw(t, "from"), // -1 and nodes are not nodes
 				To:      rapid.IntRange(0, nodes).Draw(t, "to"),
 				Message: rapid.StringN(0, 9, -1).Draw(t, "message"),
 				Reply:   rapid.SampledFrom([]string{"", "", "R"}).Draw(t, "reply"),
@@ -282,7 +282,7 @@ func BenchmarkSVG(b *testing.B) {
 	}
 }
 
-// TestDrawable: what a picture can show, however large, and what it cannot.
+// TestDrawable checks which large graphs are drawable.
 func TestDrawable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	random := func(nodes, edges int) (g Graph) {

@@ -81,7 +81,7 @@ func TestWithLoad(t *testing.T) {
 	}
 }
 
-// TestMismatch changes the snapshot and looks at what is said.
+// TestMismatch changes the snapshot and checks the findings.
 func TestMismatch(t *testing.T) {
 	topology := shopTopology(t)
 	for _, c := range []struct {
@@ -228,8 +228,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestColoursOfHeat: text can be read on each of them, as WCAG 2 demands of small
-// text, and their order shows without any colour.
+// TestColoursOfHeat checks that text on each colour has the contrast of WCAG 2 for small text,
+// and that the order of the colours is visible without colour.
 func TestColoursOfHeat(t *testing.T) {
 	for name, scale := range map[string]struct {
 		fills [heats + 1]string
@@ -248,7 +248,7 @@ func TestColoursOfHeat(t *testing.T) {
 	}
 }
 
-// luminance is that of WCAG 2.
+// luminance is the relative luminance of WCAG 2.
 func luminance(t *testing.T, colour string) float64 {
 	rgb, err := strconv.ParseUint(colour[1:], 16, 24)
 	if err != nil {

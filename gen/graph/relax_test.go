@@ -2,8 +2,8 @@ package graph
 
 import "testing"
 
-// TestThin: of thousands that want to be in one place their number is kept, and
-// nearly where they want to be.
+// TestThin checks that thin keeps the total weight of thousands of pulls, and almost their
+// median.
 func TestThin(t *testing.T) {
 	const n = 20_000
 	wants := make([][]pull, n)

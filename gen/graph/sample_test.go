@@ -112,7 +112,7 @@ func company(size int, seed uint64) Graph {
 	return g
 }
 
-// tangle is a graph without any sense in it.
+// tangle is a random graph.
 func tangle(nodes, edges int, seed uint64) Graph {
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := Graph{Name: "tangle"}
@@ -165,7 +165,7 @@ func loaded(g Graph, seed uint64) Graph {
 	r := rand.New(rand.NewPCG(seed, 2))
 	g.Nodes, g.Edges = slices.Clone(g.Nodes), slices.Clone(g.Edges)
 	g.Load = &Load{Until: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), Elapsed: 12345 * time.Millisecond, Workers: 2}
-	count := func() uint64 { return r.Uint64() >> r.IntN(64) } // from 0 to more than anybody counts
+	count := func() uint64 { return r.Uint64() >> r.IntN(64) } // from 0 to very large
 	if seed%2 == 0 {                                           // as in a topology that runs
 		count = func() uint64 { return uint64(r.IntN(40_000_000)) * uint64(r.IntN(5)) / 4 }
 	}
@@ -198,7 +198,7 @@ func loaded(g Graph, seed uint64) Graph {
 	return g
 }
 
-// hostile has names that mean something in some format.
+// hostile has names with special characters of the formats.
 func hostile() Graph {
 	names := []string{
 		`"]; click n0 "javascript:alert(1)`, "</text><script>alert(1)</script>", "a\nb\r\nc", "]]>", "-->", `\" \N \`,

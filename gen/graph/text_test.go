@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fonts are those of the classes of text.
+// fonts are the fonts of the classes of text.
 var fonts = map[string]font{
 	"heading": {16, true}, "counts": {12, false}, "name": nameFont, "type": typeFont, "badge-text": badgeFont, "": typeFont,
 	"message": edgeFont, "reply": edgeFont, "note": noteFont, "load": noteFont,
@@ -20,8 +20,7 @@ type piece struct {
 	rect
 }
 
-// textFlaws reads a picture and says which of its texts and bars overlap or
-// leave it: what is drawn, not what was planned.
+// textFlaws parses a picture and lists the texts and bars that overlap or leave the picture.
 func textFlaws(picture []byte) []string {
 	var found []string
 	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }

@@ -11,8 +11,7 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// robot is testdata/robot.yml, in which everything stands that can be said of
-// failures.
+// robot is testdata/robot.yml, which has every setting for failures.
 func robot(t *testing.T) *spec.Topology {
 	t.Helper()
 	path := filepath.Join("testdata", "robot.yml")
@@ -78,7 +77,7 @@ func TestWatchOfNodes(t *testing.T) {
 	}
 }
 
-// A snapshot without dead letters is one of another file.
+// TestLettersOfASnapshot checks that a snapshot without dead letters does not match.
 func TestLettersOfASnapshot(t *testing.T) {
 	s := robotSnapshot(t)
 	s.Edges = s.Edges[:len(s.Edges)-1]

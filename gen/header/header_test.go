@@ -92,8 +92,8 @@ func TestSourceOf(t *testing.T) {
 	}
 }
 
-// FuzzInspect: whatever is ours is exactly what Seal gives for that header and
-// body, so nothing of a person's can pass as ours.
+// FuzzInspect checks that a file with state Ours is exactly the output of Seal for that header
+// and body, so that a person's file never has this state.
 func FuzzInspect(f *testing.F) {
 	ours := Seal("topology.yml", planSum, []byte("package p\n"))
 	f.Add(ours)

@@ -19,25 +19,25 @@ import (
 	"github.com/topogen/topogen/internal/rerun"
 )
 
-// TestHandlers: the types in testdata are named after what their handlers do. A
-// comment "want" says what must be reported; all else must not be.
+// TestHandlers checks the handlers in testdata, whose types are named after the behavior of
+// the handlers. A comment "want" has the expected report; there must be no others.
 func TestHandlers(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl")
 }
 
-// TestHandlersOfOtherPackages: methods are known as handlers by the package that
-// asserts them.
+// TestHandlersOfOtherPackages checks methods that are handlers because another package asserts
+// them.
 func TestHandlersOfOtherPackages(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "pricing", "shop")
 }
 
-// TestHostileCode: recursion, generic functions that never end, cycles of values.
+// TestHostileCode checks recursion, infinitely many generic functions, and cycles of values.
 func TestHostileCode(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "hostile")
 }
 
-// TestNothingIsReportedInThisRepository: the examples and the packages of
-// generated_test are legal code.
+// TestNothingIsReportedInThisRepository checks that the examples and the packages of
+// generated_test have no findings.
 func TestNothingIsReportedInThisRepository(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
@@ -72,8 +72,8 @@ func load(t *testing.T, text string) (*lifetime.Package, []lifetime.Handler) {
 	return p, []lifetime.Handler{{Type: "A", Name: "ReceiveM", Params: []lifetime.Kind{lifetime.Message}}}
 }
 
-// TestWorkIsBounded: a function that is too large, or a chain of calls that is too
-// long, keeps nothing as far as we can say.
+// TestWorkIsBounded checks that the analysis gives up on a function that is too large, and on a
+// chain of calls that is too long.
 func TestWorkIsBounded(t *testing.T) {
 	const head = "package a\ntype M struct{ N int; Next *M }\ntype A struct{ last, next *M }\n"
 	for name, text := range map[string]string{
@@ -106,7 +106,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// TestAFaultGivesNoResult: without the types that it needs, go/ssa panics.
+// TestAFaultGivesNoResult checks that a panic of go/ssa, here because of missing types, gives no
+// result.
 func TestAFaultGivesNoResult(t *testing.T) {
 	p, handlers := load(t, "package a\ntype M struct{}\ntype A struct{ last *M }\nfunc (a *A) ReceiveM(m *M) { a.last = m }\n")
 	if leaks := lifetime.Check(p, handlers); len(leaks) != 1 {

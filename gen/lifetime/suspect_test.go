@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSuspects: bodies of func (a *A) ReceiveM(ctx context.Context, m *M, out *ASender) error.
+// TestSuspects checks bodies of func (a *A) ReceiveM(ctx context.Context, m *M, out *ASender) error.
 func TestSuspects(t *testing.T) {
 	for body, want := range map[string]bool{
 		`a.n += m.N; return nil`:                                            false,
@@ -57,8 +57,8 @@ func (m *M) Self() *M { return m }
 	}
 }
 
-// TestFactsAreForSuspects: a package has many methods that are named as handlers are, and
-// most keep nothing. An alias gives no method twice.
+// TestFactsAreForSuspects checks that only suspicious methods with names of handlers get facts,
+// and that an alias does not list a method twice.
 func TestFactsAreForSuspects(t *testing.T) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "a.go", `package a

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is built into the cases")
 
-// build parses a topology that is right as far as the file goes and plans it.
+// build parses a topology without errors in the file and plans it.
 func build(t *testing.T, text []byte) (*Plan, []finding.Finding) {
 	t.Helper()
 	topology, findings := spec.Parse("topology.yml", text)
@@ -29,7 +29,8 @@ func build(t *testing.T, text []byte) (*Plan, []finding.Finding) {
 	return Outline(topology, Package{Name: "orders", Path: "example.com/orders"})
 }
 
-// TestOutline plans each testdata/*.txtar: a topology in, the section want out.
+// TestOutline plans the topology of each testdata/*.txtar and compares the plan with the section
+// want.
 func TestOutline(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -56,8 +57,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestExampleOfTheCatalogue: names that meet are the only finding of a file that this
-// package makes.
+// TestExampleOfTheCatalogue checks the example for colliding names, the only finding of this
+// package.
 func TestExampleOfTheCatalogue(t *testing.T) {
 	example, _ := finding.Explain(finding.Generated)
 	if _, findings := build(t, []byte(example.Wrong)); len(findings) != 1 || findings[0].Code != finding.Generated {
@@ -68,7 +69,7 @@ func TestExampleOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// describe is a plan in words.
+// describe formats a plan.
 func describe(p *Plan, findings []finding.Finding) string {
 	var out bytes.Buffer
 	for _, f := range findings {

@@ -2,7 +2,7 @@ package plan
 
 import "testing"
 
-// TestComplete: what was found is in the plan, and neither the outline nor the facts
+// TestComplete checks that the plan has the facts, and that neither the outline nor the facts
 // change.
 func TestComplete(t *testing.T) {
 	outline := pairOutline()

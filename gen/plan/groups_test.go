@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Groups are what mutual reachability says, and upstream ones come first.
+// TestGroupsAreComponentsInOrder checks that groups are the sets of mutually reachable
+// processors, with upstream groups first.
 func TestGroupsAreComponentsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "processors")
@@ -62,7 +63,7 @@ func TestGroupsAreComponentsInOrder(t *testing.T) {
 	})
 }
 
-// Nothing in the plan of a long chain is quadratic or nests as deep as it is long.
+// TestLongChain checks that the plan of a long chain takes linear time and constant depth.
 func TestLongChain(t *testing.T) {
 	const n = 4000
 	var text strings.Builder

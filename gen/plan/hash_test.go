@@ -35,7 +35,7 @@ func filled(t reflect.Type, depth int) reflect.Value {
 	return v
 }
 
-// Every field counts: a plan in which one is taken away has another hash.
+// TestHashCountsEveryField checks that clearing any field changes the hash.
 func TestHashCountsEveryField(t *testing.T) {
 	p := filled(reflect.TypeFor[Plan](), 4).Interface().(Plan)
 	seen := map[[32]byte]string{Hash(&p): "the whole"}
@@ -75,7 +75,8 @@ func TestHashCountsEveryField(t *testing.T) {
 	}
 }
 
-// The hash stands in the headers of files that people keep: it must not change.
+// TestHashStays checks that the hash does not change, because existing files have it in their
+// headers.
 func TestHashStays(t *testing.T) {
 	p := &Plan{Name: "orders", Edges: []Edge{{Ident: "AToB", From: -1, Selector: Selector{Access: []string{"A"}}}}, Bound: true}
 	h := Hash(p)

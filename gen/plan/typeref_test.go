@@ -2,7 +2,7 @@ package plan
 
 import "testing"
 
-// TestVisible: an internal package is for the tree that its parent is the root of.
+// TestVisible checks that an internal package is visible only below its parent.
 func TestVisible(t *testing.T) {
 	for _, c := range []struct {
 		path, own string

@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// TestForeignBytes: bytes that are a proto.Message by their methods are encoded by these.
+// TestForeignBytes checks that a byte slice with the methods of proto.Message is encoded by them.
 func TestForeignBytes(t *testing.T) {
 	pkg := types.NewPackage("example.com/shop", "shop")
 	reflected := types.NewPackage("google.golang.org/protobuf/reflect/protoreflect", "protoreflect")

@@ -19,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out in place of comparing it")
 
-// plainNames are those of a package in which nothing is in the way.
+// plainNames are the names in a package without collisions.
 var plainNames = wire.Names{
 	Top:   func(name string) string { return name },
 	Local: func(name string) string { return name },
 }
 
-// sample is the package that the golden codecs are in, which tests them.
+// sample is the package with the golden codecs and their tests.
 const sample = "../../generated_test/wire"
 
 // named is a message, and its type as a file of the package writes it.
@@ -37,7 +37,7 @@ func roots() []named {
 	return append(list, named{"Text", "Name"}, named{"Page", "*other.Page[*Line]"}, named{"Plain", "map[string][]Order"})
 }
 
-// same are messages that are called like types of the package.
+// same lists messages with the names of types of the package.
 func same(names ...string) (list []named) {
 	for _, name := range names {
 		list = append(list, named{name, name})
@@ -89,8 +89,8 @@ func TestSample(t *testing.T) {
 	compare(t, filepath.Join(sample, "messages.proto"), wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
 }
 
-// TestOddNames: codecs keep clear of what the package declares, by the names that
-// the caller gives.
+// TestOddNames checks that codecs use the names that the caller chooses, to avoid names of the
+// package.
 func TestOddNames(t *testing.T) {
 	pkg, inputs := load(t, sample+"/odd", same("b", "r", "depth"))
 	schema, problems := wire.Build(pkg, inputs)
@@ -115,8 +115,8 @@ func TestOddNames(t *testing.T) {
 	compare(t, sample+"/odd/codecs_gen.go", render(t, pkg.Name(), &schema, wire.Names{Top: top, Local: local}))
 }
 
-// TestRefused: all that cannot be encoded is named, with the path to it; the rest
-// has its codecs.
+// TestRefused checks that everything that cannot be encoded is reported with its path, and that
+// all other messages have codecs.
 func TestRefused(t *testing.T) {
 	dir := sample + "/refused"
 	pkg, inputs := load(t, dir, same("Good", "Plain", "Deep", "Again", "Keys", "Large", "Tags", "Foreign", "Half", "Promoted"))
@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSchemaIsPlain: it is of what a plan's hash can take in, and the same each time.
+// TestSchemaIsPlain checks that a schema can be hashed, with the same hash each time.
 func TestSchemaIsPlain(t *testing.T) {
 	plain(t, reflect.TypeFor[wire.Schema](), make(map[reflect.Type]bool))
 	var schemas [2]wire.Schema

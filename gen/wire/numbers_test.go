@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// order is a schema of one message; a field is a name, with its tag behind a colon.
+// order is a schema of one message. A field is a name, with its tag after a colon.
 func order(fields ...string) wire.Schema {
 	m := wire.Message{Name: "Order", Key: "shop.Order"}
 	for _, f := range fields {
@@ -36,7 +36,7 @@ func given(s wire.Schema) string {
 	return strings.Join(list, " ")
 }
 
-// assign gives numbers where nothing is wrong.
+// assign assigns numbers and fails at a problem.
 func assign(t *testing.T, s wire.Schema, old string) (numbers, file string) {
 	t.Helper()
 	s, text, problems := wire.Assign(s, []byte(old))
@@ -46,7 +46,7 @@ func assign(t *testing.T, s wire.Schema, old string) (numbers, file string) {
 	return given(s), string(text)
 }
 
-// TestNumbers is the life of a message.
+// TestNumbers changes a message step by step.
 func TestNumbers(t *testing.T) {
 	file := ""
 	for _, step := range []struct {
@@ -62,7 +62,7 @@ func TestNumbers(t *testing.T) {
 		{"one has a tag", order("Account", "Note", "Paid", "At:10"), "Account=1 Note=3 Paid=4 At=10 -Cents=2"},
 		{"the next is behind it", order("Account", "Note", "Paid", "At:10", "By"), "Account=1 Note=3 Paid=4 At=10 By=11 -Cents=2"},
 		{"its tag goes", order("Account", "Note", "Paid", "At", "By"), "Account=1 Note=3 Paid=4 At=10 By=11 -Cents=2"},
-		{"the one that went comes back", order("Cents", "Account", "Note", "Paid", "At", "By"), "Cents=2 Account=1 Note=3 Paid=4 At=10 By=11"},
+		{"the removed field comes back", order("Cents", "Account", "Note", "Paid", "At", "By"), "Cents=2 Account=1 Note=3 Paid=4 At=10 By=11"},
 		{"protobuf's own numbers are left out", order("Account", "X:18999", "Y"), "Account=1 X=18999 Y=20000 -Cents=2 -Note=3 -Paid=4 -At=10 -By=11"},
 	} {
 		var got, again string
@@ -81,7 +81,7 @@ shop.Order.Cents: 2
 shop.Order.Note: 3
 `
 
-// TestNumbersFindings: what somebody did to the file or to a tag.
+// TestNumbersFindings checks the findings for edits of the file or of a tag.
 func TestNumbersFindings(t *testing.T) {
 	_, file := assign(t, order("Account", "Cents", "Note"), "")
 	edit := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(file) }
@@ -126,8 +126,8 @@ func TestNumbersFindings(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepComments: what people write into the file stays, and so do the
-// lines of messages that are not there.
+// TestNumbersKeepComments checks that comments in the file remain, and also the lines of
+// removed messages.
 func TestNumbersKeepComments(t *testing.T) {
 	_, file := assign(t, order("Account", "Cents"), "")
 	file = strings.Replace(file, "shop.Order.Cents: 2", "# in cents\nshop.Order.Cents: 2 # not euros", 1) + "Zebra.Stripes: 3\n# the end\n"
@@ -139,8 +139,8 @@ func TestNumbersKeepComments(t *testing.T) {
 	}
 }
 
-// TestBranchesMeet: two branches that both give a number to a message change the
-// same lines, so that a merge cannot take both.
+// TestBranchesMeet checks that two branches that add a number to the same message change the
+// same lines, so that a merge has a conflict.
 func TestBranchesMeet(t *testing.T) {
 	_, base := assign(t, order("Account"), "")
 	_, ours := assign(t, order("Account", "Aaa"), base)
@@ -154,7 +154,7 @@ func TestBranchesMeet(t *testing.T) {
 	}
 }
 
-// TestNumbersStay: whatever happens to a message, no number ever means two fields.
+// TestNumbersStay checks that after any changes of a message no number means two fields.
 func TestNumbersStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file, meant := []byte(nil), make(map[int]string)
@@ -175,8 +175,8 @@ func TestNumbersStay(t *testing.T) {
 	})
 }
 
-// TestNumbersOnWindows: a checkout with other line ends holds the same numbers, and
-// is written anew only where there are more.
+// TestNumbersOnWindows checks that a file with CRLF line ends has the same numbers, and is
+// only written again if numbers are added.
 func TestNumbersOnWindows(t *testing.T) {
 	_, file := assign(t, order("Account"), "")
 	windows := strings.ReplaceAll(file, "\n", "\r\n")
@@ -189,8 +189,8 @@ func TestNumbersOnWindows(t *testing.T) {
 	}
 }
 
-// TestHostileNumbers: a file of the largest size is no reason to wait, and one of
-// something else is no flood of findings.
+// TestHostileNumbers checks that a file of the largest size is read quickly, and that a file
+// with other contents gives few findings.
 func TestHostileNumbers(t *testing.T) {
 	var many, other strings.Builder
 	for i := range 200_000 {

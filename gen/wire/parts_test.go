@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// TestParts: maps whose keys have an order, and lists whose elements have tags, are
-// written some entries at a time.
+// TestParts checks which fields are parts: maps with ordered keys, and lists whose elements have
+// tags.
 func TestParts(t *testing.T) {
 	text, number := wire.Elem{Kind: wire.String}, wire.Elem{Kind: wire.Int}
 	fields := []wire.Field{

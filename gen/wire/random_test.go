@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/gen/wire"
 )
 
-// known imports what random messages and their codecs do.
+// known imports the packages that random messages and their codecs import.
 var known = sync.OnceValues(func() (importer, error) {
 	list, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile},
 		"time", "github.com/topogen/topogen/runtime/wire")
@@ -36,7 +36,7 @@ func (i importer) Import(path string) (*types.Package, error) {
 	return nil, fmt.Errorf("%s is not among the imports", path)
 }
 
-// randomTypes declares types that may hold each other.
+// randomTypes declares types that may contain each other.
 type randomTypes struct {
 	t     *rapid.T
 	count int
@@ -100,7 +100,7 @@ func (r *randomTypes) structure(below, depth int) string {
 var randomBasics = strings.Fields("bool int int8 int32 rune uint byte uint16 uintptr float32 float64 complex64 complex128 string " +
 	"[]byte [3]byte []Enum [0]int Enum Key Binary Text time.Time time.Duration struct{} struct{A,B*int}")
 
-// any is a type that holds by value none but those below.
+// any is a random type that contains by value only types with an index less than below.
 func (r *randomTypes) any(below, depth int) string {
 	kind := rapid.IntRange(0, 9).Draw(r.t, "kind")
 	if depth == 0 {
@@ -131,7 +131,7 @@ func (r *randomTypes) key() string {
 	return rapid.SampledFrom([]string{"string", "int", "bool", "float64", "[2]string", "Key", "Enum", "time.Duration", "[4]byte"}).Draw(r.t, "key")
 }
 
-// TestRandomTypesCompile: whatever has no problems has codecs that compile.
+// TestRandomTypesCompile checks that the codecs of messages without problems compile.
 func TestRandomTypesCompile(t *testing.T) {
 	known, err := known()
 	if err != nil {

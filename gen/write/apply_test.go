@@ -83,8 +83,8 @@ func TestApplyWritesAllTopologiesOrNone(t *testing.T) {
 	wantTree(t, bad, bodies([]File{file}))
 }
 
-// TestApplyKeptFiles: a file that people edit too is written with the others, over
-// whatever stood there when it was looked at, and never removed.
+// TestApplyKeptFiles checks that a file that users also edit is written with the others, over
+// the contents that Plan has read, and is never removed.
 func TestApplyKeptFiles(t *testing.T) {
 	output := sealed("topology_gen.go", "package p\n")
 	kept := func(body string) File { return File{Name: "topology.wire.yml", Body: []byte(body), Kept: true} }
@@ -119,7 +119,7 @@ func TestApplyHeedsTheContext(t *testing.T) {
 	wantTree(t, dir, nil)
 }
 
-// What a person saves between Plan and Apply is not lost.
+// TestApplyLooksAgain checks that a file that a user saves between Plan and Apply is not lost.
 func TestApplyLooksAgain(t *testing.T) {
 	file := sealed("sub/x_gen.go", "package p\n")
 	for name, c := range map[string]struct {
@@ -165,7 +165,7 @@ func TestApplyReportsReadOnlyFolder(t *testing.T) {
 	wantCodes(t, findings, "TG503")
 }
 
-// TestApplyConcurrently lets builds of one and the same topology run at once.
+// TestApplyConcurrently runs concurrent builds of the same topology.
 func TestApplyConcurrently(t *testing.T) {
 	for round := range 20 {
 		dir := folder(t, map[string]string{"old_gen.go": string(sealed("old_gen.go", "package p\n").Body)})
@@ -188,10 +188,9 @@ func TestApplyConcurrently(t *testing.T) {
 	}
 }
 
-// TestApplyConcurrentlyWithChanges lets builds of different contents run at
-// once: each file is then one of them and whole, a build that another has overtaken
-// says so, where files of two builds are left side by side one has said so, and one
-// more build repairs.
+// TestApplyConcurrentlyWithChanges runs concurrent builds with different contents. Each file
+// must then be complete and from one of the builds. If the files are from two builds, one of
+// them must have reported it, and another build must repair the files.
 func TestApplyConcurrentlyWithChanges(t *testing.T) {
 	dir := folder(t, nil)
 	version := func(n int) []File {

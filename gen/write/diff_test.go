@@ -111,7 +111,7 @@ func TestDiffKeepsFunctionsTogether(t *testing.T) {
 	}
 }
 
-// TestDiffPatches: the printed diff, applied to one side, gives the other.
+// TestDiffPatches checks that applying the printed diff to one side gives the other.
 func TestDiffPatches(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "}\n", "\n", "x1\n", "x2\n", "x3\n"}), 0, 40).Draw(t, "lines")
@@ -129,7 +129,7 @@ func TestDiffPatches(t *testing.T) {
 	})
 }
 
-// patch applies a unified diff, believing its heads and checking its lines.
+// patch applies a unified diff and checks its lines.
 func patch(t *rapid.T, before, diff string) string {
 	lines := slices.Collect(strings.Lines(before))
 	var out strings.Builder
@@ -158,7 +158,7 @@ func patch(t *rapid.T, before, diff string) string {
 			out.WriteString(text)
 		default:
 			if at == len(lines) || lines[at] != text {
-				t.Fatalf("row %q does not stand at line %d of %q", row, at+1, before)
+				t.Fatalf("row %q is not at line %d of %q", row, at+1, before)
 			}
 			if row[0] == ' ' {
 				out.WriteString(text)
@@ -223,8 +223,8 @@ func bodies(files []File) map[string]string {
 	return m
 }
 
-// BenchmarkDiff is the worst there is: 400,000 lines a side, few of them unique
-// and all in another order.
+// BenchmarkDiff measures the worst case: 400,000 lines on each side, few of them unique and all
+// in different orders.
 func BenchmarkDiff(b *testing.B) {
 	var before, after bytes.Buffer
 	r := rand.New(rand.NewPCG(1, 2))
@@ -240,7 +240,7 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// bodyHash is what the header of a file with that body says of it.
+// bodyHash is the body hash in the header of a file.
 func bodyHash(body string) string {
 	h, _ := header.Read(header.Seal("topology.yml", sha256.Sum256(nil), []byte(body)))
 	return h.Body

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// faults lets the n-th call to any of its disks fail. Once is a passing error;
-// otherwise every later call fails as well and nothing happens any more, as
-// after a kill.
+// faults makes the n-th call to any of its disks fail. If once is set, later calls work again;
+// otherwise all later calls fail without effect, as after a kill.
 type faults struct {
 	calls  atomic.Int64
 	failAt int64 // 0: never
@@ -110,7 +109,7 @@ type faultyHandle struct {
 	faults *faults
 }
 
-// Write fails half way, as a full disk does.
+// Write fails after half of the data, like a full disk.
 func (h faultyHandle) Write(p []byte) (int, error) {
 	if err := h.faults.step(); err != nil {
 		n, _ := h.handle.Write(p[:len(p)/2])

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestInputsChange: a build whose input has changed says so. Before the first rename
-// nothing is written.
+// TestInputsChange checks that a build reports a changed input, and writes nothing if the
+// change is before the first rename.
 func TestInputsChange(t *testing.T) {
 	for calls, name := range []string{"before the first rename", "after the last rename"} {
 		t.Run(name, func(t *testing.T) {
@@ -45,9 +45,8 @@ func TestInputsChange(t *testing.T) {
 	}
 }
 
-// TestInterleavedBuilds lets a whole build of another state run beside each step of a
-// build. Afterwards all files on disk are of one build, or the build says that it was
-// overtaken.
+// TestInterleavedBuilds runs a whole build of another state at each step of a build. Afterwards
+// all files on disk must be from one build, or the build must report that it was overtaken.
 func TestInterleavedBuilds(t *testing.T) {
 	version := func(n int) []File {
 		body := fmt.Sprintf("package p\n\nvar version = %d\n", n)

@@ -151,7 +151,7 @@ func TestPlanTellsTopologiesInOneFolderApart(t *testing.T) {
 	_, findings := Plan(want)
 	wantCodes(t, findings, "TG503")
 
-	// Once renamed, the other is gone and its output is free.
+	// After the other topology was renamed, its output may be replaced.
 	want.Dir = folder(t, map[string]string{"topology.yml": "", "x_gen.go": string(theirs.Body)})
 	c, findings := Plan(want)
 	wantCodes(t, findings)
@@ -171,9 +171,8 @@ func TestPlanRefusesTwiceTheSameName(t *testing.T) {
 	wantCodes(t, findings, "TG503")
 }
 
-// On a disk that does not tell cases apart, a file under its old spelling is
-// the wanted file and must not be removed after the rename. A hard link is what
-// such a disk looks like.
+// TestPlanTakesNoSpellingForAnOrphan checks that on a disk that ignores case, a file under its
+// old spelling is not removed after the rename. A hard link simulates such a disk.
 func TestPlanTakesNoSpellingForAnOrphan(t *testing.T) {
 	file := sealed("topology_gen.go", "package p\n")
 	dir := folder(t, map[string]string{file.Name: string(file.Body)})
@@ -183,7 +182,8 @@ func TestPlanTakesNoSpellingForAnOrphan(t *testing.T) {
 	wantOps(t, mustPlan(t, dir, file), "unchanged topology_gen.go")
 }
 
-// A link is not read, and not removed as an orphan.
+// TestPlanTakesNoLinkForAnOrphan checks that a symbolic link is not read, and not removed as an
+// orphan.
 func TestPlanTakesNoLinkForAnOrphan(t *testing.T) {
 	orphan, file := sealed("old_gen.go", "package p\n"), sealed("x_gen.go", "package p\n")
 	dir := folder(t, map[string]string{"old.txt": string(orphan.Body)})
@@ -252,7 +252,7 @@ func TestPlanRefusesTwins(t *testing.T) {
 		wantCodes(t, findings, "TG503")
 		wantOps(t, c, "refuse Feed.go")
 	}
-	// What was written under the other name before goes.
+	// The file that was written under the other name is removed.
 	dir := folder(t, map[string]string{"feed.go": string(sealed("feed.go", "package p\n").Body)})
 	wantOps(t, mustPlan(t, dir, want), "create Feed.go", "remove feed.go")
 }

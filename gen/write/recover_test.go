@@ -17,7 +17,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// scenario is a build with something of every kind to do, in two topologies.
+// scenario is a build of two topologies with every kind of operation.
 type scenario struct {
 	dirs   [2]string
 	before [2]map[string]string
@@ -47,7 +47,7 @@ func (s *scenario) files() []File {
 	}
 }
 
-// build plans on a sound disk and applies on a faulty one, as process pid.
+// build plans on a working disk and applies on a faulty disk, as process pid.
 func (s *scenario) build(t testing.TB, f *faults, pid int) []finding.Finding {
 	t.Helper()
 	return apply(t.Context(), f.open, process(pid), nil, s.plan(t))
@@ -62,7 +62,7 @@ func (s *scenario) plan(t testing.TB) []*Changes {
 	return sets
 }
 
-// process is an owner beside which no other process lives.
+// process is an owner for which all other processes have ended.
 func process(pid int) owner {
 	o := thisProcess()
 	o.pid, o.alive = pid, func(int) bool { return false }
@@ -109,7 +109,7 @@ func (s *scenario) wantAfter(t testing.TB) {
 	}
 }
 
-// calls counts what one undisturbed build asks of its disks.
+// calls counts the disk calls of a build without faults.
 func calls(t testing.TB) int64 {
 	s, f := newScenario(t), &faults{}
 	wantCodes(t, s.build(t, f, 1))
@@ -117,8 +117,7 @@ func calls(t testing.TB) int64 {
 	return f.calls.Load()
 }
 
-// stride is how many calls of a build to go on by. Where CI is not set most are
-// passed over.
+// stride is the distance between the tested calls. Without CI most calls are skipped.
 func stride(all int64) int64 {
 	if os.Getenv("CI") == "" {
 		return 7
@@ -140,7 +139,7 @@ func TestApplySurvivesEveryError(t *testing.T) {
 	}
 }
 
-// checkReport holds a finding to its word.
+// checkReport checks that a finding describes the state of the disk.
 func checkReport(t *testing.T, s *scenario, findings []finding.Finding) {
 	t.Helper()
 	message := findings[0].Message
@@ -170,8 +169,7 @@ func TestApplySurvivesEveryCrash(t *testing.T) {
 	}
 }
 
-// wantNoticed fails where files are not as a build wants them and build --check would
-// not say so.
+// wantNoticed fails if files are out of date and build --check would not report it.
 func (s *scenario) wantNoticed(t testing.TB) {
 	t.Helper()
 	for i, c := range s.plan(t) {
@@ -191,7 +189,7 @@ func (s *scenario) wantNoticed(t testing.TB) {
 	}
 }
 
-// TestSweep: temporary files of a build that was killed are removed, also by a build that
+// TestSweep checks that temporary files of a killed build are removed, also by a build that
 // writes nothing.
 func TestSweep(t *testing.T) {
 	dead := exec.Command(os.Args[0], "-test.run=^$")
@@ -205,7 +203,7 @@ func TestSweep(t *testing.T) {
 	wantTree(t, dir, map[string]string{living: "", "x_gen.go": "package p\n"})
 }
 
-// TestApplySurvivesKill does the same with processes that really die.
+// TestApplySurvivesKill does the same with processes that are really killed.
 func TestApplySurvivesKill(t *testing.T) {
 	const at, first, second = "TOPOGEN_TEST_KILL_AT", "TOPOGEN_TEST_DIR_0", "TOPOGEN_TEST_DIR_1"
 	if n, err := strconv.ParseInt(os.Getenv(at), 10, 64); err == nil {

@@ -34,8 +34,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadFileThatSaysNoSize: files of the kernel say that they are empty, as one does
-// that grows behind the look at its size.
+// TestReadFileThatSaysNoSize checks files with a size of 0 that have contents: files of the
+// kernel, and files that grow after their size was read.
 func TestReadFileThatSaysNoSize(t *testing.T) {
 	const name = "/proc/version"
 	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() || info.Size() != 0 {
