@@ -104,7 +104,7 @@ func (p *part) letterPorts(q *processor) {
 //	}
 //
 //	func (x *plannerInstance) Alarm(now time.Duration) (err error) {
-//		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.Waits(int(plannerInputEdges[i])) }) {
+//		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.HasQueued(int(plannerInputEdges[i])) }) {
 //			x.unit.CountInputTimeout(int(plannerInputEdges[i]))
 //			x.in.became(PlannerInput(i), supervise.Broken)
 //			err = errors.Join(err, x.p.InputClosed(PlannerInput(i)))
@@ -136,7 +136,7 @@ func (p *part) inputMethods(q *processor) {
 		p.doc("wait sets the alarm to the next time at which an input may time out.")
 		p.method(x, q.instance, "wait", nil, nil,
 			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
-		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "Waits").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
+		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "HasQueued").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
 		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.became(q, id(q.inputType()).Call(id(i)), "Broken")...)
 		turn = append(turn, p.notify(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {

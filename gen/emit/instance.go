@@ -103,7 +103,7 @@ func (p *part) adopted(q *processor) {
 		body = append(append(body, p.events(q)...), sel(x, "p", "Join").Call(ref(x, "unit")))
 	}
 	if q.exchangesSender() {
-		body = append(body, set(sel(x, "out", "life"), sel(x, "unit", "Life").Call()))
+		body = append(body, set(sel(x, "out", "callState"), sel(x, "unit", "CallState").Call()))
 	}
 	for _, e := range q.timers {
 		body = append(body, p.startTimer(e)...)

@@ -217,7 +217,7 @@ func (p *part) remoteInstance(q *processor) {
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "unit", "Index").Call()), key("Instances", jen.Lit(q.Instances)),
 		key("MessageLimit", sel(x, "unit", "MessageLimit").Call()))
 	settings := fields{key("Info", info), key("Logger", sel(x, "unit", "Logger").Call()), key("CloseTimeout", sel(x, "unit", "CloseTimeout").Call()), key("OnLate", sel(x, "unit", "CountKill")),
-		key("OnStart", sel(x, "unit", "SayProcess")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", sel(x, "unit", "SetHolds"))}
+		key("OnStart", sel(x, "unit", "LogProcess")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", sel(x, "unit", "SetHolds"))}
 	settings.when(q.Watch.Memory > 0, "Memory", jen.Lit(int(q.Watch.Memory)))
 	settings.when(q.Watch.Startup > 0, "StartupTimeout", duration(q.Watch.Startup))
 	settings.when(q.Watch.Timeout > 0, "OnAlive", sel(x, "unit", "Alive"))
@@ -260,13 +260,13 @@ func (p *part) remoteInstance(q *processor) {
 			jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), sel(x, "out", "out", "Sent"))))
 		return
 	}
-	life := p.v("life")
+	callState := p.v("callState")
 	p.method(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
-		define(life, sel(x, "unit", "Enter").Call()),
-		jen.Defer().Add(sel(life, "Leave")).Call(),
+		define(callState, sel(x, "unit", "Enter").Call()),
+		jen.Defer().Add(sel(callState, "Leave")).Call(),
 		jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), jen.Func().Params().Error().Block(
-			sel(life, "Leave").Call(), // time spent waiting for room does not count as hanging
-			jen.Defer().Add(sel(life, "Enter")).Call(),
+			sel(callState, "Leave").Call(), // time spent waiting for room does not count as hanging
+			jen.Defer().Add(sel(callState, "Enter")).Call(),
 			jen.Return(sel(x, "out", "out", "Sent").Call()),
 		))))
 }

@@ -11,7 +11,7 @@ import (
 //
 //	type skippingProcess struct {
 //		info    process.Info
-//		outside piper.Outside
+//		outside piper.IsolatedPool
 //		p       *Doer
 //		out     SkippingSender
 //		links   []outsideLink
@@ -30,7 +30,7 @@ import (
 //	}
 func (p *part) handlerOf(q *processor) {
 	c, err, a := p.v("c"), p.v("err"), p.v("a")
-	fields := []code{param("info", process("Info")), param("outside", piper("Outside")), param("p", pointer(typeCode(q.Type)))}
+	fields := []code{param("info", process("Info")), param("outside", piper("IsolatedPool")), param("p", pointer(typeCode(q.Type)))}
 	var start []code
 	how := p.standard(q)
 	if q.Track != nil {
@@ -232,7 +232,7 @@ func (p *part) handlerServe(q *processor) {
 //
 //	func (c skippingOutside) Link(_, _ int) {
 //		l := &skippingToCollectorOutside{instance: 0, limit: c.c.info.MessageLimit}
-//		l.link.Outside(&c.c.out.out, queue.Init(&l.parcel, int(EdgeSkippingCollectorParcel), piper.OutsideCapacity, &l.link))
+//		l.link.JoinIsolated(&c.c.out.out, queue.Init(&l.parcel, int(EdgeSkippingCollectorParcel), piper.IsolatedCapacity, &l.link))
 //		c.c.links = append(c.c.links, l)
 //		c.c.out.collector = &l.parcel
 //	}
@@ -247,7 +247,7 @@ func (p *part) outsideLinks(q *processor) {
 	p.linkMethod(q, jen.Func().Params(id(c).Add(id(q.outside))), out, nil, func(l *link) []code {
 		heads := []code{jen.Op("&").Add(sel(out, "out"))}
 		for _, e := range l.edges {
-			heads = append(heads, queue("Init").Call(ref(v, e.field), index(e.constant), piper("OutsideCapacity"), ref(v, "link")))
+			heads = append(heads, queue("Init").Call(ref(v, e.field), index(e.constant), piper("IsolatedCapacity"), ref(v, "link")))
 		}
 		place, sent := sel(out, l.field), ref(v, l.name)
 		if l.many() {
@@ -258,7 +258,7 @@ func (p *part) outsideLinks(q *processor) {
 		}
 		return []code{
 			define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", p.instanceOf(l)), key("limit", sel(c, "c", "info", "MessageLimit")))),
-			sel(v, "link", "Outside").Call(heads...),
+			sel(v, "link", "JoinIsolated").Call(heads...),
 			set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
 			set(place, sent),
 		}

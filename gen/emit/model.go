@@ -56,7 +56,7 @@ type edge struct {
 	constant Ident // EdgeFeedParserRaw
 	field    Ident // the queue, in the link
 	held     Ident // in the receiver type: a message that left the queue while its handler has a pointer to it
-	hand     Ident // in the receiver type: the current message
+	delivery Ident // in the receiver type: the current message
 	handle   Ident // the method that calls the handler of the current message
 	from, to *processor
 	link     *link // nil for a timer
@@ -196,7 +196,7 @@ func (m *model) addLink(i int) {
 	}
 	for _, e := range l.edges {
 		e.held = fields.take(e.field + "Held")
-		e.hand = fields.take(e.field + "Hand")
+		e.delivery = fields.take(e.field + "Delivery")
 		e.handle = fields.take("handle" + e.field.upper())
 	}
 	l.from.links = append(l.from.links, l)
@@ -330,7 +330,7 @@ func (m *model) nameFields() {
 	topology := names{"pool": true, "graph": true}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
-		members := names{"out": true, "links": true, "door": true, "life": true}
+		members := names{"out": true, "links": true, "door": true, "callState": true}
 		for _, s := range q.sends {
 			if s.ask != "" {
 				members[s.callsField()], members[s.core()] = true, true

@@ -27,12 +27,12 @@ func (q *processor) observesInputs() bool {
 //		link       piper.Link
 //		points     queue.Edge[Points]
 //		to         *plannerInstance
-//		pointsHand piper.Hand[Points]
+//		pointsDelivery piper.Delivery[Points]
 //	}
 func (p *part) perMessageReceiver(q *processor, l *link) {
 	fields := append(l.receiverFields(), param("to", ptr(q.instance)))
 	for _, e := range l.edges {
-		fields = append(fields, param(e.hand, piper("Hand").Types(e.elementType())))
+		fields = append(fields, param(e.delivery, piper("Delivery").Types(e.elementType())))
 	}
 	if l.shared {
 		p.doc("%s delivers each %s of one sender to an instance of %s.", l.receiverType, l.edges[0].Message, q.Name)
@@ -104,12 +104,12 @@ func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 //	func (l *plannerFromLidar) Drain(budget int) (n int, err error) {
 //		x := l.to
 //		for n < budget && err == nil && !x.unit.Hold() {
-//			if !l.pointsHand.Again() {
+//			if !l.pointsDelivery.Again() {
 //				batch := queue.Peek(&l.points, 1)
 //				if len(batch) == 0 {
 //					break
 //				}
-//				l.pointsHand.Take(&l.link, l.points.Head.Index(), batch[0])
+//				l.pointsDelivery.Take(&l.link, l.points.Head.Index(), batch[0])
 //				l.points.Head.Release(1)
 //			}
 //			err = l.handlePoints()
@@ -136,14 +136,14 @@ func (p *part) perMessageDrain(l *link, e *edge) {
 	}
 	p.doc("Drain handles one message at a time, so that a failure concerns only that message.")
 	p.perMessageDrainMethod(l,
-		jen.If(jen.Op("!").Add(sel(v, e.hand, "Again")).Call()).Block(take...),
+		jen.If(jen.Op("!").Add(sel(v, e.delivery, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
 	)
 }
 
 func (p *part) intoHand(e *edge, m code) code {
 	v := p.v("l")
-	return sel(v, e.hand, "Take").Call(ref(v, "link"), sel(v, e.field, "Head", "Index").Call(), m)
+	return sel(v, e.delivery, "Take").Call(ref(v, "link"), sel(v, e.field, "Head", "Index").Call(), m)
 }
 
 // perMessageMerge writes Drain for a link of several queues.
@@ -174,7 +174,7 @@ func (p *part) perMessageMerge(l *link) {
 	var again, cases []code
 	for _, e := range l.edges {
 		handle := set(id(err), sel(v, e.handle).Call())
-		again = append(again, jen.Case(sel(v, e.hand, "Again").Call()).Block(handle))
+		again = append(again, jen.Case(sel(v, e.delivery, "Again").Call()).Block(handle))
 		if e.latest() {
 			cases = append(cases, jen.Case(id(e.constant)).Block(
 				jen.If(jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N")), id(ok)).Block(p.intoHand(e, id(m)), handle)))
@@ -208,34 +208,34 @@ func (q *processor) keeps() bool {
 //	func (l *plannerFromLidar) handlePoints() error {
 //		x := l.to
 //		if x.unit.HasFailed() {
-//			l.pointsHand.Discard()
+//			l.pointsDelivery.Discard()
 //			return nil
 //		}
-//		m := *l.pointsHand.Message()
+//		m := *l.pointsDelivery.Message()
 //		x.in.Points.Set(m)
 //		…
-//		l.pointsHand.Done()
+//		l.pointsDelivery.Done()
 //		return x.received(PlannerInputPoints)
 //	}
 func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 	h := &handler{part: p, receive: q.receiveHere(e), of: q}
 	v, x, m, err, reply := p.v("l"), p.v("x"), p.v("m"), p.v("err"), p.v("reply")
-	hand := sel(v, e.hand)
+	delivery := sel(v, e.delivery)
 	body := []code{define(x, sel(v, "to"))}
 	if q.Watch != nil {
-		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(hand.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
+		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(delivery.Clone().Dot("Discard").Call(), jen.Return(jen.Nil())))
 	}
 	if h.name == "" { // there is no handler
 		if q.Watch == nil {
 			body = nil
 		}
 		p.doc("%s discards the current message, which has no handler.", e.handle)
-		p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
+		p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, append(body, delivery.Clone().Dot("Done").Call(), p.received(q, e, v+".to"))...)
 		return
 	}
-	held := hand.Clone().Dot("Message").Call()
+	held := delivery.Clone().Dot("Message").Call()
 	if q.keeps() && h.Message == plan.ByPointer && !e.CloneAgain {
-		held = hand.Clone().Dot("Copy").Call()
+		held = delivery.Clone().Dot("Copy").Call()
 	}
 	message := held
 	if e.requests() {
@@ -276,9 +276,9 @@ func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 		body = append(body, jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
 	if h.Reply {
-		body = append(body, h.reply(hand.Clone().Dot("Message").Call()))
+		body = append(body, h.reply(delivery.Clone().Dot("Message").Call()))
 	}
-	body = append(body, hand.Clone().Dot("Done").Call(), p.received(q, e, x))
+	body = append(body, delivery.Clone().Dot("Done").Call(), p.received(q, e, x))
 	p.doc("%s calls the handler of the current message.", e.handle)
 	p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, body...)
 }
@@ -299,7 +299,7 @@ func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*j
 	if statement == nil {
 		statement = func(call *jen.Statement) code { return call }
 	}
-	x, value, ctx, out, life := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("life")
+	x, value, ctx, out, callState := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("callState")
 	context, passed := code(sel(x, "unit", "Context").Call()), q.outArgument(method, p.senderOf(q))
 	var before []code
 	if q.CallsTimed() {
@@ -315,7 +315,7 @@ func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*j
 	if !q.CallsTimed() {
 		return []code{statement(sel(x, "p", name).Call(args...))}
 	}
-	return append(before, define(life, sel(x, "unit", "Enter").Call()), statement(sel(value, name).Call(args...)), sel(life, "Leave").Call())
+	return append(before, define(callState, sel(x, "unit", "Enter").Call()), statement(sel(value, name).Call(args...)), sel(callState, "Leave").Call())
 }
 
 // notify writes a call of a method that observes inputs, and assigns its error to err.

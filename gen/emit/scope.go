@@ -51,8 +51,8 @@ func Imports(t *spec.Topology) []string {
 // variables are the names of parameters and variables in the output. No import gets
 // one of these names.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "how", "i", "in", "info", "inputs",
-	"instance", "instances", "j", "k", "key", "kind", "l", "life", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
+	"a", "all", "at", "b", "batch", "budget", "c", "callState", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "how", "i", "in", "info", "inputs",
+	"instance", "instances", "j", "k", "key", "kind", "l", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }
 

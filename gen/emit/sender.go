@@ -31,7 +31,7 @@ func (p *part) sender(q *processor) {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
 	if q.exchangesSender() {
-		fields = append(fields, param("life", pointer(piper("Life"))))
+		fields = append(fields, param("callState", pointer(piper("CallState"))))
 	}
 	for _, l := range q.links {
 		t := pointer(l.sentBy())

@@ -167,10 +167,10 @@ func (p *part) newSender(q *processor) []code {
 }
 
 // freshSender writes the code that gives a new instance a sender with its own
-// piper.Life, and with the links of the old sender.
+// piper.CallState, and with the links of the old sender.
 func (p *part) freshSender(q *processor) code {
 	out := sel(p.v("x"), "out")
-	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("life", sel(p.v("x"), "unit", "Life").Call())}
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("callState", sel(p.v("x"), "unit", "CallState").Call())}
 	for _, l := range q.links {
 		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
 	}
@@ -197,7 +197,7 @@ func (p *part) timedSend(q *processor) []code {
 		return nil
 	}
 	s := p.v("s")
-	return []code{jen.If(sel(s, "life", "Leave").Call()).Block(jen.Defer().Add(sel(s, "life", "Enter").Call()))}
+	return []code{jen.If(sel(s, "callState", "Leave").Call()).Block(jen.Defer().Add(sel(s, "callState", "Enter").Call()))}
 }
 
 // returnUserCall writes the body of an instance's method that calls a method of the

@@ -15,12 +15,12 @@ var (
 	parserInstance = 4
 	joiner         = 5
 	processorNames = pool + route + strconv + parserInstance
-	toInstance     = joiner + processorNames + supervise + slices + errors + time + life + listen + letter
+	toInstance     = joiner + processorNames + supervise + slices + errors + time + callState + listen + letter
 	supervise      = 0
 	slices         = 0
 	errors         = 0
 	time           = 0
-	life           = 0
+	callState      = 0
 	listen         = 0
 	letter         = 0
 )
@@ -37,9 +37,9 @@ type (
 	Context struct{ List []int }
 	Err     struct{}
 
-	LinkHand   struct{}
-	HandleLink struct{}
-	First      struct{}
+	LinkDelivery struct{}
+	HandleLink   struct{}
+	First        struct{}
 )
 
 func (c *Context) Clone() Context { return *c }
@@ -79,7 +79,7 @@ func (c *x) ReceiveSmall(m *m, out *TSender) error {
 	out.SendFunc(c)
 	out.SendTo(To{})
 	out.SendLink(Link{})
-	out.SendLinkHand(LinkHand{})
+	out.SendLinkDelivery(LinkDelivery{})
 	out.SendHandleLink(HandleLink{})
 	out.SendFirst(First{})
 	return nil
@@ -90,12 +90,12 @@ func (r *X) ReceiveFunc(m *x) error { r.n++; return nil }
 func (r *X) ReceiveTo(*To)          { r.n++ }
 func (r *X) ReceiveLink(Link)       { r.n++ }
 
-func (r *X) ReceiveLinkHand(LinkHand)      { r.n++ }
-func (r *X) ReceiveHandleLink(*HandleLink) { r.n++ }
-func (r *X) ReceiveFirst(First) error      { r.n++; return nil }
-func (r *X) ReceiveTick(topo.Tick)         {}
-func (r *X) Inputs(x *XInputs)             {}
-func (r *X) InputClosed(x XInput) error    { return nil }
+func (r *X) ReceiveLinkDelivery(LinkDelivery) { r.n++ }
+func (r *X) ReceiveHandleLink(*HandleLink)    { r.n++ }
+func (r *X) ReceiveFirst(First) error         { r.n++; return nil }
+func (r *X) ReceiveTick(topo.Tick)            {}
+func (r *X) Inputs(x *XInputs)                {}
+func (r *X) InputClosed(x XInput) error       { return nil }
 
 func (r *X) ProcessorRestarted(x ProcessorIndex)       {}
 func (r *X) AllInputsClosed(context gocontext.Context) {}

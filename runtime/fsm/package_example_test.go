@@ -40,8 +40,8 @@ func (t *Transfer) Update(a *Accounts) (int, error) {
 // pool of the topology to Start.
 type idleHost struct{}
 
-func (idleHost) Owe()          {}
-func (idleHost) Paid()         {}
+func (idleHost) BeginReply()   {}
+func (idleHost) EndReply()     {}
 func (idleHost) Wake()         {}
 func (idleHost) Stepped() bool { return false }
 

@@ -13,8 +13,8 @@ const updatesPerTurn = 1024
 
 // Host is the pool that a processor runs in.
 type Host interface {
-	Owe()          // in a turn: the topology does not finish before Paid was called as often
-	Paid()         // in a turn: ends an Owe
+	BeginReply()   // in a turn: the topology does not finish before EndReply was called as often
+	EndReply()     // in a turn: ends a BeginReply
 	Wake()         // from any goroutine: Answer will soon be called in a turn
 	Stepped() bool // the whole topology runs in one goroutine
 }
@@ -45,7 +45,7 @@ type Processor[S, U, R any] struct {
 	host       Host              // nil before Start
 	closed     bool
 	answers    []answer[U, R] // not sent yet
-	finishHeld bool           // Owe was called, and Paid not yet
+	finishHeld bool           // BeginReply was called, and EndReply not yet
 	woken      bool           // Wake was called, and Answer not yet
 	events     events[U, R]
 	failed     error // an error or a panic in a caller's goroutine: the next turn fails the instance
@@ -196,7 +196,7 @@ func (p *Processor[S, U, R]) Answer(to Answers[U, R]) error {
 	}
 	if p.finishHeld {
 		p.finishHeld = false
-		p.host.Paid()
+		p.host.EndReply()
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (p *Processor[S, U, R]) answer(a answer[U, R]) {
 func (p *Processor[S, U, R]) turn() {
 	if !p.finishHeld {
 		p.finishHeld = true
-		p.host.Owe()
+		p.host.BeginReply()
 	}
 	p.wake()
 }

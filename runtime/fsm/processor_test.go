@@ -23,8 +23,8 @@ type host struct {
 
 func newHost() *host { return &host{woken: make(chan struct{}, 1)} }
 
-func (h *host) Owe()          { h.owed++ }
-func (h *host) Paid()         { h.owed-- }
+func (h *host) BeginReply()   { h.owed++ }
+func (h *host) EndReply()     { h.owed-- }
 func (h *host) Stepped() bool { return false }
 func (h *host) Wake() {
 	select {

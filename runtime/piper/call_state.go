@@ -10,13 +10,13 @@ import (
 // cure.
 const abandonedMax = 64
 
-// Life records whether the goroutine of a watched instance is in user code, which may
+// CallState records whether the goroutine of a watched instance is in user code, which may
 // take too long, or in the code of the pool. A goroutine that was abandoned in user
 // code ends when it returns from there, and touches nothing. The instance that replaces
-// an abandoned one has a new Life.
+// an abandoned one has a new CallState.
 //
-// A nil Life belongs to the sender of a recorder, which has no timeouts.
-type Life struct {
+// A nil CallState belongs to the sender of a recorder, which has no timeouts.
+type CallState struct {
 	pool  *Pool
 	state atomic.Uint64 // position of the goroutine in the lower two bits, a count of calls above
 	since atomic.Int64  // when the current call began, or last reported progress
@@ -31,7 +31,7 @@ const (
 )
 
 // Enter marks the start of a call of user code.
-func (l *Life) Enter() {
+func (l *CallState) Enter() {
 	if l != nil {
 		l.since.Store(l.pool.clock())
 		l.state.Store(l.state.Load()&^whereMask + whereMask + 1 + inHandler)
@@ -40,7 +40,7 @@ func (l *Life) Enter() {
 
 // Leave marks the end of a call of user code. An abandoned goroutine ends here. Leave
 // reports whether a call was running.
-func (l *Life) Leave() (wasAway bool) {
+func (l *CallState) Leave() (wasAway bool) {
 	if l == nil || l.state.Load()&whereMask == inPool {
 		return false
 	}
@@ -52,13 +52,13 @@ func (l *Life) Leave() (wasAway bool) {
 
 // tryReturn reports whether the goroutine was not abandoned. If so, it cannot be
 // abandoned from now on.
-func (l *Life) tryReturn() bool {
+func (l *CallState) tryReturn() bool {
 	s := l.state.Load()
 	return s&whereMask == inPool || s&whereMask == inHandler && l.state.CompareAndSwap(s, s&^whereMask)
 }
 
-// Alive makes a Life the listener of topo.Alive.
-func (l *Life) Alive() {
+// Alive makes a CallState the listener of topo.Alive.
+func (l *CallState) Alive() {
 	if l.state.Load()&whereMask == inHandler {
 		l.since.Store(l.pool.clock())
 	}
@@ -66,7 +66,7 @@ func (l *Life) Alive() {
 
 // overdue reports whether the current call takes longer than timeout, and when its
 // timeout ends. The returned state identifies the call, for abandon.
-func (l *Life) overdue(now, timeout int64) (state uint64, at int64, is bool) {
+func (l *CallState) overdue(now, timeout int64) (state uint64, at int64, is bool) {
 	state = l.state.Load()
 	if state&whereMask != inHandler {
 		return state, now + timeout, false
@@ -77,6 +77,6 @@ func (l *Life) overdue(now, timeout int64) (state uint64, at int64, is bool) {
 
 // abandon abandons the call that overdue has found. It returns false if the call has
 // returned.
-func (l *Life) abandon(state uint64) bool {
+func (l *CallState) abandon(state uint64) bool {
 	return l.state.CompareAndSwap(state, state&^whereMask|abandoned)
 }

@@ -33,10 +33,10 @@ type cell struct {
 // sender is the sender of an instance. The instance that replaces an abandoned one has
 // a new sender.
 type sender struct {
-	out   *piper.Out
-	life  *piper.Life
-	pairs []*pair[message] // by id of the receiving cell, made at the first message
-	over  []flooded        // block queues that were full after a send
+	out       *piper.Out
+	callState *piper.CallState
+	pairs     []*pair[message] // by id of the receiving cell, made at the first message
+	over      []flooded        // block queues that were full after a send
 }
 
 // body is the value of the processor's type. Each restart makes a new one.
@@ -79,9 +79,9 @@ func (c *cell) called(what call, hook func() error) error {
 	c.begin(what)
 	defer c.body.end()  // not c.body, which may be a new one when the call returns
 	c.ctx = c.Context() // read before the call may be abandoned, as in generated code
-	life := c.Enter()
+	callState := c.Enter()
 	err := hook()
-	life.Leave()
+	callState.Leave()
 	return err
 }
 
@@ -322,8 +322,8 @@ func (c *cell) sendAll(m message, targets ...target) error {
 
 // sendWith sends with the sender that the handler got.
 func (c *cell) sendWith(s *sender, m message, targets ...target) error {
-	if s.life.Leave() {
-		defer s.life.Enter()
+	if s.callState.Leave() {
+		defer s.callState.Enter()
 	}
 	if err := c.out.Open(); err != nil {
 		return err

@@ -58,9 +58,9 @@ func (r *runner) isAbandoned() bool {
 	if !r.inCall || r.unit.watch() == nil {
 		return false
 	}
-	life := r.unit.watch().sharedLife.Load()
+	callState := r.unit.watch().sharedCallState.Load()
 	if r.abandoned.Load() {
-		return true // the instance may already have a new Life
+		return true // the instance may already have a new CallState
 	}
-	return life != nil && !life.tryReturn()
+	return callState != nil && !callState.tryReturn()
 }

@@ -43,7 +43,7 @@
 //
 // An instance may have goroutines of its own, which wait for disks or other nodes. Such
 // a goroutine calls Unit.Wake; then Woken is called in a turn, where the instance may
-// send. Between Unit.Owe and Unit.Paid the topology does not finish: a pending reply
+// send. Between Unit.BeginReply and Unit.EndReply the topology does not finish: a pending reply
 // counts like a queued message. A handler that keeps work for later calls topo.Hold,
 // which counts like an open input, so timers continue until the release.
 //

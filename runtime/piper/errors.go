@@ -164,7 +164,7 @@ func (p *Pool) drainError() error {
 		}
 	}
 	for _, proc := range p.processors {
-		if n := proc.unpaidReplies.Load(); n > 0 {
+		if n := proc.pendingReplies.Load(); n > 0 {
 			fmt.Fprintf(&b, "\n\tprocessor %q: %d replies pending", proc.Name, n)
 		}
 		if n := proc.holds.Load(); n > 0 {

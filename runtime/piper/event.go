@@ -89,9 +89,9 @@ func (u *Unit) isDrained(edge int) bool {
 	return true
 }
 
-// Waits reports whether the instance has a queued message of the edge. Then the edge is
-// not silent; the instance is late.
-func (u *Unit) Waits(edge int) bool { return !u.isDrained(edge) }
+// HasQueued reports whether the instance has a queued message of the edge. If it has, a
+// missing call of the handler does not mean that the edge is silent.
+func (u *Unit) HasQueued(edge int) bool { return !u.isDrained(edge) }
 
 // closeOutputs reports to the receivers of the edges for which closed returns true that
 // no more messages will come.
@@ -130,7 +130,7 @@ func (p *Pool) postRestarted(proc *processor) {
 		if e.From != proc.index || e.To == proc.index || posted[e.To] || p.processors[e.To].boxes == nil {
 			continue
 		}
-		posted[e.To] = !bug.On(bug.ToldForEachEdge)
+		posted[e.To] = !bug.On(bug.RestartPerEdge)
 		for _, u := range p.processors[e.To].units {
 			u.post(Event{EventRestarted, proc.index})
 		}

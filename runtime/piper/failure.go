@@ -54,40 +54,40 @@ func (w *watch) failureKind() ChildEventKind {
 
 // resolveMessage decides whether the current message is handled again or given up,
 // after a handler that was called for l has failed. It reports whether the instance
-// goes on. The hand is empty for a tick, which has only one attempt, and if the message
-// was handled and a later call for it has failed.
+// goes on. There is no current message for a tick, which has only one attempt, and if the
+// message was handled and a later call for it has failed.
 func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool) {
-	h := w.current
+	d := w.current
 	w.current, w.lastAttempts, w.lastRetries = nil, 1, false
-	if h != nil {
-		w.lastAttempts = h.attemptCount()
+	if d != nil {
+		w.lastAttempts = d.attemptCount()
 	}
 	switch proc := w.unit.proc; {
-	case h == nil:
+	case d == nil:
 		if l != nil && proc.pool.edges[l.edge].From < 0 {
 			proc.faults.dropped.Add(1)
 		}
-	case then == ThenStop && bug.On(bug.HandLost):
-	case then != ThenSkip && h.attemptCount() < proc.Watch.Attempts:
-		h.keepForRetry()
+	case then == ThenStop && bug.On(bug.MessageLost):
+	case then != ThenSkip && d.attemptCount() < proc.Watch.Attempts:
+		d.keepForRetry()
 		w.retrying.Add(1)
 		w.lastRetries = true
 	default:
-		w.rejectMessage(h, e)
+		w.rejectMessage(d, e)
 	}
 	return then != ThenStop
 }
 
 // rejectMessage makes the message a dead letter, or counts it as dropped.
-func (w *watch) rejectMessage(h delivery, e *HandlerError) {
+func (w *watch) rejectMessage(d untypedDelivery, e *HandlerError) {
 	u := w.unit
 	p := u.proc.pool
-	edge := h.edgeIndex()
+	edge := d.edgeIndex()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
 		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[edge].Message, Attempts: h.attemptCount(), Err: e.Err,
-	}, h.content())
-	h.drop(e.Err)
+		Edge: edge, Message: p.edges[edge].Message, Attempts: d.attemptCount(), Err: e.Err,
+	}, d.content())
+	d.drop(e.Err)
 	calling := u.out.calling
 	u.out.calling = true // the pool itself sends the dead letter
 	if u.cell.DeadLetter(letter) {
@@ -103,7 +103,7 @@ func (w *watch) rejectMessage(h delivery, e *HandlerError) {
 
 // rejectRetried gives up a message that was kept for another attempt, because the
 // instance is not restarted.
-func (w *watch) rejectRetried(h delivery) {
-	w.rejectMessage(h, &HandlerError{Err: w.cause})
+func (w *watch) rejectRetried(d untypedDelivery) {
+	w.rejectMessage(d, &HandlerError{Err: w.cause})
 	w.scheduleCloseOutputs()
 }

@@ -30,9 +30,9 @@ type figures struct {
 	restarts, letters, hangs, late, closes int
 }
 
-// hand is a piper.Hand with the number of attempts as its receiver counts them.
-type hand[T any] struct {
-	piper.Hand[T]
+// delivery is a piper.Delivery with the number of attempts as its receiver counts them.
+type delivery[T any] struct {
+	piper.Delivery[T]
 	attempts int
 }
 
@@ -56,15 +56,15 @@ func (p *pair[T]) drainWatched(budget int) (n int, err error) {
 
 // retryLane finds the lane whose message must be handled again.
 func (p *pair[T]) retryLane() int {
-	for i := range p.hands {
-		if p.hands[i].Again() {
+	for i := range p.deliveries {
+		if p.deliveries[i].Again() {
 			return i
 		}
 	}
 	return -1
 }
 
-// takeNext moves the next message into the hand of its lane. ok is false if the message
+// takeNext moves the next message into the delivery of its lane. ok is false if the message
 // was dropped in the meantime.
 func (p *pair[T]) takeNext() (i int, ok bool) {
 	edge, ok := p.Next()
@@ -85,14 +85,14 @@ func (p *pair[T]) takeNext() (i int, ok bool) {
 	if !ok {
 		return len(p.lanes), true
 	}
-	p.hands[i].attempts = 0
-	p.hands[i].Take(&p.Link, edge, m)
+	p.deliveries[i].attempts = 0
+	p.deliveries[i].Take(&p.Link, edge, m)
 	return i, true
 }
 
-// handleCurrent handles the message in a hand.
+// handleCurrent handles the message in a delivery.
 func (p *pair[T]) handleCurrent(i int) error {
-	h, c := &p.hands[i], p.to
+	h, c := &p.deliveries[i], p.to
 	if c.HasFailed() {
 		if h.attempts == 0 {
 			c.past.refused++
@@ -145,7 +145,7 @@ func (c *cell) adopt() {
 	b := &body{inited: true}
 	if c.IsFresh() {
 		s := *c.sender
-		s.life = c.Life()
+		s.callState = c.CallState()
 		c.sender = &s
 	}
 	c.body = b

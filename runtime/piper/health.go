@@ -47,13 +47,13 @@ func (p *Pool) watchHealth(list []*watch) {
 		next := now + int64(time.Hour)
 		for _, w := range list {
 			timeout := int64(w.unit.proc.Watch.Timeout)
-			life := w.sharedLife.Load()
+			callState := w.sharedCallState.Load()
 			if late > timeout/lateFraction {
-				life.Alive() // neither this process nor the call ran for a while
+				callState.Alive() // neither this process nor the call ran for a while
 			}
-			state, at, overdue := life.overdue(now, timeout)
+			state, at, overdue := callState.overdue(now, timeout)
 			if overdue {
-				p.abandonCall(w, life, state, ErrHung)
+				p.abandonCall(w, callState, state, ErrHung)
 				at = now + timeout
 			}
 			next = min(next, at)
@@ -64,12 +64,12 @@ func (p *Pool) watchHealth(list []*watch) {
 }
 
 // abandonCall ends an instance whose call is overdue, for the given cause.
-func (p *Pool) abandonCall(w *watch, life *Life, state uint64, cause error) {
+func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
 	u := w.unit
 	if w.killProcess() {
 		return
 	}
-	if !life.abandon(state) {
+	if !callState.abandon(state) {
 		return // the call has returned
 	}
 	u.proc.faults.healthCheckKills.Add(1)
@@ -86,15 +86,15 @@ func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 	time.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
-		in, life := w.process.Load(), w.sharedLife.Load()
-		state := life.state.Load()
+		in, callState := w.process.Load(), w.sharedCallState.Load()
+		state := callState.state.Load()
 		switch {
 		case p.ended.Load() || w.unansweredStop() != number:
 			return
 		case in != nil:
 			w.killNow(*in)
 		case state&whereMask == inHandler:
-			p.abandonCall(w, life, state, errShutdown)
+			p.abandonCall(w, callState, state, errShutdown)
 		}
 		p.limitStop(w, number, shutdownAgain) // the instance was between two calls, and may hang in the next one
 	})
@@ -159,7 +159,7 @@ func (w *watch) afterHang(r *runner, cause error) {
 	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
 		r.link.relist()
 	}
-	if !bug.On(bug.AbandonedUntold) {
+	if !bug.On(bug.AbandonedContext) {
 		w.cancel(cause)
 	}
 	u.out.calling = false

@@ -57,9 +57,9 @@ func (r *runner) callHeld(u *Unit) {
 		return
 	}
 	r.call(u, "Held", func() error {
-		life := u.Enter() // a process that hangs is killed, as in other calls
+		callState := u.Enter() // a process that hangs is killed, as in other calls
 		err := p.Held()
-		life.Leave()
+		callState.Leave()
 		return err
 	})
 	r.w.scheduleHeld(u)

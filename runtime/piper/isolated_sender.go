@@ -6,14 +6,14 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// OutsideCapacity is the capacity of queues in the process of an isolated instance.
+// IsolatedCapacity is the capacity of queues in the process of an isolated instance.
 // They hold the messages that one call sends.
-const OutsideCapacity = 1 << 30
+const IsolatedCapacity = 1 << 30
 
-// Outside replaces the pool in the process of an isolated instance. A sender puts
+// IsolatedPool replaces the pool in the process of an isolated instance. A sender puts
 // messages into links as it does in the pool. Generated code removes them and sends
 // them to the parent process.
-type Outside struct {
+type IsolatedPool struct {
 	pool Pool
 	proc processor
 	unit Unit
@@ -22,37 +22,37 @@ type Outside struct {
 
 // Init makes out the sender of the instance with the given index. links is a Cell that
 // makes the links.
-func (o *Outside) Init(out *Out, index int, links Cell) {
+func (o *IsolatedPool) Init(out *Out, index int, links Cell) {
 	o.proc.pool = &o.pool
 	o.unit.proc, o.unit.index = &o.proc, int32(index)
 	o.unit.cell = cell{links}
 	out.unit = &o.unit
-	o.pool.lateOutside = &o.late
+	o.pool.lateSends = &o.late
 }
 
 // Begin begins a call that may send. It reports whether messages were sent since the
 // previous call ended. They must not be sent with the result of this call, so generated
 // code passes them to DropLate.
-func (o *Outside) Begin(out *Out) (late bool) {
+func (o *IsolatedPool) Begin(out *Out) (late bool) {
 	out.calling = true
 	return o.late.Swap(0) > 0
 }
 
 // End ends a call.
-func (o *Outside) End(out *Out) { out.calling = false }
+func (o *IsolatedPool) End(out *Out) { out.calling = false }
 
 // DropLate drops a message that was sent after the call of its sender had ended.
 func DropLate(edge, instance int, payload []byte) error { return nil }
 
 // Serve makes out call sent after each message, until the returned function is called.
-func (o *Outside) Serve(out *Out, sent func() error) (end func()) {
-	o.pool.outside, out.served, out.calling = sent, true, true
-	return func() { o.pool.outside, out.served, out.calling = nil, false, false }
+func (o *IsolatedPool) Serve(out *Out, sent func() error) (end func()) {
+	o.pool.forward, out.served, out.calling = sent, true, true
+	return func() { o.pool.forward, out.served, out.calling = nil, false, false }
 }
 
-// Outside prepares a link that leads out of the process. Its queues are already
+// JoinIsolated prepares a link that leads out of the process. Its queues are already
 // initialized.
-func (l *Link) Outside(out *Out, heads ...*queue.Head) {
+func (l *Link) JoinIsolated(out *Out, heads ...*queue.Head) {
 	l.out, l.heads = out, heads
 	l.ordered = len(heads) > 1
 }

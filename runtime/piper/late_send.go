@@ -16,7 +16,7 @@ import (
 // sender. The next call that sends along the same link publishes the message. If there
 // is none, it counts as queued when Run has ended.
 func (p *Pool) lateSend(l *Link, h *queue.Head) {
-	if p.lateOutside != nil {
+	if p.lateSends != nil {
 		p.lateSendOutside()
 		return
 	}
@@ -37,7 +37,7 @@ const lateText = "topogen: a message was sent after the handler call of its send
 // must fail Run, the process panics, and its parent gets the text. Otherwise the
 // message is dropped.
 func (p *Pool) lateSendOutside() {
-	p.lateOutside.Add(1)
+	p.lateSends.Add(1)
 	if isStrict() {
 		panic(ErrLateSend)
 	}

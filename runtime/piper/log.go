@@ -89,8 +89,8 @@ func (u *Unit) logSilentInput(edge int) {
 		[]slog.Attr{slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index())}})
 }
 
-// SayProcess logs that the instance runs in a process.
-func (u *Unit) SayProcess(pid int) {
+// LogProcess logs that the instance runs in a process.
+func (u *Unit) LogProcess(pid int) {
 	u.logLimitedLine(logProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
 		[]slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Int("pid", pid)}})
 }

@@ -9,10 +9,10 @@ import (
 // pair, with a lane for each edge between the two processors.
 type pair[T any] struct {
 	piper.Link
-	to     *cell
-	lanes  []lane[T]
-	hands  []hand[T] // by lane, if the instance is watched
-	handle func(*cell, *T) error
+	to         *cell
+	lanes      []lane[T]
+	deliveries []delivery[T] // by lane, if the instance is watched
+	handle     func(*cell, *T) error
 }
 
 // lane is the queue of one edge. Its messages are numbered if there are several lanes.
@@ -50,7 +50,7 @@ func newPair[T any](top *topology, from int, to *cell, handle func(*cell, *T) er
 		}
 	}
 	if to.proc.watch != nil {
-		p.hands = make([]hand[T], len(p.lanes))
+		p.deliveries = make([]delivery[T], len(p.lanes))
 	}
 	return p
 }
@@ -90,7 +90,7 @@ func (p *pair[T]) number() uint64 {
 
 // Drain passes at most budget messages to the handler.
 func (p *pair[T]) Drain(budget int) (n int, err error) {
-	if p.hands != nil {
+	if p.deliveries != nil {
 		return p.drainWatched(budget)
 	}
 	if len(p.lanes) > 1 {

@@ -78,9 +78,9 @@ type Pool struct {
 	closed       bool         // Run is about to return; guarded by supervision
 	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
 	lateOnce     sync.Once
-	lateOutside  *atomic.Uint64 // in the process of an isolated instance: counts late sends
+	lateSends    *atomic.Uint64 // in the process of an isolated instance: counts late sends
 	faulty       bool           // some processor has a Watch or Events
-	outside      func() error   // in the process of an isolated instance: forwards each message that Serve sends
+	forward      func() error   // in the process of an isolated instance: forwards each message that Serve sends
 
 	mu               sync.Mutex
 	err              error

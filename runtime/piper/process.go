@@ -79,9 +79,9 @@ func (p *Pool) endSpares() {
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
-	life := u.Enter()
+	callState := u.Enter()
 	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
-	life.Leave()
+	callState.Leave()
 	pool.supervision.Lock()
 	if w.spare == p {
 		w.spare = nil
@@ -156,7 +156,7 @@ func (u *Unit) Logger() *slog.Logger { return u.proc.pool.log() }
 
 // Alive reports progress of a call of the instance.
 func (u *Unit) Alive() {
-	if l := u.Life(); l != nil {
+	if l := u.CallState(); l != nil {
 		l.Alive()
 	}
 }

@@ -38,19 +38,19 @@ type Edge struct {
 
 type processor struct {
 	Processor
-	pool          *Pool
-	index         int
-	group         *group
-	units         []*Unit
-	hungInstances atomic.Int32 // number of instances that left the pool because a handler hung
-	first         int          // index of its first instance in rebalancer.units
-	warned        atomic.Bool
-	unpaidReplies atomic.Int64 // calls of Owe minus calls of Paid
-	holds         atomic.Int64 // number of unreleased holds (topo.Hold)
-	boxes         []eventBox   // by instance, if Events
-	watches       []*watch     // by instance, if Watch is not nil
-	faults        *faults      // if Events, or Watch is not nil
-	wakeups       []wakeup     // by instance, if Events, or Watch is not nil
+	pool           *Pool
+	index          int
+	group          *group
+	units          []*Unit
+	hungInstances  atomic.Int32 // number of instances that left the pool because a handler hung
+	first          int          // index of its first instance in rebalancer.units
+	warned         atomic.Bool
+	pendingReplies atomic.Int64 // calls of BeginReply minus calls of EndReply
+	holds          atomic.Int64 // number of unreleased holds (topo.Hold)
+	boxes          []eventBox   // by instance, if Events
+	watches        []*watch     // by instance, if Watch is not nil
+	faults         *faults      // if Events, or Watch is not nil
+	wakeups        []wakeup     // by instance, if Events, or Watch is not nil
 
 	contextsOnce sync.Once
 	contexts     []context.Context // by instance, made when a handler needs it

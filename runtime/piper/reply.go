@@ -7,8 +7,8 @@ import (
 )
 
 // An instance may produce replies in goroutines of its own, for example a node that
-// waits for a disk and for other nodes. It calls Owe to keep its group from finishing
-// until Paid, and Wake to have Woken called in a turn, where it may send.
+// waits for a disk and for other nodes. It calls BeginReply to keep its group from finishing
+// until EndReply, and Wake to have Woken called in a turn, where it may send.
 
 // Wake makes the pool call Woken soon, in a turn of the unit. Any goroutine may call
 // Wake, at any time between Init and Close. Several calls before that turn cause one
@@ -16,24 +16,24 @@ import (
 // there is room. Under a Stepper only a turn may call Wake.
 func (u *Unit) Wake() { u.signal(controlWake) }
 
-// Owe keeps the unit's group from finishing until Paid was called as often as Owe. It
+// BeginReply keeps the unit's group from finishing until EndReply was called as often as BeginReply. It
 // must be called in a turn of the unit. A unit with a Watch must not call it, because
-// an instance that fails could not call Paid.
-func (u *Unit) Owe() {
-	u.proc.unpaidReplies.Add(1)
-	if !bug.On(bug.OwedForgotten) {
+// an instance that fails could not call EndReply.
+func (u *Unit) BeginReply() {
+	u.proc.pendingReplies.Add(1)
+	if !bug.On(bug.ReplyForgotten) {
 		u.proc.group.enter()
 	}
 }
 
-// Paid takes back one Owe. It must be called in a turn of the unit. Messages that the
+// EndReply takes back one BeginReply. It must be called in a turn of the unit. Messages that the
 // turn sends after it still belong to the group. It panics if it is called more often
-// than Owe.
-func (u *Unit) Paid() {
-	if u.proc.unpaidReplies.Add(-1) < 0 {
-		panic("pool: Paid without Owe")
+// than BeginReply.
+func (u *Unit) EndReply() {
+	if u.proc.pendingReplies.Add(-1) < 0 {
+		panic("pool: EndReply without BeginReply")
 	}
-	if !bug.On(bug.OwedForgotten) {
+	if !bug.On(bug.ReplyForgotten) {
 		// No check of the group is needed here: either the turn itself leaves the group
 		// later, or the unit has not yet seen controlClosing and leaves then.
 		u.proc.group.activity.Add(^uint64(0))

@@ -76,7 +76,7 @@ func (k *clerks) desk(c *cell) *desk {
 func (k *clerks) receive(c *cell, m *message) error {
 	d, m1 := k.desk(c), *m
 	d.asked++
-	c.Owe()
+	c.BeginReply()
 	if k.stepped {
 		d.put(m1)
 		c.Wake()
@@ -104,7 +104,7 @@ func (k *clerks) woken(c *cell) error {
 			return nil
 		}
 		d.answered++
-		c.Paid()
+		c.EndReply()
 		if err := k.x.receive(c, &m); err != nil {
 			return err
 		}
@@ -126,9 +126,9 @@ func (k *clerks) check(t *testing.T, seed uint64) (asked int) {
 	return asked
 }
 
-// TestOweStepped runs random topologies in which some instances reply later, under the
+// TestPendingRepliesStepped runs random topologies in which some instances reply later, under the
 // Stepper, each of them twice.
-func TestOweStepped(t *testing.T) {
+func TestPendingRepliesStepped(t *testing.T) {
 	from, to := seeds(t, 2)
 	asked := 0
 	for seed := from; seed < to; seed++ {
@@ -148,9 +148,9 @@ func TestOweStepped(t *testing.T) {
 	}
 }
 
-// TestOweWorkers runs such topologies on workers, and in virtual time with instances
+// TestPendingRepliesWorkers runs such topologies on workers, and in virtual time with instances
 // that are moved at random.
-func TestOweWorkers(t *testing.T) {
+func TestPendingRepliesWorkers(t *testing.T) {
 	from, to := seeds(t, 8)
 	for seed := from; seed < to; seed++ {
 		for _, workers := range []int{1, 3} {
@@ -181,14 +181,14 @@ func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topo
 		{
 			name: "clerk",
 			receive: func(c *cell, m *message) error {
-				c.Owe()
+				c.BeginReply()
 				m1 := *m
 				time.AfterFunc(after, func() { d.put(m1); c.Wake() })
 				return nil
 			},
 			woken: func(c *cell) error {
 				for m, ok := d.take(); ok; m, ok = d.take() {
-					c.Paid()
+					c.EndReply()
 					if err := c.send(1, 0, m); err != nil {
 						return err
 					}
@@ -201,9 +201,9 @@ func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topo
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, opts...)
 }
 
-// TestOwedKeepsTheGroupOpen checks that no processor finishes before all replies are
+// TestAPendingReplyKeepsTheGroupOpen checks that no processor finishes before all replies are
 // handled.
-func TestOwedKeepsTheGroupOpen(t *testing.T) {
+func TestAPendingReplyKeepsTheGroupOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := owing(t, 7, answerAfter)
 		began := time.Now()
@@ -217,9 +217,9 @@ func TestOwedKeepsTheGroupOpen(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForWhatIsOwed checks that a stop waits for pending replies until the
+// TestStopWaitsForPendingReplies checks that a stop waits for pending replies until the
 // drain timeout, and that the error has their number.
-func TestStopWaitsForWhatIsOwed(t *testing.T) {
+func TestStopWaitsForPendingReplies(t *testing.T) {
 	for name, drain := range map[string]time.Duration{"in time": answerAfter + time.Second, "too late": answerAfter - time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 			},
 			{
 				receive: func(c *cell, m *message) error {
-					c.Owe()
+					c.BeginReply()
 					d.put(*m)
 					if len(d.done) == n {
 						c.Wake()
@@ -332,7 +332,7 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 						if !ok {
 							return nil
 						}
-						c.Paid()
+						c.EndReply()
 						if err := c.send(1, 0, m); err != nil {
 							return err
 						}
@@ -345,12 +345,12 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 	})
 }
 
-// TestPaidWithoutOwe checks that the panic of Paid becomes an error of the handler.
-func TestPaidWithoutOwe(t *testing.T) {
-	top := build(t, []proc{feed(0, 1, 1), {name: "clerk", receive: func(c *cell, _ *message) error { c.Paid(); return nil }}},
+// TestEndReplyWithoutBeginReply checks that the panic of EndReply becomes an error of the handler.
+func TestEndReplyWithoutBeginReply(t *testing.T) {
+	top := build(t, []proc{feed(0, 1, 1), {name: "clerk", receive: func(c *cell, _ *message) error { c.EndReply(); return nil }}},
 		[]edge{{from: 0, to: 1}}, piper.Logger(slog.New(slog.DiscardHandler)))
 	var failed *piper.HandlerError
-	if err := top.run(t, t.Context()); !errors.As(err, &failed) || failed.Processor != "clerk" || !strings.Contains(err.Error(), "Paid without Owe") {
+	if err := top.run(t, t.Context()); !errors.As(err, &failed) || failed.Processor != "clerk" || !strings.Contains(err.Error(), "EndReply without BeginReply") {
 		t.Errorf("Run returns %v", err)
 	}
 }

@@ -156,7 +156,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	v.cancelInit = m.cancel
 	v.renewHolder(m.holder)
 	if v.goroutineLeft {
-		v.renewLife()
+		v.renewCallState()
 	}
 	m.adopt()
 	v.killed.Store(false)

@@ -126,7 +126,7 @@ func (o *Out) Sent() error {
 	if !o.served {
 		return nil
 	}
-	if sent := o.unit.proc.pool.outside; sent != nil {
+	if sent := o.unit.proc.pool.forward; sent != nil {
 		return sent()
 	}
 	o.unit.proc.pool.served(o)

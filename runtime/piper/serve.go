@@ -18,8 +18,8 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	if w.unansweredStop() != 0 { // the stop was ordered before cancel existed
 		cancel()
 	}
-	if w.life != nil {
-		ctx = alive.With(ctx, w.life)
+	if w.callState != nil {
+		ctx = alive.With(ctx, w.callState)
 	}
 	return ctx
 }

@@ -17,7 +17,7 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 	if r.inCall {
 		v = r.unit.watch()
 	}
-	if _, ok := cause.(hang); !ok || v == nil || v.life == nil {
+	if _, ok := cause.(hang); !ok || v == nil || v.callState == nil {
 		r.handleCrash(cause)
 		return
 	}
@@ -26,7 +26,7 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 	v.hungCall = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""
 	if d := v.unit.proc.Watch.Timeout; d > 0 {
-		s.setHangDeadline(v, v.life.since.Load()+int64(d), ErrHung)
+		s.setHangDeadline(v, v.callState.since.Load()+int64(d), ErrHung)
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *Stepper) endHang(v *watch) {
 	faults := v.unit.proc.faults
 	faults.healthCheckKills.Add(1)
 	faults.abandoned.Add(1)
-	v.life.abandon(v.life.state.Load())
+	v.callState.abandon(v.callState.state.Load())
 	v.afterHang(r, v.hangCause)
 	if r.closing {
 		v.unit.proc.group.leave(nil)

@@ -128,7 +128,7 @@ func constructWith(v piper.Supervisor, procs []proc, edges []edge, opts ...piper
 			top.cells[i] = append(top.cells[i], c)
 			top.all = append(top.all, c)
 			p.Adopt(i, c, &c.Unit, c.out)
-			c.sender.life = c.Life()
+			c.sender.callState = c.CallState()
 			c.past.bodies = append(c.past.bodies, c.body)
 			top.faulty = top.faulty || procs[i].watch != nil
 			for e := range edges {

@@ -48,10 +48,10 @@ const (
 // belongs to the worker of the instance.
 type watch struct {
 	unit            *Unit
-	life            *Life                   // nil if calls have no timeout
+	callState       *CallState              // nil if calls have no timeout
 	ctx             context.Context         // context of its handlers, if calls have a timeout
 	cancel          context.CancelCauseFunc // ends ctx
-	current         delivery                // the current message, or nil
+	current         untypedDelivery         // the current message, or nil
 	retrying        atomic.Int32            // number of messages that wait for another attempt
 	lastAttempts    int                     // attempts at the message that resolveMessage handled last
 	lastRetries     bool                    // that message waits for another attempt
@@ -68,15 +68,15 @@ type watch struct {
 	isSource        bool   // its Ping or Serve counts in group.sources
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	process         atomic.Pointer[Process] // the process of an isolated instance, or nil
-	killed          atomic.Bool             // its process was killed by the health check
-	sharedLife      atomic.Pointer[Life]    // a copy of life for the health check
-	restartAt       int64                   // when to report ChildDue; 0 means never
-	startDeadline   int64                   // when the start has taken too long; 0 means never
-	hangDeadline    int64                   // under a Stepper: when the call that hangs is overdue
-	hangCause       error                   // under a Stepper: the cause for abandoning the call that hangs
-	hungCall        *runner                 // under a Stepper: the runner of the call that hangs
-	deferredControl uint32                  // under a Stepper: control bits that are kept while a call hangs
+	process         atomic.Pointer[Process]   // the process of an isolated instance, or nil
+	killed          atomic.Bool               // its process was killed by the health check
+	sharedCallState atomic.Pointer[CallState] // a copy of callState for the health check
+	restartAt       int64                     // when to report ChildDue; 0 means never
+	startDeadline   int64                     // when the start has taken too long; 0 means never
+	hangDeadline    int64                     // under a Stepper: when the call that hangs is overdue
+	hangCause       error                     // under a Stepper: the cause for abandoning the call that hangs
+	hungCall        *runner                   // under a Stepper: the runner of the call that hangs
+	deferredControl uint32                    // under a Stepper: control bits that are kept while a call hangs
 	starting        *startAttempt
 	cancelInit      context.CancelCauseFunc            // ends the context of this instance's Init; nil if Init had the context of all handlers
 	closed          <-chan struct{}                    // closed when Close of the previous instance has returned
@@ -138,7 +138,7 @@ func (u *Unit) watch() *watch {
 func (u *Unit) addWatch() {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
-	w.renewLife()
+	w.renewCallState()
 }
 
 // prepareWatches allocates what watches and events of all instances need.
@@ -156,14 +156,14 @@ func (p *Pool) prepareWatches() {
 	}
 }
 
-// renewLife gives the instance a new Life.
-func (w *watch) renewLife() {
+// renewCallState gives the instance a new CallState.
+func (w *watch) renewCallState() {
 	u := w.unit
 	if w := u.proc.Watch; w.Timeout == 0 && w.Shutdown == 0 {
 		return
 	}
-	w.life = &Life{pool: u.proc.pool}
-	w.sharedLife.Store(w.life)
+	w.callState = &CallState{pool: u.proc.pool}
+	w.sharedCallState.Store(w.callState)
 	w.renewContext()
 }
 
@@ -174,34 +174,34 @@ func (w *watch) renewHolder(h *holder) {
 	w.holder = h
 	proc.contexts[w.unit.index] = nil
 	if !w.goroutineLeft {
-		w.renewContext() // otherwise renewLife does it
+		w.renewContext() // otherwise renewCallState does it
 	}
 }
 
-// renewContext makes the context of the handlers. It carries the Life, and ends when
+// renewContext makes the context of the handlers. It carries the CallState, and ends when
 // the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.cancel != nil {
 		w.cancel(context.Canceled) // the previous instance has ended
 	}
-	if w.life != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.life))
+	if w.callState != nil {
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.callState))
 	}
 }
 
-// Life is the Life of the instance. It is nil if calls have no timeout. Generated code
+// CallState is the CallState of the instance. It is nil if calls have no timeout. Generated code
 // passes it to a new sender.
-func (u *Unit) Life() *Life {
+func (u *Unit) CallState() *CallState {
 	if w := u.watch(); w != nil {
-		return w.life
+		return w.callState
 	}
 	return nil
 }
 
 // Enter marks the start of a handler call. The caller must call Leave on the result
 // afterwards.
-func (u *Unit) Enter() *Life {
-	l := u.Life()
+func (u *Unit) Enter() *CallState {
+	l := u.CallState()
 	l.Enter()
 	return l
 }
@@ -214,7 +214,7 @@ func (u *Unit) HasFailed() bool {
 }
 
 // IsFresh reports, within adopt, whether the instance needs a new sender, because an
-// abandoned goroutine has the previous one. The new sender has the new Life of the
+// abandoned goroutine has the previous one. The new sender has the new CallState of the
 // instance, and the same Out and links: the abandoned goroutine ends before it touches
 // those.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft && !bug.On(bug.AbandonedSender) }

@@ -34,8 +34,8 @@ type observedNode struct {
 	leaders []fsm.Leadership
 }
 
-func (n *observedNode) Owe()          {}
-func (n *observedNode) Paid()         {}
+func (n *observedNode) BeginReply()   {}
+func (n *observedNode) EndReply()     {}
 func (n *observedNode) Stepped() bool { return false }
 func (n *observedNode) Wake() {
 	n.mu.Lock()

@@ -195,8 +195,8 @@ type poisonHost struct {
 
 func newPoisonHost() *poisonHost { return &poisonHost{woken: make(chan struct{}, 1)} }
 
-func (h *poisonHost) Owe()          {}
-func (h *poisonHost) Paid()         {}
+func (h *poisonHost) BeginReply()   {}
+func (h *poisonHost) EndReply()     {}
 func (h *poisonHost) Stepped() bool { return false }
 func (h *poisonHost) Wake() {
 	select {

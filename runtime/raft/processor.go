@@ -187,7 +187,7 @@ func (w *controllerWaiter) Done(a fsm.Applied) {
 
 // ReceiveMasterCommit proposes a transaction.
 func (p *Processor) ReceiveMasterCommit(ctx context.Context, m *MasterCommit) error {
-	p.host.Owe()
+	p.host.BeginReply()
 	n, err := p.machine.running()
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (p *Processor) ReceiveMasterCommit(ctx context.Context, m *MasterCommit) er
 
 // ReceiveRead asks the majority for the newest committed transaction.
 func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
-	p.host.Owe()
+	p.host.BeginReply()
 	n, err := p.machine.running()
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (p *Processor) ReceiveRead(_ context.Context, m *Read) error {
 
 // ReceiveGetMasterInfo answers with the leader that the node knows.
 func (p *Processor) ReceiveGetMasterInfo(_ context.Context, m *GetMasterInfo) error {
-	p.host.Owe()
+	p.host.BeginReply()
 	info := MasterInfo{Proposer: m.Proposer}
 	if n, err := p.machine.running(); err == nil {
 		s := n.status.Load()
@@ -288,7 +288,7 @@ func (p *Processor) ReceiveTransferLeader(_ context.Context, m *TransferLeader) 
 
 // call calls a function on the goroutine of the node's loop, and answers with its error.
 func (p *Processor) call(call func(*Core) error, w *controllerWaiter) error {
-	p.host.Owe()
+	p.host.BeginReply()
 	n, err := p.machine.running()
 	if err != nil {
 		return err
@@ -344,7 +344,7 @@ func (p *Processor) Answer(to Answers) error {
 		case MasterInfo:
 			to.MasterInfo(v)
 		}
-		p.host.Paid()
+		p.host.EndReply()
 	}
 	n := p.machine.node
 	if err := n.Err(); err != nil {

@@ -27,8 +27,8 @@ type processorHost struct {
 	inbox []any
 }
 
-func (s *processorHost) Owe()          {}
-func (s *processorHost) Paid()         {}
+func (s *processorHost) BeginReply()   {}
+func (s *processorHost) EndReply()     {}
 func (s *processorHost) Stepped() bool { return false }
 func (s *processorHost) Wake() {
 	select {

@@ -19,8 +19,8 @@ type steppedHost struct {
 	woken int
 }
 
-func (*steppedHost) Owe()              {}
-func (*steppedHost) Paid()             {}
+func (*steppedHost) BeginReply()       {}
+func (*steppedHost) EndReply()         {}
 func (h *steppedHost) Wake()           { h.woken++ }
 func (*steppedHost) Stepped() bool     { return true }
 func (h *steppedHost) Begin()          { h.begin() }

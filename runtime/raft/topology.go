@@ -73,11 +73,11 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 	a := &controllerProposal[S, U, R]{t: t, outcome: fsm.Outcome[U, R]{Proposer: p.Proposer, Update: p.Update}}
 	var err error
 	if a.data, err = t.m.encode(nil, p.Update); err != nil {
-		t.host.Owe()
+		t.host.BeginReply()
 		a.queueOutcome(fsm.Applied{Err: err})
 		return nil
 	}
-	t.host.Owe()
+	t.host.BeginReply()
 	if s := t.m.stepped; s != nil {
 		r, err := s.command(context.Background(), Update, a.data) // it does not wait
 		if s.Err() != nil {
@@ -143,7 +143,7 @@ func (t *inTopology[S, U, R]) groupAnswered(g *commandGroup) {
 // propose passes the commands of a group to the node, when there is room.
 func (t *inTopology[S, U, R]) propose(ctx context.Context, g *commandGroup) error {
 	g.unanswered.Store(int64(len(g.list)))
-	t.host.Owe()
+	t.host.BeginReply()
 	if s := t.m.stepped; s != nil {
 		t.openCommands += len(g.list)
 		for _, p := range slices.Clone(g.list) { // a copy, because the answer to the last command empties the list
@@ -211,7 +211,7 @@ func (t *inTopology[S, U, R]) proposeOne(ctx context.Context, kind Kind) error {
 // ReceiveGetUpcoming answers with the updates that were added and not committed. It waits
 // until all earlier commands are applied.
 func (t *inTopology[S, U, R]) ReceiveGetUpcoming(ctx context.Context, m *fsm.GetUpcoming) error {
-	t.host.Owe()
+	t.host.BeginReply()
 	if err := t.awaitRoom(ctx, 0, 0); err != nil {
 		return err
 	}
@@ -265,19 +265,19 @@ func (t *inTopology[S, U, R]) Answer(to fsm.Answers[U, R]) error {
 	t.outcomes, t.upcoming, t.answeredGroups, t.groupErr = t.sending[:0], nil, 0, nil
 	t.mu.Unlock()
 	for range settled {
-		t.host.Paid()
+		t.host.EndReply()
 	}
 	for _, a := range list {
 		r, _ := t.m.result(a.outcome.Applied)
 		a.outcome.Value, a.outcome.Applied = r.Value, r.Applied
 		to.Outcome(a.outcome)
-		t.host.Paid()
+		t.host.EndReply()
 	}
 	clear(list)
 	t.sending = list
 	for _, u := range upcoming {
 		to.Upcoming(u)
-		t.host.Paid()
+		t.host.EndReply()
 	}
 	if failed != nil {
 		return fmt.Errorf("raft: an update of the controller: %w", failed)

@@ -22,14 +22,14 @@ const (
 	LostInstance         Bug = "lost-instance"           // the new worker is not informed of an instance that moved
 	CostGrows            Bug = "cost-grows"              // the cost of an instance is never halved
 	AbandonedSender      Bug = "abandoned-sender"        // a new instance gets the sender of an abandoned goroutine
-	HandLost             Bug = "hand-lost"               // the message that an instance was handling when it failed is lost
+	MessageLost          Bug = "message-lost"            // the message that an instance was handling when it failed is lost
 	LetterTwice          Bug = "letter-twice"            // a dead letter is sent twice
-	ToldForEachEdge      Bug = "told-for-each-edge"      // a restart is reported for each edge, not for each receiver
+	RestartPerEdge       Bug = "restart-per-edge"        // a restart is reported for each edge, not for each receiver
 	StartAfterInputs     Bug = "start-after-inputs"      // an order to start is carried out although the inputs are done since then
 	ClosedTooEarly       Bug = "closed-too-early"        // a closed input is reported before its last message
 	HungLinkForgotten    Bug = "hung-link-forgotten"     // messages behind a message whose handler hangs are not handled any more
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
-	OwedForgotten        Bug = "owed-forgotten"          // a group finishes while a reply is pending
+	ReplyForgotten       Bug = "reply-forgotten"         // a group finishes while a reply is pending
 	WakeLost             Bug = "wake-lost"               // Wake is lost if the group is full
 	OutputLost           Bug = "output-lost"             // messages of an abandoned instance are not published
 	OutputWaits          Bug = "output-waits"            // messages of finished calls are not published while a call takes long
@@ -38,7 +38,7 @@ const (
 	RetryAtOnce          Bug = "retry-at-once"           // there is no delay before the next attempt
 	CloseAwaited         Bug = "close-awaited"           // a restart waits for Close without a limit
 	LateSendUnseen       Bug = "late-send-unseen"        // a send after the handler call of the sender is not detected
-	AbandonedUntold      Bug = "abandoned-untold"        // the context of an abandoned call does not end
+	AbandonedContext     Bug = "abandoned-context"       // the context of an abandoned call does not end
 )
 
 // Bugs in package queue. Its tests detect them.
@@ -61,9 +61,9 @@ var InErrtop = []Bug{RestoreDropsNewest}
 var All = []Bug{
 	PublishAfterHandOver, LostWakeup, FullIgnored, CloseEarly, WrongHash, SequenceIgnored, TickQueues, WrongCaller,
 	OldOwner, OldWorkerWoken, LostInstance, CostGrows,
-	AbandonedSender, HandLost, LetterTwice, ToldForEachEdge, StartAfterInputs, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
-	OwedForgotten, WakeLost,
-	OutputLost, OutputWaits, DrainWithoutRestart, HoldForgotten, RetryAtOnce, CloseAwaited, LateSendUnseen, AbandonedUntold,
+	AbandonedSender, MessageLost, LetterTwice, RestartPerEdge, StartAfterInputs, ClosedTooEarly, HungLinkForgotten, AttemptForgotten,
+	ReplyForgotten, WakeLost,
+	OutputLost, OutputWaits, DrainWithoutRestart, HoldForgotten, RetryAtOnce, CloseAwaited, LateSendUnseen, AbandonedContext,
 }
 
 // Variable is the environment variable that turns a bug on.
