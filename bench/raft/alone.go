@@ -34,9 +34,9 @@ func OpenAlone(dir string, sync wal.Sync, inTopology bool) (*Alone, error) {
 	return a, err
 }
 
-// Owe, Paid, Wake and Stepped implement fsm.Host, the interface of the pool.
-func (a *Alone) Owe()          { a.pending.Add(1) }
-func (a *Alone) Paid()         { a.pending.Add(-1) }
+// BeginReply, EndReply, Wake and Stepped implement fsm.Host, the interface of the pool.
+func (a *Alone) BeginReply()   { a.pending.Add(1) }
+func (a *Alone) EndReply()     { a.pending.Add(-1) }
 func (a *Alone) Stepped() bool { return false }
 func (a *Alone) Wake() {
 	select {

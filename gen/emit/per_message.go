@@ -24,9 +24,9 @@ func (q *processor) observesInputs() bool {
 // perMessageReceiver writes the receiver's side of a link to a per-message processor.
 //
 //	type plannerFromLidar struct {
-//		link       piper.Link
-//		points     queue.Edge[Points]
-//		to         *plannerInstance
+//		link           piper.Link
+//		points         queue.Edge[Points]
+//		to             *plannerInstance
 //		pointsDelivery piper.Delivery[Points]
 //	}
 func (p *part) perMessageReceiver(q *processor, l *link) {
