@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// freeBytesMax is how much memory a process takes that lives for a second
-	// before it is worth its time to look for what can be used again.
+	// freeBytesMax is the heap size below which no garbage is collected. The process
+	// lives for about a second, and most builds end below this size.
 	freeBytesMax = 220 << 20
 
-	// liveBytesMax is how much of that may be in use. With more, Go's default collects
-	// less often.
+	// liveBytesMax is the most live memory for which this limit is kept. With more
+	// live memory, Go's default collects less often.
 	liveBytesMax = freeBytesMax / 2
 
 	percentOfGo = 100 // Go's default
 )
 
-// collectLate has the garbage collector wait until freeBytesMax are taken, and
-// work as it always does where more than that is needed. What the environment
-// says goes first.
+// collectLate delays garbage collection until the heap has freeBytesMax bytes. If more
+// than liveBytesMax are live then, it restores Go's default. It does nothing if the
+// environment has GOGC or GOMEMLIMIT.
 func collectLate() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return

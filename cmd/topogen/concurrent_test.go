@@ -14,15 +14,15 @@ import (
 	"github.com/topogen/topogen/internal/rerun"
 )
 
-// TestConcurrentBuilds starts builds while topology and Go change, each after one
-// more change. When all have ended, the output is that of the files as they are
-// then, or a build has said that it is not.
+// TestConcurrentBuilds changes the topology and the Go files many times, and starts a build
+// after each change. When all builds have ended, the output matches the files, or a build
+// has reported that it does not.
 func TestConcurrentBuilds(t *testing.T) {
 	if os.Getenv("CI") == "" {
 		t.Skip("takes long: set CI")
 	}
 	const (
-		rounds = 8  // before builds looked at their inputs again, more than half of the rounds failed
+		rounds = 8  // without the check for changed inputs, more than half of the rounds failed
 		builds = 20 // at the same time
 	)
 	rerun.WhenCodeChanges(t)
@@ -37,42 +37,42 @@ func TestConcurrentBuilds(t *testing.T) {
 		for i := range builds {
 			p.change(t, round*builds+i, 1+(builds-1-i)*(sizeMax-1)/(builds-1))
 			cmd := p.command(bin, "build")
-			var said strings.Builder
-			cmd.Stderr = &said
+			var messages strings.Builder
+			cmd.Stderr = &messages
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			group.Go(func() {
 				if err := cmd.Wait(); err != nil {
-					failed[i] = fmt.Sprintf("%v\n%s", err, &said)
+					failed[i] = fmt.Sprintf("%v\n%s", err, &messages)
 				}
 			})
 		}
 		group.Wait()
 		reported := strings.Join(failed, "")
 		t.Logf("round %d: reported:\n%s", round, reported)
-		for _, fresh := range []bool{false, true} { // what the cache says has to be right too
+		for _, fresh := range []bool{false, true} { // with the cache, which must be correct too, and without it
 			check := p.command(bin, "build", "--check")
 			if fresh {
 				check.Env = append(check.Env, "XDG_CACHE_HOME="+t.TempDir())
 			}
-			var said strings.Builder
-			check.Stderr = &said
+			var messages strings.Builder
+			check.Stderr = &messages
 			err := check.Run()
 			if _, differs := errors.AsType[*exec.ExitError](err); err != nil && !differs {
 				t.Fatal(err)
 			}
 			if err != nil && reported == "" {
-				t.Errorf("round %d: all builds succeeded, and what they wrote is stale:\n%s", round, &said)
+				t.Errorf("round %d: all builds succeeded, but the output is stale:\n%s", round, &messages)
 			}
 		}
 		if left, err := filepath.Glob(filepath.Join(p.dir, ".topogen-*")); err != nil || len(left) > 0 {
-			t.Errorf("round %d: %v is left behind: %v", round, left, err)
+			t.Errorf("round %d: temporary files remain: %v, %v", round, left, err)
 		}
 	}
 }
 
-// sizeMax is how many pairs of processors the largest state has.
+// sizeMax is the number of pairs of processors in the largest topology.
 const sizeMax = 100
 
 // contested is a package that changes while it is built.
@@ -92,7 +92,7 @@ func newContested(t *testing.T) *contested {
 		t.Fatal(err)
 	}
 	p := &contested{dir: t.TempDir(), cache: t.TempDir(), env: append(os.Environ(), "GOPROXY=off")}
-	for key, value := range goValues(t) { // XDG_CACHE_HOME would move what has been compiled, too
+	for key, value := range goValues(t) { // XDG_CACHE_HOME would also move the cache of the go command
 		p.env = append(p.env, key+"="+value)
 	}
 	p.write(t, "go.sum", string(sums))
@@ -115,10 +115,10 @@ func (p *contested) replace(t *testing.T, name, text string) {
 	}
 }
 
-// change makes the n-th state of the files, which differs in ports and wiring from the
-// state before. The larger the state is, the longer it takes to build: so a build that
-// began early may end last. Files are replaced, as editors do: a file that is written
-// in place has no content for a moment, and a build may report that.
+// change writes the n-th version of the files, whose ports and wiring differ from the
+// previous version. A larger topology takes longer to build, so a build that began early
+// may end last. The files are replaced, as editors do. A file that is overwritten in place
+// is empty for a moment, and a build may report that.
 func (p *contested) change(t *testing.T, n, size int) {
 	t.Helper()
 	var processors, edges strings.Builder

@@ -20,11 +20,11 @@ import (
 	"github.com/topogen/topogen/internal/rerun"
 )
 
-var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
+var update = flag.Bool("update", false, "update the scripts with the current output")
 
-// The command is tested by scripts alone, as people call it: each file of
-// testdata/script is one story. They run the real binary, so that what it knows
-// of its own build is true.
+// Only scripts test the command, as users call it. Each file in testdata/script is one
+// scenario. The scripts run the real binary, because topogen reads its own build
+// information.
 func TestScripts(t *testing.T) {
 	rerun.WhenCodeChanges(t)
 	bin := t.TempDir()
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CHECKOUT", checkout)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".home", "cache"))
-			// What has been compiled and downloaded is shared; nothing is fetched.
+			// The scripts share the caches of the go command, and download nothing.
 			for key, value := range shared {
 				e.Setenv(key, value)
 			}
@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "quick" {
-				return false, fmt.Errorf("there is no condition %s", name)
+				return false, fmt.Errorf("the condition must be quick, got %s", name)
 			}
 			return os.Getenv("CI") == "", nil
 		},
@@ -72,7 +72,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// goValues asks the go command for what the scripts share with us.
+// goValues returns settings of the go command that the scripts share with this process.
 func goValues(t *testing.T) map[string]string {
 	values := make(map[string]string)
 	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN"} {
@@ -103,7 +103,7 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// module PATH [DIR]: makes a module that uses the checkout.
+// module PATH [DIR]: creates a module that uses the checkout.
 func module(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: module PATH [DIR]")
@@ -120,7 +120,7 @@ func module(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666))
 }
 
-// moduleText is the go.mod of a module that uses the checkout.
+// moduleText returns the go.mod of a module that uses the checkout.
 func moduleText(path, checkout string) string {
 	return fmt.Sprintf(`module %s
 
@@ -133,7 +133,7 @@ replace github.com/topogen/topogen => %s
 `, path, checkout)
 }
 
-// replace FILE OLD NEW: edits a file as a person does.
+// replace FILE OLD NEW: replaces the first OLD in a file by NEW.
 func replace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: replace FILE OLD NEW")
@@ -141,30 +141,30 @@ func replace(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile(args[0])
 	old, fresh := unescape(args[1]), unescape(args[2])
 	if !strings.Contains(text, old) {
-		ts.Fatalf("%s does not hold %q", args[0], old)
+		ts.Fatalf("%s does not contain %q", args[0], old)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, old, fresh, 1)), 0o666))
 }
 
 func unescape(s string) string { return strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(s) }
 
-// await FILE: waits until a file exists that a program in the background makes.
+// await FILE: waits until a program in the background has created the file.
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	const most = 60 * time.Second
+	const awaitMax = 60 * time.Second
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: await FILE")
 	}
-	for end := time.Now().Add(most); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(awaitMax); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}
 		if time.Now().After(end) {
-			ts.Fatalf("%s does not appear", args[0])
+			ts.Fatalf("%s was not created within %v", args[0], awaitMax)
 		}
 	}
 }
 
-// same DIR NAME…: the folder holds exactly these entries.
+// same DIR NAME…: checks that the folder has exactly these entries.
 func same(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: same DIR NAME…")
@@ -178,12 +178,11 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 		names = append(names, entry.Name())
 	}
 	if got, want := strings.Join(names, " "), strings.Join(args[1:], " "); got != want {
-		ts.Fatalf("%s holds %s, want %s", args[0], got, want)
+		ts.Fatalf("%s has the entries %s, want %s", args[0], got, want)
 	}
 }
 
-// stray: makes a temporary file as a build leaves that was killed, and sets STRAY to
-// its name.
+// stray: creates the temporary file of a killed build, and sets STRAY to its name.
 func stray(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stray")

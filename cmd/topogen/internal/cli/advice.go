@@ -65,9 +65,9 @@ func completeModule(ctx context.Context, s Streams, dir string, module *newModul
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeMax)
 	defer cancel()
-	if said, ok := module.complete(ctx, dir, s.Env); !ok {
-		fmt.Fprintf(s.Err, "topogen: the go command could not add topogen to the module: run go generate and go mod tidy when the cause is removed:\n  %s\n",
-			strings.ReplaceAll(said, "\n", "\n  "))
+	if output, ok := module.complete(ctx, dir, s.Env); !ok {
+		fmt.Fprintf(s.Err, "topogen: the go command could not add topogen to the module. Remove the cause, then run go generate and go mod tidy:\n  %s\n",
+			strings.ReplaceAll(output, "\n", "\n  "))
 	}
 }
 

@@ -44,8 +44,8 @@ func newBatch(t *testing.T, n int) {
 	}
 }
 
-// ownCache gives the test a cache of its own where the system lets it, and leaves that
-// of the go command where it is.
+// ownCache gives the test its own cache of topogen, if the system allows it. The cache of
+// the go command stays where it is.
 func ownCache(t *testing.T) {
 	t.Helper()
 	built, err := exec.Command("go", "env", "GOCACHE").Output()
@@ -71,13 +71,13 @@ func edit(t *testing.T, name, old, with string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil || !strings.Contains(string(text), old) {
-		t.Fatalf("%s has no %q: %v", name, old, err)
+		t.Fatalf("%s does not contain %q: %v", name, old, err)
 	}
 	put(t, name, strings.Replace(string(text), old, with, 1))
 }
 
-// said runs a command and returns its exit code and what it prints.
-func said(t *testing.T, line string) (code int, out, words string) {
+// runLine runs a command line and returns its exit code and its output.
+func runLine(t *testing.T, line string) (code int, out, words string) {
 	t.Helper()
 	var data, text bytes.Buffer
 	code = Run(t.Context(), strings.Fields(line), Streams{Out: &data, Err: &text, Env: os.Environ()})
@@ -86,7 +86,7 @@ func said(t *testing.T, line string) (code int, out, words string) {
 
 func mustBuild(t *testing.T, want int) {
 	t.Helper()
-	if code, _, words := said(t, "build ./..."); code != want {
+	if code, _, words := runLine(t, "build ./..."); code != want {
 		t.Fatalf("exit code %d, want %d:\n%s", code, want, words)
 	}
 }
@@ -109,19 +109,19 @@ func wantStale(t *testing.T, what string, want ...string) {
 	}
 }
 
-// TestWarningsAreCached: a build that gives only warnings is not repeated, and prints
-// them as check does, which asks no cache.
+// TestWarningsAreCached: a build with only warnings is cached. The next build prints the
+// same warnings as check, which does not use the cache.
 func TestWarningsAreCached(t *testing.T) {
 	newBatch(t, 2)
 	edit(t, "t1/topology.yml", "edges:", "  alone: {}\nedges:")
 	mustBuild(t, exitSuccess)
 	wantStale(t, "after a build with a warning")
 	for _, flags := range []string{"", " --format json", " --format sarif", " --format github", " --strict", " --strict --format json"} {
-		wantCode, wantOut, wantWords := said(t, "check ./..."+flags)
+		wantCode, wantOut, wantWords := runLine(t, "check ./..."+flags)
 		if !strings.Contains(wantOut+wantWords, "TG401") {
 			t.Fatalf("no warning: %s%s", wantOut, wantWords)
 		}
-		code, out, words := said(t, "build ./..."+flags)
+		code, out, words := runLine(t, "build ./..."+flags)
 		if code != wantCode || out != wantOut || words != wantWords {
 			t.Errorf("build%s exits with %d, want %d, and prints\n%s%s, want\n%s%s", flags, code, wantCode, out, words, wantOut, wantWords)
 		}
@@ -129,7 +129,7 @@ func TestWarningsAreCached(t *testing.T) {
 	}
 	edit(t, "t1/topology.yml", "  alone: {}\n", "")
 	mustBuild(t, exitSuccess)
-	if _, _, words := said(t, "build ./..."); words != "" {
+	if _, _, words := runLine(t, "build ./..."); words != "" {
 		t.Errorf("without a warning: %s", words)
 	}
 }
@@ -144,8 +144,8 @@ func TestBatchIsCachedFileByFile(t *testing.T) {
 
 	edit(t, "t2/handlers.go", "topo.Done", "topo.Idle")
 	wantStale(t, "after an edit", "t2")
-	if _, _, words := said(t, "build ./..."); words != "" {
-		t.Errorf("an edit of a body changes something: %s", words)
+	if _, _, words := runLine(t, "build ./..."); words != "" {
+		t.Errorf("an edit of a function body changed the output: %s", words)
 	}
 	wantStale(t, "after a build of one")
 
@@ -156,27 +156,27 @@ func TestBatchIsCachedFileByFile(t *testing.T) {
 	edit(t, "t1/handlers.go", "topo.Dnoe", "topo.Done")
 
 	edit(t, "model/model.go", "Text string", "Text, Name string")
-	wantStale(t, "after an edit of what all import", "t0", "t1", "t2", "t3")
+	wantStale(t, "after an edit of the package that all import", "t0", "t1", "t2", "t3")
 	mustBuild(t, exitSuccess)
 	wantStale(t, "after that build")
 
 	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
-	if _, _, words := said(t, "build ./..."); words != "topogen: wrote t0/topology_gen.go\ntopogen: wrote t0/topology_ports_gen.go\n" {
+	if _, _, words := runLine(t, "build ./..."); words != "topogen: wrote t0/topology_gen.go\ntopogen: wrote t0/topology_ports_gen.go\n" {
 		t.Errorf("got %s", words)
 	}
-	edit(t, "t3/handlers.go", "ReceiveLine", "ReceiveLines") // does not bind
+	edit(t, "t3/handlers.go", "ReceiveLine", "ReceiveLines") // the handler is missing
 	edit(t, "t2/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
 	mustBuild(t, exitFindings)
-	wantStale(t, "after what does not bind", "t2", "t3")
+	wantStale(t, "after an edit with a missing handler", "t2", "t3")
 	for _, name := range []string{"t2", "t3"} {
 		if _, err := os.Stat(name + "/topology_gen.go"); err != nil {
-			t.Errorf("what was right is gone: %v", err)
+			t.Errorf("a valid output file was removed: %v", err)
 		}
 	}
 }
 
-// TestSpread: a topology that reads the folder of a stale one is stale, over any number
-// of steps.
+// TestSpread: a topology that reads the output folder of a stale topology is stale, also
+// indirectly.
 func TestSpread(t *testing.T) {
 	writes := func(folders ...string) source { return source{folders: folders} }
 	found := func(dirs ...string) cache.Found { return cache.Found{Dirs: dirs} }
@@ -194,21 +194,21 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestBatchOfImports: a topology is stale where one is whose package it imports, although
-// no Go file has changed yet.
+// TestBatchOfImports: a topology is stale if it imports the package of a stale topology,
+// even if no Go file has changed yet.
 func TestBatchOfImports(t *testing.T) {
 	newBatch(t, 3)
 	put(t, "t1/import.go", "package t1\n\nimport _ \"example.com/batch/t0\"\n")
 	mustBuild(t, exitSuccess)
 	wantStale(t, "after a build")
 	edit(t, "t0/topology.yml", "edges:", "pool: {batch: 7}\nedges:")
-	wantStale(t, "after an edit of what it imports", "t0", "t1")
+	wantStale(t, "after an edit of an imported topology", "t0", "t1")
 	mustBuild(t, exitSuccess)
 	wantStale(t, "after that build")
 }
 
-// TestBatchInOneFolder: topologies of one folder with outputs in folders of their own
-// are cached one by one too.
+// TestBatchInOneFolder: topologies in one folder, with outputs in different folders, are
+// cached separately too.
 func TestBatchInOneFolder(t *testing.T) {
 	newBatch(t, 3)
 	var files []string
@@ -228,7 +228,7 @@ func TestBatchInOneFolder(t *testing.T) {
 				t.Errorf("%d would be compiled", len(c.sources))
 			}
 		}
-		if code, _, got := said(t, "build "+strings.Join(files, " ")); code != exitSuccess || !strings.HasPrefix(got, words) || want > 0 && got != words {
+		if code, _, got := runLine(t, "build "+strings.Join(files, " ")); code != exitSuccess || !strings.HasPrefix(got, words) || want > 0 && got != words {
 			t.Errorf("build %d exits with %d: %s", want, code, got)
 		}
 	}

@@ -142,7 +142,7 @@ var runtimePackages = []string{"graph", "piper", "pool", "queue", "route", "topo
 
 // complete runs the go command to add the requirements of a release to a new module. On
 // failure it returns the output of the go command.
-func (m *newModule) complete(ctx context.Context, dir string, env []string) (said string, ok bool) {
+func (m *newModule) complete(ctx context.Context, dir string, env []string) (output string, ok bool) {
 	packages := []string{"get"}
 	for _, name := range runtimePackages {
 		packages = append(packages, modulePath+"/runtime/"+name+"@"+m.version)

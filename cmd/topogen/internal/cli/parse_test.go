@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a command line asks for is a value, so it can be said without running it.
+// TestParse: a command line becomes a value, which can be compared without running it.
 func TestParse(t *testing.T) {
 	topology := []string{"topology.yml"}
 	for line, want := range map[string]command{
@@ -52,20 +52,20 @@ func TestRunCodes(t *testing.T) {
 		if got := Run(t.Context(), strings.Fields(line), Streams{Out: &out, Err: &words}); got != want {
 			t.Errorf("%q exits with %d, want %d", line, got, want)
 		}
-		if said := words.Len() > 0; said != (want != exitSuccess) {
-			t.Errorf("%q says %q on stderr", line, words.String())
+		if printed := words.Len() > 0; printed != (want != exitSuccess) {
+			t.Errorf("%q prints %q to stderr", line, words.String())
 		}
 	}
 }
 
-// A write that fails is neither a finding nor wrong usage.
+// TestRunFails: a failed write is neither a finding nor wrong usage.
 func TestRunFails(t *testing.T) {
 	var words bytes.Buffer
 	if got := Run(t.Context(), []string{"schema"}, Streams{Out: broken{}, Err: &words}); got != exitOther {
 		t.Errorf("exits with %d, want %d", got, exitOther)
 	}
 	if want := "topogen: the disk is full\n"; words.String() != want {
-		t.Errorf("says %q, want %q", words.String(), want)
+		t.Errorf("stderr is %q, want %q", words.String(), want)
 	}
 }
 

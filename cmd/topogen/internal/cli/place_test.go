@@ -22,7 +22,7 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// Whatever a folder is called, the topology in it has no findings.
+// FuzzNameOf: a topology that init creates has no findings, for any name of the folder.
 func FuzzNameOf(f *testing.F) {
 	for _, folder := range []string{"orders", "type", "func", "main", "-", "日本", "a\x00b", "init", "string"} {
 		f.Add(folder)
@@ -54,7 +54,7 @@ func TestPackageOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := packageOf(dir, "orders"); got != "shop" {
-		t.Errorf("beside package shop stands package %s", got)
+		t.Errorf("the folder contains package shop, got package %s", got)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestShellWord(t *testing.T) {
 func TestStubStem(t *testing.T) {
 	for name, want := range map[string]string{"LineParser": "lineparser", "Foo_test": "footest", "Foo_linux": "foolinux"} {
 		if got := stubStem(name); got != want {
-			t.Errorf("%s stands in %s.go, want %s.go", name, got, want)
+			t.Errorf("type %s is written to %s.go, want %s.go", name, got, want)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (p Program) program(result gen.Result) launch.Program {
 		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
 		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args, Flags: p.Flags,
 		Faults: result.Plan.FaultLog > 0 && !p.Quiet,
-		Again:  slices.ContainsFunc(result.Plan.Processors, func(p plan.Processor) bool { return p.Watch != nil && p.Watch.Isolated }),
+		Spawns: slices.ContainsFunc(result.Plan.Processors, func(p plan.Processor) bool { return p.Watch != nil && p.Watch.Isolated }),
 	}
 }
 

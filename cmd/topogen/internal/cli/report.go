@@ -87,7 +87,7 @@ func (r *report) finish() error {
 }
 
 func (r *report) print() error {
-	findings := foremost(finding.Sort(slices.Clone(r.findings)))
+	findings := limited(finding.Sort(slices.Clone(r.findings)))
 	sources := make(map[string][]byte)
 	for i := range findings {
 		f := &findings[i]
@@ -114,8 +114,9 @@ func (r *report) print() error {
 // printedMax limits the findings that are printed. More findings do not help a reader.
 const printedMax = 1000
 
-// foremost drops findings above the limit, warnings before errors, and reports how many.
-func foremost(findings []finding.Finding) []finding.Finding {
+// limited drops findings above printedMax, warnings before errors, and adds a finding with
+// the number of dropped findings.
+func limited(findings []finding.Finding) []finding.Finding {
 	left := len(findings) - printedMax
 	if left <= 0 {
 		return findings
@@ -128,8 +129,8 @@ func foremost(findings []finding.Finding) []finding.Finding {
 	return append(findings, more)
 }
 
-// excerptsOf returns the text of the file that a finding is in, where the
-// finding has a line and people will read it.
+// excerptsOf returns the text of the file of a finding. It returns nil if the finding
+// has no line, or is not printed as text.
 func (r *report) excerptsOf(f *finding.Finding) []byte {
 	if r.format != "text" || f.Range.Line < 1 {
 		return nil

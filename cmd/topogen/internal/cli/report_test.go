@@ -7,9 +7,9 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// TestForemost prints errors rather than warnings, by place, and says how many
-// more there are.
-func TestForemost(t *testing.T) {
+// TestLimited: errors are kept rather than warnings, in the order of their position, and
+// the last finding says how many were dropped.
+func TestLimited(t *testing.T) {
 	var all []finding.Finding
 	for i := range 3 * printedMax {
 		code := "TG411"
@@ -18,11 +18,11 @@ func TestForemost(t *testing.T) {
 		}
 		all = append(all, finding.New(code, "a.go", finding.Range{Line: i + 1, Column: 1}, "", "wrong", ""))
 	}
-	got := foremost(all)
+	got := limited(all)
 	if len(got) != printedMax+1 || got[printedMax-2].Range.Line != printedMax-1 || got[printedMax-1].Code != "TG311" {
 		t.Errorf("%d findings, then %v", len(got), got[printedMax-2:printedMax])
 	}
 	if last := got[printedMax]; last.Severity != finding.Warning || !strings.HasPrefix(last.Message, "2000 more findings") {
-		t.Errorf("the last is %v", last)
+		t.Errorf("the last finding is %v", last)
 	}
 }

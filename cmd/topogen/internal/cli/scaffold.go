@@ -37,7 +37,7 @@ func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 	}
 	if slices.ContainsFunc(c.results, func(r gen.Result) bool { return len(r.Missing) > 0 && len(r.Files) == 0 }) {
 		fmt.Fprintln(words, "topogen: no stubs were written for handlers, because the topology file or a message type has errors")
-		c.leaveOutMended()
+		c.dropRepairable()
 	}
 	for i := range c.report.findings { // do not suggest --scaffold, which has just run
 		f := &c.report.findings[i]
@@ -46,9 +46,9 @@ func (c *compilation) scaffold(ctx context.Context, words io.Writer) error {
 	return nil
 }
 
-// leaveOutMended drops the findings that scaffolding will repair once the other findings
+// dropRepairable drops the findings that scaffolding will repair once the other findings
 // are repaired. So only the findings that prevent scaffolding are printed.
-func (c *compilation) leaveOutMended() {
+func (c *compilation) dropRepairable() {
 	others := slices.DeleteFunc(slices.Clone(c.report.findings), func(f finding.Finding) bool {
 		return strings.HasSuffix(f.Suggestion, bind.ScaffoldHint)
 	})

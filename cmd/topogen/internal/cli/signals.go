@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// together is the time within which two signals count as one. timeout(1) sends a signal
+// signalWindow is the time within which two signals count as one. timeout(1) sends a signal
 // to a process and to its group, so the process receives it twice.
-const together = 300 * time.Millisecond
+const signalWindow = 300 * time.Millisecond
 
 // interrupted is the cause of a context that ended with the first signal.
 type interrupted struct{ signal os.Signal }
@@ -41,7 +41,7 @@ func interruptibly(ctx context.Context, do func(context.Context) error) error {
 		select {
 		case s := <-signals:
 			cancel(interrupted{s})
-			time.Sleep(together)
+			time.Sleep(signalWindow)
 		case <-ctx.Done():
 		}
 		signal.Stop(signals)

@@ -105,7 +105,7 @@ func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// onDisk returns path as a person in the working directory calls it.
+// onDisk returns path relative to the working directory, if possible.
 func onDisk(path string) string {
 	if !filepath.IsAbs(path) {
 		return path

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Streams is what a command has of the process that it runs in.
+// Streams are the streams and the environment of the process that a command may use.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer // data
-	Err io.Writer // words
-	Env []string  // as os.Environ has it
+	Err io.Writer // messages for people
+	Env []string  // in the form of os.Environ
 }
 
 // System returns the streams of this process.
@@ -19,7 +19,8 @@ func System() Streams {
 	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
 }
 
-// getenv returns the last value that the environment gives to key, as exec does.
+// getenv returns the value of key. If Env has the key several times, the last value
+// applies, as in package exec.
 func (s Streams) getenv(key string) string {
 	for i := len(s.Env) - 1; i >= 0; i-- {
 		if name, value, ok := strings.Cut(s.Env[i], "="); ok && name == key {
@@ -29,8 +30,8 @@ func (s Streams) getenv(key string) string {
 	return ""
 }
 
-// color reports whether words may be coloured: they go to a terminal and nobody
-// asked otherwise (https://no-color.org).
+// color reports whether messages may be colored: stderr is a terminal, and NO_COLOR is
+// not set (https://no-color.org).
 func (s Streams) color() bool {
 	return s.getenv("NO_COLOR") == "" && s.smart(s.Err)
 }
@@ -40,8 +41,8 @@ func (s Streams) smart(w io.Writer) bool {
 	return s.getenv("TERM") != "dumb" && isTerminal(w)
 }
 
-// isTerminal reports whether w or r is a terminal. The null device is a
-// character device as well.
+// isTerminal reports whether a stream is a terminal. The null device is also a
+// character device, but not a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {

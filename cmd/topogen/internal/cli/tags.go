@@ -2,12 +2,12 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// buildFlags are flags that the go command takes too, as it takes them.
+// buildFlags are flags for the go command, in its syntax.
 type buildFlags []string
 
 // addTags gives cmd the flag --tags.
 func addTags(cmd *cobra.Command, flags *buildFlags) {
-	cmd.Flags().Var((*tags)(flags), "tags", "build constraints that hold, as for go build -tags: a,b")
+	cmd.Flags().Var((*tags)(flags), "tags", "build tags, as for go build -tags: a,b")
 }
 
 // tags is the value of the flag --tags.

@@ -13,10 +13,10 @@ type child struct {
 	streams Streams
 	command *exec.Cmd
 
-	control *os.File // closing it makes the supplied main function drain
-	figures *os.File // the program's figures are read from it
-	theirs  []*os.File
-	screen  *screen
+	control   *os.File // closing it makes the supplied main function drain
+	figures   *os.File // the program's figures are read from it
+	childEnds []*os.File
+	screen    *screen
 }
 
 func newChild(p Program, s Streams) *child {
@@ -30,26 +30,26 @@ func (c *child) open() (err error) {
 	}
 	const first = 3 // after the standard streams
 	if c.values.Package != "main" {
-		var theirs *os.File
-		if theirs, c.control, err = os.Pipe(); err != nil {
+		var childEnd *os.File
+		if childEnd, c.control, err = os.Pipe(); err != nil {
 			return err
 		}
-		c.values.Control = first + len(c.theirs)
-		c.theirs = append(c.theirs, theirs)
+		c.values.Control = first + len(c.childEnds)
+		c.childEnds = append(c.childEnds, childEnd)
 	}
 	if c.streams.Status {
-		var theirs *os.File
-		if c.figures, theirs, err = os.Pipe(); err != nil {
+		var childEnd *os.File
+		if c.figures, childEnd, err = os.Pipe(); err != nil {
 			return err
 		}
-		c.values.Status = first + len(c.theirs)
-		c.theirs = append(c.theirs, theirs)
+		c.values.Status = first + len(c.childEnds)
+		c.childEnds = append(c.childEnds, childEnd)
 	}
 	return nil
 }
 
 func (c *child) close() {
-	for _, file := range append(c.theirs, c.control, c.figures) {
+	for _, file := range append(c.childEnds, c.control, c.figures) {
 		if file != nil {
 			file.Close() // closing twice is harmless
 		}
@@ -60,7 +60,7 @@ func (c *child) start(binary string) error {
 	c.command = exec.Command(binary, c.values.Args...)
 	c.command.Env = c.streams.Env
 	c.command.Stdin, c.command.Stdout, c.command.Stderr = c.streams.In, c.streams.Out, c.streams.Err
-	c.command.ExtraFiles = c.theirs
+	c.command.ExtraFiles = c.childEnds
 	c.command.WaitDelay = lingerMax
 	if c.figures != nil {
 		c.screen = &screen{out: c.streams.Err}
@@ -73,7 +73,7 @@ func (c *child) start(binary string) error {
 	if err := c.command.Start(); err != nil {
 		return err
 	}
-	for _, file := range c.theirs {
+	for _, file := range c.childEnds {
 		file.Close()
 	}
 	if c.figures != nil {
@@ -93,22 +93,22 @@ func (c *child) foreground() bool {
 func (c *child) wait(ctx context.Context, signals *interrupts) (code int, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.command.Wait() }()
-	asked := false
+	stopping := false // the program was told to drain
 	done := ctx.Done()
 	for {
 		select {
 		case sig := <-signals.signals:
 			switch {
 			case signals.repeated():
-			case asked:
+			case stopping:
 				_ = c.command.Process.Kill() // an error means that it has ended
 			default:
-				asked = true
+				stopping = true
 				c.stop(sig)
 			}
 		case <-done:
 			done = nil
-			asked = true
+			stopping = true
 			c.stop(os.Interrupt)
 		case err := <-ended:
 			if c.screen != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// together is the time within which two signals count as one. timeout(1) sends a signal
+// signalWindow is the time within which two signals count as one. timeout(1) sends a signal
 // to a process and to its group, so the process receives it twice.
-const together = 300 * time.Millisecond
+const signalWindow = 300 * time.Millisecond
 
 // interrupts delivers the interrupts one after the other.
 type interrupts struct {
@@ -28,7 +28,7 @@ func (i *interrupts) close() { signal.Stop(i.signals) }
 // repeated reports whether a signal is a repetition of the previous one.
 func (i *interrupts) repeated() bool {
 	now := time.Now()
-	if now.Sub(i.last) < together {
+	if now.Sub(i.last) < signalWindow {
 		return true
 	}
 	i.last = now

@@ -27,7 +27,7 @@ type Program struct {
 	Args    []string
 	Flags   []string // for go build
 	Faults  bool     // the topology file handles failures
-	Again   bool     // the program starts itself again for instances with isolation: process
+	Spawns  bool     // the program starts its own executable for instances with isolation: process
 }
 
 //go:embed *.tmpl faults/faults.go
@@ -39,11 +39,11 @@ const reportEvery = 200 * time.Millisecond
 // values are the values in the templates of a program. The descriptor 0 means none.
 type values struct {
 	Program
-	Control int // the program drains when it reads a byte or the end from it
-	Status  int // the program writes figures to it
-	Every   int64
+	Control int   // the program drains when it reads a byte or the end from it
+	Status  int   // the program writes figures to it
+	Every   int64 // milliseconds between two reports of figures
 
-	Together int64 // milliseconds
+	SignalWindow int64 // milliseconds within which two signals count as one
 }
 
 // layers are the files of the overlay with which a program is compiled.
@@ -144,7 +144,7 @@ func (v values) render(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Every, v.Together = reportEvery.Milliseconds(), together.Milliseconds()
+	v.Every, v.SignalWindow = reportEvery.Milliseconds(), signalWindow.Milliseconds()
 	var text bytes.Buffer
 	err = t.ExecuteTemplate(&text, name, v)
 	return text.Bytes(), err

@@ -56,7 +56,7 @@ func Run(ctx context.Context, p Program, s Streams) (code int, err error) {
 		return 0, err
 	}
 	// If the system can remove a running program, no file remains even if topogen is killed.
-	if runtime.GOOS == "linux" || runtime.GOOS != "windows" && !p.Again {
+	if runtime.GOOS == "linux" || runtime.GOOS != "windows" && !p.Spawns {
 		os.RemoveAll(temp)
 	}
 	return child.wait(ctx, signals)
@@ -86,9 +86,9 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 	build := exec.CommandContext(ctx, "go", append(append(args, v.Flags...), target)...)
 	build.Dir = v.Dir
 	build.Env = append(s.Env, "PWD="+v.Dir)
-	var said bytes.Buffer
-	words := io.MultiWriter(s.Err, &said)
-	build.Stdout, build.Stderr = words, words
+	var printed bytes.Buffer
+	output := io.MultiWriter(s.Err, &printed)
+	build.Stdout, build.Stderr = output, output
 	build.Cancel = func() error { return interrupt(build.Process) }
 	build.WaitDelay = lingerMax
 	err = build.Run()
@@ -96,8 +96,8 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 		return "", errors.New("interrupted while the program was compiled")
 	}
 	if _, ok := errors.AsType[*exec.ExitError](err); ok {
-		if bytes.Contains(said.Bytes(), []byte("missing go.sum entry")) {
-			fmt.Fprintln(s.Err, "topogen: run go mod tidy: generated code imports what go.sum does not have yet")
+		if bytes.Contains(printed.Bytes(), []byte("missing go.sum entry")) {
+			fmt.Fprintln(s.Err, "topogen: run go mod tidy: generated code imports modules that go.sum does not contain yet")
 		}
 		return "", ErrCompile
 	} else if err != nil {

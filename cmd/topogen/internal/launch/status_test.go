@@ -26,7 +26,7 @@ func TestStatus(t *testing.T) {
 		{"two readings", before, now, "words  4s  15.5k messages  7.00k/s  15 queued  7 dropped  feed -> parser: Line 6.00k/s"},
 		{"the first reading", before, before, "words  2s  1.50k messages  10 queued"},
 		{"nothing yet", figures{}, line("0 0 0 0 0 0 0 0 0 0", 0), "words  0s  0 messages"},
-		{"other edges than we know", line("0 0 0 0 1 0 0 1 0 0 1 0 0", 0), line("0 0 0 0 1 0 0 1 0 0 9 0 0", time.Second), "words  1s  11 messages  8/s"},
+		{"more edges than are known", line("0 0 0 0 1 0 0 1 0 0 1 0 0", 0), line("0 0 0 0 1 0 0 1 0 0 9 0 0", time.Second), "words  1s  11 messages  8/s"},
 		{"failures", before, line("12 3 2 1 2000 10 0 500 0 0", 3*time.Second), "words  3s  2.50k messages  1.00k/s  10 queued  12 restarts  3 broken inputs  2 recovered  1 given up  feed -> parser: Line 1.00k/s"},
 	} {
 		if got := status("words", edges, start, c.before, c.now); got != c.want {
@@ -34,7 +34,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	if _, ok := parseFigures("1 2 x", start); ok {
-		t.Error("took figures that are none")
+		t.Error("parseFigures accepted a word")
 	}
 }
 
@@ -46,8 +46,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// The output of the program is never mixed with the status line, and no status line
-// remains at the end.
+// TestScreen: the output of the program is never mixed with the status line, and no status
+// line remains at the end.
 func TestScreen(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out}

@@ -38,15 +38,15 @@ func (f *topogenFaults) InputBroken(string, int, string) {}
 func (f *topogenFaults) GaveUp(string, int, error)       { f.gaveUp.Add(1) }
 
 func (f *topogenFaults) Restarted(processor string, instance int) {
-	f.lines.say(fmt.Sprintf("topogen: an instance was restarted: processor %q, instance %d", processor, instance))
+	f.lines.print(fmt.Sprintf("topogen: an instance was restarted: processor %q, instance %d", processor, instance))
 }
 
 func (f *topogenFaults) InputRecovered(_ string, instance int, edge string) {
-	f.lines.say(fmt.Sprintf("topogen: an input has recovered: %s, instance %d", edge, instance))
+	f.lines.print(fmt.Sprintf("topogen: an input has recovered: %s, instance %d", edge, instance))
 }
 
-// own reports whether the program has its own logger, which then gets all records.
-func (f *topogenFaults) own() bool { return slog.Default() != f.logger }
+// hasLogger reports whether the program has its own logger, which then gets all records.
+func (f *topogenFaults) hasLogger() bool { return slog.Default() != f.logger }
 
 // Enabled, Handle, WithAttrs and WithGroup make f a slog.Handler.
 func (f *topogenFaults) Enabled(ctx context.Context, level slog.Level) bool {
@@ -55,13 +55,13 @@ func (f *topogenFaults) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle prints a warning of the pool as one line.
 func (f *topogenFaults) Handle(ctx context.Context, r slog.Record) error {
-	if f.own() || r.Level < slog.LevelWarn {
+	if f.hasLogger() || r.Level < slog.LevelWarn {
 		if h := slog.Default().Handler(); h.Enabled(ctx, r.Level) {
 			return h.Handle(ctx, r)
 		}
 		return nil
 	}
-	f.lines.say(topogenLine(r))
+	f.lines.print(topogenLine(r))
 	return nil
 }
 
@@ -76,14 +76,14 @@ func (f *topogenFaults) WithGroup(name string) slog.Handler {
 // topogenLine formats a record as one line. The error of a handler already names its
 // processor and instance.
 func topogenLine(r slog.Record) string {
-	line, why := r.Message, ""
+	line, reason := r.Message, ""
 	var parts []string
 	r.Attrs(func(a slog.Attr) bool {
 		text := a.Value.String()
 		switch {
 		case a.Key == "stack": // too long for a line
 		case a.Key == "error":
-			why = ": " + text
+			reason = ": " + text
 			if strings.HasPrefix(text, "processor ") {
 				parts = nil
 			}
@@ -99,15 +99,15 @@ func topogenLine(r slog.Record) string {
 	if len(parts) > 0 {
 		line += ": " + strings.Join(parts, ", ")
 	}
-	return line + why
+	return line + reason
 }
 
 const (
-	topogenLinesMost = 10 // per second; a terminal has about 30 lines
-	topogenWidthMost = 400
+	topogenLinesMax = 10 // per second; a terminal has about 30 lines
+	topogenWidthMax = 400
 )
 
-// topogenLines writes at most topogenLinesMost lines per second to out, and counts the
+// topogenLines writes at most topogenLinesMax lines per second to out, and counts the
 // others.
 type topogenLines struct {
 	mu    sync.Mutex
@@ -117,10 +117,10 @@ type topogenLines struct {
 	more  int       // lines not written
 }
 
-func (l *topogenLines) say(line string) {
+func (l *topogenLines) print(line string) {
 	line, _, _ = strings.Cut(line, "\n") // a stack follows
-	if len(line) > topogenWidthMost {
-		line = strings.ToValidUTF8(line[:topogenWidthMost], "") + "…"
+	if len(line) > topogenWidthMax {
+		line = strings.ToValidUTF8(line[:topogenWidthMax], "") + "…"
 	}
 	line = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -131,10 +131,10 @@ func (l *topogenLines) say(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); !now.Before(l.ends) {
-		l.sayMore()
+		l.printMore()
 		l.ends, l.lines = now.Add(time.Second), 0
 	}
-	if l.lines == topogenLinesMost {
+	if l.lines == topogenLinesMax {
 		if l.more == 0 {
 			time.AfterFunc(time.Until(l.ends), l.flush)
 		}
@@ -149,12 +149,12 @@ func (l *topogenLines) say(line string) {
 func (l *topogenLines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sayMore()
+	l.printMore()
 }
 
-func (l *topogenLines) sayMore() {
+func (l *topogenLines) printMore() {
 	if l.more > 0 {
-		_, _ = fmt.Fprintf(l.out, "topogen: and %d more\n", l.more)
+		_, _ = fmt.Fprintf(l.out, "topogen: %d more lines were not printed\n", l.more)
 		l.more = 0
 	}
 }

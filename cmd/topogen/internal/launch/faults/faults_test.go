@@ -9,35 +9,36 @@ import (
 	"time"
 )
 
-// A storm is some lines a second and a count of the others, all of which add up.
+// TestAStormIsBounded: of many failures, ten lines per second are printed, and the number
+// of the others.
 func TestAStormIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		l := topogenLines{out: &out}
 		for range 2500 { // 2.5 seconds
-			l.say("again")
+			l.print("again")
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		some := strings.Repeat("again\n", 10)
-		want := some + "topogen: and 990 more\n" + some + "topogen: and 990 more\n" + some + "topogen: and 490 more\n"
+		want := some + "topogen: 990 more lines were not printed\n" + some + "topogen: 990 more lines were not printed\n" + some + "topogen: 490 more lines were not printed\n"
 		if out.String() != want {
 			t.Errorf("got %q", out.String())
 		}
 	})
 }
 
-// What ends with the program is said before.
+// TestFlush: flush prints the number of lines that were not printed, once.
 func TestFlush(t *testing.T) {
 	var out strings.Builder
 	l := topogenLines{out: &out}
 	for range 13 {
-		l.say("again")
+		l.print("again")
 	}
 	l.flush()
 	l.flush()
-	if !strings.HasSuffix(out.String(), "again\ntopogen: and 3 more\n") || strings.Count(out.String(), "\n") != 11 {
+	if !strings.HasSuffix(out.String(), "again\ntopogen: 3 more lines were not printed\n") || strings.Count(out.String(), "\n") != 11 {
 		t.Errorf("got %q", out.String())
 	}
 }
@@ -70,19 +71,19 @@ topogen: an input has recovered: camera -> planner: Frame, instance 0
 	}
 }
 
-// A program with a log of its own has all there, and in its form.
+// TestALogOfTheProgram: if the program has its own logger, this logger gets all records.
 func TestALogOfTheProgram(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)
-	var out, theirs strings.Builder
+	var out, programLog strings.Builder
 	f := topogenWatch(&out)
-	slog.SetDefault(slog.New(slog.NewTextHandler(&theirs, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	slog.SetDefault(slog.New(slog.NewTextHandler(&programLog, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	log := slog.New(f)
 	log.Info("fault tolerance stats")
 	log.Warn("topogen: an input is silent")
 	log.With("more", 1).Warn("with more")
 	log.WithGroup("g").Warn("in a group", "k", 2)
-	if out.String() != "" || strings.Count(theirs.String(), "\n") != 3 {
-		t.Errorf("we said %q, the program %s", out.String(), theirs.String())
+	if out.String() != "" || strings.Count(programLog.String(), "\n") != 3 {
+		t.Errorf("stderr has %q, the log of the program %s", out.String(), programLog.String())
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// TestUntilSettled: what changed while a build ran is a reason to begin again, a
-// bounded number of times; other findings and errors are not.
+// TestUntilSettled: a build starts again if its inputs changed while it ran, a bounded
+// number of times. It does not start again after other findings and errors.
 func TestUntilSettled(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		overtaken int // so many of the first attempts
-		wrong     bool
+		overtaken int  // number of the first attempts during which inputs change
+		wrong     bool // later attempts have another finding
 		err       error
-		fresh     bool
+		fresh     bool // there is nothing to build
 		attempts  int
 		findings  int
 	}{
@@ -25,8 +25,8 @@ func TestUntilSettled(t *testing.T) {
 		{name: "once", overtaken: 1, attempts: 2},
 		{name: "all but the last time", overtaken: attemptsMax - 1, attempts: attemptsMax},
 		{name: "always", overtaken: attemptsMax + 1, attempts: attemptsMax, findings: 1},
-		{name: "what is wrong", wrong: true, attempts: 1, findings: 1},
-		{name: "once, and then what is wrong", overtaken: 1, wrong: true, attempts: 2, findings: 1},
+		{name: "another finding", wrong: true, attempts: 1, findings: 1},
+		{name: "once, then another finding", overtaken: 1, wrong: true, attempts: 2, findings: 1},
 		{name: "an error", err: io.ErrUnexpectedEOF, attempts: 1},
 		{name: "nothing to do", fresh: true, attempts: 1},
 	} {
@@ -35,7 +35,7 @@ func TestUntilSettled(t *testing.T) {
 			var last *compilation
 			got, err := untilSettled(r, func(before *compilation) (*compilation, error) {
 				if before != last {
-					t.Error("the attempt before is not told")
+					t.Error("attempt did not get the previous attempt")
 				}
 				if attempts++; c.fresh || c.err != nil {
 					return nil, c.err
