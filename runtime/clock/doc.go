@@ -43,8 +43,9 @@
 //
 // # Design
 //
-// A timer that extrapolates forwards runs ahead of the real time when calls become
-// faster, and must then correct its sum. The timers here return an interval during the
-// next interval. They only return time that has passed, so they never have to correct a
-// result. A clock that stands still gives 0, so the sum stays equal to the time.
+// A timer that predicts the time of the next calls runs ahead of the real time when calls
+// become faster, and must then correct its sum. The timers here do not predict. They
+// distribute the time between two readings over the calls after the second reading. They
+// only return time that has passed, so they never have to correct a result. If the clock
+// does not advance, they return 0.
 package clock

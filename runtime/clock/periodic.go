@@ -60,7 +60,7 @@ func (t *PeriodicTimer) windUp(now time.Duration) time.Duration {
 		t.begun, t.lastReading = true, now
 	}
 	passed := max(now-t.lastReading, 0) // if the clock runs backwards, no time has passed
-	steps := max(1, min(2*t.steps, maxSteps, within(t.steps, passed)))
+	steps := max(1, min(2*t.steps, maxSteps, callsPerPeriod(t.steps, passed)))
 	t.step = passed / time.Duration(max(steps, t.steps))
 	t.steps, t.left = steps, steps-1
 	t.lastReading += passed
@@ -70,8 +70,9 @@ func (t *PeriodicTimer) windUp(now time.Duration) time.Duration {
 // lag is the difference between the last reading and the sum of all results.
 func (t *PeriodicTimer) lag() time.Duration { return t.step * time.Duration(t.left) }
 
-// within returns how many calls fit into a period if they come as fast as the last ones.
-func within(calls int64, passed time.Duration) int64 {
+// callsPerPeriod returns how many calls fit into a period if they come as fast as the last
+// ones.
+func callsPerPeriod(calls int64, passed time.Duration) int64 {
 	if passed <= 0 {
 		return maxSteps
 	}

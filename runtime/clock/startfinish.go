@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxBlock is half of maxSteps, because up to two blocks less one pair are between two
+// maxBlock is half of maxSteps, because there can be almost two blocks of pairs between two
 // measurements.
 const maxBlock = maxSteps / 2
 
@@ -106,7 +106,7 @@ func (t *StartFinishTimer) finish() {
 	t.sum += t.duration * time.Duration(pairs)
 	t.covered += uint64(pairs)
 
-	t.block = max(1, min(2*t.block, maxBlock, within(int64(t.count-t.measuredAt), now-t.measured)))
+	t.block = max(1, min(2*t.block, maxBlock, callsPerPeriod(int64(t.count-t.measuredAt), now-t.measured)))
 	t.next = t.covered + rand.Uint64N(uint64(t.block))
 	t.measured, t.measuredAt = now, t.count
 	if woundUp {

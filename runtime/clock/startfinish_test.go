@@ -174,8 +174,8 @@ func TestWindUpMeasuresTheNextPair(t *testing.T) {
 	})
 }
 
-// TestPairsThatAreNone: incomplete pairs do not count.
-func TestPairsThatAreNone(t *testing.T) {
+// TestInvalidPairs: incomplete pairs do not count.
+func TestInvalidPairs(t *testing.T) {
 	err := virtually(t, func() error {
 		var timer StartFinishTimer
 		for range 200 {

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// TestPowerGoesAnywhere: after a power failure during a dump, the file is the old one or
+// TestPowerFailureAnywhere: after a power failure during a dump, the file is the old one or
 // the new one. After the dump it is the new one.
-func TestPowerGoesAnywhere(t *testing.T) {
+func TestPowerFailureAnywhere(t *testing.T) {
 	const path = "/state/errors.pb"
 	for failAt := 1; ; failAt++ {
 		old, k, disk := keeperWithNews(t, path)
@@ -285,7 +285,7 @@ func TestALinkStays(t *testing.T) {
 	}
 }
 
-func TestFileThatIsNoneOfOurs(t *testing.T) {
+func TestForeignFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "errors.pb")
 	large := filepath.Join(t.TempDir(), "large")
 	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, fileMax+1)); err != nil {
@@ -320,7 +320,7 @@ func TestFileThatIsNoneOfOurs(t *testing.T) {
 	}
 }
 
-func TestPathsThatCannotBe(t *testing.T) {
+func TestInvalidPaths(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Open(Settings{Path: dir}); !errors.Is(err, ErrNotRegular) {
 		t.Errorf("a folder: %v", err)

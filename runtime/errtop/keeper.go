@@ -25,7 +25,7 @@ type Keeper struct {
 	top *ranking
 
 	dirty    atomic.Bool   // there are records that were not written
-	wake     chan struct{} // tells the writer to look
+	wake     chan struct{} // wakes the writer when there are new records
 	stop     chan struct{}
 	stopped  chan struct{}
 	writing  sync.Mutex // held during a dump
@@ -200,11 +200,11 @@ func (k *Keeper) write() {
 			return
 		}
 		_ = k.Dump() // logs a warning and is tried again
-		rest := time.NewTimer(k.settings.DumpEvery)
+		pause := time.NewTimer(k.settings.DumpEvery)
 		select {
-		case <-rest.C:
+		case <-pause.C:
 		case <-k.stop:
-			rest.Stop()
+			pause.Stop()
 			return
 		}
 	}

@@ -128,9 +128,9 @@ func TestCatch(t *testing.T) {
 	}
 }
 
-// TestKeeperIsThatOfTheModel: for any records, reads and restarts, a keeper has the same
+// TestKeeperMatchesModel: for any records, reads and restarts, a keeper has the same
 // content as a simple model.
-func TestKeeperIsThatOfTheModel(t *testing.T) {
+func TestKeeperMatchesModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
@@ -292,9 +292,9 @@ func TestNewErrorRisesInAFullTop(t *testing.T) {
 	}
 }
 
-// TestAMergeCountsBeforeAnythingGoes: whatever workers record between two merges, each
+// TestMergeCountsBeforeRemoval: whatever workers record between two merges, each
 // record that stays has its complete count, and old records are removed before new ones.
-func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
+func TestMergeCountsBeforeRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
@@ -325,8 +325,8 @@ func TestAMergeCountsBeforeAnythingGoes(t *testing.T) {
 	})
 }
 
-// TestErrorsThatHaveNoEnd: endless errors, or errors whose methods panic, are recorded.
-func TestErrorsThatHaveNoEnd(t *testing.T) {
+// TestEndlessErrors: endless errors, or errors whose methods panic, are recorded.
+func TestEndlessErrors(t *testing.T) {
 	var k Keeper
 	for range 2 {
 		k.Record(0, "a", 0, endless{}, nil)

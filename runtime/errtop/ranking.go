@@ -9,9 +9,10 @@ import (
 	"github.com/topogen/topogen/runtime/rankedmap"
 )
 
-// newcomerPart is the divisor for the places in which records are ranked by when they
-// were last seen, not by their count. An eighth is enough that an error which occurs
-// again from time to time still finds its record, and it is a small part of all places.
+// newcomerPart says which part of the places is for new records: one in newcomerPart.
+// There, the time of the last occurrence decides which record stays, and not the count. An
+// eighth is enough for an error that occurs again from time to time to keep its record, and
+// it is a small part of all places.
 const newcomerPart = 8
 
 // Entry is a record: an error, the number of its occurrences and the time of the last.
@@ -46,9 +47,9 @@ func (r *ranking) add(text string, n uint64, last int64) {
 	}
 }
 
-// trim removes the records that are too many: of the least frequent, the records that were not
-// added to for the longest time. At least one of the least frequent stays, so the last
-// addition is never removed.
+// trim removes the records above the size. Of the least frequent records it removes those
+// whose last addition is the oldest. At least one of the least frequent stays, so the
+// record of the last addition is never removed.
 func (r *ranking) trim() {
 	over := len(r.seen) - r.size
 	if over <= 0 {

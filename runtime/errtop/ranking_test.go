@@ -60,7 +60,7 @@ func (m *naive) entries() []Entry {
 	return list
 }
 
-func TestRankingIsThatOfTheModel(t *testing.T) {
+func TestRankingMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 20).Draw(t, "size")
 		r, m := newRanking(size), &naive{size: size}
@@ -198,7 +198,7 @@ func TestRestoreKeepsTheNewest(t *testing.T) {
 	})
 }
 
-func TestRestoreTakesWhatIsOdd(t *testing.T) {
+func TestRestoreOddEntries(t *testing.T) {
 	r := newRanking(10)
 	r.restore([]Entry{
 		{"without a time", 2, time.Time{}},

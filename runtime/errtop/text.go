@@ -52,13 +52,13 @@ func plain(s string) string {
 }
 
 // digits counts the digits that follow prefix at the beginning of s.
-func digits(s, prefix string, is func(byte) bool) int {
+func digits(s, prefix string, isDigit func(byte) bool) int {
 	rest, ok := strings.CutPrefix(s, prefix)
 	if !ok {
 		return 0
 	}
 	n := 0
-	for n < len(rest) && is(rest[n]) {
+	for n < len(rest) && isDigit(rest[n]) {
 		n++
 	}
 	return n

@@ -95,13 +95,13 @@ func (a *Allocator) Free(b []byte) error {
 }
 
 func (a *Allocator) free(b []byte) error {
-	in := a.index.find(address(b))
-	if in == nil {
+	owner := a.index.find(address(b))
+	if owner == nil {
 		return a.freeLarge(b)
 	}
-	in.heap.mu.Lock()
-	defer in.heap.mu.Unlock()
-	return in.heap.release(in, b)
+	owner.heap.mu.Lock()
+	defer owner.heap.mu.Unlock()
+	return owner.heap.release(owner, b)
 }
 
 // enter returns a locked heap: the heap of the processor, or the next heap if that one is

@@ -16,8 +16,8 @@
 // times the memory that was in use at most, whereas Go with GOGC=100 lets garbage grow to
 // the size of the live memory.
 //
-// BenchmarkBlocks and BenchmarkCollector measure its speed. On two cores that were not
-// idle:
+// BenchmarkBlocks and BenchmarkCollector measure its speed. The results on two cores, with
+// other load:
 //
 //   - Blocks of 1 to 64 KiB that are freed at once: 2 to 24 times as fast as make,
 //     and faster for larger blocks. With a thousand live blocks, 1.4 to 1.6 times as
@@ -26,7 +26,7 @@
 //   - Blocks of 64 bytes: make takes a quarter to two thirds of the time.
 //   - 300 MB of blocks that are replaced in random order: make is three to four times as
 //     fast for blocks of some hundred bytes, and 1.3 to 2.5 times for larger ones, because
-//     each Free waits for memory that is in no cache. But a collection takes only a tenth
+//     each Free waits for memory that is not in a cache. But a collection takes only a tenth
 //     to a third of the time, because it finds hundreds of arenas instead of a million
 //     blocks.
 //   - [sync.Pool] is the fastest if there are few sizes and blocks are not cleared. It
@@ -80,10 +80,12 @@
 // half of the memory may be unused. Here each power of two has sixteen lists, as in the
 // allocator TLSF (Masmano and others, 2004). Any block of a higher list fits, and a block of
 // the next list is at most a sixteenth too large. Before that, four blocks of the request's
-// own list are tried, so that requests of equal sizes find each other's blocks. Measured in
-// bytes held per byte in use, this gives 1.05 instead of 1.57 for equal sizes, and 1.09 for
-// uniform sizes, against 1.24 with one list for each power of two, and 1.50 if in addition
-// a request does not look at its own list.
+// own list are tried, so that requests of equal sizes find each other's blocks.
+//
+// The design was chosen by measuring the bytes held per byte in use. For requests of equal
+// sizes it needs 1.05, and without trying the request's own list 1.57. For uniformly
+// distributed sizes it needs 1.09. One list for each power of two needs 1.24, and 1.50
+// without trying the request's own list.
 //
 // Each processor of Go's scheduler mostly has its own heap, through a sync.Pool, and uses
 // the next heap if its own is locked. A block is returned to its heap under the lock of that

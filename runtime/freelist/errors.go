@@ -10,5 +10,5 @@ var (
 	// ErrForeign says that the slice is not a block that this allocator returned. It
 	// comes from elsewhere, begins or ends within a block, was moved by append, or its
 	// memory was returned to the collector.
-	ErrForeign = errors.New("freelist: not a block that this allocator has handed out")
+	ErrForeign = errors.New("freelist: not a block of this allocator")
 )

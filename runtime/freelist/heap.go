@@ -16,8 +16,8 @@ type heap struct {
 	allocator *Allocator
 	index     int // in allocator.heaps
 	lists
-	arenas  []*arena // by number; nil if it was returned
-	numbers []uint16 // of arenas that were returned
+	arenas []*arena // by number; nil if it was returned
+	unused []uint16 // numbers of arenas that were returned
 
 	empty      int // arenas without a block in use
 	free       int // free grains
@@ -105,13 +105,13 @@ func (h *heap) release(a *arena, memory []byte) error {
 }
 
 // count is the number of arenas.
-func (h *heap) count() int { return len(h.arenas) - len(h.numbers) }
+func (h *heap) count() int { return len(h.arenas) - len(h.unused) }
 
 // grow adds an arena, if it may, and reports whether it did.
 func (h *heap) grow() bool {
 	number := len(h.arenas)
-	if len(h.numbers) > 0 {
-		number = int(h.numbers[len(h.numbers)-1])
+	if len(h.unused) > 0 {
+		number = int(h.unused[len(h.unused)-1])
 	}
 	if number >= h.allocator.arenasMax || !h.allocator.reserve(h.allocator.arena) {
 		return false
@@ -120,7 +120,7 @@ func (h *heap) grow() bool {
 	if number == len(h.arenas) {
 		h.arenas = append(h.arenas, a)
 	} else {
-		h.numbers = h.numbers[:len(h.numbers)-1]
+		h.unused = h.unused[:len(h.unused)-1]
 		h.arenas[number] = a
 	}
 	h.allocator.index.add(a)
@@ -137,7 +137,7 @@ func (h *heap) trim(keep int) {
 		a := h.arenas[r>>16]
 		h.detach(&a.blocks[uint16(r)])
 		h.arenas[a.number] = nil
-		h.numbers = append(h.numbers, a.number)
+		h.unused = append(h.unused, a.number)
 		h.allocator.index.remove(a)
 		h.allocator.unreserve(len(a.memory))
 		a.returned = true

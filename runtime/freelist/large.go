@@ -43,7 +43,7 @@ func (a *Allocator) allocateLarge(n int) []byte {
 	return b
 }
 
-// freeLarge forgets a large block.
+// freeLarge frees a large block.
 func (a *Allocator) freeLarge(b []byte) error {
 	l := &a.large
 	l.mu.Lock()

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// With sixteen lists for each power of two, a block that is split is less than 1/16
-	// larger than necessary, or in a class of its own size.
+	// With sixteen lists for each power of two, the sizes in a class differ by less than
+	// 1/16. The smallest classes have only one size.
 	stepBits   = 4
 	steps      = 1 << stepBits
 	levels     = grainsBits - stepBits + 2 // one for up to sixteen grains, then one for each power of two

@@ -7,8 +7,8 @@ const (
 	arenaDefault = 1 << 20           // large enough that requests to Go are rare, small enough to stay empty
 	arenaMax     = grainsMax * grain // 4 MiB
 
-	heapsDefault = 16  // most heaps by default: each may keep an empty arena
-	heapsMost    = 256 // far more than any computer can use; catches a mistyped number
+	heapsDefault = 16  // maximum by default: each heap may keep an empty arena
+	heapsMax     = 256 // far more than any computer can use; catches a mistyped number
 )
 
 // Option is a property of an allocator.
@@ -36,7 +36,7 @@ func Limit(bytes int) Option {
 // from 1 to 256. The default is GOMAXPROCS, but at most 16. Each heap has its own arenas,
 // so one heap needs the least memory.
 func Heaps(n int) Option {
-	return func(a *Allocator) { a.heaps = make([]*heap, min(max(n, 1), heapsMost)) }
+	return func(a *Allocator) { a.heaps = make([]*heap, min(max(n, 1), heapsMax)) }
 }
 
 // Dirty makes Allocate return blocks without clearing them, which is most of the work for

@@ -311,7 +311,8 @@ func (c *Child) write(kind frameKind, body func([]byte) []byte) error {
 	return err
 }
 
-// failedInCall is failed for a call that has taken a message.
+// failedInCall returns the same error as failed, and records that the process ended during
+// a call.
 func (c *Child) failedInCall(err error) error {
 	err = c.failed(err)
 	if exit, ok := err.(*ExitError); ok {

@@ -73,10 +73,9 @@
 //   - main does not run in the process, so flags are not parsed and main's settings are
 //     missing. The same is true of packages that only main imports, and of init functions
 //     of the generated package in files that the compiler reads later.
-//   - A call costs some 30 µs more than its handler, and so does a send of Serve. A start
-//     costs some 3 ms more than the constructor, on the computer on which
-//     docs/explanation/processes.md was measured. A process needs five files in its
-//     parent, and a thread.
+//   - A call, or a send of Serve, takes some 30 µs longer than within one process. A start
+//     takes some 3 ms longer than the constructor. docs/explanation/processes.md says how
+//     this was measured. A process needs five files and a thread in its parent.
 //   - topo.Alive reaches the parent at most every 10 ms.
 //   - On systems other than Linux, programs that the process has started keep running
 //     if the process exits on its own.

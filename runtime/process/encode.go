@@ -58,11 +58,11 @@ func (e *EncodeError) Is(target error) bool { return target == ErrEncode }
 // tooLarge returns the error for a message of size bytes; 0 means that the size is
 // unknown.
 func tooLarge(size, limit int) error {
-	is := ""
+	got := ""
 	if size > 0 {
-		is = fmt.Sprintf(", got %d", size)
+		got = fmt.Sprintf(", got %d", size)
 	}
-	return fmt.Errorf("%w of %d bytes%s; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)", ErrTooLarge, limit, is)
+	return fmt.Errorf("%w of %d bytes%s; send less at once, or raise message_limit (TOPOGEN_MESSAGE_LIMIT)", ErrTooLarge, limit, got)
 }
 
 // fits returns ErrTooLarge if the message is larger than the limit.

@@ -17,9 +17,9 @@ func frame(kind frameKind, body ...byte) []byte {
 	return b
 }
 
-// TestClaimsAreNotBelieved: a sender that announces many bytes and sends few makes the
+// TestAnnouncedSizesAllocateNothing: a sender that announces many bytes and sends few makes the
 // reader allocate little memory.
-func TestClaimsAreNotBelieved(t *testing.T) {
+func TestAnnouncedSizesAllocateNothing(t *testing.T) {
 	for _, sent := range []int{0, 1, 3 * chunk} {
 		input := append(frame(frameAnswer), make([]byte, sent)...)
 		input[0], input[1] = MessageLimitDefault>>24, 0xFF&(MessageLimitDefault>>16)

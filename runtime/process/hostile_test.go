@@ -179,12 +179,12 @@ func TestHostileVariable(t *testing.T) {
 		files []*os.File
 		want  string
 	}{
-		"empty":    {"", nil, "it was not set by this version"},
-		"garbage":  {"1\nx", nil, "it was not set by this version"},
-		"version":  {"9" + good[1:], nil, "it was not set by this version"},
+		"empty":    {"", nil, "it was set by another version of topogen"},
+		"garbage":  {"1\nx", nil, "it was set by another version of topogen"},
+		"version":  {"9" + good[1:], nil, "it was set by another version of topogen"},
 		"parent":   {settings("camera").value(1, nil), nil, "process 1 is not the parent"},
 		"number":   {strings.Replace(good, "\n3\n", "\nthree\n", 1), nil, "three"},
-		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "there is no instance 2 of 2"},
+		"instance": {strings.Replace(good, "\n1\n2", "\n2\n2", 1), nil, "invalid instance 2 of 2"},
 		"no name":  {strings.Replace(good, "camera", "", 1), nil, `invalid name ""`},
 		"closes 0": {settings("camera").value(os.Getpid(), []int{0}), nil, "file 0 is in use"},
 		"no file":  {good, nil, "file 3 is not a socket"},

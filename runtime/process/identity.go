@@ -36,7 +36,7 @@ func (i Info) check() error {
 		}
 	}
 	if i.ProcessorIndex < 0 || i.Instance < 0 || i.Instance >= i.Instances {
-		return fmt.Errorf("process: there is no instance %d of %d of processor %d", i.Instance, i.Instances, i.ProcessorIndex)
+		return fmt.Errorf("process: invalid instance %d of %d of processor %d", i.Instance, i.Instances, i.ProcessorIndex)
 	}
 	if i.MessageLimit != 0 && (i.MessageLimit < MessageLimitMin || i.MessageLimit > MessageLimitMax) {
 		return fmt.Errorf("process: the message limit must be between %d and %d bytes, got %d", MessageLimitMin, MessageLimitMax, i.MessageLimit)
@@ -58,7 +58,7 @@ func (i Info) value(parent int, inherited []int) string {
 func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	lines := strings.Split(value, "\n")
 	if lines[0] != strconv.Itoa(version) || len(lines) != 10 {
-		return i, 0, nil, errors.New("it was not set by this version")
+		return i, 0, nil, errors.New("it was set by another version of topogen")
 	}
 	number := func(text string) (n int) {
 		n, e := strconv.Atoi(text)

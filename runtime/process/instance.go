@@ -64,18 +64,18 @@ type Handler interface {
 // before Start of the handler.
 func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	registered.Store(topology, hash)
-	me := ownIdentity()
-	if me == nil || me.info.Topology != topology {
+	own := ownIdentity()
+	if own == nil || own.info.Topology != topology {
 		return
 	}
-	conn, control, err := openInherited(me.inherited)
+	conn, control, err := openInherited(own.inherited)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s[%d]: %v\n", me.info.Processor, me.info.Instance, err)
+		fmt.Fprintf(os.Stderr, "%s[%d]: %v\n", own.info.Processor, own.info.Instance, err)
 		os.Exit(exitRefused)
 	}
 	ignoreStopSignals()
-	i := &instance{info: me.info, conn: conn, frames: newFrames(conn, me.info.MessageLimit)}
-	i.answer.limit = me.info.MessageLimit
+	i := &instance{info: own.info, conn: conn, frames: newFrames(conn, own.info.MessageLimit)}
+	i.answer.limit = own.info.MessageLimit
 	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.readControl(control)
@@ -93,7 +93,7 @@ func ignoreStopSignals() { signal.Notify(make(chan os.Signal, 1), os.Interrupt, 
 type instance struct {
 	info   Info
 	conn   *os.File
-	frames frames // read only by the goroutine of the handler: a second one would cost a switch per call
+	frames frames // read only by the goroutine of the handler: a separate reader would cost a switch per call
 	in     []byte
 
 	ctx, serveCtx context.Context

@@ -267,8 +267,8 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// TestOneThatLeftItsGroup: a process that left its process group is killed too.
-func TestOneThatLeftItsGroup(t *testing.T) {
+// TestProcessOutsideItsGroup: a process that left its process group is killed too.
+func TestProcessOutsideItsGroup(t *testing.T) {
 	c := start(t, settings("camera"))
 	over := make(chan error, 1)
 	go func() {

@@ -44,9 +44,9 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepWhatTheyAre: errors keep their identity between processes, and messages
+// TestErrorsKeepTheirIdentity: errors keep their identity between processes, and messages
 // are only delivered with the errors Done and Idle.
-func TestErrorsKeepWhatTheyAre(t *testing.T) {
+func TestErrorsKeepTheirIdentity(t *testing.T) {
 	c := start(t, settings("camera"))
 	for _, want := range sentinels {
 		signal := want == topo.Done || want == topo.Idle

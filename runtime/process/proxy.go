@@ -69,7 +69,7 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 		return nil, err
 	}
 	r.setHolds(a.Holds)
-	for _, put := range [...]bool{false, true} {
+	for _, put := range [...]bool{false, true} { // checks all messages before it sends the first
 		for s := range a.Sends() {
 			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
 				r.child.Kill() // a process of this version does not send this

@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const textMax = 64 << 10 // bytes of an error's text, and of a stack, which only people read
+const textMax = 64 << 10 // bytes of an error's text, and of a stack, because only people read them
 
 // sentinels are the errors that keep their identity between processes. Their order is
 // part of the protocol.
@@ -24,7 +24,7 @@ var sentinels = []error{
 type RemoteError struct {
 	Text  string
 	Stack []byte // of a panic, after which the process exits; else nil
-	is    uint32 // a bit for each sentinel
+	bits  uint32 // a bit for each sentinel that the error matches
 }
 
 func (e *RemoteError) Error() string {
@@ -37,7 +37,7 @@ func (e *RemoteError) Error() string {
 func (e *RemoteError) Is(target error) bool {
 	for i, s := range sentinels {
 		if s == target {
-			return e.is&(1<<i) != 0
+			return e.bits&(1<<i) != 0
 		}
 	}
 	return false
@@ -61,15 +61,15 @@ func appendError(b []byte, err error, stack []byte) []byte {
 			return append(b, errorSentinel, byte(i))
 		}
 	}
-	is := 0
+	bits := 0
 	for i, s := range sentinels {
 		if found, _ := chain.Sort(err, s); found != nil {
-			is |= 1 << i
+			bits |= 1 << i
 		}
 	}
 	_, err = chain.Sort(err) // if a method of err panics, err is replaced by an error that says so
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")
-	b = appendNumber(append(b, errorText), is)
+	b = appendNumber(append(b, errorText), bits)
 	b = appendSized(b, cut(text))
 	return appendSized(b, cut(stack))
 }
@@ -86,7 +86,7 @@ func (f *fields) error() error {
 			return sentinels[i]
 		}
 	case errorText:
-		e := &RemoteError{is: uint32(f.number()), Text: string(f.sized())}
+		e := &RemoteError{bits: uint32(f.number()), Text: string(f.sized())}
 		if stack := f.sized(); len(stack) > 0 {
 			e.Stack = append(e.Stack, stack...)
 		}

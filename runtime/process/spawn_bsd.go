@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// atStart describes the executable's file when this process began.
-var atStart = sync.OnceValues(executableFile)
+// fileAtStart describes the executable's file when this process began.
+var fileAtStart = sync.OnceValues(executableFile)
 
-func init() { atStart() }
+func init() { fileAtStart() }
 
 func executableFile() (os.FileInfo, error) {
 	path, err := os.Executable()
@@ -25,7 +25,7 @@ func executableFile() (os.FileInfo, error) {
 // executable returns the path of this process's executable. It fails if the file was
 // replaced since the start, because another build uses another protocol and plan.
 func executable() (string, error) {
-	before, err := atStart()
+	before, err := fileAtStart()
 	if err != nil {
 		return "", err
 	}
@@ -43,6 +43,6 @@ func executable() (string, error) {
 // goes to a whole group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-func waitForEnd(int) bool { return false } // these systems have no reliable way
+func waitForEnd(int) bool { return false } // these systems cannot wait reliably without reaping
 
 func (c *Child) watchMemory() (stop func()) { return func() {} } // only GOMEMLIMIT applies

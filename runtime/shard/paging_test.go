@@ -23,8 +23,8 @@ func to(config [][]int) func([][]int) ([][]int, error) {
 	return func([][]int) ([][]int, error) { return config, nil }
 }
 
-// TestPagesTellTheirStory goes through two epochs of two workers.
-func TestPagesTellTheirStory(t *testing.T) {
+// TestPagesOverTwoEpochs goes through two epochs of two workers.
+func TestPagesOverTwoEpochs(t *testing.T) {
 	p := newPages(t, 2, [][]int{{0, 1}, {2}})
 	is := func(epoch uint64, want [][]int) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestConfigurationsAreCopied(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoConfiguration(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	for _, c := range []struct {
 		config [][]int
 		want   string // "" if the configuration is valid

@@ -18,8 +18,8 @@ import (
 const intervalDefault = time.Second
 
 // Sharder runs the shards of a controller on workers, and changes the configuration from
-// time to time. Only Controller must be set, and not even that if the zero value of C is
-// ready to use. A Sharder holds no state of a run.
+// time to time. Only Controller must be set, unless the zero value of C is ready to use. A
+// Sharder holds no state of a run.
 type Sharder[C Controller] struct {
 	Controller C
 	// Workers is the number of workers; 0 means GOMAXPROCS. It is limited to MaxWorkers
@@ -91,7 +91,7 @@ type run struct {
 	locks      locks
 	workers    []worker
 	done       []bool       // by shard; accessed only by the worker that has the shard
-	left       atomic.Int64 // shards that are not done
+	remaining  atomic.Int64 // shards that are not done
 	end        context.CancelFunc
 }
 
@@ -103,7 +103,7 @@ func newRun(c Controller, p *Pages, interval time.Duration, onError func(*Error)
 		controller: c, onError: onError, pages: p, locks: newLocks(p.Shards()),
 		workers: make([]worker, p.Workers()), done: make([]bool, p.Shards()),
 	}
-	r.left.Store(int64(p.Shards()))
+	r.remaining.Store(int64(p.Shards()))
 	for i := range r.workers {
 		w := &r.workers[i]
 		w.run, w.worker, w.wake, w.timer = r, i, make(chan struct{}, 1), *clock.NewWaitingTimer(interval)
@@ -113,7 +113,7 @@ func newRun(c Controller, p *Pages, interval time.Duration, onError func(*Error)
 
 // wait starts the workers, waits until they have ended, and returns their errors.
 func (r *run) wait(ctx context.Context) error {
-	if r.left.Load() == 0 {
+	if r.remaining.Load() == 0 {
 		return nil
 	}
 	ctx, r.end = context.WithCancel(ctx)
@@ -140,7 +140,7 @@ func (r *run) wait(ctx context.Context) error {
 // finish records that a shard is done. The run ends with the last one.
 func (r *run) finish(shard int) {
 	r.done[shard] = true
-	if r.left.Add(-1) == 0 {
+	if r.remaining.Add(-1) == 0 {
 		r.end()
 	}
 }

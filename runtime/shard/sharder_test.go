@@ -297,10 +297,10 @@ func TestAFailureEndsRun(t *testing.T) {
 	}
 }
 
-// TestAFailureThatIsPassedOver: repeated failures that OnError ignores do not stop the
+// TestAnIgnoredFailure: repeated failures that OnError ignores do not stop the
 // work or the promises. Otherwise a shard that always fails would prevent new
 // configurations.
-func TestAFailureThatIsPassedOver(t *testing.T) {
+func TestAnIgnoredFailure(t *testing.T) {
 	for _, method := range []string{"ProcessShard", "PreProcess", "OnSwitch", "Resharding"} {
 		for _, fail := range []func() error{func() error { return errBoom }, func() error { panic(errBoom) }} {
 			var failures, work, decided, updates atomic.Int64
@@ -343,9 +343,9 @@ func TestAFailureThatIsPassedOver(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheEnd: an error that a call returns because the context ended is not a
+// TestErrorsAfterTheContextEnded: an error that a call returns because the context ended is not a
 // failure. Other errors are.
-func TestErrorsOfTheEnd(t *testing.T) {
+func TestErrorsAfterTheContextEnded(t *testing.T) {
 	j := &job{first: RoundRobin(4, 2)}
 	j.process = func(ctx context.Context, shard int, _ bool) error {
 		<-ctx.Done()
@@ -365,9 +365,9 @@ func TestErrorsOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestTheEndComesToWhoWaits: the end of the context reaches workers that wait for a
+// TestWaitingWorkersEnd: the end of the context reaches workers that wait for a
 // shard, wait in PreProcess, or sleep. Run returns after all have returned.
-func TestTheEndComesToWhoWaits(t *testing.T) {
+func TestWaitingWorkersEnd(t *testing.T) {
 	var back atomic.Bool
 	j := &job{first: [][]int{{0}, {1}, {}}}
 	j.process = func(ctx context.Context, shard int, mayUpdate bool) error {

@@ -147,7 +147,7 @@ func (w *worker) try(method string, shard int, call func() error) *Error {
 // failed returns the error with which a failure ends Run, or nil.
 func (w *worker) failed(e *Error) (end error) {
 	if e == nil || e.signal != nil && e.signal == w.ctx.Err() {
-		return nil // the call ended because the context did, as it should
+		return nil // the call returned because the context has ended, as required
 	}
 	if e := w.try("OnError", e.Shard, func() error { end = w.run.onError(e); return nil }); e != nil {
 		return e

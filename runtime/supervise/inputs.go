@@ -106,10 +106,10 @@ func (s *Inputs) Due() (at time.Duration, ok bool) {
 }
 
 // Expire breaks the inputs whose deadline has passed and returns them. The caller must
-// call InputClosed for each. If waits returns true for an input, a message is in its
+// call InputClosed for each. If hasMessages returns true for an input, messages are in its
 // queue and its sender is not silent: its deadline is moved back instead. The result is
 // valid until the next call.
-func (s *Inputs) Expire(now time.Duration, waits func(i int) bool) (broken []int) {
+func (s *Inputs) Expire(now time.Duration, hasMessages func(i int) bool) (broken []int) {
 	s.broken = s.broken[:0]
 	for i := range s.inputs {
 		in := &s.inputs[i]
@@ -117,7 +117,7 @@ func (s *Inputs) Expire(now time.Duration, waits func(i int) bool) (broken []int
 			continue
 		}
 		in.deadline = never
-		if waits != nil && waits(i) && !bug.On(bug.QueueNotSeen) {
+		if hasMessages != nil && hasMessages(i) && !bug.On(bug.QueueNotSeen) {
 			in.arm(now)
 			continue
 		}

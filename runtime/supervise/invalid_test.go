@@ -9,9 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// TestWhoIsNotThere: a child that the topology does not have is not supervised, and is in
+// TestUnknownChild: a child that the topology does not have is not supervised, and is in
 // no group.
-func TestWhoIsNotThere(t *testing.T) {
+func TestUnknownChild(t *testing.T) {
 	spec := Spec{
 		Processors: []Processor{{Name: "a", Instances: 1}, {Name: "b", Instances: -1}},
 		Groups:     []Group{{Name: "g", Processors: []int{-1, 7, 0}, Strategy: Strategy(9), Intensity: 1, Period: time.Second}},

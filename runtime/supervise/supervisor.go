@@ -103,7 +103,7 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	case c.state == done && cause == nil: // reported before
 	case c.state == stopping, c.state.alive() && c.group.stops(c):
 		c.draining = ended && c.state != stopping // a child that is stopping has an order
-		s.stopped(c)                              // the cause does not matter, because it was to be stopped
+		s.stopped(c)                              // the cause does not matter: the child would have been stopped anyway
 	case c.state.alive():
 		c.cause = cause
 		c.draining = ended
@@ -113,8 +113,8 @@ func (s *Supervisor) exited(c *child, cause error, ended bool) {
 	}
 }
 
-// stopped handles that a child is down that was to be stopped. It will be started with
-// the others of its group.
+// stopped handles the end of a child that was stopped, or would have been stopped, for the
+// restart of another child. It will be started with the others of its group.
 func (s *Supervisor) stopped(c *child) {
 	c.state, c.cause = down, nil
 	if c.temporary() || c.inputsDone {

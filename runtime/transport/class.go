@@ -47,10 +47,12 @@ func (t *Turns) Next(urgent, ordered, bulk bool) Class {
 	return c
 }
 
-// waited updates the number of frames for which a class has waited.
-func waited(n int, waits, its, counts bool) int {
+// waited returns the number of frames for which a class has waited, after one more frame.
+// waits says that the class has messages, sent that the frame is of this class, and counts
+// that frames of the other class count.
+func waited(n int, waits, sent, counts bool) int {
 	switch {
-	case !waits || its:
+	case !waits || sent:
 		return 0
 	case counts:
 		return n + 1

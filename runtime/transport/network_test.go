@@ -47,7 +47,7 @@ func TestNetworkKeepsOrderWithoutFaults(t *testing.T) {
 	}
 }
 
-func TestNetworkSameSeedSameStory(t *testing.T) {
+func TestNetworkSameSeedSameResult(t *testing.T) {
 	run := func(seed uint64) []string {
 		n := network(seed, transport.Faults{Loss: 0.2, Duplicate: 0.2, DelayMin: 1, DelayMax: 50})
 		for i := range 200 {

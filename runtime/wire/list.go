@@ -171,7 +171,7 @@ func varintAt(b []byte, i int) (x uint64, end int) {
 func Float32s[S ~[]E, E ~float32](r *Reader, s *S) {
 	b := r.Message()
 	list := extend(s, len(b)/4)
-	for len(list) >= 4 && len(b) >= 16 { // four at once, because most of the time would go into the loop
+	for len(list) >= 4 && len(b) >= 16 { // four at once, because the loop itself would take most of the time
 		x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
 		list[0], list[1] = E(math.Float32frombits(uint32(x))), E(math.Float32frombits(uint32(x>>32)))
 		list[2], list[3] = E(math.Float32frombits(uint32(y))), E(math.Float32frombits(uint32(y>>32)))

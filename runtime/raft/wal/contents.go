@@ -36,9 +36,9 @@ func (c *contents) snapshot(at position, present bool) {
 		return
 	}
 	kept := int(c.last - c.base.index)
-	gone := len(c.entries) - kept
-	clear(c.entries[:gone])
-	c.entries = c.entries[gone:]
+	removed := len(c.entries) - kept
+	clear(c.entries[:removed])
+	c.entries = c.entries[removed:]
 }
 
 // entryMax is the maximal size of the data of an entry, in bytes. The reader reports a

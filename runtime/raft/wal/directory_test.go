@@ -13,9 +13,9 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// TestADirectoryThatIsGone: Save and Sync fail if the directory of the log was removed or moved,
+// TestRemovedDirectory: Save and Sync fail if the directory of the log was removed or moved,
 // because the next start would not find the files.
-func TestADirectoryThatIsGone(t *testing.T) {
+func TestRemovedDirectory(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
 		"removed": os.RemoveAll,
 		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },

@@ -17,15 +17,15 @@ import (
 type Disk struct {
 	mu       sync.Mutex
 	rng      *rand.Rand
-	made     bool
+	made     bool // the disk has a log
 	id       Identity
 	records  []diskRecord
 	durable  int      // how many of the records survive a crash
 	log      *diskLog // the open log; nil: closed
-	failSync bool
-	lies     bool
+	failSync bool     // the next sync fails
+	lies     bool     // syncs succeed but make nothing durable
 	hung     bool
-	flipped  bool
+	flipped  bool // a bit was flipped, so the log cannot be opened
 }
 
 // diskRecord is a state, an entry or a snapshot; the other fields are nil.

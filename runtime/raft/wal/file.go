@@ -114,15 +114,15 @@ func (l *fileLog) saveEntries(b batch, before hardState) error {
 	if n == 0 {
 		return nil
 	}
-	var behind *raftpb.HardState
+	var after *raftpb.HardState // the state after the entries
 	if before != b.state && b.state != (hardState{}) {
-		behind = b.state.proto() // without a mark: nothing was synced since the mark before the entries
+		after = b.state.proto() // without a mark: nothing was synced since the mark before the entries
 	}
-	if err := l.wal.Save(behind, l.withData(b.entries)); err != nil {
+	if err := l.wal.Save(after, l.withData(b.entries)); err != nil {
 		return err
 	}
 	l.marks.noteWritten(n)
-	if behind != nil {
+	if after != nil {
 		l.marks.noteWritten(1)
 	}
 	return l.addBytes(bytesMax(b.entries))

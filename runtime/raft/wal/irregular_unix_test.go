@@ -36,9 +36,9 @@ func TestNamedPipes(t *testing.T) {
 	}
 }
 
-// TestLockIsNoFile: Open refuses a lock file that is not a regular file. It opens the lock
+// TestLockIsNotAFile: Open refuses a lock file that is not a regular file. It opens the lock
 // for writing, which may block or have other effects on a special file.
-func TestLockIsNoFile(t *testing.T) {
+func TestLockIsNotAFile(t *testing.T) {
 	d := smallLog(t)
 	lock := filepath.Join(d.dir, "lock")
 	must(t, os.Remove(lock))

@@ -218,9 +218,9 @@ func checkBody(s wal.Stored) error {
 	return errors.Join(err, r.Close())
 }
 
-// TestFilesAreTheModel compares a log in files with the model. It saves and replaces entries,
+// TestFilesMatchModel compares a log in files with the model. It saves and replaces entries,
 // saves snapshots, closes and opens the log.
-func TestFilesAreTheModel(t *testing.T) {
+func TestFilesMatchModel(t *testing.T) {
 	root := inMemory(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
@@ -240,9 +240,9 @@ func TestFilesAreTheModel(t *testing.T) {
 	})
 }
 
-// TestDiskIsTheModel compares a log on a simulated disk with the model. It does the same calls
-// as TestFilesAreTheModel, and also crashes the disk.
-func TestDiskIsTheModel(t *testing.T) {
+// TestDiskMatchesModel compares a log on a simulated disk with the model. It does the same calls
+// as TestFilesMatchModel, and also crashes the disk.
+func TestDiskMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := wal.NewDisk(rapid.Uint64().Draw(t, "seed"))
 		m := machine{past: []model{{state: state(0, 0, 0)}}}

@@ -35,9 +35,9 @@ func checkUncommitted(s wal.Stored) error {
 	return nil
 }
 
-// TestNoCrashCommitsWhatIsOverwritten: on the simulated disk, no part of a save that survives a
+// TestNoCrashCommitsOverwrittenEntries: on the simulated disk, no part of a save that survives a
 // crash commits the entries that the save replaces.
-func TestNoCrashCommitsWhatIsOverwritten(t *testing.T) {
+func TestNoCrashCommitsOverwrittenEntries(t *testing.T) {
 	for what, save := range overwrite {
 		for seed := range uint64(200) {
 			d := wal.NewDisk(seed)
@@ -58,9 +58,9 @@ func TestNoCrashCommitsWhatIsOverwritten(t *testing.T) {
 	}
 }
 
-// TestNoTornWriteCommitsWhatIsOverwritten: in files, no subset of the records or sectors of a
+// TestNoTornWriteCommitsOverwrittenEntries: in files, no subset of the records or sectors of a
 // save commits the entries that the save replaces.
-func TestNoTornWriteCommitsWhatIsOverwritten(t *testing.T) {
+func TestNoTornWriteCommitsOverwrittenEntries(t *testing.T) {
 	const segment = "wal/0000000000000000-0000000000000000.wal"
 	for what, save := range overwrite {
 		dir, torn := inMemory(t), inMemory(t)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	authorityLife = 10 * 365 * 24 * time.Hour // long, because nothing renews certificates for development
-	clockSkew     = 5 * time.Minute           // a certificate is valid from this long before, for clocks that are behind
+	authorityValidity = 10 * 365 * 24 * time.Hour // long, because nothing renews certificates for development
+	clockSkew         = 5 * time.Minute           // a certificate is valid from this long before, for clocks that are behind
 )
 
 // Pair is a certificate and its key, in PEM.
@@ -43,7 +43,7 @@ func NewAuthority(trustDomain string, now time.Time) (*Authority, error) {
 		Subject:                     pkix.Name{CommonName: "development CA of " + trustDomain},
 		URIs:                        []*url.URL{{Scheme: "spiffe", Host: trustDomain}},
 		NotBefore:                   now.Add(-clockSkew),
-		NotAfter:                    now.Add(authorityLife),
+		NotAfter:                    now.Add(authorityValidity),
 		KeyUsage:                    x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		IsCA:                        true,
 		MaxPathLenZero:              true,
@@ -65,30 +65,30 @@ func NewAuthority(trustDomain string, now time.Time) (*Authority, error) {
 
 // LoadAuthority returns an authority that was made before.
 func LoadAuthority(p Pair, now time.Time) (*Authority, error) {
-	both, err := tls.X509KeyPair(p.Cert, p.Key)
+	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
 		return nil, err
 	}
-	key, ok := both.PrivateKey.(crypto.Signer)
-	switch c := both.Leaf; {
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	switch c := pair.Leaf; {
 	case !ok || !c.IsCA:
 		return nil, errors.New("the certificate is not a CA certificate")
 	case now.After(c.NotAfter):
 		return nil, fmt.Errorf("it expired at %s", c.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return &Authority{Pair: p, cert: both.Leaf, key: key}, nil
+	return &Authority{Pair: p, cert: pair.Leaf, key: key}, nil
 }
 
 // Issue makes a key (ECDSA P-256) and a certificate for it, for both ends of a
 // connection. The certificate does not remain valid longer than the authority.
-func (a *Authority) Issue(id ID, now time.Time, life time.Duration) (Pair, error) {
+func (a *Authority) Issue(id ID, now time.Time, validity time.Duration) (Pair, error) {
 	if err := id.Check(); err != nil {
 		return Pair{}, err
 	}
 	if !slices.Contains(a.cert.PermittedURIDomains, id.TrustDomain) {
 		return Pair{}, fmt.Errorf("the authority is for trust domain %q, not for %q", a.cert.PermittedURIDomains, id.TrustDomain)
 	}
-	end := now.Add(life)
+	end := now.Add(validity)
 	if end.After(a.cert.NotAfter) {
 		end = a.cert.NotAfter
 	}

@@ -137,7 +137,7 @@ func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID
 	if len(chain) == 0 {
 		return id, expires, fmt.Errorf("no certificate")
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	var leaf *x509.Certificate
 	for i, der := range chain {
 		cert, err := x509.ParseCertificate(der)
@@ -147,10 +147,10 @@ func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID
 		if i == 0 {
 			leaf = cert
 		} else {
-			between.AddCert(cert)
+			intermediates.AddCert(cert)
 		}
 	}
-	chains, err := leaf.Verify(x509.VerifyOptions{Roots: c.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}})
+	chains, err := leaf.Verify(x509.VerifyOptions{Roots: c.roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}})
 	if err != nil {
 		return id, expires, err
 	}

@@ -53,9 +53,9 @@ func (c *Config) complete() error {
 		return errors.New("both Insecure and TLS are set: set only one of them")
 	}
 	for _, n := range []struct {
-		name  string
-		value *int
-		usual int
+		name      string
+		value     *int
+		byDefault int
 	}{
 		{"MessageBytesMax", &c.MessageBytesMax, messageBytesMax},
 		{"QueueMessages", &c.QueueMessages, transport.QueueMessages},
@@ -66,7 +66,7 @@ func (c *Config) complete() error {
 			return fmt.Errorf("%s must be at least 1, or 0 for the default, got %d", n.name, *n.value)
 		}
 		if *n.value == 0 {
-			*n.value = n.usual
+			*n.value = n.byDefault
 		}
 	}
 	if c.MessageBytesMax < chunkBytes {

@@ -99,15 +99,15 @@ func (h *hello) compatible(other *hello) error {
 	case other.protocol != h.protocol:
 		return fmt.Errorf("it has version %d of the transport's protocol, this node has version %d", other.protocol, h.protocol)
 	case other.topology != h.topology:
-		return fmt.Errorf("it is of topology %.100q, this node of %q", other.topology, h.topology)
+		return fmt.Errorf("its topology is %.100q, the topology of this node is %q", other.topology, h.topology)
 	case other.trustDomain != h.trustDomain:
-		return fmt.Errorf("it is of trust domain %.100q, this node of %q", other.trustDomain, h.trustDomain)
+		return fmt.Errorf("its trust domain is %.100q, the trust domain of this node is %q", other.trustDomain, h.trustDomain)
 	case other.version != h.version:
-		return fmt.Errorf("its messages are of version %.100q, this node's of version %q", other.version, h.version)
+		return fmt.Errorf("its messages have version %.100q, the messages of this node have version %q", other.version, h.version)
 	case other.node == "":
 		return errors.New("its name is empty")
 	case other.to != h.node:
-		return fmt.Errorf("it wants to reach %.100q, this node is %q", other.to, h.node)
+		return fmt.Errorf("it has dialled node %.100q, this node is %q", other.to, h.node)
 	case other.node == h.node:
 		return fmt.Errorf("it has the name of this node, %q: two processes use the same identity", h.node)
 	}

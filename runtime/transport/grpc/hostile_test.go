@@ -324,9 +324,9 @@ func TestSilentConnectionsEnd(t *testing.T) {
 	await(t, "a peer to be connected again", func() bool { return connected(b, a) })
 }
 
-// TestStrangersKeepNobodyOut: while unidentified clients use all connections, a
+// TestUnidentifiedClientsKeepNoPeerOut: while unidentified clients use all connections, a
 // starting node can connect, and a connected peer remains.
-func TestStrangersKeepNobodyOut(t *testing.T) {
+func TestUnidentifiedClientsKeepNoPeerOut(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, log, alive := pair(t, p, nil)
 		for range connectionsMax + 10 {

@@ -80,8 +80,8 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.Version = "2"
 				return c
 			},
-			here:  `its messages are of version \"2\", this node's of version \"1\"`,
-			there: `its messages are of version \"2\", this node's of version \"1\"`,
+			here:  `its messages have version \"2\", the messages of this node have version \"1\"`,
+			there: `its messages have version \"2\", the messages of this node have version \"1\"`,
 		},
 		"plain to TLS": {
 			dialler: func() Config { return (*pki)(nil).config(t, "n2") },
@@ -95,8 +95,8 @@ func TestStrangersAreRefused(t *testing.T) {
 				c.Topology = "shop"
 				return c
 			},
-			here:  `it is of topology \"shop\", this node of \"bank\"`,
-			there: `it is of topology \"shop\", this node of \"bank\"`,
+			here:  `its topology is \"shop\", the topology of this node is \"bank\"`,
+			there: `its topology is \"shop\", the topology of this node is \"bank\"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestWrongNodeIsRefused(t *testing.T) {
 		b := start(t, c)
 		b.SetPeer("n3", a.Addr().String()) // n1 listens there
 		await(t, "both nodes to log the refusal", func() bool {
-			return here.count("ERROR", `wants to reach \"n3\", this node is \"n1\"`) == 1 && there.count("ERROR", "refused", "n3", "n1") == 1
+			return here.count("ERROR", `has dialled node \"n3\", this node is \"n1\"`) == 1 && there.count("ERROR", "refused", "n3", "n1") == 1
 		})
 		b.Send("n3", number(0))
 		if s := b.Stats(); s.Sent != 0 {
@@ -238,11 +238,11 @@ func TestWrongMetadata(t *testing.T) {
 		"hello must have at most 4096 bytes, got 5000": metadata.Pairs(helloKey, strings.Repeat("a", 5000)),
 		"not valid UTF-8":                              lie(func(h *hello) { h.topology = "\xff" }),
 		"version 2 of the":                             lie(func(h *hello) { h.protocol = 2 }),
-		"of topology":                                  lie(func(h *hello) { h.topology = "shop" }),
-		"of trust domain":                              lie(func(h *hello) { h.trustDomain = "example.com" }),
-		"of version":                                   lie(func(h *hello) { h.version = "" }),
+		"its topology is":                              lie(func(h *hello) { h.topology = "shop" }),
+		"its trust domain is":                          lie(func(h *hello) { h.trustDomain = "example.com" }),
+		"its messages have version":                    lie(func(h *hello) { h.version = "" }),
 		"must not use the name":                        lie(func(h *hello) { h.node = "n3" }),
-		"wants to reach":                               lie(func(h *hello) { h.to = "" }),
+		"it has dialled node":                          lie(func(h *hello) { h.to = "" }),
 		"at most 259 bytes":                            lie(func(h *hello) { h.address = strings.Repeat("a", 300) + ":1" }),
 		"must be host:port":                            lie(func(h *hello) { h.address = "n2" }),
 		"port must be 1 to 65535":                      lie(func(h *hello) { h.address = "n2:http" }),

@@ -118,10 +118,10 @@ func (m *model) frame(breaks bool) bool {
 	return true
 }
 
-// TestOutboxAndBack: messages of all sizes arrive in the order of their group and
+// TestSchedulerModel: messages of all sizes arrive in the order of their group and
 // class, in frames within the limits. If the stream breaks, only the messages of that
 // frame are lost.
-func TestOutboxAndBack(t *testing.T) {
+func TestSchedulerModel(t *testing.T) {
 	sizes := []int{5, 5, 5, 5, 100, 3000, aloneBytes - 1, aloneBytes, 300 << 10, wholeBytesMax, wholeBytesMax + 1, 4 * chunkBytes, 9 * chunkBytes / 2}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
@@ -319,8 +319,8 @@ func TestNoClassStarves(t *testing.T) {
 	}
 }
 
-// TestLanesAreForgotten: idle groups do not use memory forever.
-func TestLanesAreForgotten(t *testing.T) {
+// TestIdleQueuesAreRemoved: idle groups do not use memory forever.
+func TestIdleQueuesAreRemoved(t *testing.T) {
 	o := newScheduler()
 	for g := range uint64(5 * groupQueuesMax) {
 		o.queue.add([]transport.Message{message(g, 5, 0)})

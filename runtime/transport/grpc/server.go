@@ -81,17 +81,17 @@ func (t *Transport) newServer() *gogrpc.Server {
 // Caller returns who has called a service, according to the certificate. Without TLS,
 // ok is false.
 func Caller(ctx context.Context) (id certs.ID, ok bool) {
-	who, ok := callerOf(ctx)
-	return who.id, ok
+	caller, ok := callerOf(ctx)
+	return caller.id, ok
 }
 
-func callerOf(ctx context.Context) (who identity, ok bool) {
+func callerOf(ctx context.Context) (caller identity, ok bool) {
 	p, ok := gogrpcpeer.FromContext(ctx)
 	if !ok {
-		return who, false
+		return caller, false
 	}
-	who, ok = p.AuthInfo.(identity)
-	return who, ok
+	caller, ok = p.AuthInfo.(identity)
+	return caller, ok
 }
 
 // operatorOnly refuses callers that are not operators of this topology.

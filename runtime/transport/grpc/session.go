@@ -78,9 +78,9 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 
 // authenticate checks who calls, by certificate and hello.
 func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
-	who, ok := callerOf(stream.Context())
+	caller, ok := callerOf(stream.Context())
 	if t.certificates != nil {
-		switch id := who.id; {
+		switch id := caller.id; {
 		case !ok:
 			return other, expires, errors.New("the connection has no TLS")
 		case id.TrustDomain != t.config.TrustDomain:
@@ -95,8 +95,8 @@ func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expir
 	if other, err = readHello(headers); err != nil {
 		return other, expires, err
 	}
-	if t.certificates != nil && other.node != who.id.Node {
-		return other, expires, fmt.Errorf("%s must not use the name %.100q", who.id, other.node)
+	if t.certificates != nil && other.node != caller.id.Node {
+		return other, expires, fmt.Errorf("%s must not use the name %.100q", caller.id, other.node)
 	}
 	if err := certs.CheckNode(other.node); err != nil || len(other.node) > metadataNameBytes {
 		return other, expires, fmt.Errorf("%.100q is not a name of a node", other.node)
@@ -104,7 +104,7 @@ func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expir
 	if err := t.hello(other.node).compatible(&other); err != nil {
 		return other, expires, fmt.Errorf("%q: %w", other.node, err)
 	}
-	return other, who.expires, nil
+	return other, caller.expires, nil
 }
 
 // admit adds a stream of a peer and numbers it. It refuses the stream if another

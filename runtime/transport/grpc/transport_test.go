@@ -112,9 +112,9 @@ func TestLargeMessages(t *testing.T) {
 	})
 }
 
-// TestNothingWaitsForWhoIsNotThere: messages to a peer that cannot be reached are
+// TestUnreachablePeer: messages to a peer that cannot be reached are
 // counted and dropped.
-func TestNothingWaitsForWhoIsNotThere(t *testing.T) {
+func TestUnreachablePeer(t *testing.T) {
 	var none *pki
 	a, b := start(t, none.config(t, "n1")), start(t, none.config(t, "n2"))
 	var received atomic.Int64
