@@ -102,8 +102,8 @@ func TestReferenceOfTheFormat(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(`# topology.yml, version 1
 
-A topology file declares processors and the edges that carry messages between them. This page lists every key with its type, limits, default
-and meaning. [Examples](#examples) come after the keys.
+A topology file declares processors and the edges that carry messages between them. This page lists every key of the file with its type,
+limits, default and meaning. [Examples](#examples) come after the keys.
 
 The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors complete and check a file with this schema if the file begins with:
 
@@ -125,7 +125,6 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors 
 		text := strings.TrimRight(string(read(t, "testdata/parse/"+example.name+"/input.yml")), "\n")
 		fmt.Fprintf(&out, "\n%s\n\n```yaml\n%s\n```\n", example.title, text)
 	}
-	out.Write(read(t, "testdata/dora.md"))
 	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
 }
 
@@ -133,43 +132,33 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors 
 // properties are listed below the text.
 var sections = []struct{ title, pointer, text string }{
 	{"The file", "", "The keys of the file may be in any order."},
-	{"messages", "/properties/messages", "A mapping from [names](#names) of messages to [types](#types). A message needs an entry if its type is in another package, " +
-		"or has no name, such as `[]byte`. Two messages may have the same type."},
-	{"processors", "/$defs/processor", `A mapping from [names](#names) to processors. A processor without options is written ` + "`{}`" + `. Which keys a processor can have depends on its kind:
+	{"messages", "/properties/messages", "A mapping from [names](#names) of messages to [types](#types). A message needs an entry if its type is in another package than the generated code, or has no name, such as `[]byte`. Two messages may have the same type."},
+	{"processors", "/$defs/processor", `A mapping from [names](#names) to processors. A processor without options is written ` + "`{}`" + `. There are four kinds of processors, with different keys:
 
 | processor | required keys | optional keys |
 |---|---|---|
-| with a Go type | | ` + "`type`, `new`, `with`, `instances`, `blocking`, `restart`, `health`, `isolation`, `memory`, `on_error`" + ` |
-| external | ` + "`external: true`" + ` | |
-| state machine | ` + "`kind: fsm`, `state`, `update`" + ` | ` + "`result`, `revert`, `instances`, `key`, `route`, `controller`, `log`, `raft`" + ` |
-| raft group | ` + "`kind: raft`, `controller`, `peers`, `log`" + ` | ` + "`transport`, and the keys of [raft](#raft) without `forward`" + ` |
+| a Go type with a handler for each message that it receives | (none) | ` + "`type`, `new`, `with`, `instances`, `blocking`, `restart`, `health`, `isolation`, `memory`, `on_error`" + ` |
+| [external](../howto/ask.md): code outside the topology that sends messages | ` + "`external: true`" + ` | (none) |
+| [state machine](../howto/state-machines.md): a state that changes only by updates | ` + "`kind: fsm`, `state`, `update`" + ` | ` + "`result`, `revert`, `instances`, `key`, `route`, `controller`, `log`, `raft`" + ` |
+| [raft group](raft.md): only the consensus of several nodes | ` + "`kind: raft`, `controller`, `peers`, `log`" + ` | ` + "`transport`, and the keys of [raft](#raft) except `forward`" + ` |
 
-The edges between a processor of kind fsm or raft and its controller are not declared.`},
-	{"log", "/$defs/log", "Each log must have its own folder. A processor with a log is `blocking`: it waits for the disk in its own goroutine."},
-	{"raft", "/$defs/raft", "With raft, the processor needs a log, and the `sync` of the log must be `always`. The node, the folder of the log and the certificates of a program " +
-		"are also set at its start, by [environment variables](raft.md) or by a function that is passed to `New<Processor>`; see [generated code](generated-code.md#state-machines). " +
-		"A processor of kind raft has these keys itself."},
-	{"peers", "/$defs/peers", "A mapping from the names of the nodes to their addresses, such as `n1: \"10.0.0.1:7101\"`. A name has ASCII letters and digits, in parts that are joined by one " +
-		"`.`, `_` or `-`. An address is a host and a port, and each peer has its own."},
+The ` + "`controller`" + ` of a state machine or raft group is a processor with a Go type. It sends requests and receives the answers. The edges between the two are not declared.`},
+	{"log", "/$defs/log", "Each log must have its own folder. A processor with a log has its own goroutine, in which it waits for the disk."},
+	{"raft", "/$defs/raft", "A processor of kind fsm with `raft` needs `log`, and the `sync` of the log must be `always`. A processor of kind raft has the keys of this table among its own keys.\n\nAn [environment variable](raft.md#environment), or a function that is passed to `New<Processor>`, sets the name of the node when the program starts. Both can also set another folder for the log, and other certificates. See [generated code](generated-code.md#state-machines)."},
+	{"peers", "/$defs/peers", "A mapping from the names of the nodes to their addresses, such as `n1: \"10.0.0.1:7101\"`. A name has ASCII letters and digits, in parts that are joined by one `.`, `_` or `-`. An address is a host and a port. Each node has a different address."},
 	{"tls", "/$defs/tls", "Without tls, a node listens only on the loopback interface of its host, unless `insecure` is true."},
-	{"restart", "/$defs/restart/anyOf/1", "A policy, such as `restart: on-failure`, or a mapping with these keys. A panic, an error with `then: stop` and a call that takes longer than `health` allows are failures. " +
-		"Serve that returns nil, Ping that returns `topo.Done` and exit code 0 are clean ends. If an instance fails and has no restart, the topology ends, except if the instance is in a group or has used up its restarts. " +
-		"An option without effect, such as a delay without restarts, is a finding."},
+	{"restart", "/$defs/restart/anyOf/1", "A policy, such as `restart: on-failure`, or a mapping with the keys below.\n\n- A failure is a panic, an error with `then: stop`, or a call that takes longer than `health` allows.\n- A clean end is a `Serve` that returns nil, a `Ping` that returns `topo.Done`, or a process that ends with exit code 0.\n\n| the failed instance | effect |\n|---|---|\n| may restart | It is restarted after its delay. |\n| has the policy `never`, and is not in a group | The topology ends, and `Run` returns the error. |\n| has the policy `never`, and is in a group | It is given up. The other instances continue, and `Run` returns `pool.ErrGaveUp` when they have finished. |\n| has no restarts left | It is given up, in the same way. |\n| is in a group that has no restarts left | The topology ends, and `Run` returns the error. |\n\nAn option that has no effect, such as a delay without restarts, is a finding."},
 	{"health", "/$defs/health", "An instance that waits for its next message is healthy."},
-	{"on_error", "/$defs/on_error/anyOf/1", "The reaction to an error of a handler: `stop`, `skip`, `retry`, or a mapping with these keys. `delay`, `max_delay` and `jitter` apply to the attempts at a message and need `then: retry`. " +
-		"A processor that receives dead letters must have one instance and needs no edge. Its own dead letters must not lead back to the processor that they came from."},
-	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. Set both `intensity` and `period`, or neither: their defaults apply only together. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group. " +
-		"In a group the default policy of restarts is `on-failure`. With `never`, a failed instance is not restarted, and the others continue. `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no sibling is stopped."},
-	{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE`, or `FROM -> TO:` with a mapping of these keys. Two edges must not have the same sender, receiver and message. An edge from a processor to itself is valid, and so are cycles. " +
-		"The message is the name of a type of this package or a key of messages. From a processor of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`. No edge leads to an external processor."},
-	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of these keys. `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. `broadcast` selects every instance. " +
-		"An edge to several instances needs a key or a route. An external processor cannot have `local`, because it has no instances. A timer can have only `broadcast` or `range`, and a processor of kind fsm only `local` or `id`. `Ask` returns one reply, so its edge must lead to one instance."},
+	{"on_error", "/$defs/on_error/anyOf/1", "What happens after a handler has returned an error: `stop`, `skip`, `retry`, or a mapping with the keys below. `delay`, `max_delay` and `jitter` set the time between two attempts to handle a message, and need `then: retry`.\n\nA dead letter is a message that could not be handled. The processor that receives dead letters must have one instance and does not need an edge. Dead letters must not form a cycle."},
+	{"groups", "/$defs/group", "A mapping from [names](#names) to groups. A processor is in at most one group. External processors and processors of kind fsm or raft cannot be in a group.\n\n- Set both `intensity` and `period`, or neither: their defaults apply only together.\n" +
+		"- The default policy of `restart` in a group is `on-failure`. With `never`, a failed instance is not restarted, and the others continue.\n" +
+		"- `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no other member is stopped."},
+	{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE`, or `FROM -> TO:` with a mapping of the keys below.\n\n- The message is the name of a type of the generated package or an entry of `messages`. From a processor of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`.\n- Two edges must not have the same sender, receiver and message.\n- An edge from a processor to itself is valid, and so are cycles.\n- An edge must not lead to an external processor."},
+	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of the keys below. An edge to several instances needs a `key` or a `route`.\n\n- `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. The sender must not be an external processor, because it has no instances.\n- `broadcast` selects every instance.\n- A timer can have only `broadcast` or `range`. A processor of kind fsm can have only `local` or `id`.\n- An edge with a reply from an external processor must lead to one instance, because `Ask` returns one reply."},
 	{"range", "/$defs/route/anyOf/1/properties/range", "All instances of the range must exist."},
-	{"Timers", "/$defs/timer", "An item of edges that is `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of these keys. Its message is `topo.Tick`. Each instance of the receiver gets it, or only some instances with the route `{range: …}`. " +
-		"The handler is `ReceiveTick`, or `ReceiveTickPoll` for a timer `as poll`. The names of the timers of one processor must differ, and a timer may have no name. " +
-		"A timer is an input. Its receiver is not a source, so it cannot have `Serve`, and its send methods return nothing. The period is at least " + everyMin.String() + "."},
-	{"pool", "/properties/pool", "These are defaults. An environment variable overrides the file, and an option of New overrides both."},
-	{"errors", "/properties/errors", "Package errtop is linked only if the file has this section. [Keep errors](../howto/errors.md) describes what is kept and how to read it."},
+	{"Timers", "/$defs/timer", "A timer is an item of `edges` in the form `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of the keys below.\n\n- The message of a timer is `topo.Tick`. Each instance of the receiver gets it, or only some instances with `route: {range: …}`.\n- The handler is `ReceiveTick`. For a timer `as poll` it is `ReceiveTickPoll`.\n- A timer may have no name. The timers of one processor must have different names.\n- The receiver of a timer has an input, so it is not a source: it cannot have `Serve`, and its send methods return nothing.\n- The period is at least " + everyMin.String() + "."},
+	{"pool", "/properties/pool", "These keys are defaults. An environment variable overrides the file, and an option of `New` overrides both."},
+	{"errors", "/properties/errors", "[Keep errors](../howto/errors.md) describes which errors are kept and how to read the file. Package [errtop](runtime.md#errtop) keeps them. It is part of the program only if the file has this section."},
 }
 
 const formsAndLimits = `
@@ -198,8 +187,13 @@ A duration is written as in Go: ` + "`500ms`, `5s`, `1m30s`" + `. A key of the t
 ## YAML
 
 Keys that begin with ` + "`x-`" + ` are ignored everywhere, also as names of processors. Anchors, aliases and merge keys (` + "`<<`" + `) work. A key of the mapping itself overrides a merged key, and the
-first of several merged mappings overrides the later ones. These are findings: unknown keys, duplicate keys, keys that are not strings, a second document, dates, numbers that are not
-finite, have a leading zero or contain ` + "`_`" + `, and tags of applications.
+first of several merged mappings overrides the later ones. These are findings:
+
+- unknown keys, duplicate keys and keys that are not strings
+- a second document
+- dates
+- numbers that are infinite or not a number, that have a leading zero, or that contain ` + "`_`" + `
+- tags of applications, such as ` + "`!secret`" + `
 
 ## Limits
 

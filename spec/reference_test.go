@@ -53,12 +53,11 @@ func TestReferenceOfNames(t *testing.T) {
 	}
 }
 
-// TestReferenceOfDora checks that the table for users of dora has the words below, and that
+// TestReferenceOfDora checks that the table of the page for users of dora has the words below, and that
 // the timers of both columns have the same period.
 func TestReferenceOfDora(t *testing.T) {
-	page := string(read(t, "../docs/reference/topology.md"))
-	_, section, _ := strings.Cut(page, "\n## For users of dora and adora\n")
-	section, _, _ = strings.Cut(section, "\nThese are the differences")
+	page := string(read(t, "../docs/reference/dora.md"))
+	section, _, _ := strings.Cut(page, "\n## Differences")
 	for _, word := range []string{"dora/timer/millis/", "dora/timer/secs/", "dora/timer/hz/", "`operators`", "`env", "`path: dynamic`"} {
 		if !strings.Contains(section, word) {
 			t.Errorf("the table does not have %s", word)
