@@ -23,10 +23,10 @@ func usable(n int) bool {
 	return n >= 1 && n <= numberMax && (n < ownNumbersMin || n > ownNumbersMax)
 }
 
-const numbersHead = `# The field numbers of messages that cross a border (docs/reference/wire.md).
-# topogen adds to this file; commit it. The line of a field that is gone stays,
-# so that nothing else gets its number. To rename a field, rename it here too,
-# and remove the line with the sum of its message.
+const numbersHead = `# The numbers of fields that are sent to processes or kept in logs (docs/reference/wire.md).
+# topogen adds lines to this file. Commit it, and keep the lines of removed fields, so that
+# no other field gets their numbers. To rename a field, rename it here too, and remove the
+# line with the sum of its message.
 `
 
 // Assign gives each field of a schema its number: the number in its struct tag, else its

@@ -54,7 +54,7 @@ func (e Errors) run(_ context.Context, s Streams) error {
 	case e.Format == "json":
 		return writeJSON(s.Out, entries)
 	case len(entries) == 0:
-		fmt.Fprintf(s.Err, "topoctl: %s holds no errors\n", oneLine(e.File))
+		fmt.Fprintf(s.Err, "topoctl: %s contains no errors\n", oneLine(e.File))
 		return nil
 	case e.Full:
 		return writeFull(s.Out, entries)

@@ -69,9 +69,9 @@ func newLogVerify(chosen *command) *cobra.Command {
 snapshot too, and print a summary. A crash leaves incomplete records at the end,
 which were not synced. The node cuts them off, and they are not an error. Any other
 difference from the written data is damage: the command prints file and offset, and
-exits with 3. Also damage are a segment shorter than 16 MiB, which has lost its end, a
-named pipe in place of a file, and a file larger than a log can create. The latter
-two are not read.`,
+exits with 3. A segment shorter than 16 MiB has lost its end and is also damage. So are a
+named pipe in place of a file, and a file larger than a log can create; the command
+does not read these two.`,
 		Example: `  topoctl log verify ledger`,
 		Args:    oneOf("the directory of the log"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -92,21 +92,21 @@ func (l LogDump) run(_ context.Context, s Streams) error {
 	_, err := wal.Dump(l.Dir, func(r wal.Record) error {
 		if !header {
 			header = true
-			if err := line("FILE", "OFFSET", "LENGTH", "TYPE", "TERM", "INDEX", "WHAT"); err != nil {
+			if err := line("FILE", "OFFSET", "LENGTH", "TYPE", "TERM", "INDEX", "DETAILS"); err != nil {
 				return err
 			}
 		}
-		term, index, what := "-", "-", r.Detail
+		term, index, details := "-", "-", r.Detail
 		if r.Term > 0 {
 			term, index = strconv.FormatUint(r.Term, 10), strconv.FormatUint(r.Index, 10)
 		}
 		if r.Bytes > 0 || r.Type == "entry" {
-			what = fmt.Sprintf("%d bytes", r.Bytes)
+			details = fmt.Sprintf("%d bytes", r.Bytes)
 			if r.Detail != "" {
-				what += ", " + r.Detail
+				details += ", " + r.Detail
 			}
 		}
-		return line(oneLine(inside(l.Dir, r.File)), strconv.FormatInt(r.Offset, 10), strconv.FormatInt(r.Length, 10), r.Type, term, index, oneLine(what))
+		return line(oneLine(inside(l.Dir, r.File)), strconv.FormatInt(r.Offset, 10), strconv.FormatInt(r.Length, 10), r.Type, term, index, oneLine(details))
 	})
 	if flushErr := w.Flush(); flushErr != nil {
 		return flushErr

@@ -79,9 +79,9 @@ func newRaftTransfer(chosen *command, n *Node) *cobra.Command {
 	return &cobra.Command{
 		Use:   "transfer NAME",
 		Short: "Make another node the leader",
-		Long: `Make the node NAME the leader of its group. Do this before you stop the present
-leader: then no client waits for an election timeout. The command returns when NAME is
-the leader.`,
+		Long: `Make the node NAME the leader of its group. Do this before you stop the current
+leader, so that clients do not wait for an election timeout. The command returns when
+NAME is the leader.`,
 		Example: `  topoctl raft transfer n2 --addr 10.0.0.1:7101`,
 		Args:    oneOf("the new leader"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -144,12 +144,12 @@ func (n *Node) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	text, advice, who := err.Error(), "", oneLine(n.Addr)
+	text, advice, node := err.Error(), "", oneLine(n.Addr)
 	if errors.As(err, &refused) {
 		s := refused.GRPCStatus()
 		text = s.Message()
 		if n.forwardedBy != "" {
-			who = fmt.Sprintf("the leader %s at %s, according to %s", oneLine(n.leaderName), who, oneLine(n.forwardedBy))
+			node = fmt.Sprintf("the leader %s at %s, according to %s", oneLine(n.leaderName), node, oneLine(n.forwardedBy))
 		}
 		switch s.Code() {
 		case codes.Unavailable:
@@ -163,7 +163,7 @@ func (n *Node) explain(err error) error {
 			advice = "\nIs this the address of a node with state machines?"
 		}
 	}
-	return fmt.Errorf("%s: %s%s", who, oneLine(strings.TrimSpace(text)), advice)
+	return fmt.Errorf("%s: %s%s", node, oneLine(strings.TrimSpace(text)), advice)
 }
 
 // reason returns gRPC's reason for a failed connection, without the prefixes.
@@ -217,9 +217,8 @@ func (n *Node) leader(ctx context.Context) (Node, error) {
 	return other, fmt.Errorf("%s: node %s knows no leader at the moment; a group without a majority has no leader", oneLine(n.Addr), oneLine(g.Node))
 }
 
-// order sends a command to the leader. It waits for a leader until the time limit of
-// the command.
-func (n *Node) order(ctx context.Context, c raft.Command) (group string, err error) {
+// operateLeader sends a command to the leader that the node names.
+func (n *Node) operateLeader(ctx context.Context, c raft.Command) (group string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.Timeout)
 	defer cancel()
 	leader, err := n.leader(ctx)
@@ -230,7 +229,7 @@ func (n *Node) order(ctx context.Context, c raft.Command) (group string, err err
 }
 
 func (t RaftTransfer) run(ctx context.Context, s Streams) error {
-	group, err := t.order(ctx, raft.Command{Do: "transfer", To: t.To})
+	group, err := t.operateLeader(ctx, raft.Command{Do: "transfer", To: t.To})
 	if err == nil {
 		fmt.Fprintf(s.Err, "topoctl: %s leads group %s\n", oneLine(t.To), group)
 	}
@@ -242,7 +241,7 @@ func (r RaftSnapshot) run(ctx context.Context, s Streams) error {
 	defer cancel()
 	report, err := r.operate(ctx, raft.Command{Do: "snapshot"})
 	if err == nil {
-		fmt.Fprintf(s.Err, "topoctl: the snapshot holds the log up to entry %d\n", report.Snapshot)
+		fmt.Fprintf(s.Err, "topoctl: the snapshot contains the log up to entry %d\n", report.Snapshot)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (r RaftBackup) run(ctx context.Context, s Streams) error {
 	if err := errors.Join(os.Rename(file.Name(), r.File), syncFolder(filepath.Dir(r.File))); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Err, "topoctl: %s holds the state of group %s up to entry %d\n", oneLine(r.File), oneLine(i.Group), i.Last)
+	fmt.Fprintf(s.Err, "topoctl: %s contains the state of group %s up to entry %d\n", oneLine(r.File), oneLine(i.Group), i.Last)
 	return nil
 }
 

@@ -59,7 +59,7 @@ the log, the node remains a learner; "topoctl raft promote" makes it a voter lat
 func newRaftChanges(chosen *command, n *Node) (list []*cobra.Command) {
 	for _, c := range []struct {
 		use, short, long, example string
-		wants                     string // the arguments, for people
+		arguments                 string // for the error about missing arguments
 		done                      string
 		change                    func(args []string) raft.Change
 	}{
@@ -99,7 +99,7 @@ stop it. Then rename the folder of its log, PATH/NAME, and start it under the ne
 		force := false
 		cmd := &cobra.Command{
 			Use: c.use, Short: c.short, Long: c.long, Example: c.example,
-			Args: texts(strings.Count(c.use, " "), c.wants),
+			Args: texts(strings.Count(c.use, " "), c.arguments),
 			RunE: func(_ *cobra.Command, args []string) error {
 				o := c.change(args)
 				o.Force = force
@@ -124,7 +124,7 @@ func texts(n int, what string) cobra.PositionalArgs {
 }
 
 func (r RaftChange) run(ctx context.Context, s Streams) error {
-	group, err := r.order(ctx, raft.Command{Do: "change", Changes: []raft.Change{r.Change}})
+	group, err := r.operateLeader(ctx, raft.Command{Do: "change", Changes: []raft.Change{r.Change}})
 	if err == nil {
 		fmt.Fprintf(s.Err, "topoctl: %s %s group %s\n", oneLine(r.Change.Name), r.Done, group)
 	}
@@ -136,7 +136,7 @@ func (a RaftAdd) run(ctx context.Context, s Streams) error {
 	defer cancel()
 	change := func(c raft.Change) (group string, err error) {
 		c.Name, c.Force = a.Name, a.Force
-		return a.order(ctx, raft.Command{Do: "change", Changes: []raft.Change{c}})
+		return a.operateLeader(ctx, raft.Command{Do: "change", Changes: []raft.Change{c}})
 	}
 	group, err := change(raft.Change{Kind: raft.AddLearner, Address: a.Address})
 	if err != nil {

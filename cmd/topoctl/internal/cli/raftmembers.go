@@ -62,13 +62,13 @@ func (r RaftMembers) run(ctx context.Context, s Streams) error {
 		return err
 	}
 	for _, m := range g.Members {
-		sayTransfer(m, s.Err)
+		printTransfer(m, s.Err)
 	}
 	return nil
 }
 
-// sayTransfer prints how much of a snapshot a member has received.
-func sayTransfer(m raft.MemberStatus, w io.Writer) {
+// printTransfer prints how much of a snapshot a member has received.
+func printTransfer(m raft.MemberStatus, w io.Writer) {
 	t := m.Transfer
 	if t == nil {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// founded is the first member of a new group.
-type founded struct {
+// newGroup describes the first member of a new group.
+type newGroup struct {
 	Name    string // "": the name of the old node, or of a state machine on one disk
 	Address string // "": the state machine is on one disk
 	To      string // path of the log in the topology file
@@ -24,36 +24,36 @@ type founded struct {
 
 // RaftRestore creates a new group from a backup.
 type RaftRestore struct {
-	founded
+	newGroup
 	File string
 }
 
 // RaftRecover creates a new group from the folder of a node.
 type RaftRecover struct {
-	founded
+	newGroup
 	Dir string
 	Yes bool
 }
 
-func (f *founded) flags(cmd *cobra.Command, n *Node) {
+func (g *newGroup) flags(cmd *cobra.Command, n *Node) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Name, "node", "", "the name of the first node")
-	flags.StringVar(&f.Address, "address", "", "the address of the first node, HOST:PORT; without it the state machine is on one disk")
-	flags.StringVar(&f.To, "to", "", "the path of the log in the topology file; with --address the log is in PATH/NAME")
+	flags.StringVar(&g.Name, "node", "", "the name of the first node")
+	flags.StringVar(&g.Address, "address", "", "the address of the first node, HOST:PORT; without it the state machine is on one disk")
+	flags.StringVar(&g.To, "to", "", "the path of the log in the topology file; with --address the log is in PATH/NAME")
 	withoutNode(cmd)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if n.Addr != "" {
 			return errors.New("the command works on files of this host: omit --addr")
 		}
-		if f.Address != "" && f.Name == "" {
+		if g.Address != "" && g.Name == "" {
 			return errors.New("a node with an address needs a name: --node NAME")
 		}
-		if f.Address == "" && f.Name != "" {
+		if g.Address == "" && g.Name != "" {
 			return errors.New("a node with a name needs an address: --address HOST:PORT; omit both for a state machine on one disk")
 		}
-		if _, port, err := net.SplitHostPort(f.Address); f.Address != "" && (err != nil || port == "") {
-			return fmt.Errorf("--address must be HOST:PORT, got %q", f.Address)
+		if _, port, err := net.SplitHostPort(g.Address); g.Address != "" && (err != nil || port == "") {
+			return fmt.Errorf("--address must be HOST:PORT, got %q", g.Address)
 		}
 		return run(cmd, args)
 	}
@@ -143,7 +143,7 @@ func (r RaftRestore) run(_ context.Context, s Streams) error {
 		return fmt.Errorf("cannot read the backup: %w", err)
 	}
 	defer func() { _ = i.Close() }() // it was only read
-	return r.found(i, s.Err)
+	return r.create(i, s.Err)
 }
 
 func (r RaftRecover) run(_ context.Context, s Streams) error {
@@ -165,7 +165,7 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 		return errors.New("nothing was changed: repeat the command with --yes")
 	}
 	if r.To != "" {
-		return r.found(i, s.Err)
+		return r.create(i, s.Err)
 	}
 	kept, err := i.FoundInPlace(r.Name, r.Address)
 	if errors.Is(err, wal.ErrInUse) {
@@ -175,7 +175,7 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 		return err
 	}
 	fmt.Fprintf(s.Err, "topoctl: the old log is in %s\n", oneLine(kept))
-	return r.say(filepath.Clean(r.Dir), s.Err)
+	return r.printSummary(filepath.Clean(r.Dir), s.Err)
 }
 
 // warn prints what the new group will have, and which updates are lost.
@@ -188,38 +188,38 @@ func (r RaftRecover) warn(i *raft.Image, w io.Writer) {
 		}
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(w, `topoctl: WARNING: updates that only %s got are lost, even if they were acknowledged
+		fmt.Fprintf(w, `topoctl: WARNING: updates that only %s received are lost, even if they were acknowledged
 topoctl: the new group has a new identity and this log; stop %s, empty their
 topoctl: folders, start them and add them with "topoctl raft add"; never start them with their old logs
 `, strings.Join(others, ", "), strings.Join(others, ", "))
 	}
 }
 
-// found writes the log of the new group, and prints a summary.
-func (f *founded) found(i *raft.Image, w io.Writer) error {
-	name := f.Name
+// create writes the log of the new group, and prints a summary.
+func (g *newGroup) create(i *raft.Image, w io.Writer) error {
+	name := g.Name
 	if name == "" {
 		name = "alone" // as the runtime calls the only node
 	}
-	if err := i.Found(f.To, name, f.Address); err != nil {
+	if err := i.Found(g.To, name, g.Address); err != nil {
 		return err
 	}
-	dir := f.To
-	if f.Address != "" {
-		dir = filepath.Join(f.To, f.Name)
+	dir := g.To
+	if g.Address != "" {
+		dir = filepath.Join(g.To, g.Name)
 	}
-	return f.say(dir, w)
+	return g.printSummary(dir, w)
 }
 
-// say prints what the folder of the new log contains.
-func (f *founded) say(dir string, w io.Writer) error {
+// printSummary prints what the folder of the new log contains.
+func (g *newGroup) printSummary(dir string, w io.Writer) error {
 	report, err := wal.Verify(dir)
 	if err != nil {
 		return logError(dir, err)
 	}
 	what := "a state machine on one disk"
-	if f.Address != "" {
-		what = fmt.Sprintf("%s, the only member at %s", oneLine(f.Name), oneLine(f.Address))
+	if g.Address != "" {
+		what = fmt.Sprintf("%s, the only member at %s", oneLine(g.Name), oneLine(g.Address))
 	}
 	fmt.Fprintf(w, "topoctl: %s is the log of %s: a new group with identity %016x, up to entry %d\n", oneLine(dir), what, report.Identity.GroupID, report.Last)
 	return nil
