@@ -303,7 +303,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 	var loop []code
 	switch e := l.edges[0]; {
 	case l.Sequenced:
-		loop = p.see(l)
+		loop = p.findFirst(l)
 		var cases []code
 		for _, e := range l.edges {
 			if e.latest() {

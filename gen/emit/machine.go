@@ -100,12 +100,12 @@ func (p *part) machine(q *processor) {
 
 // events writes the calls by which a state machine sends events to other processors.
 //
-//	x.p.TellApplied(x.unit.Index(), func(m LedgerApplied) error {
+//	x.p.OnApplied(x.unit.Index(), func(m LedgerApplied) error {
 //		x.out.SendLedgerApplied(m)
 //		return nil
 //	})
 //
-//	x.p.TellLeadership(x.unit.Index(), x.out.SendLedgerLeadership)
+//	x.p.OnLeadership(x.unit.Index(), x.out.SendLedgerLeadership)
 func (p *part) events(q *processor) (calls []code) {
 	x, m := p.v("x"), p.v("m")
 	for _, event := range q.Machine.Events {
@@ -114,7 +114,7 @@ func (p *part) events(q *processor) (calls []code) {
 		if event == "Applied" && !sent.Error {
 			how = jen.Func().Params(param(m, typeCode(sent.Type))).Error().Block(sel(x, "out", sent.name).Call(id(m)), jen.Return(jen.Nil()))
 		}
-		calls = append(calls, sel(x, "p", mustIdent("Tell"+event)).Call(sel(x, "unit", "Index").Call(), how))
+		calls = append(calls, sel(x, "p", mustIdent("On"+event)).Call(sel(x, "unit", "Index").Call(), how))
 	}
 	return calls
 }

@@ -51,18 +51,18 @@ func (p *part) perMessageReceiver(q *processor, l *link) {
 	}
 }
 
-// see writes the code that finds the oldest message of the queues of l.
-func (p *part) see(l *link) []code {
+// findFirst writes the code that finds the oldest message of the queues of l.
+func (p *part) findFirst(l *link) []code {
 	v, o, batch, number, ok := p.v("l"), p.v("o"), p.v("batch"), p.v("number"), p.v("ok")
 	find := []code{define(o, sel(v, "link", "Order").Call())}
 	for _, e := range l.edges {
-		see := func(n code) code { return sel(o, "See").Call(index(e.constant), n) }
+		add := func(n code) code { return sel(o, "Add").Call(index(e.constant), n) }
 		if e.latest() {
-			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(see(id(number))))
+			find = append(find, jen.If(jen.List(id(number), id(ok)).Op(":=").Add(sel(v, e.field, "First")).Call(), id(ok)).Block(add(id(number))))
 			continue
 		}
 		find = append(find, jen.If(define(batch, peek(v, e.field, jen.Lit(1))), jen.Len(id(batch)).Op(">").Lit(0)).Block(
-			see(id(batch).Index(jen.Lit(0)).Dot("N"))))
+			add(id(batch).Index(jen.Lit(0)).Dot("N"))))
 	}
 	return find
 }
@@ -72,17 +72,17 @@ func (p *part) see(l *link) []code {
 //	func (l *plannerFromDetector) first() piper.Order {
 //		o := l.link.Order()
 //		if batch := queue.Peek(&l.detection, 1); len(batch) > 0 {
-//			o.See(int(EdgeDetectorPlannerDetection), batch[0].N)
+//			o.Add(int(EdgeDetectorPlannerDetection), batch[0].N)
 //		}
 //		if number, ok := l.note.First(); ok {
-//			o.See(int(EdgeDetectorPlannerNote), number)
+//			o.Add(int(EdgeDetectorPlannerNote), number)
 //		}
 //		return o
 //	}
 func (p *part) firstOf(l *link) {
 	v, o, ok := p.v("l"), p.v("o"), p.v("ok")
 	p.doc("first finds the oldest message of all edges.")
-	p.method(v, l.receiverType, "first", nil, []code{piper("Order")}, append(p.see(l), jen.Return(id(o)))...)
+	p.method(v, l.receiverType, "first", nil, []code{piper("Order")}, append(p.findFirst(l), jen.Return(id(o)))...)
 	p.doc("Next returns the edge of the next message, if there is one.")
 	p.short(v, l.receiverType, "Next", nil, []code{param("edge", jen.Int()), param(ok, jen.Bool())}, jen.Return(sel(v, "first").Call().Dot("Next").Call()))
 }

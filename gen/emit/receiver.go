@@ -122,7 +122,7 @@ func (h *handler) releaseOne() code {
 //	func (l *auditFromParser) first() piper.Order {
 //		o := l.link.Order()
 //		if batch := queue.Peek(&l.good, 1); len(batch) > 0 {
-//			o.See(int(EdgeParserAuditGood), batch[0].N)
+//			o.Add(int(EdgeParserAuditGood), batch[0].N)
 //		}
 //		…
 //		return o

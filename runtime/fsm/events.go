@@ -66,18 +66,18 @@ type events[U, R any] struct {
 	sending       []backlog.Item[AppliedUpdate[U, R]] // reused by each turn
 }
 
-// TellApplied sets the function that sends an event for each applied update. It is
+// OnApplied sets the function that sends an event for each applied update. It is
 // called in turns of the instance, and returns an error if a queue is full. Generated
-// code calls TellApplied before Start.
-func (p *Processor[S, U, R]) TellApplied(instance int, send func(AppliedUpdate[U, R]) error) {
+// code calls OnApplied before Start.
+func (p *Processor[S, U, R]) OnApplied(instance int, send func(AppliedUpdate[U, R]) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.instance, p.events.applied = instance, send
 }
 
-// TellLeadership sets the function that sends the Leadership event. It is called in the
-// first turn of the instance. Generated code calls TellLeadership before Start.
-func (p *Processor[S, U, R]) TellLeadership(instance int, send func(Leadership)) {
+// OnLeadership sets the function that sends the Leadership event. It is called in the
+// first turn of the instance. Generated code calls OnLeadership before Start.
+func (p *Processor[S, U, R]) OnLeadership(instance int, send func(Leadership)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.instance, p.events.leadership, p.events.leadershipDue = instance, send, true

@@ -37,13 +37,13 @@ func TestTold(t *testing.T) {
 	var leaders []fsm.Leadership
 	full := errors.New("full")
 	var room error
-	p.TellApplied(3, func(m fsm.AppliedUpdate[mark, int]) error {
+	p.OnApplied(3, func(m fsm.AppliedUpdate[mark, int]) error {
 		if room == nil {
 			told = append(told, m)
 		}
 		return room
 	})
-	p.TellLeadership(3, func(l fsm.Leadership) { leaders = append(leaders, l) })
+	p.OnLeadership(3, func(l fsm.Leadership) { leaders = append(leaders, l) })
 	if err := p.Start(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}

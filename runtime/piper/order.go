@@ -3,7 +3,7 @@ package piper
 import "github.com/topogen/topogen/runtime/internal/bug"
 
 // Order finds the message that was sent first among the first messages of the queues of
-// an ordered link. Generated code calls See for each queue.
+// an ordered link. Generated code calls Add for each queue.
 type Order struct {
 	Edge  int    // edge of the message; -1 if there is none
 	N     uint64 // number of the message
@@ -16,8 +16,8 @@ func (l *Link) Order() Order {
 	return Order{Edge: -1, N: bound, Until: bound}
 }
 
-// See adds the number of the first message of an edge.
-func (o *Order) See(edge int, n uint64) {
+// Add adds the number of the first message of an edge.
+func (o *Order) Add(edge int, n uint64) {
 	switch {
 	case n < o.N || bug.On(bug.SequenceIgnored):
 		o.Edge, o.N, o.Until = edge, n, o.N

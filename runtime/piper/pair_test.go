@@ -157,7 +157,7 @@ func (p *pair[T]) order() piper.Order {
 	order := p.Order()
 	for _, l := range p.lanes {
 		if n, ok := l.first(); ok {
-			order.See(l.head().Index(), n)
+			order.Add(l.head().Index(), n)
 		}
 	}
 	return order

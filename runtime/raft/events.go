@@ -35,17 +35,17 @@ type appliedEvent struct {
 	value  string
 }
 
-// TellApplied sets the function that a turn of the instance calls for each applied
-// update. Generated code calls TellApplied before Start. send returns an error if a queue
+// OnApplied sets the function that a turn of the instance calls for each applied
+// update. Generated code calls OnApplied before Start. send returns an error if a queue
 // is full.
-func (m *Machine[S, U, R]) TellApplied(instance int, send func(fsm.AppliedUpdate[U, R]) error) {
+func (m *Machine[S, U, R]) OnApplied(instance int, send func(fsm.AppliedUpdate[U, R]) error) {
 	m.events.instance, m.events.applied, m.events.decode = instance, send, m.decode
 	m.machine.Listen(&m.events)
 }
 
-// TellLeadership sets the function that a turn of the instance calls when the leader
-// changes. Generated code calls TellLeadership before Start.
-func (m *Machine[S, U, R]) TellLeadership(instance int, send func(fsm.Leadership)) {
+// OnLeadership sets the function that a turn of the instance calls when the leader
+// changes. Generated code calls OnLeadership before Start.
+func (m *Machine[S, U, R]) OnLeadership(instance int, send func(fsm.Leadership)) {
 	m.events.instance, m.events.leadership = instance, send
 }
 

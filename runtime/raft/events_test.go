@@ -85,8 +85,8 @@ func (g *observedGroup) start(node string) {
 	if n.machine, err = raft.New(c, listsDefinition); err != nil {
 		g.Fatal(err)
 	}
-	n.TellApplied(2, func(m fsm.AppliedUpdate[appendTo, struct{}]) error { n.updates = append(n.updates, m); return nil })
-	n.TellLeadership(2, func(l fsm.Leadership) { n.leaders = append(n.leaders, l) })
+	n.OnApplied(2, func(m fsm.AppliedUpdate[appendTo, struct{}]) error { n.updates = append(n.updates, m); return nil })
+	n.OnLeadership(2, func(l fsm.Leadership) { n.leaders = append(n.leaders, l) })
 	if err := n.Start(g.Context(), n); err != nil {
 		g.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestTheRestIsTold(t *testing.T) {
 	if n.machine, err = raft.New(c, listsDefinition); err != nil {
 		t.Fatal(err)
 	}
-	n.TellApplied(0, func(m fsm.AppliedUpdate[appendTo, struct{}]) error {
+	n.OnApplied(0, func(m fsm.AppliedUpdate[appendTo, struct{}]) error {
 		n.updates = append(n.updates, m)
 		if len(n.updates) == 400 {
 			return fmt.Errorf("full")

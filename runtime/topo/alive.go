@@ -10,4 +10,4 @@ import (
 // `health.timeout` starts again. ctx is the context that the handler got, or a context
 // derived from it. Any goroutine may call Alive, any number of times. It has no effect
 // for a processor without health, and outside of a topology.
-func Alive(ctx context.Context) { alive.Tell(ctx) }
+func Alive(ctx context.Context) { alive.Report(ctx) }

@@ -15,8 +15,8 @@ func With(ctx context.Context, listener Listener) context.Context {
 	return context.WithValue(ctx, key{}, listener)
 }
 
-// Tell calls the listener of ctx, if there is one.
-func Tell(ctx context.Context) {
+// Report calls the listener of ctx, if there is one.
+func Report(ctx context.Context) {
 	if listener, ok := ctx.Value(key{}).(Listener); ok {
 		listener.Alive()
 	}
