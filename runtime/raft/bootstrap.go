@@ -17,13 +17,13 @@ type bootstrap struct {
 	joins      bool              // the node never founds a group
 	configured map[string]string // the configured peers, including this node: names and addresses
 
-	number         uint64 // number of this start's questions; an answer with another number is for an earlier start
+	number         uint64 // number in the questions of this start; an answer with another number belongs to an earlier start
 	election       int64  // ticks of an election timeout
 	tick           int64
 	nextAsk        int64                  // tick of the next questions
 	peers          map[string]*peerAnswer // the configured peers
-	others         map[string]*peerAnswer // other nodes that send messages as if this one were a member of their group
-	idMismatchTick int64                  // tick since which peers say that this node's name has another id; 0: they do not say so
+	others         map[string]*peerAnswer // other nodes that send messages as if this node were a member of their group
+	idMismatchTick int64                  // tick since which peers report another id for this node's name; 0: no peer reports this
 }
 
 // peerAnswer is the last answer of a peer.
@@ -42,7 +42,7 @@ type decision struct {
 	groupID uint64
 	index   uint64   // of actionJoin: index at which the group's members include this node
 	first   []Member // of actionFound, and of actionJoin if known: the first members of the group
-	salt    []byte   // of actionJoin, with first: random bytes of the founder; nil for actionFound, because they are not drawn yet
+	salt    []byte   // of actionJoin, with first: random bytes of the founder; for actionFound they are chosen later
 	members []Member // of actionJoin: all members
 	err     error    // of actionFail
 	why     string   // of actionWait: the reason, for logs
@@ -70,8 +70,8 @@ func newBootstrap(c *CoreConfig) *bootstrap {
 	return b
 }
 
-// noteSender records that a node sends messages as if this one were a member, and reports
-// whether to ask that node.
+// noteSender records that a node sends messages as if this node were a member of its
+// group. It reports whether this node should ask that node for its group.
 func (b *bootstrap) noteSender(name string) (ask bool) {
 	a := b.peer(name)
 	if a == nil {
@@ -171,9 +171,10 @@ func (b *bootstrap) joinDecision(a *peerAnswer) (v decision, ok bool) {
 }
 
 // checkOwnID returns an error if the group of a peer knows this node's name under another
-// id. It waits until peers have said so for some time, because a single peer may not have
-// received a change yet. Of the peers in one group it believes the one with the longest
-// log, because the others may not know yet that the node with the other id was removed.
+// id. It waits until peers have reported this for some time, because a single peer may
+// not have received a change yet. In each group only the answer of the peer with the
+// longest log counts. The other peers may not know yet that the node with the other id
+// was removed.
 func (b *bootstrap) checkOwnID(names []string) error {
 	newest := map[uint64]string{} // by group: the peer with the longest log
 	for _, name := range names {
@@ -213,8 +214,8 @@ func (b *bootstrap) checkOwnID(names []string) error {
 const soleMemberTimeouts = 2
 
 // identityTimeouts is how many election timeouts peers must say that this node has
-// another id before it stops. A change of the members that is in progress needs that long
-// to reach all peers.
+// another id before it stops. A change of the members may need this time to reach all
+// peers.
 const identityTimeouts = 3
 
 // lostLogAdvice says what to do about a member whose log is lost.
@@ -228,7 +229,7 @@ func lostLogAdvice(name, address string) string {
 // wrongDiskAdvice says what to do about a member whose folder does not hold its log. The
 // folder may be the wrong one.
 func wrongDiskAdvice(name, address string) string {
-	return "If the log is in another folder, start the node with that one (log.path, TOPOGEN_RAFT_DIR). If it is gone: " + lostLogAdvice(name, address)
+	return "If the log is in another folder, start the node with that folder (log.path, TOPOGEN_RAFT_DIR). If the log is lost: " + lostLogAdvice(name, address)
 }
 
 // blocker says why the group cannot be founded yet, or returns "".
@@ -269,7 +270,7 @@ func (b *bootstrap) notMemberText(name string, a *peerAnswer) string {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
 			name, b.name, groupText(a.members[i].ID), wrongDiskAdvice(b.name, b.configured[b.name]))
 	}
-	return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or if it is to found a group of its own, name other peers",
+	return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or, if it must found its own group, configure other peers",
 		name, groupText(a.groupID), b.name, b.configured[b.name], b.configured[name])
 }
 

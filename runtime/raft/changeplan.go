@@ -14,7 +14,7 @@ type ChangeKind uint8
 
 const (
 	AddLearner ChangeKind = iota // adds a member that gets the log and has no vote yet
-	AddVoter                     // adds a member that has a vote at once; better use AddLearner, and Promote after it has the log
+	AddVoter                     // adds a member that has a vote at once; AddLearner, and Promote when the member has the log, are safer
 	Promote                      // gives a learner a vote
 	Remove                       // removes a member; its name may be used again, but not its disk
 	Readdress                    // changes the address of a member
@@ -39,8 +39,8 @@ func (c Change) adds() bool { return c.Kind == AddLearner || c.Kind == AddVoter 
 func (c Change) needsID() bool { return c.ID == 0 && (c.adds() || c.Kind == Promote && !c.Force) }
 
 // promoteBehindMax is how many entries a learner may lack when it gets a vote. If the
-// group needs its vote, it waits until the learner has them. Under load a learner always
-// lacks the entries that are in flight.
+// group needs this vote, the group waits until the learner has the entries. Under load a
+// learner always lacks the entries that are in flight.
 const promoteBehindMax = 1024
 
 // changePlan is the result of a list of changes.
@@ -156,7 +156,7 @@ func (p *changePlan) checkAddresses(changes []Change) error {
 		}
 		for _, o := range p.after.list() {
 			if o.Name != c.Name && o.Address == c.Address && !o.Leaving {
-				return fmt.Errorf("%s is the address of %q, so %q needs another", c.Address, o.Name, c.Name)
+				return fmt.Errorf("%s is the address of %q, so %q needs another address", c.Address, o.Name, c.Name)
 			}
 		}
 	}
@@ -204,15 +204,15 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 			silent = append(silent, o.Name)
 		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
 			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
-		case p.added[o.ID] && progress[o.ID].Match < c.memory.first: // a state of unknown size, which the member may refuse
+		case p.added[o.ID] && progress[o.ID].Match < c.memory.first: // the state has an unknown size, and the member may refuse it
 			behind = append(behind, o.Name+" needs a snapshot, which it has not taken yet")
 		}
 	}
 	added := slices.ContainsFunc(p.after.list(), func(o Member) bool { return p.added[o.ID] && slices.Contains(silent, o.Name) })
-	const force = "Force (--force in topoctl) makes the change without this check; then the group may not be able to go on"
+	const force = "Force (--force in topoctl) makes the change without this check; then the group may not be able to continue"
 	switch {
 	case voters-len(silent) <= voters/2 || added:
-		return fmt.Errorf("%w: afterwards %d of %d voters would be needed, and no message comes from %s. Start the nodes that are down, or remove them first. %s",
+		return fmt.Errorf("%w: after the change %d of %d voters would be needed, but no message comes from %s. Start the nodes that are down, or remove them first. %s",
 			ErrMembers, voters/2+1, voters, strings.Join(silent, ", "), force)
 	case len(behind) > 0:
 		return fmt.Errorf("%w: %s, and the group would wait for it. Try again later. %s", ErrMembers, strings.Join(behind, ", "), force)

@@ -138,7 +138,7 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	down.crash("crash")
 	down.restart = 0
 	w.advance(2 * electionTime)
-	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "afterwards 2 of 2 voters would be needed", "no message comes from "+down.name)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "after the change 2 of 2 voters would be needed", "no message comes from "+down.name)
 	w.appended(leader, 1)
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: down.name}); err != nil {
 		t.Error(err)

@@ -56,7 +56,7 @@ func prepareFolder(c *Config) error {
 		}
 	}
 	if next := filepath.Clean(c.Dir) + recoveringSuffix; holdsLog(next) && !holdsLog(c.Dir) {
-		return fmt.Errorf("raft: topoctl raft recover was interrupted; the log of the new group is in %s: rename that to %s", next, filepath.Clean(c.Dir))
+		return fmt.Errorf("raft: topoctl raft recover was interrupted; the log of the new group is in %s: rename this folder to %s", next, filepath.Clean(c.Dir))
 	}
 	dir := c.baseDir
 	for _, name := range c.subdirs {
@@ -110,8 +110,8 @@ func (c *Config) explainInstances(err error) error {
 }
 
 // holdsLog reports whether there is a log in a folder, which package wal can open. The
-// folder of the segments gets its final name only after the first segment is in it. If it
-// has no segments, it was emptied.
+// folder of the segments gets its final name only after it contains the first segment. A
+// folder with this name and without segments was emptied.
 func holdsLog(dir string) bool {
 	path := filepath.Join(dir, "wal")
 	if segments, err := os.ReadDir(path); err == nil {
@@ -139,9 +139,9 @@ func logsBelow(dir string) (list []string) {
 	return list
 }
 
-// makeFolder creates a folder for the logs of several nodes, in an existing folder. It is
-// durable on return: if a power failure removed the log of a node, the node would have
-// forgotten its promises.
+// makeFolder creates a folder for the logs of several nodes, in an existing folder. The
+// folder is durable when makeFolder returns. If a power failure removed the log of a
+// node, the node would not know its promises any more.
 func makeFolder(dir string) error {
 	if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrExist) {
 		return nil

@@ -300,7 +300,7 @@ func TestFoundingInPlace(t *testing.T) {
 	if err := os.Rename(n1, next); err != nil { // as after an interruption between two renames
 		t.Fatal(err)
 	}
-	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "rename that to "+n1) {
+	if _, err := tryOpen(c); err == nil || !strings.Contains(err.Error(), "rename this folder to "+n1) {
 		t.Errorf("after recover was interrupted a node opens with %v", err)
 	}
 	if err := os.Rename(next, n1); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// holdCommits keeps back messages that only tell a follower of a commit, and returns the
-// others. A caller whose proposal was just committed may propose again at once, and the
-// message that carries the next entry also tells the follower of the commit.
+// holdCommits delays messages that contain only a new commit index, and returns the other
+// messages. A caller whose proposal was just committed may propose again at once. The
+// message with the next entry then contains the commit index too.
 func (n *Node) holdCommits(list []Message) []Message {
 	others := list[:0]
 	for _, m := range list {
@@ -30,14 +30,14 @@ func (n *Node) holdCommits(list []Message) []Message {
 	return others
 }
 
-// releaseHeld sends the messages that were kept back, unless new proposals make them
-// unnecessary. It first yields to the callers that were just answered.
+// releaseHeld sends the delayed messages, unless new proposals make them unnecessary. It
+// first yields to the callers that were just answered.
 func (n *Node) releaseHeld() {
 	if len(n.heldCommits) == 0 {
 		return
 	}
 	runtime.Gosched()
-	if !n.inbox.proposes() {
+	if !n.inbox.hasProposals() {
 		n.sendHeld()
 	}
 }
@@ -85,7 +85,8 @@ func (n *Node) send(list []Message) {
 
 // nameOf returns the name under which a node is reached, or "" if it is unknown. A node
 // that has just joined, or was down for a long time, may not know all members or their
-// current names. It answers to the name under which a message came.
+// current names. For such a member nameOf returns the name under which its last message
+// came.
 func (n *Node) nameOf(id uint64) string {
 	if name := n.peerNames[id]; name != "" {
 		return name
@@ -95,7 +96,8 @@ func (n *Node) nameOf(id uint64) string {
 }
 
 // sendToNewName also sends a message to the new name of a renamed member, if this node
-// only has its old name: the member may have been restarted.
+// has only received messages under the old name. The member may have been restarted under
+// the new name since.
 func (n *Node) sendToNewName(o Member, m transport.Message) {
 	if n.nameOf(o.ID) != o.Name {
 		m.Payload = slices.Clone(m.Payload) // the transport owns the original
@@ -147,11 +149,11 @@ func (n *Node) updatePeers(list []Member) {
 	}
 }
 
-// classOf returns the class of a message, which decides what the message may overtake. A
-// heartbeat or a vote is useless behind an append of many bytes. Neither relies on
-// messages sent before it: a heartbeat commits no more than the follower is known to
-// have. A snapshot goes behind all others, because nothing is appended at a follower that
-// waits for one.
+// classOf returns the class of a message. The class decides which other messages it may
+// overtake. Heartbeats and votes must not wait behind a large append, so they may
+// overtake it. This is safe, because they do not depend on earlier messages: a heartbeat
+// only commits entries that the follower is known to have. Parts of a snapshot are sent
+// after all other messages, because a follower that waits for a snapshot gets no appends.
 func classOf(t pb.MessageType) transport.Class {
 	switch t {
 	case pb.MsgHeartbeat, pb.MsgHeartbeatResp, pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp:
@@ -165,7 +167,7 @@ func classOf(t pb.MessageType) transport.Class {
 // checkOwnName logs a warning if the group has renamed this node.
 func (n *Node) checkOwnName(name string) {
 	if own := n.config.Core.Name; name != own {
-		n.logger.Warn("raft: the group has renamed this node: start it under its new name, with the folder of its log renamed", slog.String("node", own), slog.String("new_name", name))
+		n.logger.Warn("raft: the group has renamed this node: stop it, rename the folder of its log, and start it under its new name", slog.String("node", own), slog.String("new_name", name))
 	}
 }
 
@@ -181,8 +183,8 @@ func (n *Node) setPeer(name, address string) {
 	n.config.Transport.SetPeer(name, address)
 }
 
-// addReplyPeer makes it possible to answer a node that is not a known member, at the
-// address that the transport has received from it.
+// addReplyPeer adds a node that is not a known member to the peers of the transport, so
+// that it can be answered. The transport has received the address from this node.
 func (n *Node) addReplyPeer(name string) {
 	if n.transportPeers[name] {
 		return
