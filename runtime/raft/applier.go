@@ -17,15 +17,15 @@ import (
 )
 
 // applier applies committed entries to the state machine of a node, answers the callers
-// that wait for them, and takes snapshots. It has its own goroutine, so that user code,
-// however slow, does not delay the node's messages to its peers.
+// that wait for them, and takes snapshots. It has its own goroutine, so that slow user
+// code does not delay the node's messages to its peers.
 type applier struct {
-	node    *Node
-	machine StateMachine
-	noting  noting    // the state machine, or nil if it makes no notes
-	notes   fsm.Notes // notes of the node that the core knows
-	wake    chan struct{}
-	ended   chan struct{} // closed when the goroutine has ended
+	node      *Node
+	machine   StateMachine
+	noteMaker noteMaker // the state machine, or nil if it makes no notes
+	notes     fsm.Notes // notes of the node that the core knows
+	wake      chan struct{}
+	ended     chan struct{} // closed when the goroutine has ended
 
 	mu           sync.Mutex
 	tasks        []task
@@ -76,7 +76,7 @@ func positionOf(s *pb.Snapshot, groupID uint64) (p logPosition, machine []byte, 
 
 func newApplier(n *Node, machine StateMachine) *applier {
 	k := &applier{node: n, machine: machine, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	k.noting, _ = machine.(noting)
+	k.noteMaker, _ = machine.(noteMaker)
 	return k
 }
 
@@ -208,7 +208,7 @@ func (a *applier) runOnce() bool {
 	a.mu.Unlock()
 	done := 0
 	defer func() {
-		if done < len(list) { // run is ending, and another goroutine continues after the task that ended it
+		if done < len(list) { // a task has ended the goroutine: another goroutine continues with the next task
 			a.mu.Lock()
 			a.tasks = slices.Concat(list[done+1:], a.tasks)
 			a.spare = nil
@@ -349,9 +349,9 @@ func (a *applier) result(client, sequence uint64, r fsm.Applied) {
 	a.results = append(a.results, Result{client, sequence, r})
 }
 
-// snapshot writes a snapshot of the state. The snapshotter writes a frozen state, while
-// the applier goes on. The applier writes a state that is not frozen; in that time the
-// state can be read.
+// snapshot writes a snapshot of the state. The snapshotter writes a frozen state while
+// the applier continues. The applier itself writes a state that is not frozen. During
+// this time the state can be read but not changed.
 func (a *applier) snapshot(log wal.Log) {
 	write, frozen, err := a.freeze()
 	t := &snapshotWrite{log: log, write: write, err: err, head: &pb.Snapshot{
@@ -396,7 +396,7 @@ func (w *snapshotWrite) run() {
 	if w.err == nil {
 		w.err = w.body.Seal(w.head)
 	}
-	w.write = nil // lets a frozen state be freed
+	w.write = nil // so that the memory of a frozen state can be freed
 	if w.err != nil {
 		w.err = fmt.Errorf("raft: a snapshot at %d: %w", w.index(), w.err)
 	}
@@ -418,7 +418,7 @@ func (w *snapshotWrite) abort() {
 	}
 }
 
-// snapshotSaved queues a task that tells the state machine about a saved snapshot.
+// snapshotSaved queues a task that calls checkpoint for a saved snapshot.
 func (a *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
 	a.mu.Lock()
 	a.tasks = append(a.tasks, task{checkpoint: func() { a.checkpoint(log, index, size) }})
@@ -426,7 +426,7 @@ func (a *applier) snapshotSaved(log wal.Log, index uint64, size int64) {
 	a.wakeUp()
 }
 
-// checkpoint tells the state machine where it can read a snapshot again.
+// checkpoint passes a function to the state machine that opens a snapshot for reading.
 func (a *applier) checkpoint(log wal.Log, index uint64, size int64) {
 	a.machine.Checkpoint(index, size, func() (io.ReadCloser, error) {
 		body, _, err := openBody(log, index)

@@ -9,7 +9,7 @@ import (
 
 const (
 	partTries  = 10 // how often a part is sent again before the transfer ends
-	retriesMax = 6  // limit of doublings of the wait, in election timeouts, before a failed snapshot is sent again
+	retriesMax = 6  // the wait before a failed snapshot is sent again doubles at most this often; it begins with one election timeout
 )
 
 // bodySender sends the body of a snapshot in parts. It has no clock: its methods receive
@@ -74,7 +74,7 @@ func (s *bodySender) takeReceipt(r *receipt, tick int64) error {
 		return nil // the first part is lost or late
 	}
 	switch behind := r.received < s.acknowledged && r.state == receiptOpen; {
-	case behind && s.tries > 0: // the receiver has restarted, and has begun again with a late part
+	case behind && s.tries > 0: // the receiver has restarted, and its new transfer has begun with a late part
 		return errReceiverLost
 	case behind, r.received == s.acknowledged && r.received < s.size && r.state == receiptOpen:
 		return nil // a repeated receipt, or a receipt for a part behind a gap

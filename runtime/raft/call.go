@@ -100,9 +100,10 @@ func (n *Node) await(ctx context.Context, c *call) (err error) {
 	return nil
 }
 
-// abandon tells the core that no caller waits for c any more. It does not wait for the
-// node's loop, which may be waiting for its disk. remove removes the call from the core
-// and reports whether the call was there; if not, the call has been answered.
+// abandon removes a call from the core after its caller has stopped waiting. abandon does
+// not wait for the node's loop, because the loop may be waiting for its disk. remove
+// removes the call and reports whether the call was in the core. If it was not, the call
+// has been answered.
 func (n *Node) abandon(c *call, remove func(*Core) (found bool)) {
 	_ = n.put(func(b *inbox) {
 		b.calls = append(b.calls, func(core *Core) {
@@ -123,8 +124,8 @@ func (c *call) result() (fsm.Applied, error) {
 // acquire takes a slot for a proposal.
 func (n *Node) acquire(ctx context.Context) error { return n.proposalSlots.take(ctx, n) }
 
-// read waits until the state machine holds all updates that were committed before, and
-// calls f. The state machine does not change while f runs.
+// read waits until the state machine holds all updates that were committed before the
+// call of read. Then it calls f. The state machine does not change while f runs.
 func (n *Node) read(ctx context.Context, lease bool, f func()) error {
 	if err := n.readSlots.take(ctx, n); err != nil {
 		return err

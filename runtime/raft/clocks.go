@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	clockTolerance = 500 * time.Millisecond // allowed difference between a clock and those of the others: more than NTP leaves and a slow message adds
+	clockTolerance = 500 * time.Millisecond // allowed difference between a clock and the clocks of the other members: more than the error of NTP plus the delay of a slow message
 	clockAgeMax    = time.Minute            // how long the clock of a member is remembered, because it may be set later
-	clockWarnEvery = 10 * time.Minute       // time between two warnings about a clock that stays wrong
+	clockWarnEvery = 10 * time.Minute       // time between two warnings about the same wrong clock
 	clockMax       = 1 << 62                // Unix nanoseconds: the year 2116
 	clockField     = 1000                   // field number of the wall clock in the engine's messages, which skip unknown fields
 )
@@ -46,8 +46,8 @@ func (c *clocks) set(id uint64, wall int64, uptime time.Duration) {
 	c.byMember[id] = clock{wall - int64(uptime), uptime}
 }
 
-// now returns the time for an entry, if this node's wall clock shows wall, and by how
-// much this clock is wrong according to the other members.
+// now returns the time for an entry. wall is the time of this node's wall clock. wrong is
+// the error of this clock, according to the other members, or 0.
 func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int64, wrong time.Duration) {
 	if len(c.byMember) == 0 {
 		return wall, 0

@@ -58,7 +58,8 @@ func (c *Core) mayChange() error {
 
 var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
 
-// proposedChange is a change that was passed to the engine, and the term of that.
+// proposedChange is a change that was passed to the engine, and the term in which it was
+// passed.
 type proposedChange struct{ nonce, term uint64 }
 
 // checkProposedChange looks for the proposed change among the new entries of the engine.
@@ -94,7 +95,7 @@ func (c *Core) checkRemoved() {
 	}
 }
 
-// Removed tells the node that it was removed. The node keeps running for some time,
+// Removed records that the node was removed. The node keeps running for some time,
 // because other members that have not received the removal may need its vote.
 func (c *Core) Removed() {
 	if !c.removed {
@@ -108,9 +109,9 @@ var needRemovedNode = map[pb.MessageType]bool{
 	pb.MsgPreVote: true, pb.MsgVote: true, pb.MsgApp: true, pb.MsgHeartbeat: true, pb.MsgSnap: true,
 }
 
-// isNeeded is for a node that was removed. It reports whether the node still leads and,
-// as far as it knows, no majority of the members has the removal. Without a majority it
-// leads for at most one election timeout.
+// isNeeded reports whether a node that was removed must keep running. This is the case
+// while it still leads and, as far as it knows, no majority of the members has the entry
+// with its removal. Without a majority it leads for at most one election timeout.
 func (c *Core) isNeeded() bool {
 	if _, leads := c.Leads(); !leads {
 		return false
@@ -166,10 +167,10 @@ func (c *Core) applyChange(entry *pb.Entry) {
 	}
 }
 
-// leaveJoint proposes the end of joint consensus if the engine has not. The engine does
-// so only after an entry that it applies, and not during a transfer of the leadership.
-// Without leaveJoint, a group without new entries would wait forever and refuse all
-// changes.
+// leaveJoint proposes the end of joint consensus if the engine has not proposed it. The
+// engine proposes it only when it applies an entry, and not during a transfer of the
+// leadership. Without leaveJoint, a group without new entries would never leave joint
+// consensus, and would refuse all changes.
 func (c *Core) leaveJoint() {
 	if _, leads := c.Leads(); !leads || len(c.conf.GetVotersOutgoing()) == 0 || c.applied != c.memory.last() {
 		return

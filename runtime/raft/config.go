@@ -35,10 +35,11 @@ type Config struct {
 	Group    string // name of the group of nodes that keep the state machine; default: the name of the processor
 
 	// If a processor has several instances, each instance has its own state. Instance is
-	// the number of this one, counted from 0, and Instances is how many there are. The
-	// group of an instance has a name such as Group/3-of-16, and its log is in the folder
-	// 3. The count in the name keeps a log from being opened with another number of
-	// instances, which would send keys to other instances.
+	// the number of this instance, counted from 0. Instances is the number of all
+	// instances. The group of an instance has a name such as Group/3-of-16, and its log
+	// is in the folder 3. The name contains the number of instances, so a log cannot be
+	// opened with another number. With another number, keys would belong to other
+	// instances.
 	Instance, Instances int
 
 	Node  string            // name of this node in Peers; not needed without Peers
@@ -51,11 +52,11 @@ type Config struct {
 	SnapshotEvery uint64        // entries between two snapshots; 0: 100,000
 
 	// ChecksumEvery is the smallest number of entries between two checksums of the state,
-	// 16 or more. The leader's value is used. Between two checksums there are also at
-	// least as many bytes of updates as the state has. A node stops if its state differs
-	// from the state of most other members. While a checksum is computed, which takes as
-	// long as encoding the state, no entry is applied. 0: 10,000 entries, and no
-	// checksums while the state is larger than 256 MiB.
+	// 16 or more. The leader's value is used. The updates between two checksums also have
+	// at least as many bytes as the state. A node stops if its state differs from the
+	// state of most other members. No entry is applied while a checksum is computed. This
+	// takes as long as encoding the state. 0: 10,000 entries, and no checksums while the
+	// state is larger than 256 MiB.
 	ChecksumEvery uint64
 	NoChecksums   bool // this node does not compare its state
 
@@ -151,7 +152,7 @@ func (c *Config) check() error {
 		return errors.New("raft: Config.Peers must list this node and some members of the group that it joins")
 	case len(c.Peers) == 0:
 		c.Node = cmp.Or(c.Node, alone)
-		c.Forward = true // there is no other node that could answer: a proposal waits until this node leads
+		c.Forward = true // no other node could answer, so a proposal waits until this node leads
 	case c.Prefer != "" && c.Peers[c.Prefer] == "" && !c.Join:
 		return fmt.Errorf("raft: Config.Prefer must be one of the nodes %s, got %q", c.names(), c.Prefer)
 	case c.Sync != wal.Always:

@@ -17,13 +17,13 @@ import (
 const (
 	messageBytesMax     = 256 << 10              // of the entries in one message, unless a single entry is larger; the same limit as for a batch in one entry
 	inflightMax         = 256                    // messages in flight to a follower, as the engine's documentation advises
-	inflightBytesMax    = 32 << 20               // updates in flight before one more message is sent: 1 Gbit/s for a quarter of a second; see windowBytesMax
+	inflightBytesMax    = 32 << 20               // bytes of updates in flight; while there are fewer, one more message is sent: 1 Gbit/s for a quarter of a second; see windowBytesMax
 	uncommittedBytesMax = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
 	unappliedBytesMax   = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
 	batchDelayMax       = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
 	trailingBytesMax    = 64 << 20               // bytes of entries kept after a snapshot covers them
-	snapshotBytes       = 256 << 20              // bytes of entries after which a snapshot is taken before SnapshotEvery
-	heldBytesMax        = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or one snapshot would follow another at once
+	snapshotBytes       = 256 << 20              // bytes of entries after which a snapshot is taken, even before SnapshotEvery entries
+	heldBytesMax        = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or a new snapshot would be taken at once after each snapshot
 	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
 	retryTicksMax       = 1 << 8                 // limit of the wait, which doubles with each repetition
 	removedTimeouts     = 4                      // election timeouts for which a removed node keeps running: members that have not received the removal may need its vote
@@ -31,8 +31,8 @@ const (
 
 // Errors of a node.
 var (
-	// ErrEngine: the consensus engine found its own state impossible. The node stops. The
-	// outcome of the requests that wait is unknown.
+	// ErrEngine: the consensus engine found that its own state is invalid. The node
+	// stops. The outcome of the requests that wait is unknown.
 	ErrEngine = errors.New("raft: the engine has failed")
 	// ErrRemoved: the node is not a member of its group any more.
 	ErrRemoved = errors.New("raft: this node was removed from its group")
@@ -135,8 +135,9 @@ func NewCore(c CoreConfig) (*Core, error) {
 	return n, n.Enter(c.GroupID, c.Stored)
 }
 
-// Enter makes the node a member of a group and loads the content of the group's log. The
-// node must not have been a member, and must not have promised anything.
+// Enter makes the node a member of a group and loads the content of the group's log.
+// Before, the node must not have been a member, and must not have promised anything to
+// other nodes.
 func (c *Core) Enter(groupID uint64, s wal.Stored) error {
 	c.groupID, c.config.Stored = groupID, wal.Stored{}
 	c.members = members{}

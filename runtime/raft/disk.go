@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// Disk stores what a node must not forget: the record of the node, and the log. A record
-// without a GroupID means that the node has not promised anything to other nodes, so that
-// a log beside it may be removed.
+// Disk stores what a node must not lose: its record and its log. If the record has no
+// GroupID, the node has not promised anything to other nodes. In this case the log on the
+// same disk may be removed.
 type Disk interface {
 	// Record returns the record. It is the zero Record if none was written yet.
 	Record() (Record, error)

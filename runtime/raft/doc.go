@@ -20,12 +20,12 @@
 //
 // # Guarantees
 //
-// An acknowledged update survives any crash of fewer than half of the members. All members
-// apply the same updates in the same order, and each update once. A read on any member
-// sees all updates that were acknowledged before the read began. A node repeats a
-// proposal until it gets an answer; its session keeps the update from being applied
-// twice. A group of one member may set Sync to a value other than wal.Always. Then a
-// crash of the host loses the updates that were not synced yet.
+// An acknowledged update survives any crash of fewer than half of the members. All
+// members apply the same updates in the same order, and each update once. A read on any
+// member sees all updates that were acknowledged before the read began. A node repeats a
+// proposal until it gets an answer. The session of the node makes sure that the update is
+// applied only once. A group of one member may set Sync to a value other than wal.Always.
+// Then a crash of the host loses the updates that were not synced yet.
 //
 // These guarantees depend on the order of the steps: entries and votes are durable before
 // a message promises them, and an entry is committed before it is applied. A failed write
@@ -39,8 +39,8 @@
 //
 // A member belongs to its disk. It does not start with an empty disk: remove the member,
 // empty its folder, and add it again. If a disk was restored to an older state, for
-// example from a copy, this is detected only if a leader remembers what the member
-// acknowledged.
+// example from a copy, the group detects this only if a leader knows which entries the
+// member has acknowledged.
 //
 // The state is kept in memory. While a snapshot of the state is encoded, that node
 // applies no update, unless the state has a method Freeze (see fsm.Freezer). The members

@@ -16,8 +16,8 @@ type Effects struct {
 	Snapshot *pb.Snapshot  // head of a snapshot to save, or nil; its state, which was received before, is installed before Apply
 	State    *pb.HardState // to save together with the entries, or nil
 	Entries  []*pb.Entry   // to save
-	Sync     bool          // State and Entries must be durable before Late is sent
-	Late     []Message     // to send after that
+	Sync     bool          // State and Entries must be durable before the messages in Late are sent
+	Late     []Message     // to send after State and Entries were saved
 	Apply    []Committed   // for the state machine, in order
 	Reads    []Waiter      // reads that may run after all these entries are applied
 	Members  []Member      // all members, if they have changed
@@ -145,7 +145,7 @@ func (c *Core) install(s *pb.Snapshot) {
 	c.clientUpdates.repropose()
 }
 
-// Advance tells the Core that the Effects were carried out.
+// Advance continues the Core after the driver has carried out the Effects.
 func (c *Core) Advance() (err error) {
 	if c.err != nil || !c.inEffects {
 		return c.err
@@ -166,7 +166,7 @@ func (c *Core) Advance() (err error) {
 }
 
 // stopped returns the error for callers of a node that has ended. It wraps the node's own
-// error, which callers could otherwise take for the result of an update.
+// error, which callers could otherwise understand as the result of an update.
 func stopped(why error) error {
 	if why == nil || errors.Is(why, fsm.ErrStopped) {
 		return why

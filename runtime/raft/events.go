@@ -81,7 +81,7 @@ func (e *events[U, R]) Restored(index uint64) { e.waiting.Begin(index) }
 func (e *events[U, R]) setLeader(l fsm.Leadership) {
 	l.Instance = e.instance
 	if !e.leaderKnown && l.Leader == "" {
-		return // at the start no leader is known, which is not an event
+		return // at the start no leader is known: this is not a change of the leader
 	}
 	e.leaderKnown = true
 	if e.leader.Put(l) {
@@ -89,8 +89,8 @@ func (e *events[U, R]) setLeader(l fsm.Leadership) {
 	}
 }
 
-// sendPending sends events, at most as many as one turn should. It reports whether there
-// are more.
+// sendPending sends the events that wait, at most backlog.PerTurn applied updates. It
+// reports whether more events wait.
 func (e *events[U, R]) sendPending() (more bool, err error) {
 	if l, ok := e.leader.Take(); ok {
 		e.leadership(l)

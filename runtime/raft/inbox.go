@@ -170,8 +170,8 @@ func (n *Node) putProposal(p proposal) error {
 	return nil
 }
 
-// swap moves the content of the inbox to box, and reuses the slices of box. Without
-// proposals, the proposals stay in the inbox.
+// swap moves the content of the inbox to box, and reuses the slices of box. If the
+// parameter proposals is false, the proposals stay in the inbox.
 func (b *inbox) swap(box *inbox, proposals bool) {
 	clear(box.messages)
 	clear(box.proposals)
@@ -189,8 +189,8 @@ func (b *inbox) swap(box *inbox, proposals bool) {
 	b.bytes = 0
 }
 
-// proposes reports whether there are proposals.
-func (b *inbox) proposes() bool {
+// hasProposals reports whether proposals wait in the inbox.
+func (b *inbox) hasProposals() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.proposals) > 0

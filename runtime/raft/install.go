@@ -74,8 +74,8 @@ func (n *Node) install(s *pb.Snapshot) (state preparedState, err error) {
 	return state, nil
 }
 
-// finishIncoming tells the snapshotter that the engine has taken a snapshot, or does not
-// need it. The engine skips a snapshot whose message is of an earlier term.
+// finishIncoming informs the snapshotter that the engine has handled a snapshot. The
+// engine skips a snapshot whose message is of an earlier term.
 func (n *Node) finishIncoming() {
 	if a := n.incomingSnapshot; a != nil {
 		n.incomingSnapshot = nil
@@ -83,7 +83,8 @@ func (n *Node) finishIncoming() {
 	}
 }
 
-// logIgnored logs that a message was refused, if err says so.
+// logIgnored logs that a message is ignored, if err matches ErrMessage. It does not log
+// messages of nodes that are not members.
 func (n *Node) logIgnored(m *peerMessage, err error) {
 	if errors.Is(err, ErrMessage) && !errors.Is(err, errNonMember) {
 		n.rateLimits.log(n, "message "+m.name, func() {
@@ -101,7 +102,7 @@ type followerSnapshot struct {
 
 const heldTimeouts = 2 // election timeouts in which a follower that has a snapshot gets the entries after it
 
-// ReportSnapshot tells the engine the result of a snapshot that it has sent.
+// ReportSnapshot passes the result of a sent snapshot to the engine.
 func (c *Core) ReportSnapshot(to uint64, ok bool) {
 	if c.err != nil {
 		return

@@ -133,7 +133,7 @@ func (i *introduction) setBytes(field protowire.Number, v []byte) bool {
 	return err == nil
 }
 
-// notice tells a node why its messages are ignored.
+// notice is a message to a node whose messages are ignored. It contains the reason.
 type notice struct {
 	reason notReason
 	index  uint64 // of notMember: index up to which the sender knows the members

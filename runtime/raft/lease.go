@@ -7,12 +7,14 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 )
 
-// After a majority has answered the leader, no other node can lead until a follower may
-// vote again: for one election timeout, by the follower's clock, after the leader's
-// message. For half of that time, by its own clock, the leader answers reads without
-// asking the majority. So no clock may run twice as fast as another. Two other cases are
-// excluded: a node does not vote in its first election timeout, and a leader that has
-// asked another member to lead has no lease any more.
+// A follower that has answered the leader does not vote for another node for one election
+// timeout after the leader's message, measured by its own clock. So after a majority has
+// answered, no other node can lead during this time. The leader has a lease for half of
+// this time, measured by the leader's clock. During the lease it answers reads without a
+// request to the majority. This is correct if no clock runs twice as fast as another one.
+// In two other cases another node could lead earlier. They are excluded: a node does not
+// vote in its first election timeout after a start, and a leader that has asked another
+// member to lead has no lease any more.
 
 // ReadLease is Read for callers that rely on clocks: a leader with a lease answers the
 // read without a request to the majority.
@@ -36,8 +38,9 @@ func (c *Core) leaseIndex() (index uint64, ok bool) {
 	return s.GetCommit(), ok
 }
 
-// mayVote reports whether the node may take part in the election of m. In its first
-// election timeout it may not: before its restart it may have promised a leader not to.
+// mayVote reports whether the node may take part in the election of m. It must not vote
+// in its first election timeout, because it may have answered a leader shortly before it
+// was restarted.
 func (c *Core) mayVote(m *pb.Message) bool {
 	if t := m.GetType(); t != pb.MsgVote && t != pb.MsgPreVote {
 		return true

@@ -31,9 +31,9 @@ type listener struct {
 	files     grpc.TLS    // must be the same, too
 	operators *operators
 
-	mu     sync.Mutex
-	groups map[string]bool            // groups that share the listener
-	wanted map[string]map[string]bool // peers, with the groups that they are members of
+	mu         sync.Mutex
+	groups     map[string]bool            // groups that share the listener
+	peerGroups map[string]map[string]bool // by peer: the groups that need it
 }
 
 // shared is a group's view of a listener.
@@ -46,10 +46,10 @@ type shared struct {
 func (s *shared) SetPeer(name, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.wanted[name] == nil {
-		s.wanted[name] = map[string]bool{}
+	if s.peerGroups[name] == nil {
+		s.peerGroups[name] = map[string]bool{}
 	}
-	s.wanted[name][s.group] = true
+	s.peerGroups[name][s.group] = true
 	s.Transport.SetPeer(name, address)
 }
 
@@ -57,9 +57,9 @@ func (s *shared) SetPeer(name, address string) {
 func (s *shared) RemovePeer(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.wanted[name], s.group)
-	if len(s.wanted[name]) == 0 {
-		delete(s.wanted, name)
+	delete(s.peerGroups[name], s.group)
+	if len(s.peerGroups[name]) == 0 {
+		delete(s.peerGroups, name)
 		s.Transport.RemovePeer(name)
 	}
 }
@@ -82,7 +82,7 @@ func listen(c *Config) (_ *shared, err error) {
 		if files != (grpc.TLS{}) {
 			config.TLS = &files
 		}
-		l = &listener{key: key, files: files, operators: newOperators(), groups: map[string]bool{}, wanted: map[string]map[string]bool{}}
+		l = &listener{key: key, files: files, operators: newOperators(), groups: map[string]bool{}, peerGroups: map[string]map[string]bool{}}
 		config.Register = l.operators.register
 		if l.Transport, err = grpc.Listen(config); err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func (s *shared) leave() error {
 	delete(s.groups, s.group)
 	if len(s.groups) > 0 {
 		s.mu.Lock()
-		names := slices.Collect(maps.Keys(s.wanted))
+		names := slices.Collect(maps.Keys(s.peerGroups))
 		s.mu.Unlock()
 		for _, name := range names {
 			s.RemovePeer(name)

@@ -31,8 +31,8 @@ type Machine[S, U, R any] struct {
 	current   atomic.Pointer[Node] // node, from Start to Close, so that callers need no lock
 
 	mu      sync.Mutex
-	node    *Node    // nil before Start, and under a Stepper
-	stepped *stepped // nil before Start, and without a Stepper
+	node    *Node        // nil before Start, and under a Stepper
+	stepped *steppedNode // nil before Start, and without a Stepper
 	leave   func() error
 	closed  bool
 
@@ -40,7 +40,7 @@ type Machine[S, U, R any] struct {
 	events events[U, R]
 }
 
-// engine drives a state machine: a Node, or a stepped under a Stepper.
+// engine drives a state machine: a Node, or a steppedNode under a Stepper.
 type engine interface {
 	newCall() *call
 	propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error)
@@ -92,7 +92,7 @@ func (m *Machine[S, U, R]) Start(_ context.Context, host fsm.Host) error {
 	}
 	m.host, m.events.host = host, host
 	if host != nil && host.Stepped() {
-		m.stepped = newStepped(cmp.Or(m.config.Node, alone), m.machine, host)
+		m.stepped = newSteppedNode(cmp.Or(m.config.Node, alone), m.machine, host)
 		if m.events.leadership != nil {
 			m.events.setLeader(m.stepped.leadership())
 		}
@@ -130,8 +130,9 @@ func typesOf(machine StateMachine) string {
 
 // checkTypes returns an error if the program does not know a type or field that the
 // entries of the log use. It is called before the entries are applied, because an unknown
-// field would be missing from the next snapshot. In a group, a member may have described
-// types that not all members know. The state machine detects this.
+// field would be missing in the next snapshot. In a group of several members it checks
+// nothing: a member may have described types that not all members know, and the state
+// machine checks them.
 func checkTypes(types string, stored wal.Stored) error {
 	conf := stored.Snapshot.GetMetadata().GetConfState()
 	recorded := ""
@@ -216,8 +217,9 @@ func (m *Machine[S, U, R]) engine() (engine, error) {
 }
 
 // Propose applies an update, and returns the result of its method Update. It waits for a
-// leader, a majority and room until ctx ends. The error is that of the update itself, or
-// one of package fsm. fsm.OutcomeKnown reports whether an error determines the outcome.
+// leader, a majority and room until ctx ends. The error is the error of the update
+// itself, or an error of package fsm. fsm.OutcomeKnown reports whether the outcome of the
+// update is known after an error.
 func (m *Machine[S, U, R]) Propose(ctx context.Context, u U) (R, error) {
 	r, err := m.ProposeResult(ctx, u)
 	return r.Value, err
@@ -382,8 +384,8 @@ func (n *Node) Status() Status {
 	return *<-answer
 }
 
-// ChangeMembers changes the members of the group, all changes together, and returns when
-// that is done. Only the leader accepts changes.
+// ChangeMembers makes all changes of the members together, and returns when they are
+// made. Only the leader accepts changes.
 func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change) error {
 	e, err := m.engine()
 	if err != nil {
@@ -392,8 +394,8 @@ func (m *Machine[S, U, R]) ChangeMembers(ctx context.Context, changes ...Change)
 	return e.ChangeMembers(ctx, changes...)
 }
 
-// TransferLeader makes another member the leader, and returns when it leads, or when ctx
-// ends. A node that does not lead can only name itself.
+// TransferLeader makes another member the leader. It returns when that member leads, or
+// when ctx ends. On a node that does not lead, to must be the node itself.
 func (m *Machine[S, U, R]) TransferLeader(ctx context.Context, to string) error {
 	e, err := m.engine()
 	if err != nil {

@@ -75,7 +75,7 @@ func (n *Node) identify() error {
 }
 
 // explainMissingRecord adds advice to err if the log belongs to a node with this name,
-// and the record of that node is missing beside it.
+// and the folder does not contain the record of that node.
 func explainMissingRecord(err error, fresh bool, r *Record, address string) error {
 	var identity *wal.IdentityError
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
@@ -84,8 +84,8 @@ func explainMissingRecord(err error, fresh bool, r *Record, address string) erro
 	return fmt.Errorf("raft: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
 }
 
-// removeUnused removes the log of a node that had begun to create it and was not a member
-// yet. Such a log only holds the first snapshot of a group.
+// removeUnused removes the log of a node that was not a member yet. The node was stopped
+// while it created the log. Such a log only holds the first snapshot of a group.
 func removeUnused(d Disk, r Record) error {
 	log, stored, err := d.Open(r.identity())
 	if err != nil {
@@ -95,7 +95,7 @@ func removeUnused(d Disk, r Record) error {
 		return err
 	}
 	if stored.Snapshot.GetMetadata().GetIndex() > bootstrapIndex || len(stored.Entries) > 0 || stored.State.GetTerm() > BootstrapState().GetTerm() {
-		return errors.New("raft: the log holds entries, but the record beside it says that the node is not a member of a group: the record is older than the log")
+		return errors.New("raft: the log holds entries, but the record in the same folder says that the node is not a member of a group: the record is older than the log")
 	}
 	return d.RemoveLog()
 }
@@ -125,7 +125,7 @@ func checkName(name string, r *Record, s *wal.Stored) error {
 		}
 		now = m.Name
 	}
-	if !known && err == nil { // the node was removed, and the log does not hold its name any more; it stops when it gets the notice that it was removed
+	if !known && err == nil { // the node was removed, and the log does not contain its name any more; a notice of another member will stop the node
 		return nil
 	}
 	return errors.Join(err, fmt.Errorf("raft: this is the disk of node %q of the group, not of %q; set %s to the name of this node", now, name, VariableNode))
@@ -212,7 +212,7 @@ func (n *Node) bootstrapStep() error {
 		if err := n.bootstrapGroup(v.first, newSalt(), bootstrapIndex); err != nil {
 			return err
 		}
-		for _, m := range v.first { // tell the nodes that wait for the group at once
+		for _, m := range v.first { // inform the nodes that wait for the group at once
 			if a := b.peers[m.Name]; a != nil && a.number != 0 {
 				n.sendIntroduction(m.Name, a.number, 0)
 			}
@@ -242,7 +242,7 @@ func (n *Node) bootstrapGroup(first []Member, salt []byte, since uint64) error {
 }
 
 const (
-	bootstrapLogFirst = 3 * time.Second // time before the log says why there is no group: nodes that are started together have found each other by then
+	bootstrapLogFirst = 3 * time.Second // time before the reason why there is no group is logged: nodes that are started together need less time to find each other
 	bootstrapLogNext  = time.Minute     // time between two such messages
 )
 
@@ -382,8 +382,8 @@ func (n *Node) admit(m *peerMessage) bool {
 }
 
 // mayBeMember reports whether a node with some name may be the member o. The member may
-// have been renamed while this node was down. Then no message comes under the name that
-// is known here.
+// have been renamed while this node was down. Then the member sends no message under the
+// name that this node knows.
 func (n *Node) mayBeMember(o *Member, name string) bool {
 	if o.Name == name || o.Was == name {
 		return true
@@ -416,8 +416,8 @@ func (n *Node) logOtherGroup(m *peerMessage, what string) {
 	})
 }
 
-// sendNotice tells a node why its messages are ignored, at most once per election
-// timeout.
+// sendNotice sends the reason to a node whose messages are ignored, at most once per
+// election timeout.
 func (n *Node) sendNotice(m *peerMessage, reason notReason) {
 	n.rateLimits.send(n, fmt.Sprint(reason, m.name), func() {
 		n.sendControl(m.name, kindNotice, notice{reason, n.core.applied}.append)
@@ -446,7 +446,7 @@ type rateLimits struct {
 	lastLogged, lastSent map[string]int64
 }
 
-const rateLimitsMax = 256 // different keys that are remembered; then all of them are forgotten
+const rateLimitsMax = 256 // number of keys; when it is reached, all keys are removed
 
 // log calls f at most once a minute for each key.
 func (r *rateLimits) log(n *Node, key string, f func()) {
@@ -476,5 +476,6 @@ func newSalt() []byte {
 	return salt
 }
 
-// address returns where this node reaches a node that will become a member.
+// address returns the address of a node that will become a member. said is the address in
+// the change.
 func (n *Node) address(name, said string) string { return cmp.Or(n.config.Core.Peers[name], said) }

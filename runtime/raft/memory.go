@@ -129,7 +129,8 @@ func (m *memory) LastIndex() (uint64, error)  { return m.last(), nil }
 func (m *memory) FirstIndex() (uint64, error) { return m.first + 1, nil }
 
 // Snapshot returns the newest snapshot, for a follower. A member that joined after the
-// snapshot was taken needs a newer one, because it is not a member according to this one.
+// snapshot was taken needs a newer snapshot, because the older snapshot does not list it
+// as a member.
 func (m *memory) Snapshot() (*pb.Snapshot, error) {
 	if m.snapshot.GetMetadata().GetIndex() < m.membersIndex {
 		m.snapshotWanted = true

@@ -12,8 +12,8 @@ import (
 var ErrMessage = errors.New("raft: not a message of a peer")
 
 // ErrLogLost: a peer knows that this node has saved entries that are not in its log. The
-// disk was exchanged or emptied. The node must not take part any more, because it may
-// have forgotten its promises: remove it and add another one.
+// disk was exchanged or emptied. The node must not vote or acknowledge entries any more,
+// because it may have lost its promises: remove it and add another node.
 var ErrLogLost = errors.New("raft: the log of this node is lost, or shorter than what the node has acknowledged")
 
 // ErrConflict: the leader's log contradicts entries that this node knows to be committed.
@@ -120,7 +120,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 	case pb.MsgAppResp:
 		b := c.node.BasicStatus()
 		leads := b.RaftState == raft.StateLeader && m.GetTerm() == b.GetTerm()
-		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // the leader has written all entries of its term, so its log lacks some
+		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // the leader has written all entries of its term itself, so its log has lost entries
 			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
@@ -135,7 +135,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 // entry if it is committed here. The leader of the current term has all committed
 // entries. A leader of an earlier term may have written other entries.
 func (c *Core) checkCommitted(m *pb.Message, index, term uint64) error {
-	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // as saved: memory has all entries up to there
+	if m.GetTerm() < c.node.BasicStatus().GetTerm() || index > c.memory.state.GetCommit() { // the saved commit index: memory has all entries up to it
 		return nil
 	}
 	own, err := c.memory.Term(index)

@@ -34,8 +34,8 @@ type StateMachine interface {
 	Checkpoint(index uint64, size int64, open func() (io.ReadCloser, error))
 }
 
-// NodeConfig configures a Node. The node owns Disk, Machine and Transport from then on,
-// and closes Disk.
+// NodeConfig configures a Node. After StartNode the node owns Disk, Machine and
+// Transport, and closes Disk.
 type NodeConfig struct {
 	Core      CoreConfig // the node sets ID, GroupID and Stored from the disk
 	Topology  string
@@ -45,7 +45,7 @@ type NodeConfig struct {
 	Transport transport.Transport // nil: the node has no peers
 	Group     uint64              // number of the group's messages in the transport
 	Prefer    string              // member that leads if it can; "": any member, or as Spread says
-	Spread    int                 // above 0: this group is one of several, counted from 1, that different members lead
+	Spread    int                 // number of this group, from 1, if several groups should be led by different members; 0: there is only this group
 	Tick      time.Duration
 	Logger    *slog.Logger
 
@@ -237,7 +237,7 @@ func (n *Node) run() {
 			ticks.Reset(n.untilTick())
 			tick = true
 		case <-n.wake:
-			if n.concurrentProposals && n.inbox.proposes() {
+			if n.concurrentProposals && n.inbox.hasProposals() {
 				n.waitForBatch()
 			}
 		}
@@ -250,16 +250,17 @@ func (n *Node) run() {
 }
 
 // untilTick returns the time until the next tick. All groups of one node tick at the same
-// time, so that one wake-up serves all groups and their heartbeats share frames.
-// Different nodes tick at different times, so that they do not start elections at once.
+// time, so that one wake-up serves all groups, and their heartbeats share frames.
+// Different nodes tick at different times, so that they do not start elections at the
+// same time.
 func (n *Node) untilTick() time.Duration {
 	tick := uint64(n.config.Tick)
 	phase := MemberID(n.config.Core.Name) % tick
 	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
 }
 
-// waitForBatch waits a moment while the applier sends answers. The callers that receive
-// them propose again, and one sync covers all these proposals.
+// waitForBatch waits a moment while the applier answers callers. These callers often
+// propose again at once. Then one sync covers all their new proposals.
 func (n *Node) waitForBatch() {
 	runtime.Gosched()
 	if !n.applier.busy.Load() {
@@ -311,7 +312,7 @@ func (n *Node) runEffects() error {
 		e := n.core.Effects()
 		n.send(n.holdCommits(e.Early))
 		if e.Sync {
-			n.sendHeld() // otherwise they would wait for the disk
+			n.sendHeld() // otherwise these messages would wait for the disk
 		}
 		var state preparedState
 		if e.Snapshot != nil {
@@ -389,8 +390,9 @@ type snapshotWaiter struct {
 	tell  func(index uint64, err error)
 }
 
-// answerSnapshotWaiters passes on the result of a snapshot at an index. Callers that
-// asked after that snapshot was begun wait for another one.
+// answerSnapshotWaiters sends the result of a snapshot at an index to the callers that
+// wait for it. Callers that asked after this snapshot was started wait for another
+// snapshot.
 func (n *Node) answerSnapshotWaiters(at uint64, err error) {
 	waiters := n.snapshotWaiters
 	n.snapshotWaiters = nil
@@ -430,7 +432,8 @@ func (n *Node) stateChanged() {
 	}
 }
 
-// shutDown ends everything that waits for the node.
+// shutDown ends the requests and the goroutines that wait for the node, and closes the
+// disk.
 func (n *Node) shutDown(err error) {
 	if n.config.Transport != nil {
 		n.config.Transport.Handle(n.config.Group, nil)
@@ -463,8 +466,9 @@ func (n *Node) closeDisk() (err error) {
 	return errors.Join(err, n.config.Disk.Close())
 }
 
-// Close stops the node and closes its log. Requests that wait end with an error. Close
-// returns the error with which the node had ended before, unless Err has returned it.
+// Close stops the node and closes its log. Requests that wait end with an error. If the
+// node has already ended with an error, Close returns this error, unless Err has returned
+// it before.
 func (n *Node) Close() error {
 	n.stopped.Do(func() { close(n.stop) })
 	<-n.done

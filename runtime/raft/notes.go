@@ -10,9 +10,9 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// noting is a state machine that makes notes in the log, such as the checksum of its
+// noteMaker is a state machine that makes notes in the log, such as the checksum of its
 // state; *fsm.Replicated is one.
-type noting interface {
+type noteMaker interface {
 	Members(voters, learners []uint64) error
 	Notes(node, every uint64) fsm.Notes
 }
@@ -28,19 +28,19 @@ type notes struct {
 // setMembers passes the members of the group at the current position to the state
 // machine.
 func (a *applier) setMembers() error {
-	if a.noting == nil {
+	if a.noteMaker == nil {
 		return nil
 	}
-	return a.noting.Members(a.position.conf.GetVoters(), a.position.conf.GetLearners())
+	return a.noteMaker.Members(a.position.conf.GetVoters(), a.position.conf.GetLearners())
 }
 
 // updateNotes passes the notes of the state machine to the core. It reports whether they
 // have changed.
 func (a *applier) updateNotes() bool {
-	if a.noting == nil || a.node.core == nil {
+	if a.noteMaker == nil || a.node.core == nil {
 		return false
 	}
-	n := a.noting.Notes(a.node.core.id, a.node.config.ChecksumEvery)
+	n := a.noteMaker.Notes(a.node.core.id, a.node.config.ChecksumEvery)
 	if n == a.notes {
 		return false
 	}
@@ -60,9 +60,9 @@ func (c *Core) Note(n fsm.Notes) {
 	}
 }
 
-// checkAllowed returns an error if the log may not have an update yet, because the
-// programs of some nodes do not know it. The error names these nodes. The caller holds
-// c.proposalsMu.
+// checkAllowed returns an error if an update must not be written to the log yet, because
+// the programs of some nodes do not know one of its fields. The error names these nodes.
+// The caller holds c.proposalsMu.
 func (c *Core) checkAllowed(update []byte) error {
 	err := c.notes.Allowed.Check(update)
 	if err == nil {
@@ -106,7 +106,7 @@ func (c *Core) proposeNotes() {
 	data := slices.Clone(c.batch.Bytes())
 	n.term, n.tick = c.term, c.tick
 	if leads || c.config.Forward {
-		_ = c.node.Propose(data) // if refused, it is proposed again later
+		_ = c.node.Propose(data) // if the engine refuses the proposal, it is made again later
 		return
 	}
 	c.toLeader = append(c.toLeader, Message{c.leader, &pb.Message{

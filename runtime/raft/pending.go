@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	batchBytesMax    = 256 << 10 // of one entry, beyond which no command is added: together with an update of 256 KiB it fits in one frame
+	batchBytesMax    = 256 << 10 // of one entry; no command is added to a larger entry, so an entry and an update of 256 KiB fit in one frame
 	batchCommandsMax = 1 << 16   // in one entry, so that applying an entry does not take too long
 )
 
@@ -31,7 +31,7 @@ type command struct {
 	kind      Kind
 	done      bool // answered, or abandoned
 	sent      bool
-	uncertain bool  // an earlier copy may be in the log, unseen
+	uncertain bool  // an earlier copy may be in the log, and this node does not know it
 	tick      int64 // of the last proposal
 	data      []byte
 	waiter    Waiter
@@ -39,7 +39,7 @@ type command struct {
 
 // pending are the commands of this node's own session. Their sequence numbers are
 // consecutive, so they are kept in a ring. Commands that the log may have lost are
-// proposed again, and the session keeps a command from being applied twice.
+// proposed again, and the session makes sure that each command is applied only once.
 type pending struct {
 	ring   []command
 	floor  uint64 // the oldest sequence without an answer
@@ -113,7 +113,7 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 	}
 	c := p.at(sequence)
 	w := c.waiter
-	first := !c.uncertain // otherwise the answer may be late, and an equally short wait may be too short again
+	first := !c.uncertain // an uncertain command was proposed again: its answer may have come late, and the same wait may be too short again
 	c.finish()
 	p.advanceFloor()
 	if first || p.floor == p.next {
@@ -127,10 +127,10 @@ func (p *pending) answer(sequence uint64, a fsm.Applied) {
 func (p *pending) newNonce() { p.nonce = p.nonce*6364136223846793005 + 1442695040888963407 }
 
 // reopenSession starts a new session after the old one was evicted, or was used by a
-// client although no client may use it. A command that was proposed once and not answered
-// can only be in the log after the end of the old session, where it is not applied. So it
-// is proposed again in the new session. A command that was proposed twice may have been
-// applied the first time, and its outcome cannot be found any more.
+// client although no client may use it. If a command was proposed once and not answered,
+// its entry can only be after the end of the old session, where it is not applied. So the
+// command is proposed again in the new session. If a command was proposed twice, it may
+// have been applied the first time, and its outcome cannot be found any more.
 func (p *pending) reopenSession(why error) {
 	p.client, p.opening = 0, false
 	p.newNonce()
@@ -245,9 +245,9 @@ func (p *pending) markProposed(upTo, term uint64, tick int64) {
 	p.unsent, p.sentTerm, p.sentTick = upTo, term, tick
 }
 
-// oldestUnanswered reports whether a proposed command is not answered, and when the
-// oldest one was proposed last. It takes the oldest, because newer commands must not hide
-// a lost one.
+// oldestUnanswered reports whether a proposed command is not answered, and the tick at
+// which the oldest such command was last proposed. A lost command is found although newer
+// commands are answered, because the oldest command counts.
 func (p *pending) oldestUnanswered() (since int64, waits bool) {
 	if p.floor < p.unsent {
 		return p.at(p.floor).tick, true

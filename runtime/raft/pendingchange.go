@@ -12,13 +12,14 @@ import (
 
 // pendingChange is a membership change that waits for the ids of nodes that become
 // members or voters. The leader asks these nodes for their ids before it makes the
-// change. So a node that does not run gets no vote, and operators never type an id. An
-// earlier message of the node would not do, because its disk may have been emptied since.
+// change. So a node that does not run gets no vote, and operators never type an id. The
+// id from an earlier message of the node cannot be used, because the disk of the node may
+// have been emptied since.
 type pendingChange struct {
 	changes []Change
 	w       Waiter
 	begin   func() bool // reports whether the caller still waits
-	until   int64       // tick at which the change is given up; 0: it waits until the caller gives up
+	until   int64       // tick at which the change fails; 0: it waits until the caller abandons it
 	number  uint64      // of the questions
 	nextAsk int64       // tick of the next questions
 }
@@ -43,8 +44,8 @@ func (p *pendingChange) missingMember() string {
 
 // changeMembers makes changes of the members, after it has asked new members for their
 // ids. It calls begin before it proposes the change, and does not propose the change if
-// begin returns false. It gives up if new members have not answered within timeout, or
-// with timeout 0 when the change is abandoned.
+// begin returns false. The change fails if new members have not answered within timeout.
+// If timeout is 0, it waits until it is abandoned.
 func (n *Node) changeMembers(changes []Change, timeout time.Duration, begin func() bool, w Waiter) {
 	c := &pendingChange{changes: append([]Change(nil), changes...), w: w, begin: begin, number: nonce()}
 	if timeout > 0 {
@@ -72,7 +73,7 @@ func (n *Node) startChange(c *pendingChange) error {
 	planned := slices.Clone(c.changes)
 	for i := range planned {
 		if planned[i].adds() {
-			planned[i].ID = newID() // stands for the unknown id
+			planned[i].ID = newID() // a placeholder for the unknown id
 		}
 	}
 	p, err := n.core.members.plan(planned)
@@ -230,8 +231,9 @@ func (n *Node) ChangeMembers(ctx context.Context, changes ...Change) error {
 		return c.a.Err
 	case <-ctx.Done():
 	}
-	// The message to the loop goes first. The change may still begin before the loop
-	// takes the message: then begun says so, and the outcome is unknown.
+	// abandonChange is queued before begun is checked. The loop may still propose the
+	// change before it runs abandonChange. Then the swap of begun fails, and the outcome
+	// is unknown.
 	_ = n.put(func(b *inbox) { b.calls = append(b.calls, func(*Core) { n.abandonChange(c) }) })
 	if !c.begun.CompareAndSwap(changeWaiting, changeAbandoned) {
 		return fmt.Errorf("%w: %w", fsm.ErrUnknown, ctx.Err())

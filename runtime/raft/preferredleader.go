@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	preferTimeouts    = 2  // election timeouts that another leader stays before it transfers the leadership
+	preferTimeouts    = 2  // election timeouts for which another node leads before it transfers the leadership
 	preferTimeoutsMax = 64 // limit of this time, which doubles while the preferred member does not keep the leadership
 )
 
@@ -20,8 +20,8 @@ type leaderPreference struct {
 	wait int // election timeouts to stay the leader; 0: preferTimeouts
 }
 
-// transferToPreferred counts a tick. When the node has led long enough, it transfers the
-// leadership to the preferred member, if that member is active and has the whole log.
+// transferToPreferred counts a tick. If the node has led long enough, and the preferred
+// member is active and has the whole log, it transfers the leadership to that member.
 func (n *Node) transferToPreferred() {
 	s, c := &n.leaderPreference, n.core
 	if n.config.Prefer == "" && n.config.Spread == 0 {

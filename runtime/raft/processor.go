@@ -25,7 +25,7 @@ type MasterCommit struct {
 type GetMasterInfo struct{ Proposer int }
 
 // MasterInfo says which leader the node knows. This is a hint, because the leader may
-// have changed. A controller that must be sure sends a Read.
+// have changed. A controller that needs a certain answer sends a Read.
 type MasterInfo struct {
 	Proposer      int
 	IsMaster      bool
@@ -38,9 +38,9 @@ type MasterInfo struct {
 // comes when there is such a transaction.
 type GetNextEntry struct{ Proposer int }
 
-// NextEntry is a committed transaction. If State is not nil, the log does not reach back
-// to the controller's last transaction. Then State is the state of another controller,
-// from its MarkApplied, and replaces all transactions up to TransactionID.
+// NextEntry is a committed transaction. If State is not nil, the log does not contain the
+// controller's next transaction any more. Then State is the state of another controller,
+// from its MarkApplied. It replaces all transactions up to TransactionID.
 type NextEntry struct {
 	Proposer      int
 	TransactionID uint64 // 1, 2, …
@@ -230,7 +230,7 @@ func (p *Processor) ReceiveGetMasterInfo(_ context.Context, m *GetMasterInfo) er
 	return nil
 }
 
-// ReceiveGetNextEntry answers with the next transaction, as soon as there is one.
+// ReceiveGetNextEntry answers with the next transaction, when there is one.
 func (p *Processor) ReceiveGetNextEntry(_ context.Context, m *GetNextEntry) error {
 	p.mu.Lock()
 	p.waiting = append(p.waiting, m.Proposer)

@@ -140,8 +140,8 @@ func (c *Core) Read(w Waiter) error {
 func (c *Core) AbandonRead(w Waiter) (found bool) { return c.reads.abandon(w) }
 
 // TransferLeader starts the transfer of the leadership to another member. The leader may
-// name any voter, other members only themselves. The caller must watch the leader to see
-// whether the transfer succeeded.
+// name any voter. Other members may only name themselves. The caller must check later
+// which node leads, to find out whether the transfer succeeded.
 func (c *Core) TransferLeader(to uint64) (err error) {
 	if c.err != nil {
 		return stopped(c.err)
@@ -214,7 +214,7 @@ func (c *Core) reproposeLost(changed, leads bool, timeout int64) {
 	case changed:
 		p.repropose()
 		c.clientUpdates.repropose()
-	case leads: // what it proposed in this term is in its log
+	case leads: // all commands that it proposed in this term are in its log
 	default:
 		if p.waitTicks == 0 {
 			p.waitTicks = timeout

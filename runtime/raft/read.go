@@ -12,7 +12,7 @@ import (
 // when they began (Ongaro's thesis, 6.4: ReadIndex). All reads that begin in one
 // iteration share one round to the majority.
 type reads struct {
-	waiting []Waiter    // no round has begun since these came
+	waiting []Waiter    // reads that came after the last round began
 	rounds  []readRound // in order
 	number  uint64
 

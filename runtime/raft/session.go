@@ -11,7 +11,7 @@ import (
 
 const (
 	clientNameMax = 64   // bytes, the limit of package fsm
-	inFlightMax   = 1024 // requests of a Session between the oldest without an outcome and the newest: a quarter of what the group remembers
+	inFlightMax   = 1024 // requests of a Session, from the oldest one without an outcome to the newest: a quarter of the outcomes that the group keeps
 )
 
 // Session proposes updates that are applied once, even if they are proposed again. Any
@@ -84,8 +84,9 @@ type Request[S, U, R any] struct {
 }
 
 // Request reserves the next sequence number of the session for an update. If too many
-// numbers lie between the oldest request without an outcome and the newest one, it waits
-// until ctx ends. Each request must end with a Do that returns the outcome, or with Drop.
+// numbers lie between the oldest request without an outcome and the newest one, Request
+// waits until ctx ends. Each request must end with a Do that returns the outcome, or with
+// Drop.
 func (s *Session[S, U, R]) Request(ctx context.Context, u U) (*Request[S, U, R], error) {
 	data, err := s.m.encode(nil, u)
 	if err != nil {
@@ -113,9 +114,9 @@ func (s *Session[S, U, R]) Request(ctx context.Context, u U) (*Request[S, U, R],
 // Sequence returns the request's number in its session, for [Machine.ProposeAs].
 func (q *Request[S, U, R]) Sequence() uint64 { return q.sequence }
 
-// Do proposes the update and returns the outcome. After an error that leaves the outcome
-// unknown it may be called again: the update is applied at most once. After the outcome
-// is known it must not be called.
+// Do proposes the update and returns the outcome. After an error with an unknown outcome,
+// Do may be called again: the update is applied at most once. Do must not be called after
+// the outcome is known.
 func (q *Request[S, U, R]) Do(ctx context.Context) (fsm.Result[R], error) {
 	if q.done {
 		return q.s.m.result(fsm.Applied{Err: errRequestDone})
@@ -173,11 +174,11 @@ func (s *Session[S, U, R]) settle(sequence uint64) {
 }
 
 // ProposeAs is Propose for a client that keeps its own sequence numbers, for example on
-// its disk. The client may repeat a proposal at this node or another one, after any error
-// and after a crash: an update with the same session and sequence is applied once, and
-// gets the same answer. Sequences begin at 1. floor is the lowest sequence whose answer
-// the client may still ask for: answers below it are dropped, and at most 4,096 above it
-// are kept. A client with one update at a time passes its sequence as the floor.
+// its disk. The client may repeat a proposal at any node, after any error and after a
+// crash. Updates with the same session and sequence are applied once, and get the same
+// answer. Sequences begin at 1. floor is the lowest sequence whose answer the client may
+// still ask for: answers below it are dropped, and at most 4,096 above it are kept. A
+// client with one update at a time passes its sequence as the floor.
 func (m *Machine[S, U, R]) ProposeAs(ctx context.Context, session, sequence, floor uint64, u U) (fsm.Result[R], error) {
 	e, err := m.engine()
 	if err == nil && (floor == 0 || floor > sequence) {

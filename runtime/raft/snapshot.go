@@ -88,9 +88,9 @@ func (c *Core) maySnapshotAgain(applied uint64) bool {
 	return applied >= c.snapshotRetryIndex || c.memory.snapshotWanted && c.tick >= c.snapshotRetryTick
 }
 
-// SnapshotFailed delays the next snapshot after a failed one at an index, until some more
-// entries are applied. If a member waits for a snapshot, the delay also ends after some
-// time, because the group may have no further entries.
+// SnapshotFailed records that a snapshot at an index failed. The next snapshot is taken
+// after some more entries are applied. If a member waits for a snapshot, it is taken
+// after some time at the latest, because the group may have no further entries.
 func (c *Core) SnapshotFailed(at uint64) {
 	c.snapshotRetryIndex = at + max(c.config.SnapshotEvery/8, 1)
 	c.snapshotRetryTick = c.tick + int64(snapshotRetryTimeouts*c.config.ElectionTicks)
@@ -99,9 +99,9 @@ func (c *Core) SnapshotFailed(at uint64) {
 // SnapshotIndex returns the index of the newest snapshot.
 func (c *Core) SnapshotIndex() uint64 { return c.memory.snapshot.GetMetadata().GetIndex() }
 
-// Compact removes the entries that a saved snapshot covers. It keeps the newest ones for
-// slow followers, and the entries that a follower needs after the snapshot that it is
-// receiving.
+// Compact removes the entries that a saved snapshot covers. It keeps the newest of these
+// entries for slow followers. It also keeps the entries that a follower needs after the
+// snapshot that the follower is receiving.
 func (c *Core) Compact(s *pb.Snapshot) {
 	index := s.GetMetadata().GetIndex()
 	if index <= c.memory.snapshot.GetMetadata().GetIndex() {

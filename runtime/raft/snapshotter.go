@@ -22,7 +22,7 @@ import (
 
 const (
 	peerJobsMax          = 4 * partsOnTheWay // jobs of peers that wait; further ones are dropped, and the peers send them again
-	incomingIdleTimeouts = 10                // election timeouts after which an incoming snapshot without new parts is given up
+	incomingIdleTimeouts = 10                // election timeouts after which an incoming snapshot without new parts is removed
 )
 
 // snapshotter sends the bodies of snapshots to peers, receives bodies from peers, and
@@ -120,7 +120,7 @@ func (s *snapshotter) put(e job) {
 }
 
 // tick passes the state of the loop to the snapshotter. While a snapshot is decoded, tick
-// sends receipts to its sender, so that the sender does not give up.
+// sends receipts to its sender, so that the transfer does not fail.
 func (s *snapshotter) tick(now loopState) {
 	s.mu.Lock()
 	s.latest = now // the next transfer must begin with the current time, even after a long idle time
@@ -217,7 +217,7 @@ func (s *snapshotter) do(e *job) {
 	}
 }
 
-// closeFiles closes and forgets all transfers.
+// closeFiles closes the files of all transfers, and removes the transfers.
 func (s *snapshotter) closeFiles() {
 	for _, to := range slices.Sorted(maps.Keys(s.outgoing)) {
 		s.remove(s.outgoing[to])
@@ -377,7 +377,8 @@ func (s *snapshotter) takeReceipt(e *job) {
 	}
 }
 
-// fail ends a transfer. The engine is informed later, because it would try again at once.
+// fail ends a transfer. The engine gets this result later, because it would start the
+// next transfer at once.
 func (s *snapshotter) fail(d *outgoingSnapshot, err error) {
 	n := s.failures[d.to]
 	s.failures[d.to] = min(n+1, retriesMax)
@@ -386,7 +387,7 @@ func (s *snapshotter) fail(d *outgoingSnapshot, err error) {
 		slog.String("peer", d.name), slog.Uint64("index", d.index()), slog.Uint64("bytes", d.size), slog.Any("error", err))
 }
 
-// report tells the engine the result of a snapshot.
+// report passes the result of a snapshot to the engine.
 func (s *snapshotter) report(d *outgoingSnapshot, ok bool) {
 	if ok {
 		delete(s.failures, d.to)
@@ -439,7 +440,8 @@ func (s *snapshotter) takePart(e *job) {
 	}
 }
 
-// begin starts to receive a snapshot, unless one from another sender is in progress.
+// begin starts to receive a snapshot, unless a snapshot from another sender is in
+// progress.
 func (s *snapshotter) begin(e *job) *incomingSnapshot {
 	p := e.part
 	if a := s.incoming; a != nil {
@@ -482,8 +484,8 @@ func (s *snapshotter) setBusy(a *incomingSnapshot) {
 }
 
 // finishIncoming ends an incoming snapshot that the node's loop has handled. If the
-// engine skipped the snapshot, it is forgotten, and a sender that still leads starts
-// again.
+// engine skipped the snapshot, the snapshot is removed. A sender that still leads starts
+// the transfer again.
 func (s *snapshotter) finishIncoming(e *job) {
 	a := e.finished
 	a.decoding = false

@@ -83,8 +83,9 @@ func (c *Core) pendingCount() int {
 }
 
 // address returns the address where this node reaches a member. An address that a change
-// has set comes first. Next is the address in this node's own configuration, because
-// addresses change, and then the address with which the member was added.
+// has set has priority. Next is the address in this node's own configuration, because it
+// may be newer than the address with which the member was added. That address is the last
+// one.
 func (c *Core) address(m Member) string {
 	if m.Moved {
 		return m.Address

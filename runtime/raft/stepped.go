@@ -10,14 +10,14 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// stepped replaces a Node when the topology runs under a Stepper: a group of one member,
-// in memory, that always leads. A proposal is applied at once, in the goroutine of the
-// caller, so no method waits.
-type stepped struct {
+// steppedNode replaces a Node when the topology runs under a Stepper. It is a group of
+// one member, in memory, that always leads. A proposal is applied at once, in the
+// goroutine of the caller, so no method waits.
+type steppedNode struct {
 	name    string
 	machine StateMachine
 	now     func() time.Time
-	wake    func() // causes a call of Answer, which returns err
+	wake    func() // makes the pool call Answer, which returns err
 
 	state    sync.RWMutex // held for writing while the state machine changes
 	batch    fsm.Batch
@@ -32,8 +32,8 @@ type stepped struct {
 // steppedTerm is the term of all entries: there is no other leader.
 const steppedTerm = 1
 
-func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
-	s := &stepped{name: name, machine: machine, wake: host.Wake, now: time.Now}
+func newSteppedNode(name string, machine StateMachine, host fsm.Host) *steppedNode {
+	s := &steppedNode{name: name, machine: machine, wake: host.Wake, now: time.Now}
 	if c, ok := host.(fsm.Clock); ok {
 		s.now = c.Time
 	}
@@ -41,26 +41,26 @@ func newStepped(name string, machine StateMachine, host fsm.Host) *stepped {
 }
 
 // leadership says that this node leads.
-func (s *stepped) leadership() fsm.Leadership {
+func (s *steppedNode) leadership() fsm.Leadership {
 	return fsm.Leadership{Term: steppedTerm, Leader: s.name, ID: MemberID(s.name), Here: true}
 }
 
 // close ends proposals. The state can still be read, because a test reads it after
 // everything has ended.
-func (s *stepped) close() {
+func (s *steppedNode) close() {
 	s.state.Lock()
 	defer s.state.Unlock()
 	s.closed = true
 }
 
-func (s *stepped) newCall() *call { return new(call) }
+func (s *steppedNode) newCall() *call { return new(call) }
 
-func (s *stepped) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error) {
+func (s *steppedNode) propose(ctx context.Context, kind Kind, c *call) (fsm.Applied, error) {
 	return s.command(ctx, kind, c.data)
 }
 
 // command applies a command in the node's own session.
-func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
+func (s *steppedNode) command(ctx context.Context, kind Kind, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.client == 0 {
@@ -88,7 +88,7 @@ func (s *stepped) command(ctx context.Context, kind Kind, data []byte) (fsm.Appl
 
 // proposeAs applies an update in a client's session. With sequence 0 it opens a session
 // for the client that data names.
-func (s *stepped) proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error) {
+func (s *steppedNode) proposeAs(ctx context.Context, client, sequence, floor uint64, data []byte) (fsm.Applied, error) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	return s.apply(ctx, func(b *fsm.Batch) {
@@ -101,7 +101,7 @@ func (s *stepped) proposeAs(ctx context.Context, client, sequence, floor uint64,
 }
 
 // apply applies an entry with one command. The caller holds the lock.
-func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Applied, err error) {
+func (s *steppedNode) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Applied, err error) {
 	switch {
 	case s.err != nil:
 		return a, fmt.Errorf("%w: %w", fsm.ErrStopped, s.err)
@@ -121,7 +121,7 @@ func (s *stepped) apply(ctx context.Context, command func(*fsm.Batch)) (a fsm.Ap
 	return a, a.Err
 }
 
-func (s *stepped) read(ctx context.Context, _ bool, f func()) error {
+func (s *steppedNode) read(ctx context.Context, _ bool, f func()) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("raft: the read was not answered: %w", err)
 	}
@@ -129,14 +129,14 @@ func (s *stepped) read(ctx context.Context, _ bool, f func()) error {
 	return nil
 }
 
-func (s *stepped) view(f func()) {
+func (s *steppedNode) view(f func()) {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	f()
 }
 
-// wait never waits: no update could be applied while it did.
-func (s *stepped) wait(_ context.Context, index uint64) error {
+// wait never waits, because no update could be applied during the wait.
+func (s *steppedNode) wait(_ context.Context, index uint64) error {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	if index > s.index {
@@ -145,10 +145,10 @@ func (s *stepped) wait(_ context.Context, index uint64) error {
 	return nil
 }
 
-func (s *stepped) leader() string { return s.name }
+func (s *steppedNode) leader() string { return s.name }
 
 // Status returns the status of a group of one member.
-func (s *stepped) Status() Status {
+func (s *steppedNode) Status() Status {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	id := MemberID(s.name)
@@ -164,7 +164,7 @@ func (s *stepped) Status() Status {
 }
 
 // Err returns the error that ends the topology.
-func (s *stepped) Err() error {
+func (s *steppedNode) Err() error {
 	s.state.RLock()
 	defer s.state.RUnlock()
 	return s.err
@@ -172,9 +172,9 @@ func (s *stepped) Err() error {
 
 var errStepped = fmt.Errorf("%w: under a Stepper a state machine is the only member of its group", ErrMembers)
 
-func (s *stepped) ChangeMembers(context.Context, ...Change) error { return errStepped }
+func (s *steppedNode) ChangeMembers(context.Context, ...Change) error { return errStepped }
 
-func (s *stepped) TransferLeader(_ context.Context, to string) error {
+func (s *steppedNode) TransferLeader(_ context.Context, to string) error {
 	if to == s.name {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (s *stepped) TransferLeader(_ context.Context, to string) error {
 
 // Snapshot encodes the state, so that errors of its codec are found, and drops the
 // result.
-func (s *stepped) Snapshot(ctx context.Context) (index uint64, err error) {
+func (s *steppedNode) Snapshot(ctx context.Context) (index uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -97,8 +97,8 @@ func (t *inTopology[S, U, R]) ReceiveProposal(ctx context.Context, p *fsm.Propos
 	return n.put(func(b *inbox) { b.proposals = append(b.proposals, proposal{Update, a.data, a}) })
 }
 
-// queueOutcome queues an outcome. A proposal that never reached a node calls it instead
-// of Done.
+// queueOutcome queues an outcome. It is called instead of Done for a proposal that was
+// not passed to a node.
 func (p *controllerProposal[S, U, R]) queueOutcome(r fsm.Applied) {
 	t := p.t
 	t.mu.Lock()
@@ -140,7 +140,7 @@ func (t *inTopology[S, U, R]) groupAnswered(g *commandGroup) {
 	t.host.Wake()
 }
 
-// propose passes the commands of a group to the node, when there is room.
+// propose waits until there is room, and passes the commands of a group to the node.
 func (t *inTopology[S, U, R]) propose(ctx context.Context, g *commandGroup) error {
 	g.unanswered.Store(int64(len(g.list)))
 	t.host.BeginReply()

@@ -6,29 +6,31 @@ import "github.com/topogen/topogen/runtime/transport"
 // numbers of ten bytes, with their tags.
 const messageHeadBytes = 10 * (10 + 1)
 
-// windowBytesMax is the most that a leader sends to a follower before the follower
-// answers: messages until the engine has counted inflightBytesMax, the message that
-// reaches this limit, and the bytes that the engine does not count, which are all except
-// the data of entries.
+// windowBytesMax is the largest number of bytes that a leader sends to a follower before
+// the follower answers. It is the sum of three numbers: inflightBytesMax, up to which the
+// engine counts the data of entries; the message that reaches this limit; and the bytes
+// that the engine does not count, which are all except the data of entries.
 const windowBytesMax = inflightBytesMax + entryBytesMax + inflightMax*(messageBytesMax+messageHeadBytes)
 
-// windowMessagesMax is the largest number of these messages: after each append a message
-// about a commit, and the same number of answers to reads and proposals.
+// windowMessagesMax is the largest number of these messages. Each append may be followed
+// by a message with a commit index, and there may be as many answers to reads and
+// proposals.
 const windowMessagesMax = 4 * inflightMax
 
-// The window fits into the queue for a peer, so that nothing is dropped while the peer is
-// connected. If it did not fit, these constants would be negative and would not compile.
+// The window fits into the queue for a peer, so that no message is dropped while the peer
+// is connected. If the window did not fit, these constants would be negative and would
+// not compile.
 const (
 	_ = uint64(transport.QueueBytes - windowBytesMax)
 	_ = uint64(transport.QueueMessages - windowMessagesMax)
 	_ = uint64(transport.QueueBytes - passTriesMax*(passBytesMax+entryBytesMax))
 )
 
-// Limits of what a follower forwards to the leader without an answer. The engine forwards
-// everything that it is given.
+// A follower limits the commands that it forwards to the leader without an answer,
+// because the engine forwards all commands.
 const (
-	passBytesMax = 16 << 20 // commands without an answer, before one more entry: the size of the largest update
-	passTriesMax = 3        // how often they are proposed while a connected peer takes nothing
+	passBytesMax = 16 << 20 // bytes of commands without an answer; while there are fewer, one more entry is forwarded: the size of the largest update
+	passTriesMax = 3        // how often commands are proposed while a connected peer does not read its messages
 )
 
 // forwardLimitReached reports whether commands must wait until earlier forwarded commands
