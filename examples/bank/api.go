@@ -41,7 +41,7 @@ type balances struct {
 	Total    int64            `json:"total"`
 }
 
-// status is the status of a node, as far as it knows it without asking other nodes.
+// status is the status of a node. The node does not ask other nodes for it.
 type status struct {
 	Node    string  `json:"node"`
 	Role    string  `json:"role"`
@@ -159,8 +159,8 @@ func (a *api) status(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, b)
 }
 
-// refuse responds to a failed proposal, and says whether the outcome is known. An error
-// that is not one of the runtime comes from the ledger.
+// refuse responds to a failed proposal, and says whether the outcome is known. Errors
+// that are not from the runtime come from the ledger.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusConflict
 	switch {

@@ -21,7 +21,7 @@ const (
 )
 
 // client is a customer of the bank with its own session. It makes one request after the
-// other, and repeats each at one node after the other until it is answered.
+// other. It repeats a request, at one node after the other, until it gets an answer.
 type client struct {
 	name    string // the name in the ledger's sessions
 	http    *http.Client
@@ -39,11 +39,12 @@ func newHTTPClient(clients int) *http.Client {
 	}
 }
 
-// errGone means that the ledger has forgotten the session, so the outcome of the
-// transfer is unknown.
-var errGone = errors.New("the session is forgotten")
+// errSessionLost means that the session has expired, so the outcome of the transfer is
+// unknown.
+var errSessionLost = errors.New("the session has expired")
 
-// transfer makes a transfer. If the error is ctx's or errGone, the outcome is unknown.
+// transfer makes a transfer. If the error is the error of ctx or errSessionLost, the
+// outcome is unknown.
 func (c *client) transfer(ctx context.Context, t Transfer) (Outcome, receipt, error) {
 	if c.session == 0 {
 		var s session
@@ -63,7 +64,7 @@ func (c *client) transfer(ctx context.Context, t Transfer) (Outcome, receipt, er
 		return Refused, r, nil
 	case errors.As(err, &refused) && refused.code == http.StatusGone:
 		c.session = 0
-		return Unknown, r, errGone
+		return Unknown, r, errSessionLost
 	}
 	return Unknown, r, err
 }

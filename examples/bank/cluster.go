@@ -91,8 +91,8 @@ func (c *cluster) peers(count int) (string, error) {
 }
 
 // freePorts returns free ports of loopback. They are below the range for outgoing
-// connections. Otherwise such a connection could take a node's port while the node is
-// down.
+// connections. Otherwise an outgoing connection could take a node's port while the node
+// is down.
 func freePorts(count int) (ports []int, err error) {
 	const from, to, attempts = 20000, 30000, 1000
 	for range attempts {
@@ -267,8 +267,8 @@ func (c *cluster) lastLogLine(n *node) string {
 	return lines[len(lines)-1]
 }
 
-// untilParentEnds returns a context that ends when stdin ends, and so with the parent,
-// however the parent ends.
+// untilParentEnds returns a context that ends when stdin ends. The end of the parent
+// process also ends stdin, even if the parent is killed.
 func untilParentEnds(ctx context.Context, stdin io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -42,10 +42,11 @@ type result struct {
 	cents   cents // of a read
 }
 
-// round holds the operations of a branch between two times at which no client was
-// active. The balances at these times are known, because the branch was read. So the
-// whole history is linearizable if and only if each round is: from the state of one
-// reading to the other, which is the last operation of the round.
+// round holds the operations of a branch between two times at which no client was active.
+// The balances at these times are known, because a client reads the branch between two
+// rounds. The read after a round is the last operation of that round. So the whole
+// history is linearizable if and only if each round is linearizable, from the known
+// balances before it to the known balances after it.
 type round struct {
 	branch  int
 	before  cents

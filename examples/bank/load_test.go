@@ -199,7 +199,7 @@ func TestClientAsksAgain(t *testing.T) {
 			t.Errorf("%s: %v, %+v, %v", from, o, r, err)
 		}
 	}
-	if o, _, err := c.transfer(t.Context(), Transfer{"gone", "bob", 1}); o != Unknown || err != errGone || c.session != 0 {
+	if o, _, err := c.transfer(t.Context(), Transfer{"gone", "bob", 1}); o != Unknown || err != errSessionLost || c.session != 0 {
 		t.Errorf("a forgotten session: %v, %v", o, err)
 	}
 	if want := []string{"a one", "b one", "c one", "c two", "c gone"}; !slices.Equal(asked, want) || retries.Load() != 3 {

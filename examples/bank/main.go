@@ -1,5 +1,5 @@
-// Command bank is a ledger on three nodes, here three processes, which are killed one
-// after the other while money is transferred. See README.md.
+// Command bank is a ledger on three nodes, which are three processes here. It kills one
+// process after the other while clients transfer money. See README.md.
 package main
 
 import (

@@ -40,8 +40,8 @@ func newWatch(s *screen, c *cluster, o options) *watch {
 	return w
 }
 
-// booked is called for each booked transfer. The first one in a term after that of the
-// killed leader ends the gap.
+// booked is called for each booked transfer. The first transfer in a later term than the
+// term of the killed leader ends the gap.
 func (w *watch) booked(r receipt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,15 +12,14 @@ import (
 )
 
 // Batch sends the payments of one file in a folder. Each file is handled by a new Batch,
-// so no state is left over from the file before.
+// so no state of the previous file remains.
 type Batch struct {
 	folder  string
 	onEmpty func() // is called if there is no file; may be nil
 }
 
-// Serve handles the first file. When it returns nil the batch has ended, but not the
-// work, because the topology says restart: always. After an error there is also a new
-// instance.
+// Serve handles the first file. After it has returned, with or without an error, a new
+// instance handles the next file, because the topology declares restart: always.
 func (b *Batch) Serve(_ context.Context, out *BatchSender) error {
 	files, err := filepath.Glob(filepath.Join(b.folder, "*.csv")) // in alphabetical order
 	if err != nil {
@@ -45,7 +44,7 @@ func (b *Batch) Serve(_ context.Context, out *BatchSender) error {
 			return err // topo.ErrStopping: the file stays for the next run of the program
 		}
 	}
-	// If the process dies before the rename, the file is handled twice.
+	// If the process ends before the rename, the file is handled twice.
 	if err := os.Rename(files[0], files[0]+".done"); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 //go:generate go run ../../cmd/topogen build
 
 func main() {
-	// After an interrupt no more surfers start; those on their way continue.
+	// After an interrupt no more surfers start. Surfers that have started continue.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {

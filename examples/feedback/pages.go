@@ -11,8 +11,9 @@ type page struct {
 	visits int
 }
 
-// ReceiveSurfer counts the visit and sends the surfer on. One message causes at most one
-// other message: a cycle whose messages multiply would end Run with an error.
+// ReceiveSurfer counts the visit and sends the surfer to the next page. One message
+// causes at most one other message. If one message caused several messages in a cycle,
+// Run would end with an error.
 func (p *Pages) ReceiveSurfer(m Surfer, out *PagesSender) {
 	page := p.page(m.Page)
 	page.visits++

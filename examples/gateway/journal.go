@@ -16,8 +16,8 @@ type fileJournal struct {
 }
 
 // openFile opens or creates a journal and calls replay for each deposit in it. An
-// incomplete last line is removed: the program died while it wrote, so the deposit was
-// never answered.
+// incomplete last line is removed: the program ended while it wrote the line, so it never
+// answered the deposit.
 func openFile(path string, sync bool, replay func(Deposit)) (_ *fileJournal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

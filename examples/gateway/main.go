@@ -1,5 +1,6 @@
 // Command gateway is a small HTTP service in front of a topology: each request is a
-// message to the instance that keeps its account, and waits for the reply. See README.md.
+// message to the instance that keeps its account, and the request waits for the reply.
+// See README.md.
 package main
 
 import (

@@ -117,8 +117,8 @@ func (f *Fusion) gain(weight float64) float64 {
 func square(x float64) float64 { return x * x }
 
 // InputClosed sends the state at once if a sensor is silent, because the driver must not
-// wait for the next tick. If an input is closed, as all are at the end of the program,
-// the next tick sends it.
+// wait for the next tick. If an input is closed, the next tick sends the state. At the
+// end of the program all inputs are closed.
 func (f *Fusion) InputClosed(in FusionInput, out *FusionSender) {
 	since, state := f.last(in)
 	if f.state.Silent[in].IsZero() {

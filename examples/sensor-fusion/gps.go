@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Gps crashes in a way that its process does not survive. topology.yml therefore gives it
-// a separate process; the code is the same as without.
+// Gps crashes in a way that ends its process. Therefore topology.yml declares a separate
+// process for it. The code would be the same without a separate process.
 type Gps struct{ sensor }
 
 func NewGps(c SensorConfig) *Gps {

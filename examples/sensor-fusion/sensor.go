@@ -32,8 +32,8 @@ func (s *sensor) fails() bool {
 	return s.config.FailsAfter > 0 && s.count > s.config.FailsAfter
 }
 
-// measure uses the time of the tick, not the current time: a tick that waited for a
-// restart of the sensor yields an old measurement, and its time says so.
+// measure uses the time of the tick, not the current time. If a tick waited for a restart
+// of the sensor, the measurement is old, and its time shows this.
 func (s *sensor) measure(at time.Time) Measurement {
 	return Measurement{at, path(at).plus(noise(s.random, s.config.Noise))}
 }

@@ -32,8 +32,8 @@ func (c *Counter) ReceiveWord(m Word) {
 }
 
 // Finish is called when all splitters have finished and all words were received. Each
-// word has one counter, so the most frequent words of all are among the most frequent of
-// each counter.
+// word is counted by one counter. So each of the most frequent words is also among the
+// most frequent words of its counter.
 func (c *Counter) Finish(out *CounterSender) {
 	counts := make([]Count, 0, len(c.times))
 	for word, n := range c.times {

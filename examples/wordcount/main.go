@@ -1,6 +1,6 @@
-// Command wordcount prints the most frequent words of files and folders: those on the
-// command line or, without arguments, the Go module around the working directory. See
-// README.md.
+// Command wordcount prints the most frequent words of the files and folders on the
+// command line. Without arguments it reads the Go module that contains the working
+// directory. See README.md.
 package main
 
 import (
@@ -61,8 +61,8 @@ func run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// moduleFolder returns the root of the Go module around the working directory or, if
-// there is no module, around the sources of this program.
+// moduleFolder returns the root of the Go module that contains the working directory. If
+// there is no such module, it returns the root of the module of this program.
 func moduleFolder() (string, error) {
 	working, err := os.Getwd()
 	if err != nil {
