@@ -94,23 +94,23 @@ func Complete(outline *Plan, facts *Facts) *Plan {
 	return &p
 }
 
-func (q *Processor) complete(f *ProcessorFacts) {
-	q.Sends = slices.Clone(q.Sends)
-	for i := range q.Sends {
-		q.Sends[i].Clone, q.Sends[i].Proposer = f.Sends[i].Clone, f.Sends[i].Proposer
+func (p *Processor) complete(f *ProcessorFacts) {
+	p.Sends = slices.Clone(p.Sends)
+	for i := range p.Sends {
+		p.Sends[i].Clone, p.Sends[i].Proposer = f.Sends[i].Clone, f.Sends[i].Proposer
 	}
-	if q.Machine == nil {
-		q.Calls = f.Calls
+	if p.Machine == nil {
+		p.Calls = f.Calls
 		return
 	}
-	m := *q.Machine
+	m := *p.Machine
 	m.At, m.Errors, m.KeyType = f.Machine.At, f.Machine.Errors, f.Machine.KeyType
 	if m.Keyed != nil && f.Machine.Key != nil {
 		keyed := *m.Keyed
 		keyed.Selector = *f.Machine.Key
 		m.Keyed = &keyed
 	}
-	q.Machine = &m
+	p.Machine = &m
 }
 
 // proposed is the key of a proposal: the key of the update in it.

@@ -101,8 +101,8 @@ const (
 	Nested // a message
 )
 
-// Packed reports whether a list of e has one tag for all elements.
-func (e *Elem) Packed() bool { return e.Kind <= Float }
+// Packed reports whether a list of el has one tag for all elements.
+func (el *Elem) Packed() bool { return el.Kind <= Float }
 
 // holds lists the messages that m contains directly.
 func (m *Message) holds() (list []int) {

@@ -162,7 +162,7 @@ func TestRollingUpgrade(t *testing.T) {
 				}
 				_, err := p.transfer(name, "rent")
 				if behind := strings.Join(sorted(order[i+1:]), ", "); !errors.Is(err, fsm.ErrNotYet) || !fsm.OutcomeKnown(err) ||
-					!strings.HasSuffix(err.Error(), "field 3 of Transfer, Note,: it must be zero until all do. Start the newer program on "+behind) {
+					!strings.HasSuffix(err.Error(), "field 3 of Transfer, Note,: it must be zero until all nodes run the newer program. Start the newer program on "+behind) {
 					t.Fatalf("a note, while %s runs the older program: %v", behind, err)
 				}
 				p.same(index, cents, nil)
