@@ -21,7 +21,7 @@ import (
 const (
 	startTimeout = 20 * time.Second // for a process to serve: longer than reading a log of a million entries takes
 	stopTimeout  = 15 * time.Second // for a process to stop: longer than its shutdownTimeout
-	startsMax    = 5                // attempts in a row: another program may briefly use its port
+	startsMax    = 5                // consecutive attempts: another program may use its port for a short time
 )
 
 // cluster manages the processes of a bank, children of this one.

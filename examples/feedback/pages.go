@@ -34,8 +34,8 @@ func (p *Pages) page(number int) *page {
 	return known
 }
 
-// Finish is called when the source is done and no surfer is on its way between any
-// instances. The handlers do not have to detect that.
+// Finish is called when the source is done, and no surfer is in a queue or in a handler
+// of any instance. The handlers do not have to detect this.
 func (p *Pages) Finish(out *PagesSender) {
 	for number, page := range p.pages {
 		out.SendVisits(Visits{number, page.visits})

@@ -63,8 +63,9 @@ var errOtherChange = fmt.Errorf("%w: another change is being made", ErrMembers)
 type proposedChange struct{ nonce, term uint64 }
 
 // checkProposedChange looks for the proposed change among the new entries of the engine.
-// The engine replaces the change with an empty entry if an earlier change is not applied
-// yet, or if entries from before the election of this leader are not applied yet.
+// The engine replaces the change with an empty entry in two cases: an earlier change is
+// not applied yet, or entries from before the election of this leader are not applied
+// yet.
 func (c *Core) checkProposedChange(entries []*pb.Entry) {
 	a := c.proposedChange
 	c.proposedChange = proposedChange{}

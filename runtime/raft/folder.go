@@ -12,9 +12,9 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// The kinds of logs that a folder can hold. Below the folder that the topology file
-// names, the log of a node is in a folder with the node's name, and the log of an
-// instance in a folder with its number.
+// The kinds of logs that a folder can hold. They are below the folder that the topology
+// file names. The log of a node is in a folder with the name of the node. The log of an
+// instance is in a folder with the number of the instance.
 const (
 	logAlone      = "a state machine on one disk"
 	logOfNode     = "a node among several"

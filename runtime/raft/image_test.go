@@ -36,7 +36,7 @@ func fastConfig(c raft.Config) raft.Config {
 }
 
 // TestOneDiskToThreeAndBack: the log of a state machine on one disk becomes the log of the first of
-// three nodes, and the log of one of the nodes becomes a log on one disk again.
+// three nodes. Later the log of one of these nodes becomes a log on one disk again.
 func TestOneDiskToThreeAndBack(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

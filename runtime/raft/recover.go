@@ -37,9 +37,9 @@ func (i *Image) CheckPlace(node, address string) error {
 }
 
 // FoundInPlace founds a group of one member, like Found, and replaces the folder that the
-// image was opened from. That folder must have the name of the node. The old folder is
-// kept beside the new one; kept is its path. The node must not run: its folder is locked
-// while it is replaced.
+// image was opened from. That folder must have the name of the node. The old folder stays
+// in the same parent folder, under the path kept. The node must not run: its folder is
+// locked while it is replaced.
 func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	if err := i.CheckPlace(node, address); err != nil {
 		return "", err
