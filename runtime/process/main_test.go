@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(parentVariable) != "" {
 		runAsParent()
 	}
-	if me := ownIdentity(); me != nil && hostile[me.info.Processor] != nil {
-		conn, _, _ := openInherited(me.inherited)
-		hostile[me.info.Processor](conn)
+	if own := ownIdentity(); own != nil && hostile[own.info.Processor] != nil {
+		conn, _, _ := openInherited(own.inherited)
+		hostile[own.info.Processor](conn)
 		os.Exit(0)
 	}
 	takeOver()

@@ -18,8 +18,8 @@ main([Folder]) ->
 
 strategies() -> [one_for_one, one_for_all, rest_for_one].
 
-%% What becomes of b and of the others, by what b ended by, and when b is stopped
-%% because of a.
+%% Records what happens to b and to the others for each way in which b can end, and when
+%% b is stopped because a failed.
 record(Folder, Strategy, Type) ->
     Types = [permanent, Type, permanent],
     story(Folder, [name(Strategy), "-", name(Type)],
