@@ -1,5 +1,5 @@
-// Package templates has the files that users edit afterwards: the projects of
-// `topogen init` and the stubs of `topogen build --scaffold`.
+// Package templates renders the files that users edit later: the projects of `topogen init`
+// and the stubs of `topogen build --scaffold`.
 //
 //	files, err := templates.Project("pipeline", templates.Values{Name: "orders", …})
 //	text, err := templates.Stubs(templates.StubFile{…})

@@ -13,7 +13,7 @@ import (
 //go:embed stub.go.tmpl
 var stubText embed.FS
 
-// StubFile has the contents of a Go file of stubs.
+// StubFile describes a Go file of stubs.
 type StubFile struct {
 	Constraint string // build constraint of the package's files; "": none
 	Package    string
@@ -38,11 +38,11 @@ type Stub struct {
 	Name      string
 	Signature string // func (p *Parser) ReceiveRaw(m Raw, out *ParserSender) error
 	Edge      string // "feed -> parser: Raw"; "" if no edge needs it
-	Reply     string // the type of its first result; "": an error is the only result
+	Reply     string // the type of its first result; "": error is the only result
 }
 
-// Stubs returns a Go file with stubs. They compile; when they are called they return an error
-// that says that they are not written yet.
+// Stubs returns a Go file with stubs. The stubs compile. When they are called, they return an
+// error that says that they are not written yet.
 func Stubs(f StubFile) ([]byte, error) {
 	if len(f.Methods) > 0 || f.New != nil {
 		f.Imports = append([]string{"errors"}, f.Imports...)

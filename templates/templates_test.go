@@ -31,7 +31,7 @@ func TestProjects(t *testing.T) {
 			texts[file.Name] = string(file.Text)
 			for _, rest := range []string{left, right, "<no value>"} {
 				if strings.Contains(string(file.Text), rest) {
-					t.Errorf("%s: %s holds %q", name, file.Name, rest)
+					t.Errorf("%s: %s contains %q, which belongs to a template", name, file.Name, rest)
 				}
 			}
 		}
