@@ -29,7 +29,7 @@ func joined(x Ident, fields []Ident) string {
 	return s
 }
 
-// dot appends selectors to x, which it changes.
+// dot appends selectors to x itself and returns x.
 func dot(x *jen.Statement, fields ...Ident) *jen.Statement {
 	for _, f := range fields {
 		x.Dot(string(f))
@@ -61,7 +61,7 @@ func define(x Ident, value code) code { return row(jen.Id(string(x)+" :="), valu
 
 func set(x, value code) code { return row(x, equals, value) }
 
-// pool is a name from the API for users, piper one from the API for generated code.
+// pool, piper, queue and topo are names from these packages of the runtime.
 func pool(name Ident) *jen.Statement  { return jen.Qual(poolPath, string(name)) }
 func piper(name Ident) *jen.Statement { return jen.Qual(piperPath, string(name)) }
 func queue(name Ident) *jen.Statement { return jen.Qual(queuePath, string(name)) }
@@ -70,7 +70,7 @@ func topo(name Ident) *jen.Statement  { return jen.Qual(topoPath, string(name)) 
 // pointer is the type *t.
 func pointer(t code) *jen.Statement { return row(star, t) }
 
-// ptr is the type *t for a type of this package.
+// ptr is the type *t for a type of the generated package.
 func ptr(t Ident) *jen.Statement { return jen.Id("*" + string(t)) }
 
 // index is EdgeIndex or ProcessorIndex as an int.
@@ -79,7 +79,7 @@ func index(constant Ident) *jen.Statement { return jen.Id("int(" + string(consta
 // oneLine is a function body on the line of its signature.
 func oneLine(body code) *jen.Statement { return jen.Op("{").Add(body).Op("}") }
 
-// typeCode is t as Go.
+// typeCode is the Go code of t.
 func typeCode(t plan.TypeRef) *jen.Statement { return wire.TypeCode(t) }
 
 // qualified is a name from a package that the scope has checked.

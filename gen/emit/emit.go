@@ -15,7 +15,7 @@ const processorsPerPart = 32
 
 // Options say what to emit.
 type Options struct {
-	// Wiring requests the second file. Every processor must bind for it.
+	// Wiring requests the second file, topology_gen.go. It requires that every processor binds.
 	Wiring bool
 	// Imports must be what the function Imports returns for the topology.
 	Imports []string

@@ -50,8 +50,8 @@ func (p *part) externalSender(q *processor) {
 	}
 }
 
-// asks reports whether s has an Ask method with code of its own, and does not only call
-// another Ask method.
+// asks reports whether s has an Ask method with its own code. It is false if the Ask method
+// only calls another Ask method.
 func (s *send) asks() bool { return s.ask != "" && s.same == nil }
 
 // externalGetter writes:
@@ -122,7 +122,7 @@ func (p *part) externalSend(q *processor, sent *send) {
 	e, r := sent.edges[0], p.v("r")
 	request := piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
 	enter := sel(s, sent.core()).Call(id(p.v("ctx")), request)
-	if e.offers() { // the refused message was counted, and no caller waits for a reply
+	if e.offers() { // the refused message was counted; Send does not report it
 		err := p.v("err")
 		p.method(s, q.sender, sent.name, params, results,
 			jen.If(define(err, enter), id(err).Op("!=").Add(topo("ErrFull"))).Block(jen.Return(id(err))),
@@ -145,7 +145,7 @@ func (p *part) externalDoc(sent *send) {
 	}
 	doc := string(sent.name) + " sends a message to " + list(to) + "."
 	if len(sent.edges) > 1 || sent.edges[0].spread() {
-		doc += " It reaches all of them or none."
+		doc += " All of them receive it, or none."
 	}
 	doc += sent.keyDoc()
 	if waits {
@@ -198,12 +198,12 @@ func (p *part) ask(q *processor, sent *send) {
 // entry writes the code that puts a message from outside into its queues.
 type entry struct {
 	delivery
-	request code // enters the queue instead of the message; nil: the message does
+	request code // the element to put into the queue; nil: the message itself
 }
 
-// statements returns the whole code. It checks that the message can be encoded if
-// that is necessary, finds the links, locks them when all queues have room, puts the
-// message and unlocks the links.
+// statements returns the whole code: it checks that the message can be encoded (if a receiver
+// is isolated), finds the links, locks them when all queues have room, puts the message and
+// unlocks the links.
 func (d *entry) statements() []code {
 	edges := slices.Clone(d.sent.edges)
 	slices.SortFunc(edges, func(a, b *edge) int { return cmp.Compare(a.to.index, b.to.index) })
@@ -285,7 +285,7 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	return find, d.enter(e, id(l), d.element(e, last))
 }
 
-// several is edge for an edge to several instances.
+// several is like edge, for an edge to several instances.
 func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find, puts []code) {
 	from, count := e.span()
 	i, l, targets := d.v("i"), d.v("l"), d.v("targets")

@@ -22,7 +22,8 @@ func ParseIdent(name string) (Ident, error) {
 	return Ident(name), nil
 }
 
-// badName is the value of a panic that Emit turns into an error. Earlier stages exclude it.
+// badName is the value of a panic that Emit turns into an error. Earlier stages reject such
+// names.
 type badName string
 
 func (b badName) Error() string { return "emit: " + string(b) }
@@ -52,7 +53,7 @@ func mustIdents(names []string) {
 }
 
 // lower is i with its first letter in lower case. A keyword or predeclared name gets
-// a suffix, because it could not name a variable.
+// a suffix, because a variable cannot have such a name.
 func (i Ident) lower(suffix Ident) Ident {
 	first, size := utf8.DecodeRuneInString(string(i))
 	name := Ident(string(unicode.ToLower(first)) + string(i[size:]))
@@ -105,17 +106,17 @@ func text(s string) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// names gives each name to one user only.
+// names is the set of names in use.
 type names map[Ident]bool
 
-// take returns name, or name with the first number that makes it free.
+// take adds name to the set, with a number appended if name is in use, and returns it.
 func (n names) take(name Ident) Ident {
 	free := name.firstFree(func(i Ident) bool { return n[i] })
 	n[free] = true
 	return free
 }
 
-// firstFree is i, or i with the first number that makes it free.
+// firstFree is i, or i with the smallest number from 2 that makes it unused.
 func (i Ident) firstFree(taken func(Ident) bool) Ident {
 	free := i
 	for n := 2; taken(free); n++ {

@@ -53,9 +53,9 @@ func (p *part) inputPorts(q *processor) {
 		closed = append(closed, jen.If(is).Block(set(id(list), jen.Append(id(list), id(i.constant)))))
 	}
 	p.doc("%s numbers the inputs of %s in the order of the edges.", q.inputType(), q.Name)
-	p.indexType(q.inputType(), q.inputNames, constants, "String returns the edge as the file writes it.")
-	p.doc("%s keeps the state and the last message of each input of %s. An instance with a method Inputs(*%s) gets it before Init, "+
-		"for use in its handlers.", q.trackerType(), q.Name, q.trackerType())
+	p.indexType(q.inputType(), q.inputNames, constants, "String returns the edge in the notation of the file.")
+	p.doc("%s holds the state and the last message of each input of %s. If the processor has a method Inputs(*%s), the runtime calls it before Init. "+
+		"Handlers may use the argument later.", q.trackerType(), q.Name, q.trackerType())
 	p.add(jen.Type().Add(id(q.trackerType())).Struct(fields...))
 	p.doc("AnyClosed reports whether an input is closed, or has been silent for longer than its timeout.")
 	p.short(in, q.trackerType(), "AnyClosed", nil, []code{jen.Bool()}, jen.Return(joinedBy("||", anyClosed)))
@@ -89,7 +89,7 @@ func (p *part) letterPorts(q *processor) {
 		}
 		edge, d, m, ok := p.edges[e], p.v("d"), p.v("m"), p.v("ok")
 		name := "DeadLetter" + mustIdent(edge.Ident)
-		p.doc("%s returns the message of a dead letter of edge %s, and false for dead letters of other edges.", name, p.edgeText(edge))
+		p.doc("%s returns the message of a dead letter of edge %s. For a dead letter of another edge, ok is false.", name, p.edgeText(edge))
 		p.add(jen.Func().Add(id(name)).Params(param(d, topo("DeadLetter"))).Params(param(m, typeCode(edge.Type)), param(ok, jen.Bool())).
 			Add(oneLine(jen.Return(topo("Letter").Types(typeCode(edge.Type)).Call(id(d), index(edge.constant))))))
 	}
@@ -189,33 +189,33 @@ func (p *part) event(q *processor) {
 	closed := []code{
 		define(i, id(q.inputType()).Call(jen.Qual("slices", "Index").Call(id(q.inputEdges).Index(jen.Op(":")), id("EdgeIndex").Call(sel(e, "Index"))))),
 	}
-	tellFirst, tellAll := p.notify(q, q.closedHere(), id(i)), p.notify(q, q.here(q.AllInputsClosed))
+	notifyFirst, notifyAll := p.notify(q, q.closedHere(), id(i)), p.notify(q, q.here(q.AllInputsClosed))
 	names := []Ident{"_", "_"}
-	if tellFirst != nil {
+	if notifyFirst != nil {
 		names[0] = first
 	}
-	if tellAll != nil {
+	if notifyAll != nil {
 		names[1] = all
 	}
-	if tellFirst == nil && tellAll == nil {
+	if notifyFirst == nil && notifyAll == nil {
 		closed = append(closed, sel(x, "inputs", "Close").Call(jen.Int().Call(id(i))))
 	} else {
 		closed = append(closed, jen.List(id(names[0]), id(names[1])).Op(":=").Add(sel(x, "inputs", "Close")).Call(jen.Int().Call(id(i))))
 	}
 	closed = append(closed, p.became(q, id(i), "Closed")...)
-	if tellFirst != nil {
-		tell := jen.If(id(first)).Block(tellFirst...)
+	if notifyFirst != nil {
+		branch := jen.If(id(first)).Block(notifyFirst...)
 		if state := q.stateHere(); state != nil {
-			tell.Else().Block(p.notify(q, state, id(i))...)
+			branch.Else().Block(p.notify(q, state, id(i))...)
 		}
-		closed = append(closed, tell)
+		closed = append(closed, branch)
 	}
-	if tellAll != nil {
-		due := id(all)
+	if notifyAll != nil {
+		condition := id(all)
 		if !q.goesOn() {
-			due = row(due, jen.Op("&&"), id(err), jen.Op("=="), jen.Nil())
+			condition = row(condition, jen.Op("&&"), id(err), jen.Op("=="), jen.Nil())
 		}
-		closed = append(closed, jen.If(due).Block(tellAll...))
+		closed = append(closed, jen.If(condition).Block(notifyAll...))
 	}
 	cases := []code{jen.Case(piper("EventClosed")).Block(closed...)}
 	if q.ProcessorRestarted != nil {

@@ -14,8 +14,8 @@ func (p *part) wiringHead() {
 		return
 	}
 	q := p.processors[i]
-	p.doc("Each processor has declarations like those of %s below. %s is one instance: the runtime sets unit and p, and calls the methods. Link makes "+
-		"the link to instance i of another processor before the first message to it, and says how its messages reach their handlers.", q.Name, q.instance)
+	p.doc("Each processor has declarations like those of %s below. %s is one instance: the runtime sets its fields unit and p, and calls its methods. Link "+
+		"makes the link to instance i of another processor, before the first message. It also sets the code that calls the handlers.", q.Name, q.instance)
 	p.file.Line()
 }
 
@@ -90,7 +90,7 @@ func (p *part) constructOwn(q *processor) {
 		jen.Return(id(err)))...)
 }
 
-// adopted writes the method that the pool calls when the instance belongs to it.
+// adopted writes the method that the pool calls after Pool.Adopt.
 //
 //	func (x *auditInstance) Adopted() {
 //		tick := &everyAudit1s{to: x}
@@ -130,7 +130,7 @@ func (p *part) startTimer(e *edge) []code {
 	return start
 }
 
-// adapter writes the type that adapts a sender to an interface without errors.
+// adapter writes the type that adapts a sender to an interface whose methods return no error.
 //
 //	type adaptedOut struct {
 //		*AdaptedSender
@@ -139,7 +139,7 @@ func (p *part) startTimer(e *edge) []code {
 //	func (o adaptedOut) SendItem(m Item) { _ = o.AdaptedSender.SendItem(m) }
 func (p *part) adapter(q *processor, a *adapter) {
 	o, m := p.v("o"), p.v("m")
-	p.doc("%s adapts the sender of %s to an interface without errors. The errors only say that the topology is stopping.", a.name, q.Name)
+	p.doc("%s adapts the sender of %s to an interface whose methods return no error. An error would only say that the topology is stopping.", a.name, q.Name)
 	p.add(jen.Type().Add(id(a.name)).Struct(ptr(q.sender)))
 	for _, s := range q.sends {
 		if !slices.Contains(a.methods, s.Name) {
@@ -150,7 +150,8 @@ func (p *part) adapter(q *processor, a *adapter) {
 	}
 }
 
-// outArgument is the argument by which a method of q gets sender; nil: it takes none.
+// outArgument is the argument that passes sender to a method of q. It is nil if the method
+// takes no sender.
 func (q *processor) outArgument(method *plan.Method, sender code) code {
 	switch method.Out {
 	case plan.NoOut:
@@ -181,7 +182,7 @@ func (p *part) senderOf(q *processor) code {
 	return ref(p.v("x"), "out")
 }
 
-// lifecycle writes the lifecycle methods of an instance, as far as the processor's type has them.
+// lifecycle writes those lifecycle methods of an instance that the processor's type has.
 //
 //	func (x *feedInstance) Ping(budget int) (n int, err error) {
 //		for n < budget && !x.unit.Hold() {

@@ -131,8 +131,8 @@ func (p *part) crossings() {
 	p.add(jen.Type().Add(id(p.boundary.link)).Interface(jen.Id("flush").Params(p.sendParam()).Error()))
 }
 
-// encode encodes the value at pointer into the memory of buffer. Errors call the value
-// what; "" if the caller of the generated code names the message.
+// encode encodes the value at pointer into the memory of buffer. Errors name the value with
+// what, which is "" if the caller of the generated code adds the name.
 func (p *part) encode(codec wire.Codec, what string, buffer, limit, pointer code) *jen.Statement {
 	return process("Encode").Call(jen.Lit(what), buffer, limit, p.encoder(codec, pointer))
 }
@@ -379,7 +379,7 @@ func (p *part) deliver(q *processor) {
 	}
 	edge := p.v("edge")
 	params := []code{id(edge).Op(",").Add(param(i, jen.Int())), param(p.v("payload"), jen.Op("[]byte")), param(p.v("put"), jen.Bool())}
-	p.doc("deliver checks a message that the process has sent. If put is true, it also sends the message on.")
+	p.doc("deliver checks a message from the process. If put is true, it also sends the message to its receiver.")
 	var body []code
 	if len(cases) > 0 {
 		body = append(body, jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...))

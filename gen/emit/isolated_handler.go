@@ -70,7 +70,7 @@ func (p *part) handlerOf(q *processor) {
 		return
 	}
 	l := p.v("l")
-	p.doc("flush passes on the messages that the instance has sent.")
+	p.doc("flush passes the messages that the instance has sent to %s.", p.v("send"))
 	p.method(c, q.process, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
 		jen.For(jen.List(jen.Id("_"), id(l)).Op(":=").Range().Add(sel(c, "links"))).Block(
 			jen.If(define(a, sel(l, "flush").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a)))),
@@ -329,7 +329,7 @@ func (p *part) outsideLink(q *processor, l *link) {
 		}, take(e, ref(batch).Index(jen.Lit(0)))...)
 		loop = append(loop, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))
 	}
-	p.doc("flush passes on the messages of the link, in order.")
+	p.doc("flush passes the messages of the link to %s, in order.", p.v("send"))
 	p.method(v, l.outside, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
 		sel(v, "link", "Flush").Call(),
 		jen.For().Block(loop...),

@@ -148,7 +148,7 @@ func (p *part) machineConstructor(q *processor) {
 	if m.State != "" {
 		make = raft("New").Call(id(c), p.definition(m))
 	}
-	p.doc("%s makes %s%s as %s describes it. The environment overrides the file (see raft.Config), and opts override both, for example to set the node.", name, which, q.Name, p.plan.Source)
+	p.doc("%s makes %s%s as %s describes it. Environment variables override the file (see raft.Config), and opts override both, for example to set the node.", name, which, q.Name, p.plan.Source)
 	p.add(jen.Func().Add(id(name)).Params(params...).Params(ptr(q.ident), jen.Error()).Block(
 		define(c, raft("Config").Add(lines(p.raftConfig(q)))),
 		jen.If(define(err, sel(c, "FromEnvironment").Call()), id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
@@ -272,8 +272,8 @@ func (p *part) raftConfig(q *processor) fields {
 	return f
 }
 
-// machineInstances writes the type by which callers from outside choose an instance of a state
-// machine.
+// machineInstances writes the type with which code outside the topology chooses an instance of
+// a state machine.
 //
 //	type LedgerInstances struct {
 //		t *Topology
@@ -309,7 +309,8 @@ func (p *part) ofValue(receiver, typ, name Ident, params, results []code, body c
 	p.add(jen.Func().Params(param(receiver, id(typ))).Add(id(name)).Params(params...).Add(results...).Add(oneLine(body)))
 }
 
-// proposals writes the methods that propose an update to the instance that its key chooses.
+// proposals writes the methods that propose an update to the instance that the key of the
+// update selects.
 //
 //	func (x LedgerInstances) Propose(ctx context.Context, u Transfer) (r int64, err error) {
 //		i := route.String("", 16) // if a pointer in Owner.Name is nil
@@ -324,15 +325,19 @@ func (p *part) proposals(q *processor, e *edge, name Ident) {
 	if e.Route == plan.ID {
 		before = append(before, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(id(r), topo("ErrNoInstance"))))
 	}
+	selected := "that the hash of " + e.accessText() + " selects"
+	if e.Route == plan.ID {
+		selected = "whose index is " + e.accessText()
+	}
 	for _, method := range []struct {
 		name   Ident
 		result code
 		doc    string
 	}{
-		{"Propose", typeCode(q.Machine.ResultType), "Propose proposes an update to the instance that its %s chooses."},
-		{"ProposeResult", fsm("Result").Types(typeCode(q.Machine.ResultType)), "ProposeResult is like Propose and also returns the position of the update in the log of the instance that its %s chooses."},
+		{"Propose", typeCode(q.Machine.ResultType), "Propose proposes an update to the instance %s."},
+		{"ProposeResult", fsm("Result").Types(typeCode(q.Machine.ResultType)), "ProposeResult is like Propose and also returns the position of the update in the log of the instance %s."},
 	} {
-		p.doc(method.doc, e.accessText())
+		p.doc(method.doc, selected)
 		p.add(jen.Func().Params(param(x, id(name))).Add(id(method.name)).Params(param(ctx, jen.Qual("context", "Context")), param(u, typeCode(q.Machine.UpdateType))).
 			Params(param(r, method.result), param(err, jen.Error())).Block(
 			append(slices.Clone(before), jen.Return(sel(x, "At").Call(id(i)).Dot(string(method.name)).Call(id(ctx), id(u))))...))

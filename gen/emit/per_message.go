@@ -6,12 +6,12 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// perMessage reports whether the processor gets its messages one by one, each of them
-// removed from the queue before its handler runs. This is necessary if the file says
+// perMessage reports whether the processor receives its messages one by one, and each message
+// is removed from its queue before its handler runs. This is necessary if the file says
 // what happens after a failure, or if the time of a message matters.
 func (q *processor) perMessage() bool { return q.Watch != nil || q.tracked() }
 
-// tracked reports whether the arrival of each message is noted.
+// tracked reports whether the generated code records the arrival of each message.
 func (q *processor) tracked() bool {
 	return q.TimesInputs() || q.Track != nil || q.InputRecovered != nil
 }
@@ -134,7 +134,7 @@ func (p *part) perMessageDrain(l *link, e *edge) {
 			sel(v, e.field, "Head", "Release").Call(jen.Lit(1)),
 		}
 	}
-	p.doc("Drain handles one message at a time, so that a failure concerns only that message.")
+	p.doc("Drain handles up to %s messages, one at a time, so that a failure affects only one message.", p.v("budget"))
 	p.perMessageDrainMethod(l,
 		jen.If(jen.Op("!").Add(sel(v, e.delivery, "Again")).Call()).Block(take...),
 		set(id(p.v("err")), sel(v, e.handle).Call()),
@@ -188,7 +188,7 @@ func (p *part) perMessageMerge(l *link) {
 		))
 	}
 	cases = append(cases, jen.Default().Block(jen.Return(id(p.v("n")), jen.Nil())))
-	p.doc("Drain handles one message at a time, in the order in which they were sent.")
+	p.doc("Drain handles up to %s messages, one at a time, in the order in which they were sent.", p.v("budget"))
 	p.perMessageDrainMethod(l, jen.Switch().Block(append(again, jen.Default().Block(
 		define(o, sel(v, "first").Call()),
 		sel(v, "link", "Handling").Call(sel(o, "Edge")),
@@ -283,8 +283,8 @@ func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 	p.method(v, l.receiverType, e.handle, nil, []code{jen.Error()}, body...)
 }
 
-// received writes the end of such a method: it notes that the input had a message, so
-// that a silent input recovers.
+// received writes the return statement of a method that handled a message. The statement also
+// records that the input had a message, so that a silent input recovers.
 func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 	if !q.tracked() {
 		return jen.Return(append(results, jen.Nil())...)
@@ -292,9 +292,10 @@ func (p *part) received(q *processor, e *edge, x Ident, results ...code) code {
 	return jen.Return(append(results, sel(x, "received").Call(id(q.input(e).constant)))...)
 }
 
-// userCallHere writes a call of a method of the user's type as a statement: the call itself
-// if statement is nil. If calls are timed, all arguments are read before the time begins,
-// because afterwards they may belong to another instance.
+// userCallHere writes a call of a method of the user's type. The function statement turns the
+// call into a statement; if it is nil, the call itself is the statement. If calls are timed,
+// the fields of x are read before the time begins, because later they may belong to the
+// instance that replaces this one.
 func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*jen.Statement) code, message ...code) []code {
 	if statement == nil {
 		statement = func(call *jen.Statement) code { return call }

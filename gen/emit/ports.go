@@ -53,9 +53,10 @@ func (p *part) portsHead() {
 	q := p.processors[i]
 	p.doc("For each processor, such as %s, this file declares what its edges need:", q.Name)
 	if q.recorder != "" {
-		p.item("%s sends the messages of %s. Use it only during the call that receives it, on the goroutine of that call. A method that names a receiver "+
-			"sends to that receiver alone. A method without an error result never waits: the runtime calls an instance only while its outgoing queues have room.", q.sender, q.Name)
-		p.item("%s makes a %s for tests of handlers: pass its Sender to the handler, and its fields hold the messages that the handler sends, in order.", q.Record(), q.recorder)
+		p.item("%s sends the messages of %s. Use it only on the goroutine of the call that receives it, until that call returns. A method that names a receiver "+
+			"sends only to it. A method without an error result does not wait: the runtime calls a handler only if the outgoing queues have room, "+
+			"and the messages of one call may exceed their capacity.", q.sender, q.Name)
+		p.item("%s makes a %s for tests of a handler. Pass its Sender to the handler. Its fields then hold the messages that the handler sent, in order.", q.Record(), q.recorder)
 	}
 	p.item("%s lists the methods that the type of %s must have. A message that a handler takes by pointer is valid only until the handler returns.", q.Port(), q.Name)
 	p.file.Line()
@@ -72,8 +73,8 @@ func (p *part) indices() {
 	}
 	p.doc("ProcessorIndex numbers the processors in the order of the file.")
 	p.indexType("ProcessorIndex", p.tables[0], processors, "String returns the processor's name in the file.")
-	p.doc("EdgeIndex numbers the edges in the order of the file, then the edges that the file implies.")
-	p.indexType("EdgeIndex", p.tables[1], edges, "String returns the edge as the file writes it.")
+	p.doc("EdgeIndex numbers the edges of the file, then those for replies, dead letters and state machines.")
+	p.indexType("EdgeIndex", p.tables[1], edges, "String returns the edge in the notation of the file.")
 }
 
 type constant struct {
@@ -127,7 +128,7 @@ func lines(elements []code) code {
 	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
 }
 
-// linksType writes the interface through which an external sender makes its links.
+// linksType writes the interface that an external sender calls to make its links.
 //
 //	type apiLinks interface {
 //		toParser(i int) *apiToParser
@@ -140,7 +141,7 @@ func (p *part) linksType(q *processor) {
 	for _, e := range q.crossingEdges() {
 		methods = append(methods, id(e.fits()).Params(param(p.v("m"), typeCode(e.Type))).Error())
 	}
-	p.doc("%s makes the links from %s, each before its first message.", q.linker, q.Name)
+	p.doc("%s makes the links from %s. Each link is made before its first message.", q.linker, q.Name)
 	p.add(jen.Type().Add(id(q.linker)).Interface(methods...))
 }
 
@@ -205,7 +206,7 @@ func (e *edge) queueRef(l *jen.Statement) *jen.Statement {
 	return jen.Op("&").Add(e.queueIn(l))
 }
 
-// peek is a call that returns up to n messages of a queue, which is a field of x.
+// peek is a call that returns up to n messages of the queue x.field.
 func peek(x, field Ident, n code) *jen.Statement { return queue("Peek").Call(ref(x, field), n) }
 
 // queueType is the type of the edge's queue.
@@ -227,12 +228,12 @@ func (e *edge) elementType() code {
 	return typeCode(e.Type)
 }
 
-// The policy of the edge when its queue is full.
+// latest, offers and fails report the policy of the edge for a full queue.
 func (e *edge) latest() bool { return e.Full == "drop-oldest" }
 func (e *edge) offers() bool { return e.Full == "drop-newest" }
 func (e *edge) fails() bool  { return e.Full == "fail" }
 
-// policy is the pool's name for that policy.
+// policy is the name of that policy in package piper.
 func (e *edge) policy() Ident {
 	switch {
 	case e.fails():

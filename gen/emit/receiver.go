@@ -42,9 +42,9 @@ func (p *part) receiverSide(q *processor, l *link) {
 	}
 }
 
-// drain is the function that delivers the messages of a link of one queue to instance x,
-// and the statements before it. The function delivers the messages that Peek returns; the
-// runtime calls it again while the queue has more.
+// drain returns the function that delivers the messages of a link of one queue to instance
+// x, and the statements that must come before it. The function delivers the messages that
+// Peek returns; the runtime calls it again while the queue has more.
 //
 //	…
 //		for batch := queue.Peek(&l.Queue, budget); n < len(batch); n++ {
@@ -179,7 +179,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 	}
 	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
 	p.firstOf(l)
-	p.doc("Drain delivers messages in the order in which they were sent.")
+	p.doc("Drain delivers up to %s messages, in the order in which they were sent.", p.v("budget"))
 	p.method(v, l.receiverType, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
 		jen.For(id(n).Op("<").Add(id(p.v("budget"))).Op("&&").Add(p.goesOn(handlers...))).Block(
@@ -197,12 +197,14 @@ type handler struct {
 	*receive
 	of *processor
 
-	// Set if a closure calls the handler, not a method of the link: linking in the code that
-	// makes the link, sharing in a function for several links, where q is the queue.
+	// If linking is set, a closure in the code that makes the link calls the handler. If
+	// sharing is set, a closure in a function for several links calls it, and the variable q
+	// is the queue. Otherwise a method of the link calls it.
 	linking, sharing bool
 }
 
-// inClosure reports whether the variable from is the sending instance.
+// inClosure reports whether a closure calls the handler. In the code that makes the link, the
+// variable from is the sending instance.
 func (h *handler) inClosure() bool { return h.linking || h.sharing }
 
 // queue is the queue of the messages.
@@ -300,7 +302,8 @@ func (h *handler) taken(m Ident) *jen.Statement {
 	return id(m)
 }
 
-// batch writes the delivery of a batch, up to the number until unless that is nil.
+// batch writes the delivery of a batch. If until is not nil, only messages with a smaller
+// number are delivered.
 func (h *handler) batch(batch, until code) []code {
 	k, n := h.v("k"), h.v("n")
 	at := func() *jen.Statement { return jen.Add(batch).Index(id(k)) }

@@ -12,8 +12,8 @@ import (
 //
 //	type AuditRecorder struct {
 //		sender      AuditSender
-//		Note        []Note // to any receiver
-//		NoteToAudit []Note // to audit
+//		Note        []Note // all, in order
+//		NoteToAudit []Note // only those to audit
 //	}
 //
 //	func RecordAudit() *AuditRecorder             { return new(AuditRecorder) }
@@ -27,9 +27,9 @@ func (p *part) recorder(q *processor) {
 		}
 		field := id(sent.field).Index().Add(typeCode(sent.Type))
 		if sent.whole {
-			field = remark(field, "to any receiver")
+			field = remark(field, "all, in order")
 		} else {
-			field = remark(field, "to %s", sent.edges[0].to.Name)
+			field = remark(field, "only those to %s", sent.edges[0].to.Name)
 		}
 		fields = append(fields, field)
 	}

@@ -1,13 +1,14 @@
 package emit
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// routeOf is how the edge chooses among instances. With one instance, only an id needs
+// routeOf returns how the edge chooses among instances. With one instance, only an id needs
 // a check.
 func (e *edge) routeOf() plan.RouteKind {
 	if e.to.Instances == 1 && e.Route != plan.ID {
@@ -24,8 +25,8 @@ func (e *edge) spread() bool {
 	return e.routeOf() == plan.Broadcast || e.routeOf() == plan.Range && e.Count > 1
 }
 
-// instances is the number of the receiver's instances: a constant expression,
-// since the field that holds the links is an array or a pointer to one.
+// instances is the number of the receiver's instances. It is a constant expression, because
+// the field that holds the links is an array or a pointer to an array.
 func (p *part) instances(e *edge) code {
 	if !e.link.many() {
 		return jen.Lit(1)
@@ -117,16 +118,16 @@ func (e *edge) destination() string {
 	to := e.to.Name
 	switch e.routeOf() {
 	case plan.Key:
-		return "the instance of " + to + " that its " + e.accessText() + " chooses"
+		return "the instance of " + to + " that the hash of " + e.accessText() + " selects"
 	case plan.ID:
-		return "the instance of " + to + " with the number in its " + e.accessText()
+		return "the instance of " + to + " whose index is " + e.accessText()
 	case plan.Local:
 		return "the local instance of " + to
 	case plan.Range:
 		if e.Count > 1 {
-			return "some instances of " + to
+			return fmt.Sprintf("instances %d to %d of %s", e.Offset, e.Offset+e.Count-1, to)
 		}
-		return "one instance of " + to
+		return fmt.Sprintf("instance %d of %s", e.Offset, to)
 	case plan.Broadcast:
 		return "all instances of " + to
 	}

@@ -56,8 +56,8 @@ var variables = []Ident{
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }
 
-// scope knows the names in the generated package, so that no declaration shadows a
-// name that is needed.
+// scope records the names in the generated package, so that no declaration shadows a
+// name that the output needs.
 type scope struct {
 	mentioned names             // identifiers of the package that the output mentions
 	level     names             // at package level: declared, imported or reserved
@@ -99,8 +99,8 @@ func newScope(p *plan.Plan, o Options) *scope {
 	return s
 }
 
-// mention notes every identifier of the package and returns every import path
-// that the plan has.
+// mention records every identifier in the plan that belongs to the package. It returns every
+// import path in the plan.
 func (s *scope) mention(p *plan.Plan) (paths []string) {
 	p.Mentions(func(path, name string) {
 		i := mustIdent(name)
@@ -117,8 +117,8 @@ func (s *scope) mention(p *plan.Plan) (paths []string) {
 	return paths
 }
 
-// register chooses the name under which the output imports a package. For packages that are
-// not ours, only the path is known.
+// register chooses the name under which the output imports a package. For packages
+// outside the runtime, only the path is known, not the name.
 func (s *scope) register(importPath string, ours bool) {
 	if s.aliases[importPath] != "" {
 		return
@@ -159,7 +159,7 @@ func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// taken reports whether i means something at package level.
+// taken reports whether i has a meaning at package level.
 func (s *scope) taken(i Ident) bool {
 	return i.predeclared() || s.level[i] || s.mentioned[i] || s.declared(string(i))
 }

@@ -152,7 +152,7 @@ func (p *part) send(q *processor, sent *send) {
 }
 
 // begin writes the code that makes the links of a send method, followed by puts. The sender of a
-// recorder never has links: it records the message when the method asks for the first link.
+// recorder never has links: its method First records the message and returns false.
 func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 	s, m := p.v("s"), p.v("m")
 	var links []*link
@@ -221,7 +221,8 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	p.doc("%s", doc)
 }
 
-// keyDoc says what to do when the type of the key changes.
+// keyDoc says what to do when the type of a key changes, because the call of the hash
+// function depends on that type.
 func (s *send) keyDoc() string {
 	var keys []string
 	for _, e := range s.edges {
@@ -232,7 +233,7 @@ func (s *send) keyDoc() string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return " If the type of " + list(keys) + " changes, run: " + command + "."
+	return " If the type of " + list(keys) + " changes, generate this file again: " + command + "."
 }
 
 // list joins words: a, b and c.

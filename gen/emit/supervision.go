@@ -70,7 +70,8 @@ func (p *part) supervisor() code {
 	return supervise("New").Call(supervise("Spec").Add(lines(f)))
 }
 
-// watched writes the methods by which the pool replaces an instance and sends dead letters.
+// watched writes the methods that the pool calls to replace an instance and to send a dead
+// letter.
 func (p *part) watched(q *processor) {
 	if q.Watch == nil {
 		return
@@ -129,7 +130,7 @@ func (p *part) renew(q *processor) {
 		append(body, jen.Return(jen.Func().Params().Block(adopt...), jen.Nil()))...)
 }
 
-// letters writes how a message that cannot be handled is sent to where those go.
+// letters writes the method that sends a dead letter to the processor that receives them.
 //
 //	func (x *detectorInstance) DeadLetter(d topo.DeadLetter) bool {
 //		if x.out.morgue == nil {

@@ -56,7 +56,7 @@ func (m *model) wiring() []job {
 const remarkWidth = 60
 
 // guards writes assertions that fail to compile if the runtime, a handler or a message
-// type no longer matches this file. The command that helps is in a comment next to them.
+// type no longer matches this file. A comment next to them contains the command to run.
 //
 //	_ FeedProcessor = (*Feed)(nil)
 func (p *part) guards() {
@@ -92,8 +92,8 @@ func (p *part) guards() {
 	p.add(jen.Var().Defs(lines...))
 }
 
-// lifecycleMethods lists the lifecycle methods of the user's type that its interface
-// does not have. State machines have none: the runtime implements them.
+// lifecycleMethods lists the lifecycle methods of the user's type that its interface in the
+// ports does not have. A state machine has no such methods, because the runtime implements it.
 func (p *part) lifecycleMethods(q *processor) (methods []code) {
 	if q.Machine != nil {
 		return nil
@@ -116,7 +116,7 @@ func (p *part) commandLine() {
 	p.file.Comment("//\t" + command)
 }
 
-// neededFor lists the methods and the edges that need each, for comments.
+// neededFor lists the methods, each with the edges that need it, for comments.
 func (p *part) neededFor(q *processor) []string {
 	var neededFor []string
 	numbers := make(map[Ident]int)
@@ -159,7 +159,7 @@ func (p *part) constructors() {
 		}
 		fields = append(fields, param(q.ident, q.constructorType()))
 	}
-	p.doc("Processors holds the constructors of instances. For a nil field, New uses the function under new in %s, or a zero value.", p.plan.Source)
+	p.doc("Processors holds the constructors of instances. If a field is nil, New calls the function that %s names under new, or makes a zero value.", p.plan.Source)
 	p.add(jen.Type().Id("Processors").Struct(fields...))
 }
 
@@ -327,14 +327,14 @@ func (p *part) methods() {
 	method := func(name Ident, params, results []code, body code) {
 		p.short(t, "Topology", name, params, results, jen.Return(body))
 	}
-	p.doc("Run returns when all processors have finished, when ctx has ended and the queues are drained, or when a handler has failed. Call it once.")
+	p.doc("Run returns when all processors have finished, when ctx has ended and the queues are drained, or when a handler has failed. Call it only once.")
 	ctx, seed, i := p.v("ctx"), p.v("seed"), p.v("i")
 	method("Run", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()}, sel(t, "pool", "Run").Call(id(ctx)))
 	p.doc("Stepper replaces Run in tests: it runs the topology on the caller's goroutine, with the same steps for the same seed.")
 	method("Stepper", []code{param(seed, jen.Uint64())}, []code{pointer(pool("Stepper"))}, sel(t, "pool", "Stepper").Call(id(seed)))
-	p.doc("Snapshot returns the current figures.")
+	p.doc("Snapshot returns the current counts of messages and failures, by index.")
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
-	p.doc("Tree shows processors and edges by index.")
+	p.doc("Tree returns the graph of the processors and edges, by index.")
 	method("Tree", nil, []code{p.graphType()}, sel(t, "graph"))
 	var plain []*processor
 	for _, q := range p.processors {
@@ -360,7 +360,7 @@ func (p *part) methods() {
 	}
 	for n, q := range plain {
 		if n == 0 {
-			p.doc("%s and the methods below return instance i of a processor. Use it only before and after Run.", q.ident)
+			p.doc("%s and the methods below return instance i of a processor, for use before and after Run only.", q.ident)
 		}
 		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
 	}
