@@ -40,8 +40,8 @@ func Workers(n int) Option {
 	}
 }
 
-// Batch sets how many messages a worker takes from one queue before it continues with
-// the next queue. Environment: TOPOGEN_BATCH.
+// Batch sets how many messages an instance may handle in a turn, before the worker runs
+// the next instance. Environment: TOPOGEN_BATCH.
 func Batch(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > batchMax {

@@ -59,7 +59,7 @@ func (u *Unit) adaptBudget(took time.Duration, w *Worker) {
 	}
 }
 
-// budgetOf is the number of messages that u may take from one queue in a turn.
+// budgetOf is the number of messages that u may handle in a turn.
 func (u *Unit) budgetOf(batch int) int {
 	if u.budget == 0 {
 		return batch

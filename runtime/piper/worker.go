@@ -30,7 +30,7 @@ type Worker struct {
 	wake     chan struct{} // capacity 1
 	_        [64]byte      // other goroutines write the fields above, the owner those below
 
-	batch           int  // maximum number of messages that a turn takes from one queue
+	batch           int  // maximum number of messages of one link in a turn
 	stepped         bool // run by a Stepper
 	runq            unitQueue
 	timers          timerHeap

@@ -15,8 +15,8 @@ type Option = piper.Option
 // Environment: TOPOGEN_WORKERS.
 func Workers(n int) Option { return piper.Workers(n) }
 
-// Batch sets how many messages a worker takes from one queue before it continues with
-// the next queue. Environment: TOPOGEN_BATCH.
+// Batch sets how many messages an instance may handle in a turn, before the worker runs
+// the next instance. Environment: TOPOGEN_BATCH.
 func Batch(n int) Option { return piper.Batch(n) }
 
 // Rebalance sets how often the pool reconsiders which worker runs which instance. 0
