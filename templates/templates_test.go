@@ -112,7 +112,7 @@ import (
 )
 
 // LineParser is the processor line-parser. Each instance has its own fields, and only
-// one goroutine at a time runs an instance.
+// one goroutine at a time runs its methods.
 type LineParser struct{}
 
 // ReceiveOrder handles feed -> line-parser: Order.
