@@ -2,8 +2,8 @@ package fsm
 
 import "encoding/binary"
 
-// CommandsMax is how many commands an entry holds at most. It is limited by the bits
-// for the position in a session's number.
+// CommandsMax is the maximum number of commands in an entry. The number of a session
+// has positionBits bits for the position of a command, which limits CommandsMax.
 const CommandsMax = 1 << positionBits
 
 // positionBits is the number of low bits of a session's number that hold the position

@@ -77,8 +77,8 @@ func (c *checks) after(state reflect.Value, before uint64) bool {
 	return !ok || sum == before
 }
 
-// unchanged checks that an update that returned the error failed left the state as it
-// was. It compares the state with a state that is rebuilt without the update. The
+// unchanged checks that an update has not changed the state if it returned the error
+// failed. It compares the state with a state that is rebuilt without the update. The
 // returned error stops the replica.
 func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed error) error {
 	if !r.checks.allow(checkedBytesEach) {
@@ -110,7 +110,7 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 // the failed update: because of this update, or for another reason.
 func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command, e Entry, failed error) error {
 	if again, err := r.definition.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
-		return fmt.Errorf("%w: the codec of the state %T writes one state in different bytes: the bytes must depend only on the value, not on the order of a map", ErrDiverged, *new(S))
+		return fmt.Errorf("%w: the codec of the state %T encodes the same state in different ways: the bytes must depend only on the value, not on the order of a map", ErrDiverged, *new(S))
 	}
 	if _, err := r.executeOn(m, c, e); err != nil {
 		return err

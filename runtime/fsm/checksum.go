@@ -46,7 +46,7 @@ type checksums struct {
 // vote is the checksum of one node.
 type vote struct{ node, sum uint64 }
 
-// Notes are what a node should write to the log next.
+// Notes are the commands that a node must write to the log next.
 type Notes struct {
 	Mark    bool   // by [Batch.Mark], if the node is the leader
 	At, Sum uint64 // by [Batch.Sum]; 0: nothing
@@ -121,18 +121,18 @@ func (s *checksums) vote(node, at, sum uint64) error {
 
 // count returns the most frequent checksum, its number of votes, and the number of all
 // votes.
-func (s *checksums) count() (sum uint64, most, said int) {
+func (s *checksums) count() (sum uint64, most, total int) {
 	n := make(map[uint64]int)
 	for _, v := range s.votes {
 		if !slices.Contains(s.voters, v.node) {
 			continue
 		}
-		said++
+		total++
 		if n[v.sum]++; n[v.sum] > most {
 			sum, most = v.sum, n[v.sum]
 		}
 	}
-	return sum, most, said
+	return sum, most, total
 }
 
 // since returns between which entries the state started to differ.

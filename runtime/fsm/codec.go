@@ -22,34 +22,34 @@ type Codec[T any] struct {
 	Parts []string
 }
 
-// ErrCodec means that a codec cannot write a value, or cannot read what it wrote. A
-// proposal with this error was not applied.
-var ErrCodec = errors.New("fsm: the codec cannot write and read the value")
+// ErrCodec means that a codec cannot encode a value, or cannot decode its own encoding.
+// A proposal with this error was not applied.
+var ErrCodec = errors.New("fsm: the codec cannot encode and decode the value")
 
-// Encode appends v, and decodes what it appended into scratch, a zero value. This
+// Encode appends the encoding of v to b, and decodes it into scratch, a zero value. This
 // protects the log: an update that cannot be decoded would stop every replica at each
 // start. The error matches [ErrCodec] and names the type, also if the codec panicked.
 //
-// In tests and in builds with -race, Encode also fails if the decoded value is encoded
-// in other bytes.
+// In tests and in builds with -race, Encode also fails if the decoded value has another
+// encoding.
 func (c Codec[T]) Encode(b []byte, v, scratch *T) ([]byte, error) {
 	begin := len(b)
 	b, err := c.append(b, v)
 	if err != nil {
-		return b, fmt.Errorf("%w: a %T cannot be written: %w", ErrCodec, *v, err)
+		return b, fmt.Errorf("%w: a %T cannot be encoded: %w", ErrCodec, *v, err)
 	}
 	if err := c.consume(b[begin:], scratch); err != nil {
-		return b[:begin], fmt.Errorf("%w: a %T cannot be read from the %d bytes that it was written in: %w", ErrCodec, *v, len(b)-begin, err)
+		return b[:begin], fmt.Errorf("%w: a %T cannot be decoded from its encoding of %d bytes: %w", ErrCodec, *v, len(b)-begin, err)
 	}
 	if !checked() {
 		return b, nil
 	}
 	again, err := c.append(nil, scratch)
 	if err != nil {
-		return b[:begin], fmt.Errorf("%w: a %T cannot be written again after it was read: %w", ErrCodec, *v, err)
+		return b[:begin], fmt.Errorf("%w: a decoded %T cannot be encoded again: %w", ErrCodec, *v, err)
 	}
 	if !bytes.Equal(again, b[begin:]) {
-		return b[:begin], fmt.Errorf("%w: a %T is written in %d bytes, and in different bytes after it was read: the bytes must depend only on the value", ErrCodec, *v, len(b)-begin)
+		return b[:begin], fmt.Errorf("%w: a %T has an encoding of %d bytes, and another encoding after it was decoded: the bytes must depend only on the value", ErrCodec, *v, len(b)-begin)
 	}
 	return b, nil
 }

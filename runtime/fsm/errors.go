@@ -30,9 +30,9 @@ var (
 	// ErrNotLeader means that another node leads, see [NotLeader]. The update was not
 	// applied.
 	ErrNotLeader = errors.New("fsm: not the leader")
-	// ErrTooMany means that the state machine has too many pending proposals, sessions or results. The
-	// update was not applied. It may be proposed again later.
-	ErrTooMany = errors.New("fsm: too much is under way")
+	// ErrTooMany means that the state machine has too many pending proposals, sessions or
+	// results. The update was not applied. It may be proposed again later.
+	ErrTooMany = errors.New("fsm: too many pending proposals, sessions or results")
 	// ErrTooLarge means that the update is larger than an entry may be. It was not applied.
 	ErrTooLarge = errors.New("fsm: update is too large")
 	// ErrResult means that the result of Update is larger than a session remembers, or that

@@ -28,8 +28,8 @@ type AppliedUpdate[U, R any] struct {
 
 // Leadership is the event that the leader of a state machine's group has changed, as
 // far as this node knows: other nodes may know a later term. It is sent along the edges
-// `ledger -> audit: LedgerLeadership` of the topology file when the node learns of a
-// new leader, a new term, or the loss of the leader. If leaders change faster than the
+// `ledger -> audit: LedgerLeadership` of the topology file when the node detects a new
+// leader, a new term, or the loss of the leader. If leaders change faster than the
 // receivers handle the events, only the newest one is sent, and Term shows the gap. A
 // new leader may not have applied all updates that earlier leaders acknowledged: Read
 // waits for them.

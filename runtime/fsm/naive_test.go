@@ -196,7 +196,7 @@ func (x *naive) do(o *order) (a answer, err error) {
 		case tooMuch:
 			return "", fmt.Errorf("%w: a fsm_test.answer must have at most 65536 bytes, got 65537", fsm.ErrResult)
 		case unwritable:
-			return "", fmt.Errorf("%w: a fsm_test.answer cannot be written: %w", fsm.ErrResult, errFailed)
+			return "", fmt.Errorf("%w: a fsm_test.answer cannot be encoded: %w", fsm.ErrResult, errFailed)
 		case panics:
 			return "", &fsm.PanicError{Value: failed}
 		}

@@ -41,8 +41,8 @@ func (p *replay) add(first Entry, commands []byte) {
 // skip excludes the command at a position when the commands are executed again.
 func (p *replay) skip(at uint64) { p.skipped = append(p.skipped, at) }
 
-// fail records that the update at a position returned an error. It must return an error
-// again.
+// fail records that the update at a position returned an error. If it is executed again,
+// it must return an error again.
 func (p *replay) fail(at uint64) { p.failed = append(p.failed, at) }
 
 func (p *replay) long() bool { return len(p.entries) >= p.entriesMax || len(p.commands) > p.bytesMax }

@@ -125,8 +125,8 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	return in.err
 }
 
-// run applies a command, unless its session has the result already or was forgotten.
-// The returned error stops the replica.
+// run executes a command and stores its result in a. A repeated command is not executed
+// and gets its first result. The returned error stops the replica.
 func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	at := position(e.Index, e.Position)
 	if opensSession(c.kind) {
@@ -157,7 +157,7 @@ func (r *Replicated[S, U, R]) run(c *command, e Entry, a *Applied) error {
 	return nil
 }
 
-// executeNew applies a command that its session does not know yet. i is the place of
+// executeNew executes a command that is not a repetition. i is the place of
 // its result in the session.
 func (r *Replicated[S, U, R]) executeNew(s *session, i int, c *command, e Entry, a *Applied) error {
 	known := result{sequence: c.sequence, index: a.Index, term: a.Term}
@@ -318,7 +318,7 @@ func (r *Replicated[S, U, R]) write() (value *outcome, failed, err error) {
 	case err != nil:
 		return nil, nil, err
 	case failed != nil:
-		return nil, fmt.Errorf("%w: a %T cannot be written: %w", ErrResult, zero, failed), nil
+		return nil, fmt.Errorf("%w: a %T cannot be encoded: %w", ErrResult, zero, failed), nil
 	case len(b) > resultBytesMax:
 		r.written = nil
 		return nil, fmt.Errorf("%w: a %T must have at most %[4]d bytes, got %[3]d", ErrResult, zero, len(b), resultBytesMax), nil

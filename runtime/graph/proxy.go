@@ -33,9 +33,9 @@ func (e EdgeProxy[P]) Received() uint64 { return e.source.EdgeReceived(e.index) 
 // because the route of the edge returned no instance.
 func (e EdgeProxy[P]) Dropped() uint64 { return e.source.EdgeDropped(e.index) }
 
-// Deliver passes one queued message of the edge to its handler, and reports
-// whether it did. It does not if every queued message must wait for a message of
-// another edge. It returns an error unless the topology runs under a Stepper.
+// Deliver passes one queued message of the edge to its handler. It returns false
+// if no message of the edge can be handled now, for example because a message of
+// another edge must be handled first. It returns an error unless the topology runs under a Stepper.
 func (e EdgeProxy[P]) Deliver() (bool, error) { return e.source.Deliver(e.index) }
 
 // ProcessorProxy reads the figures of one processor.

@@ -18,13 +18,13 @@ type Request[M, R any] struct {
 }
 
 // call waits for the reply to one request. The channel has room for one outcome, so the
-// receiver never blocks if the caller has given up. The garbage collector frees such a
-// call; a call that got its reply is used again.
+// receiver never blocks if the caller has given up. The garbage collector frees the call
+// of such a caller. A call that got its reply is reused.
 type call[R any] struct {
 	answer chan outcome[R]
 }
 
-// outcome is a reply, or the reason why there is none.
+// outcome is a reply or an error.
 type outcome[R any] struct {
 	answer R
 	err    error
@@ -63,7 +63,8 @@ func (r *Request[M, R]) Evicted() {
 	}
 }
 
-// fail ends the call of a request that could not be handled and is not handled again.
+// fail makes the call of a request return an error, because no handler could handle the
+// message and there are no further attempts.
 func (r *Request[M, R]) fail(why error) {
 	if r.call != nil {
 		r.call.answer <- outcome[R]{err: fmt.Errorf("%w: %w", topo.ErrFailed, why)}

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// abandonedMax bounds the number of abandoned goroutines. Each of them holds a stack
-// and what it refers to, and a process with that many has a fault that restarts do not
-// cure.
+// abandonedMax bounds the number of abandoned goroutines. Each of them keeps its stack
+// and all memory that the stack refers to. A program that hangs so often has a fault
+// that restarts cannot repair.
 const abandonedMax = 64
 
-// CallState records whether the goroutine of a watched instance is in user code, which may
-// take too long, or in the code of the pool. A goroutine that was abandoned in user
-// code ends when it returns from there, and touches nothing. The instance that replaces
-// an abandoned one has a new CallState.
+// CallState records whether the goroutine of a watched instance is in user code, which
+// may take too long, or in the code of the pool. A goroutine that was abandoned in user
+// code ends as soon as the user code returns, and changes nothing in the pool. The next
+// instance has a new CallState.
 //
 // A nil CallState belongs to the sender of a recorder, which has no timeouts.
 type CallState struct {
@@ -40,7 +40,7 @@ func (l *CallState) Enter() {
 
 // Leave marks the end of a call of user code. An abandoned goroutine ends here. Leave
 // reports whether a call was running.
-func (l *CallState) Leave() (wasAway bool) {
+func (l *CallState) Leave() (wasInCall bool) {
 	if l == nil || l.state.Load()&whereMask == inPool {
 		return false
 	}
@@ -57,7 +57,7 @@ func (l *CallState) tryReturn() bool {
 	return s&whereMask == inPool || s&whereMask == inHandler && l.state.CompareAndSwap(s, s&^whereMask)
 }
 
-// Alive makes a CallState the listener of topo.Alive.
+// Alive starts the timeout of the current call again. topo.Alive calls it.
 func (l *CallState) Alive() {
 	if l.state.Load()&whereMask == inHandler {
 		l.since.Store(l.pool.clock())
@@ -66,7 +66,7 @@ func (l *CallState) Alive() {
 
 // overdue reports whether the current call takes longer than timeout, and when its
 // timeout ends. The returned state identifies the call, for abandon.
-func (l *CallState) overdue(now, timeout int64) (state uint64, at int64, is bool) {
+func (l *CallState) overdue(now, timeout int64) (state uint64, at int64, isOverdue bool) {
 	state = l.state.Load()
 	if state&whereMask != inHandler {
 		return state, now + timeout, false

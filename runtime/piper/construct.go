@@ -35,7 +35,7 @@ func (p *Pool) construct() error {
 	return nil
 }
 
-// constructOne makes the instance with the struct at.
+// constructOne makes the instance whose generated struct is at.
 func (p *Pool) constructOne(processor int, in topo.Instance, at reflect.Value, how any) error {
 	x := at.Addr().Interface()
 	if own, ok := x.(interface {

@@ -52,8 +52,8 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	}
 }
 
-// isAbandoned reports whether the goroutine was abandoned while a call did not return
-// normally. If it was not, it cannot be abandoned from now on.
+// isAbandoned reports whether the goroutine was abandoned before its call panicked or
+// called runtime.Goexit. If it was not, it cannot be abandoned from now on.
 func (r *runner) isAbandoned() bool {
 	if !r.inCall || r.unit.watch() == nil {
 		return false

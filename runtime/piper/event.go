@@ -74,7 +74,7 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	return e, true, len(b.list) > 0
 }
 
-// isDrained reports whether the instance has no queued message of an edge.
+// isDrained reports whether the instance has handled all messages of an edge.
 func (u *Unit) isDrained(edge int) bool {
 	if w := u.watch(); w != nil && w.retrying.Load() > 0 { // the edge of that message is not known
 		return false
@@ -93,8 +93,8 @@ func (u *Unit) isDrained(edge int) bool {
 // missing call of the handler does not mean that the edge is silent.
 func (u *Unit) HasQueued(edge int) bool { return !u.isDrained(edge) }
 
-// closeOutputs reports to the receivers of the edges for which closed returns true that
-// no more messages will come.
+// closeOutputs closes the edges for which closed returns true, and posts EventClosed to
+// their receivers.
 func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 	for i := range p.edges {
 		e := &p.edges[i]

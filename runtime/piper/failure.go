@@ -54,8 +54,8 @@ func (w *watch) failureKind() ChildEventKind {
 
 // resolveMessage decides whether the current message is handled again or given up,
 // after a handler that was called for l has failed. It reports whether the instance
-// goes on. There is no current message for a tick, which has only one attempt, and if the
-// message was handled and a later call for it has failed.
+// goes on. There is no current message in two cases: the message is a tick, which has
+// only one attempt, or the message was handled and a later call for it has failed.
 func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	d := w.current
 	w.current, w.lastAttempts, w.lastRetries = nil, 1, false

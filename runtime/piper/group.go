@@ -65,7 +65,7 @@ type group struct {
 	next          int     // index of the unit whose Finish is called next
 	outputsClosed bool    // the receivers know that the group sends no more
 	awaitingRoom  []*Unit // units that wait for room within the group
-	lastBusy      *Link   // a link that had messages at the last look
+	lastBusy      *Link   // a link that had messages at the last check
 }
 
 // isFull reports whether a queue within a cycle is full. Then no message may enter the

@@ -8,9 +8,9 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// lateFraction of a timeout bounds how late the health check may run and still count
-// the elapsed time. If it is later, the process was stopped or the computer slept, and
-// the calls did not run either.
+// lateFraction limits the delay of the health check, to 1/lateFraction of the timeout of
+// a call. If the check runs later, the process was stopped or the computer slept. The
+// calls did not run in that time either, so their timeouts start again.
 const lateFraction = 4
 
 // shutdownAgain is the interval at which an instance that must stop is checked again.
@@ -29,8 +29,8 @@ func (p *Pool) timedWatches() (list []*watch) {
 }
 
 // watchHealth checks the calls of instances with a timeout. It sleeps until the first
-// call could be overdue. A call that begins during the sleep is overdue later than
-// that.
+// call could be overdue. A call that begins during the sleep cannot be overdue before
+// the end of the sleep.
 func (p *Pool) watchHealth(list []*watch) {
 	defer p.goroutineEnded()
 	defer p.failOnPanic("health check")

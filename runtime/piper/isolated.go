@@ -38,8 +38,8 @@ func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.closeTimeout(u)
 // long.
 func (u *Unit) CountKill() { u.proc.faults.healthCheckKills.Add(1) }
 
-// heldEvery is the interval at which an isolated instance that holds work is asked
-// whether it still does, because its goroutines may release between two calls.
+// heldEvery is the interval at which the pool requests the number of holds from a
+// process that holds work, because a goroutine there may release a hold between calls.
 const heldEvery = 100 * time.Millisecond
 
 // SetHolds sets the number of holds of an isolated instance. It must be called in a

@@ -93,8 +93,8 @@ func (l *Link) Number() uint64 {
 // before it, on whatever edge.
 func (l *Link) Bound() uint64 { return l.bound.Load() }
 
-// Handling records the edge of the message that is handled next. An error of the
-// handler names it.
+// Handling records the edge of the message that is handled next, for the error of the
+// handler.
 func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 
 // Touched, Filled and Overfull make a Link the queue.Listener of its queues.

@@ -19,8 +19,8 @@ const (
 	returnsExpMax  = 16                   // maximum number of doublings
 )
 
-// monitor checks whether a worker is stuck in one handler. It first asks the turn to
-// end. If the turn does not end, it is one call that takes long.
+// monitor detects workers that are stuck in one handler call. It first sets a flag that
+// ends the turn after the current call. If the turn goes on, this call takes long.
 type monitor struct {
 	pool     *Pool
 	asleep   atomic.Bool
@@ -28,9 +28,9 @@ type monitor struct {
 	suspects []suspect
 }
 
-// suspect is an instance whose call hangs and that may deserve a warning. The monitor
-// warns only after several further looks, because on a busy computer a quick handler
-// may look the same.
+// suspect is an instance whose current call takes long. The monitor logs a warning only
+// after several further checks, because on a busy computer a quick handler may also
+// wait for a CPU.
 type suspect struct {
 	unit  *Unit
 	solo  *Worker // its state is 1 until the call returns
@@ -64,7 +64,7 @@ func (m *monitor) run() {
 		case <-ticker.C:
 		}
 		if late := time.Since(looked); late > 2*monitorPeriod {
-			clear(seen) // the computer is overloaded: a call that makes no progress may just not get a processor
+			clear(seen) // the computer is overloaded: a call without progress may be waiting for a CPU
 			for i := range m.suspects {
 				m.suspects[i].looks = 0
 			}

@@ -341,7 +341,7 @@ func (p *Pool) schedule() {
 	}
 }
 
-// stop closes everything that comes from outside. The remaining messages are drained.
+// stop closes all inputs from outside. The queued messages are drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
 	p.sourcesDone()

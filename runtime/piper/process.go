@@ -28,8 +28,8 @@ type Process interface {
 }
 
 // Started reports that a process was started, which Attach takes over later. A process
-// that is not taken over is killed: if another one is started, if the instance is not
-// restarted, or if Run has ended.
+// that is not taken over is killed when another one is started, when the instance is not
+// restarted, or when Run has ended.
 func (u *Unit) Started(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	pool.supervision.Lock()

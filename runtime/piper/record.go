@@ -2,9 +2,9 @@ package piper
 
 import "log/slog"
 
-// Recorder stores the errors and panics of handlers; errtop.Keeper is one. Several
-// goroutines call its methods at the same time. They are not called while handlers
-// succeed.
+// Recorder stores the errors and panics of handlers. errtop.Keeper implements it.
+// Several goroutines call its methods at the same time. They are not called while
+// handlers succeed.
 type Recorder interface {
 	// Record stores an error of an instance. If stack is not nil, it was a panic.
 	// Worker is the index of the worker that runs the instance, or -1 for a goroutine

@@ -7,8 +7,8 @@ import (
 )
 
 // An instance may produce replies in goroutines of its own, for example a node that
-// waits for a disk and for other nodes. It calls BeginReply to keep its group from finishing
-// until EndReply, and Wake to have Woken called in a turn, where it may send.
+// waits for a disk and for other nodes. Between BeginReply and EndReply its group does
+// not finish. Wake makes the pool call Woken in a turn, where the instance may send.
 
 // Wake makes the pool call Woken soon, in a turn of the unit. Any goroutine may call
 // Wake, at any time between Init and Close. Several calls before that turn cause one
@@ -16,9 +16,9 @@ import (
 // there is room. Under a Stepper only a turn may call Wake.
 func (u *Unit) Wake() { u.signal(controlWake) }
 
-// BeginReply keeps the unit's group from finishing until EndReply was called as often as BeginReply. It
-// must be called in a turn of the unit. A unit with a Watch must not call it, because
-// an instance that fails could not call EndReply.
+// BeginReply keeps the unit's group from finishing until EndReply was called as often
+// as BeginReply. It must be called in a turn of the unit. A unit with a Watch must not
+// call it, because an instance that fails could not call EndReply.
 func (u *Unit) BeginReply() {
 	u.proc.pendingReplies.Add(1)
 	if !bug.On(bug.ReplyForgotten) {
@@ -26,9 +26,9 @@ func (u *Unit) BeginReply() {
 	}
 }
 
-// EndReply takes back one BeginReply. It must be called in a turn of the unit. Messages that the
-// turn sends after it still belong to the group. It panics if it is called more often
-// than BeginReply.
+// EndReply ends one BeginReply. It must be called in a turn of the unit. The group does
+// not finish before the end of this turn, so the turn may still send. EndReply panics
+// if it is called more often than BeginReply.
 func (u *Unit) EndReply() {
 	if u.proc.pendingReplies.Add(-1) < 0 {
 		panic("pool: EndReply without BeginReply")

@@ -94,7 +94,7 @@ func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err erro
 	return adopt, nil
 }
 
-// startTimedOut gives up an instance whose start takes too long.
+// startTimedOut abandons a start that takes too long, and reports that it has failed.
 func (w *Worker) startTimedOut(v *watch) {
 	m := v.starting
 	if v.phase != watchStarting || m == nil {

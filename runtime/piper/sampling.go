@@ -17,8 +17,8 @@ const (
 // turn is not timed. All long turns are timed: the relative cost is small, and the few
 // long turns of a period would be a bad sample. The first turn is timed because it may
 // be long. All turns of an instance with a goroutine of its own are timed, because its
-// handlers are expected to take long. A long turn of an instance with otherwise short
-// turns is sampled like these, about one in sixty.
+// handlers are expected to take long. A long turn that follows short turns of the same
+// instance is sampled as rarely as those, about one in sixty.
 func (w *Worker) sampleWeight(u *Unit) (turns int32) {
 	if !u.longTurn {
 		if w.turnsToSample--; w.turnsToSample > 0 {

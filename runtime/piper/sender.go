@@ -99,7 +99,7 @@ func (o *Out) drained(h *queue.Head) {
 	o.lessFull()
 }
 
-// lessFull counts one reason less that keeps the instance from having turns.
+// lessFull removes one of the reasons for which the instance gets no turns.
 func (o *Out) lessFull() {
 	if o.full--; o.full == 0 && o.pauses {
 		o.pauses = false
@@ -107,21 +107,21 @@ func (o *Out) lessFull() {
 	}
 }
 
-// Open begins every send of a processor without inputs. Within Serve it returns an
-// error once the topology stops, and the message is not accepted.
+// Open is called at the start of every send of a processor without inputs. Within Serve
+// it returns an error once the topology stops, and the message is not accepted.
 func (o *Out) Open() error {
 	if !o.served {
 		return nil
 	}
-	if o.unit.isToStop() {
+	if o.unit.mustStop() {
 		return topo.ErrStopping
 	}
 	return o.unit.proc.pool.serveState()
 }
 
-// Sent ends every send of a processor without inputs. Within Serve it publishes at once
-// and waits while a queue is full. The message was accepted, even if the topology stops
-// during the wait.
+// Sent is called at the end of every send of a processor without inputs. Within Serve it
+// publishes the message at once and waits while a queue is full. The message was
+// accepted, even if the topology stops during the wait.
 func (o *Out) Sent() error {
 	if !o.served {
 		return nil

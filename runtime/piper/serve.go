@@ -41,7 +41,7 @@ func (w *watch) served(home *Worker, err error) {
 }
 
 // served publishes the messages that Serve has sent, and waits while a queue is full.
-// It runs on the goroutine of Serve, which is that of the unit's worker.
+// It runs on the goroutine of Serve, which is also the goroutine of the unit's worker.
 func (p *Pool) served(o *Out) {
 	u := o.unit
 	if p.stepper != nil {
@@ -56,7 +56,7 @@ func (p *Pool) served(o *Out) {
 	if u.proc.watches != nil && !w.inbox.empty() {
 		w.readNotes() // there may be an order to stop
 	}
-	for p.serveState() == nil && !u.isToStop() && (u.paused() || u.proc.group.isFull()) {
+	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
 			w.awaitRoom(u)
 		}
@@ -67,7 +67,7 @@ func (p *Pool) served(o *Out) {
 	}
 }
 
-// serveState is the error of a send of Serve once messages are not accepted any more.
+// serveState returns the error for a send of Serve if the topology stops, or nil.
 func (p *Pool) serveState() error {
 	if p.stopping.Load() || p.ended.Load() {
 		return topo.ErrStopping
@@ -75,8 +75,8 @@ func (p *Pool) serveState() error {
 	return nil
 }
 
-// isToStop reports whether the supervisor has ordered the instance to stop.
-func (u *Unit) isToStop() bool {
+// mustStop reports whether the supervisor has ordered the instance to stop.
+func (u *Unit) mustStop() bool {
 	w := u.watch()
 	return w != nil && w.deferredStop != 0
 }

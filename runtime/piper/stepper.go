@@ -117,7 +117,7 @@ func (s *Stepper) Run() error {
 	return s.err
 }
 
-// Advance advances the clock by d and runs everything that is due until then.
+// Advance advances the clock by d and runs everything that is due in this time.
 func (s *Stepper) Advance(d time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Stepper) Advance(d time.Duration) error {
 	return s.err
 }
 
-// Stop closes everything that comes from outside, as the end of Run's context does.
+// Stop closes all inputs from outside, as the end of Run's context does.
 func (s *Stepper) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +295,7 @@ func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 func (s *Stepper) resumable() []*Unit {
 	var units []*Unit
 	for _, u := range s.serveUnits {
-		if u.serving && (s.pool.stopping.Load() || u.isToStop() || !u.paused() && !u.proc.group.isFull()) {
+		if u.serving && (s.pool.stopping.Load() || u.mustStop() || !u.paused() && !u.proc.group.isFull()) {
 			units = append(units, u)
 		}
 	}
@@ -348,9 +348,10 @@ func (s *Stepper) stepUntilRoom(x *External, t *Target) error {
 	return nil
 }
 
-// Deliver passes one queued message of an edge to its receiver, and reports whether it
-// did. It does not if no message of the edge is next in the order of its link. It
-// returns ErrNoStepper unless the topology runs under a Stepper.
+// Deliver passes one queued message of an edge to its receiver. It returns false if no
+// message of the edge can be handled now, for example because a message of another edge
+// must be handled first. It returns ErrNoStepper unless the topology runs under a
+// Stepper.
 func (p *Pool) Deliver(edge int) (bool, error) {
 	s := p.stepper
 	if s == nil {

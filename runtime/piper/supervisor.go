@@ -3,7 +3,7 @@ package piper
 import "time"
 
 // Supervisor decides what happens after instances end. supervise.Supervisor implements
-// it. It depends only on the events that it got so far. The pool calls it under a lock,
+// it. Its decisions depend only on earlier events. The pool calls it under a lock,
 // applies the returned effects in order, and reports their results as further events.
 type Supervisor interface {
 	// Step handles an event. now is the time since the start of the topology. It

@@ -65,7 +65,7 @@ func (r *runner) loop() {
 	for {
 		w := r.w
 		if w.sinceYield > yieldNanos {
-			w.yieldProcessor()
+			w.yieldCPU()
 		}
 		if !w.inbox.empty() {
 			w.readNotes()
@@ -89,10 +89,10 @@ func (r *runner) loop() {
 	}
 }
 
-// yieldProcessor lets other goroutines run. The Go scheduler would preempt the worker
-// only after 10 ms. If fewer workers are busy than there are processors, other
-// goroutines have a processor anyway.
-func (w *Worker) yieldProcessor() {
+// yieldCPU lets other goroutines run. The Go scheduler would preempt the worker only
+// after 10 ms. If there are fewer busy workers than CPUs, other goroutines have a CPU
+// without this.
+func (w *Worker) yieldCPU() {
 	w.sinceYield = 0
 	if p := w.pool; w.index < 0 || len(p.workers)-int(p.idle.Load()) >= min(p.threads, len(p.workers)) {
 		w.yields++

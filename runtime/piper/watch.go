@@ -178,8 +178,8 @@ func (w *watch) renewHolder(h *holder) {
 	}
 }
 
-// renewContext makes the context of the handlers. It carries the CallState, and ends when
-// the goroutine is abandoned.
+// renewContext makes the context of the handlers. The context carries the CallState,
+// and ends when the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.cancel != nil {
 		w.cancel(context.Canceled) // the previous instance has ended
@@ -189,8 +189,8 @@ func (w *watch) renewContext() {
 	}
 }
 
-// CallState is the CallState of the instance. It is nil if calls have no timeout. Generated code
-// passes it to a new sender.
+// CallState returns the CallState of the instance, or nil if calls have no timeout.
+// Generated code passes it to a new sender.
 func (u *Unit) CallState() *CallState {
 	if w := u.watch(); w != nil {
 		return w.callState
@@ -215,8 +215,8 @@ func (u *Unit) HasFailed() bool {
 
 // IsFresh reports, within adopt, whether the instance needs a new sender, because an
 // abandoned goroutine has the previous one. The new sender has the new CallState of the
-// instance, and the same Out and links: the abandoned goroutine ends before it touches
-// those.
+// instance, and the same Out and links, because the abandoned goroutine ends before it
+// touches the Out or a link.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft && !bug.On(bug.AbandonedSender) }
 
 // Now is the time since the start of the topology, for the deadlines of inputs.

@@ -122,8 +122,8 @@ func (w *Worker) park() {
 		w.exit()
 	}
 	if w.wokeAnother {
-		// A goroutine that was woken by this worker waits for this processor, so run it
-		// first.
+		// A goroutine that was woken by this worker waits for the CPU of this thread, so
+		// run it first.
 		w.wokeAnother = false
 		runtime.Gosched()
 		if !w.inbox.empty() {
@@ -297,7 +297,7 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		u.pendingCalls |= callEvents
 	}
 	if bits&controlOrder != 0 {
-		w.carryOutOrders(u) // first: an order in the inbox is in time, even if the worker is late
+		w.carryOutOrders(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
 	}
 	if bits&controlTimer != 0 {
 		w.handleWakeup(u)

@@ -16,9 +16,9 @@ type FaultObserver = piper.FaultObserver
 // additional method is NotStarted.
 type StartObserver = piper.StartObserver
 
-// Recorder stores the errors and panics of handlers; errtop.Keeper is one. Several
-// goroutines call its methods Record and Close at the same time. They are not called
-// while handlers succeed.
+// Recorder stores the errors and panics of handlers. errtop.Keeper implements it.
+// Several goroutines call its methods Record and Close at the same time. They are not
+// called while handlers succeed.
 type Recorder = piper.Recorder
 
 // Stepper runs a whole topology in the goroutine that calls it, one handler call at a

@@ -132,7 +132,7 @@ func Peek[T any](e *Edge[T], n int) []T {
 	return in[:min(len(in), avail, n)]
 }
 
-// advance goes on to the next segment and hands the empty one back.
+// advance goes on to the next segment and returns the empty segment to the producer.
 func (h *Head) advance() {
 	l := h.list
 	old := l.seg

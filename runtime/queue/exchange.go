@@ -6,15 +6,15 @@ import "sync/atomic"
 // has.
 const sparesMax = segmentsPerCapacity + 1
 
-// exchange hands empty segments back from the consumer to the producer, which takes all
-// of them at once.
+// exchange returns empty segments from the consumer to the producer. The producer takes
+// all of them at once.
 type exchange struct {
 	shared atomic.Pointer[segment]
 	_      [8]byte
 	own    *segment // owned by the producer
 }
 
-// put hands s back. The consumer calls it.
+// put returns s to the producer. The consumer calls it.
 func (x *exchange) put(s *segment) {
 	for {
 		top := x.shared.Load()

@@ -10,8 +10,8 @@ import (
 // producer's goroutine, outside of the fast path.
 type Listener interface {
 	// Touched reports the first message since the last publish. It returns false if the
-	// message was sent outside of a handler call; then the next message is reported as
-	// well.
+	// message was sent outside of a handler call. In this case Touched is called for
+	// the next message, too.
 	Touched(*Head) (inTurn bool)
 	// Filled reports that the queue has reached its capacity. It is called once until
 	// Drained.
@@ -20,9 +20,8 @@ type Listener interface {
 	Overfull(*Head)
 }
 
-// Head is the part of a queue that does not depend on the type of its messages: its
-// counts. Positions count messages from the first one: messages put, published and
-// taken.
+// Head is the part of a queue that does not depend on the type of its messages: the
+// numbers of messages that were put, published and taken since the queue was made.
 type Head struct {
 	// Owned by the producer. Other goroutines may read pos and base.
 	pos       uintptr     // position of the next put in the current segment

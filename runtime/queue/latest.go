@@ -2,7 +2,7 @@ package queue
 
 import "sync"
 
-// Evictee is a message that must be notified when Latest drops it.
+// Evictee is a message whose method Evicted is called when Latest drops the message.
 type Evictee interface{ Evicted() }
 
 // Latest is a bounded queue that drops its oldest message to make room. It never holds

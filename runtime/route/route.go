@@ -5,28 +5,30 @@ import (
 	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
-// String returns the instance, of n, for a string key.
+// String returns the index of the instance for a string key, among n instances.
 func String[K ~string](key K, n int) int {
 	return int(xxhash.Sum64String(string(key)) % uint64(n))
 }
 
-// Bytes returns the instance, of n, for a key of bytes. It is the instance for the
-// equal string.
+// Bytes returns the same index as String for a string with these bytes.
 func Bytes[K ~[]byte](key K, n int) int {
 	return int(xxhash.Sum64(key) % uint64(n))
 }
 
-// Int returns the instance, of n, for a signed integer key, sign-extended to 64 bits.
+// Int returns the index of the instance for a signed integer key, which is
+// sign-extended to 64 bits, among n instances.
 func Int[K ~int | ~int8 | ~int16 | ~int32 | ~int64](key K, n int) int {
 	return int(mix(uint64(int64(key))) % uint64(n))
 }
 
-// Uint returns the instance, of n, for an unsigned integer key.
+// Uint returns the index of the instance for an unsigned integer key, among n
+// instances.
 func Uint[K ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](key K, n int) int {
 	return int(mix(uint64(key)) % uint64(n))
 }
 
-// Bool returns the instance, of n, for a bool key, which is hashed as 0 or 1.
+// Bool returns the index of the instance for a bool key, which is hashed as 0 or 1,
+// among n instances.
 func Bool[K ~bool](key K, n int) int {
 	if key {
 		return int(mix(1) % uint64(n))
@@ -34,7 +36,7 @@ func Bool[K ~bool](key K, n int) int {
 	return int(mix(0) % uint64(n))
 }
 
-// ID returns the instance with index id, or -1 if id is not between 0 and n-1.
+// ID returns id, or -1 if id is not between 0 and n-1.
 func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr](id K, n int) int {
 	if id < 0 || uint64(id) >= uint64(max(n, 0)) {
 		return -1

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Results of Ping. Any other result is nil, which means that there may be more to send,
-// or a failure.
+// Results of Ping. If Ping returns nil, there may be more to send, and Ping is called
+// again soon. Any other error is a failure.
 var (
 	// Done: the instance has nothing more to send on its own. Ping is not called again.
 	//
