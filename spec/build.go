@@ -270,15 +270,23 @@ func (b *builder) duration(v *Value, least time.Duration) time.Duration {
 // durationHint suggests how to write a duration. A large number without a unit probably means
 // milliseconds.
 func durationHint(text string) string {
+	if d := withUnit(text); d != "" {
+		return "write a unit, such as " + quoted(d)
+	}
+	return "write numbers with units, such as 500ms, 5s or 1m30s"
+}
+
+// withUnit returns a number with the unit that it probably has, or "" if the text is not a number.
+func withUnit(text string) string {
 	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= millisecondsMin {
 		if _, err := time.ParseDuration(text + "ms"); err == nil {
-			return `write a unit, such as "` + text + `ms"`
+			return text + "ms"
 		}
 	}
 	if d, err := time.ParseDuration(text + "s"); err == nil && d > 0 {
-		return `write a unit, such as "` + text + `s"`
+		return text + "s"
 	}
-	return "write numbers with units, such as 500ms, 5s or 1m30s"
+	return ""
 }
 
 // key returns the key of the value, which is the last element of its pointer.

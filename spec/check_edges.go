@@ -32,7 +32,7 @@ func (b *builder) checkEdges() {
 		}
 		key := edgeKey{e.From, e.To, e.Message.Value, e.Every, e.Timer.Value}
 		if first, ok := seen[key]; ok {
-			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s must appear once, and line %d has it too", e.title(), first.At.Line), b.duplicateSuggestion(e))
+			b.found.add(finding.EdgeTwice, e.At, e.Pointer, fmt.Sprintf("the edge %s must appear once, and line %d has it too", e.title(), first.At.Line), "remove one of them")
 			continue
 		}
 		seen[key] = e
@@ -50,19 +50,6 @@ func (b *builder) checkEdges() {
 				quoted(e.Reply.Value), e.ToText.Value, e.FromText.Value, back.At.Line), "remove that edge, or give the reply its own name")
 		}
 	}
-}
-
-// duplicateSuggestion says what to do about a duplicate edge.
-func (b *builder) duplicateSuggestion(e *Edge) string {
-	const removeOne = "remove one of them"
-	if e.Every > 0 || e.Implied || b.topology.Processors[e.From].Machine != nil {
-		return removeOne
-	}
-	second, expr := e.Message.Value+"2", b.types[e.Message.Value]
-	if expr == "" {
-		expr = e.Message.Value
-	}
-	return fmt.Sprintf("%s, or give the type a second name: write %s: %s under messages, and %s on one of the edges", removeOne, second, quoted(expr), second)
 }
 
 // title returns the edge in the form of the file.
@@ -86,7 +73,7 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	switch {
 	case e.Route.Kind == RouteNone && e.Route.Pointer == "" && to.Instances > 1 && e.Every == 0:
 		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("an edge to several instances must have a key or a route, and %s has %d instances", quoted(to.Name.Value), to.Instances),
-			b.keySuggestion(i, e)+", or in place of the key a route: local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
+			b.keySuggestion(i, e)+"; topogen explain TG205 lists the routes")
 	case e.Route.Kind == RouteNone && e.Route.Pointer != "":
 		b.found.add(finding.MissingKey, e.Route.At, e.Route.Pointer, "route must not be empty", "write local, broadcast, {id: FIELD} or {range: {offset: 0, count: 1}}")
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
@@ -132,7 +119,7 @@ func (b *builder) checkTimeout(i int, e *Edge) {
 	switch {
 	case option == nil:
 	case e.Reply.Value == "":
-		b.found.addText(finding.NoEffect, option.Key, "timeout must go with a reply, and the edge has none", `write "reply: Message", or remove timeout`)
+		b.found.addText(finding.NoEffect, option.Key, "timeout must go with a reply, but the edge has no reply", `write "reply: Message", or remove timeout`)
 	case !b.topology.Processors[e.From].External:
 		b.found.addText(finding.NoEffect, option.Key, fmt.Sprintf("timeout must be on an edge from an external processor, and %s is not external: it receives the reply as a message", quoted(e.FromText.Value)), "remove timeout")
 	}

@@ -72,7 +72,7 @@ func (b *builder) checkRestart(p *Processor, entry *Value) {
 func (b *builder) checkDelays(options *Value, delay, longest time.Duration) {
 	if longest > 0 && longest < delay {
 		f := options.field("max_delay")
-		b.found.add(finding.MaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay must be at least delay, which is %v, got %v", delay, longest), "write a longer max_delay; with the value of delay all delays are equal")
+		b.found.add(finding.MaxDelay, f.Value.At, f.Value.Pointer, fmt.Sprintf("max_delay must be at least delay, which is %s, got %s", duration(delay), duration(longest)), "write a longer max_delay, or the value of delay for equal delays")
 	}
 }
 
@@ -136,7 +136,7 @@ func (b *builder) checkAttempts() {
 		}
 		f := b.entries[i].field("restart").Value.field("max_restarts")
 		b.found.add(finding.UsedUp, f.Value.At, f.Value.Pointer,
-			fmt.Sprintf("max_restarts of %s should be at least the %d attempts at a message, got %d: a message that fails each time uses up all restarts", quoted(p.Name.Value), attempts, limit),
+			fmt.Sprintf("%s may make %d attempts to handle a message, but max_restarts is %d: one message that fails each time uses up all restarts", quoted(p.Name.Value), attempts, limit),
 			fmt.Sprintf(`write "then: retry", or max_restarts of at least %d`, attempts))
 	}
 }
@@ -214,16 +214,16 @@ func (b *builder) checkIntensity(g *Group, v *Value) {
 	intensity, period := v.field("intensity"), v.field("period")
 	switch {
 	case intensity != nil && period == nil:
-		b.found.add(finding.MissingKey, intensity.Key.At, g.Pointer, "intensity must go with period, the time in which restarts are counted", `write "period: `+g.Period.String()+`"`)
+		b.found.add(finding.MissingKey, intensity.Key.At, g.Pointer, "intensity must go with period, the time in which restarts are counted", `write "period: `+duration(g.Period)+`"`)
 	case intensity == nil && period != nil:
 		b.found.add(finding.MissingKey, period.Key.At, g.Pointer, "period must go with intensity, the number of restarts within it", fmt.Sprintf(`write "intensity: %d"`, g.Intensity))
 	}
 }
 
-// checkShutdown reports a shutdown with a strategy that stops no siblings.
+// checkShutdown reports a shutdown with a strategy that stops no other members.
 func (b *builder) checkShutdown(g *Group, v *Value) {
 	if g.Strategy == OneForOne && !b.found.broken[g.Pointer+"/strategy"] {
-		b.noEffect(v, "with one-for-one only the failed instance ends, and no sibling is stopped with it", `write "strategy: one-for-all" or "strategy: rest-for-one", or remove it`, "shutdown")
+		b.noEffect(v, "with one-for-one only the failed instance ends, and no other member is stopped", `write "strategy: one-for-all" or "strategy: rest-for-one", or remove it`, "shutdown")
 	}
 }
 

@@ -87,7 +87,7 @@ func (b *builder) checkGrowth() {
 		reported[group[e.To]] = true
 		pathText := b.pathText(append([]int{e.From}, shortest(next, group, e.To, e.From)...))
 		b.found.add(finding.GrowingRing, e.At, e.Pointer,
-			fmt.Sprintf("each round of the cycle %s turns one message into %d and drops none", pathText, copies),
+			fmt.Sprintf("the %s sends each message to %d instances, so the number of messages grows with each round of the cycle %s", e.Route.Kind, copies, pathText),
 			`route to one instance, or write "full: drop-oldest" on an edge of the cycle`)
 	}
 }
@@ -223,8 +223,12 @@ func Unreachable(t *Topology, starts func(processor int) bool) []finding.Finding
 			continue
 		}
 		named[group[i]] = true
+		message := "no message ever reaches " + quoted(p.Name.Value)
+		if !slices.ContainsFunc(next, func(to []int) bool { return slices.Contains(to, i) }) {
+			message = quoted(p.Name.Value) + " has no input and no Ping or Serve, so it sends nothing"
+		}
 		findings = append(findings, finding.New(finding.Unreachable, t.File, p.Name.At, p.Pointer,
-			"no message ever reaches "+quoted(p.Name.Value), "give it Ping or Serve, a timer, or an edge from a processor that sends"))
+			message, "add Ping or Serve to its type, or a timer or another input in the file"))
 	}
 	return findings
 }

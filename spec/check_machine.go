@@ -41,7 +41,7 @@ func (b *builder) checkKind(p *Processor, entry *Value) {
 		case m.Kind != "":
 			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s is of kind %s and must not have %s", quoted(p.Name.Value), m.Kind, name), b.replacement(m, name))
 		case isMachineKey(name):
-			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s must go with a kind, and %s has none", name, quoted(p.Name.Value)), kindSuggestion(name))
+			b.found.addText(finding.KindHas, f.Key, fmt.Sprintf("%s must go with a kind, but %s has no kind", name, quoted(p.Name.Value)), kindSuggestion(name))
 		}
 	}
 	for _, name := range requiredKeys[m.Kind] {
@@ -187,8 +187,8 @@ func (b *builder) checkReplication(p *Processor, entry *Value) {
 			f = options.field("heartbeat")
 		}
 		if f != nil && !b.found.exact[f.Value.Pointer] {
-			b.found.add(finding.Election, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout must be at least %d heartbeats of %v, got %v: one late heartbeat would start an election", electionFactor, r.Heartbeat, r.ElectionTimeout),
-				fmt.Sprintf("write an election_timeout of at least %v", least))
+			b.found.add(finding.Election, f.Value.At, f.Value.Pointer, fmt.Sprintf("election_timeout must be at least %d heartbeats of %s, got %s: one late heartbeat would start an election", electionFactor, duration(r.Heartbeat), duration(r.ElectionTimeout)),
+				fmt.Sprintf("write an election_timeout of at least %s", duration(least)))
 		}
 	}
 	switch {

@@ -98,5 +98,5 @@ func shorter(a, b time.Duration) time.Duration {
 const periodHint = "write three to five times the period"
 
 func early(e *Edge, period time.Duration, of string) string {
-	return fmt.Sprintf("input_timeout should be longer than the %v between two ticks%s, got %v", period, of, e.InputTimeout)
+	return fmt.Sprintf("input_timeout should be longer than the %s between two ticks%s, got %s", duration(period), of, duration(e.InputTimeout))
 }

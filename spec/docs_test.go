@@ -30,8 +30,8 @@ func TestReferenceOfFindings(t *testing.T) {
 
 These are the findings of ` + "`topogen build` and `topogen check`" + `. A code never changes its meaning. ` + "`topogen explain CODE`" + ` prints the section of a code.
 
-Each section gives the reason, an example that causes the finding and an example that does not. If an example of TG1xx, TG2xx or TG40x is a
-complete file, a test checks it.
+Each section gives the rule and its reason. Most sections also have an example that causes the finding, and the corrected example. There is no
+TG410.
 
 | page | findings about |
 |---|---|

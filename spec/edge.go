@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -52,8 +53,7 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 		return e, nil, false
 	default:
 		if len(item.Fields) > 1 {
-			second := item.Fields[1].Key
-			b.found.add(finding.EdgeForm, second.At, item.Pointer, "an item of edges must have one key, got a second one", `begin it with "- " if it is an edge, indent it further if it is an option`)
+			b.secondKey(item)
 		}
 		f := item.Fields[0]
 		b.arrow(&e, f.Key, true)
@@ -61,6 +61,19 @@ func (b *builder) edge(item *Value) (e Edge, options *Value, ok bool) {
 		options = f.Value
 	}
 	return e, options, true
+}
+
+// secondKey reports an item of edges with more than one key.
+func (b *builder) secondKey(item *Value) {
+	first, second := item.Fields[0].Key, item.Fields[1].Key
+	suggestion := edgeForm
+	switch {
+	case strings.Contains(second.Value, "->"):
+		suggestion = `write "- " before it: each edge is an item of the list`
+	case strings.Contains(first.Value, "->"):
+		suggestion = "indent it further: it is an option of the edge"
+	}
+	b.found.add(finding.EdgeForm, second.At, item.Pointer, fmt.Sprintf("an item of edges must have one key, got a second one, %s", quoted(second.Value)), suggestion)
 }
 
 // edgeOptions reads the value of an edge: the name of a message, or a mapping.
@@ -136,7 +149,11 @@ func (b *builder) every(e *Edge, period Text) time.Duration {
 	d, err := time.ParseDuration(period.Value)
 	switch {
 	case err != nil:
-		b.found.addText(finding.Form, period, "the period of a timer must be a duration, got "+quoted(period.Value), durationHint(period.Value))
+		suggestion := durationHint(period.Value)
+		if d := withUnit(period.Value); d != "" {
+			suggestion = "write " + quoted("every "+d)
+		}
+		b.found.addText(finding.Form, period, "the period of a timer must be a duration, got "+quoted(period.Value), suggestion)
 	case d < everyMin:
 		b.found.addText(finding.OutOfRange, period, "the period of a timer must be at least "+everyMin.String()+", got "+quoted(period.Value), "write a longer period")
 	default:

@@ -100,8 +100,21 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	for _, name := range wanted {
 		words = append(words, typeWords[name])
 	}
+	suggestion := retype(v, wanted)
+	if v.Kind == List && at.subject() == "processors" {
+		suggestion = processorsHint(v)
+	}
 	c.found.add(finding.WrongType, at.shown(), v.Pointer,
-		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), retype(v, wanted))
+		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), suggestion)
+}
+
+// processorsHint returns the suggestion for a list of processors, which must be a mapping.
+func processorsHint(list *Value) string {
+	name := "feed"
+	if len(list.Items) > 0 && list.Items[0].Kind == String {
+		name = list.Items[0].Text
+	}
+	return fmt.Sprintf("write %s in place of %s", quoted(name+": {}"), quoted("- "+name))
 }
 
 // nullHint returns the suggestion for a missing value.
@@ -155,8 +168,13 @@ func (c *schemaChecker) notAllowed(s *jsonschema.Schema, at located) {
 	if best := c.similar.to(at.value.Text, words); best != "" {
 		suggestion = didYouMean(best)
 	}
-	if in(s, "route") {
+	switch {
+	case in(s, "route"):
 		words = append(words, "a mapping with id or range")
+	case in(s, "restart"):
+		words = append(words, "a mapping such as {policy: on-failure}")
+	case in(s, "on_error"):
+		words = append(words, "a mapping such as {then: retry}")
 	}
 	c.found.add(finding.NotAllowed, at.value.At, at.value.Pointer,
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(at.value)), suggestion)
