@@ -291,7 +291,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 			b.Messages = append(b.Messages, t)
 		}
 	}
-	return "declare it: " + t.String() + ScaffoldHint
+	return "write " + t.String() + ScaffoldHint
 }
 
 // words removes the names of the skeleton from a type checker's message.

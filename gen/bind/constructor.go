@@ -157,8 +157,8 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 // unfitNew reports a function of a wrong shape.
 func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	name := s.Type.Name
-	text := fmt.Sprintf("function %s %s; its form must be %s([topo.Instance] [, a struct for with:]), and it must return %s or *%s, and optionally an error",
-		b.functionText(f), problem, f.Name(), name, name)
+	text := fmt.Sprintf("function %s %s; its parameters may be topo.Instance and a struct for the values of with, and it must return %s or *%s, and optionally an error",
+		b.functionText(f), problem, name, name)
 	b.atFunc(finding.Constructor, f, s.file.New, "", text)
 }
 

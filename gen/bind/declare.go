@@ -9,7 +9,7 @@ import (
 )
 
 // ScaffoldHint is the end of the suggestion of a finding that --scaffold can fix.
-const ScaffoldHint = "; topogen build --scaffold does so"
+const ScaffoldHint = ", or run topogen build --scaffold"
 
 // Struct is a struct type that is not declared yet.
 type Struct struct {
@@ -131,7 +131,7 @@ func (b *binder) canonicalNew(s *subject) *Constructor {
 
 // suggestion declares the function, and the type that it takes.
 func (c *Constructor) suggestion() string {
-	text := "declare it: " + c.Signature
+	text := "write " + c.Signature
 	if len(c.Config) > 0 {
 		text += ", with " + c.Config[0].String()
 	}

@@ -27,8 +27,8 @@ const (
 func (b *binder) lifecycleOf(s *subject) []lifecycle {
 	inputText, trackerText := s.Ident+"Input", s.Ident+"Inputs"
 	input, tracker := b.checked.lookup(inputText), b.checked.lookup(trackerText)
-	one := form{context: optional, message: input, value: true, text: inputText, noun: "input", out: optional, err: optional}
-	restarted := form{context: optional, message: b.index, value: true, text: "ProcessorIndex", noun: "index of the processor", out: optional, err: optional}
+	one := form{context: optional, message: input, value: true, text: inputText, event: true, out: optional, err: optional}
+	restarted := form{context: optional, message: b.index, value: true, text: "ProcessorIndex", event: true, out: optional, err: optional}
 	all := form{context: optional, none: []types.Type{input, tracker}, out: optional, err: optional}
 	list := []lifecycle{
 		{"Ping", form{context: optional, out: optional, err: required}, &s.Ping, false},
@@ -40,7 +40,7 @@ func (b *binder) lifecycleOf(s *subject) []lifecycle {
 		{"InputRecovered", one, &s.InputRecovered, true},
 		{processorRestarted, restarted, &s.ProcessorRestarted, true},
 		{"AllInputsClosed", all, &s.AllInputsClosed, true},
-		{inputs, form{message: types.NewPointer(tracker), value: true, text: "*" + trackerText, noun: "tracker"}, &s.Track, true},
+		{inputs, form{message: types.NewPointer(tracker), value: true, text: "*" + trackerText, event: true}, &s.Track, true},
 	}
 	for i := range list {
 		// A type can only be missing because its name is taken, which has a finding already.

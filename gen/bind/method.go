@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"strings"
+	"slices"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
@@ -26,61 +26,13 @@ type form struct {
 	message   types.Type   // nil: none
 	value     bool         // the message must be a value, not a pointer
 	text      string       // the message's type as the user writes it
-	noun      string       // the name for the parameter in findings; "": the message
+	event     bool         // the parameter is about an input or a sender; it is not a message
 	none      []types.Type // types that a user may expect as a parameter, but that are not allowed
 	out       need
 	reply     types.Type // nil: none
 	replyText string
 	err       need
 	canonical Method
-}
-
-// describe is the form as the reference writes it, with optional parts in brackets.
-func (f *form) describe(s *subject) string {
-	text := ""
-	add := func(n need, part string) {
-		switch {
-		case n == never:
-		case n == required && text == "":
-			text = part
-		case n == required && text == "["+contextParam+"]":
-			text = "[" + contextParam + ",] " + part
-		case n == required:
-			text += ", " + part
-		case text == "":
-			text = "[" + part + "]"
-		default:
-			text += " [, " + part + "]"
-		}
-	}
-	add(f.context, contextParam)
-	switch {
-	case f.message != nil && f.value:
-		add(required, f.text)
-	case f.message != nil:
-		add(required, f.text+" or *"+f.text)
-	}
-	if s.sender != nil {
-		add(f.out, "out *"+s.Sender()+" or an interface")
-	}
-	params := text
-	text = ""
-	if f.reply != nil {
-		add(required, f.replyText)
-	}
-	add(f.err, "error")
-	if text != "" && f.reply != nil {
-		text = "(" + text + ")"
-	}
-	return strings.TrimRight("("+params+") "+text, " ")
-}
-
-// place names the parameter that takes the message.
-func (f *form) place() string {
-	if f.noun != "" {
-		return f.noun
-	}
-	return "message"
 }
 
 const contextParam = "ctx context.Context"
@@ -102,7 +54,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if problem.quoted.IsValid() {
 		b.quoted[problem.quoted] = true
 	}
-	text := fmt.Sprintf("method %s of %s %s; its form must be %s%s", b.functionText(f), s.Type.Name, problem.text, f.Name(), want.describe(s))
+	text := fmt.Sprintf("method %s of %s %s", b.functionText(f), s.Type.Name, problem.text)
 	repair := "write " + want.canonical.Signature
 	b.atFunc(problem.code, f, s.file.Name, repair, text)
 	return m, false
@@ -134,9 +86,19 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 		return m, b.unknown(s, f)
 	}
 	if problem := b.params(s, sig.Params(), want, &m); problem != nil {
+		if want.context != never && b.contextLater(sig.Params()) {
+			problem.text = "must take the context as its first parameter"
+		}
 		return m, problem
 	}
 	return m, b.results(sig.Results(), want, &m)
+}
+
+// contextLater reports whether a context is among the parameters, but not the first of them.
+func (b *binder) contextLater(params *types.Tuple) bool {
+	list := typeList(params)
+	return b.context != nil && len(list) > 1 && !types.Identical(list[0], b.context) &&
+		slices.ContainsFunc(list[1:], func(t types.Type) bool { return types.Identical(t, b.context) })
 }
 
 // known reports whether a type in a method's signature consists of declared types only.
@@ -199,18 +161,18 @@ func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Meth
 		}
 		m.Context, list = true, list[1:]
 	} else if want.context == required {
-		return misfit("must take the context first")
+		return misfit("must take the context as its first parameter")
 	}
 	if want.message != nil {
 		switch {
 		case len(list) == 0:
-			return misfit("must take the %s", want.place())
+			return misfit("must take %s", want.text)
 		case types.Identical(list[0], want.message):
 			m.Message = plan.ByValue
 		case !want.value && types.Identical(list[0], types.NewPointer(want.message)):
 			m.Message = plan.ByPointer
 		default:
-			return misfit("must take the %s, got %s", want.place(), b.typeText(list[0]))
+			return misfit("must take %s, got %s", want.text, b.typeText(list[0]))
 		}
 		list = list[1:]
 	}
@@ -246,7 +208,7 @@ func (b *binder) results(results *types.Tuple, want form, m *plan.Method) *misma
 		return misfit("must return an error last")
 	}
 	if len(list) > 0 {
-		if want.message != nil && want.reply == nil && want.noun == "" {
+		if want.message != nil && want.reply == nil && !want.event {
 			return &mismatch{code: finding.ReplyType, text: "returns a result, but its edge declares no reply"}
 		}
 		return misfit("has too many results")

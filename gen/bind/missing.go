@@ -36,7 +36,7 @@ type Method struct {
 // suggestion is the text of a finding that suggests to declare the method in the package
 // pkg. "" is the generated package, for which --scaffold can do it.
 func (m Method) suggestion(pkg string) string {
-	text := "declare it: " + m.Signature
+	text := "write " + m.Signature
 	if pkg == "" {
 		text += ScaffoldHint
 	}

@@ -235,7 +235,7 @@ func (b *binder) lacks(e int, names []string) (at spec.Text, text string) {
 	case edge.ReplyOf >= 0:
 		return at, fmt.Sprintf("has no method %s for the reply of %q", names[0], b.plan.Processors[edge.From].Name)
 	}
-	return at, fmt.Sprintf("has no method that receives %s from %q: neither %s nor %s", edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
+	return at, fmt.Sprintf("has no method that receives %s from %q (%s or %s)", edge.Message, b.plan.Processors[edge.From].Name, names[1], names[0])
 }
 
 // untyped reports whether the message type of edge e is unknown. Then it has a finding.

@@ -36,7 +36,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 			return nil
 		}
 	}
-	b.copied("message "+name, "write under messages "+strconv.Quote(name+": *"+m.at.Value), t, m.at)
+	b.copied("message "+name, "write "+strconv.Quote(name+": *"+m.at.Value)+" under messages", t, m.at)
 	return t
 }
 
@@ -50,7 +50,11 @@ func (b *binder) handlerTypeHint(name string, m mention) string {
 	case m.listed:
 		return "did you mean " + b.expression(t) + "?"
 	}
-	return fmt.Sprintf("its handlers take %s: write under messages %q", b.expression(t), name+": "+b.expression(t))
+	text := b.expression(t)
+	if token.IsIdentifier(text) {
+		return fmt.Sprintf("did you mean %s, which its handlers take? Otherwise write %q under messages", text, name+": "+text)
+	}
+	return fmt.Sprintf("its handlers take %s: write %q under messages", text, name+": "+text)
 }
 
 // commonHandlerType is the type that all handlers of a message take. It is nil if there are

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +109,9 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+runtimeModule+"/")
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
-				v.User = append(v.User, r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg)))
+				f := r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg))
+				f.Suggestion = r.edgeForSend(e.Msg)
+				v.User = append(v.User, f)
 			}
 		},
 	}
@@ -118,6 +121,26 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 		v.Own = []error{r.otherRuntime()}
 	}
 	return v, clean
+}
+
+var undefinedSend = regexp.MustCompile(`\.Send(\w+) undefined \(type \*(\w+)Sender has no field or method \w+\)$`)
+
+// edgeForSend returns the suggestion for a type error about a method of a sender that is not
+// generated, because no edge of the processor carries the message. For other errors it returns "".
+func (r *Result) edgeForSend(message string) string {
+	m := undefinedSend.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	if _, ok := r.binder.checked.pkg.Scope().Lookup(m[1]).(*types.TypeName); !ok {
+		return ""
+	}
+	for _, p := range r.Outline.Processors {
+		if p.Ident == m[2] {
+			return fmt.Sprintf("no edge from %q carries %s: add %q to edges", p.Name, m[1], "- "+p.Name+" -> TO: "+m[1])
+		}
+	}
+	return ""
 }
 
 // ofRuntime reports whether a qualified name in a generated file, such as piper.Pool, is from
