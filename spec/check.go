@@ -70,7 +70,7 @@ func (b *builder) checkNew(name Text) {
 
 // notExternal holds the keys that an external processor cannot have, with the reasons.
 var notExternal = map[string]string{
-	"type":      "its code is outside of the topology",
+	"type":      "its code is outside the topology",
 	"new":       "the topology does not construct it",
 	"with":      "the topology does not construct it",
 	"instances": "any goroutine may send for it",

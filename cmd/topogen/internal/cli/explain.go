@@ -18,8 +18,8 @@ func newExplain(chosen *command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
 		Short: "Explain a finding, and what to do about it",
-		Long: `Explain a finding: its meaning, why it matters, an example that causes it, and the
-corrected example. Without a code, list all findings.`,
+		Long: `Explain a finding: the rule and its reason. For most findings, an example that causes it
+and the corrected example follow. Without a code, list all findings.`,
 		Example: `  topogen explain TG204`,
 		Args:    cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
