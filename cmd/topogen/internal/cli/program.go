@@ -32,7 +32,7 @@ func newProgram(chosen *command) *cobra.Command {
 		Short: "Build, compile and run a topology",
 		Long: `Build a topology, compile it and run it. The default is ` + defaultTopology + `. If its package
 is main, that is the program. Otherwise the program calls New(Processors{}) and Run.
-ARGS are the arguments of the program. Only the generated files are left behind.
+ARGS are the arguments of the program. Only the generated files remain.
 
 The program runs until all sources are done. A topology that does not end, because of a
 Serve that listens, an external processor, or only timers as inputs, runs until an
