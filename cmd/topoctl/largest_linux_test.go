@@ -58,7 +58,7 @@ func TestTheLargestFile(t *testing.T) {
 		cmd := exec.Command(self, append(append([]string{bin}, args...), path)...)
 		cmd.Args[0] = "measure"
 		// The test measures the memory that the command needs. Without a limit, it would
-		// also measure garbage that a busy machine has not collected yet.
+		// also measure garbage that a busy host has not collected yet.
 		cmd.Env = append(os.Environ(), "GOMEMLIMIT=80MiB")
 		out, err := cmd.Output()
 		if err != nil {

@@ -39,13 +39,13 @@ func numberCodec[T any](of func(*T) *uint64) fsm.Codec[T] {
 
 type machine = raft.Machine[sum, plus, struct{}]
 
-// machines DIR NODE…: starts nodes of group ledger of topology bank, which run until the
+// startnodes DIR NODE…: starts nodes of group ledger of topology bank, which run until the
 // script ends, and waits for a leader. The variable NODE is the address of the node,
 // $LEADER is the name of the leader, and $FOLLOWER the name of a follower. A node uses
 // TLS if certs/NODE.crt exists.
-func machines(ts *testscript.TestScript, neg bool, args []string) {
+func startNodes(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: machines DIR NODE…")
+		ts.Fatalf("usage: startnodes DIR NODE…")
 	}
 	peers := map[string]string{}
 	for i, address := range freeAddresses(ts, len(args)-1) {

@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			"savelog":     savelog,
 			"flip":        flip,
 			"certificate": certificate,
-			"machines":    machines,
+			"startnodes":  startNodes,
 			"joins":       joins,
 			"second":      second,
 			"listening":   listening,

@@ -18,7 +18,7 @@ func TestWaitingIsNeverEarly(t *testing.T) {
 	inputs := rapid.Custom(func(t *rapid.T) input { return input{pauses().Draw(t, "period"), bursts().Draw(t, "bursts")} })
 	check(t, inputs, func(in input) error {
 		timer := NewWaitingTimer(in.period)
-		begun, late, said := time.Now(), 0, false
+		begun, late, reported := time.Now(), 0, false
 		for _, b := range in.bursts {
 			for range b.calls {
 				if b.then == windUp {
@@ -31,17 +31,17 @@ func TestWaitingIsNeverEarly(t *testing.T) {
 				switch {
 				case due && !over:
 					return fmt.Errorf("true after %v of %v", time.Since(begun), in.period)
-				case said && !due:
+				case reported && !due:
 					return fmt.Errorf("true, and then false")
 				case over && !due && (late >= maxSteps || b.then == windUp):
 					return fmt.Errorf("%d calls late, after %v of %v", late, time.Since(begun), in.period)
 				}
-				said = due
+				reported = due
 				time.Sleep(b.pause)
 			}
 			if b.then == reset {
 				timer.Reset()
-				begun, late, said = time.Now(), 0, false
+				begun, late, reported = time.Now(), 0, false
 			}
 		}
 		return nil

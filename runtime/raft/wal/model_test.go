@@ -72,8 +72,8 @@ func (m model) stored() wal.Stored {
 	return wal.Stored{Snapshot: m.snapshot, State: state(term, vote, min(m.state.GetCommit(), m.last())), Entries: m.entries}
 }
 
-// machine compares a log with the model.
-type machine struct {
+// comparison compares a log with the model.
+type comparison struct {
 	open  func(wal.Options) (wal.Log, wal.Stored, error)
 	log   wal.Log
 	sync  wal.Sync
@@ -82,7 +82,7 @@ type machine struct {
 	term  uint64
 }
 
-func (m *machine) reopen(t *rapid.T) {
+func (m *comparison) reopen(t *rapid.T) {
 	m.sync = wal.Sync(rapid.IntRange(0, 2).Draw(t, "mode"))
 	l, s, err := m.open(wal.Options{Sync: m.sync})
 	if err != nil {
@@ -102,14 +102,14 @@ func (m *machine) reopen(t *rapid.T) {
 }
 
 // step adds a content that a crash may leave.
-func (m *machine) step(now model) {
+func (m *comparison) step(now model) {
 	m.model = now
 	m.past = append(m.past, now)
 }
 
-func (m *machine) synced() { m.past = m.past[len(m.past)-1:] }
+func (m *comparison) synced() { m.past = m.past[len(m.past)-1:] }
 
-func (m *machine) actions() map[string]func(*rapid.T) {
+func (m *comparison) actions() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"save":     m.save,
 		"append":   m.save,
@@ -130,7 +130,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	}
 }
 
-func (m *machine) save(t *rapid.T) {
+func (m *comparison) save(t *rapid.T) {
 	first := rapid.Uint64Range(m.model.base()+1, m.model.last()+1).Draw(t, "first")
 	if rapid.Bool().Draw(t, "append") {
 		first = m.model.last() + 1
@@ -171,7 +171,7 @@ func (m *machine) save(t *rapid.T) {
 	}
 }
 
-func (m *machine) snapshot(t *rapid.T) {
+func (m *comparison) snapshot(t *rapid.T) {
 	index := rapid.Uint64Range(m.model.base()+1, m.model.last()+3).Draw(t, "index")
 	term := m.model.term(index)
 	if term == 0 || rapid.IntRange(0, 4).Draw(t, "other") == 0 {
@@ -227,7 +227,7 @@ func TestFilesMatchModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := machine{past: []model{{state: state(0, 0, 0)}}}
+		m := comparison{past: []model{{state: state(0, 0, 0)}}}
 		m.open = func(o wal.Options) (wal.Log, wal.Stored, error) { return wal.Open(dir, own, o) }
 		m.reopen(t)
 		t.Repeat(m.actions())
@@ -245,7 +245,7 @@ func TestFilesMatchModel(t *testing.T) {
 func TestDiskMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := wal.NewDisk(rapid.Uint64().Draw(t, "seed"))
-		m := machine{past: []model{{state: state(0, 0, 0)}}}
+		m := comparison{past: []model{{state: state(0, 0, 0)}}}
 		m.open = func(o wal.Options) (wal.Log, wal.Stored, error) { return disk.Open(own, o) }
 		m.reopen(t)
 		actions := m.actions()

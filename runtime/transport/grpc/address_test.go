@@ -30,7 +30,7 @@ func TestCheckAddress(t *testing.T) {
 func TestAdvertisedAddress(t *testing.T) {
 	listener := &net.TCPAddr{IP: net.IPv4zero, Port: 7101}
 	from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("10.0.0.2:40000"))
-	for _, test := range []struct{ configured, said, reached string }{
+	for _, test := range []struct{ configured, announced, dialled string }{
 		{"n1.example.org:0", "n1.example.org:7101", "n1.example.org:7101"},
 		{"10.0.0.1:7101", "10.0.0.1:7101", "10.0.0.1:7101"},
 		{"[2001:db8::1]:7101", "[2001:db8::1]:7101", "[2001:db8::1]:7101"},
@@ -39,9 +39,9 @@ func TestAdvertisedAddress(t *testing.T) {
 		{":7101", ":7101", "10.0.0.2:7101"},
 		{"[fe80::1%eth0]:7101", "", ""},
 	} {
-		said := advertised(test.configured, listener)
-		if reached := (&hello{address: said}).dialAddress(from); said != test.said || reached != test.reached {
-			t.Errorf("%s: announced %q, dialled at %q, want %q and %q", test.configured, said, reached, test.said, test.reached)
+		announced := advertised(test.configured, listener)
+		if dialled := (&hello{address: announced}).dialAddress(from); announced != test.announced || dialled != test.dialled {
+			t.Errorf("%s: announced %q, dialled at %q, want %q and %q", test.configured, announced, dialled, test.announced, test.dialled)
 		}
 	}
 }
@@ -57,15 +57,15 @@ func TestAnswerToAStranger(t *testing.T) {
 		member, stranger := start(t, c), start(t, p.config(t, "n2"))
 		answers := newTally(t)
 		stranger.Handle(ledger, answers.receive)
-		asked := make(chan struct{}, 1)
-		member.Handle(ledger, func(from string, _ [][]byte) { asked <- struct{}{} })
+		received := make(chan struct{}, 1)
+		member.Handle(ledger, func(from string, _ [][]byte) { received <- struct{}{} })
 		if address, ok := member.PeerAddress("n2"); ok {
 			t.Errorf("the address is %q, although the node has not connected", address)
 		}
 		stranger.SetPeer("n1", member.Addr().String())
 		await(t, "the node to be connected", func() bool { return connected(stranger, member) })
 		stranger.Send("n1", number(0))
-		<-asked
+		<-received
 
 		for range 3 {
 			member.Send("n2", number(0))
