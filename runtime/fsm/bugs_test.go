@@ -14,7 +14,7 @@ import (
 // must succeed, and once with each bug, which must fail.
 func TestBugsAreCaught(t *testing.T) {
 	if os.Getenv(bug.Variable) != "" {
-		t.Skip("this process is such a run")
+		t.Skip("this process was started by this test")
 	}
 	for _, b := range append([]bug.Bug{"none"}, bug.InFSM...) {
 		t.Run(string(b), func(t *testing.T) {

@@ -107,13 +107,13 @@ func (s *checksums) vote(node, at, sum uint64) error {
 		return nil
 	}
 	s.votes = append(s.votes, vote{node, sum})
-	right, most, said := s.count()
+	right, most, total := s.count()
 	switch half := len(s.voters) / 2; {
 	case most > half && s.known && right != s.sum:
 		return fmt.Errorf("%w: at entry %d the majority of the voters has %016x, this replica has %016x. %s", ErrStateDiffers, s.at, right, s.sum, s.since())
 	case most > half:
 		s.agreed, s.votes = s.at, s.votes[:0]
-	case s.known && most+len(s.voters)-said <= half:
+	case s.known && most+len(s.voters)-total <= half:
 		return fmt.Errorf("%w: at entry %d the voters have different checksums, and no majority: %s. %s", ErrStateDiffers, s.at, s.list(), s.since())
 	}
 	return nil

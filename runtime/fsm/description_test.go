@@ -169,15 +169,15 @@ func TestTypesAreRecorded(t *testing.T) {
 	for text, at := range map[string]int{other: 1, one: 2} {
 		p := program(text)
 		var err error
-		said := 0
+		stopped := 0
 		for _, by := range []string{one, two, text} {
 			if err == nil {
-				said++
+				stopped++
 				err = announce(p, program(by))
 			}
 		}
-		if !errors.Is(err, fsm.ErrIncompatible) || said != at {
-			t.Errorf("a program with %q stopped at entry %d: %v", text, said, err)
+		if !errors.Is(err, fsm.ErrIncompatible) || stopped != at {
+			t.Errorf("a program with %q stopped at entry %d: %v", text, stopped, err)
 		}
 	}
 	if err := announce(described(one, fsm.Options{SessionTTL: time.Minute}), program(one)); err == nil || !strings.Contains(err.Error(), "Options.SessionTTL 3600000000000, and here it is 60000000000") {

@@ -28,18 +28,18 @@ type marked struct{}
 func (marked) Outcome(fsm.Outcome[mark, int]) {}
 func (marked) Upcoming(fsm.Upcoming[mark])    {}
 
-// TestTold: each applied update causes one event, in the order of the proposals, a
+// TestEachAppliedUpdateIsSentOnce: each applied update causes one event, in the order of the proposals, a
 // limited number per turn, and the rest at the end. The first event is that the state
 // machine leads.
-func TestTold(t *testing.T) {
+func TestEachAppliedUpdateIsSentOnce(t *testing.T) {
 	p, h := fsm.NewProcessor(fsm.Definition[tape, mark, int]{Update: (*mark).Update}), newHost()
-	var told []fsm.AppliedUpdate[mark, int]
+	var sentEvents []fsm.AppliedUpdate[mark, int]
 	var leaders []fsm.Leadership
 	full := errors.New("full")
 	var room error
 	p.OnApplied(3, func(m fsm.AppliedUpdate[mark, int]) error {
 		if room == nil {
-			told = append(told, m)
+			sentEvents = append(sentEvents, m)
 		}
 		return room
 	})
@@ -75,7 +75,7 @@ func TestTold(t *testing.T) {
 		{Entry: fsm.Entry{Index: 1}, Instance: 3, Update: mark{[]int64{7, 8}}, Value: 2},
 		{Entry: fsm.Entry{Index: 2}, Instance: 3, Update: mark{[]int64{9}}, Value: 1},
 	}
-	if diff := cmp.Diff(want, told, cmp.AllowUnexported(mark{})); diff != "" {
+	if diff := cmp.Diff(want, sentEvents, cmp.AllowUnexported(mark{})); diff != "" {
 		t.Error(diff)
 	}
 	room = full
@@ -86,13 +86,13 @@ func TestTold(t *testing.T) {
 		propose(2)
 	}
 	turn()
-	if len(told) != 2+256 || told[2].Index != 4 || told[2].Since != 3 {
-		t.Errorf("%d events; the first one after a full queue is %+v", len(told), told[2])
+	if len(sentEvents) != 2+256 || sentEvents[2].Index != 4 || sentEvents[2].Since != 3 {
+		t.Errorf("%d events; the first one after a full queue is %+v", len(sentEvents), sentEvents[2])
 	}
 	if len(h.woken) == 0 {
 		t.Error("the remaining events were forgotten")
 	}
-	if err := p.Finish(); err != nil || len(told) != 2+1000 || len(leaders) != 1 {
-		t.Errorf("%d events, error %v", len(told), err)
+	if err := p.Finish(); err != nil || len(sentEvents) != 2+1000 || len(leaders) != 1 {
+		t.Errorf("%d events, error %v", len(sentEvents), err)
 	}
 }

@@ -16,15 +16,15 @@ type processor = fsm.Processor[tape, note, answer]
 
 // host is a pool of one instance. The test decides when it has a turn.
 type host struct {
-	owed  int
-	woken chan struct{} // holds an element if Answer must be called
-	sent  []any
+	pending int
+	woken   chan struct{} // holds an element if Answer must be called
+	sent    []any
 }
 
 func newHost() *host { return &host{woken: make(chan struct{}, 1)} }
 
-func (h *host) BeginReply()   { h.owed++ }
-func (h *host) EndReply()     { h.owed-- }
+func (h *host) BeginReply()   { h.pending++ }
+func (h *host) EndReply()     { h.pending-- }
 func (h *host) Stepped() bool { return false }
 func (h *host) Wake() {
 	select {
@@ -46,8 +46,8 @@ func (h *host) turns(t *testing.T, p *processor) (n int) {
 			t.Fatal(err)
 		}
 	}
-	if h.owed != 0 {
-		t.Errorf("%d calls of Owe are open, and no turn is requested", h.owed)
+	if h.pending != 0 {
+		t.Errorf("%d calls of BeginReply have no EndReply, and no turn is requested", h.pending)
 	}
 	return n
 }
@@ -121,8 +121,8 @@ func TestManyUpdatesTakeTurns(t *testing.T) {
 	if err := p.Answer(h); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Status(); s.Applied == 0 || s.Applied == n || h.owed != 1 {
-		t.Errorf("after a turn %d of %d updates are applied, with %d calls of Owe open", s.Applied, n, h.owed)
+	if s := p.Status(); s.Applied == 0 || s.Applied == n || h.pending != 1 {
+		t.Errorf("after a turn %d of %d updates are applied, with %d calls of BeginReply without EndReply", s.Applied, n, h.pending)
 	}
 	h.turns(t, p)
 	if s := p.Status(); s.Applied != n {
@@ -200,7 +200,7 @@ func TestOutside(t *testing.T) {
 	if err := p.Read(ended, func(*tape) { t.Error("read") }); !errors.Is(err, context.Canceled) {
 		t.Errorf("the context has ended: %v", err)
 	}
-	if len(h.woken) > 0 || h.owed > 0 {
+	if len(h.woken) > 0 || h.pending > 0 {
 		t.Error("a turn was requested, but a proposal of a caller does not need one")
 	}
 	if err := p.Close(); err != nil {

@@ -56,7 +56,7 @@ func (t *announced) set(node uint64, text string) {
 // behind returns the members that do not know a description completely.
 func (t *announced) behind(text string) (nodes []uint64) {
 	for _, node := range t.members {
-		if said := t.text(node); said == "" || Compatible(text, said) != nil {
+		if known := t.text(node); known == "" || Compatible(text, known) != nil {
 			nodes = append(nodes, node)
 		}
 	}

@@ -15,8 +15,8 @@ const (
 	newerTypes = olderTypes + "2 Y string\n"
 )
 
-// said applies the announcement of a node that starts.
-func said(r *replicated, node uint64, description string) (refused, err error) {
+// announceFrom applies the announcement of a node that starts.
+func announceFrom(r *replicated, node uint64, description string) (refused, err error) {
 	var b fsm.Batch
 	b.Describe(node, description, 7)
 	err = r.Apply(r.Applied()+1, 1, b.Bytes(), func(_, _ uint64, a fsm.Applied) { refused = a.Err })
@@ -33,7 +33,7 @@ func TestUpgrade(t *testing.T) {
 		r, old := described(newerTypes, fsm.Options{}), described(olderTypes, fsm.Options{})
 		both := func(node uint64, description string) (oldEnds error) {
 			t.Helper()
-			refused, err := said(r, node, description)
+			refused, err := announceFrom(r, node, description)
 			if refused != nil || err != nil {
 				t.Fatalf("node %d: %v, %v", node, refused, err)
 			}
@@ -50,7 +50,7 @@ func TestUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err = said(old, node, description)
+			_, err = announceFrom(old, node, description)
 			return err
 		}
 		allowed := func(is bool, behind ...uint64) {
@@ -92,7 +92,7 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("a node with the older program when all others have the newer one: %v", err)
 		}
 		allowed(true)
-		if refused, err := said(r, 3, older); !errors.Is(refused, fsm.ErrIncompatible) || err != nil {
+		if refused, err := announceFrom(r, 3, older); !errors.Is(refused, fsm.ErrIncompatible) || err != nil {
 			t.Errorf("a node returns to the older program: %v, %v", refused, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestUpgradeWithoutAMember(t *testing.T) {
 		if types == "" {
 			continue
 		}
-		if _, err := said(r, uint64(node), described(types, fsm.Options{}).Description()); err != nil {
+		if _, err := announceFrom(r, uint64(node), described(types, fsm.Options{}).Description()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestAllowed(t *testing.T) {
 	now := strings.NewReplacer("int32", "int64", "uint32", "uint64").Replace(then) + "2 Y string\nmessage W\n1 Z bool\n"
 	now = strings.Replace(now, "message V\n", "10 New .W\nmessage V\n", 1)
 	r := described(now, fsm.Options{})
-	if _, err := said(r, 1, described(then, fsm.Options{}).Description()); err != nil {
+	if _, err := announceFrom(r, 1, described(then, fsm.Options{}).Description()); err != nil {
 		t.Fatal(err)
 	}
 	_ = r.Members([]uint64{1}, nil)
@@ -176,7 +176,7 @@ func TestAllowed(t *testing.T) {
 // FuzzAllowed: the check of an update terminates for all inputs.
 func FuzzAllowed(f *testing.F) {
 	r := described(newerTypes, fsm.Options{})
-	if _, err := said(r, 1, described(olderTypes, fsm.Options{}).Description()); err != nil {
+	if _, err := announceFrom(r, 1, described(olderTypes, fsm.Options{}).Description()); err != nil {
 		f.Fatal(err)
 	}
 	_ = r.Members([]uint64{1}, nil)

@@ -220,13 +220,13 @@ func TestManyFailuresAreSummed(t *testing.T) {
 			t.Errorf("%d lines are logged", n)
 		}
 		if n := log.count("times="); n < 2 {
-			t.Errorf("the log does not say how often: %.3000s", log.buf.String())
+			t.Errorf("the log must contain the number of failures, got %.3000s", log.buf.String())
 		}
 	})
 }
 
 // TestNobodyWaitsWhenErrorsCannotBeRecorded checks that Run fails if the recorder
-// cannot be opened, and that waiting calls of Ask and sends return.
+// cannot be opened, and that calls of Ask and sends that wait return.
 func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 	for name, open := range map[string]func() (piper.Recorder, error){
 		"an error": func() (piper.Recorder, error) { return nil, errFailed },
@@ -234,10 +234,10 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1, capacity: 1}}, piper.Record(open))
-			asked, sent := make(chan error, 1), make(chan error, 1)
+			askErr, sent := make(chan error, 1), make(chan error, 1)
 			go func() {
 				_, err := top.doors[0].guest().ask(t.Context(), 0, 0, 0, message{})
-				asked <- err
+				askErr <- err
 			}()
 			synctest.Wait()
 			go func() { sent <- top.doors[0].guest().send(t.Context(), 0, 0, message{}) }()
@@ -245,7 +245,7 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 			if err := top.pool.Run(t.Context()); !errors.Is(err, errFailed) {
 				t.Errorf("%s: Run returns %v", name, err)
 			}
-			if err := <-asked; !errors.Is(err, topo.ErrStopping) {
+			if err := <-askErr; !errors.Is(err, topo.ErrStopping) {
 				t.Errorf("%s: Ask returns %v", name, err)
 			}
 			if err := <-sent; !errors.Is(err, topo.ErrStopping) {

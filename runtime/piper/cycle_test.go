@@ -77,7 +77,7 @@ func TestTheLimitOfACycleIsOfOneQueue(t *testing.T) {
 			}
 			for _, part := range []string{"parse -> fetch: M2", fmt.Sprintf("the limit is %d", c.want), "cycle_limit", "TOPOGEN_CYCLE_LIMIT", "pool.CycleLimit", "fetch -> parse: M1: "} {
 				if !strings.Contains(text, part) {
-					t.Errorf("the error does not say %q: %v", part, text)
+					t.Errorf("the error must contain %q, got: %v", part, text)
 				}
 			}
 			most := 0

@@ -128,7 +128,7 @@ func (p *Pool) logFaults(every time.Duration) {
 	defer p.failOnPanic("log of faults")
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	var said FaultFigures
+	var logged FaultFigures
 	for over := false; !over; {
 		select {
 		case <-p.done:
@@ -136,10 +136,10 @@ func (p *Pool) logFaults(every time.Duration) {
 		case <-ticker.C:
 		}
 		f := p.faultFigures()
-		if f == (FaultFigures{}) || over && f == said {
+		if f == (FaultFigures{}) || over && f == logged {
 			continue
 		}
-		said = f
+		logged = f
 		p.log().LogAttrs(context.Background(), slog.LevelInfo, "fault tolerance stats",
 			slog.Uint64("restarts", f.Restarts),
 			slog.Uint64("health_check_kills", f.HealthCheckKills),

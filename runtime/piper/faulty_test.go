@@ -268,9 +268,9 @@ func (top *topology) checkEvents(c *cell) {
 		}
 	}
 	for p := range from {
-		told, restarts := c.past.restartsSeen[p], top.figure[p].restarts
-		late := told < restarts && piper.Stopped(top.pool) // a source may be restarted after its receivers have finished
-		if top.group[p] != top.group[c.index] && told != restarts && !late {
+		reported, restarts := c.past.restartsSeen[p], top.figure[p].restarts
+		late := reported < restarts && piper.Stopped(top.pool) // a source may be restarted after its receivers have finished
+		if top.group[p] != top.group[c.index] && reported != restarts && !late {
 			top.violated("cell %d got %d events of restarts of %s, want %d", c.stamps.id, c.past.restartsSeen[p], top.name(p), top.figure[p].restarts)
 		}
 	}

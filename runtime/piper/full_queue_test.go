@@ -260,7 +260,7 @@ func TestCycleThatGrowsEndsRun(t *testing.T) {
 		}
 		for _, want := range []string{"left -> right: M1", "right -> left: M2", "the limit is 512"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("the error does not say %q: %v", want, err)
+				t.Errorf("the error must contain %q, got: %v", want, err)
 			}
 		}
 		top.check(t, false)

@@ -14,7 +14,7 @@ import (
 // send. The send must be counted, and logged once.
 func TestALateSendFailsATest(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the detector finds it as well")
+		t.Skip("the race detector would report the late send")
 	}
 	for _, stepped := range []bool{false, true} {
 		var log journal
@@ -71,7 +71,7 @@ func TestALateSendFailsATest(t *testing.T) {
 // the receiver would not be woken.
 func TestALateSendToTheLatest(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the detector finds it as well")
+		t.Skip("the race detector would report the late send")
 	}
 	returned, sent := make(chan struct{}), make(chan struct{})
 	top := build(t, []proc{
@@ -108,7 +108,7 @@ func TestALateSendToTheLatest(t *testing.T) {
 // message.
 func TestALateSendDoesNotPauseItsSender(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the detector finds it as well")
+		t.Skip("the race detector would report the late send")
 	}
 	defer piper.Lenient()()
 	const late = 1000

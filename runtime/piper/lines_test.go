@@ -14,7 +14,7 @@ import (
 func TestCacheLinesOfALink(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("laid out for 64 bits")
+		t.Skip("the layout is for 64-bit platforms")
 	}
 	var l LinkOf[queue.Edge[int64]]
 	for name, offset := range map[string]uintptr{

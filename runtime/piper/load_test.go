@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	loadMessages = 200_000 // in all
+	loadMessages = 200_000 // total
 	loadGuests   = 8
 	loadEach     = 4 // instances of each of the four processors
 )

@@ -1,8 +1,8 @@
 package piper
 
-// Measured calls hear at each decision with the number of turns that each pair of
+// Measured calls report at each decision, with the number of turns that each pair of
 // instances caused each other, as recorded for each of the two. No instance moves.
-func Measured(p *Pool, hear func(turns []map[int]int64)) {
+func Measured(p *Pool, report func(turns []map[int]int64)) {
 	p.place = func(m *placement) ([]int, bool) {
 		turns := make([]map[int]int64, len(m.passing))
 		for i, list := range m.passing {
@@ -11,7 +11,7 @@ func Measured(p *Pool, hear func(turns []map[int]int64)) {
 				turns[i][n.other] += n.turns
 			}
 		}
-		hear(turns)
+		report(turns)
 		return m.at, false
 	}
 }

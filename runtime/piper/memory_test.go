@@ -23,7 +23,7 @@ func heap() int64 {
 
 const (
 	heapCapacity = 16_384
-	heapSlack    = 64 << 10 // goroutines and the like
+	heapSlack    = 64 << 10 // stacks and other objects of goroutines
 )
 
 // TestMemoryWithAStalledConsumer checks that the heap stays within capacities x message

@@ -222,7 +222,7 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 		return errRandom
 	case kind == 1:
 		c.countLoss(true)
-		panic("as the seed wants it")
+		panic("drawn from the seed")
 	case kind == 2:
 		c.countLoss(true)
 		panic(errRandom)
@@ -273,7 +273,7 @@ func (f *failures) make(c *cell, n int) error {
 	case 0:
 		return errRandom
 	case 1:
-		panic("as the seed wants it")
+		panic("drawn from the seed")
 	case 2:
 		if !f.stepped {
 			runtime.Goexit()

@@ -54,7 +54,7 @@ type random struct {
 type ending int
 
 const (
-	endDone ending = iota // of itself
+	endDone ending = iota // when all work is done
 	endStop               // Run's context ends
 	endError
 	endPanic
@@ -62,7 +62,7 @@ const (
 	endGoexit
 )
 
-var errRandom = errors.New("as the seed wants it")
+var errRandom = errors.New("drawn from the seed")
 
 // randomState is the state of a cell of a random topology.
 type randomState struct {
@@ -248,7 +248,7 @@ func (x *random) called(c *cell) error {
 	}
 	switch x.ending {
 	case endPanic:
-		panic("as the seed wants it")
+		panic("drawn from the seed")
 	case endPanicError:
 		panic(errRandom)
 	case endGoexit:

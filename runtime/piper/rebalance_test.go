@@ -163,7 +163,7 @@ func TestRandomMoves(t *testing.T) {
 type coverage map[string]uint64
 
 func (c coverage) add(x *random, moves *mover) {
-	c["ended "+[]string{"of itself", "by the context", "by an error", "by a panic", "by a panic with an error", "by Goexit"}[x.ending]]++
+	c["ended "+[]string{"with all work done", "by the context", "by an error", "by a panic", "by a panic with an error", "by Goexit"}[x.ending]]++
 	for _, to := range moves.moves {
 		for _, w := range to {
 			if w >= 0 {

@@ -21,7 +21,7 @@ import (
 type desk struct {
 	mu       sync.Mutex
 	done     []message // messages that Woken must handle
-	asked    int       // used only in turns
+	received int       // used only in turns
 	answered int
 }
 
@@ -75,7 +75,7 @@ func (k *clerks) desk(c *cell) *desk {
 
 func (k *clerks) receive(c *cell, m *message) error {
 	d, m1 := k.desk(c), *m
-	d.asked++
+	d.received++
 	c.BeginReply()
 	if k.stepped {
 		d.put(m1)
@@ -114,36 +114,36 @@ func (k *clerks) woken(c *cell) error {
 }
 
 // check checks that all messages got their reply, unless a handler has failed.
-func (k *clerks) check(t *testing.T, seed uint64) (asked int) {
+func (k *clerks) check(t *testing.T, seed uint64) (received int) {
 	t.Helper()
 	k.at.Wait()
 	for c, d := range k.desks {
-		asked += d.asked
-		if !k.x.failed.Load() && (d.asked != d.answered || len(d.done) > 0) {
-			t.Fatalf("seed %d: processor %d got %d messages and replied to %d: %v", seed, c.index, d.asked, d.answered, k.x)
+		received += d.received
+		if !k.x.failed.Load() && (d.received != d.answered || len(d.done) > 0) {
+			t.Fatalf("seed %d: processor %d got %d messages and replied to %d: %v", seed, c.index, d.received, d.answered, k.x)
 		}
 	}
-	return asked
+	return received
 }
 
 // TestPendingRepliesStepped runs random topologies in which some instances reply later, under the
 // Stepper, each of them twice.
 func TestPendingRepliesStepped(t *testing.T) {
 	from, to := seeds(t, 2)
-	asked := 0
+	received := 0
 	for seed := from; seed < to; seed++ {
 		var traces [2]uint64
 		for i := range traces {
 			x := draw(seed, true)
 			k := x.hireClerks(seed, true)
 			traces[i] = stepOne(t, x, seed)
-			asked += k.check(t, seed)
+			received += k.check(t, seed)
 		}
 		if traces[0] != traces[1] {
 			t.Fatalf("seed %d: two runs differ", seed)
 		}
 	}
-	if asked == 0 {
+	if received == 0 {
 		t.Error("no processor got a message")
 	}
 }
@@ -172,9 +172,9 @@ func TestPendingRepliesWorkers(t *testing.T) {
 
 const answerAfter = 2 * time.Second // in virtual time; shorter than hangAfterVirtual
 
-// owing is a topology of a source, an instance that replies to each of n messages after
+// delayedReplies is a topology of a source, an instance that replies to each of n messages after
 // a time, and a receiver of the replies.
-func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topology {
+func delayedReplies(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topology {
 	var d desk
 	return build(t, []proc{
 		feed(0, n, 1),
@@ -205,7 +205,7 @@ func owing(t *testing.T, n int, after time.Duration, opts ...piper.Option) *topo
 // handled.
 func TestAPendingReplyKeepsTheGroupOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		top := owing(t, 7, answerAfter)
+		top := delayedReplies(t, 7, answerAfter)
 		began := time.Now()
 		top.runWhole(t)
 		if took := time.Since(began); took < answerAfter || took > answerAfter+100*time.Millisecond {
@@ -225,7 +225,7 @@ func TestStopWaitsForPendingReplies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				top := owing(t, 3, answerAfter, piper.DrainTimeout(drain))
+				top := delayedReplies(t, 3, answerAfter, piper.DrainTimeout(drain))
 				result := top.start(ctx)
 				synctest.Wait()
 				cancel()
@@ -306,11 +306,11 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 				t.Errorf("%d replies, want %d", answers, n)
 			}
 		})
-		asked := 0
+		received := 0
 		return build(t, []proc{
 			{
 				ping: func(c *cell) error {
-					if asked++; asked > n {
+					if received++; received > n {
 						return topo.Done
 					}
 					return c.send(0, 0, message{})
@@ -370,12 +370,12 @@ func TestWokenFails(t *testing.T) {
 	}
 }
 
-// TestSteppedIsSaid checks that Stepped reports whether the topology runs under a
+// TestSteppedIsReported checks that Stepped reports whether the topology runs under a
 // Stepper.
-func TestSteppedIsSaid(t *testing.T) {
+func TestSteppedIsReported(t *testing.T) {
 	for _, stepped := range []bool{false, true} {
-		said := !stepped
-		top := build(t, []proc{{init: func(c *cell, _ context.Context) error { said = c.Stepped(); return nil }}}, nil)
+		reported := !stepped
+		top := build(t, []proc{{init: func(c *cell, _ context.Context) error { reported = c.Stepped(); return nil }}}, nil)
 		if stepped {
 			if err := top.pool.Stepper(1).Run(); err != nil {
 				t.Fatal(err)
@@ -383,8 +383,8 @@ func TestSteppedIsSaid(t *testing.T) {
 		} else {
 			top.runWhole(t)
 		}
-		if said != stepped {
-			t.Errorf("Stepped is %v", said)
+		if reported != stepped {
+			t.Errorf("Stepped returns %v", reported)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 		for _, stepped := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				forever := make(chan struct{})
-				var hung, failed, told atomic.Bool
+				var hung, failed, canceled atomic.Bool
 				var hang func()
 				watch := &piper.Watch{Attempts: 2, Shutdown: 5 * time.Second}
 				procs := []proc{
@@ -38,7 +38,7 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 						}
 						ctx := c.ctx
 						<-ctx.Done()
-						told.Store(context.Cause(ctx) != nil)
+						canceled.Store(context.Cause(ctx) != nil)
 						<-forever
 						return nil
 					}},
@@ -80,8 +80,8 @@ func TestASiblingThatHangsIsAbandoned(t *testing.T) {
 				}
 				close(forever)
 				synctest.Wait()
-				if !told.Load() && !stepped {
-					t.Error("it was not told")
+				if !canceled.Load() && !stepped {
+					t.Error("the context of the abandoned call has not ended")
 				}
 				top.report(t)
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestDeliverAndPingActUnderAStepperAlone checks that they return ErrNoStepper
-// otherwise.
+// TestDeliverAndPingActUnderAStepperAlone checks that Deliver and Ping return
+// ErrNoStepper without a Stepper.
 func TestDeliverAndPingActUnderAStepperAlone(t *testing.T) {
 	top := build(t, []proc{feed(0, 1, 1), {}}, []edge{{from: 0, to: 1}})
 	if _, err := top.graph().Edge(0).Deliver(); !errors.Is(err, piper.ErrNoStepper) {
@@ -148,10 +148,10 @@ func TestSeedsDiffer(t *testing.T) {
 		return trace
 	}
 	if !slices.Equal(traceOf(1), traceOf(1)) {
-		t.Error("one seed, two ways")
+		t.Error("the same seed gave two different traces")
 	}
 	if slices.Equal(traceOf(1), traceOf(2)) {
-		t.Error("two seeds, one way")
+		t.Error("two seeds gave the same trace")
 	}
 }
 

@@ -175,7 +175,7 @@ func TestWhatAFinishedCallHasSentIsCounted(t *testing.T) {
 func TestAnAbandonedHandlerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hangs = 200 // more than three times as many as may hang at the same time
-		var told atomic.Int64
+		var canceled atomic.Int64
 		procs := []proc{
 			feed(0, hangs, 1),
 			{watch: &piper.Watch{Timeout: 100 * time.Millisecond, Attempts: 1}, receive: func(c *cell, m *message) error {
@@ -184,7 +184,7 @@ func TestAnAbandonedHandlerIsTold(t *testing.T) {
 				c.past.hung.Add(1) // must be the last access to c
 				<-ctx.Done()
 				if errors.Is(context.Cause(ctx), piper.ErrHung) {
-					told.Add(1)
+					canceled.Add(1)
 				}
 				return nil
 			}},
@@ -194,8 +194,8 @@ func TestAnAbandonedHandlerIsTold(t *testing.T) {
 			t.Errorf("Run returns %v", err)
 		}
 		synctest.Wait()
-		if f := top.pool.Snapshot().Faults; told.Load() != hangs || f.Abandoned != hangs || f.Dropped != hangs {
-			t.Errorf("the contexts of %d handlers ended, %+v", told.Load(), f)
+		if f := top.pool.Snapshot().Faults; canceled.Load() != hangs || f.Abandoned != hangs || f.Dropped != hangs {
+			t.Errorf("the contexts of %d handlers ended, %+v", canceled.Load(), f)
 		}
 		top.report(t)
 	})

@@ -56,7 +56,7 @@ type watch struct {
 	lastAttempts    int                     // attempts at the message that resolveMessage handled last
 	lastRetries     bool                    // that message waits for another attempt
 	delayed         []delayed               // links whose first message waits for its next attempt
-	heldCheckAt     int64                   // when an isolated instance is asked for its holds; 0 means never
+	heldCheckAt     int64                   // when to request the holds of an isolated instance; 0 means never
 	retryAt         int64                   // when the first of delayed is due; 0 if there is none
 	holder          *holder                 // counts the holds of the instance
 	cause           error                   // why it ended

@@ -12,15 +12,15 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
-// ear counts the calls of a Listener.
-type ear struct{ touched, filled, overfull int }
+// listenerCounts counts the calls of a Listener.
+type listenerCounts struct{ touched, filled, overfull int }
 
-func (e *ear) Touched(*Head) bool { e.touched++; return true }
-func (e *ear) Filled(*Head)       { e.filled++ }
-func (e *ear) Overfull(*Head)     { e.overfull++ }
+func (e *listenerCounts) Touched(*Head) bool { e.touched++; return true }
+func (e *listenerCounts) Filled(*Head)       { e.filled++ }
+func (e *listenerCounts) Overfull(*Head)     { e.overfull++ }
 
-func newEdge[T any](capacity int) (*Edge[T], *ear) {
-	e, l := new(Edge[T]), new(ear)
+func newEdge[T any](capacity int) (*Edge[T], *listenerCounts) {
+	e, l := new(Edge[T]), new(listenerCounts)
 	Init(e, 7, capacity, l)
 	return e, l
 }
@@ -30,7 +30,7 @@ func newEdge[T any](capacity int) (*Edge[T], *ear) {
 func TestEdgeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &edgeModel{capacity: rapid.IntRange(1, 300).Draw(t, "capacity")}
-		m.edge, m.ear = newEdge[int](m.capacity)
+		m.edge, m.counts = newEdge[int](m.capacity)
 		t.Repeat(map[string]func(*rapid.T){
 			"put":     m.put,
 			"offer":   m.offer,
@@ -44,7 +44,7 @@ func TestEdgeModel(t *testing.T) {
 
 type edgeModel struct {
 	edge     *Edge[int]
-	ear      *ear
+	counts   *listenerCounts
 	capacity int
 
 	next      int   // value of the next put
@@ -53,7 +53,7 @@ type edgeModel struct {
 	taken     int
 	refused   int
 	full      bool // since it was filled
-	asked     bool // for room
+	awaited   bool // for room
 	fills     int
 	touches   int
 	dirty     bool
@@ -110,13 +110,13 @@ func (m *edgeModel) take(t *rapid.T) {
 	k := rapid.IntRange(0, len(got)).Draw(t, "released")
 	m.edge.Head.Release(k)
 	m.waiting, m.published, m.taken = m.waiting[k:], m.published-k, m.taken+k
-	if m.edge.Head.HasRoomForWaiter() != (m.asked && m.published <= m.capacity/2) {
-		t.Fatalf("asked %v, %d of %d: wrong report of room", m.asked, m.published, m.capacity)
+	if m.edge.Head.HasRoomForWaiter() != (m.awaited && m.published <= m.capacity/2) {
+		t.Fatalf("awaited %v, %d of %d: wrong result of HasRoomForWaiter", m.awaited, m.published, m.capacity)
 	}
-	if m.asked && m.published <= m.capacity/2 {
-		m.asked = false
+	if m.awaited && m.published <= m.capacity/2 {
+		m.awaited = false
 		if !m.edge.Head.HasReported() {
-			t.Fatal("it has not reported")
+			t.Fatal("HasReported returns false after the consumer has reported room")
 		}
 	}
 }
@@ -124,15 +124,15 @@ func (m *edgeModel) take(t *rapid.T) {
 // await ends the full state as a sender does: it publishes, calls Await, and gets a
 // report.
 func (m *edgeModel) await(t *rapid.T) {
-	if !m.full || m.asked {
+	if !m.full || m.awaited {
 		return
 	}
 	m.publish(t)
-	m.asked = m.edge.Head.Await()
-	if m.asked != (len(m.waiting) > m.capacity/2) {
-		t.Fatalf("Await with %d of %d says %v", len(m.waiting), m.capacity, m.asked)
+	m.awaited = m.edge.Head.Await()
+	if m.awaited != (len(m.waiting) > m.capacity/2) {
+		t.Fatalf("Await with %d of %d returns %v", len(m.waiting), m.capacity, m.awaited)
 	}
-	if !m.asked {
+	if !m.awaited {
 		m.edge.Head.Drained()
 		m.full = false
 	}
@@ -148,10 +148,10 @@ func (m *edgeModel) check(t *rapid.T) {
 			e.Head.Taken(), e.Head.Dropped(), e.Head.Sent(), m.taken, m.refused, m.refused+m.taken+m.published)
 	}
 	if e.Head.Room() != (len(m.waiting) < m.capacity) {
-		t.Fatalf("Room with %d of %d says %v", len(m.waiting), m.capacity, e.Head.Room())
+		t.Fatalf("Room with %d of %d returns %v", len(m.waiting), m.capacity, e.Head.Room())
 	}
-	if m.ear.filled != m.fills || m.ear.touched != m.touches {
-		t.Fatalf("Filled was called %d times, Touched %d times; want %d, %d", m.ear.filled, m.ear.touched, m.fills, m.touches)
+	if m.counts.filled != m.fills || m.counts.touched != m.touches {
+		t.Fatalf("Filled was called %d times, Touched %d times; want %d, %d", m.counts.filled, m.counts.touched, m.fills, m.touches)
 	}
 	if e.Head.Index() != 7 || e.Head.Capacity() != m.capacity {
 		t.Fatalf("index %d, capacity %d", e.Head.Index(), e.Head.Capacity())
@@ -253,7 +253,7 @@ func TestEdgeReusesItsSegments(t *testing.T) {
 // TestEdgeAllocatesNothingBeforeItsFirstMessage.
 func TestEdgeAllocatesNothingBeforeItsFirstMessage(t *testing.T) {
 	e := new(Edge[int])
-	l := new(ear)
+	l := new(listenerCounts)
 	if allocs := testing.AllocsPerRun(100, func() {
 		*e = Edge[int]{}
 		Init(e, 0, 1024, l)

@@ -15,7 +15,7 @@ import (
 func TestLatestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 60).Draw(t, "capacity")
-		q, l := new(Latest[string]), new(ear)
+		q, l := new(Latest[string]), new(listenerCounts)
 		Init(q, 3, capacity, l)
 		type entry struct {
 			n uint64
@@ -81,7 +81,7 @@ func TestLatestAcrossGoroutines(t *testing.T) {
 	}
 	for _, capacity := range []int{1, 2, 7, 1000} {
 		q := new(Latest[uint64])
-		Init(q, 0, capacity, new(ear))
+		Init(q, 0, capacity, new(listenerCounts))
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			for i := uint64(1); i <= n; i++ {
@@ -126,7 +126,7 @@ func (f *farewell) Evicted() { *f.evicted++ }
 func TestLatestTellsWhatItEvicts(t *testing.T) {
 	evicted := 0
 	q := new(Latest[farewell])
-	Init(q, 0, 3, new(ear))
+	Init(q, 0, 3, new(listenerCounts))
 	for i := range uint64(10) {
 		q.Put(i, farewell{&evicted})
 	}
@@ -138,7 +138,7 @@ func TestLatestTellsWhatItEvicts(t *testing.T) {
 // TestLatestMemory checks the memory of a queue at its capacity.
 func TestLatestMemory(t *testing.T) {
 	q := new(Latest[[9]uint64])
-	Init(q, 0, 1000, new(ear))
+	Init(q, 0, 1000, new(listenerCounts))
 	for i := range uint64(10_000) {
 		q.Put(i, [9]uint64{})
 	}
@@ -151,7 +151,7 @@ func TestLatestMemory(t *testing.T) {
 // TestLatestLetsGoOfMessages checks that taken and evicted messages can be freed.
 func TestLatestLetsGoOfMessages(t *testing.T) {
 	q := new(Latest[*int])
-	Init(q, 0, 4, new(ear))
+	Init(q, 0, 4, new(listenerCounts))
 	for i := range uint64(10) {
 		q.Put(i, new(int))
 	}

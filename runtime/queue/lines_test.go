@@ -11,7 +11,7 @@ import (
 func TestCacheLinesOfAnEdge(t *testing.T) {
 	const line = 64
 	if unsafe.Sizeof(uintptr(0)) != 8 {
-		t.Skip("laid out for 64 bits")
+		t.Skip("the layout is for 64-bit platforms")
 	}
 	var e Edge[int64]
 	for name, offset := range map[string]uintptr{

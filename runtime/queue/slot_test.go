@@ -8,7 +8,7 @@ import (
 
 func TestSlotHoldsOne(t *testing.T) {
 	var s Slot[string]
-	s.Head.Init(5, 1, new(ear))
+	s.Head.Init(5, 1, new(listenerCounts))
 	if _, ok := s.Pop(); ok {
 		t.Error("Pop of an empty slot returned a message")
 	}
@@ -32,7 +32,7 @@ func TestSlotHoldsOne(t *testing.T) {
 func TestSlotAcrossGoroutines(t *testing.T) {
 	const n = 50_000
 	var s Slot[int]
-	s.Head.Init(0, 1, new(ear))
+	s.Head.Init(0, 1, new(listenerCounts))
 	var wait sync.WaitGroup
 	accepted := 0
 	wait.Go(func() {

@@ -68,17 +68,17 @@ func (s *nodes) push(f *frame, v int8) string {
 		s.next[f.x], f.y = s.used, s.used
 		return fmt.Sprintf("appends node %d to node %d", f.y, f.x)
 	}
-	said := fmt.Sprintf("leaves the tail at node %d", s.tail)
+	text := fmt.Sprintf("leaves the tail at node %d", s.tail)
 	if s.tail == f.x {
 		s.tail = f.y
-		said = fmt.Sprintf("moves the tail to node %d", f.y)
+		text = fmt.Sprintf("moves the tail to node %d", f.y)
 	}
 	if f.at == move {
 		f.end(0)
-		return said + " and returns"
+		return text + " and returns"
 	}
 	f.at = load
-	return said
+	return text
 }
 
 func (s *nodes) pop(f *frame, left int8) string {
@@ -136,9 +136,9 @@ push b leaves the tail at node 2 and returns
 
 var twoPushesAndAPop = program{goroutines: [][]call{pushes(1), pushes(2), pops(1)}}
 
-// TestTheDocumentLosesAMessage has a producer that stops while its node is used and
+// TestTheLinkedListLosesAMessage has a producer that stops while its node is used and
 // popped. When it continues, it finds the node empty and takes it for the tail.
-func TestTheDocumentLosesAMessage(t *testing.T) {
+func TestTheLinkedListLosesAMessage(t *testing.T) {
 	x, m := explore(linkedList(0), twoPushesAndAPop)
 	story := x.shortest(m)
 	fmt.Fprintln(t.Output(), strings.Join(story, "\n"))
@@ -151,9 +151,9 @@ func TestTheDocumentLosesAMessage(t *testing.T) {
 	}
 }
 
-// TestTheDocumentMended checks the algorithm with the value consumed: no order of steps
+// TestTheCorrectedLinkedList checks the algorithm with the value consumed: no order of steps
 // loses or duplicates a message, or runs forever.
-func TestTheDocumentMended(t *testing.T) {
+func TestTheCorrectedLinkedList(t *testing.T) {
 	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
 		holds(t, linkedList(consumed), p)
 	}

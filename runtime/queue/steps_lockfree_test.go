@@ -139,13 +139,13 @@ func (s *blocks) push(f *frame, v int8, places int8) string {
 	if s.tail == b {
 		s.tail = f.y
 	}
-	said := fmt.Sprintf("has the tail at block %d", s.tail)
+	text := fmt.Sprintf("has the tail at block %d", s.tail)
 	if f.at == move {
 		f.end(0)
-		return said + " and returns"
+		return text + " and returns"
 	}
 	f.at = load
-	return said
+	return text
 }
 
 func (s *blocks) pop(f *frame, places int8, without flaw) string {

@@ -15,7 +15,7 @@ type algorithm[S comparable] struct {
 	start S
 	// step makes the next atomic step of a call. It returns a description. At the end
 	// of the call it sets f.done and the result.
-	step func(s *S, f *frame, c call) (said string)
+	step func(s *S, f *frame, c call) (text string)
 }
 
 // frame is the local state of a goroutine within a call.
@@ -96,13 +96,13 @@ func (x *explorer[S]) next(m moment[S], g int) (moment[S], string) {
 		m.begun[g] = true
 		m.note(event{goroutine: int8(g)})
 	}
-	said := x.step(&m.shared, &m.frames[g], c)
+	text := x.step(&m.shared, &m.frames[g], c)
 	if m.frames[g].done {
 		m.note(event{int8(g), m.frames[g].result})
 		m.frames[g], m.begun[g] = frame{}, false
 		m.calls[g]++
 	}
-	return m, said
+	return m, text
 }
 
 func (m *moment[S]) note(e event) {
@@ -194,27 +194,27 @@ func (x *explorer[S]) all(m moment[S]) (moments int, err error) {
 func (x *explorer[S]) shortest(m moment[S]) []string {
 	type origin struct {
 		from moment[S]
-		said string
+		text string
 	}
 	origins := map[moment[S]]origin{m: {}}
 	for queue := []moment[S]{m}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		if x.over(&at) && !x.explained(at) {
-			var story []string
+			var steps []string
 			for at != m {
-				story = append(story, origins[at].said)
+				steps = append(steps, origins[at].text)
 				at = origins[at].from
 			}
-			slices.Reverse(story)
-			return story
+			slices.Reverse(steps)
+			return steps
 		}
 		for g := range x.goroutines {
 			if !x.runnable(&at, g) {
 				continue
 			}
-			after, said := x.next(at, g)
+			after, text := x.next(at, g)
 			if _, seen := origins[after]; !seen {
-				origins[after] = origin{at, who(x.goroutines[g][at.calls[g]]) + " " + said}
+				origins[after] = origin{at, who(x.goroutines[g][at.calls[g]]) + " " + text}
 				queue = append(queue, after)
 			}
 		}
