@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Cache is a folder of records, one for each key. The zero value has no folder, so no
-// build is ever fresh. Several goroutines and processes may use a Cache.
+// Cache is a folder of records, one for each key. A build is fresh if its record shows that
+// nothing has changed since. The zero value has no folder, so it finds no build fresh. Several
+// goroutines and processes may use a Cache.
 type Cache struct {
 	dir string
 	now func() time.Time
@@ -40,18 +41,18 @@ type Build struct {
 type Inputs struct {
 	Files []string
 	Dirs  []string // every Go file in them, not below them, is an input
-	// Read has the contents of files that the build read before Start. If the contents of
-	// such a file differ now, it has changed.
+	// Read has the contents of files that were read before Cache.Start. If the contents of
+	// such a file differ now, the file has changed.
 	Read map[string][]byte
 }
 
 // Output is a file that a build wrote or found up to date.
 type Output struct {
 	Path string
-	Body []byte // the contents on disk, unless the file was changed since
+	Body []byte // the contents on disk, unless another program has changed the file
 }
 
-// Found is the contents of a record of a fresh build.
+// Found is the result of a fresh build, from its record.
 type Found struct {
 	Value string
 	Dirs  []string // of Inputs, absolute
@@ -63,7 +64,7 @@ type Batch struct {
 	cache    *Cache
 	identity Identity
 	started  time.Time
-	view                     // the files before the builds
+	view                     // the state of files and folders before the builds
 	written  map[string]bool // absolute paths of outputs, which are not inputs of Changed
 }
 
@@ -83,8 +84,8 @@ func (c *Cache) clock() time.Time {
 // usable reports whether there may be records.
 func (b *Batch) usable() bool { return b.cache.dir != "" && b.identity.known }
 
-// Recall returns the record of a key, if that build read and wrote exactly the files that
-// are on disk now. Otherwise the inputs of the record count as watched.
+// Recall returns the result of the recorded build of a key. fresh is true if the inputs and
+// outputs of that build are unchanged. Otherwise the inputs of the record count as watched.
 func (b *Batch) Recall(key string) (found Found, fresh bool) {
 	if !b.usable() {
 		return Found{}, false
@@ -109,8 +110,8 @@ func (b *Batch) Recall(key string) (found Found, fresh bool) {
 		if !fresh {
 			return Found{}, false
 		}
-		was := look(r.Outputs[i].Path, true, b.racyFrom)
-		same, better := was.compare(&r.Outputs[i])
+		now := look(r.Outputs[i].Path, true, b.racyFrom)
+		same, better := now.compare(&r.Outputs[i])
 		fresh, learned = same, learned || better
 	}
 	if fresh && learned { // saves reading the contents next time
@@ -120,11 +121,12 @@ func (b *Batch) Recall(key string) (found Found, fresh bool) {
 }
 
 // Watch records the state of inputs before the builds read them, so that Changed can
-// distinguish a change during the builds from an earlier one. For inputs that are not
-// watched, Changed uses their times: a change less than 20 ms before Start counts as a
-// change after it, and a removal is not noticed. Folders into which builds may write must
-// be watched, because afterwards their times cannot show whether another program changed
-// them too.
+// distinguish a change during the builds from an earlier one.
+//
+// For inputs that are not watched, Changed uses file times: a change less than 20 ms before
+// Start counts as a change after it, and a removal is not noticed. Folders into which builds
+// may write must be watched, because after a write their times do not show whether another
+// program also changed them.
 func (b *Batch) Watch(in Inputs) {
 	for _, dir := range absolute(in.Dirs) {
 		for _, file := range b.list(dir).paths() {

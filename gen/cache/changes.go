@@ -132,7 +132,8 @@ func (s *finalState) record(build Build) (*record, bool) {
 		}
 		now := s.file(file)
 		now.content()
-		// The build has used the output of another build of the batch before it was written.
+		// The file may be the output of another build of the batch, and this build has used
+		// the contents before they were written.
 		if wrote, ok := s.wrote[file]; now.failed || ok && now.Sum != wrote || !ok && !s.unchanged(file) {
 			return nil, false
 		}

@@ -4,9 +4,9 @@
 //
 //	b := cache.Open("").Start(cache.Identify(options))
 //	if found, fresh := b.Recall(file); fresh {
-//		return found.Value // what is on disk is what this build would write
+//		return found.Value // the outputs on disk are up to date
 //	}
-//	b.Watch(cache.Inputs{…})                    // what the build is likely to read
+//	b.Watch(cache.Inputs{…})                    // files that the build will probably read
 //	…                                           // the build
 //	b.Writes(outputs)
 //	if path := b.Changed(inputs); path != "" {  // before the build writes, and after

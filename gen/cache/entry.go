@@ -51,7 +51,7 @@ func (s *sum) UnmarshalText(text []byte) error {
 type entry struct {
 	Path string
 	Kind kind
-	Racy bool // changed so recently that its times prove nothing
+	Racy bool // changed so recently that a further change could have the same times
 	Stat stat
 	Sum  sum // of a regular file's content
 }
@@ -72,8 +72,8 @@ func (s stat) changed() time.Time {
 	return time.Unix(0, s.Mtime)
 }
 
-// examine returns the kind and stat of a path. It does not follow an output that is a
-// symbolic link.
+// examine returns the kind and stat of a path. It follows a symbolic link, unless the path is
+// an output.
 func examine(path string, output bool) (kind, stat, error) {
 	look := os.Stat
 	if output {

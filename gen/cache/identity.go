@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Identity is everything except files that determines a result: the generator, its options,
-// the go command and the environment variables that change it. The zero Identity is unknown;
-// with it no build is fresh.
+// Identity identifies everything that determines a result, except for the input files: the
+// generator, its options, the go command and its environment variables. The zero Identity is
+// unknown; with it no build is fresh.
 type Identity struct {
 	sum   sum
 	known bool

@@ -13,7 +13,7 @@ func newView(at time.Time) view {
 	return view{racyFrom: at.Add(-racyWindow), files: make(map[string]*seen), listings: make(map[string]listing)}
 }
 
-// file returns the state of a file when v first examined it, which may be now.
+// file returns the state of a file when v first examined it. The first call examines it.
 func (v *view) file(path string) *seen {
 	w := v.files[path]
 	if w == nil {
@@ -23,7 +23,7 @@ func (v *view) file(path string) *seen {
 	return w
 }
 
-// list returns the Go files of a folder when v first examined it.
+// list returns the Go files of a folder when v first examined it. The first call examines it.
 func (v *view) list(dir string) listing {
 	l, ok := v.listings[dir]
 	if !ok {
@@ -64,8 +64,8 @@ func (w *seen) content() {
 	w.entry, w.read, w.failed = e, ok, !ok
 }
 
-// compare reports whether the file matches e, and whether it has updated the times in e. It
-// reads the file only if its times are not enough.
+// compare reports whether the file matches e, and whether compare has updated the times in e.
+// It reads the file only if the times do not suffice.
 func (w *seen) compare(e *entry) (same, learned bool) {
 	switch {
 	case w.failed || w.Kind != e.Kind:

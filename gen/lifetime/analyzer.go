@@ -18,20 +18,20 @@ import (
 // reads this fact.
 var Analyzer = &analysis.Analyzer{
 	Name:      "topogenlifetime",
-	Doc:       "report handlers that keep a message pointer, a sender or a context after they return\n\nThese are valid during the call only: what is read or sent through them later is wrong or lost.",
+	Doc:       "report handlers that keep a message pointer, a sender or a context after they return\n\nThey are valid only during the call. A later read through them returns wrong data, and a later send is lost.",
 	URL:       "https://pkg.go.dev/github.com/topogen/topogen/gen/lifetime",
 	Run:       run,
 	FactTypes: []analysis.Fact{new(keeps)},
 }
 
-// keeps is the fact about a method: where its parameters go. Only the package that asserts
-// the method knows whether it is a handler, and the kind of each parameter.
+// keeps is a fact about a method: the places where it keeps its parameters. Whether the method
+// is a handler, and the kind of each parameter, is known only in the package that asserts it.
 type keeps struct{ List []kept }
 
 type kept struct {
 	Param int // index, without the receiver
 	Kind  Kind
-	Text  string // the place, and the finding
+	Text  string // the position and the message of the finding
 }
 
 func (*keeps) AFact() {}
@@ -83,7 +83,7 @@ func export(pass *analysis.Pass, r *recognizer) {
 	}
 }
 
-// unasserted are the methods that may be handlers and keep a parameter.
+// unasserted lists the methods that may be handlers, by their names, and may keep a parameter.
 func (r *recognizer) unasserted() (list []Handler) {
 	for _, name := range r.pkg.Types.Scope().Names() {
 		object, ok := r.pkg.Types.Scope().Lookup(name).(*types.TypeName)

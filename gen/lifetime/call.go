@@ -7,8 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// body is the function with the body of f: for an instance of a generic function the generic
-// function. It is nil if the body is in another package or unknown.
+// body returns f, or its generic function if f is an instance of one. It is nil if the body is in another package or unknown.
 func (u *unit) body(f *ssa.Function) *ssa.Function {
 	if o := f.Origin(); o != nil {
 		f = o
@@ -55,7 +54,7 @@ func (u *unit) call(i ssa.CallInstruction, call *ssa.CallCommon, result ssa.Valu
 		u.dynamic(call, args, result, i.Pos())
 		return
 	}
-	if closure, ok := call.Value.(*ssa.MakeClosure); ok && !u.within(f) { // a wrapper
+	if closure, ok := call.Value.(*ssa.MakeClosure); ok && !u.within(f) { // a wrapper of a method value
 		for _, b := range closure.Bindings {
 			args = append(args, u.value(b))
 		}
@@ -111,8 +110,8 @@ func (u *unit) dynamic(call *ssa.CallCommon, args []places, result ssa.Value, po
 	}
 }
 
-// fresh gives the results of a call new memory. A value that is stored there goes where the
-// results go.
+// fresh gives the results of a call new memory. A value that is stored in this memory goes
+// where the results go.
 func (u *unit) fresh(call *ssa.CallCommon, result ssa.Value) {
 	for k, t := range parts(result.Type()) {
 		if !canHold(t) {
@@ -162,7 +161,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 		for _, a := range call.Args {
 			u.changed = place{object: o}.store(u.value(a), true) || u.changed
 		}
-		if len(call.Args) == 2 { // into the memory of the first argument, if there is room
+		if len(call.Args) == 2 { // append writes into the first argument if its capacity suffices
 			u.elements(call.Args[0], call.Args[1])
 		}
 	case "copy":
@@ -180,7 +179,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 	}
 }
 
-// elements copies the elements of a slice into the memory of another slice that is local.
+// elements copies the elements of the slice from into the slice to, if the memory of to is local.
 func (u *unit) elements(to, from ssa.Value) {
 	for p := range u.value(to) {
 		if !p.object.external && p.object.global == "" {
@@ -205,7 +204,7 @@ func (u *unit) foreign(f *ssa.Function, call *ssa.CallCommon, args []places, res
 		}
 	}
 	u.derived(call, result)
-	if result != nil && object.Pkg() != nil && handsOn(object.Pkg().Path()) && canHold(result.Type()) {
+	if result != nil && object.Pkg() != nil && resultsHoldArguments(object.Pkg().Path()) && canHold(result.Type()) {
 		for _, a := range args {
 			u.setPart(result, 0, a)
 		}
@@ -223,8 +222,8 @@ func (u *unit) starts(call *ssa.CallCommon, args []places, result ssa.Value, pos
 	}
 }
 
-// derived treats a context that a call returns as the context in its arguments, unless the
-// result is meant to outlive that context.
+// derived treats a context that a call returns as the context in the arguments. It excludes
+// context.WithoutCancel, whose result may outlive that context.
 func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 	if f := call.StaticCallee(); result == nil || f != nil && f.Name() == "WithoutCancel" {
 		return
@@ -241,7 +240,7 @@ func (u *unit) derived(call *ssa.CallCommon, result ssa.Value) {
 	}
 }
 
-// sentByInterface notes values that are sent by a method of an interface, which may be a
+// sentByInterface records values that a method of an interface sends. The interface may be a
 // sender.
 func (u *unit) sentByInterface(call *ssa.CallCommon, args []places, pos token.Pos) {
 	if !u.reporting || !sends(call.Method.Name()) {
@@ -264,7 +263,7 @@ func (u *unit) apply(s *summary, name string, args []places, result ssa.Value, p
 	if u.reporting {
 		for _, e := range s.escapes {
 			if e.sink.kind == inResult {
-				continue // the results in the summary include it
+				continue // s.results includes this escape
 			}
 			u.applyEscape(e, name, args, pos)
 		}
@@ -315,7 +314,7 @@ func (u *unit) applyEscape(e escape, name string, args []places, pos token.Pos) 
 	}
 }
 
-// resolve maps an origin of a callee to the values in the caller.
+// resolve returns the values in the caller for an origin in the callee.
 func (u *unit) resolve(o origin, args []places) places {
 	if o.param >= len(args) {
 		return nil // bound by a wrapper whose bindings are unknown

@@ -23,7 +23,7 @@ type checker struct {
 func Check(pkg *Package, handlers []Handler) (leaks []Leak) {
 	defer func() {
 		if recover() != nil {
-			leaks = nil // a missed leak is better than a build that fails because of our bug
+			leaks = nil // a missed leak is better than a build that fails because of a bug here
 		}
 	}()
 	var methods []*types.Func
@@ -91,7 +91,7 @@ func (a *checker) sender(f *ssa.Function) bool {
 	return ok && sends(object.Name()) && object.Signature().Recv() != nil && a.pkg.inGenerated(object.Pos())
 }
 
-// handler finds the leaks in the summary of a handler's method.
+// handler finds the leaks of a handler in the summary of its method.
 func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	a.work.next()
 	s := a.summaryOf(f)
@@ -120,7 +120,8 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	return leaks
 }
 
-// outlived reports whether a parameter of a kind must not go to a sink.
+// outlived reports whether a parameter of this kind must not reach a sink, because the sink
+// outlives the parameter.
 func (h *Handler) outlived(kind Kind, to sink) bool {
 	switch to.kind {
 	case inGoroutine:

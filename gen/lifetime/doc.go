@@ -6,8 +6,7 @@
 //		fmt.Println(pkg.Fset.Position(l.Pos), l.Message())
 //	}
 //
-// The Analyzer does the same for "go vet -vettool"; cmd/topogen-vet is that
-// tool. Package bind calls Check for "topogen build" and "topogen check".
+// The Analyzer does the same for "go vet -vettool". The tool is cmd/topogen-vet. Package bind calls Check for "topogen build" and "topogen check".
 //
 // # What is reported
 //
@@ -25,31 +24,30 @@
 //
 // # Guarantees
 //
-// Legal code is not reported: in case of doubt the analysis assumes that nothing is kept.
+// Valid code is not reported: in case of doubt the analysis assumes that nothing is kept.
 // The analysis always ends. The work on a function is bounded, and a function beyond the
-// bounds is assumed to keep nothing. A bug in the analysis gives no result instead of
-// ending the program.
+// bounds is assumed to keep nothing. If the analysis panics, Check returns no leaks.
 //
 // # Limits
 //
 // The analysis follows calls into functions of the same package. It assumes that functions
 // of other packages keep nothing, except for some of the standard library (known.go) and
 // golang.org/x/sync/errgroup. It assumes the same for methods that are called through an
-// interface, and for functions that come from a variable. If a handler waits for anything,
-// it counts as waiting for all its goroutines.
+// interface, and for functions that come from a variable. If a handler waits
+// for any goroutine, the analysis assumes that it waits for all its goroutines.
 //
 // # Design
 //
 // Most handlers only read fields of their message and call methods of their sender.
 // Suspects recognizes them by their syntax and omits them, so that SSA and types are needed
-// only for the rest. A full analysis of all handlers of 1,000 such processors would need
+// only for the other handlers. A full analysis of all handlers of 1,000 such processors would need
 // half as much CPU time as the rest of the build, and 30 MB. A handler with a helper or a
 // closure is not omitted: following these in the syntax would save 25 ms in a build of 100
 // processors.
 //
 // For the remaining handlers, and for the functions that they call, go/ssa makes a form in
-// which each value is computed once. A function and its closures are one unit. An analysis
-// after Andersen finds the memory to which each value may point. It distinguishes fields,
+// which each variable is assigned once. A function and its closures are one unit. A points-to
+// analysis (Andersen's) finds the memory to which each value may point. It distinguishes fields,
 // but ignores the order of statements. Each unit gets a summary, which says where its
 // parameters, and the memory behind them, may go. Callers apply summaries.
 package lifetime

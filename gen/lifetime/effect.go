@@ -37,15 +37,15 @@ func (u *unit) effect(i ssa.Instruction) {
 	}
 }
 
-// store puts v at places, and notes places that outlive the call.
+// store puts v at places, and records those that outlive the call.
 func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
 	if canHold(v.Type()) {
 		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
 	}
 }
 
-// assign is store for the possible values of v. It fills in the parts of the sink that are
-// not set yet.
+// assign is like store, for the possible values of v. It fills in the fields of the sink that
+// are not set yet.
 func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 	if len(values) == 0 {
 		return
@@ -62,7 +62,7 @@ func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 	}
 }
 
-// transfer notes a store into the memory behind a parameter.
+// transfer records a store into the memory behind a parameter.
 func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 	if s.name == "" {
 		field := p.field
@@ -79,7 +79,7 @@ func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 	}
 }
 
-// escape notes that values reach a place that outlives every call.
+// escape records that values reach a place that outlives every call.
 func (u *unit) escape(values places, s sink, pos token.Pos) {
 	u.escapeVia(values, s, pos, origin{}, false)
 }
@@ -93,7 +93,8 @@ func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent 
 	}
 }
 
-// send puts v into a channel. A channel of the unit counts as memory, any other as a sink.
+// send puts v into a channel. A channel of the unit counts as memory, any other channel as a
+// sink.
 func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
 	if !canHold(v.Type()) {
 		return
@@ -108,7 +109,7 @@ func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
 	}
 }
 
-// spawn notes the values that another goroutine gets.
+// spawn records the values that are passed to another goroutine.
 func (u *unit) spawn(values []places, pos token.Pos) {
 	for _, v := range values {
 		u.escape(v, sink{kind: inGoroutine, pos: pos, joined: u.summary.joins}, pos)

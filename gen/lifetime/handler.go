@@ -70,7 +70,7 @@ func (h *Handler) method(pkg *types.Package) *types.Func {
 	return f.Origin()
 }
 
-// Borrows reports whether a parameter is valid only during the call.
+// Borrows reports whether at least one parameter is valid only during the call.
 func (h *Handler) Borrows() bool {
 	return slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// joins reports whether the unit waits for goroutines. Any wait counts, for any
-// goroutine, except for a wait within a goroutine that the unit starts.
+// joins reports whether the unit waits for goroutines. Every wait counts, for any goroutine,
+// except for a wait within a goroutine that the unit starts.
 func (u *unit) joins() bool {
 	spawned := make(map[*ssa.Function]bool)
 	for i := range u.instructions() {
@@ -26,7 +26,7 @@ func (u *unit) joins() bool {
 	return false
 }
 
-// within reports whether f, or a function around it, is among list.
+// within reports whether list contains f or a function that encloses f.
 func within(f *ssa.Function, list map[*ssa.Function]bool) bool {
 	for ; f != nil; f = f.Parent() {
 		if list[f] {
@@ -64,8 +64,8 @@ func (u *unit) own(channel ssa.Value) bool {
 	return false
 }
 
-// joinsFor reports whether a called function waits for goroutines of its caller. It can only
-// do so if an argument allows waiting, such as a channel.
+// joinsFor reports whether a called function waits for goroutines of its caller. It can wait
+// for them only through an argument such as a channel or a sync.WaitGroup.
 func (u *unit) joinsFor(call *ssa.CallCommon) bool {
 	f := call.StaticCallee()
 	if f == nil {

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// keeping says what a function of another package does with its arguments.
+// keeping says how a known function of another package keeps its arguments.
 type keeping int
 
 const (
 	keepsNothing keeping = iota
-	starts               // calls them in another goroutine
-	holds                // stores them in its receiver or first argument
+	starts               // it calls them in another goroutine
+	holds                // it stores them in its receiver or first argument
 )
 
 // keepers are the functions of other packages that keep arguments, by their full names. All
-// other functions are assumed to keep none.
+// other functions are assumed to keep nothing.
 var keepers = map[string]keeping{
 	"time.AfterFunc":    starts,
 	"context.AfterFunc": starts,
@@ -46,7 +46,7 @@ var keepers = map[string]keeping{
 	"container/heap.Push":                 holds,
 }
 
-// keeperNamed reports whether a keeper has that name, in some package.
+// keeperNamed reports whether one of keepers has that name, in any package.
 func keeperNamed(name string) bool {
 	for full := range keepers {
 		if strings.HasSuffix(full, "."+name) {
@@ -56,11 +56,14 @@ func keeperNamed(name string) bool {
 	return false
 }
 
-// handsOn reports whether the result of a function of the package may contain its arguments.
-func handsOn(path string) bool { return path == "slices" || path == "maps" || path == "iter" }
+// resultsHoldArguments reports whether results of the package's functions may refer to their
+// arguments.
+func resultsHoldArguments(path string) bool {
+	return path == "slices" || path == "maps" || path == "iter"
+}
 
-// waits reports whether a call may wait for goroutines. It decides by the name, because a
-// type of the user's may wait too.
+// waits reports whether a call may wait for goroutines. It looks only at the name, so that it
+// also finds such methods of the user's types.
 func waits(call *ssa.CallCommon) bool {
 	name := strings.ToLower(calledName(call))
 	return strings.Contains(name, "wait") || strings.Contains(name, "join") && !strings.HasPrefix(name, "joinpath")
@@ -82,7 +85,7 @@ func sends(name string) bool {
 	return strings.HasPrefix(name, "Send") || strings.HasPrefix(name, "Ask")
 }
 
-// canHold reports whether a value of the type may be, or contain, a pointer from a parameter.
+// canHold reports whether a value of the type may contain a pointer that came from a parameter.
 func canHold(t types.Type) bool { return holdsPointer(t, typeDepthMax) }
 
 const typeDepthMax = 20 // nesting of structs and arrays; deeper types count as containing a pointer
@@ -107,8 +110,8 @@ func holdsPointer(t types.Type, depth int) bool {
 	return true
 }
 
-// composite reports whether values of the type consist of their parts, without a pointer to
-// them.
+// composite reports whether a value of the type contains its parts directly, as structs and
+// arrays do.
 func composite(t types.Type) bool {
 	switch t.Underlying().(type) {
 	case *types.Struct, *types.Array:

@@ -9,8 +9,8 @@ import (
 
 // origin is a parameter of a unit, or memory that is reached through it.
 type origin struct {
-	param int        // index, with the receiver first and captured values of a wrapper last
-	inner bool       // reached through the parameter; else the parameter itself
+	param int        // index; the receiver is first, captured values of a wrapper are last
+	inner bool       // memory that is reached through the parameter; else the parameter itself
 	field *types.Var // field through which it was reached; nil: an element
 }
 
@@ -70,8 +70,8 @@ type objects struct {
 	work  *work
 }
 
-// work counts steps of about 100 ns each. Complex code may let each value be any other; then
-// the analysis gives up on a handler before the count gets too large.
+// work counts steps of about 100 ns each. In complex code each value may be any other value. The
+// analysis then gives up on the handler when the count reaches the limit.
 type work struct {
 	done  int
 	limit int // limit for the current handler
@@ -90,7 +90,7 @@ func (w *work) step() bool {
 
 func (w *work) exhausted() bool { return w.done > w.limit }
 
-// next begins another handler.
+// next sets the limit for another handler.
 func (w *work) next() { w.limit = min(w.done+handlerWorkMax, workMax) }
 
 // from returns the object for an origin.

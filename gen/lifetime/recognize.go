@@ -22,8 +22,8 @@ type assertion struct {
 	pos     token.Pos
 }
 
-// home is the import path of the runtime.
-const home = "github.com/topogen/topogen/runtime/"
+// runtimePath begins the import paths of the runtime.
+const runtimePath = "github.com/topogen/topogen/runtime/"
 
 func newRecognizer(pkg *Package) *recognizer {
 	r := &recognizer{pkg: pkg, owned: make(map[string]bool)}
@@ -49,11 +49,11 @@ func newRecognizer(pkg *Package) *recognizer {
 	return r
 }
 
-// queued notes the message types of fields that are queues.
+// queued records the message types of fields that are queues.
 func (r *recognizer) queued(s *types.Struct) {
 	for f := range s.Fields() {
 		of := NamedOf(f.Type())
-		if of == nil || of.Obj().Pkg() == nil || !strings.HasPrefix(of.Obj().Pkg().Path(), home) {
+		if of == nil || of.Obj().Pkg() == nil || !strings.HasPrefix(of.Obj().Pkg().Path(), runtimePath) {
 			continue
 		}
 		for t := range of.TypeArgs().Types() {

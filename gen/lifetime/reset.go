@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// resets maps the places that a unit always empties before it returns to the blocks that
-// empty them. A value that is stored in such a place does not outlive the call.
+// resets has the places that a unit always empties before it returns, each with the block that
+// empties it. A value that is stored in such a place does not outlive the call.
 type resets map[place]*ssa.BasicBlock
 
 // findResets finds deferred functions that set a field to nil or empty a map, and fields that
@@ -57,20 +57,20 @@ func (u *unit) resetsAtReturns() resets {
 
 // emptyAt are the places that are empty at the end of a block on every path to it.
 func (u *unit) emptyAt(end *ssa.BasicBlock) resets {
-	var way []*ssa.BasicBlock // blocks that every path passes, in order
+	var dominators []*ssa.BasicBlock // blocks that are on every path to end, in order
 	for b := end; b != nil; b = b.Idom() {
-		way = append(way, b)
+		dominators = append(dominators, b)
 	}
-	slices.Reverse(way)
+	slices.Reverse(dominators)
 	emptied := make(resets)
-	for _, b := range way {
+	for _, b := range dominators {
 		u.follow(b, emptied, false)
 	}
 	if len(emptied) == 0 {
 		return emptied
 	}
 	for _, b := range u.function.Blocks { // other blocks on a path may fill them again
-		if slices.Contains(way, b) {
+		if slices.Contains(dominators, b) {
 			continue
 		}
 		for _, i := range b.Instrs {

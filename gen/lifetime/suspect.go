@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Suspects returns the handlers whose syntax does not prove that they keep nothing. It needs
-// no types. It omits a handler that only reads and sets fields of its message, calls methods
-// of its sender and its context, and passes values to other packages that keep none. Most
-// handlers do nothing else.
+// Suspects returns the handlers that may keep a parameter. It looks only at the syntax and
+// needs no types. It omits a handler that only reads and sets fields of its message, calls
+// methods of its sender and its context, and passes values to functions of other packages
+// that keep nothing. Most handlers do nothing else.
 func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	s := syntax{methods: make(map[[2]string]*ast.FuncDecl), declared: make(map[string]bool)}
 	for _, file := range files {
@@ -25,7 +25,7 @@ func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	var suspects []Handler
 	for _, h := range handlers {
 		f := s.methods[[2]string{h.Type, h.Name}]
-		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.Params) { // nil: the method of an embedded type, or the type is an alias
+		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.Params) { // f is nil for a method of an embedded type, and if the type is an alias
 			suspects = append(suspects, h)
 		}
 	}
@@ -58,7 +58,7 @@ func TypeName(e ast.Expr) string {
 	}
 }
 
-// harmless reports whether no use of a function's parameters can keep them.
+// harmless reports whether no use of a parameter in the function can keep it.
 func (s *syntax) harmless(f *ast.FuncDecl, params []Kind) bool {
 	if f.Body == nil {
 		return true
@@ -117,13 +117,13 @@ func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
 	return false
 }
 
-// foreign reports whether a call goes to a function that no file declares, and for which
-// Check assumes that neither the function nor its result keeps the arguments.
+// foreign reports whether no file declares the called function, and Check assumes that neither
+// the function nor its result keeps the arguments.
 func (s *syntax) foreign(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || s.declared[f.Sel.Name] || keeperNamed(f.Sel.Name) || sends(f.Sel.Name) || strings.HasPrefix(f.Sel.Name, "With") {
 		return false
 	}
 	x, ok := f.X.(*ast.Ident)
-	return !ok || !handsOn(x.Name)
+	return !ok || !resultsHoldArguments(x.Name)
 }

@@ -23,7 +23,7 @@ type unit struct {
 	summary   *summary
 
 	changed   bool
-	reporting bool // values are final, and sinks are noted
+	reporting bool // values are final, and sinks are recorded
 }
 
 // site is an instruction, or one of its results, that allocates memory.
@@ -162,7 +162,7 @@ func (u *unit) set(v ssa.Value, values places) {
 	u.values[v] = u.join(u.values[v], values)
 }
 
-// join adds more to at, and notes in the unit whether that changed at.
+// join adds more to at. It sets u.changed if at has changed.
 func (u *unit) join(at, more places) places {
 	u.changed = at.add(more) || u.changed
 	return at
@@ -359,7 +359,7 @@ func (u *unit) fields(x ssa.Value, t types.Type, index int) places {
 	return found
 }
 
-// returned notes the results of a function of the unit.
+// returned records the results of a function of the unit.
 func (u *unit) returned(f *ssa.Function, r *ssa.Return) {
 	for i, v := range r.Results {
 		values := u.value(v)
