@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-const heapTimesMax = 1.2 // a goal, relative to capacities × message size
+const heapFactorMax = 1.2 // a goal, relative to capacities × message size
 
 // StalledHeap returns the growth of the heap while the consumer of a shape stalls, as a
 // multiple of capacities × message size, and the number of messages in the queues.
@@ -34,7 +34,7 @@ func stalled(Effort) (Section, error) {
 			return s, fmt.Errorf("%s: %w", shape.Name, err)
 		}
 		s.Rows = append(s.Rows, []string{shape.Name, fmt.Sprintf("%.2f", times), fmt.Sprintf("%.2f", float64(held)/float64(capacities(shape)))})
-		goal := heapTimesMax
+		goal := heapFactorMax
 		what := "heap behind a stalled consumer: " + shape.Name
 		if shape.Beyond > 0 {
 			goal *= 1 + float64(shape.Beyond)/float64(capacities(shape))

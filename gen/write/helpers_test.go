@@ -16,7 +16,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// sealed returns an output of topology.yml.
+// sealed returns a file with a valid header, as if generated from topology.yml.
 func sealed(name, body string) File { return sealedFrom("topology.yml", name, body) }
 
 func sealedFrom(topology, name, body string) File {

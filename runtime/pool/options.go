@@ -42,8 +42,8 @@ func MessageLimit(bytes int) Option { return piper.MessageLimit(bytes) }
 // Logger sets the logger for warnings of the pool. The default is slog.Default().
 func Logger(l *slog.Logger) Option { return piper.Logger(l) }
 
-// Observe sets the observer of the pool. It is called when instances move, fail and are
-// restarted.
+// Observe sets the observer of the pool. It is called when instances move to another worker,
+// fail and are restarted.
 func Observe(o Observer) Option { return piper.Observe(o) }
 
 // Record makes Run open a recorder and close it before it returns. It overrides the

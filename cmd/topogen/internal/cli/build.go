@@ -22,18 +22,20 @@ type Build struct {
 func newBuild(chosen *command) *cobra.Command {
 	b := Build{}
 	cmd := &cobra.Command{
-		Use:   "build [FILE | FOLDER | FOLDER/...]…",
+		Use:   "build [PATH...]",
 		Short: "Generate Go from topology files",
-		Long: `Generate Go from topology files. The default is ` + defaultTopology + ` or topology.yaml. A folder
-means the topology file in it, and FOLDER/... means all topology files below it.
+		Long: `Generate Go from topology files. PATH is a topology file, a folder with one, or
+FOLDER/... for all topology files below a folder. The default is ` + defaultTopology + ` or
+topology.yaml.
 
-With several files, nothing is written unless all files are valid, except the ports
-(topology_ports_gen.go) of the files with errors. The ports are written as soon as a
-file and its message types are valid, so that an editor completes out.Send… before a
-handler exists.
+If a topology has errors, build writes only topology_ports_gen.go, and only for the
+topologies with errors. This needs a valid topology file and valid message types. An
+editor can then complete out.Send… before a handler exists. Type errors in your own Go
+code (TG311) do not stop writing.
 
 --check writes nothing. It prints a diff and exits with 1 if the files on disk differ
-from the files that build would write. This includes missing and orphaned files.
+from the files that build would write. This includes files that are missing or no longer
+generated.
 --scaffold also writes a stub for each missing processor, method, constructor and
 message type, into new files. It never changes existing code.`,
 		Example: `  topogen build

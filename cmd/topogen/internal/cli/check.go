@@ -17,11 +17,12 @@ type Check struct {
 func newCheck(chosen *command) *cobra.Command {
 	c := Check{}
 	cmd := &cobra.Command{
-		Use:   "check [FILE | FOLDER | FOLDER/...]…",
+		Use:   "check [PATH...]",
 		Short: "Report all errors in topology files and in the Go code that they name",
 		Long: `Report all errors in topology files: in their schema, in their meaning, and in the Go
-types and methods that they name. The default is ` + defaultTopology + ` or topology.yaml. A
-folder means the topology file in it, and FOLDER/... means all topology files below it.
+types and methods that they name. PATH is a topology file, a folder with one, or
+FOLDER/... for all topology files below a folder. The default is ` + defaultTopology + ` or
+topology.yaml.
 Nothing is written. "topogen explain CODE" explains a finding.`,
 		Example: `  topogen check
   topogen check --strict --format sarif topology.yml >topogen.sarif`,

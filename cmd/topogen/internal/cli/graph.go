@@ -24,13 +24,13 @@ func newGraph(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [FILE]",
 		Short: "Draw a topology",
-		Long: `Draw a topology. The default is ` + defaultTopology + `. The formats are Mermaid for a README,
-DOT for Graphviz, JSON for tools, tables for a terminal, and an SVG picture that follows
-the color scheme of the reader.
+		Long: `Draw a topology. The default is ` + defaultTopology + ` or topology.yaml. The formats are
+Mermaid for a README, DOT for Graphviz, JSON for tools, tables for a terminal, and an
+SVG picture that is light or dark like the page that shows it.
 
 --load names a file with the JSON of a Snapshot() of the running topology, or - for
 stdin. The picture then colors processors by the share of time in which they are busy.
-It also shows the messages that they received, how long full receivers paused them,
+It also shows the messages that they received, how long full queues paused them,
 their failures, and the messages that each edge sent, holds and dropped.`,
 		Example: `  topogen graph topology.yml
   topogen graph topology.yml --format svg >topology.svg

@@ -45,15 +45,15 @@ func parse(args []string, s Streams) (command, error) {
 func newRoot(chosen *command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "topogen",
-		Short: "Compile topologies of processors and messages to Go",
-		Long: `topogen compiles a topology file to ordinary, statically typed Go. The file declares
+		Short: "Generate Go from topologies of processors and messages",
+		Long: `topogen generates ordinary, statically typed Go from a topology file. The file declares
 processors, and the edges between them with their message types.
 
 Data goes to stdout, messages to stderr. Output has no colors in a pipe or with NO_COLOR.
 Exit codes: 0 success, 1 findings or differences, 2 wrong usage, 3 any other failure.`,
 		Example: `  topogen init orders && cd orders   # a topology with handlers and tests
   topogen build                      # topology.yml -> topology_gen.go, topology_ports_gen.go
-  topogen run topology.yml           # build, compile and run`,
+  topogen run topology.yml           # generate, compile and run`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Args is nil so that cobra suggests similar commands for an unknown one.

@@ -29,10 +29,11 @@ func newProgram(chosen *command) *cobra.Command {
 	p := Program{}
 	cmd := &cobra.Command{
 		Use:   "run [FILE] [-- ARGS]",
-		Short: "Build, compile and run a topology",
-		Long: `Build a topology, compile it and run it. The default is ` + defaultTopology + `. If its package
-is main, that is the program. Otherwise the program calls New(Processors{}) and Run.
-ARGS are the arguments of the program. Only the generated files remain.
+		Short: "Generate, compile and run a topology",
+		Long: `Generate Go from a topology, compile it and run it. The default is ` + defaultTopology + ` or
+topology.yaml. If its package is main, topogen runs that program. For any other package
+topogen runs a program that calls New(Processors{}) and Run. ARGS are the arguments of
+the program. Only the generated files remain on disk.
 
 The program runs until all sources are done. A topology that does not end, because of a
 Serve that listens, an external processor, or only timers as inputs, runs until an

@@ -17,8 +17,8 @@ func newProto(chosen *command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proto [FILE]",
 		Short: "Print the .proto of a topology's messages",
-		Long: `Print the .proto (proto3) of the messages of a topology. The default is ` + defaultTopology + `.
-It describes how generated code encodes messages that leave the process, and the states
+		Long: `Print the .proto (proto3) of the messages of a topology. The default is
+` + defaultTopology + ` or topology.yaml. The output describes how generated code encodes messages that leave the process, and the states
 and updates that state machines keep in logs. Field numbers come from struct tags such as
 ` + "`topo:\"3\"`" + `, and from topology.wire.yml in the folder of the topology. Nothing is
 written. A comment at the end lists messages that cannot be encoded, with the reasons.`,

@@ -2,7 +2,7 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// buildFlags are flags for the go command, in its syntax.
+// buildFlags are flags that topogen passes to the go command unchanged.
 type buildFlags []string
 
 // addTags gives cmd the flag --tags.
@@ -13,6 +13,7 @@ func addTags(cmd *cobra.Command, flags *buildFlags) {
 // tags is the value of the flag --tags.
 type tags buildFlags
 
+// String is empty because the flag has no default value to show in the help.
 func (t *tags) String() string { return "" }
 
 func (t *tags) Type() string { return "list" }
