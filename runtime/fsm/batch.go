@@ -19,8 +19,8 @@ const positionBits = 20
 // in the session and starts at 1. The floor is the lowest sequence whose result the
 // client waits for.
 type Batch struct {
-	// Version is the format version of the entry, for groups with members that do not
-	// know a newer one. 0 means the newest version. Reset writes it.
+	// Version is the format version of the entry, for groups whose members may not
+	// support a newer one. 0 means the newest version. Reset writes it.
 	Version byte
 
 	data []byte

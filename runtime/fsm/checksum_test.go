@@ -74,12 +74,12 @@ func (g *group) updates(n int) {
 func (g *group) compare() {
 	g.entry(func(b *fsm.Batch) { b.Mark() })
 	for i := range g.list {
-		g.say(i)
+		g.writeChecksum(i)
 	}
 }
 
-// say writes the checksum of a replica to the log, unless it is there.
-func (g *group) say(i int) {
+// writeChecksum writes the checksum of a replica to the log, unless it is there.
+func (g *group) writeChecksum(i int) {
 	if n := g.list[i].Notes(uint64(i+1), 1<<30); n.At != 0 && g.ended[i] == nil {
 		g.entry(func(b *fsm.Batch) { b.Sum(uint64(i+1), n.At, n.Sum) })
 	}
@@ -115,12 +115,12 @@ func TestNoStateIsRight(t *testing.T) {
 	g := newGroup(t, newCounter(0, 0, fsm.Options{}), newCounter(5, 1, fsm.Options{}), newCounter(5, 2, fsm.Options{}))
 	g.updates(10)
 	g.entry(func(b *fsm.Batch) { b.Mark() })
-	g.say(0)
-	g.say(1)
+	g.writeChecksum(0)
+	g.writeChecksum(1)
 	if err := errors.Join(g.ended...); err != nil {
 		t.Errorf("after the checksums of two replicas: %v", err)
 	}
-	g.say(2)
+	g.writeChecksum(2)
 	for i, err := range g.ended {
 		if !errors.Is(err, fsm.ErrStateDiffers) {
 			t.Errorf("replica %d stopped with %v", i, err)
@@ -172,7 +172,7 @@ func TestSumsOfALog(t *testing.T) {
 		}
 		g.entry(func(b *fsm.Batch) { b.Mark() })
 		keep()
-		g.say(0)
+		g.writeChecksum(0)
 		keep()
 		g.updates(5)
 		again := func(r *summing) (err error) {

@@ -21,7 +21,7 @@ func TestEachCallerGetsItsAnswer(t *testing.T) {
 	result := top.start(t.Context())
 	var wait sync.WaitGroup
 	for i := range callers {
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		wait.Go(func() {
 			for n := range asks {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -48,7 +48,7 @@ func TestALateAnswerIsNobodys(t *testing.T) {
 			{blocking: true, receive: func(*cell, *message) error { time.Sleep(time.Second); return nil }},
 		}, []edge{{from: 0, to: 1}})
 		result := top.start(t.Context())
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		for range 50 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 			if _, err := g.ask(ctx, 0, 0, 0, message{}); !errors.Is(err, context.DeadlineExceeded) {
@@ -98,11 +98,11 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 				top := build(t, []proc{{external: true}, {blocking: true, receive: w.handle(cancel)}},
 					[]edge{{from: 0, to: 1}}, piper.DrainTimeout(5*time.Second))
 				result := top.start(ctx)
-				g := top.doors[0].guest()
+				g := top.externals[0].caller()
 				if _, err := g.ask(context.Background(), w.timeout, 0, 0, message{}); !errors.Is(err, w.want) {
 					t.Errorf("Ask returns %v, want %v", err, w.want)
 				}
-				top.doors[0].Close()
+				top.externals[0].Close()
 				if err := top.result(t, result); !errors.Is(err, w.run) {
 					t.Errorf("Run returns %v, want %v", err, w.run)
 				}
@@ -119,7 +119,7 @@ func TestAskIsToldThatItsQuestionWasDropped(t *testing.T) {
 		top, _, open := shut(t, 2, dropOldest)
 		var dropped, answered atomic.Int32
 		for range 5 {
-			g := top.doors[0].guest()
+			g := top.externals[0].caller()
 			go func() {
 				switch _, err := g.ask(context.Background(), 0, 0, 0, message{}); {
 				case err == nil:
@@ -149,13 +149,13 @@ func TestAskUnderTheStepper(t *testing.T) {
 	for seed := range uint64(20) {
 		top := build(t, []proc{{external: true}, {}, feed(1, 50, 1)}, []edge{{from: 0, to: 1}, {from: 2, to: 1}})
 		s := top.pool.Stepper(seed)
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		for range 20 {
 			if _, err := g.ask(t.Context(), 0, 0, 0, message{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		top.doors[0].Close()
+		top.externals[0].Close()
 		if err := s.Run(); err != nil {
 			t.Fatal(err)
 		}

@@ -236,11 +236,11 @@ func TestNobodyWaitsWhenErrorsCannotBeRecorded(t *testing.T) {
 			top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1, capacity: 1}}, piper.Record(open))
 			askErr, sent := make(chan error, 1), make(chan error, 1)
 			go func() {
-				_, err := top.doors[0].guest().ask(t.Context(), 0, 0, 0, message{})
+				_, err := top.externals[0].caller().ask(t.Context(), 0, 0, 0, message{})
 				askErr <- err
 			}()
 			synctest.Wait()
-			go func() { sent <- top.doors[0].guest().send(t.Context(), 0, 0, message{}) }()
+			go func() { sent <- top.externals[0].caller().send(t.Context(), 0, 0, message{}) }()
 			synctest.Wait()
 			if err := top.pool.Run(t.Context()); !errors.Is(err, errFailed) {
 				t.Errorf("%s: Run returns %v", name, err)

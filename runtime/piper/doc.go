@@ -1,8 +1,9 @@
 // Package piper runs the instances of a topology on a few workers.
 //
-// Generated code is its only caller. It describes processors and edges in a Spec, has a
-// Unit in every instance, a Link for every pair of instances and an Out in every
-// sender, and calls handlers directly. Package pool has the names that users need:
+// Only generated code calls it. Generated code describes processors and edges in a Spec,
+// has a Unit in every instance, a Link for every pair of instances and an Out in every
+// sender, and calls handlers directly. A unit is the part of an instance that belongs to
+// the pool, so this package says unit where other texts say instance. Package pool has the names that users need:
 // options, errors, figures and the Stepper.
 //
 // # How a message travels

@@ -54,7 +54,7 @@ func TestRestartsGoOnWhileDraining(t *testing.T) {
 				}}})
 				top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, piper.Workers(1))
 				for range messages {
-					if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+					if err := top.externals[0].caller().send(ctx, 0, 0, message{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -95,7 +95,7 @@ func TestWhatADrainCannotHandleIsReported(t *testing.T) {
 			}}})
 			top := supervised(t, v, procs, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.DrainTimeout(3*time.Second))
 			for range 10 {
-				if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+				if err := top.externals[0].caller().send(ctx, 0, 0, message{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,8 +9,8 @@ import (
 
 type request = piper.Request[message, message]
 
-// door is an external processor under test.
-type door struct {
+// external is an external processor under test.
+type external struct {
 	top     *topology
 	index   int
 	x       *piper.External
@@ -18,57 +18,57 @@ type door struct {
 	entries []piper.Lazy[entry] // by id of the receiving cell
 }
 
-// entry connects a door with an instance.
+// entry connects an external processor with an instance.
 type entry struct {
 	*pair[request]
 	piper.Gate
 }
 
-// guest is a goroutine that sends through a door.
-type guest struct {
+// caller is a goroutine outside the pool that sends through an external processor.
+type caller struct {
 	stamps
-	door *door
+	external *external
 }
 
-// guest makes a new sender.
-func (d *door) guest() *guest {
+// caller makes a new sender.
+func (d *external) caller() *caller {
 	d.top.mu.Lock()
 	defer d.top.mu.Unlock()
-	g := &guest{door: d}
-	g.id = len(d.top.all) + len(d.top.guests)
-	d.top.guests = append(d.top.guests, g)
+	g := &caller{external: d}
+	g.id = len(d.top.all) + len(d.top.callers)
+	d.top.callers = append(d.top.callers, g)
 	return g
 }
 
 // Close closes the external processor.
-func (d *door) Close() { d.x.Close() }
+func (d *external) Close() { d.x.Close() }
 
 // send sends m to one instance.
-func (g *guest) send(ctx context.Context, edge, instance int, m message) error {
+func (g *caller) send(ctx context.Context, edge, instance int, m message) error {
 	return g.sendAll(ctx, m, target{edge, instance})
 }
 
 // sendAll sends m to all targets or to none. The targets must be in ascending order.
-func (g *guest) sendAll(ctx context.Context, m message, targets ...target) error {
+func (g *caller) sendAll(ctx context.Context, m message, targets ...target) error {
 	return g.pass(ctx, targets, func(t target, to *cell) request {
 		return piper.NoReply[message, message](g.stamp(m, t.edge, to))
 	})
 }
 
 // ask sends m to one instance and waits for its reply.
-func (g *guest) ask(ctx context.Context, timeout time.Duration, edge, instance int, m message) (answer message, err error) {
+func (g *caller) ask(ctx context.Context, timeout time.Duration, edge, instance int, m message) (answer message, err error) {
 	var r request
 	err = g.pass(ctx, []target{{edge, instance}}, func(t target, to *cell) request {
 		m = g.stamp(m, t.edge, to)
-		r = g.door.calls.Request(m)
+		r = g.external.calls.Request(m)
 		return r
 	})
 	if err != nil {
 		return answer, err
 	}
-	answer, err = g.door.calls.Wait(ctx, g.door.x, r, timeout)
+	answer, err = g.external.calls.Wait(ctx, g.external.x, r, timeout)
 	if err == nil && answer != answerTo(m) {
-		g.door.top.violated("guest %d sent %+v and got the reply %+v", g.id, m, answer)
+		g.external.top.violated("caller %d sent %+v and got the reply %+v", g.id, m, answer)
 	}
 	return answer, err
 }
@@ -79,8 +79,8 @@ func answerTo(m message) message {
 }
 
 // pass puts a message into the queues of all targets.
-func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *cell) request) error {
-	d := g.door
+func (g *caller) pass(ctx context.Context, targets []target, wrap func(target, *cell) request) error {
+	d := g.external
 	entries := make([]*entry, len(targets))
 	locks := make([]piper.Target, len(targets))
 	for i, t := range targets {
@@ -98,7 +98,7 @@ func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *c
 		l := entries[i].lane(t.edge)
 		l.put(entries[i].number(), wrap(t, entries[i].to))
 		if h := l.head(); d.top.edges[t.edge].full != dropOldest && h.Depth() > uint64(h.Capacity()) {
-			d.top.violated("guest %d: the queue of edge %d holds %d, its capacity is %d", g.id, t.edge, h.Depth(), h.Capacity())
+			d.top.violated("caller %d: the queue of edge %d holds %d, its capacity is %d", g.id, t.edge, h.Depth(), h.Capacity())
 		}
 	}
 	d.x.Commit(locks...)
@@ -106,7 +106,7 @@ func (g *guest) pass(ctx context.Context, targets []target, wrap func(target, *c
 }
 
 // entry returns the link to an instance. The first call makes it.
-func (d *door) entry(to *cell) (*entry, error) {
+func (d *external) entry(to *cell) (*entry, error) {
 	return d.entries[to.stamps.id].Get(func() (*entry, error) {
 		en := &entry{pair: newPair(d.top, d.index, to, (*cell).requested)}
 		en.Join(en.pair, nil, &to.Unit, en.heads()[0], en.heads()[1:]...)

@@ -286,7 +286,7 @@ func TestTheFirstErrorEndsRun(t *testing.T) {
 		}},
 		{receive: func(*cell, *message) error { <-began; return errFailed }},
 	}, []edge{{from: 0, to: 1}, {from: 0, to: 2}})
-	g := top.doors[0].guest()
+	g := top.externals[0].caller()
 	for range 100 {
 		if err := g.sendAll(t.Context(), message{}, target{0, 0}, target{1, 0}); err != nil {
 			t.Fatal(err)

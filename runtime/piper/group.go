@@ -63,7 +63,7 @@ type group struct {
 	sources       int     // number of units whose Ping or Serve is not done
 	holds         int     // number of unreleased holds (topo.Hold)
 	next          int     // index of the unit whose Finish is called next
-	outputsClosed bool    // the receivers know that the group sends no more
+	outputsClosed bool    // closeOutputs was called: the receivers were informed
 	awaitingRoom  []*Unit // units that wait for room within the group
 	lastBusy      *Link   // a link that had messages at the last check
 }

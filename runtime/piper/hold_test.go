@@ -255,12 +255,12 @@ func TestARetryThatWaitsIsDrained(t *testing.T) {
 				Name: "p2", Instances: 1, Supervised: true, Policy: supervise.Always, MaxRestarts: 1,
 			}}})
 			top := supervised(t, v, procs, []edge{{from: 0, to: 2}, {from: 1, to: 2}}, piper.Workers(1))
-			if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+			if err := top.externals[0].caller().send(ctx, 0, 0, message{}); err != nil {
 				t.Fatal(err)
 			}
 			if gone {
 				time.AfterFunc(100*time.Millisecond, func() {
-					if err := top.doors[1].guest().send(ctx, 1, 0, message{}); err != nil {
+					if err := top.externals[1].caller().send(ctx, 1, 0, message{}); err != nil {
 						t.Error(err)
 					}
 				})

@@ -57,7 +57,7 @@ func TestIdleEndsWithTheNextMessage(t *testing.T) {
 			{ping: func(*cell) error { pings.Add(1); return topo.Idle }},
 		}, []edge{{from: 0, to: 1}}, piper.DrainTimeout(time.Second))
 		go func() {
-			g := top.doors[0].guest()
+			g := top.externals[0].caller()
 			for range messages {
 				time.Sleep(250 * time.Millisecond)
 				before := pings.Load()
@@ -69,7 +69,7 @@ func TestIdleEndsWithTheNextMessage(t *testing.T) {
 					t.Errorf("after a message Ping was called %d times", pings.Load()-before)
 				}
 			}
-			top.doors[0].Close()
+			top.externals[0].Close()
 		}()
 		ctx, cancel := contextOf(t, 4500*time.Millisecond)
 		defer cancel()
@@ -95,14 +95,14 @@ func TestDoneEndsPing(t *testing.T) {
 			}},
 		}, []edge{{from: 0, to: 1}})
 		go func() {
-			g := top.doors[0].guest()
+			g := top.externals[0].caller()
 			for range 10 {
 				time.Sleep(200 * time.Millisecond)
 				if err := g.send(t.Context(), 0, 0, message{}); err != nil {
 					t.Error(err)
 				}
 			}
-			top.doors[0].Close()
+			top.externals[0].Close()
 		}()
 		top.runWhole(t)
 		if pings != 1 {

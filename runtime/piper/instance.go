@@ -6,7 +6,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
-// Inlet is a link as its receiver sees it.
+// Inlet is the receiving side of a link.
 type Inlet interface {
 	// Drain passes at most budget messages to handlers and returns how many. There may
 	// be more.
@@ -87,7 +87,7 @@ const (
 	callEvents       // report events
 	callAlarm        // call Alarm
 	callWoken        // call Woken
-	callHeld         // ask the process of the instance for its holds
+	callHeld         // request the number of holds from the process of the instance
 )
 
 // Index is the instance's index among those of its processor.

@@ -49,7 +49,7 @@ func (u *Unit) SetHolds(n int) {
 	u.worker.Load().scheduleHeld(u)
 }
 
-// callHeld asks the process of an isolated instance for its holds.
+// callHeld requests the number of holds from the process of an isolated instance.
 func (r *runner) callHeld(u *Unit) {
 	u.pendingCalls &^= callHeld
 	p := u.process()

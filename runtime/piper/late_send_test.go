@@ -33,7 +33,7 @@ func TestALateSendFailsATest(t *testing.T) {
 			}},
 			{},
 		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, log.option(), piper.Workers(1))
-		if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+		if err := top.externals[0].caller().send(t.Context(), 0, 0, message{}); err != nil {
 			t.Fatal(err)
 		}
 		var err error
@@ -44,7 +44,7 @@ func TestALateSendFailsATest(t *testing.T) {
 			}
 			close(returned)
 			<-sent
-			top.doors[0].Close()
+			top.externals[0].Close()
 			s.Run()
 			err = s.Err()
 		} else {
@@ -52,7 +52,7 @@ func TestALateSendFailsATest(t *testing.T) {
 			until(t, func() bool { return top.graph().Edge(0).Received() == 1 && piper.Idle(top.pool) })
 			close(returned)
 			<-sent
-			top.doors[0].Close()
+			top.externals[0].Close()
 			err = top.result(t, result)
 		}
 		if !errors.Is(err, piper.ErrLateSend) || !strings.Contains(err.Error(), `processor "leaks"`) || !strings.Contains(err.Error(), "late_send_test.go") {
@@ -88,7 +88,7 @@ func TestALateSendToTheLatest(t *testing.T) {
 		}},
 		{},
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, full: dropOldest}}, new(journal).option(), piper.Workers(1))
-	if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+	if err := top.externals[0].caller().send(t.Context(), 0, 0, message{}); err != nil {
 		t.Fatal(err)
 	}
 	result := top.start(t.Context())
@@ -131,7 +131,7 @@ func TestALateSendDoesNotPauseItsSender(t *testing.T) {
 		}},
 		{},
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 100}}, new(journal).option(), piper.Workers(1))
-	g := top.doors[0].guest()
+	g := top.externals[0].caller()
 	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestALateSendDoesNotPauseItsSender(t *testing.T) {
 	if err := g.send(t.Context(), 0, 0, message{}); err != nil {
 		t.Fatal(err)
 	}
-	top.doors[0].Close()
+	top.externals[0].Close()
 	if err := top.result(t, result); err != nil {
 		t.Errorf("Run returns %v", err)
 	}

@@ -20,7 +20,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 				x := draw(seed, false)
 				for i := range x.procs {
 					if x.procs[i].external {
-						x.procs[i] = proc{} // guests are goroutines of the test
+						x.procs[i] = proc{} // callers are goroutines of the test
 					}
 				}
 				x.ending, x.endAfter = ending, 10

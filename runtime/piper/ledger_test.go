@@ -117,13 +117,13 @@ func (top *topology) totals(whole bool) (sent, got, missed []uint64) {
 			sum[i] += v
 		}
 	}
-	senders := make([]*stamps, 0, len(top.all)+len(top.guests))
+	senders := make([]*stamps, 0, len(top.all)+len(top.callers))
 	for _, c := range top.all {
 		add(got, c.got)
 		add(missed, c.missed)
 		senders = append(senders, &c.stamps)
 	}
-	for _, g := range top.guests {
+	for _, g := range top.callers {
 		senders = append(senders, &g.stamps)
 	}
 	for _, s := range senders {

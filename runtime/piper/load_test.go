@@ -82,11 +82,11 @@ func load(t *testing.T, seed uint64, messages int) {
 		{from: 2, to: 3}, {from: 3, to: 2},
 		{from: 2, to: 4, capacity: 128},
 	}, piper.Workers(4))
-	var guests sync.WaitGroup
+	var callers sync.WaitGroup
 	for i := range loadGuests {
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		guests.Go(func() {
+		callers.Go(func() {
 			for range messages / loadGuests {
 				m := message{hops: r.IntN(3), key: r.Uint64(), keyed: true}
 				if err := g.send(context.Background(), loadIn, route.Uint(m.key, loadEach), m); err != nil {
@@ -96,7 +96,7 @@ func load(t *testing.T, seed uint64, messages int) {
 			}
 		})
 	}
-	go func() { guests.Wait(); top.doors[0].Close() }()
+	go func() { callers.Wait(); top.externals[0].Close() }()
 	top.runWhole(t)
 	if got := top.graph().Edge(loadOut).Received(); got != uint64(messages) {
 		t.Errorf("%d of %d messages arrived", got, messages)

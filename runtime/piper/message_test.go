@@ -5,7 +5,7 @@ import "math/bits"
 // message is a message of a topology under test. It records its sender, its receiver,
 // and its number among the messages between them.
 type message struct {
-	origin int    // id of the cell or guest that sent it
+	origin int    // id of the cell or caller that sent it
 	to     int    // id of the cell that it is for
 	edge   int    // index of the edge
 	seq    uint64 // its number among all messages from origin to that cell, from 1

@@ -112,12 +112,13 @@ func (m *monitor) look(seen []sighting) (working bool) {
 			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
 		}
 	}
-	m.suspect()
+	m.checkSuspects()
 	return working || len(m.suspects) > 0
 }
 
-// suspect checks the suspects again.
-func (m *monitor) suspect() {
+// checkSuspects checks whether the calls of the suspects still run, and logs a warning
+// if one has run for looksMin periods.
+func (m *monitor) checkSuspects() {
 	kept := m.suspects[:0]
 	for _, s := range m.suspects {
 		if s.solo.state.Load() != 1 {

@@ -19,8 +19,8 @@ type Process interface {
 	// Refuses reports whether the error of a call means that the message could not be
 	// passed to the process, and no handler was called.
 	Refuses(err error) bool
-	// Held asks the instance for its holds and calls SetHolds if they have changed. It
-	// must be called in a turn.
+	// Held requests the number of holds from the process and calls SetHolds if it has
+	// changed. It must be called in a turn.
 	Held() error
 	// Kill ends the process. A call in progress returns an error. Any goroutine may
 	// call it.

@@ -172,18 +172,18 @@ func runSeed(t *testing.T, x *random, seed uint64, workers int) {
 		defer time.AfterFunc(lastMax, cancel).Stop()
 	}
 	var senders sync.WaitGroup
-	for i, d := range x.top.doors {
+	for i, d := range x.top.externals {
 		if d == nil {
 			continue
 		}
-		var guests sync.WaitGroup
+		var callers sync.WaitGroup
 		for j := range 1 + seed%guestsMax {
-			g := d.guest()
+			g := d.caller()
 			r := rand.New(rand.NewPCG(seed, 1000*uint64(i)+j))
-			guests.Go(func() { x.visit(ctx, g, r) })
+			callers.Go(func() { x.visit(ctx, g, r) })
 		}
 		senders.Go(func() {
-			guests.Wait()
+			callers.Wait()
 			go d.Close() // Close may be called several times
 			d.Close()
 		})
@@ -195,9 +195,9 @@ func runSeed(t *testing.T, x *random, seed uint64, workers int) {
 	}
 }
 
-// visit sends the messages of one guest.
-func (x *random) visit(ctx context.Context, g *guest, r *rand.Rand) {
-	out := x.top.outEdges(g.door.index)
+// visit sends the messages of one caller.
+func (x *random) visit(ctx context.Context, g *caller, r *rand.Rand) {
+	out := x.top.outEdges(g.external.index)
 	for range x.quota {
 		if len(out) == 0 || !x.sendOnce(context.WithoutCancel(ctx), g, r, out) {
 			return
@@ -205,8 +205,8 @@ func (x *random) visit(ctx context.Context, g *guest, r *rand.Rand) {
 	}
 }
 
-// sendOnce sends or asks once. It returns false if the door is closed.
-func (x *random) sendOnce(ctx context.Context, g *guest, r *rand.Rand, out []int) bool {
+// sendOnce sends or asks once. It returns false if the external processor is closed.
+func (x *random) sendOnce(ctx context.Context, g *caller, r *rand.Rand, out []int) bool {
 	m := message{hops: r.IntN(hopsMax)}
 	targets := x.top.choose(r, out, &m)
 	var err error
@@ -226,7 +226,7 @@ func (x *random) sendOnce(ctx context.Context, g *guest, r *rand.Rand, out []int
 		return true
 	case x.failures != nil && errors.Is(err, topo.ErrStopping):
 	case !errors.Is(err, topo.ErrStopping) || x.ending == endDone:
-		x.top.violated("guest %d: %v", g.id, err)
+		x.top.violated("caller %d: %v", g.id, err)
 	}
 	return false
 }
@@ -278,33 +278,33 @@ func stepOne(t *testing.T, x *random, seed uint64) uint64 {
 	return trace.Sum64()
 }
 
-// visit is a guest of a stepped topology with the number of messages that it still has
+// visit is a caller of a stepped topology with the number of messages that it still has
 // to send.
 type visit struct {
-	guest *guest
-	left  int
+	caller *caller
+	left   int
 }
 
 func (x *random) visits() (all []*visit) {
-	for _, d := range x.top.doors {
+	for _, d := range x.top.externals {
 		if d != nil {
-			all = append(all, &visit{d.guest(), x.quota})
+			all = append(all, &visit{d.caller(), x.quota})
 		}
 	}
 	return all
 }
 
-// oneOf makes one of the guests send once. A guest that has sent all its messages
-// closes its door.
+// oneOf makes one of the callers send once. A caller that has sent all its messages
+// closes its external processor.
 func (x *random) oneOf(ctx context.Context, visits []*visit, r *rand.Rand) []*visit {
 	i := r.IntN(len(visits))
 	v := visits[i]
-	out := x.top.outEdges(v.guest.door.index)
+	out := x.top.outEdges(v.caller.external.index)
 	v.left--
-	if v.left > 0 && len(out) > 0 && x.sendOnce(ctx, v.guest, r, out) {
+	if v.left > 0 && len(out) > 0 && x.sendOnce(ctx, v.caller, r, out) {
 		return visits
 	}
-	v.guest.door.Close()
+	v.caller.external.Close()
 	return append(visits[:i:i], visits[i+1:]...)
 }
 

@@ -294,7 +294,7 @@ func TestMovesAreLogged(t *testing.T) {
 		top := build(t, []proc{{external: true}, feed(1, 2000, 1), work("light", 20*time.Microsecond), feed(2, 2000, 1), work("heavy", 40*time.Microsecond)},
 			[]edge{{from: 0, to: 2}, {from: 1, to: 2, capacity: 64}, {from: 3, to: 4, capacity: 64}},
 			piper.Workers(2), piper.Rebalance(5*time.Millisecond), piper.Batch(16), piper.Logger(logger))
-		top.doors[0].Close()
+		top.externals[0].Close()
 		piper.Pin(top.pool, []int{0, 0, 0, 0})
 		top.runWhole(t)
 		line := regexp.MustCompile(`level=DEBUG msg="topogen: instances move to other workers" moves=[12] window=(\S+) ` +

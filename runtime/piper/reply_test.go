@@ -261,7 +261,7 @@ func TestWokenWhenThereIsRoom(t *testing.T) {
 			{blocking: true, receive: func(*cell, *message) error { <-go1; return nil }},
 		}, []edge{{from: 0, to: 1}, {from: 1, to: 2, capacity: 2}}, piper.Workers(1))
 		result := top.start(t.Context())
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		for range 8 {
 			if err := g.send(t.Context(), 0, 0, message{}); err != nil {
 				t.Fatal(err)
@@ -285,7 +285,7 @@ func TestWokenWhenThereIsRoom(t *testing.T) {
 		if woken != 2 {
 			t.Errorf("Woken was called %d times, want 2", woken)
 		}
-		top.doors[0].Close()
+		top.externals[0].Close()
 		if err := top.result(t, result); err != nil {
 			t.Fatal(err)
 		}
@@ -431,7 +431,7 @@ func TestAlarmWhenThereIsRoom(t *testing.T) {
 				events: true,
 				receive: func(c *cell, m *message) error {
 					c.SetAlarm(c.Now() + time.Millisecond)
-					time.Sleep(10 * time.Millisecond) // the alarm is due, and door 1 is closed
+					time.Sleep(10 * time.Millisecond) // the alarm is due, and external processor 1 is closed
 					return nil
 				},
 				event: func(c *cell, _ string) error {
@@ -447,17 +447,17 @@ func TestAlarmWhenThereIsRoom(t *testing.T) {
 			{blocking: true, receive: func(*cell, *message) error { time.Sleep(time.Second); return nil }},
 		}, []edge{{from: 0, to: 2}, {from: 1, to: 2}, {from: 2, to: 3, capacity: 2}}, piper.Workers(1))
 		result := top.start(t.Context())
-		if err := top.doors[0].guest().send(t.Context(), 0, 0, message{}); err != nil {
+		if err := top.externals[0].caller().send(t.Context(), 0, 0, message{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Millisecond)
-		top.doors[1].Close()
+		top.externals[1].Close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if alarms != 1 {
 			t.Errorf("%d alarms, want 1", alarms)
 		}
-		top.doors[0].Close()
+		top.externals[0].Close()
 		if err := top.result(t, result); err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ func TestMessagesUpToABatch(t *testing.T) {
 			{external: true}, {external: true},
 			{receive: func(_ *cell, m *message) error { got = append(got, m.edge); return nil }},
 		}, []edge{{from: 0, to: 2}, {from: 1, to: 2}}, piper.Workers(1), piper.Batch(batch))
-		for edge, d := range top.doors[:2] {
-			g := d.guest()
+		for edge, d := range top.externals[:2] {
+			g := d.caller()
 			for range each {
 				if err := g.send(t.Context(), edge, 0, message{}); err != nil {
 					t.Fatal(err)
@@ -51,7 +51,7 @@ func TestAMessageWakesItsWorkerAtOnce(t *testing.T) {
 		}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, piper.Workers(2))
 		piper.Pin(top.pool, []int{0, 1})
 		result := top.start(t.Context())
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		for i := range 20 {
 			time.Sleep(time.Hour) // virtual
 			synctest.Wait()

@@ -15,18 +15,18 @@ import (
 
 // shut builds door -> desk, with a queue of the given capacity. The receiver is blocked
 // until open is called.
-func shut(t *testing.T, capacity int, f full) (top *topology, g *guest, open func()) {
+func shut(t *testing.T, capacity int, f full) (top *topology, g *caller, open func()) {
 	t.Helper()
 	stuck := make(chan struct{})
 	top = build(t, []proc{
 		{name: "door", external: true},
 		{name: "desk", blocking: true, receive: func(*cell, *message) error { <-stuck; return nil }},
 	}, []edge{{from: 0, to: 1, capacity: capacity, full: f}})
-	return top, top.doors[0].guest(), sync.OnceFunc(func() { close(stuck) })
+	return top, top.externals[0].caller(), sync.OnceFunc(func() { close(stuck) })
 }
 
 // fill sends until the queue of a blocked receiver is full.
-func fill(t *testing.T, g *guest, n int) {
+func fill(t *testing.T, g *caller, n int) {
 	t.Helper()
 	for range n {
 		if err := g.send(t.Context(), 0, 0, message{}); err != nil {
@@ -38,7 +38,7 @@ func fill(t *testing.T, g *guest, n int) {
 // ends waits for the end of a topology.
 func (top *topology) ends(t *testing.T, result <-chan error) {
 	t.Helper()
-	top.doors[0].Close()
+	top.externals[0].Close()
 	if err := top.result(t, result); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestASendWaitsWhileFull(t *testing.T) {
 		fill(t, g, 4)
 		var sent atomic.Int32
 		for range 5 {
-			g := top.doors[0].guest()
+			g := top.externals[0].caller()
 			go func() {
 				if err := g.send(context.Background(), 0, 0, message{}); err != nil {
 					t.Error(err)
@@ -112,7 +112,7 @@ func TestASendToAFullQueueThatFails(t *testing.T) {
 func TestASendFromOutsideToAllOrNone(t *testing.T) {
 	top := build(t, []proc{{external: true}, {}, {}},
 		[]edge{{from: 0, to: 1}, {from: 0, to: 2, capacity: 3, full: fail}})
-	g := top.doors[0].guest()
+	g := top.externals[0].caller()
 	refused := 0
 	for range 10 {
 		if err := g.sendAll(t.Context(), message{}, target{0, 0}, target{1, 0}); errors.Is(err, topo.ErrFull) {
@@ -135,11 +135,11 @@ func TestManyCloseAtOnce(t *testing.T) {
 	result := top.start(t.Context())
 	var wait sync.WaitGroup
 	for i := range 8 {
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		wait.Go(func() {
 			for n := 0; ; n++ {
 				if n == 1000 {
-					top.doors[0].Close()
+					top.externals[0].Close()
 				}
 				err := g.send(context.Background(), 0, (i+n)%7, message{})
 				if errors.Is(err, topo.ErrClosed) {
@@ -152,7 +152,7 @@ func TestManyCloseAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	g := top.doors[0].guest()
+	g := top.externals[0].caller()
 	for range 3 {
 		if err := g.send(t.Context(), 0, 7, message{}); !errors.Is(err, topo.ErrClosed) {
 			t.Errorf("after Close a send returns %v", err)
@@ -170,7 +170,7 @@ func TestManyCloseAtOnce(t *testing.T) {
 // TestASendBeforeRun checks that a message sent before Run stays in its queue.
 func TestASendBeforeRun(t *testing.T) {
 	top := build(t, []proc{{external: true}, {instances: 3}}, []edge{{from: 0, to: 1}})
-	g := top.doors[0].guest()
+	g := top.externals[0].caller()
 	for i := range 30 {
 		if err := g.send(t.Context(), 0, i%3, message{}); err != nil {
 			t.Fatal(err)
@@ -190,11 +190,11 @@ func TestARouteToNoInstanceIsCounted(t *testing.T) {
 			return nil
 		}},
 	}, []edge{{from: 0, to: 1}, {from: 1, to: 1}})
-	fill(t, top.doors[0].guest(), 1)
-	if err := top.doors[0].x.NoInstance(0); !errors.Is(err, topo.ErrNoInstance) {
+	fill(t, top.externals[0].caller(), 1)
+	if err := top.externals[0].x.NoInstance(0); !errors.Is(err, topo.ErrNoInstance) {
 		t.Errorf("NoInstance returns %v", err)
 	}
-	top.doors[0].Close()
+	top.externals[0].Close()
 	if err := top.run(t, t.Context()); err != nil {
 		t.Fatal(err)
 	}

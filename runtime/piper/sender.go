@@ -76,7 +76,7 @@ func (o *Out) expose() {
 	}
 }
 
-// settle asks the receivers of full queues to report room.
+// settle makes the receivers of full queues report when there is room.
 func (o *Out) settle() {
 	for h := o.filled.Pop(); h != nil; h = o.filled.Pop() {
 		if !h.Await() {

@@ -84,7 +84,7 @@ func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 	if s.Step() {
 		t.Error("Step returns true although there is nothing to do")
 	}
-	fill(t, top.doors[0].guest(), 2)
+	fill(t, top.externals[0].caller(), 2)
 	steps := 0
 	for s.Step() {
 		steps++
@@ -92,7 +92,7 @@ func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 	if steps != 2 {
 		t.Errorf("two messages took %d steps", steps)
 	}
-	top.doors[0].Close()
+	top.externals[0].Close()
 	if err := s.Run(); err != nil || !top.closed() || s.Step() {
 		t.Errorf("Run returns %v; closed %v", err, top.closed())
 	}
@@ -104,8 +104,8 @@ func TestStepReportsWhenNothingIsLeft(t *testing.T) {
 func TestASendUnderTheStepperStepsWhileFull(t *testing.T) {
 	top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1, capacity: 3}})
 	s := top.pool.Stepper(1)
-	fill(t, top.doors[0].guest(), 1000)
-	top.doors[0].Close()
+	fill(t, top.externals[0].caller(), 1000)
+	top.externals[0].Close()
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestStopDrains(t *testing.T) {
 func TestStopBeforeRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	top := build(t, []proc{{external: true}, {finish: func(*cell) error { return nil }}}, []edge{{from: 0, to: 1}})
-	if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+	if err := top.externals[0].caller().send(ctx, 0, 0, message{}); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -62,7 +62,7 @@ func TestStopEndsWaitingSends(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stuck := make(chan struct{})
-	var served, guests atomic.Int32
+	var served, callers atomic.Int32
 	top := build(t, []proc{
 		{external: true},
 		{serve: func(c *cell, ctx context.Context) error {
@@ -81,14 +81,14 @@ func TestStopEndsWaitingSends(t *testing.T) {
 	}, []edge{{from: 0, to: 2, capacity: 4}, {from: 1, to: 2, capacity: 4}})
 	result := top.start(ctx)
 	for range 3 {
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		go func() {
 			for {
 				if err := g.send(context.Background(), 0, 0, message{}); err != nil {
 					if !errors.Is(err, topo.ErrStopping) {
 						top.violated("a send returns %v", err)
 					}
-					guests.Add(1)
+					callers.Add(1)
 					return
 				}
 			}
@@ -97,7 +97,7 @@ func TestStopEndsWaitingSends(t *testing.T) {
 	graph := top.graph()
 	until(t, func() bool { return graph.Edge(0).Len() >= 4 && graph.Edge(1).Len() >= 4 })
 	cancel()
-	until(t, func() bool { return guests.Load() == 3 && served.Load() == 1 })
+	until(t, func() bool { return callers.Load() == 3 && served.Load() == 1 })
 	close(stuck)
 	if err := top.result(t, result); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestDrainTimeoutCounts(t *testing.T) {
 				return nil
 			}, finish: func(*cell) error { return nil }},
 		}, []edge{{from: 0, to: 1}}, piper.DrainTimeout(3*time.Second))
-		g := top.doors[0].guest()
+		g := top.externals[0].caller()
 		for range 8 {
 			if err := g.send(ctx, 0, 0, message{}); err != nil {
 				t.Fatal(err)
@@ -195,7 +195,7 @@ func TestStopDuringInit(t *testing.T) {
 						return nil
 					}
 				}}}, []edge{{from: 0, to: 1}, {from: 0, to: 2}}, piper.DrainTimeout(5*time.Second))
-				if err := top.doors[0].guest().send(ctx, 0, 0, message{}); err != nil {
+				if err := top.externals[0].caller().send(ctx, 0, 0, message{}); err != nil {
 					t.Fatal(err)
 				}
 				began, handled := time.Now(), uint64(1)

@@ -201,14 +201,14 @@ func TestNoGoroutineStaysForAVisit(t *testing.T) {
 				return nil
 			}},
 		}, []edge{{from: 0, to: 3, capacity: 4}, {from: 1, to: 3, capacity: 64}, {from: 2, to: 3}}, piper.Workers(workers), piper.Observe(moves))
-		g := top.doors[2].guest()
+		g := top.externals[2].caller()
 		go func() {
 			for range 1000 {
 				if err := g.send(t.Context(), 2, 0, message{}); err != nil {
 					top.violated("a send returns %v", err)
 				}
 			}
-			top.doors[2].x.Close()
+			top.externals[2].x.Close()
 		}()
 		top.runWhole(t)
 		if n := moves.count("hiccup", -1); n != visits {

@@ -68,13 +68,13 @@ type edge struct {
 // same calls of the pool in the same order. It records every violation of the pool's
 // guarantees.
 type topology struct {
-	pool  *piper.Pool
-	procs []proc
-	edges []edge
-	group []int     // by processor
-	cells [][]*cell // by processor and instance
-	all   []*cell   // by id
-	doors []*door   // by processor; nil if it is not external
+	pool      *piper.Pool
+	procs     []proc
+	edges     []edge
+	group     []int       // by processor
+	cells     [][]*cell   // by processor and instance
+	all       []*cell     // by id
+	externals []*external // by processor; nil if it is not external
 
 	faulty bool // a processor is watched
 	figure []figures
@@ -82,7 +82,7 @@ type topology struct {
 
 	violations []string
 	events     []event
-	guests     []*guest
+	callers    []*caller
 }
 
 // event is a call that each instance gets once.
@@ -118,7 +118,7 @@ func constructWith(v piper.Supervisor, procs []proc, edges []edge, opts ...piper
 	top.pool = p
 	for i := range procs {
 		top.cells = append(top.cells, nil)
-		top.doors = append(top.doors, nil)
+		top.externals = append(top.externals, nil)
 		if procs[i].external {
 			continue
 		}
@@ -141,7 +141,7 @@ func constructWith(v piper.Supervisor, procs []proc, edges []edge, opts ...piper
 	}
 	for i := range procs {
 		if procs[i].external {
-			top.doors[i] = &door{top: top, index: i, x: p.External(i), entries: make([]piper.Lazy[entry], len(top.all))}
+			top.externals[i] = &external{top: top, index: i, x: p.External(i), entries: make([]piper.Lazy[entry], len(top.all))}
 		}
 	}
 	return top, nil

@@ -351,7 +351,7 @@ func (r *runner) enter(u *Unit, l *Link) {
 	if r.w.stepped {
 		return // there is only one goroutine, and turns of Serve are nested
 	}
-	// Only this goroutine changes an even state. A goroutine that sees the odd state
+	// Only this goroutine changes an even state. A goroutine that reads the odd state
 	// late only concludes that the handler started later.
 	r.epoch = r.w.state.Load() + 1
 	r.w.state.StoreRelease(r.epoch)

@@ -130,8 +130,8 @@ func (h *Head) Publish(local bool) {
 	set(&h.published, h.putCount(), local)
 }
 
-// Depth is the number of messages that were put and not taken yet, as the producer sees
-// it.
+// Depth is the number of messages that were put and not taken yet. Only the producer
+// calls it.
 func (h *Head) Depth() uint64 {
 	h.takenSeen = h.taken.Load()
 	return h.putCount() - h.takenSeen
@@ -145,8 +145,8 @@ func (h *Head) Room() bool {
 // Full reports whether Filled was called and Drained was not called since then.
 func (h *Head) Full() bool { return h.full }
 
-// Await asks the consumer to report when the queue is at most half full. It returns
-// false if it already is. Producer and consumer check in opposite order, so no wake-up
+// Await makes the consumer report when the queue is at most half full. It returns false
+// if the queue already is. Producer and consumer check in opposite order, so no wake-up
 // is lost.
 func (h *Head) Await() bool {
 	h.waiting.Store(true)
@@ -154,8 +154,8 @@ func (h *Head) Await() bool {
 	return h.awaiting
 }
 
-// HasReported reports whether the consumer has reported the room that Await asked for.
-// Only the producer calls it.
+// HasReported reports whether the consumer has reported room since Await was called. Only
+// the producer calls it.
 func (h *Head) HasReported() bool { return h.awaiting && !h.waiting.Load() }
 
 // SetLocal records whether the producer runs on the consumer's goroutine. The consumer
