@@ -130,7 +130,7 @@ func (h *heap) grow() bool {
 }
 
 // trim returns empty arenas to the collector until at most keep are left. Empty arenas
-// are in a class of their own, because no other block is as large.
+// are in a separate class, because no other block is as large.
 func (h *heap) trim(keep int) {
 	for c := class(uint32(h.allocator.arena / grain)); h.empty > keep; h.empty-- {
 		r := h.first[c]

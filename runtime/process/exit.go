@@ -8,7 +8,7 @@ import (
 // Reasons why a process could not be started, or was killed by its parent.
 var (
 	// ErrUnsupported: this system has no socket pairs that a process can inherit.
-	ErrUnsupported = errors.New("process: isolation: process needs Linux, macOS or a BSD")
+	ErrUnsupported = errors.New("process: a processor with isolation: process needs Linux, macOS or a BSD")
 	// ErrKilled: Kill was called.
 	ErrKilled = errors.New("process: killed by Kill")
 	// ErrMemory: the resident size of the process exceeded Settings.Memory.

@@ -240,7 +240,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // else the collector would close leaked files
-	all()                                            // the runtime opens files of its own the first time
+	all()                                            // the Go runtime opens its own files the first time
 	until(t, "the first goroutines end", func() bool { return !strings.Contains(stacks(), "process.(*Child)") })
 	files := openFiles(t)
 	for range 3 {

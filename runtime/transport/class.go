@@ -22,7 +22,7 @@ const Classes = 3
 
 const (
 	urgentInRow = 8  // frames of urgent messages in a row while ordered messages wait
-	bulkEvery   = 16 // one frame in so many is for bulk messages: a snapshot makes progress on a link that is always busy
+	bulkEvery   = 16 // one frame in bulkEvery is for bulk messages, so that a snapshot makes progress on a link that is always busy
 )
 
 // Turns decides which class sends next. Urgent messages go first, and no class waits

@@ -92,7 +92,7 @@ func TestQuota(t *testing.T) {
 }
 
 // TestMemoryClasses: urgent messages overtake all queued messages. All others overtake
-// bulk messages, except for one turn in so many.
+// bulk messages, except for one turn in bulkEvery.
 func TestMemoryClasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := transport.NewMemory(transport.MemoryOptions{})

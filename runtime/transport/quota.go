@@ -29,8 +29,8 @@ type quotaKey struct {
 
 type usage struct{ messages, bytes int }
 
-// NewQuota returns a Quota that allows so many messages, and bytes of their payloads,
-// for each group and class. A larger message is allowed if it is alone.
+// NewQuota returns a Quota with a limit on the number of messages and on the bytes of their
+// payloads, for each group and class. A larger message is allowed if it is alone.
 func NewQuota(messages, bytes int) Quota {
 	return Quota{messages: messages, bytes: bytes, use: make(map[quotaKey]*usage)}
 }

@@ -17,7 +17,7 @@ func OpenWatched(dir string, id Identity, o Options, before func(*os.File) error
 	})
 }
 
-// FillBody sets the size of a body as if so many bytes were written.
+// FillBody sets the size of a body as if that many bytes were written.
 func FillBody(w SnapshotWriter, size int64) {
 	switch w := w.(type) {
 	case *fileSnapshot:

@@ -61,7 +61,7 @@ func (r *room) take(m []transport.Message) (n, size int) {
 	return n, size
 }
 
-// messagesSize returns the size in a frame of a Messages with so many bytes.
+// messagesSize returns the size that a Messages of inner bytes takes in a frame.
 func messagesSize(inner int) int { return 1 + protowire.SizeBytes(inner) }
 
 // appendMessagesHead appends a frame with one message, without its payload, which must

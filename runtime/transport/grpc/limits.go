@@ -5,7 +5,7 @@ import "time"
 // Limits of the protocol. Both ends rely on them, so they change only with protocol.
 const (
 	protocol          = 1                             // the version of transport.proto
-	frameMessagesMax  = 512                           // so many take less time than a round trip on one host
+	frameMessagesMax  = 512                           // this many messages take less time than a round trip on one host
 	frameBytes        = 256 << 10                     // no message is added to a frame of this size, for the same reason
 	frameBytesMax     = 1<<20 + 64<<10                // an update of 1 MiB fits, with the fields around it
 	frameOverhead     = 64                            // overhead of one message or chunk, at most

@@ -303,8 +303,8 @@ func TestBulkMessagesGiveWay(t *testing.T) {
 	}
 }
 
-// TestNoClassStarves: bulk messages get one frame in so many, and ordered messages get
-// one frame after so many urgent ones, however many others are queued.
+// TestNoClassStarves: bulk messages get one frame in bulkEvery, and ordered messages get
+// one frame after urgentInRow urgent ones, however many others are queued.
 func TestNoClassStarves(t *testing.T) {
 	o := newScheduler()
 	for range 100 {

@@ -97,7 +97,7 @@ func newRaftSnapshot(chosen *command, n *Node) *cobra.Command {
 		Short: "Make a node take a snapshot now",
 		Long: `Make the node take a snapshot of its state now, and remove the log before it. A node
 does this automatically after snapshot_every entries. Run the command before you copy
-the folder of the node, or before you stop the node for a longer time.`,
+the folder of the node, or before you stop the node for a long time.`,
 		Example: `  topoctl raft snapshot --addr 10.0.0.1:7101`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -119,7 +119,7 @@ func (n *Node) check() error {
 	case n.Addr == "":
 		return errors.New("name the address of a node: --addr HOST:PORT")
 	case files != 0 && files != 3:
-		return errors.New("with TLS name all of --cert, --key and --ca")
+		return errors.New("--cert, --key and --ca must be given together")
 	case n.Timeout <= 0:
 		return fmt.Errorf("--timeout must be more than 0, got %v", n.Timeout)
 	}

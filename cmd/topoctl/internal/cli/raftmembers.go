@@ -23,8 +23,8 @@ func newRaftMembers(chosen *command, n *Node) *cobra.Command {
 		Short: "Print the members of a group",
 		Long: `Print the members of a group. A voter counts for the majority. A learner gets the log
 and does not count. A leaving member is a voter until the other members know that it
-leaves. MATCH is the last entry that the member is known to have, and HEARD tells whether
-the member has responded recently; only the leader knows both. ID identifies the
+leaves. MATCH is the last entry that the member is known to have. HEARD says whether the
+member has responded recently. Only the leader knows MATCH and HEARD. ID identifies the
 member's disk.`,
 		Example: `  topoctl raft members --addr 10.0.0.1:7101`,
 		Args:    cobra.NoArgs,

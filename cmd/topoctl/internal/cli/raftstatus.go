@@ -27,10 +27,10 @@ func newRaftStatus(chosen *command, n *Node) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Print the groups of a node",
-		Long: `Print the groups of a node, one per line: the role of the node, the leader that it
-knows, the term, and the indices of the last entry of its log, of the last entry that
-is committed, of the last entry that is applied, and of the last snapshot. PENDING is the
-number of proposals of this node that wait for their outcome.`,
+		Long: `Print the groups of a node, one per line, with the role of the node, the leader that it
+knows, and the term. LAST is the index of the last entry of its log, COMMIT of the last
+committed entry, APPLIED of the last applied entry, and SNAPSHOT of the last snapshot.
+PENDING is the number of proposals of this node that wait for their outcome.`,
 		Example: `  topoctl raft status --addr 10.0.0.1:7101
   topoctl raft status --addr 10.0.0.1:7101 --cert operator-ann.crt --key operator-ann.key --ca ca.crt
   topoctl raft status --addr 10.0.0.1:7101 --format json | jq -r '.[0].leader'`,

@@ -49,7 +49,7 @@ func newCompilation(r *report, names []string, flags buildFlags) *compilation {
 		if err != nil {
 			folder = src.dir()
 		}
-		if file := filepath.Join(folder, src.base()); !seen[file] { // a symbolic link to a topology file is a topology of its own
+		if file := filepath.Join(folder, src.base()); !seen[file] { // a symbolic link to a topology file is a separate topology
 			seen[file] = true
 			c.sources = append(c.sources, src)
 		}
