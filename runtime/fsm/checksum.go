@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ErrStateDiffers means that the checksum of the state differs from the one in the log.
+// ErrStateDiffers means that the checksum of the state differs from a checksum in the log.
 // This replica applied an update differently from the majority, or the program has
 // changed.
 var ErrStateDiffers = errors.New("fsm: the state differs from its checksum in the log")

@@ -86,8 +86,8 @@ func (g *group) writeChecksum(i int) {
 }
 
 // TestStatesAreCompared: a replica that applies an update differently stops at the next
-// checksum, whatever its number, and reports between which entries it happened. The
-// others go on.
+// checksum, and reports between which entries it happened. The others go on. This holds
+// for each replica.
 func TestStatesAreCompared(t *testing.T) {
 	for wrong := range 3 {
 		list := []*summing{newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{}), newCounter(0, 0, fsm.Options{})}
@@ -150,8 +150,8 @@ func TestWhoVotes(t *testing.T) {
 	}
 }
 
-// TestSumsOfALog: a program whose updates have other effects than those of the program
-// before stops at a checksum in the log, with and without a snapshot in between. With
+// TestSumsOfALog: a program stops at a checksum in the log if its updates have other
+// effects than in the program that wrote the log, with and without a snapshot in between. With
 // NoChecksums it goes on.
 func TestSumsOfALog(t *testing.T) {
 	for _, snapshot := range []uint64{0, 5, 12, 13} { // after this entry: 12 has the mark, 13 the checksum

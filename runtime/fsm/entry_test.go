@@ -101,7 +101,7 @@ func TestTimeOfEntries(t *testing.T) {
 	want()
 }
 
-// TestTimeInMemory: in memory the time is that of the clock, and never goes back.
+// TestTimeInMemory: in memory an update gets the time of the clock, which never goes back.
 func TestTimeInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fsm.NewMachine(stampedDefinition)
@@ -120,7 +120,7 @@ func TestTimeInMemory(t *testing.T) {
 }
 
 // TestRevertFails: if the newest update can be undone and the next one cannot, nothing
-// is reverted, whatever the error.
+// is reverted, for each kind of error.
 func TestRevertFails(t *testing.T) {
 	for _, how := range []how{failsRevert, panicsRevert, rejectsRevert} {
 		r := newTape()

@@ -55,7 +55,7 @@ var (
 	// ErrDiverged means that an update had another outcome when it was applied again to the
 	// same state, so Update depends on more than the update and the state.
 	ErrDiverged = errors.New("fsm: an update had another outcome when it was applied again: Update must depend only on the state and the update")
-	// ErrApplied means that the index of an entry is not above that of the last entry.
+	// ErrApplied means that the index of an entry is not above the index of the last entry.
 	ErrApplied = errors.New("fsm: entry was applied before")
 )
 

@@ -11,7 +11,7 @@ type failure struct {
 	kind    byte
 	text    string
 	names   []string // of the definition's errors
-	matched []error  // those of the errors that the definition still has
+	matched []error  // the errors for these names that the definition still has
 }
 
 // The kinds of failures.

@@ -40,7 +40,7 @@ const (
 // The limits of sessions.
 const (
 	clientNameMax     = 64      // bytes of a client's name, such as a host, a program and an instance
-	sessionsPerClient = 4       // a restarted client opens another session, and may not have ended the one before
+	sessionsPerClient = 4       // a restarted client opens another session, and may not have ended its previous session
 	sessionsPerNode   = 2       // the session of this start, and another session that a late message of the previous start opens
 	nodeSessionsMax   = 256     // of all nodes that were ever in the group: at most 64 of them are members
 	sessionGaps       = 8       // a gap in the log's time counts as at most this part of SessionTTL, so a clock that jumps ends no session

@@ -163,8 +163,8 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// TestNodesKeepTheirSessions: sessions of nodes remain, whatever clients open and
-// however long the nodes are idle. Nodes that restart again and again do not fill the
+// TestNodesKeepTheirSessions: sessions of nodes remain when clients open many sessions
+// and when the nodes are idle for a long time. Nodes that restart again and again do not fill the
 // table.
 func TestNodesKeepTheirSessions(t *testing.T) {
 	d := newDesk(t, fsm.Options{Sessions: 100, SessionTTL: time.Minute})

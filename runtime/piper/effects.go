@@ -69,8 +69,9 @@ func (p *Pool) reportToSupervisor(e ChildEvent) {
 	p.reportLocked(e)
 }
 
-// reportStopped answers the EffectStop with the given number. If the instance has ended
-// in another way since then, that event was the answer, and reportStopped does nothing.
+// reportStopped answers the EffectStop with the given number. If the instance has already
+// ended in another way, the event of that end was the answer, and reportStopped does
+// nothing.
 func (w *watch) reportStopped(number uint64) {
 	p := w.unit.proc.pool
 	p.supervision.Lock()

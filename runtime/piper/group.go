@@ -184,8 +184,8 @@ func (g *group) ticks() (due, goOn bool) {
 // closing group, or a tick.
 func (g *group) enter() { g.activity.Add(1<<32 + 1) }
 
-// leave ends an activity. If no activity is left and all queues are empty, they stay
-// empty, because no messages come from outside any more. sent is a link within the
+// leave ends an activity. If no activity is left and all queues are empty, the queues
+// remain empty, because the inputs from outside are closed. sent is a link within the
 // group that the activity sent along, or nil. If it is not empty, the other links need
 // no check: its receiver will leave later.
 func (g *group) leave(sent *Link) {
@@ -196,13 +196,13 @@ func (g *group) leave(sent *Link) {
 	turns := g.activity.Load()
 	if uint32(turns) != 0 || g.phase == phaseOpen || g.phase == phaseFinished || !g.allEmpty() || g.activity.Load() != turns {
 		g.mu.Unlock()
-		return // an activity that began since then checks again when it leaves
+		return // a newer activity checks again when it leaves
 	}
 	if g.phase == phaseClosing {
 		g.phase = phaseFinishing
 		g.activity.Add(1) // counted until the last Finish has returned
 		g.mu.Unlock()
-		g.pool.closeTimers(g) // no tick can come any more
+		g.pool.closeTimers(g) // no further tick can come
 		if g.pool.faulty {
 			g.inputsDone()
 		}

@@ -89,8 +89,8 @@ func (l *Link) Number() uint64 {
 }
 
 // Bound is the number below which all messages are visible. The receiver handles only
-// those, lowest number first. So it handles every message after all that were sent
-// before it, on whatever edge.
+// messages below Bound, lowest number first. So it handles the messages of all edges in
+// the order in which they were sent.
 func (l *Link) Bound() uint64 { return l.bound.Load() }
 
 // Handling records the edge of the message that is handled next, for the error of the

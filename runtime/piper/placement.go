@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	hopNanos    = 400  // additional cost of a turn whose messages come from another worker, for both workers together
-	gainMin     = 0.1  // minimum gain, as a part of the heaviest worker's load
-	doubtFactor = 3    // minimum gain in standard errors: a smaller one may be noise
-	moveNanos   = 5000 // cost of a move, including cache misses, that one period must gain
-	movesMax    = 1024 // maximum number of single moves in a refinement
-	activeMax   = 512  // maximum number of instances for which single moves are tried
-	busyMin     = 0.05 // minimum utilization of the heaviest worker: below it no instance waits for a worker
-	keepFactor  = 1.05 // a placement from scratch must be better by this factor than a refined current placement
+	hopNanos      = 400  // additional cost of a turn whose messages come from another worker, for both workers together
+	gainMin       = 0.1  // minimum gain, as a part of the heaviest worker's load
+	gainErrorsMin = 3    // minimum gain in standard errors: a smaller one may be noise
+	moveNanos     = 5000 // cost of a move, including cache misses, that one period must gain
+	movesMax      = 1024 // maximum number of single moves in a refinement
+	activeMax     = 512  // maximum number of instances for which single moves are tried
+	busyMin       = 0.05 // minimum utilization of the heaviest worker: below it no instance waits for a worker
+	keepFactor    = 1.05 // a placement from scratch must be better by this factor than a refined current placement
 )
 
 // placement decides which worker runs which instance. It is a pure function of the
@@ -24,23 +24,23 @@ const (
 // throughput of the topology. The load of a worker is the cost of its instances and of
 // the turns that messages from other workers cause.
 type placement struct {
-	workers int
-	ended   func() bool // the plan is not needed any more
-	window  time.Duration
-	cost    []int64     // by instance: nanoseconds in the window
-	doubt   int64       // standard error of the sum of all costs
-	passing [][]passing // by instance: messages to and from other instances; listed on both sides
-	at      []int       // by instance: the current worker; -1 if the instance is not placed
+	workers  int
+	ended    func() bool // reports whether the plan is no longer needed
+	window   time.Duration
+	cost     []int64     // by instance: nanoseconds in the window
+	stdError int64       // standard error of the sum of all costs
+	traffic  [][]traffic // by instance: messages to and from other instances; listed on both sides
+	at       []int       // by instance: the current worker; -1 if the instance is not placed
 }
 
-// passing describes the messages between two instances, in both directions.
-type passing struct {
+// traffic describes the messages between two instances, in both directions.
+type traffic struct {
 	other int
 	turns int64 // turns of either instance that these messages caused
 }
 
 // nanos is the cost for each side if the instances are on different workers.
-func (n passing) nanos() int64 { return n.turns * hopNanos / 2 }
+func (n traffic) nanos() int64 { return n.turns * hopNanos / 2 }
 
 // plan returns a better worker for each instance, and whether the moves pay.
 func (p *placement) plan() (to []int, pays bool) {
@@ -63,7 +63,7 @@ func (p *placement) plan() (to []int, pays bool) {
 		}
 	}
 	gain := float64(now - load)
-	return to, gain > gainMin*float64(now) && gain > doubtFactor*float64(p.doubt) && gain > float64(moves*moveNanos)
+	return to, gain > gainMin*float64(now) && gain > gainErrorsMin*float64(p.stdError) && gain > float64(moves*moveNanos)
 }
 
 // loads returns the load of each worker for the placement at.
@@ -80,7 +80,7 @@ func (p *placement) loads(at []int) []int64 {
 // hops is the additional cost of instance i on worker w for messages from and to
 // instances on other workers.
 func (p *placement) hops(at []int, i, w int) (nanos int64) {
-	for _, n := range p.passing[i] {
+	for _, n := range p.traffic[i] {
 		if other := at[n.other]; other >= 0 && other != w {
 			nanos += n.nanos()
 		}
@@ -93,7 +93,7 @@ func (p *placement) heaviest(loads []int64) int64 { return slices.Max(loads) }
 // active reports whether instance i has a cost or messages, so that its placement
 // matters.
 func (p *placement) active(i int) bool {
-	return p.at[i] >= 0 && (p.cost[i] > 0 || len(p.passing[i]) > 0)
+	return p.at[i] >= 0 && (p.cost[i] > 0 || len(p.traffic[i]) > 0)
 }
 
 // greedy makes a placement from scratch. An instance that costs more than a worker's

@@ -31,8 +31,8 @@ func (p *placement) best() int64 {
 
 // exchange adds turns between two instances.
 func (p *placement) exchange(a, b int, turns int64) {
-	p.passing[a] = append(p.passing[a], passing{b, turns})
-	p.passing[b] = append(p.passing[b], passing{a, turns})
+	p.traffic[a] = append(p.traffic[a], traffic{b, turns})
+	p.traffic[b] = append(p.traffic[b], traffic{a, turns})
 }
 
 // drawPlacement draws measurements.
@@ -41,7 +41,7 @@ func drawPlacement(t *rapid.T, most int) *placement {
 	p := &placement{
 		ended:   func() bool { return false },
 		workers: rapid.IntRange(1, 3).Draw(t, "workers"),
-		cost:    make([]int64, n), passing: make([][]passing, n), at: make([]int, n),
+		cost:    make([]int64, n), traffic: make([][]traffic, n), at: make([]int, n),
 	}
 	for i := range n {
 		p.cost[i] = rapid.Int64Range(0, 1_000_000).Draw(t, "cost")
@@ -126,7 +126,7 @@ func TestAPlacementStays(t *testing.T) {
 func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 	p := &placement{
 		ended:   func() bool { return false },
-		workers: 3, cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, passing: make([][]passing, 5), at: make([]int, 5),
+		workers: 3, cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, traffic: make([][]traffic, 5), at: make([]int, 5),
 	}
 	to, pays := p.plan()
 	if !pays {
@@ -168,7 +168,7 @@ func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
 }
 
 func TestThoseThatTalkStayTogether(t *testing.T) {
-	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), passing: make([][]passing, 6), at: []int{0, 0, 0, 0, 1, 1}}
+	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), traffic: make([][]traffic, 6), at: []int{0, 0, 0, 0, 1, 1}}
 	for i := 0; i < 6; i += 2 {
 		p.exchange(i, i+1, 10_000)
 	}

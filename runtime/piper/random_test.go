@@ -76,7 +76,8 @@ type randomState struct {
 }
 
 // draw draws the topology of a seed. The goroutines of workers can be ended by
-// runtime.Goexit. The goroutine of a Stepper cannot, because it is that of the test.
+// runtime.Goexit. The goroutine of a Stepper cannot, because it is the goroutine of the
+// test.
 func draw(seed uint64, stepped bool) *random {
 	return drawUpTo(processorsMax, seed, stepped)
 }

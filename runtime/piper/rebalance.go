@@ -213,12 +213,12 @@ func (r *rebalancer) measured() *placement {
 		w.variance /= 4 // the square of half the costs
 	}
 	p := &placement{
-		ended:   r.pool.ended.Load,
-		doubt:   int64(math.Sqrt(variance)),
-		workers: len(r.pool.workers),
-		cost:    make([]int64, len(r.units)),
-		passing: make([][]passing, len(r.units)),
-		at:      make([]int, len(r.units)),
+		ended:    r.pool.ended.Load,
+		stdError: int64(math.Sqrt(variance)),
+		workers:  len(r.pool.workers),
+		cost:     make([]int64, len(r.units)),
+		traffic:  make([][]traffic, len(r.units)),
+		at:       make([]int, len(r.units)),
 	}
 	for i, u := range r.units {
 		p.at[i] = u.worker.Load().index
@@ -231,8 +231,8 @@ func (r *rebalancer) measured() *placement {
 				continue
 			}
 			if from := l.out.unit.proc.first + int(l.out.unit.index); from != i {
-				p.passing[i] = append(p.passing[i], passing{from, int64(l.hops)})
-				p.passing[from] = append(p.passing[from], passing{i, int64(l.hops)})
+				p.traffic[i] = append(p.traffic[i], traffic{from, int64(l.hops)})
+				p.traffic[from] = append(p.traffic[from], traffic{i, int64(l.hops)})
 			}
 			l.hops /= 2
 		}

@@ -44,7 +44,7 @@ func newRefinement(p *placement, at []int) *refinement {
 	}
 	for _, i := range r.active {
 		r.hopCost[i] = make([]int64, p.workers)
-		for _, n := range p.passing[i] {
+		for _, n := range p.traffic[i] {
 			if w := at[n.other]; w >= 0 && n.other != i {
 				r.hopCost[i][w] += n.nanos()
 				r.hopCostAll[i] += n.nanos()
@@ -96,7 +96,7 @@ func (r *refinement) move(i, w int) {
 	at := r.at[i]
 	r.loads[at], r.loads[w] = r.after(i, w)
 	r.at[i] = w
-	for _, n := range r.p.passing[i] {
+	for _, n := range r.p.traffic[i] {
 		if talk := r.hopCost[n.other]; talk != nil && n.other != i {
 			talk[at] -= n.nanos()
 			talk[w] += n.nanos()

@@ -88,7 +88,7 @@ func (r *remaining) take(i int) {
 	r.placed[i] = true
 	rank := r.rank[i]
 	r.below[rank] = rank - 1
-	for _, n := range r.p.passing[i] {
+	for _, n := range r.p.traffic[i] {
 		if !r.placed[n.other] && n.turns > 0 {
 			if r.passed[n.other] == 0 {
 				r.touched = append(r.touched, n.other)

@@ -40,7 +40,7 @@ func TestMessagesUpToABatch(t *testing.T) {
 }
 
 // TestAMessageWakesItsWorkerAtOnce checks that idle workers sleep, and that a message
-// is handled before any virtual time passes, whoever sends it.
+// is handled before any virtual time passes, from any sender.
 func TestAMessageWakesItsWorkerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var handled []time.Time

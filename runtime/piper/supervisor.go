@@ -19,7 +19,7 @@ type Child struct{ Processor, Instance int }
 type ChildEventKind uint8
 
 const (
-	ChildFailed     ChildEventKind = iota // by an error, a panic, or the end of its process; it does not run any more
+	ChildFailed     ChildEventKind = iota // by an error, a panic, or the end of its process; the instance has ended
 	ChildHung                             // a call took too long; the instance was abandoned or its process killed
 	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended with code 0; it may still handle messages, and fail
 	ChildStopped                          // the answer to EffectStop

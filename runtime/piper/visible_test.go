@@ -29,7 +29,7 @@ func onFailure(procs []proc) *supervise.Supervisor {
 }
 
 // TestAHangLosesNothing has 200 calls that return, followed by a call that hangs. All
-// their messages must arrive, including those of the call that hangs and of its second
+// their messages must arrive, including messages of the call that hangs and of its second
 // attempt.
 func TestAHangLosesNothing(t *testing.T) {
 	for _, blocking := range []bool{false, true} {

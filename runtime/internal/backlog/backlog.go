@@ -73,7 +73,7 @@ func (l *List[E]) Lose(index uint64) {
 	}
 }
 
-// Take moves up to n events into used, a list that is not needed any more. It returns
+// Take moves up to n events into used, a list that the caller no longer needs. It returns
 // whether there are more events, and, once the list has room again, how many were lost
 // before.
 func (l *List[E]) Take(used []Item[E], n int) (items []Item[E], more bool, lost int) {

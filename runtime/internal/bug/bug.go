@@ -27,7 +27,7 @@ const (
 	RestartPerEdge       Bug = "restart-per-edge"        // a restart is reported for each edge, not for each receiver
 	StartAfterInputs     Bug = "start-after-inputs"      // an order to start is carried out although the inputs are done since then
 	ClosedTooEarly       Bug = "closed-too-early"        // a closed input is reported before its last message
-	HungLinkForgotten    Bug = "hung-link-forgotten"     // messages behind a message whose handler hangs are not handled any more
+	HungLinkForgotten    Bug = "hung-link-forgotten"     // messages behind a message whose handler hangs are never handled
 	AttemptForgotten     Bug = "attempt-forgotten"       // a group finishes while a message waits for its next attempt
 	ReplyForgotten       Bug = "reply-forgotten"         // a group finishes while a reply is pending
 	WakeLost             Bug = "wake-lost"               // Wake is lost if the group is full
