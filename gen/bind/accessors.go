@@ -15,8 +15,8 @@ func (r *Result) Declares() func(name string) bool {
 	return func(name string) bool { return declared[name] != nil }
 }
 
-// Imports reports whether a file of the package gives that name to what it imports: no
-// declaration at package level may have it.
+// Imports returns a function that reports whether a file of the package imports a package
+// under a name. No declaration at package level may have such a name.
 func (r *Result) Imports() func(name string) bool {
 	names := make(map[string]bool)
 	if r.root != nil {

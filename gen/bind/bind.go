@@ -59,22 +59,22 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 	fset := token.NewFileSet()
 	env := newEnvironment(options.Env, options.Flags...)
 	results := make([]*Result, len(inputs))
-	holders := make(map[string]*Result)
+	byFolder := make(map[string]*Result)
 	for i, in := range inputs {
 		r := locate(fset, env, in)
 		results[i] = r
 		if r.root == nil {
 			continue
 		}
-		folder := followed(r.Dir)
-		if holder := holders[folder]; holder != nil {
+		folder := withoutLinks(r.Dir)
+		if other := byFolder[folder]; other != nil {
 			r.reporter.at(finding.NameTaken, in.Topology.Name, ownFolder,
 				"a package can hold the generated code of one topology, got %q and %q",
-				holder.reporter.topology.Name.Value, in.Topology.Name.Value)
+				other.reporter.topology.Name.Value, in.Topology.Name.Value)
 			r.root = nil
 			continue
 		}
-		holders[folder] = r
+		byFolder[folder] = r
 	}
 	for _, l := range newLoaders(fset, env, results, options) {
 		if l.failure = l.list(ctx, l.wanted); ctx.Err() != nil {
@@ -183,7 +183,7 @@ func (r *Result) collides(s *source, file string) bool {
 	return false
 }
 
-// isSame reports whether info is of this file.
+// isSame reports whether info describes this file.
 func isSame(info os.FileInfo, file string) bool {
 	own, err := os.Lstat(file)
 	return err == nil && os.SameFile(info, own)

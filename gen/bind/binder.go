@@ -20,12 +20,12 @@ type binder struct {
 	plan     *plan.Plan // the outline; the binder does not change it
 	checked  *checked
 	declared map[string]*ast.Ident
-	broken   map[string]bool // import paths that were reported
+	broken   map[string]bool // import paths that have a finding
 	lacking  map[string]int  // by type: index of its last entry in Missing
 	subjects []*subject      // bound processors
 	calls    map[*types.TypeName]*calls
 	ofType   map[string][]*plan.Processor // processors by type; nil until needed
-	listed   map[string]bool              // names of the types in Messages
+	listed   map[string]bool              // names of the types in Result.Messages
 	keyed    map[string]*keyField         // fields for keys by message type; nil until needed
 	taken    taken                        // taken names; nil until needed
 	near     spec.Similar
@@ -33,7 +33,7 @@ type binder struct {
 
 	context, tick, instance, deadLetter, index types.Type
 	kept                                       map[string]types.Type      // states and updates of state machines, by name
-	messageTypes                               map[string]types.Type      // by message name; nil if the type was reported
+	messageTypes                               map[string]types.Type      // by message name; nil if the type has a finding
 	renamedMessages                            map[string]bool            // messages whose finding suggests another type
 	sources                                    map[string]*source         // sources of other packages by import path
 	edgesOf                                    map[string][]int           // edges by message; nil until needed
@@ -64,7 +64,7 @@ func newBinder(r *Result, c *checked) *binder {
 	}
 }
 
-// bind binds everything, even after findings.
+// bind binds all declarations, even after findings.
 func (b *binder) bind() {
 	b.names()
 	b.runtime()
@@ -156,8 +156,8 @@ func (b *binder) runtime() {
 	b.importable(plan.Topo, b.topology.Name)
 }
 
-// importable reports, once, a package that the generated one cannot import; at
-// is where the topology mentions it.
+// importable reports whether the generated package can import the package at path. If not,
+// the first call adds a finding at the place where the topology mentions the package.
 func (b *binder) importable(path string, at spec.Text) bool {
 	if b.broken[path] {
 		return false
@@ -294,7 +294,7 @@ func (b *binder) undeclaredType(code string, ref plan.TypeRef, scope *types.Scop
 	return "write " + t.String() + ScaffoldHint
 }
 
-// words removes the names of the skeleton from a type checker's message.
+// words replaces the aliases of the skeleton in a type checker's message by import paths.
 func (b *binder) words(message string) string {
 	for path, alias := range b.root.skeleton.aliases {
 		message = strings.ReplaceAll(message, alias+".", path+".")
@@ -362,15 +362,15 @@ func (b *binder) own(pos token.Pos) bool {
 
 // atFunc reports a finding about a function: at its declaration if that is in the
 // generated package, else at the place in the topology that needs the function.
-func (b *binder) atFunc(code string, f *types.Func, asked spec.Text, suggestion, text string) {
+func (b *binder) atFunc(code string, f *types.Func, needed spec.Text, suggestion, text string) {
 	if b.own(f.Pos()) {
 		b.atGo(code, f.Pos(), f.Name(), suggestion, "%s", text)
 	} else {
-		b.at(code, asked, suggestion, "%s", text)
+		b.at(code, needed, suggestion, "%s", text)
 	}
 }
 
-// method is a method of an addressable value of type t; nil: there is none.
+// method returns the method of an addressable value of type t, or nil.
 func (b *binder) method(t types.Type, name string) *types.Func {
 	if t == nil {
 		return nil

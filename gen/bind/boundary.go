@@ -99,7 +99,8 @@ func (b *binder) boundary() {
 	b.Facts.Wire = plan.HashOf(b.Boundary.Schema)
 }
 
-// declaredAs is the edge of the file that implies edge i: for a reply, the edge of the request.
+// declaredAs is the edge of the file to which edge i belongs: for a reply, the edge of the
+// request.
 func declaredAs(e *plan.Edge, i int) int {
 	if e.ReplyOf >= 0 {
 		return e.ReplyOf
@@ -107,8 +108,8 @@ func declaredAs(e *plan.Edge, i int) int {
 	return i
 }
 
-// numbered gives the fields of a schema their numbers. now is the new contents of the file
-// of numbers, kept the present contents.
+// numbered gives the fields of a schema their numbers. kept is the contents of the file of
+// numbers on disk, now is the new contents.
 func (r *reporter) numbered(s wire.Schema) (_ wire.Schema, now, kept []byte) {
 	name := wire.FileName(r.topology.File)
 	kept, problem := wire.ReadFile(filepath.Join(r.dir, name))
@@ -124,8 +125,8 @@ func (r *reporter) numbered(s wire.Schema) (_ wire.Schema, now, kept []byte) {
 	return s, now, kept
 }
 
-// refused reports why messages cannot be encoded. A field of this package is reported only
-// once, even if several messages contain it.
+// refused adds findings about messages that cannot be encoded. A field of this package has
+// one finding, even if several messages contain it.
 func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 	seen := make(map[token.Pos]bool)
 	for _, p := range problems {

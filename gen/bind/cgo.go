@@ -41,9 +41,9 @@ func (i withC) Import(path string) (*types.Package, error) {
 	return c, nil
 }
 
-// underC is the underlying type of a C type: a number if its name says so, else a struct
-// with an unexported field, so that it does not count as empty. Sizes differ between
-// systems; only the kind matters.
+// underC is the underlying type of a C type: a number if the name is the name of a number
+// type, else a struct with an unexported field, so that it does not count as empty. Sizes
+// differ between systems; only the kind matters.
 func underC(c *types.Package, name string) types.Type {
 	switch name {
 	case "char", "schar", "short", "int", "long", "longlong", "int8_t", "int16_t", "int32_t", "int64_t", "ssize_t":

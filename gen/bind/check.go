@@ -18,7 +18,7 @@ type root struct {
 	skeleton *skeleton
 }
 
-// planned is the package for a plan.
+// planned describes the package for plan.Outline.
 func (r *root) planned() plan.Package {
 	return plan.Package{Name: r.name, Path: r.path, Constraint: r.source.constraint()}
 }

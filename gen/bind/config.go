@@ -142,7 +142,7 @@ type member struct {
 	path []*types.Var // through inlined structs
 }
 
-// members lists what the file can name in a struct.
+// configMembers appends the members of a struct that the file can set.
 func (b *binder) configMembers(t types.Type, before []*types.Var, list []member) []member {
 	if len(before) > inlineDepthMax {
 		return list
@@ -169,7 +169,7 @@ func (b *binder) configMembers(t types.Type, before []*types.Var, list []member)
 	return list
 }
 
-const inlineDepthMax = 16 // depth of inline structs, far beyond any in use
+const inlineDepthMax = 16 // depth of inline structs; real structs are far below it
 
 // find returns the member for a key: by tag, else by name, ignoring case.
 func find(list []member, key string) (int, bool) {
@@ -212,7 +212,7 @@ func (b *binder) structLiteral(t types.Type, v *spec.Value) plan.Literal {
 	return l
 }
 
-// inline is the literal of an inlined struct, made at its first member.
+// inline returns the literal of an inlined struct. The first call makes it.
 func (b *binder) inline(at *plan.Literal, f *types.Var, v *spec.Value) *plan.Literal {
 	if i := slices.IndexFunc(at.Fields, func(l plan.LiteralField) bool { return l.Name == f.Name() }); i >= 0 {
 		return &at.Fields[i].Value

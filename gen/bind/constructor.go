@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// constructor binds new: and with:.
+// constructor binds the function under new: and the configuration under with:.
 func (b *binder) constructor(s *subject) {
 	if s.file.New.Value == "" {
 		return // instances are zero values; package spec refuses with: without new:
@@ -41,7 +41,7 @@ func (b *binder) constructor(s *subject) {
 	s.New = c
 }
 
-// newFunction looks new: up in the package of the type.
+// newFunction finds the function under new: in the package of the type.
 func (b *binder) newFunction(s *subject) *types.Func {
 	at, name := s.file.New, s.file.New.Value
 	pkg := b.packageAt(s.Type.Import)
@@ -154,7 +154,7 @@ func (b *binder) shape(s *subject, sig *types.Signature, c *plan.Constructor) (c
 	return params[0], ""
 }
 
-// unfitNew reports a function of a wrong shape.
+// unfitNew reports a function under new: with the wrong signature.
 func (b *binder) unfitNew(s *subject, f *types.Func, problem string) {
 	name := s.Type.Name
 	text := fmt.Sprintf("function %s %s; its parameters may be topo.Instance and a struct for the values of with, and it must return %s or *%s, and optionally an error",

@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// ScaffoldHint is the end of the suggestion of a finding that --scaffold can fix.
+// ScaffoldHint ends the suggestion of a finding that --scaffold can fix.
 const ScaffoldHint = ", or run topogen build --scaffold"
 
 // Struct is a struct type that is not declared yet.
@@ -18,7 +18,7 @@ type Struct struct {
 	Imports []string // imports that the fields need
 }
 
-// String declares it on one line.
+// String returns the declaration on one line.
 func (s Struct) String() string {
 	text := "type " + s.Name + " struct{"
 	if len(s.Fields) > 0 {
@@ -81,7 +81,7 @@ type keyField struct {
 	fields      []*keyField
 }
 
-const keyFieldsMax = 16 // few messages have two keys, and a line shows no more
+const keyFieldsMax = 16 // few messages have even two keys, and a line has no room for more
 
 func (f *keyField) add(path, basic string) {
 	name, rest, deeper := strings.Cut(path, ".")

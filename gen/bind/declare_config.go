@@ -11,11 +11,11 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// configTypes declares types for one configuration that fit its with:.
+// configTypes declares the types for the values under one with:.
 type configTypes struct {
 	binder *binder
 	list   []Struct
-	misfit bool // values without a common type were reported
+	misfit bool // the values have a finding
 }
 
 // takenNames are the names at package level that new types cannot use.
@@ -44,7 +44,7 @@ type taken map[string]int
 
 func (t taken) take(name string) { t[strings.ToLower(name)] = 1 }
 
-// free returns name, with the first number that makes it free if necessary, and takes it.
+// free takes name, or name with the smallest number that makes it unused, and returns it.
 func (t taken) free(name string) string {
 	base, result := strings.ToLower(name), name
 	for t[strings.ToLower(result)] > 0 {

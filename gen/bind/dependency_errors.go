@@ -19,7 +19,7 @@ import (
 // position matches an error line of the go command or the compiler, which begins with a position.
 var position = regexp.MustCompile(`^(.+\.go):(\d+):(\d+): (.*)$`)
 
-// dependencyErrors are the errors in other packages of the user's that the package imports.
+// dependencyErrors lists the errors in the user's other packages that the package imports.
 // Such a package is checked from source as far as possible, so a topology may bind although
 // the package does not compile.
 func (r *Result) dependencyErrors(files []*ast.File) (found []finding.Finding) {
@@ -36,7 +36,7 @@ func (r *Result) dependencyErrors(files []*ast.File) (found []finding.Finding) {
 	}
 	delete(userFolders, r.root.source.dir) // checking the root reports its errors
 	for _, p := range l.dependencyErrors {
-		missing := p.Name == "" && p.Module == nil // its importer has the position of the error
+		missing := p.Name == "" && p.Module == nil // the error is at the import of the package
 		if needed[p.PkgPath] && (missing || mayChange(p)) && !l.awaitsCode(p.PkgPath) {
 			for _, e := range p.Errors {
 				found = append(found, r.dependencyFindings(p, e, userFolders)...)
@@ -75,7 +75,7 @@ func hasTopology(p *packages.Package) bool {
 }
 
 // dependencyFindings turns an error of the go command about a package into findings: one
-// for each line that begins with a position in a file of the user's.
+// for each line that begins with a position in one of the user's files.
 func (r *Result) dependencyFindings(p *packages.Package, e packages.Error, userFolders map[string]bool) (found []finding.Finding) {
 	lines := strings.Split(e.Msg, "\n")
 	if e.Pos != "" {
@@ -111,6 +111,6 @@ func mixedPackages(p *packages.Package) string {
 	if i < 0 {
 		return ""
 	}
-	said, _, _ := strings.Cut(firstLine(p.Errors[i].Msg), " in "+string(filepath.Separator))
-	return said
+	message, _, _ := strings.Cut(firstLine(p.Errors[i].Msg), " in "+string(filepath.Separator))
+	return message
 }

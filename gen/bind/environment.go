@@ -56,9 +56,9 @@ func (e *environment) buildFlags(list []string) (env, flags []string) {
 	return list, append(flags, e.flags...)
 }
 
-// apart returns an environment in which the go command uses its own folder for temporary
-// files. remove deletes the folder, because a go command that is killed leaves its files.
-func (e *environment) apart() (list []string, remove func()) {
+// withTempFolder returns an environment in which the go command uses its own folder for
+// temporary files. remove deletes the folder, because a go command that is killed leaves files.
+func (e *environment) withTempFolder() (list []string, remove func()) {
 	dir, err := os.MkdirTemp(e.value["GOTMPDIR"], "topogen")
 	if err != nil {
 		return e.list, func() {} // the go command will report the error

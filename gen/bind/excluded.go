@@ -13,9 +13,9 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// excludedFile is a Go file of the package that this build does not compile: its build
-// constraints are not satisfied, or it is a test. Another build compiles it together with
-// the generated files, so its names are taken.
+// excludedFile is a Go file of the package that this build does not compile, because its build
+// constraints are not satisfied or it is a test. Another build compiles it together with the
+// generated files, so these must not declare its names.
 type excludedFile struct {
 	name string // absolute
 	text []byte
@@ -53,8 +53,8 @@ func (s *source) forget(packageName string) {
 	s.excluded = slices.DeleteFunc(s.excluded, func(l *excludedFile) bool { return l.file.Name.Name != packageName })
 }
 
-// absent returns a file that declares a name of the topology, if this build excludes all
-// files of the package; else nil. Without such a file the package is new.
+// absent returns an excluded file that declares a name of the topology, if this build excludes
+// all files of the package; else nil. If there is no such file, the package is new.
 func (s *source) absent(t *spec.Topology) *excludedFile {
 	if len(s.files) > 0 || len(s.excluded) == 0 {
 		return nil
@@ -75,10 +75,10 @@ func (s *source) absent(t *spec.Topology) *excludedFile {
 	return nil
 }
 
-// taken maps each name at package level, of any build, to its declaration.
+// taken maps each name at package level, in the files of all builds, to its declaration.
 func (s *source) taken() map[string]*ast.Ident { return declared(s.all()) }
 
-// all are the files of all builds.
+// all returns the files of all builds, including excluded files.
 func (s *source) all() []*ast.File {
 	files := slices.Clone(s.files)
 	for _, l := range s.excluded {
@@ -107,8 +107,8 @@ func (b *binder) inExcludedFile(importPath, receiver string, names ...string) st
 	return ""
 }
 
-// sourceOf is the source of a package of the user's without generated files. For any other
-// package the source is empty.
+// sourceOf is the source of one of the user's packages, if no code is generated into it. For
+// any other package the source is empty.
 func (l *loader) sourceOf(path string) *source {
 	if p := l.listed[path]; p != nil && mayChange(p) && l.roots[path] == nil {
 		if s, err := readSource(l.fset, filepath.Dir(p.GoFiles[0]), l.env); err == nil {

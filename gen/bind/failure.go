@@ -10,7 +10,7 @@ import (
 )
 
 // misspeltMax is the number of wrong or additional letters in a misspelt name, as in
-// OnInputClosed. A name that differs more is the user's own.
+// OnInputClosed. A name that differs more is probably the name of an unrelated method.
 const misspeltMax = 2
 
 // mentions reports whether f has a parameter of type t, or of a type that refers to t.
@@ -46,7 +46,7 @@ func (b *binder) uncalledInputHandlers(s *subject) {
 		if name == processorRestarted {
 			suggestion, why = "write restart for a processor that sends to it", "no processor with a restart sends to"
 		}
-		s.called[name] = true // it has a finding now
+		s.called[name] = true // prevents a second finding
 		b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: %s processor %q", name, s.Type.Name, why, s.Name)
 	}
 }
@@ -77,14 +77,14 @@ func (b *binder) misspeltInputHandlers(s *subject) {
 			suggested = b.near.Nearest(f.Name(), []string{inputs})
 		}
 		if suggested != "" {
-			s.called[f.Name()] = true // it has a finding now
+			s.called[f.Name()] = true // prevents a second finding
 			b.atGo(finding.NeverCalled, f.Pos(), f.Name(), "did you mean "+suggested+"?", "method %s of %s is never called: the methods for the inputs of processor %q have other names", f.Name(), s.Type.Name, s.Name)
 		}
 	}
 }
 
-// attempts reports messages that need a Clone method: messages that a handler may get more
-// than once, and messages that become dead letters while a hanging handler still has them.
+// attempts reports messages that need a Clone method: messages that are handled again after a
+// failure, and messages that become dead letters while a hanging handler still uses them.
 func (b *binder) attempts() {
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]

@@ -100,7 +100,7 @@ func (w *keyWalk) step(name string) bool {
 	return true
 }
 
-// nilable notes that the path up to here ends in a pointer, which may be nil.
+// nilable records whether the path so far ends in a pointer, which may be nil.
 func (w *keyWalk) nilable() {
 	if _, ok := w.t.Underlying().(*types.Pointer); ok {
 		w.key.Nils = append(w.key.Nils, len(w.key.Access))
@@ -132,7 +132,7 @@ func (w *keyWalk) descend(index []int) bool {
 	}
 	switch {
 	case !pointer:
-		w.nilable() // the pointer from which the promotion starts
+		w.nilable() // the struct with the embedded fields may be behind a pointer
 	case hidden != "":
 		return w.fail(finding.KeyField, "", "key %s leads through the embedded pointer %s, which is not exported by its package", w.field.Value, hidden)
 	default:

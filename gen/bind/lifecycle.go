@@ -12,7 +12,7 @@ import (
 type lifecycle struct {
 	name     string
 	want     form
-	to       **plan.Method // nil: nothing calls it here
+	to       **plan.Method // where to store the bound method; nil: the runtime does not call it
 	ofInputs bool          // it is called for changes of inputs
 }
 
@@ -22,8 +22,8 @@ const (
 	inputs             = "Inputs" // takes the tracker of inputs
 )
 
-// lifecycleOf lists all such methods. The form of a method is complete if the runtime calls
-// it for this processor.
+// lifecycleOf lists all lifecycle methods. The form of a method is complete only if the runtime
+// calls the method for this processor.
 func (b *binder) lifecycleOf(s *subject) []lifecycle {
 	inputText, trackerText := s.Ident+"Input", s.Ident+"Inputs"
 	input, tracker := b.checked.lookup(inputText), b.checked.lookup(trackerText)
@@ -59,7 +59,7 @@ func (b *binder) bindLifecycle(s *subject) {
 		case f == nil, l.to == nil, !l.ofInputs && b.foreignLifecycle(s, f):
 			continue
 		case l.name == inputs && !mentions(f, b.checked.lookup(s.Ident+"Inputs")):
-			continue // it is an unrelated method of the user's
+			continue // an unrelated method with the same name
 		}
 		s.called[l.name] = true
 		l.want.canonical = b.canonicalLifecycle(s, l)

@@ -13,8 +13,8 @@ import (
 )
 
 // handlers are the methods with parameters that are valid only during the call, by the import
-// path of the package that declares them. Other packages declare the methods of types that the
-// topology names there, of aliased types and of embedded types.
+// path of the package that declares them. Another package declares a method if the topology
+// names a type of that package, or if the type is an alias of such a type or embeds one.
 func (r *Result) handlers() map[string][]lifetime.Handler {
 	list := make(map[string][]lifetime.Handler)
 	for _, s := range r.binder.subjects {
@@ -43,11 +43,11 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 // Serve is valid as long as the instance.
 func handlerOf(typ string, m *plan.Method, message bool) lifetime.Handler {
 	h := lifetime.Handler{Type: typ, Name: m.Name}
-	add := func(there, ends bool, kind lifetime.Kind) {
+	add := func(exists, ends bool, kind lifetime.Kind) {
 		switch {
-		case there && ends:
+		case exists && ends:
 			h.Params = append(h.Params, kind)
-		case there:
+		case exists:
 			h.Params = append(h.Params, lifetime.Other)
 		}
 	}
@@ -58,8 +58,8 @@ func handlerOf(typ string, m *plan.Method, message bool) lifetime.Handler {
 }
 
 // lifetimes finds parameters that handlers keep after their calls, in a package of these
-// files without type errors. It gives up on a package that takes too long: the analysis
-// must never be the reason for a failed build.
+// files without type errors. If the analysis takes too long, there are no findings,
+// because the analysis must never be the reason for a failed build.
 func (r *Result) lifetimes(ctx context.Context, generated []*ast.File) (findings []finding.Finding) {
 	leaks, err := within(ctx, r.loader.timeout, r.checking(), func() []lifetime.Leak { return r.leaks(generated) })
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Result) leaks(generated []*ast.File) []lifetime.Leak {
 	return leaks
 }
 
-// leaksOf checks another package of the user's that declares processor types. It reads
-// the package from source.
+// leaksOf checks another of the user's packages that declares processor types. It reads the
+// package from source.
 func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Leak {
 	source := r.loader.sourceOf(path)
 	if len(source.errors) > 0 {

@@ -59,7 +59,7 @@ func (r listing) recall() bool {
 	known := make(map[string]*packages.Package, len(list))
 	for _, p := range list {
 		if r.loader.roots[p.Path] != nil {
-			return false // its importers are checked from source, but only one file is cached
+			return false // packages that import a root are checked from source, but only one file is cached
 		}
 		q := &packages.Package{ID: p.Path, PkgPath: p.Path, Name: p.Name, ExportFile: p.Export, Imports: make(map[string]*packages.Package), Module: p.Module}
 		if p.Export != "" {

@@ -35,7 +35,7 @@ type loader struct {
 	checked    map[string]*types.Package    // packages checked from source, without roots
 	results    map[string]*checked          // results for the roots
 	inProgress map[string]bool              // packages whose check is in progress; importing one is a cycle
-	export     map[string]*types.Package    // gcexportdata's own
+	export     map[string]*types.Package    // packages that gcexportdata has read
 
 	wanted           []string            // import paths to list
 	generated        []string            // packages that generated code imports
@@ -78,7 +78,7 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 	if memory.recall() {
 		return nil
 	}
-	env, remove := l.env.apart()
+	env, remove := l.env.withTempFolder()
 	defer remove()
 	env, flags := l.env.buildFlags(env)
 	limited, cancel := context.WithTimeout(ctx, l.timeout)
@@ -136,7 +136,7 @@ func single(path string) bool {
 }
 
 // commandLinePackage is the package that go/packages invents for an error of the go command
-// that concerns no package. We never ask for it.
+// that is not about a package. The loader never requests it.
 const commandLinePackage = "command-line-arguments"
 
 func cannotList(why string) error {
@@ -145,9 +145,9 @@ func cannotList(why string) error {
 
 // reasonOf extracts the message of the go command from an error of go/packages.
 func reasonOf(err error) string {
-	failure, said, _ := strings.Cut(err.Error(), "stderr:")
-	if said = firstLine(said); said != "" {
-		return said
+	failure, stderr, _ := strings.Cut(err.Error(), "stderr:")
+	if line := firstLine(stderr); line != "" {
+		return line
 	}
 	return firstLine(strings.TrimPrefix(failure, "err: "))
 }
@@ -160,9 +160,9 @@ func (l *loader) complaint(ctx context.Context, paths []string) string {
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	err := command.Run()
-	switch said := firstLine(stderr.String()); {
-	case said != "":
-		return said
+	switch line := firstLine(stderr.String()); {
+	case line != "":
+		return line
 	case err != nil:
 		return err.Error()
 	}
@@ -301,8 +301,8 @@ func (l *loader) problem(path string) string {
 	return ""
 }
 
-// folders are the folders of the packages at paths, and of all their imports, whose files may
-// change.
+// folders returns the folders of the packages at paths and of all their imports, but only of
+// packages whose files may change.
 func (l *loader) folders(paths ...string) map[string]bool {
 	folders := make(map[string]bool)
 	for path := range l.reach(make(map[string]bool), paths...) {
@@ -332,7 +332,7 @@ func origin(p *packages.Package) *packages.Module {
 }
 
 const (
-	firstLineRunsMax  = 4   // length of the go command's longest advice
+	firstLineRunsMax  = 4   // lines of the longest advice of the go command
 	firstLineBytesMax = 400 // keeps a finding readable
 )
 
@@ -340,15 +340,15 @@ const (
 // lines after it follow; they usually say what to run.
 func firstLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	said := strings.TrimSpace(lines[0])
+	first := strings.TrimSpace(lines[0])
 	for _, line := range lines[1:min(len(lines), firstLineRunsMax)] {
-		if !strings.HasSuffix(said, ":") && !strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" {
+		if !strings.HasSuffix(first, ":") && !strings.HasPrefix(line, "\t") || strings.TrimSpace(line) == "" {
 			break
 		}
-		said += " " + strings.TrimSpace(line)
+		first += " " + strings.TrimSpace(line)
 	}
-	if len(said) > firstLineBytesMax {
-		said = strings.ToValidUTF8(said[:firstLineBytesMax], "") + "…"
+	if len(first) > firstLineBytesMax {
+		first = strings.ToValidUTF8(first[:firstLineBytesMax], "") + "…"
 	}
-	return strings.TrimRight(said, ":;")
+	return strings.TrimRight(first, ":;")
 }

@@ -77,8 +77,8 @@ func (b *binder) ofUnknownUpdate(t plan.TypeRef) bool {
 	return false
 }
 
-// updater is an update type with the state and result that it must fit. A nil type was
-// reported.
+// updater is an update type with the state and result that it must fit. A nil type has a
+// finding.
 type updater struct {
 	machine               int
 	m                     *plan.Machine
@@ -179,7 +179,8 @@ func takesState(s *types.Signature, state types.Type, entry bool) bool {
 	return len(params) == 1
 }
 
-// fails is the number of results of a method whose last result is an error; else 0.
+// fails returns the number of results of a method whose last result is an error. It returns 0
+// for any other method.
 func fails(s *types.Signature) int {
 	n := s.Results().Len()
 	if n == 0 || !isError(s.Results().At(n-1).Type()) {
@@ -216,8 +217,8 @@ func isErrorType(t types.Type) bool {
 	return types.Comparable(t) && types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface))
 }
 
-// proposers finds the sends of messages with a field for the proposing instance, which gets
-// the answer. The sender sets that field.
+// proposers finds the sends of messages with the field Proposer. The sender sets that field to
+// the index of its instance, which receives the answer.
 func (b *binder) proposers() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]

@@ -37,8 +37,8 @@ type form struct {
 
 const contextParam = "ctx context.Context"
 
-// match checks a method against a form. A method that does not fit is reported once. Then
-// the result is false and the method must not be used.
+// match checks a method against a form. If the method does not fit, match reports it once and
+// returns false, and the method must not be used.
 func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool) {
 	m, problem := b.compare(s, f, want)
 	if problem == nil {
@@ -60,7 +60,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	return m, false
 }
 
-// mismatch is why a method does not fit.
+// mismatch is the reason why a method does not fit.
 type mismatch struct {
 	code, text string
 	quoted     token.Pos // position of the type error that text quotes
@@ -70,7 +70,7 @@ func misfit(format string, args ...any) *mismatch {
 	return &mismatch{code: finding.MethodShape, text: fmt.Sprintf(format, args...)}
 }
 
-// quoting notes in m that it quotes the type error at pos.
+// quoting records in m that its text quotes the type error at pos.
 func (m *mismatch) quoting(pos token.Pos) *mismatch {
 	m.quoted = pos
 	return m

@@ -44,8 +44,8 @@ func (m Method) suggestion(pkg string) string {
 }
 
 // canonical is the suggested form of a handler. It takes the message by value, takes the
-// sender if there is one, and returns an error. A value may be kept after the handler
-// returns, a pointer may not, which a beginner does not know. Pointers are for large messages.
+// sender if there is one, and returns an error. The message is a value because a handler may
+// keep a value, but not a pointer, and a beginner does not know this.
 func (b *binder) canonical(s *subject, e int, name string) Method {
 	edge := &b.plan.Edges[e]
 	params := []string{"m " + edge.Type.Format(b.qualifier)}

@@ -60,7 +60,7 @@ func parseModule(dir string, data []byte) (*module, error) {
 }
 
 // importPath is the import path of the package in dir, a folder of the module. It follows
-// links within the module, so that each package has one path.
+// symbolic links within the module, so that each package has one path.
 func (m *module) importPath(dir string) string {
 	rel, err := filepath.Rel(m.dir, dir)
 	if real, ok := m.resolve(dir); ok {
@@ -72,10 +72,10 @@ func (m *module) importPath(dir string) string {
 	return path.Join(m.path, filepath.ToSlash(rel))
 }
 
-// resolve follows links and returns dir relative to the module's folder. ok is false if dir
+// resolve follows symbolic links and returns dir relative to the module's folder. ok is false if dir
 // is outside the module.
 func (m *module) resolve(dir string) (rel string, ok bool) {
-	root, real := followed(m.dir), followed(dir)
+	root, real := withoutLinks(m.dir), withoutLinks(dir)
 	if inner, err := findModule(real); err != nil || inner.dir != root {
 		return "", false
 	}
@@ -83,8 +83,8 @@ func (m *module) resolve(dir string) (rel string, ok bool) {
 	return rel, err == nil
 }
 
-// followed follows the links in the path of a folder, which may not exist yet.
-func followed(dir string) string {
+// withoutLinks follows the symbolic links in the path of a folder, which may not exist yet.
+func withoutLinks(dir string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	switch {
 	case err == nil:
@@ -92,11 +92,11 @@ func followed(dir string) string {
 	case dir == filepath.Dir(dir):
 		return dir
 	}
-	return filepath.Join(followed(filepath.Dir(dir)), filepath.Base(dir))
+	return filepath.Join(withoutLinks(filepath.Dir(dir)), filepath.Base(dir))
 }
 
-// otherRuntime is the error for a module without the runtime, or with a different release of it.
-func (r *Result) otherRuntime() error {
+// wrongRuntimeError is the error for a module without the runtime, or with a different release of it.
+func (r *Result) wrongRuntimeError() error {
 	if problem := r.loader.problem(plan.Topo); problem != "" {
 		return fmt.Errorf("the runtime cannot be loaded: %s", problem)
 	}

@@ -89,7 +89,7 @@ func (b *binder) cloneAdvice(message string, t types.Type) string {
 }
 
 // clone reports whether t has a method Clone() that returns t. problem describes a method
-// Clone with another form.
+// Clone with a wrong signature.
 func (b *binder) clone(t types.Type) (ok bool, problem string) {
 	f := b.method(t, "Clone")
 	if f == nil {

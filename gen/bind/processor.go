@@ -26,10 +26,9 @@ type subject struct {
 	*calls
 }
 
-// calls are the methods of a type that the runtime calls, for any of the processors that
-// have this type.
+// calls has facts about the methods of a type, for all processors that have this type.
 type calls struct {
-	called    map[string]bool
+	called    map[string]bool // methods that the runtime calls, or that have a finding about that
 	suggested map[string]bool // methods that a finding suggests to rename
 	wanted    map[string]bool // methods that the runtime calls if they exist; nil until needed
 }
@@ -38,7 +37,7 @@ type calls struct {
 // whether the processor may send before it receives a message.
 func (b *binder) processor(i int) (starts bool) {
 	if m := b.plan.Processors[i].Machine; m != nil {
-		return m.Controller < 0 // without a controller, callers from outside use it
+		return m.Controller < 0 // without a controller, callers propose the updates
 	}
 	s := &subject{
 		Processor: &b.plan.Processors[i],
@@ -102,7 +101,8 @@ func (b *binder) sharing(s *subject) []*plan.Processor {
 	return b.ofType[name(&s.Type)]
 }
 
-// lack notes a missing declaration. Processors that share a type have one entry.
+// lack records missing declarations. If processors share a type, its missing methods are in
+// one entry.
 func (b *binder) lack(m Missing) {
 	key := m.Import + "." + m.Type
 	if first, ok := b.lacking[key]; ok {
@@ -184,8 +184,8 @@ func (b *binder) receive(s *subject, e int) {
 	}
 }
 
-// missingReceive reports that an edge has no handler. Edges that the same method would serve
-// have one finding. If the message or the method has a wrong name, no handler is missing.
+// missingReceive reports that an edge has no handler. Edges that need the same method have one
+// finding. If the message or the method only has a wrong name, no handler is missing.
 func (b *binder) missingReceive(s *subject, e int, want form) {
 	edge := &b.plan.Edges[e]
 	names := b.plan.Handlers(e)
@@ -248,7 +248,7 @@ func (b *binder) untyped(e int) bool {
 // must be bound before, because several may share a type.
 func (b *binder) warnings(s *subject) {
 	if b.topology.Partial {
-		return // a suspicious method may be the missing one
+		return // the edge that needs the method may be missing because of an error
 	}
 	named := s.t.(*types.Named)
 	var wanted []string
@@ -273,7 +273,7 @@ func (b *binder) warnings(s *subject) {
 		if unknown && suggestion == "" {
 			continue
 		}
-		s.called[name] = true // has its finding
+		s.called[name] = true // prevents a second finding
 		if slices.Contains(wanted, name) {
 			b.atGo(finding.NeverCalled, f.Pos(), name, suggestion, "method %s of %s is never called: each edge has a handler with a longer name, which is called instead", name, s.Type.Name)
 		} else {

@@ -6,7 +6,7 @@ import (
 )
 
 // Done releases the syntax and the types of the package, unless another package imports
-// it, so that a large batch is not in memory all at once. After Done no method of the
+// it, so that the packages of a large batch are not all in memory at once. After Done no method of the
 // result may be called; its fields remain. Done does nothing after a check that took too
 // long, because that check may still use them.
 func (r *Result) Done() {

@@ -51,7 +51,8 @@ func (r *reporter) local(message string) string {
 	return strings.ReplaceAll(message, r.dir+string(filepath.Separator), "")
 }
 
-// before is the part of the line before a position; nil if the file has no such line.
+// before returns the part of the line before a position, or nil if the file has no such
+// position.
 func (r *reporter) before(at token.Position) []byte {
 	text, ok := r.texts[at.Filename]
 	if !ok {

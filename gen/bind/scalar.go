@@ -41,7 +41,8 @@ func (b *binder) scalar(t types.Type, u *types.Basic, v *spec.Value) plan.Litera
 	return b.typed(v, plan.Literal{Text: text}, t)
 }
 
-// forType names t, if its name says more than the expected kind of value.
+// forType returns " for " and the name of t. It returns "" for a predeclared type, whose name
+// would repeat the expected kind of value.
 func (b *binder) forType(t types.Type) string {
 	if _, ok := t.(*types.Basic); ok {
 		return ""

@@ -9,11 +9,11 @@ import (
 )
 
 // skeletonFile is the name of the file that is added to the package as an overlay. It is
-// not a path, so no file of the user's can have this name.
+// not a path, so none of the user's files can have this name.
 const skeletonFile = "topogen: what will be generated"
 
-// Prefixes of the names that the skeleton gives to the types in the topology. No name of
-// the user's begins with them.
+// Prefixes of the names that the skeleton gives to the types in the topology. None
+// of the user's names begins with them.
 const (
 	messagePrefix   = "_topogen_message_"
 	processorPrefix = "_topogen_processor_"
@@ -108,7 +108,7 @@ func (s *skeleton) sender(q *plan.Processor) {
 		return
 	}
 	fmt.Fprintf(&s.body, "type %s struct{ _ [0]func() }\n", q.Sender())
-	if q.External { // handlers do not get it, but a processor that embeds it has the method
+	if q.External { // handlers do not receive it, but a processor that embeds it has the method
 		fmt.Fprintf(&s.body, "func (*%s) Close()\n", q.Sender())
 		return
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// One mistake must give one finding. A wrong name in the topology also makes dependent
-// names look wrong. The functions below find the cause, so that its finding suggests the
-// fix and the dependent findings are omitted.
+// One mistake must give one finding. If a name in the topology is wrong, names that depend on
+// it seem wrong too. The functions below find the cause, so that its finding suggests the fix
+// and the dependent findings are omitted.
 
 // handlerPrefix begins the names of handlers.
 const handlerPrefix = "Receive"
 
-// lookupSteps is the cost of one lookup of a method, in the unit of binder.near.
+// lookupSteps is the cost of one lookup of a method, in steps of binder.near.
 const lookupSteps = 64
 
 // messageType finds the type of a message. It reports an invalid type and returns nil.

@@ -21,7 +21,7 @@ const typeErrorsMax = 100
 
 // Verified has the errors from type-checking a package together with generated files.
 type Verified struct {
-	Own  []error           // in the generated files; then none may be written
+	Own  []error           // in the generated files; if there are any, no file may be written
 	User []finding.Finding // TG311 in the user's files; TG321 in handlers if there are no other errors
 }
 
@@ -118,7 +118,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	config.Check(r.root.path, fset, files, nil) // errors go to config.Error
 	v.User = finding.Sort(v.User)
 	if runtime {
-		v.Own = []error{r.otherRuntime()}
+		v.Own = []error{r.wrongRuntimeError()}
 	}
 	return v, clean
 }
@@ -162,8 +162,8 @@ func (r *Result) ofRuntime(generated []*ast.File, name string) bool {
 	return false
 }
 
-// pending returns the names that generated files declare, and the names among them that
-// files do not declare.
+// pending returns the names that generated files declare. Of these, pending has the names that
+// the given files do not declare.
 func (r *Result) pending(files []*ast.File) (names, pending map[string]bool) {
 	declared := declared(files)
 	names, pending = make(map[string]bool), make(map[string]bool)
