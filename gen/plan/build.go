@@ -9,7 +9,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// Topo is the import path of the few runtime names that user code needs.
+// Topo is the import path of the runtime package with the names that user code needs.
 const Topo = "github.com/topogen/topogen/runtime/topo"
 
 // tick is the type of a timer's message.
@@ -89,7 +89,7 @@ func (b *builder) parse(expr string) TypeRef {
 	return t.In(b.plan.ImportPath)
 }
 
-// message is the type of the message with a name.
+// message returns the type of the message with this name.
 func (b *builder) message(name string) TypeRef {
 	if t, ok := b.types[name]; ok {
 		return t
@@ -194,7 +194,7 @@ func (b *builder) replyEdge(ask int) Edge {
 	}
 }
 
-// proposed is the field of a proposal that contains the update, and so its key.
+// proposed is the field of a proposal that contains the update. The key is in the update.
 const proposed = "Update"
 
 func (b *builder) route(edge *Edge, r spec.Route) {

@@ -14,11 +14,11 @@ type claims map[string]claim
 
 type claim struct {
 	what string
-	user bool // the user declares it, so several parts of the topology may use it
+	user bool // the user declares the name, so several parts of the topology may use it
 }
 
-// claim takes a name for a part of the topology at the position at. It reports a name that
-// another part has taken.
+// claim records that a part of the topology, at the position at, needs a name. It reports a
+// name that another part needs too.
 func (b *builder) claim(names claims, name string, next claim, at spec.Text) {
 	first, taken := names[name]
 	switch {
@@ -106,12 +106,12 @@ func (b *builder) users(add func(name, what string, at spec.Text)) {
 			local(p.Type, fmt.Sprintf("the type of processor %q", p.Name), file.Name)
 		}
 	}
-	ours := make(map[string]bool) // messages of state machines, which other edges may carry
+	machineMessages := make(map[string]bool) // generated names, which other edges may carry
 	for _, a := range b.plan.Aliases {
-		ours[a.Name] = strings.HasPrefix(a.What, "the message")
+		machineMessages[a.Name] = strings.HasPrefix(a.What, "the message")
 	}
 	message := func(t TypeRef, name spec.Text) {
-		if !ours[t.Name] {
+		if !machineMessages[t.Name] {
 			local(t, fmt.Sprintf("the type of message %q", name.Value), name)
 		}
 	}
@@ -124,7 +124,7 @@ func (b *builder) users(add func(name, what string, at spec.Text)) {
 	}
 }
 
-// place is the position in the file of the part for which n is generated.
+// place is the position in the file of the processor or edge for which n is generated.
 func (b *builder) place(n Name) spec.Text {
 	switch {
 	case n.Processor >= 0:
@@ -135,7 +135,7 @@ func (b *builder) place(n Name) spec.Text {
 	return b.topology.Name
 }
 
-// edge is the position in the file of the part that distinguishes edge i from other edges.
+// edge is the position in the file of the text that distinguishes edge i from other edges.
 func (b *builder) edge(i int) spec.Text {
 	e := &b.plan.Edges[i]
 	if e.DeadLetter {

@@ -35,7 +35,7 @@ type Calls struct {
 // SendFacts are the facts of one Send method.
 type SendFacts struct {
 	Clone    bool // the message is cloned for all receivers but the last
-	Proposer bool // it sets the field Proposer to its instance, which gets the state machine's answer
+	Proposer bool // it sets the field Proposer to its instance, which receives the state machine's answer
 }
 
 // EdgeFacts are the facts of one edge.
@@ -47,8 +47,8 @@ type EdgeFacts struct {
 
 // MachineFacts are the facts of a state machine.
 type MachineFacts struct {
-	At      bool      // updates have UpdateAt, which also gets their position in the log
-	Errors  []string  // variables in the package of the update that keep their identity
+	At      bool      // updates have UpdateAt, which also takes their position in the log
+	Errors  []string  // error variables in the package of the update that keep their identity in a log
 	Key     *Selector // key of an update; nil: as in the outline
 	KeyType string    // of the key: "string", "int32", "[]byte"
 }
@@ -62,7 +62,7 @@ func NewFacts(outline *Plan) *Facts {
 	return f
 }
 
-// Complete makes the plan from an outline and its facts, and changes neither. If facts is
+// Complete makes the plan from an outline and its facts. It does not change them. If facts is
 // nil, the plan is the outline.
 func Complete(outline *Plan, facts *Facts) *Plan {
 	if facts == nil {

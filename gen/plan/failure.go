@@ -26,7 +26,7 @@ type RestartGroup struct {
 
 // Watch has the settings for failures of a processor's instances.
 type Watch struct {
-	Restarts      bool   // the file says restart, or the processor is in a group
+	Restarts      bool   // the file has restart for the processor, or the processor is in a group
 	Policy        string // "never", "on-failure", "always"
 	MaxRestarts   int
 	Delay         time.Duration
@@ -41,8 +41,8 @@ type Watch struct {
 	DeadLetter    int // the edge for dead letters, or -1
 	Timeout       time.Duration
 	Startup       time.Duration
-	Shutdown      time.Duration // time to stop when a member of the group failed; 0: no strategy stops it
-	Isolated      bool          // in a process of its own
+	Shutdown      time.Duration // time to stop when a member of the group has failed; 0: it is not stopped
+	Isolated      bool          // each instance runs in its own process
 	Memory        int64
 }
 
@@ -70,8 +70,8 @@ func (p *Processor) Methods() (list []*Method) {
 // Timed reports whether calls of the processor's handlers in this process have a time limit.
 func (p *Processor) Timed() bool { return p.CallsTimed() && !p.Watch.Isolated }
 
-// CallsTimed reports whether calls of handlers have a time limit, in any process: always, or
-// while the instance is stopped together with a failed member of its group.
+// CallsTimed reports whether calls of handlers have a time limit, in any process. The limit
+// applies always, or only while the instance stops because a member of its group has failed.
 func (p *Processor) CallsTimed() bool { return p.Watch != nil && p.Watch.Abandons() }
 
 // Abandons reports whether the runtime abandons a call that takes too long.
@@ -170,7 +170,7 @@ const deadLetterCapacity = 1024
 func (b *builder) inputs() {
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
-		if p.External || p.Machine != nil || !b.hears(p) {
+		if p.External || p.Machine != nil || !b.observes(p) {
 			continue
 		}
 		taken := make(map[string]int)
@@ -204,7 +204,8 @@ func (b *builder) inputFrom(e *Edge) string {
 	return b.plan.Processors[e.From].Ident
 }
 
-func (b *builder) hears(p *Processor) bool {
+// observes reports whether an input of p has a timeout or a watched sender.
+func (b *builder) observes(p *Processor) bool {
 	return slices.ContainsFunc(p.Incoming, func(e int) bool {
 		from := b.plan.Edges[e].From
 		return from >= 0 && b.plan.Processors[from].Watch != nil ||
@@ -220,7 +221,7 @@ func (p *Plan) LeavesLetters(e int) bool {
 }
 
 // TickCrossing is the name of ticks that are sent to a process. It differs from Tick, because
-// a message of the user's may have that name.
+// one of the user's messages may have that name.
 const TickCrossing = "topo.Tick"
 
 // Crossing is the name of the edge's message when it is sent to a process.
@@ -237,5 +238,5 @@ func (p *Plan) Crosses(e int) bool {
 	return p.Processors[edge.To].Isolated() || edge.From >= 0 && p.Processors[edge.From].Isolated() && !edge.DeadLetter
 }
 
-// Isolated reports whether the instances of the processor run in processes of their own.
+// Isolated reports whether the instances of the processor run in their own processes.
 func (p *Processor) Isolated() bool { return p.Watch != nil && p.Watch.Isolated }

@@ -2,8 +2,8 @@ package plan
 
 import "github.com/topogen/topogen/spec"
 
-// Gaps are the separators in generated names that consist of a processor's name and a word:
-// nothing, or an underscore if the name without it is taken.
+// Gaps are the separators in generated names that consist of a processor's name and a word. A
+// separator is empty, or it has underscores if the name without them is taken.
 type Gaps struct {
 	Port, Recorder, Record, Index, Sender string
 }
@@ -29,7 +29,7 @@ func (p *Processor) HasSender() bool { return p.External || len(p.Sends) > 0 && 
 
 func (p *Processor) hasRecorder() bool { return p.HasSender() && !p.External }
 
-// joinedName is one of these names.
+// joinedName is a generated name with a separator.
 type joinedName struct {
 	name func(*Processor) string
 	gap  func(*Processor) *string

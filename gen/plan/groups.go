@@ -75,16 +75,16 @@ func sorted(list []int) []int {
 // topological orders components so that every edge between two components goes forward. Of
 // several components that may come next, it chooses the first.
 func topological(components [][]int, of []int, next [][]int) (order []int) {
-	waiting := make([]int, len(components)) // number of edges from components that are not yet placed
+	incoming := make([]int, len(components)) // number of edges from components that are not in order yet
 	for v, list := range next {
 		for _, w := range list {
 			if of[v] != of[w] {
-				waiting[of[w]]++
+				incoming[of[w]]++
 			}
 		}
 	}
 	var ready []int // ascending
-	for c, n := range waiting {
+	for c, n := range incoming {
 		if n == 0 {
 			ready = append(ready, c)
 		}
@@ -97,7 +97,7 @@ func topological(components [][]int, of []int, next [][]int) (order []int) {
 				if of[w] == c {
 					continue
 				}
-				if waiting[of[w]]--; waiting[of[w]] == 0 {
+				if incoming[of[w]]--; incoming[of[w]] == 0 {
 					at, _ := slices.BinarySearch(ready, of[w])
 					ready = slices.Insert(ready, at, of[w])
 				}

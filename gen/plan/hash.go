@@ -64,7 +64,7 @@ func encode(h hash.Hash, v reflect.Value) {
 }
 
 // fields encodes a field. It encodes the fields of Calls and Selector as if they were fields
-// of the outer struct. They were in earlier releases, and the hash must not change.
+// of the outer struct, because they were in earlier releases and the hash must not change.
 func fields(h hash.Hash, f reflect.Value, declared reflect.StructField) {
 	switch {
 	case f.IsZero():

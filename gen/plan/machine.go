@@ -32,9 +32,9 @@ type Machine struct {
 	StateType  TypeRef
 	UpdateType TypeRef
 	ResultType TypeRef
-	At         bool     // updates have UpdateAt, which also gets their position in the log
-	Errors     []string // variables in the package of the update that keep their identity
-	Keyed      *Edge    // with several instances: an edge with the key by which an update chooses one; else nil
+	At         bool     // updates have UpdateAt, which also takes their position in the log
+	Errors     []string // error variables in the package of the update that keep their identity in a log
+	Keyed      *Edge    // with several instances: an edge with the key that chooses the instance of an update; else nil
 	KeyType    string   // type of the key: "string", "int32", "[]byte"
 	Controller int      // -1: none
 	Log        *Log
@@ -74,8 +74,8 @@ type Replication struct {
 // Peer is a node of a group.
 type Peer struct{ Name, Address string }
 
-// InstancesType is the name of the type by which callers from outside choose an instance of
-// a state machine; "" if there is only one instance.
+// InstancesType is the name of the type with which callers choose an instance of a state
+// machine; "" if there is only one instance.
 func (p *Processor) InstancesType() string {
 	if p.Machine == nil || p.Instances == 1 {
 		return ""
@@ -83,7 +83,7 @@ func (p *Processor) InstancesType() string {
 	return p.Ident + "Instances"
 }
 
-// Kept reports whether the state machine has a log. Then its values are encoded.
+// Kept reports whether the state machine has a log, for which its values are encoded.
 func (m *Machine) Kept() bool { return m.Log != nil || m.Raft != nil }
 
 // Writes reports whether m is a state machine whose state, updates and results need codecs.
@@ -151,7 +151,7 @@ func (b *builder) machine(i int, q *Processor) {
 			b.plan.Aliases = append(b.plan.Aliases, Alias{q.Ident + message.Name, t, "the message " + message.Name, i})
 		}
 	}
-	if f.Kind == spec.FSM && !m.Revert { // the runtime's type also answers messages that are not sent without revert
+	if f.Kind == spec.FSM && !m.Revert { // the runtime's type needs this answer, although without revert no message causes it
 		m.Answers = append(m.Answers, Answer{Name: "Upcoming", Type: m.typeOf(spec.MachineMessage{Name: "Upcoming", OfUpdate: true})})
 	}
 }

@@ -2,7 +2,7 @@ package plan
 
 import "reflect"
 
-// Mentions visits the Go names that the generated files take from the plan: types,
+// Mentions calls visit for each Go name in the plan that the generated files use: types,
 // constructors and variables. path is the package of the name, "" for the generated package.
 func (p *Plan) Mentions(visit func(path, name string)) {
 	w := mentions(visit)

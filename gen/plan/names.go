@@ -86,7 +86,7 @@ func (p *Plan) NameText(n Name) string {
 	return n.What
 }
 
-// EdgeText is edge i as the file writes it: feed -> parser: Raw.
+// EdgeText is edge i in the notation of the file: feed -> parser: Raw.
 func (p *Plan) EdgeText(i int) string {
 	e := &p.Edges[i]
 	if e.From < 0 {
@@ -112,7 +112,7 @@ var reservedNames = map[string]bool{
 	"out": true, "piper": true, "pool": true, "queue": true, "route": true, "sync": true, "time": true, "topo": true, "topology": true,
 }
 
-// unique returns name, with underscores if necessary to make it free, and takes it.
+// unique adds name to taken, with underscores appended if name is in use, and returns it.
 func unique(taken map[string]bool, name string) string {
 	for taken[name] {
 		name += "_"
@@ -121,7 +121,7 @@ func unique(taken map[string]bool, name string) string {
 	return name
 }
 
-// localName is ident in lower case, fit for a variable.
+// localName is ident with a lower-case first letter, as the name of a variable.
 func localName(ident string) string {
 	first, size := utf8.DecodeRuneInString(ident)
 	name := string(unicode.ToLower(first)) + ident[size:]
@@ -131,7 +131,7 @@ func localName(ident string) string {
 	return name
 }
 
-// timerText is a timer as the file writes it.
+// timerText is a timer in the notation of the file.
 func (e *Edge) timerText() string {
 	if e.Timer != "" {
 		return "every " + e.Every.String() + " as " + e.Timer

@@ -16,7 +16,7 @@ type Plan struct {
 	Output      string // "topology_gen.go"
 	PortsFile   string // "topology_ports_gen.go"
 	Processors  []Processor
-	Edges       []Edge  // declared edges in file order, then implied edges for replies and dead letters
+	Edges       []Edge  // edges of the file in order, then implied edges for replies and dead letters
 	Links       []Link  // one for each pair of processors that edges join, in order of their first edge
 	Groups      []Group // strongly connected components, upstream first
 	Pool        Pool
@@ -25,7 +25,7 @@ type Plan struct {
 	Wire        string        // hash of the encoding of messages to processes; "": there are none
 	FaultLog    time.Duration // interval at which failures are logged; 0: never
 	Aliases     []Alias       // aliases for types of state machines
-	Collided    []string      // generated names that the file also uses for types of the user's; they have findings
+	Collided    []string      // generated names that the file also uses for the user's types; they have findings
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 }
 
@@ -51,8 +51,8 @@ type Processor struct {
 	Blocking  bool
 	External  bool
 	Group     int   // index into Plan.Groups
-	Incoming  []int // edges to it, timers included, in edge order
-	Outgoing  []int // edges from it, in edge order, reply edges included
+	Incoming  []int // edges to it, including timers, in edge order
+	Outgoing  []int // edges from it, including reply edges, in edge order
 	Sends     []Send
 	Watch     *Watch  // nil: a failure ends the topology
 	Inputs    []Input // one for each element of Incoming, if the processor can observe its inputs
@@ -62,8 +62,8 @@ type Processor struct {
 	Machine *Machine // nil: the type is the user's
 }
 
-// Source reports whether the processor has no inputs. Then only Ping or Serve make it run,
-// and its sends return an error. A state machine is not a source: callers use it directly.
+// Source reports whether the processor has no inputs. Only Ping or Serve
+// make such a processor run, and its sends return an error. A state machine is not a source: callers use it directly.
 func (p *Processor) Source() bool {
 	return !p.External && p.Machine == nil && len(p.Incoming) == 0
 }
@@ -80,7 +80,7 @@ type Send struct {
 	Ask     string // the Ask method for the same edge; only for an external processor and a single edge with reply
 
 	Proposes bool // Type is a state machine's update; the method makes the proposal from it
-	Proposer bool // it sets the field Proposer to its instance, which gets the state machine's answer
+	Proposer bool // it sets the field Proposer to its instance, which receives the state machine's answer
 }
 
 // Method describes the signature of a method of the processor's type.
@@ -114,7 +114,7 @@ const (
 	ByPointer
 )
 
-// OutKind says how a method takes its sender, if it does.
+// OutKind says whether and how a method takes its sender.
 type OutKind int
 
 const (
@@ -213,7 +213,7 @@ type Edge struct {
 	CloneAgain bool // each attempt gets a Clone of the message
 }
 
-// Selector is the path to the key or id by which a message chooses its instance. In an
+// Selector is the path to the key or id of a message, which chooses the instance. In an
 // outline it has only the path from the file.
 type Selector struct {
 	KeyKind  KeyKind

@@ -21,7 +21,7 @@ const (
 	Empty   = spec.StructType // without Fields it is NoResult
 )
 
-// TypeOf is t as package own writes it. problem says why it cannot be written.
+// TypeOf returns t as package own writes it. problem says why own cannot write it.
 func TypeOf(t types.Type, own *types.Package) (ref TypeRef, problem string) {
 	inner := func(t types.Type) *TypeRef {
 		r, p := TypeOf(t, own)

@@ -58,8 +58,8 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		return append(charged, jen.For(jen.Id(e.i+" := range "+x)).Block(e.bounded(name, e.appendElem(f.Number, name, &f.Elem, x+"["+e.i+"]"))...))
 	case Map:
 		body := []jen.Code{e.begin(f.Number, name), jen.Id(e.entry + " := len(" + e.b + ")")}
-		body = append(body, apart(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
-		body = append(body, apart(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
+		body = append(body, inBlock(f.Key, e.appendElem(1, name+".key", f.Key, e.k))...)
+		body = append(body, inBlock(&f.Elem, e.appendElem(2, name+".value", &f.Elem, e.v))...)
 		body = append(body, code(e.b+" =", rt("End"), "("+e.b+", "+e.entry+")"))
 		if e.current.Sorted {
 			body = append(body, jen.Id(e.order+".Add("+e.b+")"))
@@ -88,7 +88,7 @@ func (e *emitter) appendField(f *Field) []jen.Code {
 		_, n := bytesOf(tag(f.Number, bytesForm))
 		body[len(body)-1] = code(e.b+" =", rt("EndOrDrop"), fmt.Sprintf("(%s, %s, %d)", e.b, e.at, n+1))
 	}
-	return apart(&f.Elem, body)
+	return inBlock(&f.Elem, body)
 }
 
 // bounded adds a check of the limit before the code that appends an element of a list or
@@ -106,15 +106,15 @@ func (e *emitter) charge(label, x string) jen.Code {
 	return code(rt("Charge"+label), "("+e.room+", "+x+")")
 }
 
-// apart puts the code that appends an element into a block if it declares variables.
-func apart(el *Elem, body []jen.Code) []jen.Code {
+// inBlock puts the code that appends an element into a block if it declares variables.
+func inBlock(el *Elem, body []jen.Code) []jen.Code {
 	if el.Kind < Complex {
 		return body
 	}
 	return []jen.Code{jen.Block(body...)}
 }
 
-// begin appends the tag of an element with a length that is not known yet.
+// begin appends the tag of an element whose length is not known yet.
 func (e *emitter) begin(number int, name string) jen.Code {
 	text, _ := bytesOf(tag(number, bytesForm))
 	return remark(number, name, code(e.b+" = append("+e.b+", "+text+",", rt("Begin"), ")"))
@@ -199,7 +199,7 @@ func address(x string) string {
 	return "&" + x
 }
 
-// bare is x as an argument.
+// bare is x without parentheses, for use as an argument.
 func bare(x string) string {
 	if pointer, ok := pointed(x); ok {
 		return "*" + pointer

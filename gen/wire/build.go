@@ -20,10 +20,10 @@ type Input struct {
 }
 
 const (
-	elementBytesMax = 4 << 10 // size in Go; bounds the element that exceeds the room
+	elementBytesMax = 4 << 10 // size in Go; bounds how far the last element may exceed the room
 	largeBytes      = 128     // size in Go; larger elements are charged, because two bytes of input can demand one
 	arrayLenMax     = 1 << 24 // elements; arrays are always written completely
-	messagesMax     = 4 << 10 // more messages come only from a type that instantiates itself without end
+	messagesMax     = 4 << 10 // only a generic type that instantiates itself endlessly has more
 )
 
 // Build makes the schema of messages for codecs in package pkg. A message with problems
@@ -76,12 +76,12 @@ type mark struct {
 	name string
 }
 
-// fault is why a message cannot be encoded.
+// fault is a reason why a message cannot be encoded.
 type fault struct {
 	path             string // path in the message: .Lines[]
 	mark             mark
 	text, suggestion string
-	weak             bool // it is omitted if there is another fault
+	weak             bool // omitted if there is another fault
 }
 
 // place is the place of a type in a message.
@@ -89,7 +89,7 @@ type place struct {
 	message int
 	path    string // path in the message
 	mark    mark   // of the field
-	name    string // name for a made-up message: OrderLines
+	name    string // name for a wrapper message: OrderLines
 	key     string // key in the file of numbers, for a struct without a name: Order.Lines
 }
 
@@ -170,7 +170,7 @@ func (b *builder) root(in Input) int {
 	return b.value(t, at)
 }
 
-// messageLike reports whether t is a message without a made-up one.
+// messageLike reports whether t is encoded as a message without a wrapper.
 func (b *builder) messageLike(t types.Type) bool {
 	_, isSpecial := special(t)
 	_, isStruct := t.Underlying().(*types.Struct)
@@ -181,7 +181,7 @@ func (b *builder) messageLike(t types.Type) bool {
 func (b *builder) add(t types.Type, at place, form Form, suffix string) (index int, known bool) {
 	id := strconv.Itoa(int(form)) + types.TypeString(t, nil)
 	if _, named := types.Unalias(t).(*types.Named); !named && strings.Contains(id, "struct{") {
-		id += " " + at.key + at.name // each struct without a name has numbers of its own
+		id += " " + at.key + at.name // each struct without a name has its own numbers
 	}
 	if index, known = b.index[id]; known {
 		return index, true
@@ -208,7 +208,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 // names is the set of the names in use.
 type names map[string]bool
 
-// free is name, or name with the first number that makes it unique.
+// free adds name to the set, with a number appended if name is in use, and returns it.
 func (n names) free(name string) string {
 	free := name
 	for i := 2; n[free]; i++ {
@@ -266,7 +266,7 @@ func (b *builder) message(t types.Type, at place) int {
 	return index
 }
 
-// value is the made-up message for a type that is not a message.
+// value is the wrapper message for a type that is not a message.
 func (b *builder) value(t types.Type, at place) int {
 	index, known := b.add(t, at, Value, "")
 	if known {
@@ -279,7 +279,7 @@ func (b *builder) value(t types.Type, at place) int {
 	return index
 }
 
-// pointer is the message of a pointer to a message, if nil needs an encoding too.
+// pointer is the message of a pointer to a message, for places where nil needs an encoding.
 func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
 	index, known := b.add(t, at, Pointer, "Pointer")
 	if !known {
@@ -310,7 +310,7 @@ func (b *builder) field(t types.Type, at place) Field {
 	if isSpecial || isBytes {
 		return Field{Elem: b.elem(t, at)}
 	}
-	if named, ok := types.Unalias(t).(*types.Named); ok { // its parts belong to the named type, at every place
+	if named, ok := types.Unalias(t).(*types.Named); ok { // the parts have the same names at every place that uses the named type
 		at.name, at.key = nameOf(named), types.TypeString(named, b.qualifier)
 	}
 	switch u := t.Underlying().(type) {
@@ -337,7 +337,7 @@ func (b *builder) field(t types.Type, at place) Field {
 	return Field{Elem: b.elem(t, at)}
 }
 
-// bounded refuses types that are too large, because two bytes of input can demand a value.
+// bounded refuses types that are too large, because two bytes of input can demand such a value.
 func (b *builder) bounded(t types.Type, at place) {
 	if size(t, elementBytesMax) > elementBytesMax {
 		b.fault(at, "use slices in place of arrays",
@@ -354,7 +354,7 @@ func large(together ...types.Type) bool {
 	return sum > largeBytes
 }
 
-// elem is the element for a type. A type that cannot be an element gets a made-up message.
+// elem is the element for a type. A type that cannot be an element gets a wrapper message.
 func (b *builder) elem(t types.Type, at place) Elem {
 	if e, ok := special(t); ok {
 		return e

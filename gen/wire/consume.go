@@ -83,7 +83,7 @@ func (e *emitter) consumeField(f *Field, index string) []jen.Code {
 	return []jen.Code{one(e.consumeElem(e.r, &f.Elem, x, jen.Id(address(x))))}
 }
 
-// caseOf is a case without a comment, because its statements name the field.
+// caseOf is a case for a tag. It has no comment, because its statements name the field.
 func (e *emitter) caseOf(tag uint64, body ...jen.Code) jen.Code {
 	return jen.Case(jen.Id(fmt.Sprintf("%#02x", tag))).Block(body...)
 }
@@ -97,17 +97,17 @@ func (e *emitter) consumeElem(r string, el *Elem, x string, to jen.Code) jen.Cod
 			to = code("(*", jen.Qual("time", "Time"), ")(", to, ")")
 		}
 	case ByteArray:
-		return code(rt("Array"), "(&"+r+",", slice(x, to), "[:])")
+		return code(rt("Array"), "(&"+r+",", operand(x, to), "[:])")
 	case Binary:
-		return code(r+".Within(", slice(x, to), ".UnmarshalBinary("+r+".Message()))")
+		return code(r+".Within(", operand(x, to), ".UnmarshalBinary("+r+".Message()))")
 	case Nested:
 		return code(r+".Within(", e.call(el.Message, e.of[el.Message].Consume, r+".Message()", to), ")")
 	}
 	return code(rt(el.helper(false)), "(&"+r+",", to, ")")
 }
 
-// slice is an expression that a selector can follow.
-func slice(x string, to jen.Code) jen.Code {
+// operand is an expression that a selector or [:] can follow.
+func operand(x string, to jen.Code) jen.Code {
 	if x != "" {
 		return jen.Id(x)
 	}
@@ -117,7 +117,7 @@ func slice(x string, to jen.Code) jen.Code {
 // consumeList writes the code that reads one element of a slice that is not packed.
 func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	switch f.Elem.Kind {
-	case Nested: // its bytes are read before memory is allocated for it
+	case Nested: // the bytes of the message are read before its memory is allocated
 		args := address(x)
 		if f.Large {
 			args += ", &" + index
@@ -129,8 +129,8 @@ func (e *emitter) consumeList(f *Field, x, index string) jen.Code {
 	return e.consumeElem(e.r, &f.Elem, "", e.making("More", f, "", address(x)))
 }
 
-// making is a call of a function that allocates an element. For a large element it gets the
-// reader and charges the room; otherwise its first argument is before.
+// making is a call of a function that allocates an element. For a large element, the function
+// takes the reader and charges the room. Otherwise its first argument is before.
 func (e *emitter) making(function string, f *Field, before, args string) jen.Code {
 	if f.Large {
 		function, before = function+"Large", "&"+e.r+", "+e.room+", "

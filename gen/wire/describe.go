@@ -89,7 +89,7 @@ func (d *describer) form(f *Field) string {
 	return elem
 }
 
-// elem is the kind of an element, in one word. A message begins with a dot.
+// elem is the kind of an element, in one word. The name of a message begins with a dot.
 func (d *describer) elem(e *Elem) string {
 	switch e.Kind {
 	case Bool:

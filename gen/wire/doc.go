@@ -17,6 +17,6 @@
 // # Design
 //
 // A field consists of a label (plain, optional, repeated, array, map) and an element, which
-// is a scalar or a message. Protobuf has nothing else. Other Go types, such as a list of
-// lists or a pointer to a map, are encoded as a made-up message with one field, number 1.
+// is a scalar or a message. Protobuf has no other forms. Other Go types, such as a list of
+// lists or a pointer to a map, are encoded as a wrapper message with one field, number 1.
 package wire

@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
-// Names chooses names in the package that the codecs are for.
+// Names chooses names in the package of the codecs.
 type Names struct {
 	// Top returns a free name at package level.
 	Top func(name string) string
@@ -33,8 +33,8 @@ type Codec struct {
 }
 
 // Emit generates the functions of a schema. Codecs are in the order of its Roots. The
-// codec of a root that cannot be encoded is empty. The file that gets a declaration
-// resolves its imports.
+// codec of a root that cannot be encoded is empty. The file that
+// contains a declaration resolves its imports.
 func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 	e := &emitter{schema: s, names: names, of: make([]Codec, len(s.Messages)), grows: make([]bool, len(s.Messages))}
 	if names.Bounded {
@@ -51,18 +51,18 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 		e.of[i] = Codec{Append: names.Top("append" + s.Messages[i].Name), Consume: names.Top("consume" + s.Messages[i].Name)}
 	}
 	codecs = make([]Codec, len(s.Roots))
-	shallow := make(map[int]Codec)
+	entries := make(map[int]Codec)
 	for i, root := range s.Roots {
 		if root.Message < 0 {
 			continue
 		}
 		codecs[i] = e.of[root.Message]
 		if m := &s.Messages[root.Message]; m.Recursive || m.Charged {
-			if _, ok := shallow[root.Message]; !ok {
-				shallow[root.Message] = Codec{Append: names.Top(codecs[i].Append + "Whole"), Consume: names.Top(codecs[i].Consume + "Whole")}
-				e.whole(root.Message, shallow[root.Message])
+			if _, ok := entries[root.Message]; !ok {
+				entries[root.Message] = Codec{Append: names.Top(codecs[i].Append + "Whole"), Consume: names.Top(codecs[i].Consume + "Whole")}
+				e.whole(root.Message, entries[root.Message])
 			}
-			codecs[i] = shallow[root.Message]
+			codecs[i] = entries[root.Message]
 		}
 		codecs[i].Bounded = e.grows[root.Message]
 	}
@@ -148,7 +148,7 @@ func (e *emitter) tooLarge(failure jen.Code) jen.Code {
 // be large in memory. They start the count of the depth or of the room.
 func (e *emitter) whole(index int, c Codec) {
 	m := &e.schema.Messages[index]
-	e.current = &Message{} // calls are from outside of all messages
+	e.current = &Message{} // the calls are not in a message's function
 	appends, consumes := e.callAppend(index, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
 	write, read := []jen.Code{code("return ", appends)}, []jen.Code{code("return ", consumes)}
 	if m.Charged {

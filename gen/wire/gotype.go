@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Packages with types that have an encoding of their own.
+// Packages of the runtime and of protobuf.
 const (
 	runtimePath      = "github.com/topogen/topogen/runtime/wire"
 	protoPath        = "google.golang.org/protobuf/proto"
@@ -72,13 +72,13 @@ func method(t *types.Named, name string, params, results []string) bool {
 	for i := range t.NumMethods() {
 		if m := t.Method(i); m.Name() == name {
 			s := m.Signature()
-			return alike(s.Params(), params) && alike(s.Results(), results)
+			return equalTypes(s.Params(), params) && equalTypes(s.Results(), results)
 		}
 	}
 	return false
 }
 
-func alike(t *types.Tuple, want []string) bool {
+func equalTypes(t *types.Tuple, want []string) bool {
 	if t.Len() != len(want) {
 		return false
 	}

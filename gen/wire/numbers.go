@@ -61,7 +61,7 @@ type numbers struct {
 	end      []string // comments after the last line
 }
 
-// numbered has the lines of one message.
+// numbered has the lines of one message in the file.
 type numbered struct {
 	key   string
 	lines []numberLine // in order of their numbers

@@ -2,8 +2,8 @@ package wire
 
 import "slices"
 
-// Parts are the fields of a root that may be written in several pieces, because its Consume
-// adds entries to them. A single "" is the root itself.
+// Parts lists the fields of a root that may be written in several pieces, because the root's
+// Consume function adds entries to them. A single "" stands for the root itself.
 func (s *Schema) Parts(root string) (names []string) {
 	at := slices.IndexFunc(s.Roots, func(r Root) bool { return r.Name == root && r.Message >= 0 })
 	if at < 0 {

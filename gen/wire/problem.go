@@ -13,7 +13,7 @@ import (
 type Problem struct {
 	Root       string    // the topology's message; "" for a problem of the file of numbers
 	Path       string    // Order.Lines[].Item; "" for the file as a whole
-	Pos        token.Pos // position of the field in Go, or of the package's field that leads to it
+	Pos        token.Pos // position of the field in Go; if another package declares it, of the field that contains it
 	Field      string    // name of the field
 	Line       int       // line in the file of numbers; 0: none
 	Message    string

@@ -11,11 +11,11 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// ProtoOptions are the contents of the .proto that the schema does not have.
+// ProtoOptions has contents of the .proto that are not in the schema.
 type ProtoOptions struct {
 	Topology string    // name of the topology, which gives the package name
 	Refused  []Problem // problems of the messages that cannot be encoded
-	Loose    string    // the file of field numbers if it lacks some; "" if it has all
+	Loose    string    // the file of field numbers, if it lacks some of them; else ""
 }
 
 // Proto is the .proto that describes the messages of a schema to other programs.
@@ -186,8 +186,8 @@ func (p *protoFile) elem(e *Elem) (kind, remark string) {
 	return name, ""
 }
 
-// fieldOf is a field's name as protobuf writes it. The JSON names of a message's fields
-// are distinct.
+// fieldOf is a field's name in protobuf. It keeps the JSON names of a message's fields
+// distinct.
 func fieldOf(name string, taken map[string]bool) string {
 	field := snake(ascii(name))
 	free := field

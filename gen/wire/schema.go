@@ -9,7 +9,7 @@ import (
 // Schema is the encoding of messages. It consists only of strings, numbers and slices, so
 // that the hash of a plan can include it.
 type Schema struct {
-	Package  string // import path of the package that the codecs are for
+	Package  string // import path of the package of the codecs
 	Roots    []Root
 	Messages []Message
 }
@@ -46,7 +46,7 @@ type Form int
 
 const (
 	Struct  Form = iota
-	Value        // any other type: field 1 of a made-up message
+	Value        // any other type: field 1 of a wrapper message
 	Pointer      // pointer to another message; nil is wire.Nil
 	Foreign      // a proto.Message
 )
@@ -119,7 +119,7 @@ func (m *Message) holds() (list []int) {
 	return list
 }
 
-// sorted marks a message, and all messages in it, to write maps in order.
+// sorted sets Sorted for a message and for all messages in it.
 func (s *Schema) sorted(message int) {
 	if m := &s.Messages[message]; !m.Sorted {
 		m.Sorted = true
