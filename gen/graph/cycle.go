@@ -2,8 +2,7 @@ package graph
 
 // against returns which edges run against the flow. Without these edges the graph has no
 // cycle. The search starts at nodes without inputs, in their order, so that the flow
-// follows the order in which people usually write topologies. ends has the two ends of
-// each edge. Self edges always run against the flow.
+// usually follows the order of the file. ends has the two ends of each edge. Self edges always run against the flow.
 func against(nodes int, ends [][2]int) []bool {
 	out := make([][]int, nodes)
 	inputs := make([]int, nodes)

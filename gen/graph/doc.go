@@ -16,8 +16,7 @@
 // the topology are findings.
 //
 // In an SVG no two boxes or labels overlap, and no line runs through a box or through
-// another edge's label. This is true for all graphs because of the layout, and tests
-// check it.
+// another edge's label. The layout guarantees this for all graphs, and tests check it.
 //
 // # Limits
 //
@@ -39,14 +38,14 @@
 //
 //	cycle      which edges run against the flow
 //	level      a column for each step of the flow, and one for labels between
-//	           two of them; every edge gets a vertex in each column it passes,
-//	           and one of those is its label, so labels take part in everything
+//	           two of them; every edge has a vertex in each column that it passes,
+//	           and one of these is its label, so every step also arranges labels
 //	order      the order within each column, for few crossings
 //	port       where edges leave and enter their boxes
 //	place      the position across, for straight lines: by network simplex, or
 //	           for large pictures by relaxing one level after the other
-//	track      the bends between two columns, each with a track of its own
-//	layout     all of that for each connected part, and the parts on one page
+//	track      the bends between two columns, each with its own track
+//	layout     all steps for each connected part, and the parts on one page
 //
 // An edge against the flow leaves its source forwards, turns, runs back between the boxes
 // and turns again, so that every arrow leaves and enters at the same sides. A self edge is

@@ -9,8 +9,8 @@ import (
 	"github.com/topogen/topogen/spec"
 )
 
-// Graph is a topology as a plain value for drawing. The zero value is an empty picture. JSON
-// writes it, so the names in the tags must not change.
+// Graph is a topology as a plain value for drawing. The zero value is an empty picture. The
+// function JSON writes it, so the names in the tags must not change.
 type Graph struct {
 	Name   string  `json:"name"`
 	Load   *Load   `json:"load,omitempty"` // nil: the load is unknown
@@ -34,11 +34,11 @@ type Node struct {
 	Name      string `json:"name"`
 	Type      string `json:"type"`      // the Go type, with its import path; may be empty
 	Instances int    `json:"instances"` // shown when greater than 1; 0 for an external processor and a timer
-	Blocking  bool   `json:"blocking"`  // has goroutines of its own
+	Blocking  bool   `json:"blocking"`  // instances have their own goroutines
 	External  bool   `json:"external"`  // messages come from outside
 	Timer     bool   `json:"timer"`     // not a processor: "every 1s", drawn small
 
-	Isolated bool      `json:"isolated,omitempty"` // instances run in processes of their own
+	Isolated bool      `json:"isolated,omitempty"` // instances run in their own processes
 	Group    string    `json:"group,omitempty"`    // name of its restart group; empty: none
 	Watch    *Watch    `json:"watch,omitempty"`    // nil: the file has no settings for its failures
 	Machine  *Machine  `json:"machine,omitempty"`  // nil: not a state machine
@@ -80,7 +80,7 @@ const (
 	deadLetterName = "DeadLetter"
 )
 
-// timerName is a timer as the file writes it.
+// timerName is a timer in the notation of the file.
 func timerName(every time.Duration, name string) string {
 	if name != "" {
 		name = " as " + name
@@ -221,7 +221,7 @@ func (g Graph) joins(e Edge) bool {
 	return e.From >= 0 && e.From < len(g.Nodes) && e.To >= 0 && e.To < len(g.Nodes)
 }
 
-// ends returns the two ends of each edge that can be drawn, and its index.
+// ends returns the two ends of each edge that can be drawn, and the index of the edge.
 func (g Graph) ends() (ends [][2]int, index []int) {
 	for i, e := range g.Edges {
 		if g.drawable(e) {

@@ -18,21 +18,21 @@ import (
 //	groups  name, strategy, nodes (indices)
 //	nodes   isolated (true), group (its name), watch: restart, max_restarts (0:
 //	        any number), delay, max_delay, window, timeout, startup_timeout
-//	        (nanoseconds, 0: none), on_error, max_attempts (0: not said)
+//	        (nanoseconds, 0: none), on_error, max_attempts (0: not set)
 //	edges   dead_letter (true), input_timeout (nanoseconds)
 //
 // If there are state machines there are also:
 //
 //	nodes   machine: kind (fsm, raft), log (its folder, "": in memory), sync, group
-//	        ("": one node alone), peers (how many)
-//	edges   implied (true): between a machine and its controller
+//	        ("": a single node), peers (their number)
+//	edges   implied (true): between a state machine and its controller
 //
 // A graph with a load also has, under the key load:
 //
 //	of the graph  time, elapsed (nanoseconds), workers
 //	of a node     busy, paused (shares of the time elapsed, the mean over the
 //	              instances), busy_max, paused_max (the highest), received,
-//	              faults (those of the snapshot, where it has some)
+//	              faults (as in the snapshot, if it has them)
 //	of an edge    capacity (of one queue; 0 for a timer), queues, len, sent, dropped
 func JSON(g Graph) []byte {
 	if g.Nodes == nil {

@@ -20,7 +20,7 @@ type layout struct {
 	width, height int
 	boxes         []rect    // by node
 	labels        []rect    // by edge; empty if an edge has no text
-	anchors       []point   // by edge: where the line passes the label's middle
+	anchors       []point   // by edge: where the line passes the middle of the label
 	lines         [][]point // by edge, from source to target; nil for an omitted edge
 	back          []bool    // by edge: runs against the flow
 }
@@ -35,17 +35,17 @@ type diagram struct {
 	labels    []extent
 }
 
-// The page for pictures: as wide as a README on a screen, because wider pictures are shrunk,
-// and higher, because a reader can scroll.
+// The page for pictures is as wide as a README on a screen, because wider pictures are shrunk.
+// It is higher than the screen, because a reader can scroll.
 const (
 	pageWidth  = 1200
 	pageHeight = 2400
-	// bothMax is the number of nodes up to which both directions are tried;
-	// beyond, the widths of a common column and box decide.
+	// bothMax is the number of nodes up to which both directions are tried. For more nodes
+	// the widths of a common column and box decide.
 	bothMax     = 150
 	columnWidth = 270
 	boxWidth    = 150
-	// margin surrounds the picture, partRoom stands between unconnected parts.
+	// margin surrounds the picture, partRoom separates unconnected parts.
 	margin   = 24
 	partRoom = 36
 )
@@ -129,7 +129,7 @@ func arrangeIn(g Graph, dir direction) layout {
 	return l
 }
 
-// pack puts the parts on shelves, in their order, and returns the size of all.
+// pack puts the parts on shelves, in their order, and returns the size of the whole picture.
 func pack(drawings []*drawing) (width, height int) {
 	limit, area := 0, 0
 	for _, d := range drawings {

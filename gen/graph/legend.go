@@ -7,7 +7,7 @@ import (
 
 // heatFills are the fills of boxes from idle to always busy. They go from blue to
 // orange, which people with red-green blindness can distinguish. Each is darker than the
-// previous one, for people who see no colours. heatText is the colour of text on them.
+// previous one, for people who cannot see colours. heatText is the colour of text on them.
 // heatDark are the fills for dark pictures, each brighter than the previous one.
 var (
 	heatFills = [heats + 1]string{"#e3f0ff", "#e7ede9", "#ebead2", "#efe6bc", "#f3e3a6", "#f3d38d", "#f3c475", "#f3b45c", "#f0a14d", "#ed8d3d", "#ea7a2e"}

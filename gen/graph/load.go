@@ -40,8 +40,8 @@ type EdgeLoad struct {
 }
 
 // WithLoad returns the graph of t with the loads from s. A part of s that does not match t
-// gives a finding: at its place in the topology, or in file, from which s was read, if the
-// topology has no such place. Order does not matter, so a reordered file still matches.
+// gives a finding. Its position is the place in the topology, or, if there is no such place,
+// the file from which s was read. Order does not matter, so a reordered file still matches.
 func WithLoad(t *spec.Topology, s *Snapshot, file string) (Graph, []finding.Finding) {
 	g := FromTopology(t)
 	g.Load = &Load{Until: s.Time, Elapsed: time.Duration(s.Elapsed), Workers: s.Workers}
@@ -133,7 +133,7 @@ type ends struct {
 	to, message string
 }
 
-// String is the edge as a topology file writes it.
+// String is the edge in the notation of a topology file.
 func (e ends) String() string {
 	if e.from == "" && e.message == tickName {
 		return timerName(e.every, "") + " -> " + e.to
@@ -185,7 +185,7 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 	}
 }
 
-// letters is the edge of dead letters as a file would declare it.
+// letters is the edge of dead letters in the form of an edge of the file.
 func letters(e Edge, t *spec.Topology) spec.Edge {
 	p := t.Processors[e.From]
 	return spec.Edge{From: e.From, To: e.To, Capacity: defaultCapacity, At: p.OnError.At, Pointer: p.OnError.Pointer}
@@ -356,7 +356,7 @@ func amount(n uint64) string {
 	return text + " " + "kMGTPE"[prefix:prefix+1]
 }
 
-// part is one statement about an edge's load. strained marks a problem.
+// part is one fact about an edge's load. strained marks a problem.
 type part struct {
 	text     string
 	strained bool

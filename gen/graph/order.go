@@ -3,13 +3,13 @@ package graph
 import "slices"
 
 const (
-	// Sweeps and rounds after which more did not find fewer crossings in random
-	// graphs of up to 100 nodes; and how many links may be swept over in all,
-	// which leaves large pictures fewer sweeps.
+	// Limits on sweeps and rounds. In random graphs of up to 100 nodes, more did not find
+	// fewer crossings. The total number of links in all sweeps is bounded too, so large
+	// pictures have fewer sweeps.
 	orderSweeps = 24
 	orderEffort = 500_000
 	swapRounds  = 8
-	swapsMax    = 4000 // vertices up to which swapping neighbours is tried: it is quadratic in a level
+	swapsMax    = 4000 // vertices up to which neighbours are swapped; the time grows with the square of a level
 )
 
 // ordering searches for the best order within each level.

@@ -11,8 +11,8 @@ const (
 
 const (
 	// placeMax is the number of vertices and links up to which the positions with
-	// the least bends are searched. Larger pictures are relaxed instead, because the
-	// time of the search grows with the square.
+	// the fewest bends are searched. Larger pictures are relaxed instead, because the
+	// time of the search grows with the square of the number.
 	placeMax    = 2500
 	placePivots = 20000
 	placeRounds = 4       // rounds of straightening; small pictures seldom need the last
@@ -80,7 +80,7 @@ func (s *sketch) place() {
 	}
 }
 
-// balance places the vertices for the least bends. Usually several placements have the
+// balance places the vertices for the fewest bends. Usually several placements have the
 // least cost, and the search ends at an asymmetric one. Therefore balance searches twice,
 // once mirrored. The mean of both results has the same cost and keeps all distances.
 func (s *sketch) balance(weight []int) {
@@ -127,7 +127,7 @@ func (s *sketch) placement(weight []int, mirrored bool) []int {
 	}
 	for i := range s.links {
 		l := &s.links[i]
-		// A helper before both ends pulls at both, so the pull is the distance
+		// A helper vertex before both ends pulls at both ends, so the cost is the distance
 		// of the ends (Gansner et al., section 4.2).
 		a, b := sign*l.fromPort, sign*l.toPort
 		most := max(a, b)

@@ -86,7 +86,7 @@ func (s *sketch) settle() {
 	for at, ends := range sides {
 		v := &s.vertices[at[0]]
 		slices.SortFunc(ends, func(a, b *end) int { return *a.port - *b.port })
-		// bounds are the limits that the settled ends leave for the k-th end.
+		// bounds returns the positions that the settled ends leave for the k-th end.
 		settled := make([]bool, len(ends))
 		bounds := func(k int) (low, high int) {
 			low, high = portRoom-v.before+k*portLeast, v.after-portRoom-(len(ends)-1-k)*portLeast

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// pull is the position at which a neighbour would best have a vertex, with a weight.
+// pull is the best position of a vertex for one of its neighbours, with a weight.
 type pull struct{ at, weight int }
 
 // relax places the vertices of large pictures. It sweeps over the levels and puts each
 // vertex as near as the order allows to its neighbours in the previous level or, on the way
-// back, in the next level. It minimizes distances and not their squares: then most lines
-// are straight and a few bend much, instead of all lines bending a little.
+// back, in the next level. It minimizes distances, not their squares. So most lines are
+// straight and a few have large bends, instead of small bends in all lines.
 func (s *sketch) relax(weight []int) {
 	before := make([][]int, len(s.vertices)) // by vertex: links from the level before
 	after := make([][]int, len(s.vertices))

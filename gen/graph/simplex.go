@@ -15,9 +15,9 @@ type simplex struct {
 	inTree []bool  // by arc
 	tree   [][]int // by node: its tree arcs
 
-	// The tree hung up at node 0: preorder, and for each node its arc to its
-	// parent (-1 at the root), its place in the preorder, where its subtree
-	// ends there, and the weight that leaves its subtree less what enters.
+	// The tree with node 0 as its root: the preorder, and for each node its arc to its
+	// parent (-1 at the root), its index in the preorder, the end of its subtree in the
+	// preorder, and the weight of arcs out of the subtree minus the weight of arcs into it.
 	preorder            []int
 	parent, first, last []int
 	net                 []int
@@ -48,7 +48,7 @@ func solve(nodes int, arcs []arc, pivots int) []int {
 		s.own[a.head] -= a.weight
 	}
 	s.grow()
-	s.hang()
+	s.walk()
 	for at := 0; pivots > 0; pivots-- {
 		leave := s.leaving(&at)
 		if leave < 0 {
@@ -173,8 +173,8 @@ func (s *simplex) removeFromTree(i int) {
 	}
 }
 
-// hang walks the tree from node 0 and computes the fields that depend on its shape.
-func (s *simplex) hang() {
+// walk visits the tree from node 0 and computes the fields that depend on its shape.
+func (s *simplex) walk() {
 	s.preorder = s.preorder[:0]
 	stack := []int{0}
 	s.parent[0] = -1
@@ -262,5 +262,5 @@ func (s *simplex) pivot(v int) {
 	}
 	s.removeFromTree(leave)
 	s.addToTree(enter)
-	s.hang()
+	s.walk()
 }

@@ -73,19 +73,19 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 		Edges      *json.RawMessage
 	}
 	if err := json.Unmarshal(text, &known); err != nil {
-		return nil, plainly(err)
+		return nil, positioned(err)
 	}
 	if known.Elapsed == nil || known.Processors == nil || known.Edges == nil {
 		return nil, errors.New("it lacks elapsed, processors or edges")
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, plainly(err)
+		return nil, positioned(err)
 	}
 	return s, s.check()
 }
 
-// plainly describes an error of encoding/json by its position, without Go types.
-func plainly(err error) error {
+// positioned describes an error of encoding/json by its position, without Go types.
+func positioned(err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("byte %d: %w", e.Offset, err)
 	}

@@ -9,8 +9,8 @@ import (
 // headingHigh is the height of the heading above the picture.
 const headingHigh = 40
 
-// SVG returns the graph as a picture that needs no scripts, fonts or other files. It follows
-// the reader's light or dark colour scheme.
+// SVG returns the graph as a picture that needs no scripts, fonts or other files. It is light
+// or dark like the page that shows it.
 func SVG(g Graph) []byte {
 	return draw(g, arrange(g))
 }

@@ -88,7 +88,7 @@ func glyphWidth(r rune) int {
 	}
 }
 
-// fit cuts a text that is wider than limit, and marks the cut.
+// fit cuts a text that is wider than limit, and ends it with an ellipsis.
 func (f font) fit(s string, limit int) string {
 	if f.width(s) <= limit {
 		return s

@@ -19,8 +19,8 @@ const (
 type wire struct {
 	link      int
 	low, high int
-	// Where lines along the flow meet it, from the level before and the level
-	// after. A turn meets one side twice.
+	// Positions at which lines along the flow meet the wire, from the level before and
+	// from the level after. A turn has two positions on one side.
 	before, after []int
 }
 
@@ -79,7 +79,7 @@ func slope(w wire) int {
 	}
 }
 
-// meets reports whether two wires need lanes of their own.
+// meets reports whether two wires need separate lanes.
 func (w *wire) meets(x *wire) bool {
 	return w.low < x.high+collinear*2 && x.low < w.high+collinear*2
 }
@@ -140,8 +140,8 @@ func improve(wires []wire) {
 	}
 }
 
-// Bounds on how far a wire moves, and on how far all of a gap do: gaps of
-// pictures that a person can read have fewer wires.
+// Bounds on the moves of a wire, and of all wires in a gap. Gaps of readable pictures have
+// fewer wires.
 const (
 	improveReach  = 100
 	improveEffort = 10_000
