@@ -27,7 +27,7 @@
 // a millisecond or more apart, each call reads the clock and every result is exact.
 //
 // The sum of all results of a PeriodicTimer is never larger than the real time. At each
-// reading the sum reaches the time of the reading before. A WaitingTimer is never early,
+// reading the sum reaches the time of the previous reading. A WaitingTimer is never early,
 // and a PeriodicClock never returns a time in the future. Their delay is limited in
 // calls, not in time: if a timer is called often and then rarely, up to 64 calls pass
 // before it reads the clock. If you know that there was a pause, for example because a

@@ -17,8 +17,8 @@ func now() time.Duration { return time.Since(epoch) }
 // is not safe for concurrent use.
 //
 // The sum of all results is never more than the time since the first call. At each
-// reading of the clock, which at least one of 64 calls does, the sum reaches the reading
-// before.
+// reading of the clock, which at least one of 64 calls does, the sum reaches the previous
+// reading.
 type PeriodicTimer struct {
 	begun       bool
 	steps       int64         // calls between the last reading and the next; 0 after WindUp

@@ -23,29 +23,28 @@
 //
 // # Which records stay
 //
-// A keeper has at most Settings.Top records, 1000 by default. When there is one too
-// many, the most frequent seven eighths stay, and of the other eighth the record that was
-// not seen for the longest time is removed. A new record, whose count is 1, is therefore
-// never removed at once. It stays if it occurs again before an eighth of Top other records
-// are new, and its count then grows until it is among the frequent ones. Errors that occur
-// only once never use more than an eighth of the places, and never displace a frequent
-// one.
+// A keeper has at most Settings.Top records, 1000 by default. When a new record exceeds
+// this number, the keeper removes a record. The most frequent seven eighths of the records
+// stay. Of the other eighth, the keeper removes the record that was not seen for the
+// longest time. So a new record, whose count is 1, is never removed at once. It stays if
+// its error occurs again before Top/8 other new records. Its count then grows until it is
+// among the frequent records. Errors that occur only once use at most an eighth of the
+// places, and never displace a frequent error.
 //
-// There are two simpler rules, and both have a fault. Removing the least frequent record
-// removes every new one at once when the top is full. Letting a new record inherit the
-// count of the record that it replaces, as the space-saving algorithm does, yields counts
-// that are too high. Here a count is exact since the time from which the record was kept.
-// When the records are read, the counts of all workers are added first, and records are
-// removed after that. So nothing is removed while there is room, and no new record is
-// removed between the counts of two workers.
+// Two simpler rules have faults. If the least frequent record were removed, a full keeper
+// would remove each new record at once. If a new record inherited the count of the record
+// that it replaces, as in the space-saving algorithm, counts would be too high. Here a
+// count is exact since its record was created. When the records are read, the counts of all
+// workers are added first, and records are removed after that. So no record is removed
+// while there is room, or between the counts of two workers.
 //
 // A record that was not seen for Settings.Keep, ten minutes by default, is removed.
 //
 // # Workers
 //
-// [Keeper.Record] writes to a place of the calling worker, so that workers do not contend
-// for a lock. These places are merged when the records are read, and stacks are converted
-// to text then. [Keeper.Top] contains everything that was recorded before it was called.
+// [Keeper.Record] writes to a table of the calling worker, so that workers do not contend
+// for a lock. The tables are merged when the records are read. Stacks are converted to text
+// only then. [Keeper.Top] returns everything that was recorded before it was called.
 //
 // # The file
 //

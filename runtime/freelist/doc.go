@@ -22,7 +22,7 @@
 //   - Blocks of 1 to 64 KiB that are freed at once: 2 to 24 times as fast as make,
 //     and faster for larger blocks. With a thousand live blocks, 1.4 to 1.6 times as
 //     fast. With blocks given to another goroutine 64 at a time, twice as fast at 1 KiB,
-//     and no faster from 16 KiB on.
+//     and not faster from 16 KiB on.
 //   - Blocks of 64 bytes: make takes a quarter to two thirds of the time.
 //   - 300 MB of blocks that are replaced in random order: make is three to four times as
 //     fast for blocks of some hundred bytes, and 1.3 to 2.5 times for larger ones, because
