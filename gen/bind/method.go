@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
@@ -56,6 +57,9 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	}
 	text := fmt.Sprintf("method %s of %s %s", b.functionText(f), s.Type.Name, problem.text)
 	repair := "write " + want.canonical.Signature
+	if problem.context {
+		repair = "write " + contextFirst(want.canonical.Signature, f.Name())
+	}
 	b.atFunc(problem.code, f, s.file.Name, repair, text)
 	return m, false
 }
@@ -64,6 +68,7 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 type mismatch struct {
 	code, text string
 	quoted     token.Pos // position of the type error that text quotes
+	context    bool      // the method has a context that is not its first parameter
 }
 
 func misfit(format string, args ...any) *mismatch {
@@ -87,7 +92,7 @@ func (b *binder) compare(s *subject, f *types.Func, want form) (plan.Method, *mi
 	}
 	if problem := b.params(s, sig.Params(), want, &m); problem != nil {
 		if want.context != never && b.contextLater(sig.Params()) {
-			problem.text = "must take the context as its first parameter"
+			problem.text, problem.context = "must take the context as its first parameter", true
 		}
 		return m, problem
 	}
@@ -99,6 +104,18 @@ func (b *binder) contextLater(params *types.Tuple) bool {
 	list := typeList(params)
 	return b.context != nil && len(list) > 1 && !types.Identical(list[0], b.context) &&
 		slices.ContainsFunc(list[1:], func(t types.Type) bool { return types.Identical(t, b.context) })
+}
+
+// contextFirst returns the signature of a method with a context as its first parameter.
+func contextFirst(signature, name string) string {
+	before, after, _ := strings.Cut(signature, name+"(")
+	switch {
+	case strings.HasPrefix(after, contextParam):
+		return signature
+	case strings.HasPrefix(after, ")"):
+		return before + name + "(" + contextParam + after
+	}
+	return before + name + "(" + contextParam + ", " + after
 }
 
 // known reports whether a type in a method's signature consists of declared types only.

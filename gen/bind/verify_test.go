@@ -75,3 +75,34 @@ func TestQuotedErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestUndefinedSend checks that a type error about a send method that is not generated suggests
+// the missing edge, if there is a type for its message.
+func TestUndefinedSend(t *testing.T) {
+	for name, want := range map[string]string{
+		"SendLost":  `no edge from "feed" carries Lost: add "- feed -> TO: Lost" to edges`,
+		"SendThing": "",
+	} {
+		code := "package small\n\ntype M struct{}\ntype Lost struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) ReceiveM(M) {}\n" +
+			"func (*Feed) Ping(out *FeedSender) error { out." + name + "(Lost{}); return nil }\n"
+		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
+		user := verify(t, r, nil).User
+		if len(user) != 1 || user[0].Suggestion != want {
+			t.Errorf("%s: %+v", name, user)
+		}
+	}
+}
+
+// TestContextFirst checks the signature that is suggested for a method whose context is not its
+// first parameter.
+func TestContextFirst(t *testing.T) {
+	for signature, want := range map[string]string{
+		"func (t *T) Ping() error":                    "func (t *T) Ping(ctx context.Context) error",
+		"func (t *T) Ping(out *TSender) error":        "func (t *T) Ping(ctx context.Context, out *TSender) error",
+		"func (t *T) Ping(ctx context.Context) error": "func (t *T) Ping(ctx context.Context) error",
+	} {
+		if got := contextFirst(signature, "Ping"); got != want {
+			t.Errorf("%s: got %s", signature, got)
+		}
+	}
+}
