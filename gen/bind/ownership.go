@@ -77,7 +77,7 @@ func (b *binder) receivers(s *plan.Send) string {
 
 // cloneAdvice is the suggestion for a message that lacks a method Clone.
 func (b *binder) cloneAdvice(message string, t types.Type) string {
-	const shared = "write shared: true on its edges"
+	const shared = `write "shared: true" on its edges`
 	named := lifetime.NamedOf(t)
 	switch {
 	case named == nil:

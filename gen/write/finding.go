@@ -22,7 +22,7 @@ func (t *Target) readFinding(name string, err error) *finding.Finding {
 }
 
 func (t *Target) foreignFinding(name string) *finding.Finding {
-	return t.finding(finding.NotOurs, name, name+" was not written by topogen and is not overwritten", "move it away, or choose another name with output: in "+t.Source)
+	return t.finding(finding.NotOurs, name, name+" was not written by topogen and is not overwritten", "move it away, or write another output in "+t.Source)
 }
 
 func (t *Target) editedFinding(name string) *finding.Finding {
@@ -31,7 +31,7 @@ func (t *Target) editedFinding(name string) *finding.Finding {
 }
 
 func (t *Target) linkFinding(name string) *finding.Finding {
-	return t.finding(finding.LeavesModule, name, name+" is a symbolic link and is not followed", "remove the link, or choose another name with output:")
+	return t.finding(finding.LeavesModule, name, name+" is a symbolic link and is not followed", "remove the link, or write another output in the topology file")
 }
 
 func (t *Target) cannotWrite(name, why, suggestion string) *finding.Finding {

@@ -95,7 +95,7 @@ func (c *Changes) planFile(d disk, file File, ch *Change) *finding.Finding {
 	}
 	// Names that differ only in case are the same file on some disks.
 	if slices.ContainsFunc(c.list, func(other Change) bool { return strings.EqualFold(other.Name, file.Name) }) {
-		return t.cannotWrite(file.Name, "two outputs have this name", "choose another name with output:")
+		return t.cannotWrite(file.Name, "two outputs have this name", "write another output in the topology file")
 	}
 	if len(file.Body) > FileBytesMax {
 		return t.cannotWrite(file.Name, fmt.Sprintf("its text would have more than %d bytes", FileBytesMax), "split the topology")
@@ -149,7 +149,7 @@ func (t *Target) look(d disk, name string) (found, *finding.Finding) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return found{}, t.linkFinding(name)
 	case !info.Mode().IsRegular(): // opening a named pipe could block forever
-		return found{}, t.cannotWrite(name, "it is not a regular file", "move it away, or choose another name with output:")
+		return found{}, t.cannotWrite(name, "it is not a regular file", "move it away, or write another output in the topology file")
 	case info.Size() > FileBytesMax:
 		return found{}, t.foreignFinding(name)
 	}
@@ -207,7 +207,7 @@ func (t *Target) caseVariant(d disk, name string) *finding.Finding {
 				continue
 			}
 		}
-		return t.cannotWrite(name, fmt.Sprintf("its name differs from that of %s only by case, and some file systems keep only one of the two", other), "choose another name with output:")
+		return t.cannotWrite(name, fmt.Sprintf("its name differs from that of %s only by case, and some file systems keep only one of the two", other), "write another output in the topology file")
 	}
 	return nil
 }

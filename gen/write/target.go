@@ -82,7 +82,7 @@ func (t *Target) folderFinding(d disk, name string) *finding.Finding {
 		case info.Mode()&fs.ModeSymlink != 0:
 			return t.linkFinding(folder)
 		case !info.IsDir():
-			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or choose another name with output:")
+			return t.cannotWrite(name, fmt.Sprintf("%s is not a folder", folder), "move it away, or write another output in the topology file")
 		}
 		if _, err := d.Lstat(folder + "/go.mod"); err == nil {
 			return t.wrongOutput(finding.LeavesModule, fmt.Sprintf("output must be in the module of the topology, got %q: %s has a go.mod of its own", name, folder), "move the topology into that module, or name a file outside it")
