@@ -24,7 +24,7 @@ func capacities(s stall.Shape) int { return len(s.Edges) * stall.Capacity }
 func stalled(Effort) (Section, error) {
 	s := Section{
 		Title: "Heap behind a stalled consumer",
-		Note: fmt.Sprintf("Messages of %d bytes, capacities of %d. The consumer handles 10,000 messages and then stops. When nothing moves any more, the growth of the heap since before the first message is measured and compared with the contents of the queues.",
+		Note: fmt.Sprintf("Messages of %d bytes, capacities of %d. The consumer handles 10,000 messages and then stops. When no instance can continue, the benchmark compares the growth of the heap since the start with the contents of the queues.",
 			stall.MessageSize, stall.Capacity),
 		Columns: []string{"", "heap ÷ (capacities × message size)", "messages held ÷ capacities"},
 	}
@@ -36,8 +36,8 @@ func stalled(Effort) (Section, error) {
 		s.Rows = append(s.Rows, []string{shape.Name, fmt.Sprintf("%.2f", times), fmt.Sprintf("%.2f", float64(held)/float64(capacities(shape)))})
 		goal := heapFactorMax
 		what := "heap behind a stalled consumer: " + shape.Name
-		if shape.Beyond > 0 {
-			goal *= 1 + float64(shape.Beyond)/float64(capacities(shape))
+		if shape.SentBeyondCapacity > 0 {
+			goal *= 1 + float64(shape.SentBeyondCapacity)/float64(capacities(shape))
 			what += " (plus the messages that one call may send beyond the capacity)"
 		}
 		s.Claims = append(s.Claims, Claim{what, fmt.Sprintf("≤ %.2f×", goal), fmt.Sprintf("%.2f×", times), times <= goal})

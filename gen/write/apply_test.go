@@ -95,7 +95,7 @@ func TestApplyKeptFiles(t *testing.T) {
 	}
 	c := mustPlan(t, dir, output, kept("A.D: 3\n"))
 	put(t, dir, map[string]string{"topology.wire.yml": "A.E: 1\n"})
-	wantCodes(t, c.Apply(t.Context()), "TG507")
+	wantCodes(t, c.applyOne(t.Context()), "TG507")
 	mustApply(t, mustPlan(t, dir, output))
 	wantTree(t, dir, map[string]string{output.Name: string(output.Body), "topology.wire.yml": "A.E: 1\n"})
 }
@@ -115,7 +115,7 @@ func TestApplyHeedsTheContext(t *testing.T) {
 	dir := folder(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantCodes(t, mustPlan(t, dir, sealed("x_gen.go", "package p\n")).Apply(ctx), "TG503")
+	wantCodes(t, mustPlan(t, dir, sealed("x_gen.go", "package p\n")).applyOne(ctx), "TG503")
 	wantTree(t, dir, nil)
 }
 
@@ -144,7 +144,7 @@ func TestApplyLooksAgain(t *testing.T) {
 				t.Skip(err)
 			}
 			before := tree(t, dir)
-			wantCodes(t, changes.Apply(t.Context()), c.code)
+			wantCodes(t, changes.applyOne(t.Context()), c.code)
 			wantTree(t, dir, before)
 			if _, err := os.Stat(filepath.Join(dir, "sub")); err == nil {
 				t.Error("the folder that was made for nothing is left")
@@ -161,7 +161,7 @@ func TestApplyReportsReadOnlyFolder(t *testing.T) {
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	findings := mustPlan(t, dir, sealed("x_gen.go", "package p\n")).Apply(t.Context())
+	findings := mustPlan(t, dir, sealed("x_gen.go", "package p\n")).applyOne(t.Context())
 	wantCodes(t, findings, "TG503")
 }
 
@@ -178,7 +178,7 @@ func TestApplyConcurrently(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				c, findings := Plan(Target{Dir: dir, Source: "topology.yml", Files: want})
-				if findings = append(findings, c.Apply(t.Context())...); len(findings) > 0 {
+				if findings = append(findings, c.applyOne(t.Context())...); len(findings) > 0 {
 					t.Errorf("round %d: %v", round, findings)
 				}
 			})
@@ -203,7 +203,7 @@ func TestApplyConcurrentlyWithChanges(t *testing.T) {
 		wg.Go(func() {
 			for range 10 {
 				c, findings := Plan(Target{Dir: dir, Source: "topology.yml", Files: version(n)})
-				findings = append(findings, c.Apply(t.Context())...)
+				findings = append(findings, c.applyOne(t.Context())...)
 				last[n] = len(findings) == 1 && Overtaken(findings[0])
 				if len(findings) > 0 && !last[n] {
 					t.Errorf("version %d: %v", n, findings)

@@ -87,9 +87,11 @@ func mustPlan(t testing.TB, dir string, files ...File) *Changes {
 
 func mustApply(t testing.TB, c *Changes) {
 	t.Helper()
-	wantCodes(t, c.Apply(t.Context()))
+	wantCodes(t, c.applyOne(t.Context()))
 }
 
+// wantCodes checks the codes of findings, and that each finding has a message without a full
+// stop, a suggestion and a file.
 func wantCodes(t testing.TB, findings []finding.Finding, want ...string) {
 	t.Helper()
 	var got []string
@@ -120,8 +122,8 @@ func wantOps(t testing.TB, c *Changes, want ...string) {
 	}
 }
 
-// Apply is the function Apply for one topology whose inputs do not change.
-func (c *Changes) Apply(ctx context.Context) []finding.Finding { return Apply(ctx, nil, c) }
+// applyOne calls Apply for one topology whose inputs do not change.
+func (c *Changes) applyOne(ctx context.Context) []finding.Finding { return Apply(ctx, nil, c) }
 
 // Clean reports whether Apply has nothing to do.
 func (c *Changes) Clean() bool {

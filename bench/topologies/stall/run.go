@@ -11,9 +11,9 @@ import (
 
 // Shape is one of the chains of the topology.
 type Shape struct {
-	Name   string
-	Edges  []EdgeIndex // the edges that carry messages
-	Beyond int         // messages that one call may send beyond a capacity
+	Name               string
+	Edges              []EdgeIndex // the edges that carry messages
+	SentBeyondCapacity int         // messages that one call may send beyond a capacity
 
 	source ProcessorIndex
 }
