@@ -29,6 +29,13 @@ const numbersHead = `# The numbers of fields that are sent to processes or kept 
 # line with the sum of its message.
 `
 
+// formerNumbersHead is the head in files of earlier versions. A new file replaces it.
+const formerNumbersHead = `# The field numbers of messages that cross a border (docs/reference/wire.md).
+# topogen adds to this file; commit it. The line of a field that is gone stays,
+# so that nothing else gets its number. To rename a field, rename it here too,
+# and remove the line with the sum of its message.
+`
+
 // Assign gives each field of a schema its number: the number in its struct tag, else its
 // number in old, the contents of the file of numbers, else the next free number. It returns
 // the new contents of the file, which are old if nothing changes or if there are problems.
@@ -224,9 +231,11 @@ type numbersParser struct {
 
 func parseNumbers(text []byte) (*numbers, []Problem) {
 	p := &numbersParser{numbers: numbers{messages: make(map[string]*numbered)}, fields: make(map[string]int), given: make(map[string]int)}
-	text, ok := bytes.CutPrefix(text, []byte(numbersHead))
-	if ok {
-		p.at = strings.Count(numbersHead, "\n")
+	for _, head := range []string{numbersHead, formerNumbersHead} {
+		if rest, ok := bytes.CutPrefix(text, []byte(head)); ok {
+			text, p.at = rest, strings.Count(head, "\n")
+			break
+		}
 	}
 	for line := range strings.Lines(string(text)) {
 		p.at++

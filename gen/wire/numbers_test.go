@@ -139,6 +139,22 @@ func TestNumbersKeepComments(t *testing.T) {
 	}
 }
 
+// TestFormerHead checks that a file with an earlier head gets the present head, and not
+// two heads.
+func TestFormerHead(t *testing.T) {
+	const former = `# The field numbers of messages that cross a border (docs/reference/wire.md).
+# topogen adds to this file; commit it. The line of a field that is gone stays,
+# so that nothing else gets its number. To rename a field, rename it here too,
+# and remove the line with the sum of its message.
+`
+	_, file := assign(t, order("Account"), "")
+	_, rest, _ := strings.Cut(file, "sum of its message.\n")
+	_, got := assign(t, order("Account", "Cents"), former+rest)
+	if _, want := assign(t, order("Account", "Cents"), file); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestBranchesMeet checks that two branches that add a number to the same message change the
 // same lines, so that a merge has a conflict.
 func TestBranchesMeet(t *testing.T) {
