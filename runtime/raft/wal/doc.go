@@ -51,8 +51,9 @@
 // more than a crash can leave. A longer file is damaged. It is not read to its end,
 // because a sparse file of any size takes no space on the disk.
 //
-// Only one log at a time can use a directory; a second Open fails at once. If a crash
-// leaves incomplete files, the next Open removes them.
+// Only one log at a time can use a directory; a second Open fails at once. A closed log can
+// be opened again at once, also while the process starts other processes. If a crash leaves
+// incomplete files, the next Open removes them.
 //
 // # When the disk is damaged
 //

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
@@ -22,7 +21,7 @@ import (
 type fileLog struct {
 	dir         string
 	options     Options
-	lock        *fileutil.LockedFile
+	lock        *dirLock
 	snapshotter *snap.Snapshotter
 
 	mu        sync.Mutex
@@ -40,7 +39,7 @@ type fileLog struct {
 	stopped chan struct{}
 }
 
-func newFileLog(dir string, o Options, lock *fileutil.LockedFile) *fileLog {
+func newFileLog(dir string, o Options, lock *dirLock) *fileLog {
 	return &fileLog{
 		dir: dir, options: o, lock: lock,
 		snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir)),

@@ -9,10 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
-
-	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // Names in the directory of a log.
@@ -69,33 +66,6 @@ func open(dir string, id Identity, o Options, fsync func(*os.File) error) (_ *fi
 		return nil, Stored{}, openError(dir, errors.Join(err, l.Close()))
 	}
 	return l, stored, nil
-}
-
-// lockDir locks the directory, and creates it if it does not exist.
-func lockDir(dir string) (*fileutil.LockedFile, error) {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("wal: %s must be the directory of a log, got a file", dir)
-	} else if errors.Is(err, os.ErrNotExist) {
-		if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("wal: cannot write in %s: %w", filepath.Dir(filepath.Clean(dir)), systemError(err))
-		} else if err != nil {
-			return nil, fmt.Errorf("wal: cannot create the directory of the log: %w", err)
-		}
-		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
-			return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
-		}
-	}
-	if info, err := os.Stat(filepath.Join(dir, lockName)); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("wal: cannot lock %s: it is %s, not a regular file", filepath.Join(dir, lockName), regular.Kind(info.Mode()))
-	}
-	lock, err := fileutil.TryLockFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
-	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("wal: %s is %w", dir, ErrInUse)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, systemError(err))
-	}
-	return lock, nil
 }
 
 // openError adds the directory to an error that does not name it. To an error about

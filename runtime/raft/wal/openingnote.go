@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"go.uber.org/zap"
-
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 )
@@ -97,7 +95,7 @@ func (l *fileLog) openEngine(last segment, end int64) error {
 	// index does not exceed the given one, and keeps the entries above that index. With
 	// the maximal index it reads one segment and keeps no entries.
 	from := &walpb.Snapshot{Index: new(uint64(math.MaxUint64)), Term: new(uint64(0))}
-	if l.wal, err = etcdwal.Open(zap.NewNop(), l.active.dir, from); err != nil {
+	if l.wal, err = openSegments(l.active.dir, from); err != nil {
 		return err
 	}
 	if _, _, _, err = l.wal.ReadAll(); err != nil && !errors.Is(err, etcdwal.ErrSnapshotNotFound) {
