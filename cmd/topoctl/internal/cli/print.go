@@ -18,7 +18,9 @@ import (
 )
 
 // The functions below write one error at a time, because the output may be many
-// times as large as the file: characters that do not print become codes.
+// times as large as the file: characters that do not print become codes. They reuse the
+// memory of a text for the next one: a busy host collects garbage late, and would have much
+// more garbage than errors in memory.
 
 // writeTable writes a line for each error.
 func writeTable(w io.Writer, entries []errtop.Entry) error {
@@ -27,13 +29,18 @@ func writeTable(w io.Writer, entries []errtop.Entry) error {
 	for _, e := range entries {
 		width = max(width, len(strconv.FormatUint(e.Count, 10)))
 	}
-	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%*s  %-*s  ERROR\n", width, "COUNT", len(seconds), "LAST SEEN")
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%*s  %-*s  ERROR\n", width, "COUNT", len(seconds), "LAST SEEN")
+	var b []byte
 	for _, e := range entries {
 		line, _, _ := strings.Cut(strings.TrimLeft(e.Text, "\n"), "\n")
-		fmt.Fprintf(b, "%*d  %-*s  %s\n", width, e.Count, len(seconds), seen(e.Last, seconds), oneLine(line))
+		b = fmt.Appendf(b[:0], "%*d  %-*s  ", width, e.Count, len(seconds), seen(e.Last, seconds))
+		b = append(appendPlain(b, line), '\n')
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
 	}
-	return b.Flush()
+	return out.Flush()
 }
 
 // writeFull writes the full text of each error. The text is indented, so that it
@@ -87,7 +94,7 @@ func writeJSON(w io.Writer, entries []errtop.Entry) error {
 		if err := encoder.Encode(o); err != nil {
 			return err
 		}
-		b = append(append(b[:0], before...), plainJSON(strings.TrimSuffix(buffer.String(), "\n"))...)
+		b = appendPlainJSON(append(b[:0], before...), bytes.TrimSuffix(buffer.Bytes(), []byte("\n")))
 		if _, err := w.Write(b); err != nil {
 			return err
 		}
@@ -127,17 +134,18 @@ func appendPlain(b []byte, s string) []byte {
 	return b
 }
 
-// plainJSON returns equivalent JSON in which codes replace the characters of strings
-// that do not print.
-func plainJSON(s string) []byte {
-	b := make([]byte, 0, len(s))
+// appendPlainJSON appends JSON that is equivalent to s, in which codes replace the
+// characters of strings that do not print.
+func appendPlainJSON(b, s []byte) []byte {
 	from := 0 // start of the printable part that is not copied yet
-	for i, r := range s {
+	for i, size := 0, 0; i < len(s); i += size {
+		var r rune
+		r, size = utf8.DecodeRune(s[i:])
 		if r == '\n' || unicode.IsPrint(r) { // in JSON, line ends occur only between strings
 			continue
 		}
 		b = append(b, s[from:i]...)
-		from = i + utf8.RuneLen(r) // JSON is valid UTF-8
+		from = i + size
 		if r > 0xFFFF {
 			high, low := utf16.EncodeRune(r)
 			b = appendUnit(appendUnit(b, high), low)
@@ -150,5 +158,5 @@ func plainJSON(s string) []byte {
 
 // appendUnit appends the code of one UTF-16 unit.
 func appendUnit(b []byte, unit rune) []byte {
-	return append(append(b, `\u`...), hex.EncodeToString([]byte{byte(unit >> 8), byte(unit)})...)
+	return hex.AppendEncode(append(b, `\u`...), []byte{byte(unit >> 8), byte(unit)})
 }

@@ -197,6 +197,6 @@ func printJSON(w io.Writer, v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(plainJSON(b.String()))
+	_, err := w.Write(appendPlainJSON(nil, b.Bytes()))
 	return err
 }
