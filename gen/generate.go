@@ -124,6 +124,9 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	dir := path.Dir(r.Topology.Output.Value)
 	ports, wiring := path.Join(dir, r.Plan.PortsFile), path.Join(dir, r.Plan.Output)
 	r.Keep = []string{ports, wiring}
+	if refused := refuseCluster(r.Topology); refused != nil { // delete with unfinished.go
+		return refused
+	}
 	if !b.PortsReady {
 		return nil
 	}

@@ -31,6 +31,7 @@ var topologyKeys = setters[Topology]{
 	},
 	"health_check_interval": func(b *builder, t *Topology, v *Value) { t.HealthCheckInterval = b.duration(v, timeoutMin) },
 	"groups":                (*builder).groups,
+	"cluster":               (*builder).cluster,
 }
 
 var processorKeys = setters[Processor]{
@@ -45,6 +46,9 @@ var processorKeys = setters[Processor]{
 	"isolation": func(b *builder, p *Processor, v *Value) { p.Isolation = Isolation(v.Text) },
 	"memory":    func(b *builder, p *Processor, v *Value) { p.Memory = b.bytes(v, processMemory) },
 	"on_error":  func(b *builder, p *Processor, v *Value) { b.onError(&p.OnError, v) },
+
+	"placement":  func(b *builder, p *Processor, v *Value) { b.placement(&p.Placement, v) },
+	"checkpoint": func(*builder, *Processor, *Value) {}, // reserved: checkReserved reports it
 
 	"kind":       ofMachine(func(_ *builder, m *Machine, v *Value) { m.Kind, m.At, m.Pointer = MachineKind(v.Text), v.At, v.Pointer }),
 	"state":      ofMachine(func(_ *builder, m *Machine, v *Value) { m.State = v.text() }),
@@ -77,6 +81,7 @@ var edgeKeys = setters[Edge]{
 	"timeout":  func(b *builder, e *Edge, v *Value) { e.Timeout = b.duration(v, 1) },
 	"shared":   func(b *builder, e *Edge, v *Value) { e.Shared = v.boolean() },
 
+	"delivery":      func(b *builder, e *Edge, v *Value) { e.Delivery = v.Text },
 	"input_timeout": func(b *builder, e *Edge, v *Value) { e.InputTimeout = b.duration(v, timeoutMin) },
 	"arm":           func(b *builder, e *Edge, v *Value) { e.ArmAtStart = v.Text == armAtStart },
 }
@@ -91,6 +96,7 @@ var timerKeys = setters[Edge]{
 var routeKeys = setters[Route]{
 	"id":    func(b *builder, r *Route, v *Value) { r.Kind, r.Field = RouteID, v.text() },
 	"range": func(b *builder, r *Route, v *Value) { r.Kind = RouteRange; set(b, rangeKeys, r, v) },
+	"node":  func(b *builder, r *Route, v *Value) { r.Kind, r.Field = RouteNode, v.text() },
 }
 
 var rangeKeys = setters[Route]{
@@ -139,6 +145,7 @@ type builder struct {
 	entries   []*Value          // value of each processor
 	options   []*Value          // options of each edge; nil for none
 	groupOf   map[int]Text      // the name of the group that a processor is in
+	section   *Field            // the key cluster; nil for none
 }
 
 func newBuilder(found *collector) *builder {
@@ -168,6 +175,8 @@ func (b *builder) build(root *Value) {
 	}
 	b.machines()
 	b.policies()
+	b.section = root.field("cluster")
+	b.clusters()
 }
 
 func (b *builder) messages(t *Topology, v *Value) {
@@ -376,5 +385,6 @@ func (b *builder) withoutErrors() *Topology {
 			kept.Edges = append(kept.Edges, e)
 		}
 	}
+	kept.place() // the first of several processors may be left out
 	return &kept
 }

@@ -3,7 +3,7 @@ package spec
 import "slices"
 
 var logKeys = setters[Log]{
-	"path":           func(b *builder, l *Log, v *Value) { l.Path = b.logPath(v) },
+	"path":           func(b *builder, l *Log, v *Value) { l.Path = b.folder(v, "./log") },
 	"sync":           func(b *builder, l *Log, v *Value) { l.Sync = Sync(v.Text) },
 	"interval":       func(b *builder, l *Log, v *Value) { l.Interval = b.duration(v, syncIntervalMin) },
 	"snapshot_every": func(b *builder, l *Log, v *Value) { l.SnapshotEvery = v.integer() },

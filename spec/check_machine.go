@@ -138,11 +138,11 @@ func kindSuggestion(name string) string {
 	return "write " + strings.Join(kinds, " or ") + ", or remove it"
 }
 
-// logPath reads the path of the folder of a log.
-func (b *builder) logPath(v *Value) Text {
+// folder reads the path of a folder.
+func (b *builder) folder(v *Value, example string) Text {
 	t := v.text()
 	if strings.ContainsFunc(t.Value, unicode.IsControl) {
-		b.found.addText(finding.Form, t, "path must not contain control characters, got "+quoted(t.Value), `name a folder, such as "./log"`)
+		b.found.addText(finding.Form, t, v.key()+" must not contain control characters, got "+quoted(t.Value), "name a folder, such as "+quoted(example))
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,7 +138,7 @@ var sections = []struct{ title, pointer, text string }{
 
 | processor | required keys | optional keys |
 |---|---|---|
-| a Go type with a handler for each message that it receives | (none) | ` + "`type`, `new`, `with`, `instances`, `blocking`, `restart`, `health`, `isolation`, `memory`, `on_error`" + ` |
+| a Go type with a handler for each message that it receives | (none) | ` + "`type`, `new`, `with`, `instances`, `blocking`, `restart`, `health`, `isolation`, `memory`, `on_error`, `placement`" + ` |
 | [external](../howto/ask.md): code outside the topology that sends messages | ` + "`external: true`" + ` | (none) |
 | [state machine](../howto/state-machines.md): a state that changes only by updates | ` + "`kind: fsm`, `state`, `update`" + ` | ` + "`result`, `revert`, `instances`, `key`, `route`, `controller`, `log`, `raft`" + ` |
 | [raft group](raft.md): only the consensus of several nodes | ` + "`kind: raft`, `controller`, `peers`, `log`" + ` | ` + "`transport`, and the keys of [raft](#raft) except `forward`" + ` |
@@ -154,9 +155,30 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 		"- The default policy of `restart` in a group is `on-failure`. With `never`, a failed instance is not restarted, and the others continue.\n" +
 		"- `shutdown` needs `one-for-all` or `rest-for-one`, because with `one-for-one` no other member is stopped."},
 	{"edges", "/$defs/edge/anyOf/1", "A list. Each item is `FROM -> TO: MESSAGE`, or `FROM -> TO:` with a mapping of the keys below.\n\n- The message is the name of a type of the generated package or an entry of `messages`. From a processor of kind fsm, such as `ledger`, it is `LedgerApplied` or `LedgerLeadership`.\n- Two edges must not have the same sender, receiver and message.\n- An edge from a processor to itself is valid, and so are cycles.\n- An edge must not lead to an external processor."},
-	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of the keys below. An edge to several instances needs a `key` or a `route`.\n\n- `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. The sender must not be an external processor, because it has no instances.\n- `broadcast` selects every instance.\n- A timer can have only `broadcast` or `range`. A processor of kind fsm can have only `local` or `id`.\n- An edge with a reply from an external processor must lead to one instance, because `Ask` returns one reply."},
+	{"route", "/$defs/route/anyOf/1", "`local`, `broadcast`, or a mapping with one of the keys below. An edge to several instances needs a `key` or a `route`.\n\n- `local` selects the instance with the index of the sender's instance, modulo the number of instances of the receiver. An external processor has no instances: its edges can have `local` or `node` only to a processor with `placement: every-node` and one instance.\n- `broadcast` selects every instance.\n- `node` selects an instance on the node with that name: there the index is that of `local`. Only an edge to a processor with `placement: every-node` can have it. A message with the name of an unknown node is refused and counted. A program that runs the whole topology in one process has no nodes: there `node` is `local`.\n- `caller` is reserved for a later version.\n- A timer can have only `broadcast` or `range`. A processor of kind fsm can have only `local` or `id`.\n- An edge with a reply from an external processor must lead to one instance, because `Ask` returns one reply."},
 	{"range", "/$defs/route/anyOf/1/properties/range", "All instances of the range must exist."},
 	{"Timers", "/$defs/timer", "A timer is an item of `edges` in the form `every DURATION -> TO` or `every DURATION as NAME -> TO`, alone or with a mapping of the keys below.\n\n- The message of a timer is `topo.Tick`. Each instance of the receiver gets it, or only some instances with `route: {range: …}`.\n- The handler is `ReceiveTick`. For a timer `as poll` it is `ReceiveTickPoll`.\n- A timer may have no name. The timers of one processor must have different names.\n- The receiver of a timer has an input, so it is not a source: it cannot have `Serve`, and its send methods return nothing.\n- The period is at least " + everyMin.String() + "."},
+	{"cluster", "/properties/cluster", `The nodes on which the topology runs. The same program is started on each node with the name of the node (` + "`TOPOGEN_NODE`" + `). Without a name, it runs the whole topology in one process, and this section has no effect.
+
+- ` + "`instances`" + ` of a processor is its number in the whole cluster, and the index of an instance is the same as in one process. With ` + "`placement: every-node`" + ` it is the number on each node.
+- A processor without inputs, such as a source with ` + "`Serve`" + `, exists once in the cluster, unless its placement is ` + "`every-node`" + `.
+- An external processor exists on every node: code on each node can send its messages.
+- Each node makes the ticks of the instances that run on it.
+- Without ` + "`tls`" + `, a node listens only on the loopback interface of its host, unless ` + "`insecure`" + ` is true.`},
+	{"nodes", "/$defs/nodes", "A mapping from the names of nodes to their addresses, such as `n1: \"10.0.0.1:7400\"`, with at most " + strconv.Itoa(nodesOfCluster) + " entries. A name has ASCII letters and digits, in parts that are joined by one `.`, `_` or `-`. An address is a host and a port. Each node has a different address. The order of the entries has no effect."},
+	{"etcd", "/$defs/etcd", "An endpoint is a URL with `http` or `https` and a host with a port. `addresses: etcd` needs this section."},
+	{"etcd_tls", "/$defs/etcd_tls", "The certificates of nodes (`cluster.tls`) are not used for etcd."},
+	{"membership", "/$defs/membership", "A key of this mapping overrides the value of the profile."},
+	{"retry", "/$defs/retry", "`min` is at most `max`, and `max` is at most `timeout`. Each attempt looks up the node of the receiver again."},
+	{"placement", "/$defs/placement/anyOf/1", `A word, or a mapping with the keys below. It needs the section ` + "`cluster`" + `.
+
+- Processors with placement ` + "`spread`" + ` and the same number of instances are placed together if an edge with ` + "`route: local`" + ` joins them: instance 3 of both is always on the same node.
+- An edge to a processor with ` + "`every-node`" + ` has the route ` + "`local`" + `, which stays on the node of the sender, ` + "`broadcast`" + `, which leads to all instances of all nodes, or ` + "`node`" + `.
+- Dead letters never leave their node. The processor that receives them has the placement ` + "`every-node`" + `, or is on the same node as the processor whose messages they are.
+- The members of a restart group with ` + "`one-for-all` or `rest-for-one`" + ` all have the placement ` + "`every-node`" + `, or are all on one node. Each node counts the restarts of a group by itself.
+- A replicated state machine or a processor of kind raft runs on every node: its peers are the nodes of the cluster, and its controller has the placement ` + "`every-node`" + `. Another state machine needs a controller with ` + "`{node: NAME}`" + ` and runs on that node. All edges between a state machine and other processors stay on their node.
+- Messages of an edge that can lead to another node are [encoded](wire.md). An edge stays on its node if it leads to ` + "`every-node` with `route: local`" + `, if both ends have the same ` + "`{node: NAME}`" + `, or if it has ` + "`route: local`" + ` and its ends are placed together. All other edges can lead to another node.`},
+	{"checkpoint", "/$defs/checkpoint", "Reserved for a later version: topogen reports it."},
 	{"pool", "/properties/pool", "These keys are defaults. An environment variable overrides the file, and an option of `New` overrides both."},
 	{"errors", "/properties/errors", "[Keep errors](../howto/errors.md) describes which errors are kept and how to read the file. Package [errtop](runtime.md#errtop) keeps them. It is part of the program only if the file has this section."},
 }
@@ -248,7 +270,7 @@ func writeKeys(t *testing.T, out *strings.Builder, schema map[string]any) {
 func resolved(t *testing.T, property map[string]any) map[string]any {
 	t.Helper()
 	switch reference, _ := property["$ref"].(string); reference {
-	case "#/$defs/arm", "#/$defs/input_timeout", "#/$defs/election_timeout", "#/$defs/heartbeat", "#/$defs/insecure":
+	case "#/$defs/arm", "#/$defs/input_timeout", "#/$defs/election_timeout", "#/$defs/heartbeat", "#/$defs/insecure", "#/$defs/placement":
 		return definition(t, strings.TrimPrefix(reference, "#"))
 	}
 	return property
@@ -275,7 +297,7 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 		case "update_route":
 			return "`local` or `{id: FIELD}`"
 		case "route":
-			return "`local`, `broadcast` or [mapping](#route)"
+			return "`local`, `broadcast`, `caller` or [mapping](#route)"
 		case "restart":
 			return "`never`, `on-failure`, `always` or [mapping](#restart)"
 		case "health":
@@ -284,7 +306,7 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 			return "`stop`, `skip`, `retry` or [mapping](#on_error)"
 		case "memory", "message_limit":
 			return "number of bytes, or an amount such as `512MiB`"
-		case "log", "raft", "peers", "tls":
+		case "log", "raft", "peers", "tls", "nodes", "etcd", "etcd_tls", "membership", "retry", "checkpoint":
 			return "[mapping](#" + definition + ")"
 		case "duration":
 			return "[duration](#durations)"
@@ -300,6 +322,9 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 			t.Fatalf("%s has the type %s", name, definition)
 		}
 	}
+	if name == "placement" { // its definition has the default
+		return "`spread`, `every-node` or [mapping](#placement)"
+	}
 	if choices, ok := property["enum"].([]any); ok {
 		words := make([]string, len(choices))
 		for i, c := range choices {
@@ -312,7 +337,7 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 	}
 	word := strings.NewReplacer("an ", "", "a ", "", "true or false", "`true` or `false`").Replace(typeWords[fmt.Sprint(property["type"])])
 	switch word + " " + name { // a group has a list called processors
-	case "list edges", "mapping messages", "mapping processors", "mapping groups", "mapping pool", "mapping errors", "mapping range":
+	case "list edges", "mapping messages", "mapping processors", "mapping groups", "mapping pool", "mapping errors", "mapping cluster", "mapping range":
 		return "[" + word + "](#" + name + ")"
 	}
 	if low, ok := property["minimum"].(float64); ok {

@@ -36,6 +36,7 @@ const (
 	typeMax         = 1000                  // bytes of a Go type expression
 	typeDepthMax    = 32                    // nesting of a Go type expression
 	arrayMax        = 1 << 30               // length of an array in a Go type expression
+	nodesOfCluster  = 1 << 10               // first members; the largest simulation has 1,000
 	millisecondsMin = 50                    // a larger number without a unit probably means milliseconds
 	similarStepsMax = 1 << 24               // steps of the search for similar names, in Parse and again in package bind; about 0.1 s
 )
@@ -63,4 +64,11 @@ const (
 	defaultAttempts            = 3               // at a message, with then: retry or isolation: process
 	defaultPeriod              = 5 * time.Second // as in Erlang/OTP
 	defaultShutdown            = 5 * time.Second // as in Erlang/OTP
+
+	defaultProfile       = "lan"
+	defaultDetector      = "swim"
+	defaultResendTimeout = 30 * time.Second
+	defaultResendMin     = 50 * time.Millisecond
+	defaultResendMax     = 2 * time.Second
+	defaultNeighborhood  = 32
 )

@@ -33,6 +33,7 @@ type Topology struct {
 
 	HealthCheckInterval time.Duration // 5s by default
 	Groups              []Group       // in file order
+	Cluster             *Cluster      // nil when the file leaves it out
 }
 
 // Message is one entry of messages: the Go type of a message name.
@@ -56,6 +57,7 @@ type Processor struct {
 	Isolation Isolation // Goroutine by default
 	Memory    int64     // bytes; limit of an isolated process; 0: not in the file
 	OnError   OnError
+	Placement Placement
 	Machine   *Machine      // nil for a processor with a Go type
 	At        finding.Range // of the whole entry
 	Pointer   string        // "/processors/parser"
@@ -81,12 +83,14 @@ const (
 	RouteID        RouteKind = "id"    // Route.Field is the index
 	RouteRange     RouteKind = "range" // Offset to Offset+Count-1
 	RouteBroadcast RouteKind = "broadcast"
+	RouteNode      RouteKind = "node"   // Route.Field is the name of a node; there as with RouteLocal
+	RouteCaller    RouteKind = "caller" // reserved: it has a finding
 )
 
 // Route selects the instances that a message goes to.
 type Route struct {
 	Kind          RouteKind
-	Field         Text // for key and id: "Account", "Header.Account" or a method's name
+	Field         Text // for key, id and node: "Account", "Header.Account" or a method's name
 	Offset, Count int  // for range
 	At            finding.Range
 	Pointer       string
@@ -106,6 +110,7 @@ type Edge struct {
 	Reply    Text // the reply message's name; "" for none
 	Timeout  time.Duration
 	Shared   bool
+	Delivery string // AtLeastOnce by default with a cluster; "" without one and for a timer
 
 	InputTimeout time.Duration // 0: none
 	ArmAtStart   bool          // arm: start; if false, the first message starts the timeout

@@ -82,6 +82,12 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 		"/$defs/log":                            keysOf(logKeys),
 		"/$defs/raft":                           keysOf(raftKeys),
 		"/$defs/tls":                            keysOf(tlsKeys),
+		"/properties/cluster":                   keysOf(clusterKeys),
+		"/$defs/etcd":                           keysOf(etcdKeys),
+		"/$defs/etcd_tls":                       keysOf(tlsKeys),
+		"/$defs/membership":                     keysOf(membershipKeys),
+		"/$defs/retry":                          keysOf(resendKeys),
+		"/$defs/placement/anyOf/1":              keysOf(placementKeys),
 		"/$defs/route/anyOf/1":                  keysOf(routeKeys),
 		"/$defs/route/anyOf/1/properties/range": keysOf(rangeKeys),
 	} {
@@ -111,7 +117,25 @@ processors:
   m: {kind: raft, controller: a, peers: {n1: "127.0.0.1:1"}, log: {path: log}}
 edges: []
 `).Processors[1].Machine
+	many := parseClean(t, `version: 1
+name: many
+cluster: {nodes: {n1: "127.0.0.1:1"}}
+processors: {a: {}, b: {}}
+edges: [{a -> b: M}]
+`)
+	cluster := many.Cluster
 	model := map[string]any{
+		"/properties/cluster/properties/addresses":       cluster.Addresses,
+		"/properties/cluster/properties/fence":           cluster.Fence,
+		"/properties/cluster/properties/rebalance":       cluster.Rebalance,
+		"/properties/cluster/properties/neighborhood":    cluster.Neighborhood,
+		"/$defs/membership/properties/profile":           cluster.Membership.Profile,
+		"/$defs/membership/properties/detector":          cluster.Membership.Detector,
+		"/$defs/retry/properties/timeout":                cluster.Retry.Timeout,
+		"/$defs/retry/properties/min":                    cluster.Retry.Min,
+		"/$defs/retry/properties/max":                    cluster.Retry.Max,
+		"/$defs/placement":                               many.Processors[0].Placement.Kind,
+		"/$defs/edge/anyOf/1/properties/delivery":        many.Edges[0].Delivery,
 		"/$defs/processor/properties/transport":          map[bool]string{false: "grpc", true: byController}[machine.Raft.ByController],
 		"/$defs/log/properties/sync":                     machine.Log.Sync,
 		"/$defs/log/properties/interval":                 machine.Log.Interval,
@@ -202,7 +226,12 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 		"/$defs/group/properties/intensity/maximum":                       float64(restartsMax),
 		"/properties/groups/propertyNames/maxLength":                      float64(nameMax),
 		"/$defs/arm/enum":                                                 []any{"first-message", armAtStart},
-		"/$defs/route/anyOf/0/enum":                                       []any{string(RouteLocal), string(RouteBroadcast)},
+		"/$defs/route/anyOf/0/enum":                                       []any{string(RouteLocal), string(RouteBroadcast), string(RouteCaller)},
+		"/$defs/edge/anyOf/1/properties/delivery/enum":                    []any{AtLeastOnce, AtMostOnce},
+		"/$defs/placement/anyOf/0/enum":                                   []any{string(Spread), string(EveryNode)},
+		"/properties/cluster/properties/addresses/enum":                   []any{string(AddressesRaft), string(AddressesEtcd), string(AddressesBroadcast)},
+		"/properties/cluster/properties/fence/enum":                       []any{string(FenceMajority), string(FenceOff)},
+		"/properties/cluster/properties/rebalance/enum":                   []any{string(RebalanceNone), string(RebalanceMinimal), string(RebalanceLoad)},
 		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
 		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),
 		"/properties/pool/properties/workers/maximum":                     float64(workersMax),
@@ -341,10 +370,16 @@ func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 		"instances: 0", "instances: 1048577", "instances: 1.5", "blocking: 1", "isolation: x", "with: []", "unknown: 1", `new: ""`, "new: 1", "key: a..b",
 		"log: {}", `log: {path: ""}`, "restart: {}", "restart: x", "restart: []", "restart: {jitter: 1.5}", "restart: {delay: 1}", "memory: 1",
 		"route: {range: {offset: 0}}", "raft: {peers: {}}", "raft: {peers: {a b: x}}", `raft: {peers: {a: ""}}`, "trust_domain: " + strings.Repeat("a", 256),
+		"placement: x", "placement: {}", "placement: {nod: n1}", "placement: {node: []}", "checkpoint: x", "checkpoint: {every: 1}", "checkpoint: {copies: 0}",
 	} {
 		sources[wrong] = []byte("version: 1\nname: wrong\nprocessors: {a: {" + wrong + "}}\nedges: []\n")
 	}
-	for _, wrong := range []string{"groups: {g: {processors: []}}", "groups: {g: {processors: [1]}}", "groups: {g-: {processors: [a]}}", "messages: {A: 1}", "pool: []", "x: 1", "output: a", "errors: {path: e}"} {
+	for _, wrong := range []string{"groups: {g: {processors: []}}", "groups: {g: {processors: [1]}}", "groups: {g-: {processors: [a]}}", "messages: {A: 1}", "pool: []", "x: 1", "output: a", "errors: {path: e}",
+		"cluster: {}", "cluster: {nodes: {}}", "cluster: {nodes: {a b: x}}", "cluster: {nodes: {n1: 7}}", "cluster: {nodes: {n1: a}, addresses: x}",
+		"cluster: {nodes: {n1: a}, fence: x}", "cluster: {nodes: {n1: a}, etcd: {}}", "cluster: {nodes: {n1: a}, etcd: {endpoints: []}}",
+		"cluster: {nodes: {n1: a}, etcd: {endpoints: [a], prefix: a}}", "cluster: {nodes: {n1: a}, etcd: {endpoints: [a], tls: {}}}",
+		"cluster: {nodes: {n1: a}, membership: {helpers: 65}}", "cluster: {nodes: {n1: a}, retry: {min: 1}}", "cluster: {nodes: {n1: a}, neighborhood: 0}",
+	} {
 		sources[wrong] = []byte("version: 1\nname: wrong\nprocessors: {a: {}}\nedges: []\n" + wrong + "\n")
 	}
 	sources["version: 2"] = []byte("version: 2\nname: wrong\nprocessors: {a: {}}\nedges: []\n")

@@ -25,13 +25,15 @@ type Boundary struct {
 type crossing struct {
 	where    spec.Text
 	isolated string // the processor that runs in its own process, or ""
+	edge     string // the edge that leads to another node, or ""
 	machine  string // the state machine that writes it to a log, or ""
 }
 
 // boundary finds the encoding of the messages that are sent to other processes, and of
 // the values that state machines write to logs.
 func (b *binder) boundary() {
-	if !slices.ContainsFunc(b.plan.Processors, func(p plan.Processor) bool { return p.Isolated() || p.Machine.Writes() }) {
+	crosses := slices.ContainsFunc(b.plan.Edges, func(e plan.Edge) bool { return e.Crosses })
+	if !crosses && !slices.ContainsFunc(b.plan.Processors, func(p plan.Processor) bool { return p.Isolated() || p.Machine.Writes() }) {
 		return
 	}
 	var inputs []wire.Input
@@ -55,7 +57,8 @@ func (b *binder) boundary() {
 	}
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
-		if !b.plan.Crosses(i) {
+		process := b.plan.LeavesProcess(i)
+		if !process && !e.Crosses {
 			continue
 		}
 		if e.DeadLetter {
@@ -69,13 +72,19 @@ func (b *binder) boundary() {
 		if e.From < 0 {
 			where = spec.Text{At: file.At, Pointer: file.Pointer}
 		}
-		isolated := &b.plan.Processors[e.To]
-		if !isolated.Isolated() {
-			isolated = &b.plan.Processors[e.From]
+		from := crossing{edge: b.plan.EdgeText(i)}
+		if process {
+			isolated := &b.plan.Processors[e.To]
+			if !isolated.Isolated() {
+				isolated = &b.plan.Processors[e.From]
+			}
+			from = crossing{isolated: isolated.Name}
 		}
-		add(e.Crossing(), crossing{where: where, isolated: isolated.Name})
+		from.where = where
+		add(e.Crossing(), from)
 		if e.Reply != "" {
-			add(e.Reply, crossing{where: file.Reply, isolated: isolated.Name})
+			from.where = file.Reply
+			add(e.Reply, from)
 		}
 	}
 	for i := range b.plan.Processors {
@@ -137,7 +146,11 @@ func (b *binder) refused(problems []wire.Problem, at map[string]crossing) {
 		from := at[p.Root]
 		code := finding.NotEncodable
 		message, field := fmt.Sprintf("message %q cannot be sent to another process", p.Root), fmt.Sprintf("this field cannot be sent to another process, and %q runs in one", from.isolated)
-		if from.machine != "" {
+		switch {
+		case from.edge != "":
+			message = fmt.Sprintf("message %q cannot be sent to another node", p.Root)
+			field = fmt.Sprintf("this field cannot be sent to another node, and the edge %s may lead to one", from.edge)
+		case from.machine != "":
 			code = finding.NotLogged
 			message, field = fmt.Sprintf("%q cannot be written to a log", p.Root), fmt.Sprintf("this field cannot be written to a log, and %q has one", from.machine)
 		}

@@ -53,7 +53,7 @@ func (b *binder) message(name string) Struct {
 func (b *binder) keyFields() map[string]*keyField {
 	fields := make(map[string]*keyField)
 	add := func(e *plan.Edge, path string) {
-		basic := map[plan.RouteKind]string{plan.Key: "string", plan.ID: "int"}[e.Route]
+		basic := map[plan.RouteKind]string{plan.Key: "string", plan.ID: "int", plan.ToNode: "string"}[e.Route]
 		if basic == "" || e.Type.Kind != plan.Named || e.Type.Import != "" {
 			return
 		}

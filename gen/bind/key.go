@@ -14,7 +14,7 @@ import (
 // key finds the field or method that chooses the instance for an edge.
 func (b *binder) key(i int) {
 	e := &b.plan.Edges[i]
-	if e.Route != plan.Key && e.Route != plan.ID {
+	if e.Route != plan.Key && e.Route != plan.ID && e.Route != plan.ToNode {
 		return
 	}
 	if b.plan.Processors[e.To].Machine != nil {
@@ -28,7 +28,7 @@ func (b *binder) key(i int) {
 // walk follows the path of a key through a type, and returns the type of the key. It
 // reports an invalid path and returns nil.
 func (b *binder) walk(route plan.RouteKind, field spec.Text, t types.Type) (*plan.Selector, types.Type) {
-	w := &keyWalk{binder: b, key: new(plan.Selector), id: route == plan.ID, field: field, t: t}
+	w := &keyWalk{binder: b, key: new(plan.Selector), route: route, field: field, t: t}
 	for name := range strings.SplitSeq(w.field.Value, ".") {
 		if !w.step(name) {
 			return w.key, nil
@@ -43,7 +43,7 @@ func (b *binder) walk(route plan.RouteKind, field spec.Text, t types.Type) (*pla
 type keyWalk struct {
 	*binder
 	key   *plan.Selector
-	id    bool // the key is an index
+	route plan.RouteKind // with ID the key is an index, with ToNode the name of a node
 	field spec.Text
 	t     types.Type
 }
@@ -148,8 +148,16 @@ func (w *keyWalk) descend(index []int) bool {
 
 // kind finds the kind of the key's type, which determines its hash function.
 func (w *keyWalk) kind() {
+	id := w.route == plan.ID
 	switch u := w.t.Underlying().(type) {
 	case *types.Basic:
+		if w.route == plan.ToNode {
+			if u.Info()&types.IsString == 0 {
+				break
+			}
+			w.key.KeyKind = plan.KeyString
+			return
+		}
 		switch info := u.Info(); {
 		case info&types.IsUnsigned != 0:
 			w.key.KeyKind = plan.KeyUint
@@ -157,21 +165,25 @@ func (w *keyWalk) kind() {
 		case info&types.IsInteger != 0:
 			w.key.KeyKind = plan.KeyInt
 			return
-		case info&types.IsString != 0 && !w.id:
+		case info&types.IsString != 0 && !id:
 			w.key.KeyKind = plan.KeyString
 			return
-		case info&types.IsBoolean != 0 && !w.id:
+		case info&types.IsBoolean != 0 && !id:
 			w.key.KeyKind = plan.KeyBool
 			return
 		}
 	case *types.Slice:
-		if types.Identical(u.Elem(), types.Typ[types.Byte]) && !w.id {
+		if types.Identical(u.Elem(), types.Typ[types.Byte]) && !id && w.route != plan.ToNode {
 			w.key.KeyKind = plan.KeyBytes
 			return
 		}
 	}
-	if w.id {
+	switch w.route {
+	case plan.ID:
 		w.fail(finding.KeyType, "", "an id must be an integer, got %s of type %s", w.field.Value, w.typeText(w.t))
+		return
+	case plan.ToNode:
+		w.fail(finding.KeyType, "", "the name of a node must be a string, got %s of type %s", w.field.Value, w.typeText(w.t))
 		return
 	}
 	w.fail(finding.KeyType, "", "a key must be a string, []byte, bool or integer, got %s of type %s", w.field.Value, w.typeText(w.t))

@@ -52,6 +52,7 @@ func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b.links()
 	b.groups()
 	b.sends()
+	b.cluster()
 	b.gaps()
 	b.checkNames()
 	return b.plan, b.findings
@@ -209,6 +210,8 @@ func (b *builder) route(edge *Edge, r spec.Route) {
 		edge.Route, edge.Offset, edge.Count = Range, r.Offset, r.Count
 	case spec.RouteBroadcast:
 		edge.Route = Broadcast
+	case spec.RouteNode:
+		edge.Route, edge.Access = ToNode, strings.Split(r.Field.Value, ".")
 	}
 }
 

@@ -92,7 +92,7 @@ func describe(p *Plan, findings []finding.Finding) string {
 			out.WriteString("\n")
 		}
 	}
-	routes := [...]string{"single", "key", "local", "id", "range", "broadcast", "to caller"}
+	routes := [...]string{"single", "key", "local", "id", "range", "broadcast", "to caller", "to node"}
 	for i := range p.Edges {
 		e := &p.Edges[i]
 		fmt.Fprintf(&out, "edge %d %s (%s) %s %s, %d %s, %v", i, e.Ident, p.EdgeText(i), e.Type, routes[e.Route], e.Capacity, e.Full, p.Handlers(i))
@@ -105,6 +105,9 @@ func describe(p *Plan, findings []finding.Finding) string {
 		if e.InCycle {
 			out.WriteString(", in a cycle")
 		}
+		if e.Crosses {
+			out.WriteString(", crosses " + e.Delivery)
+		}
 		out.WriteString("\n")
 	}
 	for _, l := range p.Links {
@@ -112,6 +115,12 @@ func describe(p *Plan, findings []finding.Finding) string {
 	}
 	for i, g := range p.Groups {
 		fmt.Fprintf(&out, "group %d %v, cyclic %t, up %v down %v, only timers %t\n", i, g.Processors, g.Cyclic, g.Upstream, g.Downstream, g.OnlyTimers)
+	}
+	if c := p.Cluster; c != nil {
+		fmt.Fprintf(&out, "cluster %+v\n", *c)
+		for i := range p.Processors {
+			fmt.Fprintf(&out, "place of %s: %+v, remote %t\n", p.Processors[i].Name, *p.Processors[i].Placement, p.Remote(i))
+		}
 	}
 	return out.String()
 }

@@ -43,8 +43,15 @@ func (b *builder) checkNames() {
 	for _, name := range []string{"Run", "Tree", "Snapshot", "Stepper"} {
 		methods[name] = claim{what: "a method that every topology has"}
 	}
+	client := claims{"Close": claim{what: "a method that every client has"}}
+	if b.plan.Cluster != nil {
+		methods["Cluster"] = claim{what: "the method that describes the cluster"}
+	}
 	for i := range b.plan.Processors {
 		p := &b.plan.Processors[i]
+		if b.plan.Cluster != nil && p.External {
+			b.claim(client, p.Ident, claim{what: fmt.Sprintf("the method for processor %q", p.Name)}, b.topology.Processors[i].Name)
+		}
 		b.claim(methods, p.Ident, claim{what: fmt.Sprintf("the method for processor %q", p.Name)}, b.topology.Processors[i].Name)
 		b.claimSends(p)
 		if p.Machine == nil { // the runtime's type has the handlers of state machines

@@ -232,8 +232,9 @@ func (e *Edge) Crossing() string {
 	return e.Message
 }
 
-// Crosses reports whether messages of edge e are sent to or from another process.
-func (p *Plan) Crosses(e int) bool {
+// LeavesProcess reports whether messages of edge e are sent to or from the process of an
+// isolated processor.
+func (p *Plan) LeavesProcess(e int) bool {
 	edge := &p.Edges[e]
 	return p.Processors[edge.To].Isolated() || edge.From >= 0 && p.Processors[edge.From].Isolated() && !edge.DeadLetter
 }

@@ -31,6 +31,11 @@ func (p *Plan) Names() []Name {
 		Name{"New", "the function that constructs the topology", -1, -1},
 		Name{"Topology", "the type of the topology", -1, -1},
 	)
+	if p.Cluster != nil {
+		names = append(names,
+			Name{"Client", "the type of clients", -1, -1},
+			Name{"NewClient", "the function that makes a client", -1, -1})
+	}
 	for i := range p.Processors {
 		q := &p.Processors[i]
 		for _, j := range joinedNames {

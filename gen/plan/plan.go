@@ -27,6 +27,7 @@ type Plan struct {
 	Aliases     []Alias       // aliases for types of state machines
 	Collided    []string      // generated names that the file also uses for the user's types; they have findings
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
+	Cluster     *Cluster      // nil: the topology runs in one process
 }
 
 // Errors has the settings for the store of the most frequent handler errors.
@@ -60,6 +61,8 @@ type Processor struct {
 	Calls // in an outline, set only for state machines
 
 	Machine *Machine // nil: the type is the user's
+
+	Placement *Placement // nil: there is no cluster
 }
 
 // Source reports whether the processor has no inputs. Only Ping or Serve
@@ -174,6 +177,7 @@ const (
 	Range                      // Offset, Count
 	Broadcast                  // all
 	ToCaller                   // a reply: the instance that sent the request
+	ToNode                     // Access is the name of a node; there as for Local. In one process it is Local
 )
 
 // KeyKind is the kind of a key's type, which determines its hash function.
@@ -211,6 +215,9 @@ type Edge struct {
 	DeadLetter bool // implied: carries messages that could not be handled
 	Optional   bool // the receiver needs no handler; without a handler the message is discarded
 	CloneAgain bool // each attempt gets a Clone of the message
+
+	Crosses  bool   // with a cluster: messages and replies may go to another node
+	Delivery string // "at-least-once", "at-most-once"; "" if the edge does not cross
 }
 
 // Selector is the path to the key or id of a message, which chooses the instance. In an
