@@ -35,28 +35,42 @@ func (p *Pool) construct() error {
 	return nil
 }
 
-// constructOne makes the instance whose generated struct is at.
+// constructOne makes the instance whose generated struct is at. In a cluster, it is made
+// later, if this node runs it.
 func (p *Pool) constructOne(processor int, in topo.Instance, at reflect.Value, how any) error {
-	x := at.Addr().Interface()
-	if own, ok := x.(interface {
-		Construct(in topo.Instance, how any) error
-	}); ok {
-		if err := own.Construct(in, how); err != nil {
+	if p.nodes == nil {
+		if err := makeValue(in, at, how); err != nil {
 			return err
 		}
-	} else {
-		value := field(at, "p")
-		made, err := construct(in, reflect.ValueOf(how), value.Type())
-		if err != nil {
-			return err
-		}
-		value.Set(made)
 	}
-	p.Adopt(processor, x, field(at, "unit").Addr().Interface().(*Unit), outOf(field(at, "out")))
-	if x, ok := x.(interface{ Adopted() }); ok {
-		x.Adopted()
+	p.Adopt(processor, at.Addr().Interface(), field(at, "unit").Addr().Interface().(*Unit), outOf(field(at, "out")))
+	if p.nodes == nil {
+		adopted(at)
 	}
 	return nil
+}
+
+// makeValue makes the value of the instance whose generated struct is at.
+func makeValue(in topo.Instance, at reflect.Value, how any) error {
+	if own, ok := at.Addr().Interface().(interface {
+		Construct(in topo.Instance, how any) error
+	}); ok {
+		return own.Construct(in, how)
+	}
+	value := field(at, "p")
+	made, err := construct(in, reflect.ValueOf(how), value.Type())
+	if err != nil {
+		return err
+	}
+	value.Set(made)
+	return nil
+}
+
+// adopted calls Adopted of the instance whose generated struct is at.
+func adopted(at reflect.Value) {
+	if x, ok := at.Addr().Interface().(interface{ Adopted() }); ok {
+		x.Adopted()
+	}
 }
 
 // outOf returns the Out of a sender. It is the sender itself if the processor sends

@@ -31,6 +31,9 @@ func (d *Delivery[M]) Take(l *Link, edge int, m M) {
 		d.message = new(M)
 	}
 	*d.message, d.link, d.edge, d.attempts = m, l, int32(edge), 1
+	if c := crossingOf(l); c != nil {
+		c.took()
+	}
 	if w := l.to.watch(); w != nil {
 		w.current = d
 	}
@@ -131,6 +134,9 @@ func (d *Delivery[M]) drop(why error) {
 
 // clear zeroes the message, so that the garbage collector can free what it points to.
 func (d *Delivery[M]) clear() {
+	if c := crossingOf(d.link); c != nil {
+		c.resolved()
+	}
 	var zero M
 	*d.message = zero
 	if d.handlerCopy != nil {

@@ -44,6 +44,9 @@ const eventsPerTurn = 16
 
 // post adds an event to the unit's box. EventClosed of an edge is added only once.
 func (u *Unit) post(e Event) {
+	if u.IsAway() {
+		return
+	}
 	b := &u.proc.boxes[u.index]
 	b.mu.Lock()
 	if at := slices.IndexFunc(b.list, func(p pendingEvent) bool { return p.Event == e }); at < 0 {

@@ -66,6 +66,7 @@ type group struct {
 	outputsClosed bool    // closeOutputs was called: the receivers were informed
 	awaitingRoom  []*Unit // units that wait for room within the group
 	lastBusy      *Link   // a link that had messages at the last check
+	agreed        bool    // in a cluster: the group is quiet on all nodes, so it may go on to its next phase
 }
 
 // isFull reports whether a queue within a cycle is full. Then no message may enter the
@@ -198,6 +199,12 @@ func (g *group) leave(sent *Link) {
 		g.mu.Unlock()
 		return // a newer activity checks again when it leaves
 	}
+	if g.pool.nodes != nil && !g.agreed {
+		g.mu.Unlock()
+		g.pool.nodes.Quiet(g.index)
+		return
+	}
+	g.agreed = false
 	if g.phase == phaseClosing {
 		g.phase = phaseFinishing
 		g.activity.Add(1) // counted until the last Finish has returned
@@ -259,7 +266,7 @@ func (g *group) allEmpty() bool {
 // within the group are handled.
 func (g *group) finishNext() {
 	g.mu.Lock()
-	for g.next < len(g.units) && !g.units[g.next].proc.Finish {
+	for g.next < len(g.units) && (!g.units[g.next].proc.Finish || g.units[g.next].IsAway()) {
 		g.next++
 	}
 	if g.next < len(g.units) {

@@ -33,6 +33,7 @@ const (
 	controlOrder                      // there are orders of the supervisor
 	controlEvent                      // there are events of inputs
 	controlWake                       // Woken must be called
+	controlSettle                     // another node has handled messages
 )
 
 type pingState uint8

@@ -58,6 +58,9 @@ func (p *Pool) initAll(c *caller) error {
 			timeout = proc.Watch.Startup
 		}
 		for _, u := range proc.units {
+			if u.IsAway() {
+				continue
+			}
 			if p.handlerCtx.Err() != nil {
 				return errNotInitialized
 			}

@@ -102,6 +102,14 @@ func (u *Unit) logLimitedLine(kind logKind, l line) {
 	}
 }
 
+// logRepeated logs a line about messages between nodes, at most once a second for each
+// processor.
+func (p *Pool) logRepeated(r *repeated, level slog.Level, text string, attrs ...slog.Attr) {
+	if times, ok := r.admit(time.Duration(p.clock()), line{level, text, attrs}); ok {
+		p.logTimes(line{level, text, attrs}, times)
+	}
+}
+
 func (p *Pool) logTimes(l line, times int) {
 	if times > 1 {
 		l.attrs = append(l.attrs, slog.Int("times", times))
@@ -112,6 +120,9 @@ func (p *Pool) logTimes(l line, times int) {
 // logSkipped logs, at the end of Run, the failures that were not logged before.
 func (p *Pool) logSkipped() {
 	for _, proc := range p.processors {
+		if l, times := proc.crossLog.rest(); times > 0 {
+			p.logTimes(l, times)
+		}
 		if proc.faults == nil {
 			continue
 		}

@@ -100,7 +100,8 @@ type InstanceFigures struct {
 }
 
 // EdgeFigures are the figures of one edge, summed over its links: Sent = Received +
-// Dropped + Len.
+// Dropped + Len. In a cluster they count what the instances of this node have sent, and
+// Arrived and Waiting what those of other nodes have sent to instances of this node.
 type EdgeFigures struct {
 	From     string        `json:"from"`            // "" for a timer
 	Every    time.Duration `json:"every,omitempty"` // of a timer, in nanoseconds
@@ -110,7 +111,9 @@ type EdgeFigures struct {
 	Sent     uint64        `json:"sent"`
 	Received uint64        `json:"received"`
 	Dropped  uint64        `json:"dropped"`
-	Late     uint64        `json:"late,omitempty"` // messages among Sent that were sent after the call of the sender had ended (ErrLateSend)
+	Arrived  uint64        `json:"arrived,omitempty"` // messages of other nodes that were decoded
+	Waiting  int           `json:"waiting,omitempty"` // messages among Arrived that no handler has taken yet
+	Late     uint64        `json:"late,omitempty"`    // messages among Sent that were sent after the call of the sender had ended (ErrLateSend)
 }
 
 // Snapshot returns the current figures.
@@ -171,6 +174,11 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			for _, h := range l.heads {
 				if h.Index() == i {
+					if l.arrives() {
+						f.Arrived += h.Sent()
+						f.Waiting += h.Len()
+						continue
+					}
 					if ended && l.out != nil {
 						h.Expose(h.Written()) // no sender will publish messages that were sent late or in a call that still runs
 					}

@@ -21,6 +21,7 @@ type options struct {
 	observer     Observer
 	logger       *slog.Logger
 	errors       func() (Recorder, error)
+	node         NodeSettings
 }
 
 const (

@@ -37,6 +37,10 @@ type Spec struct {
 	Errors       func() (Recorder, error) // opens the recorder of Run; may be nil
 	Supervisor   Supervisor               // supervises the processors with a Watch
 	FaultLog     time.Duration            // how often the fault figures are logged; 0 means never
+
+	// Cluster connects the pool with other nodes. It returns nil if the settings name no
+	// node; then this process runs the whole topology. It may be nil.
+	Cluster func(NodeSettings) (Nodes, error)
 }
 
 // Pool runs a topology.
@@ -57,7 +61,8 @@ type Pool struct {
 	recorder   Recorder    // nil if errors are not recorded
 	rebalancer *rebalancer // nil if instances never move
 	place      func(*placement) (to []int, pays bool)
-	pinned     bool // for tests of the placement: no instance is donated
+	nodes      Nodes // nil if this process runs the whole topology
+	pinned     bool  // for tests of the placement: no instance is donated
 
 	began      time.Time
 	handlerCtx context.Context // for handlers; ends when Run stops waiting for them
@@ -88,6 +93,9 @@ type Pool struct {
 	lateErrors       errorList // failures of handlers that returned after Run had ended
 	unfinishedGroups int       // number of groups that have not finished
 	solos            []*Worker // workers outside the pool
+
+	guestsMu sync.Mutex
+	guests   map[GuestKey]*guest // instances of other nodes that have sent messages to this one
 }
 
 // New makes a pool and the instances of spec. Nothing runs before Run.
@@ -115,6 +123,9 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	}
 	p.build()
 	p.chains = chains(p.spec)
+	if err := p.newNodes(); err != nil {
+		return nil, err
+	}
 	if err := p.construct(); err != nil {
 		return nil, err
 	}
@@ -192,6 +203,18 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 		u.addWatch()
 	}
 	proc.group.units = append(proc.group.units, u)
+	if p.nodes != nil {
+		proc.away = append(proc.away, &away{unit: u})
+		u.targetWorker.Store(int32(p.initialWorker(u)))
+		u.worker.Store(p.workers[u.targetWorker.Load()])
+		return
+	}
+	p.activate(u)
+}
+
+// activate makes u an instance that this process runs.
+func (p *Pool) activate(u *Unit) {
+	proc := u.proc
 	if proc.Ping {
 		u.ping = pingActive
 	}
@@ -244,7 +267,14 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 	return p.options.errors()
 }
 
-func (p *Pool) runOnce(ctx context.Context) error {
+func (p *Pool) runOnce(ctx context.Context) (err error) {
+	if p.nodes != nil {
+		defer func() { p.nodes.End(err) }()
+		if err := p.nodes.Begin(ctx, p); err != nil {
+			p.finish(err)
+			return err
+		}
+	}
 	p.prepare(ctx)
 	defer p.abandon()
 	defer p.logSkipped()
@@ -325,7 +355,7 @@ func (p *Pool) start() {
 // schedule starts the timers and queues the instances that have work from the start. It
 // runs before any worker.
 func (p *Pool) schedule() {
-	for _, t := range p.tickers {
+	for _, t := range p.tickers { // all of them belong to instances of this node
 		t.to.worker.Load().after(t.every, t)
 	}
 	for _, proc := range p.processors {
@@ -344,6 +374,9 @@ func (p *Pool) schedule() {
 // stop closes all inputs from outside. The queued messages are drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
+	if p.nodes != nil {
+		p.nodes.Stopping()
+	}
 	p.sourcesDone()
 	p.stopServe()
 	for _, x := range p.externals {
@@ -351,6 +384,9 @@ func (p *Pool) stop() {
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
+			if u.IsAway() {
+				continue
+			}
 			if proc.Ping {
 				u.signal(controlStop)
 			}

@@ -25,6 +25,10 @@ type Processor struct {
 	// makes the value of p. If New is nil, Default makes it; if Default is also nil,
 	// the value is a zero value. An external processor has no instances.
 	Instances, New, Default any
+
+	// Guest points to a struct with the fields unit and out, the sender of an external
+	// processor of another node. It is needed in a cluster.
+	Guest any
 }
 
 // Edge describes one edge for New.
@@ -34,6 +38,10 @@ type Edge struct {
 	Capacity int
 	Full     Policy        // Wait pauses the sending instance; the other policies do not
 	Every    time.Duration // period of a timer
+
+	// In a cluster:
+	Reply      bool // the sender waits for a reply
+	AtMostOnce bool // a message is not sent again after a lost connection
 }
 
 type processor struct {
@@ -51,6 +59,8 @@ type processor struct {
 	watches        []*watch     // by instance, if Watch is not nil
 	faults         *faults      // if Events, or Watch is not nil
 	wakeups        []wakeup     // by instance, if Events, or Watch is not nil
+	crossLog       repeated     // about messages between nodes that cannot be encoded or decoded
+	away           []*away      // by instance, in a cluster; nil for an instance that this node runs
 
 	contextsOnce sync.Once
 	contexts     []context.Context // by instance, made when a handler needs it

@@ -273,7 +273,7 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.pendingCalls |= callFinish
 	}
-	if bits&(controlTimer|controlOrder|controlEvent|controlWake) != 0 {
+	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle) != 0 {
 		w.readRareControl(u, bits)
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
@@ -288,8 +288,11 @@ func (w *Worker) readControl(u *Unit) {
 	w.schedule(u)
 }
 
-// readRareControl processes the control bits of supervision and of Wake.
+// readRareControl processes the control bits of supervision, of Wake and of other nodes.
 func (w *Worker) readRareControl(u *Unit, bits uint32) {
+	if bits&controlSettle != 0 {
+		w.settleAll(u)
+	}
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken
 	}

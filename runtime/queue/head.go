@@ -54,7 +54,7 @@ type Head struct {
 	// waiting is set while the producer waits for a report of room.
 	waiting atomic.Bool
 
-	_ [8]byte // the fields of the queue begin in a new cache line
+	pending uint64 // messages that Pass has removed and Settle has not counted yet; owned by the consumer
 }
 
 // Init initializes the head of an empty queue, of the edge with the given index. It
@@ -162,7 +162,7 @@ func (h *Head) HasReported() bool { return h.awaiting && !h.waiting.Load() }
 // calls it.
 func (h *Head) SetLocal(local bool) {
 	if h.local && !local {
-		h.taken.Store(h.get)
+		h.taken.Store(h.get - h.pending)
 	}
 	h.local = local
 }
@@ -264,6 +264,26 @@ func (h *Head) take(n int) {
 	h.get += uint64(n)
 	set(&h.taken, h.get, h.local)
 }
+
+// Pass removes the first n messages that Peek returned, without counting them as passed
+// to handlers. They count as queued until Settle: another node has not handled them yet.
+// A queue from which Pass has removed messages must not be used with Release until all
+// of them are settled.
+func (h *Head) Pass(n int) {
+	h.at += n
+	h.get += uint64(n)
+	h.pending += uint64(n)
+}
+
+// Settle counts n messages that Pass has removed as passed to handlers.
+func (h *Head) Settle(n int) {
+	h.pending -= uint64(n)
+	set(&h.taken, h.get-h.pending, h.local)
+}
+
+// Pending is the number of messages that Pass has removed and Settle has not counted.
+// Only the consumer calls it.
+func (h *Head) Pending() int { return int(h.pending) }
 
 // set sets a position that the other end reads. If both ends run on the same goroutine,
 // the other end cannot check it concurrently, so a plain store is enough.

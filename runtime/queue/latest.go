@@ -36,13 +36,11 @@ func (q *Latest[T]) Put(n uint64, m T) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if uint64(q.count) == q.Head.capacity {
+	if q.count > 0 && uint64(q.count)+q.Head.pending >= q.Head.capacity {
 		if m, ok := any(&q.ring[q.start].M).(Evictee); ok {
 			m.Evicted()
 		}
-		q.ring[q.start] = Numbered[T]{}
-		q.start = (q.start + 1) % len(q.ring)
-		q.count--
+		q.pop()
 		q.Head.evicted.Add(1)
 	} else if q.count == len(q.ring) {
 		q.grow()
@@ -79,12 +77,40 @@ func (q *Latest[T]) Take(n uint64) (m T, ok bool) {
 	if q.count == 0 || q.ring[q.start].N != n {
 		return m, false
 	}
-	m = q.ring[q.start].M
+	m = q.pop()
+	q.Head.take(1)
+	return m, true
+}
+
+// Pass removes the oldest message if its number is still n, and counts it as queued until
+// Settle. At most half of the capacity, and at least one message, can be removed like
+// this: the newer messages that come in the meantime need the other half.
+func (q *Latest[T]) Pass(n uint64) (m T, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.count == 0 || q.ring[q.start].N != n || q.Head.pending >= max(1, q.Head.capacity/2) {
+		return m, false
+	}
+	m = q.pop()
+	q.Head.get++
+	q.Head.pending++
+	return m, true
+}
+
+// Settle counts n messages that Pass has removed as passed to handlers.
+func (q *Latest[T]) Settle(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Head.Settle(n)
+}
+
+// pop removes the oldest message from the ring.
+func (q *Latest[T]) pop() T {
+	m := q.ring[q.start].M
 	q.ring[q.start] = Numbered[T]{}
 	q.start = (q.start + 1) % len(q.ring)
 	q.count--
-	q.Head.take(1)
-	return m, true
+	return m
 }
 
 // Pop removes the oldest message. It returns false if the queue is empty.

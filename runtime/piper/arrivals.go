@@ -1,0 +1,243 @@
+package piper
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// guest is an instance of another node that sends to instances of this one. It has a
+// unit and a sender, so its messages travel through links and queues like those of the
+// instances of this node. Its turns decode what has arrived.
+type guest struct {
+	pool  *Pool
+	node  string
+	unit  *Unit
+	of    arriver
+	links map[[2]int]*Arrivals // by receiving processor and instance
+
+	pending []arrived // owned by the unit's worker
+
+	mu    sync.Mutex
+	inbox []arrived
+}
+
+// arriver is the generated part of a guest. Arrive decodes a message of an edge and puts
+// it into the queue to an instance.
+type arriver interface {
+	Arrive(edge, to int, b []byte, reply ReplyTo) error
+}
+
+// arrived is a chunk that was not decoded yet.
+type arrived struct {
+	a    *Arrivals
+	data []byte
+	edge int
+}
+
+// Arrivals is the beginning of a link whose sending instance runs on another node.
+type Arrivals struct {
+	Pair
+	State any // belongs to Nodes
+
+	guest    *guest
+	lost     uint64 // number of messages that could not be decoded; owned by the guest
+	reported uint64 // by Nodes.Handled; owned by the receiver
+}
+
+// ReplyTo sends the reply to a message that has arrived. It is nil if nobody waits for
+// the reply. It may be called from any goroutine, at most once.
+type ReplyTo func(reply []byte, err error)
+
+// GuestKey identifies an instance of another node.
+type GuestKey struct {
+	Node                string
+	Boot                uint64 // the process of the node
+	Processor, Instance int
+}
+
+// Arrivals makes the beginning of a link from an instance of another node to an instance
+// of this one. It must not be called twice for the same pair and process.
+func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
+	switch {
+	case from.Processor < 0 || from.Processor >= len(p.processors) || to < 0 || to >= len(p.processors):
+		return nil, errors.New("there is no such processor")
+	case instance < 0 || instance >= len(p.processors[to].units):
+		return nil, fmt.Errorf("%s has no instance %d", p.processors[to].Name, instance)
+	case from.Instance < 0 || from.Instance >= max(1, len(p.processors[from.Processor].units)):
+		return nil, fmt.Errorf("%s has no instance %d", p.processors[from.Processor].Name, from.Instance)
+	}
+	p.guestsMu.Lock()
+	defer p.guestsMu.Unlock()
+	g := p.guests[from]
+	if g == nil {
+		var err error
+		if g, err = p.newGuest(from); err != nil {
+			return nil, err
+		}
+		if p.guests == nil {
+			p.guests = make(map[GuestKey]*guest)
+		}
+		p.guests[from] = g
+	}
+	a := &Arrivals{Pair: Pair{from.Processor, from.Instance, to, instance}, guest: g}
+	g.mu.Lock()
+	g.links[[2]int{to, instance}] = a
+	g.mu.Unlock()
+	return a, nil
+}
+
+// newGuest makes the unit and the sender of an instance of another node.
+func (p *Pool) newGuest(key GuestKey) (*guest, error) {
+	proc := p.processors[key.Processor]
+	prototype := reflect.TypeOf(proc.Guest)
+	if prototype == nil && proc.Instances != nil {
+		prototype = reflect.TypeOf(proc.Instances).Elem().Elem()
+	} else if prototype != nil {
+		prototype = prototype.Elem()
+	}
+	if prototype == nil {
+		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
+	}
+	at := reflect.New(prototype).Elem()
+	of, ok := at.Addr().Interface().(arriver)
+	if !ok {
+		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
+	}
+	g := &guest{pool: p, node: key.Node, of: of, links: make(map[[2]int]*Arrivals)}
+	u := field(at, "unit").Addr().Interface().(*Unit)
+	out := outOf(field(at, "out"))
+	// A processor of its own, because the guest has neither a Watch nor events.
+	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group}
+	u.cell, u.out, u.index = cell{&guestCell{g, of}}, out, int32(key.Instance)
+	u.controlNote = note{kind: noteControl, unit: u}
+	u.longTurn = true
+	out.unit = u
+	g.unit = u
+	u.targetWorker.Store(int32((key.Processor + key.Instance) % len(p.workers)))
+	u.worker.Store(p.workers[u.targetWorker.Load()])
+	return g, nil
+}
+
+// guestCell is the Cell of a guest.
+type guestCell struct {
+	guest *guest
+	of    arriver
+}
+
+func (c *guestCell) Link(processor, i int) { cell{c.of}.Link(processor, i) }
+func (c *guestCell) Woken() error          { return c.guest.decodeAll() }
+
+// Put passes a chunk that has arrived to its receiver. Any goroutine may call it. The
+// data belongs to the pool.
+func (a *Arrivals) Put(data []byte) {
+	g := a.guest
+	g.mu.Lock()
+	g.inbox = append(g.inbox, arrived{a: a, data: data})
+	g.mu.Unlock()
+	g.unit.Wake()
+}
+
+// decodeAll decodes the chunks that have arrived, in a turn of the guest. It stops when
+// a queue is full.
+func (g *guest) decodeAll() error {
+	g.mu.Lock()
+	g.pending = append(g.pending, g.inbox...)
+	clear(g.inbox)
+	g.inbox = g.inbox[:0]
+	g.mu.Unlock()
+	for i := range g.pending {
+		if !g.decode(&g.pending[i]) {
+			g.pending = slices.Delete(g.pending, 0, i)
+			g.unit.Wake() // goes on when there is room
+			return nil
+		}
+	}
+	clear(g.pending)
+	g.pending = g.pending[:0]
+	return nil
+}
+
+// decode puts the messages of a chunk into their queues. It returns false if it stopped
+// because a queue is full.
+func (g *guest) decode(in *arrived) (whole bool) {
+	for len(in.data) > 0 {
+		if g.unit.Hold() || g.unit.paused() {
+			return false
+		}
+		edge, m, rest, err := cutMessage(in.data, in.edge)
+		if err == nil {
+			in.edge, in.data = edge, rest
+			err = g.arrive(in.a, edge, m)
+		} else {
+			in.data = nil // the sending node counts the rest as handled
+		}
+		if err != nil {
+			g.refuse(in.a, edge, err)
+		}
+	}
+	return true
+}
+
+// cutMessage cuts the first message from a chunk.
+func cutMessage(b []byte, edge int) (edgeOf int, m, rest []byte, err error) {
+	length, n := binary.Uvarint(b)
+	if n <= 0 {
+		return edge, nil, nil, errTruncated
+	}
+	b = b[n:]
+	if length&1 != 0 {
+		e, n := binary.Uvarint(b)
+		if n <= 0 || e > 1<<31 {
+			return edge, nil, nil, errTruncated
+		}
+		edge, b = int(e), b[n:]
+	}
+	if length >>= 1; length > uint64(len(b)) {
+		return edge, nil, nil, errTruncated
+	}
+	return edge, b[:length], b[length:], nil
+}
+
+var (
+	errTruncated = errors.New("the message ends too early")
+	errNoReply   = errors.New("the handler of another node returned no reply")
+)
+
+// arrive decodes one message.
+func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
+	if edge < 0 || edge >= len(g.pool.edges) || g.pool.edges[edge].From != a.From || g.pool.edges[edge].To != a.To {
+		return fmt.Errorf("the edge with index %d does not lead from %s to %s", edge, g.pool.processors[a.From].Name, g.pool.processors[a.To].Name)
+	}
+	var reply ReplyTo
+	if g.pool.edges[edge].Reply {
+		call, n := binary.Uvarint(m)
+		if n <= 0 {
+			return errTruncated
+		}
+		m = m[n:]
+		if call != 0 {
+			reply = func(b []byte, err error) { g.pool.nodes.Reply(a, call, b, err) }
+		}
+	}
+	err := g.of.Arrive(edge, a.ToInstance, m, reply)
+	if err != nil && reply != nil {
+		reply(nil, err)
+	}
+	return err
+}
+
+// refuse counts a message that cannot be decoded as dropped.
+func (g *guest) refuse(a *Arrivals, edge int, err error) {
+	if edge >= 0 && edge < len(g.pool.edges) {
+		g.pool.edges[edge].refused.Add(1)
+	}
+	a.lost++
+	g.pool.nodes.Lost(a, a.lost)
+	g.pool.logRepeated(&g.pool.processors[a.To].crossLog, slog.LevelError, "topogen: a message of another node cannot be decoded and is dropped",
+		slog.String("node", g.node), slog.String("from", g.pool.processors[a.From].Name), slog.String("to", g.pool.processors[a.To].Name), slog.Any("error", err))
+}

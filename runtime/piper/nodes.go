@@ -1,0 +1,222 @@
+package piper
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Nodes connects a pool with the same topology on the other nodes of a cluster. Package
+// cluster implements it. Its methods may be called from any goroutine of the pool, and
+// must not wait, with the exception of Begin and End.
+type Nodes interface {
+	// Begin is called by Run, before anything else. It calls Pool.Place when it is
+	// known which instances this node runs.
+	Begin(ctx context.Context, p *Pool) error
+	// Forward takes messages for an instance of another node.
+	Forward(o *Outlet, c Chunk)
+	// Handled reports that n messages of a, counted from its beginning, were handled.
+	// Their node need not keep them any longer.
+	Handled(a *Arrivals, n uint64)
+	// Lost reports that n messages of a, counted from its beginning, could not be decoded
+	// and were dropped.
+	Lost(a *Arrivals, n uint64)
+	// Reply sends the reply to a call, or its error.
+	Reply(a *Arrivals, call uint64, reply []byte, err error)
+	// Quiet reports that a group has nothing to do on this node. It waits for Agree.
+	Quiet(group int)
+	// Stopping reports that the context of Run has ended: this node begins to drain.
+	Stopping()
+	// End is called before Run returns, with its error. After End, no other method is
+	// called.
+	End(err error)
+}
+
+// NodeSettings are the options of a node, for Spec.Cluster. Empty fields are not set.
+type NodeSettings struct {
+	Name, Address, Dir string
+	Roles              []string
+	Transport          any // a transport.Transport
+	Logger             *slog.Logger
+	MessageLimit       int // in bytes
+	DrainTimeout       time.Duration
+}
+
+// Place constructs the instances that this node runs. All others run on other nodes.
+// Nodes.Begin calls it once, before the instances are initialized.
+func (p *Pool) Place(isHere func(processor, instance int) bool) error {
+	for i, proc := range p.processors {
+		for j, u := range proc.units {
+			if !isHere(i, j) {
+				continue
+			}
+			if err := p.constructHere(u); err != nil {
+				return err
+			}
+			proc.away[j] = nil
+			p.activate(u)
+		}
+	}
+	return nil
+}
+
+// constructHere makes the value of an instance that was adopted without one.
+func (p *Pool) constructHere(u *Unit) error {
+	s := &u.proc.Processor
+	in := topo.Instance{Processor: s.Name, Index: u.Index(), Number: len(u.proc.units)}
+	how := s.New
+	if reflect.ValueOf(how).IsNil() {
+		how = s.Default
+	}
+	at := reflect.ValueOf(s.Instances).Elem().Index(u.Index())
+	if err := makeValue(in, at, how); err != nil {
+		return err
+	}
+	adopted(at)
+	return nil
+}
+
+// away returns the part of a unit that another node runs, or nil if this node runs it.
+func (u *Unit) away() *away {
+	if u.proc.away == nil {
+		return nil
+	}
+	return u.proc.away[u.index]
+}
+
+// IsAway reports whether another node runs the instance.
+func (u *Unit) IsAway() bool { return u.away() != nil }
+
+// Fail ends Run with an error, for Nodes.
+func (p *Pool) Fail(err error) { p.finish(err) }
+
+// Leave ends Run without an error although its groups have not finished: the node leaves
+// the cluster after it has handled what was queued on it.
+func (p *Pool) Leave() { p.finish(nil) }
+
+// Groups is the number of groups of processors that finish together.
+func (p *Pool) Groups() int { return len(p.groups) }
+
+// GroupState describes how far a group is on this node.
+type GroupState struct {
+	Phase uint8  // 0 open, 1 closing, 2 finishing, 3 flushing, 4 finished
+	Quiet bool   // it has nothing to do here until a message comes from another node
+	Turns uint32 // changes whenever it had something to do
+}
+
+// Phases of a GroupState in which a quiet group waits for Agree.
+const (
+	GroupOpen     = uint8(phaseOpen)
+	GroupClosing  = uint8(phaseClosing)
+	GroupFlushing = uint8(phaseFlushing)
+	GroupFinished = uint8(phaseFinished)
+)
+
+// Group returns the state of a group. Any goroutine may call it.
+func (p *Pool) Group(i int) GroupState {
+	g := p.groups[i]
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	turns := g.activity.Load()
+	s := GroupState{Phase: uint8(g.phase), Turns: uint32(turns >> 32)}
+	waits := g.phase == phaseClosing || g.phase == phaseFlushing
+	s.Quiet = waits && uint32(turns) == 0 && g.allEmpty() && g.activity.Load() == turns
+	return s
+}
+
+// Agree lets a group go on from a phase in which it is quiet on all nodes. Nodes calls
+// it, once for each phase and group. Any goroutine may call it.
+func (p *Pool) Agree(i int, phase uint8) {
+	g := p.groups[i]
+	g.mu.Lock()
+	if uint8(g.phase) != phase {
+		g.mu.Unlock()
+		return
+	}
+	g.agreed = true
+	g.mu.Unlock()
+	g.enter()
+	g.leave(nil)
+}
+
+// IsIdle reports whether nothing is left to do on this node until a message comes from
+// another node: no message is queued, and no call runs. Nodes calls it while the node
+// leaves the cluster, after the sources of this node have ended.
+func (p *Pool) IsIdle() bool {
+	before, idle := p.callCount()
+	if !idle {
+		return false
+	}
+	for _, g := range p.groups {
+		if !g.isIdle() {
+			return false
+		}
+	}
+	after, idle := p.callCount()
+	return idle && before == after
+}
+
+// isIdle reports whether no instance of the group holds a message or work.
+func (g *group) isIdle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && g.allEmpty()
+}
+
+// callCount is a number that changes with each call of a handler. It returns false if a
+// call runs.
+func (p *Pool) callCount() (n uint64, idle bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range slices.Concat(p.workers, p.solos) {
+		state := w.state.Load()
+		if state&1 != 0 {
+			return 0, false
+		}
+		n += state
+	}
+	return n, true
+}
+
+// newNodes calls Spec.Cluster. Without the name of a node it returns nil, and the whole
+// topology runs in this process.
+func (p *Pool) newNodes() error {
+	if p.spec.Cluster == nil {
+		return nil
+	}
+	s := p.options.node
+	s.MessageLimit, s.DrainTimeout, s.Logger = p.options.messageLimit, p.options.drainTimeout, p.log()
+	nodes, err := p.spec.Cluster(s)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	p.nodes = nodes
+	return nil
+}
+
+// Node makes this process the node with a name of the topology's cluster. Without a name,
+// the process runs the whole topology. Environment: TOPOGEN_NODE.
+func Node(name string) Option {
+	return func(o *options) error { o.node.Name = name; return nil }
+}
+
+// NodeAddress sets the host and port where the node listens, in place of the address in
+// the topology file. Environment: TOPOGEN_ADDRESS.
+func NodeAddress(address string) Option {
+	return func(o *options) error { o.node.Address = address; return nil }
+}
+
+// NodeDir sets the folder for what the node must remember. Environment: TOPOGEN_DIR.
+func NodeDir(dir string) Option {
+	return func(o *options) error { o.node.Dir = dir; return nil }
+}
+
+// NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.
+func NodeRoles(roles ...string) Option {
+	return func(o *options) error { o.node.Roles = roles; return nil }
+}
