@@ -1,0 +1,97 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Bootstrap defines the plan, the processors and the first placement, once in the life of
+// a cluster. first are the nodes of the topology file; they are in the table from now on,
+// without a process. Each node may call it, at the same time and at each start: one of the
+// transactions succeeds, and a later call changes nothing. It returns ErrPlan if the table
+// has another plan.
+func Bootstrap(ctx context.Context, t Table, plan string, list []Placement, first []Node) error {
+	r := t.Replica()
+	if r.Plan() == "" { // the replica may lag behind; the guard decides
+		names := make([]string, len(first))
+		changes := []Change{Define{plan, Defined(list)}}
+		for i, n := range first {
+			names[i] = n.Name
+			changes = append(changes, Join{Node{Name: n.Name, Address: n.Address, Roles: n.Roles}})
+		}
+		assigns, err := Initial(list, names)
+		if err != nil {
+			return err
+		}
+		for _, a := range assigns {
+			changes = append(changes, a)
+		}
+		err = repeat(ctx, t, []Guard{PlanIs{""}}, changes)
+		if err == nil || !errors.Is(err, ErrGuard) {
+			return err
+		}
+	}
+	return checkPlan(r, plan)
+}
+
+// repeat is Txn, and repeats the transaction while its outcome is not known. At least one
+// guard must fail once the changes were applied.
+func repeat(ctx context.Context, t Table, guards []Guard, changes []Change) error {
+	for {
+		_, err := t.Txn(ctx, guards, changes)
+		if !errors.Is(err, ErrUnknown) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func checkPlan(r *Replica, plan string) error {
+	if got := r.Plan(); got != plan {
+		return fmt.Errorf("%w: it has the plan %q, but the cluster has the plan %q; start the same program on all nodes", ErrPlan, plan, got)
+	}
+	return nil
+}
+
+// Enter makes this process the process of a node: it waits until the table has a plan,
+// joins under the node's name with its boot id, and then becomes a member. When it returns,
+// the replica contains the node as a member. It returns ErrPlan if the cluster was built
+// from another topology, and ErrSuperseded if a newer process has joined under the name.
+func Enter(ctx context.Context, t Table, n Node) error {
+	r := t.Replica()
+	if err := r.WaitFor(ctx, func(r *Replica) bool { return r.Plan() != "" }); err != nil {
+		return fmt.Errorf("table: the first nodes have not agreed on the first placement yet: %w", err)
+	}
+	n.State = Joining
+	for {
+		_, err := t.Txn(ctx, nil, []Change{Join{n}})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrUnknown) || ctx.Err() != nil {
+			return err
+		}
+	}
+	err := repeat(ctx, t, nil, []Change{SetState{n.Name, n.Boot, Member}})
+	if err == nil || !errors.Is(err, ErrInvalid) || r.Node(n.Name) != nil {
+		return err
+	}
+	return fmt.Errorf("%w: node %q was forgotten while it joined", ErrSuperseded, n.Name)
+}
+
+// Superseded waits until another process has joined under the name of a node, or until
+// the node was forgotten, and then returns ErrSuperseded. A process must stop its work in
+// the cluster then. Superseded also returns when ctx or the table ends.
+func Superseded(ctx context.Context, r *Replica, name string, boot Boot) error {
+	var found *Node
+	if err := r.WaitFor(ctx, func(r *Replica) bool {
+		found = r.Node(name)
+		return found == nil || found.Boot != boot
+	}); err != nil {
+		return err
+	}
+	if found == nil {
+		return fmt.Errorf("%w: node %q was removed from the table", ErrSuperseded, name)
+	}
+	return fmt.Errorf("%w: node %q has the boot id %v, and this process has %v", ErrSuperseded, name, found.Boot, boot)
+}

@@ -1,0 +1,126 @@
+package table
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Memory is a table in the memory of one process, for tests and for a cluster that runs in
+// one process. Each node opens it and has its own replica. Transactions are applied to all
+// replicas before they return. Nothing is kept on a disk.
+type Memory struct {
+	mu       sync.Mutex
+	revision uint64
+	state    *State
+	open     map[*memoryTable]bool
+}
+
+// NewMemory returns an empty table.
+func NewMemory() *Memory {
+	return &Memory{state: NewState(), open: map[*memoryTable]bool{}}
+}
+
+// Open returns the table on a node.
+func (m *Memory) Open() Table {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := &memoryTable{memory: m, replica: NewReplica(), done: make(chan struct{})}
+	if m.revision > 0 {
+		s, err := ReadState(m.state.Append(nil))
+		if err != nil {
+			panic("table: a state cannot be read again: " + err.Error())
+		}
+		t.replica.Adopt(s)
+	}
+	m.open[t] = true
+	return t
+}
+
+// memoryTable is the table on one node.
+type memoryTable struct {
+	memory  *Memory
+	replica *Replica
+	done    chan struct{}
+}
+
+func (t *memoryTable) Replica() *Replica { return t.replica }
+
+func (t *memoryTable) Txn(ctx context.Context, guards []Guard, changes []Change) (Revision, error) {
+	c := &Command{Kind: CommandTxn, Guards: guards, Changes: changes}
+	revision, out, err := t.propose(ctx, c)
+	if err != nil {
+		return Revision{}, err
+	}
+	return revision, out.Err(c)
+}
+
+// propose applies a command to the state and to all replicas. Each of them decodes the
+// command itself, so that they share nothing.
+func (t *memoryTable) propose(ctx context.Context, c *Command) (Revision, Outcome, error) {
+	b, err := AppendCommand(nil, c)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Revision{}, Outcome{}, err
+	}
+	m := t.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.open[t] {
+		return Revision{}, Outcome{}, ErrClosed
+	}
+	m.revision++
+	revision, now := Revision{Index: m.revision}, time.Now().UnixNano()
+	c, err = ReadCommand(b)
+	if err != nil {
+		return Revision{}, Outcome{}, err
+	}
+	out, _ := m.state.Apply(revision, now, c)
+	for other := range m.open {
+		if c, err = ReadCommand(b); err != nil {
+			return Revision{}, Outcome{}, err
+		}
+		other.replica.Apply(revision, now, c)
+	}
+	return revision, out, nil
+}
+
+// Sync returns at once: every replica has every acknowledged transaction.
+func (t *memoryTable) Sync(ctx context.Context) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (t *memoryTable) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*Lease, error) {
+	propose := func(ctx context.Context, c *Command) (Outcome, error) {
+		_, out, err := t.propose(ctx, c)
+		return out, err
+	}
+	return AcquireWith(ctx, t.replica, propose, t.done, &Command{Kind: CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+func (t *memoryTable) Done() <-chan struct{} { return t.done }
+
+func (t *memoryTable) Err() error {
+	select {
+	case <-t.done:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+func (t *memoryTable) Close() error {
+	t.memory.mu.Lock()
+	defer t.memory.mu.Unlock()
+	if t.memory.open[t] {
+		delete(t.memory.open, t)
+		t.replica.Fail(ErrClosed)
+		close(t.done)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package table
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Snapshot is the content of a table at a revision. It shares nothing with the table.
+type Snapshot struct {
+	Revision   Revision
+	Plan       string
+	Nodes      []Node // by name
+	Processors []Places
+	Leases     []LeaseState // by name
+}
+
+// Places are the places of the containers of a processor: runs of consecutive containers
+// with the same node and epoch, in order and without gaps.
+type Places struct {
+	Processor
+	Runs []Run
+}
+
+// Run is a list of consecutive containers with the same node and epoch.
+type Run struct {
+	First, Count int
+	Node         string // "": no place
+	Epoch        uint64
+}
+
+// Snapshot returns the content of the state.
+func (s *State) Snapshot() *Snapshot {
+	l := s.layout.Load()
+	v := &Snapshot{Revision: s.revision, Plan: l.plan}
+	for _, n := range l.sorted() {
+		v.Nodes = append(v.Nodes, n.clone())
+	}
+	for _, c := range l.processors {
+		p := Places{Processor: Processor{c.name, len(c.places)}}
+		c.runs(func(first, count, slot int, epoch uint64) {
+			r := Run{First: first, Count: count, Epoch: epoch}
+			if n := l.node(slot); n != nil {
+				r.Node = n.Name
+			}
+			p.Runs = append(p.Runs, r)
+		})
+		v.Processors = append(v.Processors, p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.leases)) {
+		v.Leases = append(v.Leases, s.leases[name].LeaseState)
+	}
+	return v
+}
+
+// runs calls f for each run of equal cells.
+func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
+	for i := 0; i < len(c.places); {
+		first, cell := i, c.places[i].Load()
+		for i++; i < len(c.places) && c.places[i].Load() == cell; i++ {
+		}
+		slot, epoch := unpackCell(cell)
+		f(first, i-first, slot, epoch)
+	}
+}
+
+const (
+	stateVersion = 1
+	checksumSize = 4            // CRC-32C at the end
+	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Append appends the encoded state to b. Equal states have equal encodings.
+func (s *State) Append(b []byte) []byte {
+	begin := len(b)
+	l := s.layout.Load()
+	b = append(b, stateVersion)
+	b = binary.AppendUvarint(b, s.revision.Term)
+	b = binary.AppendUvarint(b, s.revision.Index)
+	b = binary.AppendUvarint(b, uint64(s.revision.Position))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
+	b = appendText(b, l.plan)
+	nodes, number := l.sorted(), map[string]int{}
+	b = appendInt(b, len(nodes))
+	for i, n := range nodes {
+		number[n.Name] = i + 1
+		b = appendNode(b, n)
+	}
+	b = appendInt(b, len(l.processors))
+	for _, c := range l.processors {
+		b = appendInt(appendText(b, c.name), len(c.places))
+		c.runs(func(_, count, slot int, epoch uint64) {
+			at := 0
+			if n := l.node(slot); n != nil {
+				at = number[n.Name]
+			}
+			b = binary.AppendUvarint(appendInt(appendInt(b, count), at), epoch)
+		})
+	}
+	b = appendInt(b, len(s.leases))
+	for _, name := range slices.Sorted(maps.Keys(s.leases)) {
+		o := s.leases[name]
+		b = appendText(appendText(b, o.Name), o.Holder)
+		b = binary.AppendUvarint(binary.AppendUvarint(b, o.Token), uint64(o.ttl))
+		b = binary.AppendVarint(b, o.renewed)
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli))
+}
+
+// ReadState decodes a state. b may come from a disk or from another node.
+func ReadState(b []byte) (*State, error) {
+	if len(b) < checksumSize || len(b) > SnapshotBytes {
+		return nil, fmt.Errorf("%w: a snapshot has %d bytes", ErrDamaged, len(b))
+	}
+	body := b[:len(b)-checksumSize]
+	if sum := binary.LittleEndian.Uint32(b[len(body):]); sum != crc32.Checksum(body, castagnoli) {
+		return nil, fmt.Errorf("%w: the checksum of a snapshot is wrong", ErrDamaged)
+	}
+	r := &reader{b: body}
+	if version := r.byte(); version != stateVersion {
+		r.fail("a snapshot has version %d; this program reads version %d", version, stateVersion)
+	}
+	s := NewState()
+	s.revision = Revision{r.uint(), r.uint(), uint32(r.number(math.MaxUint32))}
+	s.floor, s.token = r.epoch(), r.uint()
+	l := &layout{plan: r.text(PlanBytesMax), generation: 1, byName: map[string]int{}, slots: map[string]int{}}
+	r.nodes(l)
+	s.counts = make([]int, len(l.nodes)+1)
+	r.processors(s, l)
+	r.leases(s)
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	s.layout.Store(l)
+	return s, nil
+}
+
+func (r *reader) epoch() uint64 {
+	epoch := r.uint()
+	if epoch > epochReadMax {
+		r.fail("an epoch is %d", epoch)
+	}
+	return epoch
+}
+
+func (r *reader) nodes(l *layout) {
+	last := ""
+	for range r.count(NodesMax) {
+		n := r.node()
+		if r.err != nil {
+			return
+		}
+		if err := n.check(); err != nil || n.Name <= last {
+			r.fail("node %q is invalid or out of order: %v", n.Name, err)
+			return
+		}
+		last = n.Name
+		l.nodes = append(l.nodes, &n)
+		l.slots[n.Name] = len(l.nodes)
+	}
+}
+
+func (r *reader) processors(s *State, l *layout) {
+	all := 0
+	for range r.count(ProcessorsMax) {
+		name, instances := r.text(NameBytesMax), r.number(ContainersMax)
+		all += instances
+		if _, twice := l.byName[name]; r.err != nil || twice || name == "" || all > ContainersMax {
+			r.fail("processor %q is invalid, or there are more than %d containers", name, ContainersMax)
+			return
+		}
+		c := &cells{name: name}
+		l.byName[name] = len(l.processors)
+		l.processors = append(l.processors, c)
+		if instances > 0 && len(r.b) == 0 {
+			r.fail("the containers are missing")
+			return
+		}
+		c.places = makeCells(instances)
+		for at := 0; at < instances && r.err == nil; {
+			count, slot, epoch := r.number(instances-at), r.number(len(l.nodes)), r.epoch()
+			if count == 0 {
+				r.fail("a run is empty")
+				return
+			}
+			s.counts[slot] += count
+			for i := at; i < at+count; i++ {
+				c.places[i].Store(packCell(slot, epoch))
+			}
+			at += count
+		}
+	}
+}
+
+func (r *reader) leases(s *State) {
+	last := ""
+	for range r.count(LeasesMax) {
+		o := &lease{LeaseState: LeaseState{Name: r.text(NameBytesMax), Holder: r.text(NameBytesMax), Token: r.uint()}}
+		ttl := r.uint()
+		renewed, n := binary.Varint(r.b)
+		if r.err == nil && (o.Name <= last || ttl > uint64(LeaseMax) || n <= 0 || o.Token > s.token) {
+			r.fail("lease %q is invalid or out of order", o.Name)
+		}
+		if r.err != nil {
+			return
+		}
+		r.b = r.b[n:]
+		o.ttl, o.renewed = time.Duration(ttl), renewed
+		last = o.Name
+		s.leases[o.Name] = o
+	}
+}
