@@ -1,0 +1,72 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Config describes both ends of a [Session].
+type Config struct {
+	Topology string // the name of the topology; both nodes must have the same
+	Plan     string // the hash of the plan, at most 64 bytes
+	Node     string // the name of this node
+	Peer     string // the name of the other node
+	Boot     uint64 // the random number of this process; not 0
+
+	// AcceptPlan reports whether this node can work with a peer that has another plan. It
+	// is called for each hello with a plan that differs. nil refuses all of them.
+	AcceptPlan func(plan string) bool
+
+	RetryMin, RetryMax time.Duration // delays before a repetition; 0 means 50 ms and 2 s
+
+	QueueBytes    int // limit of the queued bytes; 0 means 256 MiB
+	QueueMessages int // limit of the queued messages; 0 means 1,048,576
+
+	Rand *rand.Rand // for jitter and nonces; nonces must not be predictable in production
+}
+
+func (c *Config) check() error {
+	var errs []error
+	for _, n := range []struct{ key, value string }{{"Topology", c.Topology}, {"Node", c.Node}, {"Peer", c.Peer}} {
+		if n.value == "" || len(n.value) > nameBytesMax {
+			errs = append(errs, fmt.Errorf("%s must have 1 to %d bytes, got %d", n.key, nameBytesMax, len(n.value)))
+		}
+	}
+	if c.Node == c.Peer {
+		errs = append(errs, fmt.Errorf("Node and Peer must differ, got %q twice", c.Node))
+	}
+	if len(c.Plan) > planBytesMax {
+		errs = append(errs, fmt.Errorf("Plan must have at most %d bytes, got %d", planBytesMax, len(c.Plan)))
+	}
+	if c.Boot == 0 {
+		errs = append(errs, errors.New("Boot must not be 0"))
+	}
+	if c.Rand == nil {
+		errs = append(errs, errors.New("Rand must not be nil"))
+	}
+	if c.RetryMin < 0 || c.RetryMax < 0 || c.RetryMax > 0 && c.RetryMax < c.RetryMin {
+		errs = append(errs, fmt.Errorf("RetryMin must not exceed RetryMax, got %v and %v", c.RetryMin, c.RetryMax))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("session: %w", err)
+	}
+	return nil
+}
+
+// complete replaces zeros by the defaults.
+func (c *Config) complete() {
+	if c.RetryMin == 0 {
+		c.RetryMin = RetryMinDefault
+	}
+	if c.RetryMax == 0 {
+		c.RetryMax = max(RetryMaxDefault, c.RetryMin)
+	}
+	if c.QueueBytes == 0 {
+		c.QueueBytes = QueueBytesDefault
+	}
+	if c.QueueMessages == 0 {
+		c.QueueMessages = QueueMessagesDefault
+	}
+}

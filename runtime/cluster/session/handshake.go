@@ -1,0 +1,220 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
+
+// handshake is the state of hellos and refusals. A hello with a nonce of this process in
+// it proves that its sender is alive now: it is not a late frame of a former incarnation.
+type handshake struct {
+	nonce    uint64        // of the hellos of this process; a new one after each incarnation of the peer
+	nextAt   time.Duration // when the hello is repeated
+	attempts int
+
+	// An answer that is due.
+	due      bool
+	to, echo uint64 // the process that gets it, and its nonce
+	refusal  refusal
+	refuses  bool          // the answer is a refusal
+	credit   time.Duration // answers cost retry.min of it each, and time gives it back
+	creditAt time.Duration
+
+	refused      refusedPeer // the last refusal that was reported
+	refusedUs    refusedPeer
+	reportedTwo  [2]uint64 // the last two processes that were reported
+	other        uint64    // another process that claims the name of the peer
+	otherSince   time.Duration
+	otherHeardAt time.Duration
+}
+
+type refusedPeer struct {
+	boot   uint64
+	reason Reason
+}
+
+// handshakeFrame returns a hello or a refusal if one is due.
+func (s *Session) handshakeFrame() []byte {
+	k := &s.hands
+	if k.due && s.takeCredit() {
+		k.due = false
+		if k.refuses {
+			return k.refusal.append(nil)
+		}
+		return s.hello(k.to, k.echo)
+	}
+	if s.peer.knows || !s.connected || s.now < k.nextAt {
+		return nil
+	}
+	k.attempts++
+	first := s.config.RetryMin
+	if s.peer.refuses {
+		first = s.config.RetryMax
+	}
+	k.nextAt = s.now + s.delay(first, s.config.RetryMax, k.attempts)
+	return s.hello(s.peer.boot, s.peer.nonce)
+}
+
+// handshakeTime returns when handshakeFrame will return a frame.
+func (s *Session) handshakeTime() (at time.Duration, ok bool) {
+	k := &s.hands
+	at = never
+	if k.due {
+		at = k.creditAt + max(0, s.config.RetryMin-k.credit)
+	}
+	if !s.peer.knows && s.connected {
+		at = min(at, k.nextAt)
+	}
+	return at, at != never
+}
+
+// takeCredit limits answers: a peer that floods this node with hellos gets few of them.
+func (s *Session) takeCredit() bool {
+	k := &s.hands
+	most := hellosInRow * s.config.RetryMin
+	k.credit = min(most, k.credit+s.now-k.creditAt)
+	k.creditAt = s.now
+	if k.credit < s.config.RetryMin {
+		return false
+	}
+	k.credit -= s.config.RetryMin
+	return true
+}
+
+func (s *Session) hello(to, echo uint64) []byte {
+	accepted := to != 0 && to == s.peer.boot
+	h := hello{
+		version: Version, from: s.config.Boot, nonce: s.hands.nonce, to: to, echo: echo,
+		accepted: accepted, knows: accepted && s.peer.knows,
+		topology: s.config.Topology, plan: s.config.Plan, fromName: s.config.Node, destName: s.config.Peer,
+	}
+	return h.append(nil)
+}
+
+// answer sends a hello to a process as soon as possible.
+func (s *Session) answer(boot, nonce uint64) {
+	s.hands.due, s.hands.refuses = true, false
+	s.hands.to, s.hands.echo = boot, nonce
+}
+
+func (s *Session) receiveHello(frame []byte) error {
+	h, err := parseHello(frame)
+	if err != nil {
+		return err
+	}
+	if reason, text := s.refusalOf(&h); reason != 0 {
+		s.refuse(&h, reason, text)
+		return nil
+	}
+	forUs := h.to == s.config.Boot
+	if h.from == s.peer.boot {
+		s.peer.heard, s.peer.nonce = s.now, h.nonce
+		if forUs && h.accepted {
+			s.peer.knows, s.peer.refuses = true, false
+		}
+		if !forUs || !h.knows {
+			s.answer(h.from, h.nonce)
+		}
+		return nil
+	}
+	if (!forUs || h.echo != s.hands.nonce) && !bug.On(bug.HelloNotProven) {
+		s.noteOther(h.from)
+		s.answer(h.from, h.nonce)
+		return nil
+	}
+	if slices.Contains(s.former, h.from) && !bug.On(bug.TwoProcessesMute) {
+		s.reportTwo(h.from)
+		s.refuse(&h, Replaced, fmt.Sprintf("another process uses the name %q", s.config.Peer))
+		return nil
+	}
+	s.accept(&h)
+	return nil
+}
+
+// refusalOf returns why a hello is refused; 0 if it is not.
+func (s *Session) refusalOf(h *hello) (Reason, string) {
+	switch c := &s.config; {
+	case h.version != Version:
+		return VersionUnknown, fmt.Sprintf("the version must be %d, got %d", Version, h.version)
+	case h.topology != c.Topology:
+		return OtherTopology, fmt.Sprintf("the topology must be %q, got %q", c.Topology, h.topology)
+	case h.fromName != c.Peer || h.destName != c.Node:
+		return WrongName, fmt.Sprintf("the hello must be from %q to %q, got %q to %q", c.Peer, c.Node, h.fromName, h.destName)
+	case h.plan != c.Plan && (c.AcceptPlan == nil || !c.AcceptPlan(h.plan)):
+		return PlanIncompatible, fmt.Sprintf("the plan must be compatible with %x, got %x", c.Plan, h.plan)
+	}
+	return 0, ""
+}
+
+func (s *Session) refuse(h *hello, reason Reason, text string) {
+	s.counts.Refusals++
+	s.hands.due, s.hands.refuses = true, true
+	s.hands.refusal = refusal{version: Version, from: s.config.Boot, to: h.from, echo: h.nonce, reason: reason, text: text}
+	if now := (refusedPeer{h.from, reason}); now != s.hands.refused && reason != Replaced {
+		s.hands.refused = now
+		s.events = append(s.events, Refused{Boot: h.from, Reason: reason, Text: text})
+	}
+}
+
+func (s *Session) receiveRefusal(frame []byte) error {
+	f, err := parseRefusal(frame)
+	if err != nil {
+		return err
+	}
+	if f.to != s.config.Boot || f.echo != s.hands.nonce {
+		s.counts.Stale++
+		return nil
+	}
+	s.peer.refuses, s.peer.knows = true, false
+	if now := (refusedPeer{f.from, f.reason}); now != s.hands.refusedUs {
+		s.hands.refusedUs = now
+		s.events = append(s.events, Refused{ByPeer: true, Boot: f.from, Reason: f.reason, Text: f.text})
+	}
+	return nil
+}
+
+// accept makes a process the current incarnation of the peer.
+func (s *Session) accept(h *hello) {
+	old := s.peer.boot
+	s.peer = incarnation{boot: h.from, nonce: h.nonce, knows: h.accepted, heard: s.now}
+	s.hands.nonce = s.config.Rand.Uint64()
+	s.answer(h.from, h.nonce)
+	s.hands.attempts, s.hands.other = 1, 0
+	s.hands.nextAt = s.now + s.delay(s.config.RetryMin, s.config.RetryMax, 1)
+	if old == 0 {
+		s.events = append(s.events, PeerStarted{Boot: h.from})
+		return
+	}
+	if s.former = append(s.former, old); len(s.former) > formerMax {
+		s.former = s.former[1:]
+	}
+	s.changed = true
+	s.events = append(s.events, PeerRestarted{Old: old, New: h.from, Forgotten: s.forget()})
+}
+
+// noteOther notes a process that claims the name of the peer without an answer to a hello.
+// It may be a late frame, or a new incarnation that will answer. If its hellos go on while
+// the current incarnation is alive, there are two processes.
+func (s *Session) noteOther(boot uint64) {
+	k := &s.hands
+	if s.peer.boot == 0 || k.other != boot && k.other != 0 && s.now-k.otherHeardAt < otherForgottenTime {
+		return
+	}
+	if k.other != boot || s.now-k.otherHeardAt > otherForgottenTime {
+		k.other, k.otherSince = boot, s.now
+	}
+	k.otherHeardAt = s.now
+	if s.now-k.otherSince >= twoProcessesAfter && s.now-s.peer.heard < twoProcessesAfter/2 {
+		s.reportTwo(boot)
+	}
+}
+
+func (s *Session) reportTwo(other uint64) {
+	if two := [2]uint64{s.peer.boot, other}; two != s.hands.reportedTwo {
+		s.hands.reportedTwo = two
+		s.events = append(s.events, TwoProcesses{Current: two[0], Other: two[1]})
+	}
+}

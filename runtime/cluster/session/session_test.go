@@ -1,0 +1,76 @@
+package session_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/cluster/session"
+)
+
+func TestMessagesArriveInOrder(t *testing.T) {
+	p := newPair(t)
+	for i := range 1000 {
+		p.send(0, uint64(i%7+100), fmt.Append(nil, i))
+		p.send(1, uint64(i%3), fmt.Append(nil, i))
+	}
+	p.settle()
+	for end, lanes := range []int{3, 7} {
+		if len(p.got[end]) != 1000 {
+			t.Fatalf("%d messages, want 1000", len(p.got[end]))
+		}
+		next := map[uint64]int{}
+		for _, d := range p.got[end] {
+			if i, ok := next[d.Lane]; !ok {
+				next[d.Lane] = int(d.Lane) % 100 % lanes
+			} else {
+				next[d.Lane] = i + lanes
+			}
+			if want := fmt.Sprint(next[d.Lane]); string(d.Message) != want {
+				t.Fatalf("lane %d got %s, want %s", d.Lane, d.Message, want)
+			}
+		}
+	}
+	for p.wait() {
+	}
+	for i, s := range p.ends {
+		if v := s.Stats(); v.Pending != 0 || v.MessagesAcked != 1000 || v.FramesResent != 0 || v.UnackedBytes != 0 {
+			t.Errorf("end %d: %+v", i, v)
+		}
+	}
+}
+
+func TestMessageSizes(t *testing.T) {
+	p := newPair(t)
+	rng := rand.New(rand.NewPCG(3, 3))
+	sizes := []int{
+		1, 31, 32, 4095, 4096, session.FragmentBytes - 1, session.FragmentBytes, session.FragmentBytes + 1, 2 * session.FragmentBytes,
+		session.FrameBytesMax, session.WindowBytes + 1, session.MessageBytesMax,
+	}
+	var want [][]byte
+	for _, n := range sizes {
+		m := make([]byte, n)
+		for i := range m {
+			m[i] = byte(rng.Uint32())
+		}
+		want = append(want, m)
+		p.send(0, 20, m)
+	}
+	p.settle()
+	for p.wait() {
+	}
+	if len(p.got[1]) != len(want) {
+		t.Fatalf("%d messages, want %d", len(p.got[1]), len(want))
+	}
+	for i, d := range p.got[1] {
+		if !bytes.Equal(d.Message, want[i]) {
+			t.Errorf("message of %d bytes differs", len(want[i]))
+		}
+	}
+	for _, n := range []int{0, session.MessageBytesMax + 1} {
+		if err := p.ends[0].Send(20, make([]byte, n)); err == nil {
+			t.Errorf("a message of %d bytes was accepted", n)
+		}
+	}
+}
