@@ -24,6 +24,12 @@ type Config struct {
 	QueueBytes    int // limit of the queued bytes; 0 means 256 MiB
 	QueueMessages int // limit of the queued messages; 0 means 1,048,576
 
+	// ReuseFrames says that the session may use the memory of a frame again after the peer
+	// has acknowledged it. The transport must have copied the frame to a connection before
+	// the peer receives it, as package grpc does. It must be false with a transport within
+	// a process: there the receiver reads the frame itself.
+	ReuseFrames bool
+
 	Rand *rand.Rand // for jitter and nonces; nonces must not be predictable in production
 }
 

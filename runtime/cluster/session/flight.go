@@ -6,13 +6,16 @@ import (
 
 // flight is a data frame that was sent and is not acknowledged.
 type flight struct {
-	body     []byte // the items; part of the frame that was sent first
+	frame    []byte // as it was sent first
+	start    int    // of the items in it
 	stamp    uint64 // of its last transmission
 	messages uint32 // that end in this frame
 	received bool   // the peer has the frame, and waits for an earlier one
 	lost     bool   // it must be sent again
 	resent   bool   // its stamp is not in the order of the numbers
 }
+
+func (f *flight) body() []byte { return f.frame[f.start:] }
 
 // flights is the window: a ring of the frames first to next-1. Its length is a power of
 // two or 0.
@@ -51,7 +54,7 @@ func (w *flights) add(f flight) uint64 {
 	n := w.next
 	w.next++
 	*w.at(n) = f
-	w.bytes += len(f.body)
+	w.bytes += len(f.body())
 	w.messages += uint64(f.messages)
 	return n
 }
@@ -75,15 +78,20 @@ func (w *flights) check(a *ack) error {
 }
 
 // acknowledge applies an acknowledgement. It returns the number of messages that are
-// complete at the peer since, and whether the acknowledgement says anything new.
-func (w *flights) acknowledge(a *ack) (messages uint64, progress bool) {
+// complete at the peer since, and whether the acknowledgement says anything new. Frames
+// that were sent once are put into spare, if it is not nil. Others may still be in the
+// queue of the transport.
+func (w *flights) acknowledge(a *ack, spare *buffers) (messages uint64, progress bool) {
 	for w.first <= a.last {
 		f := w.at(w.first)
 		if f.lost {
 			w.lost--
 		}
 		messages += uint64(f.messages)
-		w.bytes -= len(f.body)
+		w.bytes -= len(f.body())
+		if spare != nil && !f.resent {
+			spare.give(f.frame)
+		}
 		*f = flight{}
 		w.first++
 		progress = true

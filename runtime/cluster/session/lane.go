@@ -11,47 +11,82 @@ type lane struct {
 	sparse  bool // had no messages before its turn
 	next    *lane
 
-	// A ring of messages. Its length is a power of two or 0.
-	ring  [][]byte
-	head  int
+	count       int // of queued messages
+	head, tail  *block
+	first, free int // index of the first message in head, and of the first free place in tail
+}
+
+// block is a part of the queue of a lane.
+type block struct {
+	messages [blockMessages][]byte
+	next     *block
+}
+
+const (
+	blockMessages = 32
+	blocksKept    = 1024 // 0.8 MiB; a session that sends many small messages needs no new blocks
+)
+
+// blocks are free blocks.
+type blocks struct {
+	first *block
 	count int
 }
 
-// ringIdle is the largest ring that an idle lane keeps.
-const ringIdle = 64
-
-func (l *lane) push(m []byte) {
-	if l.count == len(l.ring) {
-		l.grow()
+func (b *blocks) take() *block {
+	f := b.first
+	if f == nil {
+		return new(block)
 	}
-	l.ring[(l.head+l.count)&(len(l.ring)-1)] = m
+	b.first, f.next = f.next, nil
+	b.count--
+	return f
+}
+
+func (b *blocks) give(f *block) {
+	if f.next = nil; b.count < blocksKept {
+		f.next, b.first = b.first, f
+		b.count++
+	}
+}
+
+func (l *lane) push(m []byte, spare *blocks) {
+	switch {
+	case l.tail == nil:
+		l.head, l.first, l.free = spare.take(), 0, 0
+		l.tail = l.head
+	case l.free == blockMessages:
+		l.tail.next = spare.take()
+		l.tail, l.free = l.tail.next, 0
+	}
+	l.tail.messages[l.free] = m
+	l.free++
 	l.count++
 }
 
-func (l *lane) grow() {
-	ring := make([][]byte, max(4, 2*len(l.ring)))
-	n := copy(ring, l.ring[l.head:])
-	copy(ring[n:], l.ring[:l.head])
-	l.ring, l.head = ring, 0
-}
-
-func (l *lane) first() []byte { return l.ring[l.head] }
+func (l *lane) message() []byte { return l.head.messages[l.first] }
 
 // room is the number of bytes that the next item needs in a frame.
 func (l *lane) room() int {
-	n := len(l.first())
+	n := len(l.message())
 	if n > FragmentBytes {
 		n = sizeBytesMax + min(n-l.offset, fragmentMin)
 	}
 	return headBytesMax + n
 }
 
-func (l *lane) pop() {
-	l.ring[l.head] = nil
-	l.head = (l.head + 1) & (len(l.ring) - 1)
+func (l *lane) pop(spare *blocks) {
+	l.head.messages[l.first] = nil
+	l.first++
 	l.count--
-	if l.count == 0 && len(l.ring) > ringIdle {
-		l.ring, l.head = nil, 0
+	switch {
+	case l.count == 0:
+		spare.give(l.head)
+		l.head, l.tail = nil, nil
+	case l.first == blockMessages:
+		next := l.head.next
+		spare.give(l.head)
+		l.head, l.first = next, 0
 	}
 }
 

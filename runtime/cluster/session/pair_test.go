@@ -34,8 +34,14 @@ type pair struct {
 	drop func(from int, frame []byte) bool // loses frames; nil: none
 }
 
-func newPair(t testing.TB) *pair {
-	p := &pair{t: t, ends: [2]*session.Session{open(t, config("n1", "n2", 1)), open(t, config("n2", "n1", 2))}}
+func newPair(t testing.TB, change ...func(*session.Config)) *pair {
+	p := &pair{t: t}
+	for i, c := range []session.Config{config("n1", "n2", 1), config("n2", "n1", 2)} {
+		for _, f := range change {
+			f(&c)
+		}
+		p.ends[i] = open(t, c)
+	}
 	p.settle()
 	for i, s := range p.ends {
 		if e := fmt.Sprint(s.Events()); e != fmt.Sprintf("[{%d}]", 2-i) {

@@ -12,6 +12,7 @@ type queue struct {
 	blocked         laneList // lanes whose first message would exceed ReassemblyBytes
 	partial         int      // sum of the lengths of messages that were sent in part
 	bytes, messages int
+	spare           blocks
 
 	// Of the frame that is being packed:
 	current  *lane  // the lane of the next item, as the receiver knows it
@@ -29,7 +30,7 @@ func (q *queue) add(id uint64, m []byte) {
 		}
 		q.recent = l
 	}
-	l.push(m)
+	l.push(m, &q.spare)
 	q.bytes += len(m)
 	q.messages++
 	if !l.waiting {
@@ -113,7 +114,7 @@ func (q *queue) packLane(l *lane, f []byte, limit int) ([]byte, turnEnd) {
 		f = q.packSwitch(l, f)
 	}
 	for l.count > 0 && l.credit > 0 {
-		m := l.first()
+		m := l.message()
 		if len(m) > FragmentBytes {
 			var end turnEnd
 			if f, end = q.packFragment(l, m, f, limit); end != turnOver {
@@ -168,7 +169,7 @@ func (q *queue) packFragment(l *lane, m, f []byte, limit int) ([]byte, turnEnd) 
 }
 
 func (q *queue) finish(l *lane) {
-	l.pop()
+	l.pop(&q.spare)
 	q.messages--
 	q.finished++
 }

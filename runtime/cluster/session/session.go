@@ -25,6 +25,7 @@ type Session struct {
 	connected bool // see Connected
 	queue     queue
 	flights   flights
+	spare     *buffers // nil: frames are not reused
 	rtt       rtt
 	timeoutAt time.Duration // of the first frame in flight
 	attempts  int           // timeouts in a row
@@ -49,6 +50,9 @@ func New(c Config) (*Session, error) {
 	}
 	c.complete()
 	s := &Session{config: c, connected: true, queue: newQueue(), flights: newFlights(), in: newReceiver()}
+	if c.ReuseFrames {
+		s.spare = new(buffers)
+	}
 	s.hands.nonce, s.hands.credit = c.Rand.Uint64(), hellosInRow*c.RetryMin
 	return s, nil
 }
@@ -182,15 +186,22 @@ func (s *Session) pack() []byte {
 	h := s.header()
 	h.hasData, h.number, h.stamp = true, s.flights.next, s.flights.nextStamp(uint64(s.now))
 	const itemBytes = laneBytesMax + headBytesMax + sizeBytesMax
-	most := min(FrameBytesMax, headerBytesMax+s.queue.bytes+s.queue.messages*itemBytes)
-	f := h.append(make([]byte, 0, most))
+	f := h.append(s.buffer(min(FrameBytesMax, headerBytesMax-bitmapBytesMax+len(h.ack.bitmap)+s.queue.bytes+s.queue.messages*itemBytes)))
 	start := len(f)
 	f = s.queue.pack(f, FrameBytesMax)
 	if s.flights.len() == 0 {
 		s.startTimer()
 	}
-	s.flights.add(flight{body: f[start:], stamp: h.stamp, messages: uint32(s.queue.finished)})
+	s.flights.add(flight{frame: f, start: start, stamp: h.stamp, messages: uint32(s.queue.finished)})
 	return f
+}
+
+// buffer returns an empty buffer with room for n bytes.
+func (s *Session) buffer(n int) []byte {
+	if s.spare != nil {
+		return s.spare.take(n)
+	}
+	return make([]byte, 0, n)
 }
 
 // resend sends a lost frame again. It gets a header of its own, because the transport
@@ -201,8 +212,8 @@ func (s *Session) resend() []byte {
 	h.hasData, h.number, h.stamp = true, n, s.flights.nextStamp(uint64(s.now))
 	l.stamp = h.stamp
 	s.counts.FramesResent++
-	f := h.append(make([]byte, 0, headerBytesMax+len(l.body)))
-	return append(f, l.body...)
+	f := h.append(make([]byte, 0, headerBytesMax+len(l.body())))
+	return append(f, l.body()...)
 }
 
 // acknowledged handles an acknowledgement.
@@ -213,7 +224,7 @@ func (s *Session) acknowledged(a *ack) error {
 	if a.echo > s.flights.echo {
 		s.rtt.sample(s.now - time.Duration(a.echo) - time.Duration(min(a.delay, uint64(time.Hour/time.Microsecond)))*time.Microsecond)
 	}
-	messages, progress := s.flights.acknowledge(a)
+	messages, progress := s.flights.acknowledge(a, s.spare)
 	s.counts.MessagesAcked += messages
 	s.flights.findLost()
 	if progress {
