@@ -124,11 +124,11 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	dir := path.Dir(r.Topology.Output.Value)
 	ports, wiring := path.Join(dir, r.Plan.PortsFile), path.Join(dir, r.Plan.Output)
 	r.Keep = []string{ports, wiring}
-	if refused := refuseCluster(r.Topology); refused != nil { // delete with unfinished.go
-		return refused
-	}
 	if !b.PortsReady {
 		return nil
+	}
+	if refused := refuseCluster(r.Topology); refused != nil { // delete with unfinished.go
+		return refused
 	}
 	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Imports: emit.Imports(r.Topology), Declared: b.Declares(), Imported: b.Imports(), Schema: b.Schema()})
 	if err != nil {

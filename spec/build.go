@@ -48,7 +48,7 @@ var processorKeys = setters[Processor]{
 	"on_error":  func(b *builder, p *Processor, v *Value) { b.onError(&p.OnError, v) },
 
 	"placement":  func(b *builder, p *Processor, v *Value) { b.placement(&p.Placement, v) },
-	"checkpoint": func(*builder, *Processor, *Value) {}, // reserved: checkReserved reports it
+	"checkpoint": func(*builder, *Processor, *Value) {}, // reserved: checkLater reports it
 
 	"kind":       ofMachine(func(_ *builder, m *Machine, v *Value) { m.Kind, m.At, m.Pointer = MachineKind(v.Text), v.At, v.Pointer }),
 	"state":      ofMachine(func(_ *builder, m *Machine, v *Value) { m.State = v.text() }),
@@ -146,6 +146,10 @@ type builder struct {
 	options   []*Value          // options of each edge; nil for none
 	groupOf   map[int]Text      // the name of the group that a processor is in
 	section   *Field            // the key cluster; nil for none
+
+	nodeNames     map[string]bool   // of the cluster
+	nodeAddresses map[string]string // the names of the nodes, by address
+	nodeList      []string          // their names, sorted, if one is wrong
 }
 
 func newBuilder(found *collector) *builder {
@@ -155,6 +159,8 @@ func newBuilder(found *collector) *builder {
 		types:   map[string]string{},
 		named:   map[string]int{},
 		groupOf: map[int]Text{},
+
+		nodeNames: map[string]bool{}, nodeAddresses: map[string]string{},
 		topology: &Topology{
 			Output:              Text{Value: defaultOutput},
 			HealthCheckInterval: defaultHealthCheckInterval,

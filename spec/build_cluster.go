@@ -14,7 +14,7 @@ var clusterKeys = setters[Cluster]{
 	},
 	"fence":        func(b *builder, c *Cluster, v *Value) { c.Fence = Fence(v.Text) },
 	"tie_breaker":  func(b *builder, c *Cluster, v *Value) { c.TieBreaker = v.text() },
-	"retry":        func(b *builder, c *Cluster, v *Value) { set(b, resendKeys, &c.Retry, v) },
+	"retry":        (*builder).resend,
 	"rebalance":    func(b *builder, c *Cluster, v *Value) { c.Rebalance = Rebalance(v.Text) },
 	"neighborhood": func(b *builder, c *Cluster, v *Value) { c.Neighborhood = v.integer() },
 }
@@ -77,6 +77,18 @@ func (b *builder) nodes(c *Cluster, v *Value) {
 func (b *builder) etcd(c *Cluster, v *Value) {
 	c.Etcd = &Etcd{At: v.At, Pointer: v.Pointer}
 	set(b, etcdKeys, c.Etcd, v)
+}
+
+// resend reads the times of retry. A default adapts to the times that the file has.
+func (b *builder) resend(c *Cluster, v *Value) {
+	r := &c.Retry
+	set(b, resendKeys, r, v)
+	if v.field("max") == nil {
+		r.Max = min(max(r.Max, r.Min), r.Timeout)
+	}
+	if v.field("min") == nil {
+		r.Min = min(r.Min, r.Max)
+	}
 }
 
 // placement reads a word, or a mapping.

@@ -16,6 +16,7 @@ func (b *builder) check() {
 	b.checkEdges()
 	b.checkFailures()
 	b.checkMachines()
+	b.checkCluster()
 	if len(b.found.broken) == 0 {
 		b.checkGraph()
 	}
@@ -80,6 +81,9 @@ var notExternal = map[string]string{
 	"isolation": "it does not run in the pool",
 	"memory":    "it does not run in the pool",
 	"on_error":  "it handles no messages",
+
+	"placement":  "code on every node may send for it",
+	"checkpoint": "it has no state",
 }
 
 // checkOptions reports options of a processor that exclude each other.

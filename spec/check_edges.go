@@ -68,6 +68,9 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	if b.found.broken[to.Pointer+"/instances"] || e.Implied {
 		return // an implied edge has the route of its processor
 	}
+	if b.checkNodeRoute(i, e) {
+		return
+	}
 	external := e.From >= 0 && b.topology.Processors[e.From].External
 	several := e.Route.Kind == RouteBroadcast && to.Instances > 1 || e.Route.Kind == RouteRange && e.Route.Count > 1
 	switch {
@@ -79,11 +82,11 @@ func (b *builder) checkRoute(i int, e *Edge) {
 	case e.Route.Kind == RouteRange && e.Route.Offset+e.Route.Count > to.Instances:
 		b.found.add(finding.RangeOutside, e.Route.At, e.Route.Pointer, fmt.Sprintf("range must be within the instances 0 to %d of %s, got %d to %d",
 			to.Instances-1, quoted(to.Name.Value), e.Route.Offset, e.Route.Offset+e.Route.Count-1), "write a smaller offset or count")
-	case e.Every > 0 && (e.Route.Kind == RouteLocal || e.Route.Kind == RouteID):
+	case e.Every > 0 && (e.Route.Kind == RouteLocal || e.Route.Kind == RouteID || e.Route.Kind == RouteNode):
 		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, fmt.Sprintf("the route of a timer must be a range or broadcast, got %s", e.Route.Kind), "write a range, or remove the route: then each instance gets the tick")
 	case external && e.Route.Kind == RouteLocal:
 		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "an edge from an external processor must not have the route local: such a processor has no instances", "write a key")
-	case external && several && e.Reply.Value != "":
+	case external && several && e.Reply.Value != "" && b.section == nil:
 		b.found.add(finding.RouteUnfit, e.Route.At, e.Route.Pointer, "an edge with a reply to Ask must lead to one instance, got several", "choose one instance: write a key")
 	}
 }

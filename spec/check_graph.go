@@ -25,6 +25,7 @@ func (b *builder) checkGraph() {
 	b.checkSiblings()
 	b.checkAttempts()
 	b.checkTicks()
+	b.checkExposed()
 }
 
 // unconnected returns for each processor whether it has no edge. A processor of kind fsm or raft
@@ -77,7 +78,10 @@ func (b *builder) checkGrowth() {
 		copies := 1
 		switch e.Route.Kind {
 		case RouteBroadcast:
-			copies = t.Processors[max(e.To, 0)].Instances
+			to := &t.Processors[max(e.To, 0)]
+			if copies = to.Instances; to.Placement.Kind == EveryNode {
+				copies *= len(t.Cluster.Nodes)
+			}
 		case RouteRange:
 			copies = e.Route.Count
 		}

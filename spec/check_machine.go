@@ -91,7 +91,9 @@ func (b *builder) checkInstances(p *Processor, entry *Value) {
 		b.found.addText(finding.OutOfRange, instances.Key, fmt.Sprintf("a processor with a log must have at most %d instances, and %s has %d", machinesMax, name, p.Instances), "write fewer: each has a folder of 16 MiB or more")
 	case r.Kind == RouteNone && r.Pointer != "":
 		b.found.add(finding.MissingKey, r.At, r.Pointer, "route must not be empty", "write local, or {id: FIELD}")
-	case r.Kind == RouteBroadcast || r.Kind == RouteRange:
+	case r.Kind == RouteCaller:
+		b.reserved(Text{At: r.At, Pointer: r.Pointer}, `"route: caller" is`, `write "key: FIELD", local or {id: FIELD}`)
+	case r.Kind == RouteBroadcast || r.Kind == RouteRange || r.Kind == RouteNode:
 		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an update must go to one instance, got the route %s", r.Kind), `write "key: FIELD", local or {id: FIELD}`)
 	case r.Kind == RouteNone && entry.field("controller") != nil:
 		b.found.addText(finding.NoRoute, instances.Key, fmt.Sprintf("a processor of kind fsm with several instances must have a key or a route, and %s has %d instances", name, p.Instances), `write "key: FIELD" with a field or method of the update, or a route: local or {id: FIELD}`)

@@ -170,7 +170,9 @@ func (c *schemaChecker) notAllowed(s *jsonschema.Schema, at located) {
 	}
 	switch {
 	case in(s, "route"):
-		words = append(words, "a mapping with id or range")
+		words = append(words, "a mapping with id, range or node")
+	case in(s, "placement"):
+		words = append(words, "a mapping such as {node: n1}")
 	case in(s, "restart"):
 		words = append(words, "a mapping such as {policy: on-failure}")
 	case in(s, "on_error"):

@@ -226,7 +226,10 @@ func describeEdge(out *bytes.Buffer, p *plan.Plan, i int) {
 	if e.Pointerful {
 		out.WriteString(" pointerful")
 	}
-	if e.Route == plan.Key || e.Route == plan.ID {
+	if e.Joins {
+		out.WriteString(" joins")
+	}
+	if e.Route == plan.Key || e.Route == plan.ID || e.Route == plan.ToNode {
 		kinds := [...]string{"string", "bytes", "int", "uint", "bool"}
 		fmt.Fprintf(out, " key %s %s", kinds[e.KeyKind], strings.Join(e.Access, "."))
 		if e.Method {

@@ -76,6 +76,7 @@ func (b *binder) bind() {
 	for i := range b.plan.Edges {
 		b.key(i)
 	}
+	b.aggregates()
 	b.ownership()
 	b.attempts()
 	b.proposers()

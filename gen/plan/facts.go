@@ -43,6 +43,7 @@ type EdgeFacts struct {
 	Key        *Selector // nil: as in the outline
 	Pointerful bool      // the message's type holds pointers
 	CloneAgain bool      // each attempt gets a Clone of the message
+	Joins      bool      // Ask collects the replies of several instances with the reply's method Aggregate
 }
 
 // MachineFacts are the facts of a state machine.
@@ -76,7 +77,7 @@ func Complete(outline *Plan, facts *Facts) *Plan {
 	}
 	for i := range p.Edges {
 		e, f := &p.Edges[i], facts.Edges[i]
-		e.Pointerful, e.CloneAgain = f.Pointerful, f.CloneAgain
+		e.Pointerful, e.CloneAgain, e.Joins = f.Pointerful, f.CloneAgain, f.Joins
 		if f.Key != nil {
 			e.Selector = *f.Key
 		}

@@ -217,6 +217,7 @@ type Edge struct {
 	CloneAgain bool // each attempt gets a Clone of the message
 
 	Crosses  bool   // with a cluster: messages and replies may go to another node
+	Joins    bool   // Ask collects the replies of several instances with the reply's method Aggregate
 	Delivery string // "at-least-once", "at-most-once"; "" if the edge does not cross
 }
 

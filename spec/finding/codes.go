@@ -48,6 +48,13 @@ const (
 	UnsafeSync    = "TG225"
 	Election      = "TG226"
 	Shared        = "TG227"
+	NoCluster     = "TG228"
+	Reserved      = "TG229"
+	NoNode        = "TG230"
+	Nodes         = "TG231"
+	TieBreaker    = "TG232"
+	Times         = "TG233"
+	Endpoint      = "TG234"
 
 	ProcessorType    = "TG301"
 	MethodMissing    = "TG302"
@@ -72,6 +79,7 @@ const (
 	OutlivesCall     = "TG321"
 	ForeignLifecycle = "TG322"
 	NotCopyable      = "TG323"
+	NoAggregate      = "TG324"
 
 	NoEdges     = "TG401"
 	Unreachable = "TG402"
@@ -83,6 +91,7 @@ const (
 	Hangs       = "TG408"
 	NoWindow    = "TG409"
 	NeverCalled = "TG411"
+	Exposed     = "TG412"
 
 	Unreadable    = "TG501"
 	NotOurs       = "TG502"
