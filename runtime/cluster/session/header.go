@@ -27,6 +27,9 @@ const (
 // ids, five varints, the length of the bitmap and the bitmap.
 const headerBytesMax = 1 + 16 + 5*binary.MaxVarintLen64 + 2 + bitmapBytesMax
 
+// itemsBytesMax is the room for messages, whatever header a frame gets when it is sent again.
+const itemsBytesMax = FrameBytesMax - headerBytesMax
+
 const bitmapBytesMax = WindowFrames / 8
 
 // header is the part of a data or acknowledgement frame before its messages.

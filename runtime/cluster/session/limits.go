@@ -47,7 +47,7 @@ const ControlLanes = 16
 // controlShare is the part of a frame that control messages may fill while other messages
 // are queued, so that a flood of control messages delays them and does not stop them. A
 // fragment fits into it.
-const controlShare = FrameBytesMax * 3 / 4
+const controlShare = itemsBytesMax * 3 / 4
 
 // Defaults and limits of [Config].
 const (

@@ -66,7 +66,7 @@ func (q *queue) pack(f []byte, limit int) []byte {
 	q.current, q.finished = nil, 0
 	most := limit
 	if !q.data.empty() {
-		most = min(limit, controlShare)
+		most = len(f) + controlShare
 	}
 	f = q.packClass(&q.control, f, most)
 	return q.packClass(&q.data, f, limit)

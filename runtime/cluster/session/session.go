@@ -188,7 +188,7 @@ func (s *Session) pack() []byte {
 	const itemBytes = laneBytesMax + headBytesMax + sizeBytesMax
 	f := h.append(s.buffer(min(FrameBytesMax, headerBytesMax-bitmapBytesMax+len(h.ack.bitmap)+s.queue.bytes+s.queue.messages*itemBytes)))
 	start := len(f)
-	f = s.queue.pack(f, FrameBytesMax)
+	f = s.queue.pack(f, start+itemsBytesMax)
 	if s.flights.len() == 0 {
 		s.startTimer()
 	}

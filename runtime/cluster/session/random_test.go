@@ -1,0 +1,147 @@
+package session_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS overrides their
+// number n; TOPOGEN_SEED selects a single seed. In CI the first seed is random, so that each run has
+// other seeds.
+func seeds(n uint64) (first, end uint64) {
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
+		return s, s + 1
+	}
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
+		n = s
+	}
+	if os.Getenv("CI") != "" {
+		first = rand.Uint64N(1 << 48)
+	}
+	return first, first + n
+}
+
+// TestRandomFaults runs two nodes on a network that loses, repeats, delays and reorders
+// frames, with cuts and restarts.
+func TestRandomFaults(t *testing.T) {
+	n := uint64(300)
+	if race.Enabled {
+		n = 30 // there is one goroutine
+	}
+	counts := map[string]int{}
+	first, end := seeds(n)
+	for seed := first; seed < end; seed++ {
+		w := simulate(seed)
+		if w.failure != nil {
+			t.Fatalf("seed %d: %v\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/cluster/session", seed, w.failure, seed, t.Name())
+		}
+		for what, n := range w.counts {
+			counts[what] += n
+		}
+	}
+	t.Logf("%d seeds from %d on: %v", end-first, first, counts)
+}
+
+func simulate(seed uint64) *world {
+	w := newWorld(seed)
+	restarts := w.rng.IntN(2) == 0
+	cuts := w.rng.IntN(2) == 0
+	large := w.rng.IntN(8) == 0
+	lanes := uint64(1 + w.rng.IntN(60))
+	for range 40 {
+		w.run(w.now + time.Duration(w.rng.Int64N(int64(300*time.Millisecond))))
+		if w.failure != nil {
+			return w
+		}
+		switch w.rng.IntN(10) {
+		case 0:
+			w.faults()
+		case 1:
+			if node := w.rng.IntN(2); restarts && w.nodes[node] != nil {
+				w.stop(node, w.now+time.Duration(w.rng.Int64N(int64(3*time.Second))))
+			}
+		case 2:
+			if from := w.rng.IntN(2); cuts {
+				w.net.Cut(from, 1-from, w.rng.IntN(2) == 0)
+				w.counts["cuts"]++
+			}
+		case 3:
+			w.net.Heal()
+		case 4:
+			if p := w.nodes[w.rng.IntN(2)]; p != nil && cuts {
+				p.session.Connected(w.now, w.rng.IntN(2) == 0)
+				p.flush()
+			}
+		default:
+			w.send(lanes, large)
+		}
+	}
+	w.settle()
+	for _, p := range w.nodes {
+		if p == nil || w.failure != nil {
+			continue
+		}
+		v := p.session.Stats()
+		w.counts["messages"] += int(v.MessagesReceived)
+		w.counts["frames"] += int(v.FramesSent)
+		w.counts["resent"] += int(v.FramesResent)
+		w.counts["duplicates"] += int(v.Duplicates)
+		w.counts["forgotten"] += int(v.Forgotten)
+		w.counts["timeouts"] += int(v.Timeouts)
+		if v.UnackedBytes+v.AheadBytes+v.PartialBytes+v.QueuedBytes != 0 {
+			w.fail("n%d is not idle: %+v", p.node, v)
+		}
+	}
+	return w
+}
+
+func (w *world) faults() {
+	f := transport.Faults{Ordered: w.rng.IntN(2) == 0, DelayMax: w.rng.Int64N(int64(200 * time.Millisecond))}
+	if w.rng.IntN(4) > 0 {
+		f.Loss = 0.3 * w.rng.Float64()
+		f.Duplicate = 0.3 * w.rng.Float64()
+	}
+	w.net.SetFaults(f)
+}
+
+// send sends some messages of random sizes in random lanes.
+func (w *world) send(lanes uint64, large bool) {
+	p := w.nodes[w.rng.IntN(2)]
+	if p == nil {
+		return
+	}
+	for range w.rng.IntN(40) {
+		size := 1 << w.rng.IntN(15)
+		switch w.rng.IntN(60) {
+		case 0:
+			size = w.rng.IntN(300_000)
+		case 1:
+			if large {
+				size = w.rng.IntN(6 << 20)
+			}
+		}
+		lane := w.rng.Uint64N(lanes)
+		if w.rng.IntN(2) == 0 {
+			lane = 1000 + lane*lane*lane
+		}
+		p.send(lane, size)
+	}
+	p.flush()
+}
+
+// TestTheSameSeedGivesTheSameRun compares two runs with the same seed.
+func TestTheSameSeedGivesTheSameRun(t *testing.T) {
+	for seed := range uint64(3) {
+		a, b := simulate(seed), simulate(seed)
+		if a, b := fmt.Sprint(a.now, a.counts, a.state()), fmt.Sprint(b.now, b.counts, b.state()); a != b {
+			t.Errorf("seed %d: %s\nand %s", seed, a, b)
+		}
+	}
+}
