@@ -37,6 +37,7 @@ type arrived struct {
 	a    *Arrivals
 	data []byte
 	edge int
+	skip int // messages to leave out
 }
 
 // Arrivals is the beginning of a link whose sending instance runs on another node.
@@ -61,7 +62,7 @@ type GuestKey struct {
 }
 
 // Arrivals makes the beginning of a link from an instance of another node to an instance
-// of this one. It must not be called twice for the same pair and process.
+// of this one. It must not be called twice for the same pair.
 func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	switch {
 	case from.Processor < 0 || from.Processor >= len(p.processors) || to < 0 || to >= len(p.processors):
@@ -112,7 +113,7 @@ func (p *Pool) newGuest(key GuestKey) (*guest, error) {
 	u := field(at, "unit").Addr().Interface().(*Unit)
 	out := outOf(field(at, "out"))
 	// A processor of its own, because the guest has neither a Watch nor events.
-	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group}
+	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group, guest: true}
 	u.cell, u.out, u.index = cell{&guestCell{g, of}}, out, int32(key.Instance)
 	u.controlNote = note{kind: noteControl, unit: u}
 	u.longTurn = true
@@ -133,11 +134,11 @@ func (c *guestCell) Link(processor, i int) { cell{c.of}.Link(processor, i) }
 func (c *guestCell) Woken() error          { return c.guest.decodeAll() }
 
 // Put passes a chunk that has arrived to its receiver. Any goroutine may call it. The
-// data belongs to the pool.
-func (a *Arrivals) Put(data []byte) {
+// data belongs to the pool. The first skip messages are left out.
+func (a *Arrivals) Put(data []byte, skip int) {
 	g := a.guest
 	g.mu.Lock()
-	g.inbox = append(g.inbox, arrived{a: a, data: data})
+	g.inbox = append(g.inbox, arrived{a: a, data: data, skip: skip})
 	g.mu.Unlock()
 	g.unit.Wake()
 }
@@ -172,6 +173,10 @@ func (g *guest) decode(in *arrived) (whole bool) {
 		edge, m, rest, err := cutMessage(in.data, in.edge)
 		if err == nil {
 			in.edge, in.data = edge, rest
+			if in.skip > 0 {
+				in.skip--
+				continue
+			}
 			err = g.arrive(in.a, edge, m)
 		} else {
 			in.data = nil // the sending node counts the rest as handled

@@ -220,3 +220,6 @@ func NodeDir(dir string) Option {
 func NodeRoles(roles ...string) Option {
 	return func(o *options) error { o.node.Roles = roles; return nil }
 }
+
+// Processor is the index of the unit's processor, for the links of a guest.
+func (u *Unit) Processor() int { return u.proc.index }

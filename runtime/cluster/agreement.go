@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+)
+
+// agreement decides when a group of processors has nothing left to do on any node.
+//
+// A group that is quiet on one node may get messages from another one. A node counts the
+// turns of the group, and a message counts on its sending node until it was handled. So
+// the group is quiet on all nodes at one moment if each node says twice that it is quiet,
+// the second time after all first times, with the same number of turns. This is the
+// method of Mattern (Algorithms for distributed termination detection, 1987), with turns
+// in place of message counts.
+//
+// The coordinator, the first member by name, collects what the nodes say. What it finds
+// remains true, so it does no harm if two nodes are coordinators for some time.
+type agreement struct {
+	core   *core
+	groups []groupAgreement
+}
+
+type groupAgreement struct {
+	agreed  uint8                   // the last phase that was agreed upon
+	reached bool                    // agreed was set
+	status  map[string]groupMessage // by node: its last report that the group is quiet
+	round   uint64
+	phase   uint8             // of the round
+	asked   map[string]uint32 // by node: the turns before the round, for nodes that have not answered; nil without a round
+	changed bool              // the group was not quiet all the time
+}
+
+func newAgreement(c *core, groups int) *agreement {
+	return &agreement{core: c, groups: make([]groupAgreement, groups)}
+}
+
+// quiet is called when a group is quiet on this node.
+func (a *agreement) quiet(group int) {
+	s := a.core.pool.Group(group)
+	if !s.Quiet {
+		return // it will be called again
+	}
+	a.tell(a.core.coordinator(), groupMessage{kind: controlStatus, group: group, phase: s.Phase, quiet: true, turns: s.Turns})
+}
+
+// tellAll reports all quiet groups again, because the coordinator has changed.
+func (a *agreement) tellAll() {
+	for i := range a.groups {
+		a.quiet(i)
+	}
+}
+
+// tell sends a message to a node, which may be this one.
+func (a *agreement) tell(node string, m groupMessage) {
+	if node == a.core.node {
+		_ = a.receive(node, m) // its own messages are valid
+		return
+	}
+	if p := a.core.peers[node]; p != nil {
+		p.send(laneControl, m.append(nil))
+	}
+}
+
+// receive handles a message of a node.
+func (a *agreement) receive(from string, m groupMessage) error {
+	if m.group >= len(a.groups) {
+		return fmt.Errorf("%w: group %d", errMalformed, m.group)
+	}
+	g := &a.groups[m.group]
+	switch m.kind {
+	case controlStatus:
+		a.recordStatus(g, from, m)
+	case controlQuery:
+		s := a.core.pool.Group(m.group)
+		a.tell(from, groupMessage{kind: controlAnswer, group: m.group, phase: s.Phase, round: m.round, quiet: s.Quiet, turns: s.Turns})
+	case controlAnswer:
+		a.recordAnswer(g, from, m)
+	case controlAgree:
+		a.agree(g, m.group, m.phase)
+	}
+	return nil
+}
+
+func (a *agreement) agree(g *groupAgreement, group int, phase uint8) {
+	if g.reached && g.agreed >= phase {
+		return
+	}
+	g.agreed, g.reached = phase, true
+	g.status, g.asked = nil, nil
+	a.core.pool.Agree(group, phase)
+}
+
+func (a *agreement) recordStatus(g *groupAgreement, from string, m groupMessage) {
+	if g.reached && m.phase <= g.agreed { // the node has missed it
+		a.tell(from, groupMessage{kind: controlAgree, group: m.group, phase: m.phase})
+		return
+	}
+	if g.status == nil {
+		g.status = map[string]groupMessage{}
+	}
+	g.status[from] = m
+	a.ask(g, m.group, m.phase)
+}
+
+// ask begins the second round if all nodes have said that they are quiet.
+func (a *agreement) ask(g *groupAgreement, group int, phase uint8) {
+	members := a.core.participants()
+	if g.asked != nil || slices.ContainsFunc(members, func(node string) bool {
+		s, ok := g.status[node]
+		return !ok || s.phase != phase
+	}) {
+		return
+	}
+	g.round++
+	g.phase, g.changed, g.asked = phase, false, map[string]uint32{}
+	for _, node := range members {
+		g.asked[node] = g.status[node].turns
+	}
+	for _, node := range members {
+		a.tell(node, groupMessage{kind: controlQuery, group: group, phase: phase, round: g.round})
+	}
+}
+
+// recordAnswer handles an answer of the second round. The last one decides.
+func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage) {
+	turns, ok := g.asked[from]
+	if !ok || m.round != g.round {
+		return
+	}
+	delete(g.asked, from)
+	switch {
+	case !m.quiet || m.phase != g.phase:
+		g.changed = true
+		delete(g.status, from) // the node will report when it is quiet
+	case m.turns != turns:
+		g.changed = true
+		g.status[from] = m
+	}
+	if len(g.asked) > 0 {
+		return
+	}
+	g.asked = nil
+	if g.changed {
+		a.ask(g, m.group, g.phase)
+		return
+	}
+	for _, node := range a.core.participants() {
+		if node != a.core.node {
+			a.tell(node, groupMessage{kind: controlAgree, group: m.group, phase: g.phase})
+		}
+	}
+	a.agree(g, m.group, g.phase)
+}
+
+// restarted forgets what a former process of a node has said.
+func (a *agreement) restarted(node string) {
+	for i := range a.groups {
+		g := &a.groups[i]
+		g.asked = nil
+		delete(g.status, node)
+	}
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/member"
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+// Open makes this process a node of a cluster. It returns nil if neither the options nor
+// the environment name a node: then the process runs the whole topology. Nothing is
+// opened before Begin.
+func Open(c Config, o piper.NodeSettings) (*Node, error) {
+	s, ok, err := resolve(c, o)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return newNode(s), nil
+}
+
+// wireVersion is the version of the messages between nodes. It must change when nodes of
+// two releases could misunderstand each other.
+const wireVersion = "topogen-cluster-1"
+
+// waitLog is how often a node that waits for others says so.
+const waitLog = 5 * time.Second
+
+// Begin implements piper.Nodes. It joins the cluster and waits until the address table
+// says which instances this node runs.
+func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
+	if err := n.connect(); err != nil {
+		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
+	}
+	if err := n.join(ctx); err != nil {
+		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
+	}
+	where, err := newLookup(n)
+	if err != nil {
+		return err
+	}
+	if err := p.Place(where.isHere); err != nil {
+		return err
+	}
+	n.core.begin(p, where)
+	n.transport.Handle(n.group(), n.receive)
+	n.done = make(chan struct{})
+	go n.loop()
+	go n.watch(where)
+	return nil
+}
+
+// connect opens the transport.
+func (n *Node) connect() error {
+	s := &n.settings
+	if s.transport != nil {
+		n.transport, n.close = s.transport, func() error { return nil }
+		return nil
+	}
+	config := grpc.Config{
+		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
+		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log,
+	}
+	if s.TLSCert != "" {
+		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
+	}
+	t, err := grpc.Listen(config)
+	if err != nil {
+		return err
+	}
+	n.transport, n.close = t, t.Close
+	return nil
+}
+
+// join opens the address table, and enters this process in it.
+func (n *Node) join(ctx context.Context) (err error) {
+	s := &n.settings
+	stop := n.logWaiting()
+	defer stop()
+	n.table, err = s.Table(ctx, TableSetup{
+		Topology: s.Topology, Node: s.node, Nodes: s.Nodes, Dir: s.Dir, Transport: n.transport, Logger: n.log,
+	})
+	if err != nil {
+		return fmt.Errorf("the address table: %w", err)
+	}
+	n.detector, err = s.Detect(member.Settings{
+		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},
+		First: s.Nodes, Config: s.Membership, Transport: n.transport,
+		Group: transport.GroupID(s.Topology, "member"), Observe: n.observe, Logger: n.log,
+	})
+	if err != nil {
+		return fmt.Errorf("failure detection: %w", err)
+	}
+	if err := n.detector.Start(); err != nil {
+		return fmt.Errorf("failure detection: %w", err)
+	}
+	if _, first := s.Nodes[s.node]; first {
+		var nodes []table.Node
+		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
+			nodes = append(nodes, table.Node{Name: name, Address: s.Nodes[name]})
+		}
+		if err := table.Bootstrap(ctx, n.table, s.Plan, s.placements(), nodes); err != nil {
+			return fmt.Errorf("the address table: %w", err)
+		}
+	}
+	me := table.Node{Name: s.node, Address: s.address, Roles: s.roles, Boot: n.boot, Plan: s.Plan}
+	if err := table.Enter(ctx, n.table, me); err != nil {
+		return fmt.Errorf("the address table: %w", err)
+	}
+	return nil
+}
+
+// logWaiting logs now and then that the node waits for others, until stop is called.
+func (n *Node) logWaiting() (stop func()) {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(n.settings.Nodes)), func(name string) bool { return name == n.settings.node })
+	var again *time.Timer
+	again = time.AfterFunc(waitLog, func() {
+		n.log.Info("topogen: this node waits until most of the first members have started", slog.String("node", n.settings.node), slog.String("others", strings.Join(others, ", ")))
+		again.Reset(waitLog)
+	})
+	return func() { again.Stop() }
+}
+
+// placements are the placements of the processors, for the address table. Processors
+// whose instances are always with those of another one have no entries.
+func (s *settings) placements() []table.Placement {
+	var list []table.Placement
+	for i, p := range s.Processors {
+		if !s.hasEntries(i) {
+			continue
+		}
+		to := table.Placement{Processor: table.Processor{Name: p.Name, Instances: p.Instances}, Kind: table.Spread}
+		if p.Placement == OnNode {
+			to.Kind, to.Node = table.Fixed, p.Node
+		}
+		list = append(list, to)
+	}
+	return list
+}
+
+// hasEntries reports whether the address table has entries for a processor.
+func (s *settings) hasEntries(i int) bool {
+	p := &s.Processors[i]
+	return p.Instances > 0 && p.Placement != EveryNode && p.With == i
+}
+
+// observe is called with what the failure detector has found.
+func (n *Node) observe(e member.Event) {
+	switch e.Kind {
+	case member.EventJoined, member.EventAlive:
+		n.post(func(h *happened) { h.alive = append(h.alive, alive{e.Member.Name, true}) })
+	case member.EventDead, member.EventLeft:
+		n.log.Warn("topogen: a node cannot be reached", slog.String("node", e.Member.Name), slog.String("state", e.Kind.String()))
+		n.post(func(h *happened) { h.alive = append(h.alive, alive{e.Member.Name, false}) })
+	case member.EventDuplicate, member.EventReplaced:
+		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
+	case member.EventFenced, member.EventUnfenced:
+		n.log.Warn("topogen: this node is "+e.Kind.String(), slog.String("node", n.settings.node))
+	}
+}
+
+// watch passes changes of the address table on to the core, and ends the topology if
+// another process takes the name of this node.
+func (n *Node) watch(where *lookup) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-n.stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	go func() {
+		if err := table.Superseded(ctx, n.table.Replica(), n.settings.node, n.boot); errors.Is(err, table.ErrSuperseded) {
+			n.core.pool.Fail(fmt.Errorf("cluster: node %s: %w", n.settings.node, err))
+		}
+	}()
+	w := n.table.Replica().Watch(n.table.Replica().Revision())
+	n.membersChanged(where)
+	for {
+		if _, err := w.Next(ctx); err != nil {
+			if ctx.Err() == nil {
+				n.core.pool.Fail(fmt.Errorf("cluster: node %s: the address table: %w", n.settings.node, err))
+			}
+			return
+		}
+		n.membersChanged(where)
+	}
+}
+
+func (n *Node) membersChanged(where *lookup) {
+	for _, m := range where.nodes() {
+		if m.Name != n.settings.node && m.Address != "" {
+			n.transport.SetPeer(m.Name, m.Address)
+		}
+	}
+	n.post(func(h *happened) { h.members = true })
+}
+
+// End implements piper.Nodes. It waits until the other nodes know how the topology has
+// ended, but not for nodes that cannot be reached.
+func (n *Node) End(result error) {
+	const farewell = 2 * time.Second
+	if n.done != nil {
+		flushed := make(chan struct{})
+		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
+		select {
+		case <-flushed:
+		case <-time.After(farewell):
+		}
+	}
+	close(n.stop)
+	if n.done != nil {
+		<-n.done
+		n.transport.Handle(n.group(), nil)
+	}
+	if n.detector != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = n.detector.Leave(ctx) // otherwise the others detect it
+		cancel()
+		_ = n.detector.Close()
+	}
+	if n.table != nil {
+		if err := n.table.Close(); err != nil {
+			n.log.Warn("topogen: closing the address table", slog.Any("error", err))
+		}
+	}
+	if n.transport != nil {
+		if err := n.close(); err != nil {
+			n.log.Warn("topogen: closing the transport", slog.Any("error", err))
+		}
+	}
+}

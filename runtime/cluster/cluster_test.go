@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/member"
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// config returns the configuration of a program on a number of nodes.
+func (p *program) config(nodes int, dir string, tables *table.Memory) Config {
+	c := Config{
+		Topology: "program", Plan: "plan", Nodes: map[string]string{}, Dir: dir,
+		Table:      func(context.Context, TableSetup) (table.Table, error) { return tables.Open(), nil },
+		Detect:     func(s member.Settings) (member.Detector, error) { return member.New(s) },
+		Membership: member.Config{Profile: member.ProfileLocal, Fence: member.FenceOff},
+	}
+	for i := range nodes {
+		c.Nodes[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("n%d:1", i+1)
+	}
+	for i, s := range p.processors {
+		c.Processors = append(c.Processors, Processor{Name: s.name, Instances: s.instances, With: i})
+	}
+	return c
+}
+
+func TestProgramOnSeveralNodes(t *testing.T) {
+	for _, nodes := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			p := &program{
+				processors: []part{{"source", 2, true}, {"relay", 4, false}, {"sink", 3, false}},
+				edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}},
+				groups:     []int{0, 1, 2},
+				capacity:   64, messages: 5000,
+				counts: map[string]int{}, runs: map[string]int{},
+			}
+			network := transport.NewMemory(transport.MemoryOptions{})
+			tables := table.NewMemory()
+			var tops []*top
+			for i := range nodes {
+				name := fmt.Sprintf("n%d", i+1)
+				wire, err := network.Join(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+					s.Transport = wire
+					return Open(p.config(nodes, t.TempDir(), tables), s)
+				}, piper.Node(name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				tops = append(tops, top)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			var running sync.WaitGroup
+			for i, top := range tops {
+				running.Go(func() {
+					if err := top.pool.Run(ctx); err != nil {
+						t.Errorf("node %d: %v", i+1, err)
+					}
+				})
+			}
+				for _, top := range tops {
+					top.dump()
+				}
+			})
+			running.Wait()
+			if err := p.check(tops); err != nil {
+				t.Error(err)
+			}
+			t.Log(len(p.counts), "pairs")
+		})
+	}
+}

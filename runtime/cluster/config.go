@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/member"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// Config describes the cluster of a topology. Generated code makes it from the topology
+// file.
+type Config struct {
+	Topology   string
+	Plan       string // hash of the plan; all nodes must have the same
+	Processors []Processor
+	Edges      []string // by index, as in the topology file
+
+	Nodes       map[string]string // the first members: host:port by name
+	Dir         string            // folder for what a node must remember; TOPOGEN_DIR
+	TLSCert     string            // files of the certificate of this node, its key, and the authority; TOPOGEN_TLS_CERT, …_KEY, …_CA
+	TLSKey      string
+	TLSCA       string
+	TrustDomain string // the domain in the certificates; default with TLS: Topology; TOPOGEN_TRUST_DOMAIN
+	Insecure    bool   // nodes may use any address without TLS; TOPOGEN_INSECURE
+
+	Table        func(ctx context.Context, s TableSetup) (table.Table, error)
+	Detect       func(s member.Settings) (member.Detector, error)
+	Membership   member.Config
+	Retry        Retry
+	Rebalance    bool // minimal moves when a node joins
+	Neighborhood int  // instances that one message is fanned out to
+}
+
+// Processor describes one processor for the address table.
+type Processor struct {
+	Name      string
+	Instances int       // in the cluster, or on each node with EveryNode; 0 for an external processor
+	Placement Placement // where its instances run
+	Node      string    // for OnNode
+	With      int       // index of the processor in whose places its instances are; its own index otherwise
+}
+
+// Placement says where the instances of a processor run.
+type Placement uint8
+
+const (
+	Spread    Placement = iota // each instance on one node, evenly
+	EveryNode                  // all instances on each node
+	OnNode                     // all instances on one node
+)
+
+// Retry says how long messages wait for a node that cannot be reached.
+type Retry struct {
+	Timeout time.Duration // then an Ask fails, and a message is dropped and counted
+	Min     time.Duration // first pause between two attempts to connect
+	Max     time.Duration // longest pause
+}
+
+// TableSetup is what an engine of the address table needs.
+type TableSetup struct {
+	Topology  string
+	Node      string
+	Nodes     map[string]string // the first members
+	Dir       string
+	Transport transport.Transport
+	Logger    *slog.Logger
+}

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Lanes of control messages.
+const (
+	laneControl = 0 // small messages about the topology
+	laneConfirm = 1 // confirmations and replies: a reply comes before the confirmation of its message
+)
+
+// Kinds of control messages.
+const (
+	controlConfirm  = 1 // pairs of lane and number of handled messages
+	controlReply    = 2 // lane, call, and either 0 and the reply, or 1 and the text of an error
+	controlStatus   = 3 // group, phase, turns: the group is quiet on this node
+	controlQuery    = 4 // group, phase, round: is it still quiet?
+	controlAnswer   = 5 // group, phase, round, quiet, turns
+	controlAgree    = 6 // group, phase: the group is quiet on all nodes
+	controlFailed   = 7 // the text of the error that ends the topology
+	controlDraining = 8 // the node drains its queues and stops
+)
+
+// control handles a control message.
+func (p *peer) control(kind byte, r *reader) error {
+	switch kind {
+	case controlConfirm:
+		return p.confirmed(r)
+	case controlReply:
+		return p.replied(r)
+	case controlStatus, controlQuery, controlAnswer, controlAgree:
+		var m groupMessage
+		if err := m.read(kind, r); err != nil {
+			return err
+		}
+		return p.core.groups.receive(p.name, m)
+	case controlFailed:
+		text := string(r.b)
+		p.core.fail(fmt.Errorf("%w: node %s: %s", ErrNodeFailed, p.name, text))
+		return nil
+	case controlDraining:
+		p.draining = true
+		p.core.drainingChanged()
+		return r.end()
+	}
+	return fmt.Errorf("%w: control message %d", errMalformed, kind)
+}
+
+// confirmed handles confirmations.
+func (p *peer) confirmed(r *reader) error {
+	for len(r.b) > 0 {
+		lane, n := r.uint(), r.uint()
+		if r.err != nil {
+			return r.err
+		}
+		if lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+			return fmt.Errorf("%w: confirmation of the unknown pair %d", errMalformed, lane)
+		}
+		if err := p.out[lane-firstLane].confirm(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendReply appends a reply.
+func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byte {
+	b = append(b, controlReply)
+	b = binary.AppendUvarint(b, lane)
+	b = binary.AppendUvarint(b, call)
+	if failure != nil {
+		return append(append(b, 1), failure.Error()...)
+	}
+	return append(append(b, 0), reply...)
+}
+
+func (p *peer) replied(r *reader) error {
+	lane, call, failed := r.uint(), r.uint(), r.uint()
+	if r.err != nil || failed > 1 || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+		return fmt.Errorf("%w: reply", errMalformed)
+	}
+	if failed == 1 {
+		p.out[lane-firstLane].outlet.Reply(call, nil, errors.New(string(r.b)))
+		return nil
+	}
+	p.out[lane-firstLane].outlet.Reply(call, r.b, nil)
+	return nil
+}
+
+// reply is a reply that the pool has passed on.
+type reply struct {
+	in   *inPair
+	call uint64
+	data []byte
+	err  error
+}
+
+func (p *peer) sendReply(r *reply) {
+	if p.in[r.in.lane] != r.in {
+		return // the process that has asked has ended
+	}
+	p.flush() // confirmations that were made before
+	p.send(laneConfirm, appendReply(nil, r.in.lane, r.call, r.data, r.err))
+}
+
+// groupMessage is a message about the end of a group.
+type groupMessage struct {
+	kind  byte
+	group int
+	phase uint8
+	round uint64 // of controlQuery and controlAnswer
+	quiet bool   // of controlAnswer; true for controlStatus
+	turns uint32 // of controlStatus and controlAnswer
+}
+
+func (m *groupMessage) append(b []byte) []byte {
+	b = append(b, m.kind)
+	b = binary.AppendUvarint(b, uint64(m.group))
+	b = append(b, m.phase)
+	b = binary.AppendUvarint(b, m.round)
+	quiet := byte(0)
+	if m.quiet {
+		quiet = 1
+	}
+	return binary.AppendUvarint(append(b, quiet), uint64(m.turns))
+}
+
+func (m *groupMessage) read(kind byte, r *reader) error {
+	m.kind, m.group = kind, r.index()
+	m.phase = uint8(r.uint())
+	m.round = r.uint()
+	m.quiet = r.uint() == 1
+	m.turns = uint32(r.uint())
+	return r.end()
+}

@@ -1,0 +1,337 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+var (
+	// ErrNodeFailed: a handler on another node has returned an error, which ends the
+	// topology on all nodes.
+	ErrNodeFailed = errors.New("cluster: the topology has failed on another node")
+	// ErrUnreachable: a node could not be reached for longer than retry.timeout, so a
+	// message to it was dropped, or a call to it has failed.
+	ErrUnreachable = errors.New("cluster: the node cannot be reached")
+)
+
+// core decides what a node does: which messages it sends, keeps and drops, and when the
+// groups of the topology finish. It has no goroutine, clock or network. The caller passes
+// the time, and what has happened in the meantime, to step.
+type core struct {
+	config *Config
+	node   string
+	boot   uint64
+	rand   *rand.Rand
+	log    *slog.Logger
+	pool   pool
+	places places
+	emit   func(to string, frame []byte) // sends a frame; it may be lost
+
+	now      time.Duration
+	peers    map[string]*peer
+	groups   *agreement
+	draining bool // this node drains its queues and stops
+	idleAt   time.Duration
+	lastIdle bool
+	left     bool
+	failed   error
+	flushed  chan struct{} // see happened
+	leader   string        // the coordinator that has the reports of this node
+	expireAt time.Duration
+}
+
+// pool is what the core uses of a *piper.Pool.
+type pool interface {
+	Arrivals(from piper.GuestKey, to, instance int) (*piper.Arrivals, error)
+	Agree(group int, phase uint8)
+	Group(i int) piper.GroupState
+	Groups() int
+	IsIdle() bool
+	Fail(err error)
+	Leave()
+}
+
+// places says where instances run and which nodes there are.
+type places interface {
+	// Node returns the node of an instance.
+	Node(processor, instance int) (name string, ok bool)
+	// Members returns the nodes that take part in the topology, by name: those that have
+	// joined and have not left, and those that must run instances.
+	Members() []string
+}
+
+// happened is what has happened since the last step.
+type happened struct {
+	frames   []frame
+	forwards []forward
+	replies  []reply
+	handled  []*inPair
+	quiet    []int
+	alive    []alive
+	members  bool // nodes have joined or left
+	stopping bool // the context of Run has ended
+	ended    bool // Run returns
+	result   error
+	flushed  chan struct{} // closed when the other nodes have received everything
+}
+
+type frame struct {
+	from string
+	data []byte
+}
+
+type forward struct {
+	outlet *piper.Outlet
+	chunk  piper.Chunk
+}
+
+// alive is what the failure detector says about a node.
+type alive struct {
+	node  string
+	alive bool
+}
+
+const (
+	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
+	leaveAfter  = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
+)
+
+func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
+	return &core{config: config, node: node, boot: boot, rand: random, log: log, peers: map[string]*peer{}}
+}
+
+// begin connects the core with the pool.
+func (c *core) begin(p pool, where places) {
+	c.pool, c.places = p, where
+	c.groups = newAgreement(c, p.Groups())
+}
+
+// step handles what has happened until now, and sends what is due.
+func (c *core) step(now time.Duration, h *happened) {
+	c.now = now
+	for _, a := range h.alive {
+		if p := c.peer(a.node); p != nil {
+			p.setReachable(now, a.alive)
+		}
+	}
+	for i := range h.forwards {
+		c.forward(&h.forwards[i])
+	}
+	for i := range h.replies {
+		h.replies[i].in.peer.sendReply(&h.replies[i])
+	}
+	for _, in := range h.handled {
+		in.dirty.Store(false) // before the counts are read
+		in.peer.confirm(in)
+	}
+	for _, f := range h.frames {
+		if p := c.peer(f.from); p != nil {
+			p.receive(now, f.data)
+		}
+	}
+	if h.members || len(h.alive) > 0 {
+		c.membersChanged()
+	}
+	for _, group := range h.quiet {
+		c.groups.quiet(group)
+	}
+	if h.stopping && !c.draining {
+		c.draining = true
+		c.sendAll(laneControl, []byte{controlDraining})
+		c.drainingChanged()
+	}
+	if h.ended && h.result != nil && !errors.Is(h.result, ErrNodeFailed) {
+		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
+	}
+	if h.ended {
+		c.flushed = h.flushed
+	}
+	c.expire(now)
+	c.mayLeave(now)
+	for _, name := range slices.Sorted(maps.Keys(c.peers)) {
+		p := c.peers[name]
+		p.flush()
+		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
+			c.emit(name, f)
+		}
+	}
+	if c.flushed != nil && c.hasFlushed() {
+		close(c.flushed)
+		c.flushed = nil
+	}
+}
+
+// hasFlushed reports whether all nodes that can be reached have received everything.
+func (c *core) hasFlushed() bool {
+	for _, p := range c.peers {
+		if p.found && p.reachable && p.session.Stats().Pending > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// next returns the time at which step must be called, even if nothing has happened.
+func (c *core) next() (at time.Duration, ok bool) {
+	for _, p := range c.peers {
+		if t, due := p.session.Next(); due && (!ok || t < at) {
+			at, ok = t, true
+		}
+		if len(p.waiting) > 0 && (!ok || c.expireAt < at) {
+			at, ok = c.expireAt, true
+		}
+	}
+	if c.draining && !c.left && (!ok || c.now+expireEvery < at) {
+		at, ok = c.now+expireEvery, true
+	}
+	return at, ok
+}
+
+// peer returns another node, which is new if the core does not know it.
+func (c *core) peer(name string) *peer {
+	if p := c.peers[name]; p != nil || name == c.node {
+		return p
+	}
+	p, err := c.newPeer(name)
+	if err != nil {
+		c.log.Error("topogen: a node was refused", slog.String("node", name), slog.Any("error", err))
+		return nil
+	}
+	return p
+}
+
+// forward passes messages to the node of their receiver.
+func (c *core) forward(f *forward) {
+	pair, _ := f.outlet.State.(*outPair)
+	if pair == nil {
+		name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
+		p := c.peer(name)
+		if !ok || p == nil {
+			c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
+			return
+		}
+		pair = p.outPairOf(f.outlet)
+	}
+	pair.forward(c.now, f.chunk)
+}
+
+// fail ends the topology on this node.
+func (c *core) fail(err error) {
+	if c.failed == nil {
+		c.failed = err
+		c.pool.Fail(err)
+	}
+}
+
+// firstLine is the text of an error without the stack that may follow it.
+func firstLine(err error) string {
+	const textMax = 4 << 10
+	text := err.Error()
+	for i, r := range text {
+		if r == '\n' || i >= textMax {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// sendAll sends a control message to all nodes.
+func (c *core) sendAll(lane uint64, m []byte) {
+	for _, name := range slices.Sorted(maps.Keys(c.peers)) {
+		c.peers[name].send(lane, slices.Clone(m))
+	}
+}
+
+// peerFound is called when a process of a node was found.
+func (c *core) peerFound(p *peer) {
+	if c.draining {
+		p.send(laneControl, []byte{controlDraining})
+	}
+	if c.failed == nil && c.groups != nil && p.name == c.coordinator() {
+		c.groups.tellAll()
+	}
+}
+
+// participants are the nodes that take part in the topology.
+func (c *core) participants() []string { return c.places.Members() }
+
+// coordinator is the node that decides when groups finish: the first one by name.
+func (c *core) coordinator() string {
+	for _, name := range c.participants() {
+		if p := c.peers[name]; name == c.node || p != nil && p.reachable {
+			return name
+		}
+	}
+	return c.node
+}
+
+// membersChanged is called when nodes have joined or left, or can be reached again.
+func (c *core) membersChanged() {
+	for _, name := range c.participants() {
+		c.peer(name)
+	}
+	if now := c.coordinator(); now != c.leader {
+		c.leader = now
+		c.groups.tellAll()
+	}
+}
+
+// allDrain reports whether all nodes drain. Then they end together, when the groups have
+// finished.
+func (c *core) allDrain() bool {
+	if !c.draining {
+		return false
+	}
+	for _, name := range c.participants() {
+		if name != c.node && (c.peers[name] == nil || !c.peers[name].draining) {
+			return false
+		}
+	}
+	return true
+}
+
+// drainingChanged sends what has waited for another draining node.
+func (c *core) drainingChanged() {
+	for _, p := range c.peers {
+		p.resume()
+	}
+}
+
+// expire drops messages that have waited too long for a node.
+func (c *core) expire(now time.Duration) {
+	if now < c.expireAt {
+		return
+	}
+	c.expireAt = now + expireEvery
+	for _, p := range c.peers {
+		if p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
+			continue
+		}
+		why := fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, c.config.Retry.Timeout)
+		for _, pair := range p.out {
+			pair.expire(now-c.config.Retry.Timeout, why)
+		}
+	}
+}
+
+// mayLeave ends a node that drains while others go on, after it has handled everything
+// that it has accepted, and others have handled everything that it has sent.
+func (c *core) mayLeave(now time.Duration) {
+	if !c.draining || c.left || c.allDrain() {
+		return
+	}
+	if idle := c.pool.IsIdle(); idle != c.lastIdle {
+		c.lastIdle, c.idleAt = idle, now
+	}
+	if c.lastIdle && now-c.idleAt >= leaveAfter {
+		c.left = true
+		c.pool.Leave()
+	}
+}

@@ -1,0 +1,37 @@
+// Package cluster runs one topology on several nodes. Generated code opens a Node if the
+// topology file has the section cluster and the process has the name of a node.
+//
+//	node, err := cluster.Open(cluster.Config{Topology: "orders", Plan: planHash, …}, settings)
+//
+// # How a message travels
+//
+// Every node has a unit for each instance of the topology (package piper). If another
+// node runs the instance, its unit encodes the messages for it in chunks and passes them
+// to the Node. A pair is a sending and a receiving instance. The pair keeps a chunk until
+// all its messages were handled, and sends it through the session with the other node
+// (package session). There, a guest decodes it and puts its messages into the queues of
+// the receiving instance. The handled messages of a pair are confirmed by their number.
+//
+// A message counts as queued on its sending node until it is confirmed. So capacity and
+// full mean the same as within a process: a slow instance pauses only those that send to
+// it, and a pair never has more than its capacity in flight.
+//
+// # Guarantees
+//
+// Messages of a pair are handled in the order in which they were sent. A message is
+// handled once as long as the processes of both nodes run, whatever the network does. If
+// the process of the receiving node ends, messages that it has not confirmed are sent to
+// the next process under its name, and those that it has handled without confirming are
+// handled twice. With delivery: at-most-once they are dropped and counted instead.
+//
+// A message waits for a node that cannot be reached. After retry.timeout it is dropped
+// and counted, and a call fails with ErrUnreachable. If such a message was already on its
+// way, the other node may still handle it.
+//
+// A group of processors finishes when it is quiet on all nodes (agreement.go).
+//
+// # Design
+//
+// core decides everything. It has no goroutine, clock or network, so simulations drive
+// the same code as programs. Node is the driver: a goroutine, a mailbox and timers.
+package cluster

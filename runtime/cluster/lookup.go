@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// lookup reads the address table with the indices of the topology. It implements places.
+type lookup struct {
+	settings *settings
+	replica  *table.Replica
+	entries  []int // by processor: its index in the table, or -1
+}
+
+func newLookup(n *Node) (*lookup, error) {
+	l := &lookup{settings: &n.settings, replica: n.table.Replica()}
+	for i := range n.settings.Processors {
+		p := &n.settings.Processors[i]
+		l.entries = append(l.entries, -1)
+		if p.Instances == 0 || p.Placement == EveryNode {
+			continue
+		}
+		index, instances, ok := l.replica.Processor(n.settings.Processors[p.With].Name)
+		if !ok || instances < p.Instances {
+			return nil, fmt.Errorf("cluster: the address table has %d instances of %s, the topology has %d", instances, p.Name, p.Instances)
+		}
+		l.entries[i] = index
+	}
+	return l, nil
+}
+
+// Node implements places.
+func (l *lookup) Node(processor, instance int) (name string, ok bool) {
+	entry := l.entries[processor]
+	if entry < 0 {
+		return l.settings.node, l.settings.Processors[processor].Placement == EveryNode
+	}
+	n, _ := l.replica.Lookup(entry, instance)
+	if n == nil {
+		return "", false
+	}
+	return n.Name, true
+}
+
+// isHere reports whether this node runs an instance.
+func (l *lookup) isHere(processor, instance int) bool {
+	name, ok := l.Node(processor, instance)
+	return ok && name == l.settings.node
+}
+
+// nodes returns the nodes that have not left.
+func (l *lookup) nodes() []*table.Node {
+	return slices.DeleteFunc(slices.Clone(l.replica.Nodes()), func(n *table.Node) bool { return n.State >= table.Left })
+}
+
+// Members implements places. First members that have not started yet count: they must
+// run instances.
+func (l *lookup) Members() []string {
+	var names []string
+	for _, n := range l.nodes() {
+		names = append(names, n.Name)
+	}
+	slices.Sort(names)
+	return names
+}

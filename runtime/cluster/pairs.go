@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// outPair is the sending end of a pair: an instance of this node that sends to an
+// instance of another one. It keeps the messages until the other node has handled them.
+type outPair struct {
+	outlet *piper.Outlet
+	peer   *peer
+	lane   uint64
+
+	kept    []kept // oldest first
+	handed  int    // number of elements of kept that the session has
+	settled uint64 // messages of this session that the other node has handled
+	opened  bool   // the session knows the pair
+	waiting bool   // in peer.waiting
+}
+
+// kept is a chunk that the other node has not handled completely.
+type kept struct {
+	data       []byte // nil if it is not sent again
+	messages   int
+	done       int // messages at its beginning that were handled
+	atMostOnce bool
+	dropped    bool // counted as dropped, although the session may still deliver it
+	lost       bool // was sent at most once to a process that has ended
+	since      time.Duration
+}
+
+// inPair is the receiving end of a pair.
+type inPair struct {
+	arrivals *piper.Arrivals
+	peer     *peer
+	lane     uint64
+	put      uint64 // messages that were passed to the pool, in all sessions
+	base     uint64 // value of put at the beginning of the session
+	told     uint64 // the last confirmation of this session
+
+	handled atomic.Uint64 // as the pool has reported it
+	lost    atomic.Uint64
+	dirty   atomic.Bool // in the mailbox
+}
+
+// kinds of messages in the lane of a pair
+const (
+	pairOpen  = 1
+	pairChunk = 2
+)
+
+var (
+	errMalformed    = errors.New("cluster: malformed message")
+	errProcessEnded = errors.New("the process that received it has ended")
+)
+
+// appendOpen appends the message that begins a pair.
+func appendOpen(b []byte, p piper.Pair) []byte {
+	b = append(b, pairOpen)
+	for _, v := range [...]int{p.From, p.FromInstance, p.To, p.ToInstance} {
+		b = binary.AppendUvarint(b, uint64(v))
+	}
+	return b
+}
+
+// indexMax bounds the indices and numbers in messages, so that they fit an int anywhere.
+const indexMax = 1 << 31
+
+func readOpen(b []byte) (p piper.Pair, err error) {
+	r := reader{b: b}
+	p.From, p.FromInstance, p.To, p.ToInstance = r.index(), r.index(), r.index(), r.index()
+	return p, r.end()
+}
+
+// appendChunk appends a chunk of which the first skip messages must be left out.
+func appendChunk(b []byte, messages, skip int, data []byte) []byte {
+	b = append(b, pairChunk)
+	b = binary.AppendUvarint(b, uint64(messages))
+	b = binary.AppendUvarint(b, uint64(skip))
+	return append(b, data...)
+}
+
+func readChunk(b []byte) (messages, skip int, data []byte, err error) {
+	r := reader{b: b}
+	messages, skip = r.index(), r.index()
+	if r.err == nil && (skip > messages || messages > len(r.b)) { // a message has at least one byte
+		r.fail()
+	}
+	return messages, skip, r.b, r.err
+}
+
+// reader reads control messages.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail() {
+	if r.err == nil {
+		r.err = errMalformed
+	}
+	r.b = nil
+}
+
+func (r *reader) uint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) index() int {
+	v := r.uint()
+	if v > indexMax {
+		r.fail()
+		return 0
+	}
+	return int(v)
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uint()
+	if n > uint64(len(r.b)) {
+		r.fail()
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) end() error {
+	if r.err == nil && len(r.b) > 0 {
+		r.fail()
+	}
+	return r.err
+}
+
+// forward keeps a chunk and sends it if the other node can be reached.
+func (p *outPair) forward(now time.Duration, c piper.Chunk) {
+	p.kept = append(p.kept, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce, since: now})
+	p.pump()
+}
+
+// pump gives the session what it does not have yet.
+func (p *outPair) pump() {
+	if !p.peer.takes() {
+		p.wait()
+		return
+	}
+	if !p.opened {
+		p.opened = true
+		p.peer.send(p.lane, appendOpen(nil, p.outlet.Pair))
+	}
+	for ; p.handed < len(p.kept); p.handed++ {
+		k := &p.kept[p.handed]
+		if k.lost {
+			continue
+		}
+		p.peer.send(p.lane, appendChunk(make([]byte, 0, len(k.data)+8), k.messages, k.done, k.data))
+		if k.atMostOnce {
+			k.data = nil
+		}
+	}
+}
+
+// wait adds the pair to those that are looked at when the node can be reached again.
+func (p *outPair) wait() {
+	if !p.waiting {
+		p.waiting = true
+		p.peer.waiting = append(p.peer.waiting, p)
+	}
+}
+
+// confirm counts messages as handled: n of this session.
+func (p *outPair) confirm(n uint64) error {
+	if n < p.settled {
+		return fmt.Errorf("%w: %d messages of a pair are confirmed after %d", errMalformed, n, p.settled)
+	}
+	left := n - p.settled
+	p.settled = n
+	for p.settleLost(); left > 0; p.settleLost() {
+		if p.handed == 0 {
+			return fmt.Errorf("%w: %d messages of a pair are confirmed that were not sent", errMalformed, left)
+		}
+		k := &p.kept[0]
+		handled := int(min(left, uint64(k.messages-k.done)))
+		if !k.dropped {
+			p.outlet.Settle(handled, nil)
+		}
+		left -= uint64(handled)
+		if k.done += handled; k.done == k.messages {
+			p.drop()
+		}
+	}
+	return nil
+}
+
+// settleLost counts messages that no process has any more, when they are the oldest.
+func (p *outPair) settleLost() {
+	for p.handed > 0 && p.kept[0].lost {
+		if k := &p.kept[0]; !k.dropped {
+			p.outlet.Settle(k.messages-k.done, errProcessEnded)
+		}
+		p.drop()
+	}
+}
+
+// drop removes the oldest chunk.
+func (p *outPair) drop() {
+	p.kept[0] = kept{}
+	p.handed--
+	if p.kept = p.kept[1:]; len(p.kept) == 0 {
+		p.kept = nil
+	}
+}
+
+// restart begins again for a new process of the other node, which has received nothing.
+func (p *outPair) restart() {
+	p.opened, p.settled = false, 0
+	for i := range p.kept[:p.handed] {
+		k := &p.kept[i]
+		k.lost = k.lost || k.atMostOnce
+	}
+	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && !k.lost })
+	p.handed = 0
+	for p.handed < len(p.kept) && p.kept[p.handed].lost {
+		p.handed++
+	}
+	p.settleLost()
+	if len(p.kept) > 0 {
+		p.pump()
+	}
+}
+
+// expire drops the messages that were sent before a time.
+func (p *outPair) expire(before time.Duration, why error) {
+	for i := range p.kept {
+		k := &p.kept[i]
+		if k.since > before {
+			break
+		}
+		if !k.dropped {
+			k.dropped = true
+			p.outlet.Settle(k.messages-k.done, why)
+		}
+	}
+	rest := p.kept[:p.handed]
+	for _, k := range p.kept[p.handed:] { // the session does not have them
+		if !k.dropped {
+			rest = append(rest, k)
+		}
+	}
+	clear(p.kept[len(rest):])
+	p.kept = rest
+}

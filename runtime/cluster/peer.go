@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// firstLane is the lane of the first pair. Lower lanes are for control messages.
+const firstLane = session.ControlLanes
+
+// peer is another node, as the core sees it.
+type peer struct {
+	core      *core
+	name      string
+	session   *session.Session
+	found     bool // a process of the node has answered
+	reachable bool // as the failure detector says
+	lostAt    time.Duration
+	draining  bool // the node drains its queues and stops
+
+	out      []*outPair // by lane, from firstLane
+	waiting  []*outPair // whose messages wait because the node does not take them now
+	in       map[uint64]*inPair
+	pairs    map[piper.Pair]*inPair // the same, in all sessions
+	confirms []byte                 // confirmations that wait to be sent
+}
+
+func (c *core) newPeer(name string) (*peer, error) {
+	s, err := session.New(session.Config{
+		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: c.boot,
+		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{core: c, name: name, session: s, reachable: true, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	c.peers[name] = p
+	return p, nil
+}
+
+// takes reports whether messages can be given to the session now. Messages for a node
+// that drains wait, because it stops as soon as it has handled what it has. Only other
+// draining nodes may send to it, so that nodes that are stopped together can finish.
+func (p *peer) takes() bool {
+	return p.reachable && (!p.draining || p.core.draining)
+}
+
+// send gives a message to the session.
+func (p *peer) send(lane uint64, m []byte) {
+	err := p.session.Send(lane, m)
+	if errors.Is(err, session.ErrUnreadEvents) {
+		return // the messages are sent again when the event is handled
+	}
+	if err != nil {
+		p.core.fail(fmt.Errorf("cluster: messages to node %s: %w", p.name, err))
+	}
+}
+
+// resume sends the messages that have waited.
+func (p *peer) resume() {
+	if !p.takes() {
+		return
+	}
+	list := p.waiting
+	p.waiting = nil
+	for _, pair := range list {
+		pair.waiting = false
+		pair.pump()
+	}
+}
+
+// setReachable records what the failure detector says.
+func (p *peer) setReachable(now time.Duration, reachable bool) {
+	if p.reachable == reachable {
+		return
+	}
+	p.reachable = reachable
+	p.session.Connected(now, reachable)
+	if reachable {
+		p.resume()
+		return
+	}
+	p.lostAt = now
+}
+
+// receive handles a frame of the session.
+func (p *peer) receive(now time.Duration, frame []byte) {
+	messages, err := p.session.Receive(now, frame, nil)
+	for _, e := range p.session.Events() {
+		p.event(e)
+	}
+	if err != nil {
+		p.core.log.Warn("topogen: a frame of another node was refused", slog.String("node", p.name), slog.Any("error", err))
+	}
+	for _, m := range messages {
+		if err := p.message(m.Lane, m.Message); err != nil {
+			p.core.log.Error("topogen: a message of another node was refused", slog.String("node", p.name), slog.Any("error", err))
+		}
+	}
+}
+
+// event handles a change of the peer's process.
+func (p *peer) event(e session.Event) {
+	switch e := e.(type) {
+	case session.PeerStarted:
+		p.found = true
+		p.core.peerFound(p)
+	case session.PeerRestarted:
+		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
+		p.core.groups.restarted(p.name)
+		p.in = map[uint64]*inPair{}
+		p.confirms, p.waiting, p.draining = nil, nil, false
+		for _, pair := range p.out {
+			pair.waiting = false
+			pair.restart()
+		}
+		p.core.peerFound(p)
+	case session.TwoProcesses:
+		p.core.log.Error("topogen: two processes have the name of one node", slog.String("node", p.name))
+	case session.Refused:
+		p.core.log.Error("topogen: nodes do not accept each other", slog.String("node", p.name), slog.Bool("by_peer", e.ByPeer), slog.String("reason", e.Text))
+	}
+}
+
+// message handles a message of the session.
+func (p *peer) message(lane uint64, m []byte) error {
+	if len(m) == 0 {
+		return errMalformed
+	}
+	if lane < firstLane {
+		return p.control(m[0], &reader{b: m[1:]})
+	}
+	switch m[0] {
+	case pairOpen:
+		return p.open(lane, m[1:])
+	case pairChunk:
+		in := p.in[lane]
+		if in == nil {
+			return fmt.Errorf("%w: messages of a pair that was not opened", errMalformed)
+		}
+		messages, skip, data, err := readChunk(m[1:])
+		if err != nil {
+			return err
+		}
+		in.put += uint64(messages - skip)
+		in.arrivals.Put(data, skip)
+		return nil
+	}
+	return fmt.Errorf("%w: kind %d", errMalformed, m[0])
+}
+
+// pairsMax bounds the pairs that a node may open.
+const pairsMax = 1 << 22
+
+// open begins a pair in this session.
+func (p *peer) open(lane uint64, m []byte) error {
+	pair, err := readOpen(m)
+	if err != nil {
+		return err
+	}
+	in := p.pairs[pair]
+	if in == nil {
+		if len(p.pairs) >= pairsMax {
+			return fmt.Errorf("cluster: node %s has opened %d pairs", p.name, len(p.pairs))
+		}
+		in = &inPair{peer: p}
+		key := piper.GuestKey{Node: p.name, Processor: pair.From, Instance: pair.FromInstance}
+		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); err != nil {
+			return err
+		}
+		in.arrivals.State = in
+		p.pairs[pair] = in
+	}
+	in.lane, in.base, in.told = lane, in.put, 0
+	p.in[lane] = in
+	return nil
+}
+
+// confirm adds the number of handled messages of a pair to the next confirmation.
+func (p *peer) confirm(in *inPair) {
+	n := in.handled.Load() + in.lost.Load()
+	if n <= in.base || n-in.base == in.told || p.in[in.lane] != in {
+		return
+	}
+	in.told = n - in.base
+	if len(p.confirms) == 0 {
+		p.confirms = append(p.confirms, controlConfirm)
+	}
+	p.confirms = binary.AppendUvarint(p.confirms, in.lane)
+	p.confirms = binary.AppendUvarint(p.confirms, in.told)
+}
+
+// flush sends the confirmations.
+func (p *peer) flush() {
+	if len(p.confirms) > 0 {
+		p.send(laneConfirm, p.confirms)
+		p.confirms = nil
+	}
+}
+
+// outPairOf returns the pair of an outlet, which is new if the outlet has none.
+func (p *peer) outPairOf(o *piper.Outlet) *outPair {
+	pair, _ := o.State.(*outPair)
+	if pair == nil {
+		pair = &outPair{outlet: o, peer: p, lane: firstLane + uint64(len(p.out))}
+		p.out = append(p.out, pair)
+		o.State = pair
+	}
+	return pair
+}
