@@ -68,10 +68,6 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 					}
 				})
 			}
-				for _, top := range tops {
-					top.dump()
-				}
-			})
 			running.Wait()
 			if err := p.check(tops); err != nil {
 				t.Error(err)
