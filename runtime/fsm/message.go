@@ -4,6 +4,7 @@ package fsm
 type Entry struct {
 	Index    uint64 // of the log's entry; in memory the number of the update
 	Position int    // of the update in the entry, from 0
+	Term     uint64 // of the leader that added the log's entry; 0 in memory
 	Time     int64  // Unix nanoseconds, by the proposer's wall clock or, if that is far off, the median of the members' clocks; never less than for the update before
 }
 

@@ -98,7 +98,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	if version >= openersVersion {
 		r.sessions.tick(r.now-before, int64(r.options.SessionTTL))
 	}
-	e := Entry{Index: index, Time: r.now}
+	e := Entry{Index: index, Term: term, Time: r.now}
 	r.replay.add(e, in.b)
 	r.checksums.bytes += len(data)
 	c := &r.command

@@ -79,6 +79,11 @@ type Config struct {
 	Disk      Disk                // used instead of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()
 
+	// Listener observes the state machine, for a package that keeps its own view of the
+	// state. Its methods are called while the state changes: they must not wait, and must
+	// not call the Machine. Machine.OnApplied replaces it.
+	Listener fsm.Listener
+
 	baseDir  string   // Dir, as the caller set it
 	subdirs  []string // the folders below baseDir; the last one holds the log
 	sessions int      // limit of sessions; 0: the default of package fsm

@@ -68,6 +68,9 @@ func New[S, U, R any](c Config, d fsm.Definition[S, U, R]) (*Machine[S, U, R], e
 	}
 	m := &Machine[S, U, R]{config: c, definition: d, results: reflect.TypeFor[R]().Size() > 0}
 	m.machine = fsm.NewReplicated(d, fsm.Options{Sessions: c.sessions, SessionTTL: c.SessionTTL, NoChecksums: c.NoChecksums})
+	if c.Listener != nil {
+		m.machine.Listen(c.Listener)
+	}
 	m.inTopology.m = m
 	m.events.logger = m.config.Logger
 	return m, nil

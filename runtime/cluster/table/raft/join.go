@@ -1,0 +1,181 @@
+package raft
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// waitTimeouts is how many election timeouts a node repeats its request while the leader
+// answers that another process uses its name. The leader needs up to two of them to see
+// that a process has stopped.
+const waitTimeouts = 10
+
+// receive handles messages of other nodes about members. It never waits: a message that
+// does not fit is dropped, and its sender repeats it.
+func (t *Table) receive(from string, payloads [][]byte) {
+	for _, b := range payloads {
+		r, a, err := readMessage(b)
+		switch {
+		case err != nil:
+			t.config.Logger.Warn("table: a damaged message about members was ignored", slog.String("sender", from))
+		case r != nil:
+			select {
+			case t.requests <- incoming{from, *r}:
+			default:
+			}
+		default:
+			select {
+			case t.answers <- *a:
+			default:
+			}
+		}
+	}
+}
+
+// seek asks the first nodes to admit this node, until it is a member of the group. A first
+// node also asks, because its disk may have been emptied.
+func (t *Table) seek(ctx context.Context) {
+	number := randomNumber()
+	tick := time.NewTicker(max(t.config.Heartbeat, t.config.ElectionTimeout/4))
+	defer tick.Stop()
+	var waiting time.Time // since when the answer is that this node must wait
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case a := <-t.answers:
+			if a.number != number {
+				continue
+			}
+			if err := t.takeAnswer(a, &waiting); err != nil {
+				go t.finish(err)
+				return
+			}
+		case <-tick.C:
+			m, _ := t.current()
+			switch s := m.Status(); s.Role {
+			case "founding", "joining":
+				r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
+				for _, name := range t.config.others() {
+					t.send(name, appendRequest(nil, r))
+				}
+			case "stopped": // the machine is started again, or the table ends
+			default:
+				return
+			}
+		}
+	}
+}
+
+// takeAnswer handles an answer. The error ends the table.
+func (t *Table) takeAnswer(a answer, waiting *time.Time) error {
+	switch a.code {
+	case answerAdmitted:
+		*waiting = time.Time{}
+		return nil
+	case answerPlan:
+		return fmt.Errorf("%w: %s", table.ErrPlan, a.text)
+	case answerWait:
+		if waiting.IsZero() {
+			*waiting = time.Now()
+		}
+		if time.Since(*waiting) < waitTimeouts*t.config.ElectionTimeout {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s", table.ErrRefused, a.text)
+}
+
+func (t *Table) send(to string, b []byte) {
+	t.config.Transport.Send(to, transport.Message{Group: t.control, Payload: b, Class: transport.Urgent})
+}
+
+func randomNumber() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// lead does the work of the leader: it admits nodes, and changes the voters. On other
+// nodes it does nothing.
+func (t *Table) lead(ctx context.Context) {
+	rules := newMembers(&t.config)
+	tick := time.NewTicker(t.config.ElectionTimeout)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-t.requests:
+			if m, s, leads := t.leads(); leads {
+				t.admit(ctx, m, r, s)
+			}
+		case <-tick.C:
+			m, s, leads := t.leads()
+			if !leads {
+				rules = newMembers(&t.config) // another leader begins to count
+				continue
+			}
+			if changes := rules.decide(observation{now: time.Now(), members: s.Members, gone: t.gone}); changes != nil {
+				t.change(ctx, m, changes)
+			}
+		}
+	}
+}
+
+func (t *Table) leads() (*machine, raft.Status, bool) {
+	m, _ := t.current()
+	s := m.Status()
+	return m, s, s.Role == "leader"
+}
+
+// gone reports whether a node will not come back: its operator says so, or the table has a
+// plan and does not contain the node.
+func (t *Table) gone(name string) bool {
+	return t.config.Gone(name) || t.replica.Plan() != "" && t.replica.Node(name) == nil
+}
+
+// admit handles the request of a node.
+func (t *Table) admit(ctx context.Context, m *machine, r incoming, s raft.Status) {
+	a := admit(r, t.replica.Plan(), s.Members)
+	for _, changes := range a.changes {
+		if err := t.change(ctx, m, changes); err != nil {
+			a.answer.code, a.answer.text = answerWait, err.Error()
+			break
+		}
+	}
+	t.config.Transport.SetPeer(r.from, r.address) // for the answer
+	t.send(r.from, appendAnswer(nil, a.answer))
+}
+
+// changeTimeouts is how many election timeouts a change of the members may take.
+const changeTimeouts = 5
+
+// change changes the members. If it fails, the next request or tick tries again.
+func (t *Table) change(ctx context.Context, m *machine, changes []raft.Change) error {
+	ctx, cancel := context.WithTimeout(ctx, changeTimeouts*t.config.ElectionTimeout)
+	defer cancel()
+	err := m.ChangeMembers(ctx, changes...)
+	level, text := slog.LevelInfo, "table: the members of the table were changed"
+	if err != nil && !errors.Is(err, context.Canceled) {
+		level, text = slog.LevelWarn, "table: the members of the table could not be changed"
+	}
+	t.config.Logger.Log(ctx, level, text, slog.String("node", t.config.Node), slog.Any("changes", changeTexts(changes)), slog.Any("error", err))
+	return err
+}
+
+func changeTexts(changes []raft.Change) (texts []string) {
+	for _, c := range changes {
+		texts = append(texts, map[raft.ChangeKind]string{raft.AddLearner: "add learner ", raft.Promote: "promote ", raft.Remove: "remove "}[c.Kind]+c.Name)
+	}
+	return texts
+}

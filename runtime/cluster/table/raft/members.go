@@ -1,0 +1,136 @@
+package raft
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// members decides how the members of the group change. It has no clock and sends nothing.
+// A leader asks it again and again.
+type members struct {
+	self   string
+	first  map[string]string    // the first nodes: there should be as many voters
+	after  time.Duration        // ReplaceAfter
+	silent map[uint64]time.Time // members that are gone and silent, since when
+}
+
+// observation is what the leader knows.
+type observation struct {
+	now     time.Time
+	members []raft.MemberStatus
+	gone    func(node string) bool // the node will not come back
+}
+
+// decide returns the next changes, which are made together, or nil. The rules are, in this
+// order:
+//
+//  1. A voter that was gone and silent for ReplaceAfter loses its vote to a learner.
+//  2. While there are fewer voters than first nodes, a learner gets a vote.
+//  3. A learner that was gone and silent for ReplaceAfter is removed.
+func (m *members) decide(o observation) []raft.Change {
+	m.observe(o)
+	voters, learner := 0, ""
+	for _, name := range m.candidates(o) {
+		learner = name
+		break
+	}
+	var lost, removed string
+	for _, s := range o.members {
+		since, silent := m.silent[s.ID]
+		expired := silent && o.now.Sub(since) >= m.after
+		switch {
+		case s.Leaving:
+		case !s.Learner:
+			voters++
+			if expired && lost == "" {
+				lost = s.Name
+			}
+		case expired && removed == "":
+			removed = s.Name
+		}
+	}
+	switch {
+	case lost != "" && learner != "":
+		return []raft.Change{{Kind: raft.Promote, Name: learner}, {Kind: raft.Remove, Name: lost}}
+	case voters < len(m.first) && learner != "":
+		return []raft.Change{{Kind: raft.Promote, Name: learner}}
+	case removed != "":
+		return []raft.Change{{Kind: raft.Remove, Name: removed}}
+	}
+	return nil
+}
+
+// observe updates since when members are gone and silent.
+func (m *members) observe(o observation) {
+	silent := map[uint64]time.Time{}
+	for _, s := range o.members {
+		if s.Active || s.Name == m.self || !o.gone(s.Name) {
+			continue
+		}
+		since, known := m.silent[s.ID]
+		if !known {
+			since = o.now
+		}
+		silent[s.ID] = since
+	}
+	m.silent = silent
+}
+
+// candidates returns the learners that may get a vote, the best one first: first nodes,
+// and then the others by name.
+func (m *members) candidates(o observation) (names []string) {
+	for _, s := range o.members {
+		if s.Learner && s.Active && !s.Leaving && !o.gone(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	rank := func(name string) int {
+		if _, first := m.first[name]; first {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	return names
+}
+
+// admission is the decision about a node that wants to become a member.
+type admission struct {
+	answer  answer
+	changes [][]raft.Change // made one after the other
+}
+
+// admit decides about a request. plan is the plan of the table; "" if it has none.
+func admit(r incoming, plan string, list []raft.MemberStatus) admission {
+	a := admission{answer: answer{number: r.number}}
+	refuse := func(code answerCode, text string) admission {
+		a.answer.code, a.answer.text = code, text
+		return a
+	}
+	if plan != "" && r.plan != plan {
+		return refuse(answerPlan, "node "+r.from+" has the plan "+r.plan+", but the cluster has the plan "+plan+"; start the same program on all nodes")
+	}
+	add := []raft.Change{{Kind: raft.AddLearner, Name: r.from, Address: r.address, ID: r.id}}
+	at := slices.IndexFunc(list, func(s raft.MemberStatus) bool { return s.Name == r.from && !s.Leaving })
+	switch {
+	case at >= 0 && list[at].ID == r.id:
+		return a
+	case at >= 0 && list[at].Active:
+		return refuse(answerWait, "another process with the name "+r.from+" and another folder is running, or has just stopped; each node needs a name and a folder of its own")
+	case at >= 0:
+		a.changes = append(a.changes, []raft.Change{{Kind: raft.Remove, Name: r.from}})
+	case len(list) >= membersMax:
+		return refuse(answerRefused, "the cluster has the largest number of nodes already")
+	}
+	a.changes = append(a.changes, add)
+	return a
+}
+
+// newMembers returns the rules for a configuration.
+func newMembers(c *Config) *members {
+	return &members{self: c.Node, first: maps.Clone(c.First), after: c.ReplaceAfter}
+}

@@ -1,0 +1,134 @@
+package raft
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// member parses NAME, NAME! (silent) and (NAME) (learner).
+func member(text string) (s raft.MemberStatus) {
+	s.Active = !strings.HasSuffix(text, "!")
+	text = strings.TrimSuffix(text, "!")
+	s.Learner = strings.HasPrefix(text, "(")
+	s.Name = strings.Trim(text, "()")
+	for _, b := range []byte(s.Name) {
+		s.ID = s.ID<<8 | uint64(b)
+	}
+	return s
+}
+
+func list(text string) (members []raft.MemberStatus) {
+	for _, one := range strings.Fields(text) {
+		members = append(members, member(one))
+	}
+	return members
+}
+
+// TestChangesOfMembers feeds a leader n1 with observations, one second apart.
+func TestChangesOfMembers(t *testing.T) {
+	type step struct{ members, gone, want string }
+	for name, steps := range map[string][]step{
+		"nothing to do": {{"n1 n2 n3 (n4)", "", ""}},
+		"a crashed voter is not gone": {
+			{"n1 n2! n3 (n4)", "", ""}, {"n1 n2! n3 (n4)", "", ""}, {"n1 n2! n3 (n4)", "", ""}, {"n1 n2! n3 (n4)", "", ""},
+		},
+		"a voter that is gone is replaced after three seconds": {
+			{"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", ""},
+			{"n1 n2! n3 (n4)", "n2", "promote n4, remove n2"}, {"n1 n4 n3", "n2", ""},
+		},
+		"a sign of life starts the time again": {
+			{"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2 n3 (n4)", "n2", ""},
+			{"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", ""}, {"n1 n2! n3 (n4)", "n2", "promote n4, remove n2"},
+		},
+		"without a learner the voter remains": {
+			{"n1 n2! n3", "n2", ""}, {"n1 n2! n3", "n2", ""}, {"n1 n2! n3", "n2", ""}, {"n1 n2! n3", "n2", ""}, {"n1 n2! n3", "n2", ""},
+		},
+		"a silent learner gets no vote": {
+			{"n1 n2! n3 (n4)!", "n2", ""}, {"n1 n2! n3 (n4)!", "n2", ""}, {"n1 n2! n3 (n4)!", "n2", ""}, {"n1 n2! n3 (n4)!", "n2", ""},
+		},
+		"a missing voter is replaced at once, first nodes first": {
+			{"n1 n3 (n0) (n2)", "", "promote n2"}, {"n1 n2 n3 (n0)", "", ""},
+		},
+		"then the order is by name": {{"n1 n3 (n5) (n4)", "", "promote n4"}},
+		"a learner that is gone is removed": {
+			{"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", "remove n4"},
+		},
+		"a learner that is gone and sends messages stays": {
+			{"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""},
+		},
+		"the leader does not remove itself": {
+			{"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &members{self: "n1", first: map[string]string{"n1": "", "n2": "", "n3": ""}, after: 3 * time.Second}
+			now := time.Unix(0, 0)
+			for i, s := range steps {
+				now = now.Add(time.Second)
+				gone := func(name string) bool { return slices.Contains(strings.Fields(s.gone), name) }
+				got := strings.Join(changeTexts(m.decide(observation{now, list(s.members), gone})), ", ")
+				if got != s.want {
+					t.Errorf("step %d, with %s: got %q, want %q", i, s.members, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	full := make([]string, membersMax)
+	for i := range full {
+		full[i] = "x" + strings.Repeat("y", i)
+	}
+	for name, c := range map[string]struct {
+		from, plan, members string
+		id                  uint64
+		want                answerCode
+		text, changes       string
+	}{
+		"a new node":                  {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
+		"a table without a plan":      {from: "n4", plan: "", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
+		"a member":                    {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID},
+		"another plan":                {from: "n4", plan: "q", members: "n1 n2 n3", id: 7, want: answerPlan, text: "plan"},
+		"an emptied disk":             {from: "n2", plan: "p", members: "n1 n2! n3", id: 7, changes: "remove n2, add learner n2"},
+		"two processes with one name": {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, want: answerWait, text: "another process"},
+		"too many nodes":              {from: "n4", plan: "p", members: strings.Join(full, " "), id: 7, want: answerRefused, text: "largest number"},
+	} {
+		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p"}}, c.plan, list(c.members))
+		var changes []string
+		for _, list := range got.changes {
+			changes = append(changes, changeTexts(list)...)
+		}
+		if got.answer.number != 5 || got.answer.code != c.want || !strings.Contains(got.answer.text, c.text) || strings.Join(changes, ", ") != c.changes {
+			t.Errorf("%s: got the answer %+v and the changes %v", name, got.answer, changes)
+		}
+	}
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add(appendRequest(nil, request{1, 2, "host:1", "plan"}))
+	f.Add(appendAnswer(nil, answer{1, answerWait, "text"}))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, a, err := readMessage(b)
+		if err != nil {
+			return
+		}
+		if (r == nil) == (a == nil) {
+			t.Fatalf("a message is a request %v and an answer %v", r, a)
+		}
+		var again []byte
+		if r != nil {
+			again = appendRequest(nil, *r)
+		} else {
+			again = appendAnswer(nil, *a)
+		}
+		if r2, a2, err := readMessage(again); err != nil || r != nil && *r2 != *r || a != nil && *a2 != *a {
+			t.Fatalf("%x is read as %v %v, and its encoding as %v %v (%v)", b, r, a, r2, a2, err)
+		}
+	})
+}

@@ -1,0 +1,304 @@
+package raft
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+type machine = raft.Machine[state, command, table.Outcome]
+
+// Table is the address table of a node, see [table.Table].
+type Table struct {
+	config  Config
+	replica *table.Replica
+	control uint64 // group of the messages about members in the transport
+
+	adopt    chan struct{} // the state of the machine may not be the state of the replica
+	ended    chan struct{} // the machine may have ended
+	requests chan incoming
+	answers  chan answer
+
+	stop    context.CancelFunc // ends the goroutines
+	running sync.WaitGroup
+	done    chan struct{}
+	end     sync.Once
+
+	mu      sync.Mutex
+	machine *machine
+	changed chan struct{} // closed when machine is another one
+	err     error         // why the table ended
+}
+
+var _ table.Table = (*Table)(nil)
+
+// incoming is a request of a node.
+type incoming struct {
+	from string
+	request
+}
+
+// requestsMax is how many requests wait for the leader's work. A node repeats its request.
+const requestsMax = 64
+
+// Open opens the table on a node. It does not wait for the other nodes: the first
+// transaction, or Sync, does. A node that is refused ends its table, see Err.
+func Open(c Config) (*Table, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		config: c, replica: table.NewReplica(), control: transport.GroupID(c.Topology, c.Group+"/members"),
+		adopt: make(chan struct{}, 1), ended: make(chan struct{}, 1),
+		requests: make(chan incoming, requestsMax), answers: make(chan answer, requestsMax),
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	m, err := t.start()
+	if err != nil {
+		return nil, err
+	}
+	t.machine = m
+	ctx, stop := context.WithCancel(context.Background())
+	t.stop = stop
+	for name, address := range c.First {
+		if name != c.Node {
+			c.Transport.SetPeer(name, address)
+		}
+	}
+	c.Transport.Handle(t.control, t.receive)
+	for _, f := range []func(context.Context){t.run, t.seek, t.lead} {
+		t.running.Go(func() { f(ctx) })
+	}
+	return t, nil
+}
+
+// start starts the state machine on this node.
+func (t *Table) start() (*machine, error) {
+	c := &t.config
+	_, first := c.First[c.Node]
+	m, err := raft.New(raft.Config{
+		Topology: c.Topology, Group: c.Group, Node: c.Node, Peers: c.peers(), Join: !first,
+		Dir: filepath.Join(c.Dir, defaultGroup), Disk: c.Disk, Sync: wal.Always, SnapshotEvery: snapshotEvery,
+		ElectionTimeout: c.ElectionTimeout, Heartbeat: c.Heartbeat, Forward: true,
+		Transport: link{c.Transport}, Logger: c.Logger,
+		Listener: listener{func() { signal(t.adopt) }},
+	}, definition(t.replica, func() { signal(t.adopt) }))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Start(context.Background(), host{t.ended}); err != nil {
+		return nil, err
+	}
+	signal(t.adopt)
+	return m, nil
+}
+
+// host receives the end of the machine.
+type host struct{ ended chan struct{} }
+
+func (host) BeginReply()   {}
+func (host) EndReply()     {}
+func (h host) Wake()       { signal(h.ended) }
+func (host) Stepped() bool { return false }
+
+// signal wakes the receiver of a channel.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps the replica on the state of the machine, and handles the end of the machine.
+func (t *Table) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.adopt:
+			m, _ := t.current()
+			_ = m.Stale(t.adoptState) // if the machine has ended, there is nothing to adopt
+		case <-t.ended:
+			if err := t.restart(); err != nil {
+				go t.finish(err) // finish waits for this goroutine
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) adoptState(s *state) {
+	if s.table != nil {
+		t.replica.Adopt(s.table)
+	}
+}
+
+// restart starts the machine again if it ended because the group has this node under the
+// id of its previous disk. The leader is about to replace that id, see seek. All other
+// reasons end the table.
+func (t *Table) restart() error {
+	m, _ := t.current()
+	status := m.Status()
+	if status.Role != "stopped" {
+		return nil
+	}
+	err := m.Close()
+	switch {
+	case err == nil:
+		return nil // Close of the table
+	case errors.Is(err, raft.ErrRemoved):
+		return fmt.Errorf("%w: node %q was removed from the cluster, or another process has taken its place. To join again as a new node, empty the folder %s: %w",
+			table.ErrSuperseded, t.config.Node, filepath.Join(t.config.Dir, defaultGroup, t.config.Node), err)
+	case !errors.Is(err, raft.ErrLogLost) || status.GroupID != 0:
+		return err
+	}
+	t.config.Logger.Info("table: this node has an empty disk and asks to join as a new node", slog.String("node", t.config.Node))
+	if m, err = t.start(); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.machine = m
+	close(t.changed)
+	t.changed = make(chan struct{})
+	return nil
+}
+
+// current returns the machine, and a channel that is closed when it is replaced.
+func (t *Table) current() (*machine, chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.machine, t.changed
+}
+
+// call calls f with the machine. If the machine has ended before f had an effect, call
+// waits for another machine or for the end of the table.
+func (t *Table) call(ctx context.Context, f func(*machine) error) error {
+	for {
+		if err := t.Err(); err != nil {
+			return err
+		}
+		m, changed := t.current()
+		err := f(m)
+		switch {
+		case err == nil:
+			return nil
+		case !fsm.OutcomeKnown(err):
+			return fmt.Errorf("%w: %w", table.ErrUnknown, err)
+		case !errors.Is(err, fsm.ErrStopped):
+			return err
+		}
+		select {
+		case <-changed:
+		case <-t.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Replica returns the table's copy on this node.
+func (t *Table) Replica() *table.Replica { return t.replica }
+
+// Txn applies a transaction.
+func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {
+	c := &table.Command{Kind: table.CommandTxn, Guards: guards, Changes: changes}
+	revision, out, err := t.propose(ctx, c)
+	if err != nil {
+		return table.Revision{}, err
+	}
+	return revision, out.Err(c)
+}
+
+// propose appends a command to the log, and waits until the replica has applied it.
+func (t *Table) propose(ctx context.Context, c *table.Command) (revision table.Revision, out table.Outcome, err error) {
+	b, err := table.AppendCommand(nil, c)
+	if err != nil {
+		return revision, out, err
+	}
+	err = t.call(ctx, func(m *machine) error {
+		r, err := m.ProposeResult(ctx, b)
+		out, revision = r.Value, table.Revision{Term: r.Term, Index: r.Index, Position: r.Value.Position}
+		return err
+	})
+	if err != nil {
+		return revision, out, err
+	}
+	if err := t.replica.Wait(ctx, revision); err != nil { // a snapshot may have been installed just before
+		return revision, out, fmt.Errorf("%w: it was applied, but not yet to the replica of this node: %w", table.ErrUnknown, err)
+	}
+	return revision, out, nil
+}
+
+// Sync waits until the replica has all acknowledged transactions. It asks a majority.
+func (t *Table) Sync(ctx context.Context) error {
+	return t.call(ctx, func(m *machine) error { return m.Read(ctx, t.adoptState) })
+}
+
+// Acquire acquires a lease.
+func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*table.Lease, error) {
+	propose := func(ctx context.Context, c *table.Command) (table.Outcome, error) {
+		_, out, err := t.propose(ctx, c)
+		return out, err
+	}
+	return table.AcquireWith(ctx, t.replica, propose, t.done, &table.Command{Kind: table.CommandAcquire, Name: name, Holder: holder, TTL: ttl})
+}
+
+// Status returns the status of the group on this node.
+func (t *Table) Status() raft.Status {
+	m, _ := t.current()
+	return m.Status()
+}
+
+// Done returns a channel that is closed when the table has ended.
+func (t *Table) Done() <-chan struct{} { return t.done }
+
+// Err returns why the table has ended.
+func (t *Table) Err() error {
+	select {
+	case <-t.done:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the table on this node.
+func (t *Table) Close() error {
+	t.finish(table.ErrClosed)
+	if err := t.Err(); !errors.Is(err, table.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// finish ends the table with an error. It returns when all goroutines have ended.
+func (t *Table) finish(err error) {
+	t.end.Do(func() {
+		t.config.Transport.Handle(t.control, nil)
+		t.stop()
+		t.running.Wait()
+		m, _ := t.current()
+		if closed := m.Close(); closed != nil && errors.Is(err, table.ErrClosed) {
+			err = closed
+		}
+		t.mu.Lock()
+		t.err = err
+		t.mu.Unlock()
+		t.replica.Fail(err)
+		close(t.done)
+	})
+	<-t.done
+}
