@@ -38,6 +38,15 @@ func failing(source []byte) []byte {
 	).Replace(string(source)))
 }
 
+// clustered adds a cluster to a topology.
+func clustered(source []byte) []byte {
+	return []byte(strings.NewReplacer(
+		"processors:\n", "cluster:\n  nodes: {n1: \"127.0.0.1:7400\", n2: \"127.0.0.1:7401\", n3: \"127.0.0.1:7402\"}\n  retry: {timeout: 5s}\nprocessors:\n",
+		"audit: {}", "audit: {placement: {node: n2}}",
+		"message: Order,", "message: Order, delivery: at-most-once,",
+	).Replace(string(source)))
+}
+
 // FuzzGenerate checks that every accepted topology compiles. Generate type-checks its output;
 // this must not fail.
 func FuzzGenerate(f *testing.F) {
@@ -48,6 +57,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Add(topologyOf(edge))
 		f.Add(topologyOf(edge, seeds[(i+7)%len(seeds)], seeds[(i+12)%len(seeds)]))
 		f.Add(failing(topologyOf("feed -> parser: {message: Price, key: ID}", edge)))
+		f.Add(clustered(topologyOf("feed -> parser: {message: Price, key: ID}", edge)))
 	}
 	path, err := filepath.Abs("testdata/orders/topology.yml")
 	if err != nil {

@@ -314,11 +314,13 @@ func (b *builder) checkEvent(i int, e *Edge) {
 	}
 }
 
-func (b *builder) isMachine(processor int) bool {
+func (b *builder) isMachine(processor int) bool { return b.topology.isMachine(processor) }
+
+func (t *Topology) isMachine(processor int) bool {
 	if processor < 0 {
 		return false
 	}
-	m := b.topology.Processors[processor].Machine
+	m := t.Processors[processor].Machine
 	return m != nil && m.Kind != ""
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/topogen/topogen/spec/finding"
@@ -32,6 +33,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if topology != nil && !topology.Partial {
 			checkNames(t, topology)
+			checkPlaces(t, topology)
 			Unreachable(topology, func(int) bool { return false })
 		}
 		var out bytes.Buffer
@@ -51,6 +53,32 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// checkPlaces checks that each processor of a complete topology has a place in the cluster, and
+// that values without an encoding stay on their node.
+func checkPlaces(t *testing.T, topology *Topology) {
+	t.Helper()
+	c := topology.Cluster
+	for i, p := range topology.Processors {
+		place := p.Placement
+		switch {
+		case (c != nil) != (place.Kind != Nowhere):
+			t.Errorf("%q has the placement %q", p.Name.Value, place.Kind)
+		case place.Kind == OnNode && !slices.ContainsFunc(c.Nodes, func(n Peer) bool { return n.Name.Value == place.Node.Value }):
+			t.Errorf("%q is on the unknown node %q", p.Name.Value, place.Node.Value)
+		case place.Kind == Spread && (place.With > i || topology.Processors[place.With].Instances != p.Instances):
+			t.Errorf("%q is placed with processor %d", p.Name.Value, place.With)
+		case topology.DeadLettersCross(i):
+			t.Errorf("dead letters of %q leave their node", p.Name.Value)
+		}
+	}
+	for i := range topology.Edges {
+		e := &topology.Edges[i]
+		if topology.Crosses(e) && (topology.isMachine(e.From) || topology.isMachine(e.To)) {
+			t.Errorf("the edge %s of a state machine leaves its node", e.title())
+		}
+	}
 }
 
 // checkNames checks that the Go form of every name in a complete topology is an identifier.

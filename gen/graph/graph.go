@@ -17,6 +17,8 @@ type Graph struct {
 	Nodes  []Node  `json:"nodes"`
 	Edges  []Edge  `json:"edges"`
 	Groups []Group `json:"groups,omitempty"` // restart groups
+
+	Cluster *Cluster `json:"cluster,omitempty"` // nil: the topology runs in one process
 }
 
 // Group is a restart group.
@@ -43,6 +45,8 @@ type Node struct {
 	Watch    *Watch    `json:"watch,omitempty"`    // nil: the file has no settings for its failures
 	Machine  *Machine  `json:"machine,omitempty"`  // nil: not a state machine
 	Load     *NodeLoad `json:"load,omitempty"`     // nil: unknown
+
+	Placement *Placement `json:"placement,omitempty"` // nil: there is no cluster, or a timer
 }
 
 // Watch has a processor's settings for failures, with the values of the file. In JSON,
@@ -71,6 +75,8 @@ type Edge struct {
 	Aside        bool          `json:"-"`                       // omitted from pictures, which have one pair of edges for a state machine
 	DeadLetter   bool          `json:"dead_letter,omitempty"`   // for messages that From cannot handle; not an edge of the file
 	InputTimeout time.Duration `json:"input_timeout,omitempty"` // 0: none
+	Crosses      bool          `json:"crosses,omitempty"`       // messages may go to another node
+	Delivery     string        `json:"delivery,omitempty"`      // of an edge that crosses
 	Load         *EdgeLoad     `json:"load,omitempty"`          // nil: unknown
 }
 
@@ -142,6 +148,7 @@ func FromTopology(t *spec.Topology) Graph {
 		}
 		g.Edges = append(g.Edges, edge)
 	}
+	g.addCluster(t)
 	for i, p := range t.Processors {
 		if to := p.OnError.DeadLetterTo; p.OnError.DeadLetter.Value != "" && to >= 0 {
 			g.Edges = append(g.Edges, Edge{From: i, To: to, Message: deadLetterName, DeadLetter: true})
@@ -180,7 +187,7 @@ func instances(p spec.Processor) int {
 func note(e spec.Edge) string {
 	var parts []string
 	switch r := e.Route; r.Kind {
-	case spec.RouteKey, spec.RouteID:
+	case spec.RouteKey, spec.RouteID, spec.RouteNode:
 		parts = append(parts, string(r.Kind)+" "+r.Field.Value)
 	case spec.RouteRange:
 		parts = append(parts, fmt.Sprintf("range %d–%d", r.Offset, r.Offset+r.Count-1))
@@ -198,6 +205,9 @@ func note(e spec.Edge) string {
 	}
 	if e.Shared {
 		parts = append(parts, "shared")
+	}
+	if e.Delivery == spec.AtMostOnce {
+		parts = append(parts, e.Delivery)
 	}
 	return strings.Join(parts, ", ")
 }

@@ -27,6 +27,13 @@ import (
 //	        ("": a single node), peers (their number)
 //	edges   implied (true): between a state machine and its controller
 //
+// If there is a cluster there are also:
+//
+//	cluster  addresses (raft, etcd, broadcast), nodes: name, address
+//	nodes    placement: kind (spread, every-node, node), node ("": any), with (the
+//	         first processor that is placed together with this one, or "")
+//	edges    crosses (true): messages may go to another node; delivery
+//
 // A graph with a load also has, under the key load:
 //
 //	of the graph  time, elapsed (nanoseconds), workers

@@ -70,6 +70,9 @@ func (n Node) marks() []badge {
 	for _, word := range n.Machine.words() {
 		list = append(list, badge{word, "machine", " kept"})
 	}
+	if place := n.Placement.words(); place != "" {
+		list = append(list, badge{badgeFont.fit(oneLine(place), badgeMax), "placed", " place"})
+	}
 	if n.Group != "" {
 		list = append(list, badge{badgeFont.fit(oneLine(n.Group), badgeMax), "grouped", " group"})
 	}

@@ -29,6 +29,9 @@ func draw(g Graph, l layout) []byte {
 	if g.watched() {
 		css += watchStyle
 	}
+	if g.placed() {
+		css += clusterStyle
+	}
 	if g.machines() {
 		css += machineStyle
 	}
