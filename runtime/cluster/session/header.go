@@ -21,6 +21,8 @@ const (
 	kindAck     = 3
 	kindData    = 4
 	kindDataAck = 5 // data with an acknowledgement
+
+	flagAckNow = 0x80 // added to the kind of data: the sender waits for the acknowledgement
 )
 
 // headerBytesMax is the length of the longest header of a data frame: the kind, two boot
@@ -38,6 +40,7 @@ type header struct {
 	hasAck   bool
 	ack      ack
 	hasData  bool
+	ackNow   bool   // the frame must be acknowledged without a delay
 	number   uint64 // of the frame, from 1
 	stamp    uint64 // time of this transmission in nanoseconds, increasing from frame to frame
 }
@@ -58,6 +61,9 @@ func (h *header) append(b []byte) []byte {
 		if !h.hasData {
 			kind = kindAck
 		}
+	}
+	if h.ackNow {
+		kind |= flagAckNow
 	}
 	b = append(b, kind)
 	b = binary.LittleEndian.AppendUint64(b, h.from)
@@ -81,6 +87,8 @@ func parseHeader(frame []byte, h *header) (body []byte, err error) {
 	r := reader{b: frame}
 	kind := r.byte()
 	h.from, h.to = r.uint64(), r.uint64()
+	h.ackNow = kind&flagAckNow != 0
+	kind &^= flagAckNow
 	h.hasAck, h.hasData = kind != kindData, kind != kindAck
 	if h.hasAck {
 		h.ack = ack{last: r.uvarint(), echo: r.uvarint(), delay: r.uvarint(), bitmap: r.bytes(bitmapBytesMax)}
@@ -91,6 +99,8 @@ func parseHeader(frame []byte, h *header) (body []byte, err error) {
 	switch {
 	case r.failed:
 		return nil, malformed("the header of kind %d must be complete, got %d bytes", kind, len(frame))
+	case h.ackNow && !h.hasData:
+		return nil, malformed("an acknowledgement must not ask for an acknowledgement")
 	case h.hasData && h.number == 0:
 		return nil, malformed("the number of a frame must not be 0")
 	case h.hasData && len(r.b) == 0:

@@ -42,7 +42,7 @@ func (s *Session) receive(frame []byte, out []Delivery) ([]Delivery, error) {
 		return out, s.receiveHello(frame)
 	case kindRefusal:
 		return out, s.receiveRefusal(frame)
-	case kindAck, kindData, kindDataAck:
+	case kindAck, kindData, kindDataAck, kindData | flagAckNow, kindDataAck | flagAckNow:
 		return s.receiveData(frame, out)
 	}
 	return out, malformed("the kind of a frame must be 1 to %d, got %d", kindDataAck, frame[0])
@@ -99,7 +99,7 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 	switch {
 	case h.number <= r.last && !bug.On(bug.FrameAgain) || known:
 		s.counts.Duplicates++
-		r.stamp(s, h.stamp)
+		r.stamp(s, h)
 		r.ackNow(s.now) // the sender may have missed the last one
 		return out, nil
 	case h.number > r.last+WindowFrames || r.aheadBytes+len(body) > WindowBytes+FrameBytesMax:
@@ -107,7 +107,7 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 		return out, nil
 	case h.number > r.last+1 && !bug.On(bug.GapSkipped):
 		r.keep(h.number, body)
-		r.stamp(s, h.stamp)
+		r.stamp(s, h)
 		if !bug.On(bug.AcksTooLate) {
 			r.ackNow(s.now)
 		}
@@ -117,7 +117,7 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 	if err != nil {
 		return out, err
 	}
-	r.stamp(s, h.stamp)
+	r.stamp(s, h)
 	r.last = max(r.last+1, h.number)
 	for len(r.ahead) > 0 {
 		body, ok := r.ahead[r.last+1]
@@ -137,14 +137,17 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 }
 
 // stamp keeps the highest stamp for the next acknowledgement.
-func (r *receiver) stamp(s *Session, stamp uint64) {
-	if stamp > r.echo {
-		r.echo, r.echoAt = stamp, s.now
+func (r *receiver) stamp(s *Session, h *header) {
+	if h.stamp > r.echo {
+		r.echo, r.echoAt = h.stamp, s.now
 	}
 	if !r.ackPending {
 		delay := min(ackDelayMax, s.config.RetryMin/4) // before the sender's timeout
 		r.ackPending, r.ackAt = true, s.now+delay
 		r.frames, r.bytes = 0, 0
+	}
+	if h.ackNow {
+		r.ackNow(s.now)
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *Session) Connected(now time.Duration, connected bool) {
 	s.advance(now)
 	if connected && !s.connected {
 		s.hands.attempts, s.hands.nextAt = 0, s.now
-		s.attempts, s.timeoutAt = 0, s.now
+		s.attempts, s.timeoutAt = 0, s.now // expire sends the first frame again
 	}
 	s.connected = connected
 }
@@ -210,6 +210,7 @@ func (s *Session) resend() []byte {
 	n, l := s.flights.takeLost()
 	h := s.header()
 	h.hasData, h.number, h.stamp = true, n, s.flights.nextStamp(uint64(s.now))
+	h.ackNow = s.attempts > 0 // its acknowledgement says which other frames are missing
 	l.stamp = h.stamp
 	s.counts.FramesResent++
 	f := h.append(make([]byte, 0, headerBytesMax+len(l.body())))
@@ -264,7 +265,14 @@ func (s *Session) expire() {
 func (s *Session) forget() (messages uint64) {
 	messages = uint64(s.queue.messages) + s.flights.messages
 	s.counts.Forgotten += messages
+	old := s.queue
 	s.queue, s.flights, s.in = newQueue(), newFlights(), newReceiver()
 	s.rtt, s.attempts = rtt{}, 0
+	switch {
+	case bug.On(bug.QueueKept):
+		s.queue = old
+	case bug.On(bug.SlotsKept):
+		s.queue.lanes, s.queue.slots = old.lanes, old.slots
+	}
 	return messages
 }

@@ -130,8 +130,9 @@ func (p *process) send(lane uint64, size int) {
 	m = binary.LittleEndian.AppendUint32(m, p.era)
 	m = binary.LittleEndian.AppendUint32(m, p.sent[lane])
 	m = binary.LittleEndian.AppendUint32(m, uint32(size))
+	index := byte(p.sent[lane])
 	for i := len(m); i < size; i++ {
-		m = append(m, byte(i*7)+byte(p.sent[lane]))
+		m = append(m, byte(i*7)+index)
 	}
 	switch err := p.session.Send(lane, m); err {
 	case nil:
