@@ -25,7 +25,11 @@ func (p *program) config(nodes int, dir string, tables *table.Memory) Config {
 		c.Nodes[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("n%d:1", i+1)
 	}
 	for i, s := range p.processors {
-		c.Processors = append(c.Processors, Processor{Name: s.name, Instances: s.instances, With: i})
+		place := Spread
+		if s.everyNode {
+			place = EveryNode
+		}
+		c.Processors = append(c.Processors, Processor{Name: s.name, Instances: s.instances, Placement: place, With: i})
 	}
 	return c
 }
@@ -34,9 +38,9 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 	for _, nodes := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			p := &program{
-				processors: []part{{"source", 2, true}, {"relay", 4, false}, {"sink", 3, false}},
-				edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}},
-				groups:     []int{0, 1, 2},
+				processors: []part{{"source", 2, true, false}, {"relay", 4, false, false}, {"sink", 3, false, false}, {"probe", 2, false, true}},
+				edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {1, 3}, {3, 2}},
+				groups:     []int{0, 1, 3, 2},
 				capacity:   64, messages: 5000,
 				counts: map[string]int{}, runs: map[string]int{},
 			}

@@ -79,7 +79,7 @@ func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byt
 
 func (p *peer) replied(r *reader) error {
 	lane, call, failed := r.uint(), r.uint(), r.uint()
-	if r.err != nil || failed > 1 || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+	if r.err != nil || failed > 1 || lane < firstLane || lane-firstLane >= uint64(len(p.out)) || p.out[lane-firstLane].outlet == nil {
 		return fmt.Errorf("%w: reply", errMalformed)
 	}
 	if failed == 1 {

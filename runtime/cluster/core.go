@@ -207,19 +207,27 @@ func (c *core) peer(name string) *peer {
 	return p
 }
 
-// forward passes messages to the node of their receiver.
+// forward passes messages to the node of their receiver, or to all other nodes.
 func (c *core) forward(f *forward) {
-	pair, _ := f.outlet.State.(*outPair)
-	if pair == nil {
-		name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
-		p := c.peer(name)
-		if !ok || p == nil {
-			c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
-			return
+	switch to := f.outlet.State.(type) {
+	case *outPair:
+		to.forward(c.now, f.chunk)
+	case *cast:
+		to.forward(c, f.chunk)
+	default:
+		if f.outlet.ToInstance == piper.OnAllOthers {
+			f.outlet.State = &cast{outlet: f.outlet}
+		} else {
+			name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
+			p := c.peer(name)
+			if !ok || p == nil {
+				c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
+				return
+			}
+			f.outlet.State = p.newPair(f.outlet.Pair, f.outlet, f.outlet)
 		}
-		pair = p.outPairOf(f.outlet)
+		c.forward(f)
 	}
-	pair.forward(c.now, f.chunk)
 }
 
 // fail ends the topology on this node.

@@ -108,7 +108,15 @@ func (n *Node) Forward(o *piper.Outlet, c piper.Chunk) {
 // Handled implements piper.Nodes.
 func (n *Node) Handled(a *piper.Arrivals, count uint64) {
 	in := a.State.(*inPair)
-	in.handled.Store(count)
+	for { // several instances may report at the same time
+		before := in.handled.Load()
+		if before >= count {
+			return
+		}
+		if in.handled.CompareAndSwap(before, count) {
+			break
+		}
+	}
 	n.dirty(in)
 }
 

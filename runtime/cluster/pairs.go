@@ -14,7 +14,9 @@ import (
 // outPair is the sending end of a pair: an instance of this node that sends to an
 // instance of another one. It keeps the messages until the other node has handled them.
 type outPair struct {
-	outlet *piper.Outlet
+	piper.Pair
+	to     settler
+	outlet *piper.Outlet // nil for a pair of a cast
 	peer   *peer
 	lane   uint64
 
@@ -23,6 +25,12 @@ type outPair struct {
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
 	waiting bool   // in peer.waiting
+}
+
+// settler counts messages that need not be kept any longer: a *piper.Outlet or a
+// *castEnd.
+type settler interface {
+	Settle(n int, dropped error)
 }
 
 // kept is a chunk that the other node has not handled completely.
@@ -64,7 +72,7 @@ var (
 // appendOpen appends the message that begins a pair.
 func appendOpen(b []byte, p piper.Pair) []byte {
 	b = append(b, pairOpen)
-	for _, v := range [...]int{p.From, p.FromInstance, p.To, p.ToInstance} {
+	for _, v := range [...]int{p.From, p.FromInstance, p.To, p.ToInstance + 1} { // OnAllOthers is -1
 		b = binary.AppendUvarint(b, uint64(v))
 	}
 	return b
@@ -75,7 +83,7 @@ const indexMax = 1 << 31
 
 func readOpen(b []byte) (p piper.Pair, err error) {
 	r := reader{b: b}
-	p.From, p.FromInstance, p.To, p.ToInstance = r.index(), r.index(), r.index(), r.index()
+	p.From, p.FromInstance, p.To, p.ToInstance = r.index(), r.index(), r.index(), r.index()-1
 	return p, r.end()
 }
 
@@ -160,7 +168,7 @@ func (p *outPair) pump() {
 	}
 	if !p.opened {
 		p.opened = true
-		p.peer.send(p.lane, appendOpen(nil, p.outlet.Pair))
+		p.peer.send(p.lane, appendOpen(nil, p.Pair))
 	}
 	for ; p.handed < len(p.kept); p.handed++ {
 		k := &p.kept[p.handed]
@@ -196,7 +204,7 @@ func (p *outPair) confirm(n uint64) error {
 		k := &p.kept[0]
 		handled := int(min(left, uint64(k.messages-k.done)))
 		if !k.dropped {
-			p.outlet.Settle(handled, nil)
+			p.to.Settle(handled, nil)
 		}
 		left -= uint64(handled)
 		if k.done += handled; k.done == k.messages {
@@ -210,7 +218,7 @@ func (p *outPair) confirm(n uint64) error {
 func (p *outPair) settleLost() {
 	for p.handed > 0 && p.kept[0].lost {
 		if k := &p.kept[0]; !k.dropped {
-			p.outlet.Settle(k.messages-k.done, errProcessEnded)
+			p.to.Settle(k.messages-k.done, errProcessEnded)
 		}
 		p.drop()
 	}
@@ -252,7 +260,7 @@ func (p *outPair) expire(before time.Duration, why error) {
 		}
 		if !k.dropped {
 			k.dropped = true
-			p.outlet.Settle(k.messages-k.done, why)
+			p.to.Settle(k.messages-k.done, why)
 		}
 	}
 	rest := p.kept[:p.handed]

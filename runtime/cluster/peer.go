@@ -204,13 +204,9 @@ func (p *peer) flush() {
 	}
 }
 
-// outPairOf returns the pair of an outlet, which is new if the outlet has none.
-func (p *peer) outPairOf(o *piper.Outlet) *outPair {
-	pair, _ := o.State.(*outPair)
-	if pair == nil {
-		pair = &outPair{outlet: o, peer: p, lane: firstLane + uint64(len(p.out))}
-		p.out = append(p.out, pair)
-		o.State = pair
-	}
+// newPair makes the sending end of a pair to this node.
+func (p *peer) newPair(names piper.Pair, to settler, o *piper.Outlet) *outPair {
+	pair := &outPair{Pair: names, to: to, outlet: o, peer: p, lane: firstLane + uint64(len(p.out))}
+	p.out = append(p.out, pair)
 	return pair
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -15,6 +16,7 @@ import (
 
 // message is what the instances of a program send each other.
 type message struct {
+	node               string // of the sending instance, if each node has it
 	from, fromInstance int
 	seq                uint64 // from this instance to the receiving instance, from 1
 	hops               int    // how often it may still be passed on
@@ -25,12 +27,14 @@ func encode(b []byte, m *message, _ int) ([]byte, error) {
 	for _, v := range [...]uint64{uint64(m.from), uint64(m.fromInstance), m.seq, uint64(m.hops)} {
 		b = binary.AppendUvarint(b, v)
 	}
+	b = append(binary.AppendUvarint(b, uint64(len(m.node))), m.node...)
 	return append(b, m.load...), nil
 }
 
 func decode(b []byte) (m message, err error) {
 	r := reader{b: b}
 	m.from, m.fromInstance, m.seq, m.hops = r.index(), r.index(), r.uint(), r.index()
+	m.node = string(r.bytes())
 	m.load = r.b
 	return m, r.err
 }
@@ -54,6 +58,7 @@ type part struct {
 	name      string
 	instances int
 	source    bool
+	everyNode bool
 }
 
 // top is the topology of one node.
@@ -81,7 +86,7 @@ type instance struct {
 	processor int
 	index     int
 	sent      map[[2]int]uint64
-	seen      map[[2]int]uint64
+	seen      map[string]uint64 // by sending instance
 	pings     int
 }
 
@@ -105,15 +110,19 @@ func (p *program) newTop(open func(s piper.NodeSettings) (*Node, error), opts ..
 		return t.node, err
 	}
 	for i, s := range p.processors {
-		cells := reflect.New(reflect.ArrayOf(s.instances, reflect.TypeFor[cell]()))
+		elements := s.instances
+		if s.everyNode {
+			elements++
+		}
+		cells := reflect.New(reflect.ArrayOf(elements, reflect.TypeFor[cell]()))
 		t.cells = append(t.cells, cells)
 		spec.Processors = append(spec.Processors, piper.Processor{
-			Name: s.name, Group: p.groups[i], Ping: s.source, Instances: cells.Interface(), Finish: true,
+			Name: s.name, Group: p.groups[i], Ping: s.source, Others: s.everyNode, Instances: cells.Interface(), Finish: true,
 			New: func(in topo.Instance) (*instance, error) {
 				p.mu.Lock()
 				defer p.mu.Unlock()
 				p.runs[fmt.Sprintf("%s/%d", in.Processor, in.Index)]++
-				return &instance{top: t, processor: i, index: in.Index, sent: map[[2]int]uint64{}, seen: map[[2]int]uint64{}}, nil
+				return &instance{top: t, processor: i, index: in.Index, sent: map[[2]int]uint64{}, seen: map[string]uint64{}}, nil
 			},
 		})
 	}
@@ -206,10 +215,25 @@ func (x *instance) send(c *cell, hops int) {
 		if e[0] != x.processor {
 			continue
 		}
+		if p.processors[e[1]].everyNode {
+			x.sent[[2]int{e[1], -1}]++
+			for to := range c.out.out.Everywhere(p.processors[e[1]].instances) {
+				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops})
+			}
+			continue
+		}
 		to := int(x.total()+uint64(x.index)) % p.processors[e[1]].instances
 		x.sent[[2]int{e[1], to}]++
-		c.put(e[1], to, message{from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops})
+		c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops})
 	}
+}
+
+// node is the name of the node if all nodes have the instance.
+func (x *instance) node() string {
+	if x.top.program.processors[x.processor].everyNode {
+		return x.top.node.settings.node
+	}
+	return ""
 }
 
 func (x *instance) total() (n uint64) {
@@ -221,14 +245,14 @@ func (x *instance) total() (n uint64) {
 
 func (x *instance) receive(c *cell, m *message) error {
 	p := x.top.program
-	key := [2]int{m.from, m.fromInstance}
+	key := fmt.Sprintf("%s%d/%d", m.node, m.from, m.fromInstance)
 	x.seen[key]++
 	if m.seq != x.seen[key] {
 		p.fault("%s/%d got message %d of %s/%d, want %d", p.processors[x.processor].name, x.index, m.seq, p.processors[m.from].name, m.fromInstance, x.seen[key])
 		x.seen[key] = m.seq
 	}
 	p.mu.Lock()
-	p.counts[fmt.Sprintf("%d/%d>%d/%d", m.from, m.fromInstance, x.processor, x.index)]++
+	p.counts[fmt.Sprintf("%s>%d/%d", key, x.processor, x.index)]++
 	p.mu.Unlock()
 	if m.hops > 0 {
 		x.send(c, m.hops-1)
@@ -247,7 +271,13 @@ func (p *program) check(tops []*top) error {
 					continue
 				}
 				for to, n := range x.sent {
-					sent[fmt.Sprintf("%d/%d>%d/%d", i, j, to[0], to[1])] += int(n)
+					if to[1] < 0 {
+						for k := range p.processors[to[0]].instances {
+							sent[fmt.Sprintf("%s%d/%d>%d/%d", x.node(), i, j, to[0], k)] += int(n) * len(tops)
+						}
+						continue
+					}
+					sent[fmt.Sprintf("%s%d/%d>%d/%d", x.node(), i, j, to[0], to[1])] += int(n)
 				}
 			}
 		}
@@ -262,7 +292,13 @@ func (p *program) check(tops []*top) error {
 		}
 	}
 	for name, n := range p.runs {
-		if n != 1 {
+		want := 1
+		for _, s := range p.processors {
+			if s.everyNode && strings.HasPrefix(name, s.name+"/") {
+				want = len(tops)
+			}
+		}
+		if n != want {
 			errs = append(errs, fmt.Errorf("%s runs on %d nodes", name, n))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // guest is an instance of another node that sends to instances of this one. It has a
@@ -46,8 +47,8 @@ type Arrivals struct {
 	State any // belongs to Nodes
 
 	guest    *guest
-	lost     uint64 // number of messages that could not be decoded; owned by the guest
-	reported uint64 // by Nodes.Handled; owned by the receiver
+	lost     uint64          // number of messages that could not be decoded; owned by the guest
+	reported []atomic.Uint64 // by receiving instance: number of handled messages
 }
 
 // ReplyTo sends the reply to a message that has arrived. It is nil if nobody waits for
@@ -67,9 +68,10 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	switch {
 	case from.Processor < 0 || from.Processor >= len(p.processors) || to < 0 || to >= len(p.processors):
 		return nil, errors.New("there is no such processor")
-	case instance < 0 || instance >= len(p.processors[to].units):
+	case instance == OnAllOthers && p.processors[to].Others:
+	case instance < 0 || instance >= p.processors[to].instances():
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[to].Name, instance)
-	case from.Instance < 0 || from.Instance >= max(1, len(p.processors[from.Processor].units)):
+	case from.Instance < 0 || from.Instance >= max(1, p.processors[from.Processor].instances()):
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[from.Processor].Name, from.Instance)
 	}
 	p.guestsMu.Lock()
@@ -86,6 +88,10 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 		p.guests[from] = g
 	}
 	a := &Arrivals{Pair: Pair{from.Processor, from.Instance, to, instance}, guest: g}
+	a.reported = make([]atomic.Uint64, 1)
+	if instance == OnAllOthers {
+		a.reported = make([]atomic.Uint64, p.processors[to].instances())
+	}
 	g.mu.Lock()
 	g.links[[2]int{to, instance}] = a
 	g.mu.Unlock()
@@ -132,6 +138,34 @@ type guestCell struct {
 
 func (c *guestCell) Link(processor, i int) { cell{c.of}.Link(processor, i) }
 func (c *guestCell) Woken() error          { return c.guest.decodeAll() }
+
+// arrivalsAt returns the Arrivals whose messages go to a unit.
+func (g *guest) arrivalsAt(to *Unit) *Arrivals {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a := g.links[[2]int{to.proc.index, OnAllOthers}]; a != nil {
+		return a
+	}
+	return g.links[[2]int{to.proc.index, to.Index()}]
+}
+
+// set records how many messages an instance has handled. It reports whether the number
+// has changed.
+func (a *Arrivals) set(instance int, n uint64) (changed bool) {
+	if a.ToInstance != OnAllOthers {
+		instance = 0
+	}
+	return a.reported[instance].Swap(n) != n
+}
+
+// handled is the number of messages that all receiving instances have handled.
+func (a *Arrivals) handled() uint64 {
+	n := a.reported[0].Load()
+	for i := range a.reported[1:] {
+		n = min(n, a.reported[i+1].Load())
+	}
+	return n
+}
 
 // Put passes a chunk that has arrived to its receiver. Any goroutine may call it. The
 // data belongs to the pool. The first skip messages are left out.
@@ -229,7 +263,14 @@ func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
 			reply = func(b []byte, err error) { g.pool.nodes.Reply(a, call, b, err) }
 		}
 	}
-	err := g.of.Arrive(edge, a.ToInstance, m, reply)
+	var err error
+	if a.ToInstance == OnAllOthers {
+		for i := 0; i < len(a.reported) && err == nil; i++ {
+			err = g.of.Arrive(edge, i, m, nil)
+		}
+	} else {
+		err = g.of.Arrive(edge, a.ToInstance, m, reply)
+	}
 	if err != nil && reply != nil {
 		reply(nil, err)
 	}

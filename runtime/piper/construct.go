@@ -25,8 +25,12 @@ func (p *Pool) construct() error {
 		if reflect.ValueOf(how).IsNil() { // a function of the generated Processors, a typed nil
 			how = s.Default
 		}
-		for j := range instances.Len() {
-			in := topo.Instance{Processor: s.Name, Index: j, Number: instances.Len()}
+		n := instances.Len()
+		if s.Others && p.nodes == nil {
+			n--
+		}
+		for j := range n {
+			in := topo.Instance{Processor: s.Name, Index: j, Number: n}
 			if err := p.constructOne(i, in, instances.Index(j), how); err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ type crossing struct {
 	inner      Inlet
 	outlet     *Outlet   // nil before the first message to another node
 	arrivals   *Arrivals // nil if the sending instance runs on this node
+	at         int       // the receiving instance
 	unresolved uint64    // messages that were taken and wait for another attempt, or whose handler runs
 	draining   bool      // Drain runs; it reports when it returns
 }
@@ -30,9 +31,8 @@ func newCrossing(l *Link, inner Inlet, out *Out, to *Unit) *crossing {
 	c := &crossing{link: l, inner: inner}
 	if out != nil {
 		if g, ok := out.unit.cell.of.(*guestCell); ok {
-			g.guest.mu.Lock()
-			c.arrivals = g.guest.links[[2]int{to.proc.index, to.Index()}]
-			g.guest.mu.Unlock()
+			c.arrivals = g.guest.arrivalsAt(to)
+			c.at = to.Index()
 		}
 	}
 	return c
@@ -73,6 +73,9 @@ func (c *crossing) forward(budget int) (n int) {
 func newOutlet(l *Link) *Outlet {
 	o := &Outlet{unit: l.to, link: l}
 	o.To, o.ToInstance = l.to.proc.index, l.to.Index()
+	if o.ToInstance == l.to.proc.instances() {
+		o.ToInstance = OnAllOthers
+	}
 	if l.out != nil {
 		o.From, o.FromInstance = l.out.unit.proc.index, l.out.unit.Index()
 	} else {
@@ -91,9 +94,8 @@ func (c *crossing) report() {
 	for _, h := range c.link.heads {
 		n += h.Taken() + h.Dropped()
 	}
-	if n -= c.unresolved; n != a.reported {
-		a.reported = n
-		c.link.to.proc.pool.nodes.Handled(a, n)
+	if n -= c.unresolved; a.set(c.at, n) {
+		c.link.to.proc.pool.nodes.Handled(a, a.handled())
 	}
 }
 

@@ -13,7 +13,7 @@ const Generated6 = 6
 func GraphOf[P, E ~int](p *Pool) *graph.Graph[P, E] {
 	processors := make([]graph.Processor, len(p.processors))
 	for i, proc := range p.processors {
-		processors[i] = graph.Processor{Name: proc.Name, Instances: len(proc.units)}
+		processors[i] = graph.Processor{Name: proc.Name, Instances: proc.instances()}
 	}
 	edges := make([]graph.Edge, len(p.edges))
 	for i := range p.edges {

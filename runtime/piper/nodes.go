@@ -52,7 +52,7 @@ type NodeSettings struct {
 func (p *Pool) Place(isHere func(processor, instance int) bool) error {
 	for i, proc := range p.processors {
 		for j, u := range proc.units {
-			if !isHere(i, j) {
+			if j == proc.instances() || !isHere(i, j) {
 				continue
 			}
 			if err := p.constructHere(u); err != nil {
@@ -68,7 +68,7 @@ func (p *Pool) Place(isHere func(processor, instance int) bool) error {
 // constructHere makes the value of an instance that was adopted without one.
 func (p *Pool) constructHere(u *Unit) error {
 	s := &u.proc.Processor
-	in := topo.Instance{Processor: s.Name, Index: u.Index(), Number: len(u.proc.units)}
+	in := topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}
 	how := s.New
 	if reflect.ValueOf(how).IsNil() {
 		how = s.Default
@@ -79,6 +79,27 @@ func (p *Pool) constructHere(u *Unit) error {
 	}
 	adopted(at)
 	return nil
+}
+
+// OnAllOthers is the ToInstance of a Pair whose messages go to all instances of the
+// processor on all other nodes.
+const OnAllOthers = -1
+
+// instances is the number of instances of a processor, on each node if it has Others.
+func (p *processor) instances() int {
+	if p.Others && p.pool.nodes != nil {
+		return len(p.units) - 1
+	}
+	return len(p.units)
+}
+
+// Everywhere is the number of links that a message to all instances of a processor needs,
+// of which this node has n. In a cluster there is one more: to all other nodes.
+func (o *Out) Everywhere(n int) int {
+	if o.unit != nil && o.unit.proc.pool.nodes != nil {
+		return n + 1
+	}
+	return n
 }
 
 // away returns the part of a unit that another node runs, or nil if this node runs it.

@@ -122,7 +122,7 @@ func (p *Pool) Snapshot() Snapshot {
 	s := Snapshot{Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
 	for _, proc := range p.processors {
 		f := ProcessorFigures{Name: proc.Name}
-		for _, u := range proc.units {
+		for _, u := range proc.units[:proc.instances()] {
 			f.Instances = append(f.Instances, u.figures(now))
 		}
 		if proc.faults != nil {

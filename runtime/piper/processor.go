@@ -26,6 +26,11 @@ type Processor struct {
 	// the value is a zero value. An external processor has no instances.
 	Instances, New, Default any
 
+	// Others says that the last element of Instances stands for all instances of other
+	// nodes: the processor has the same instances on each node. What is sent to it goes
+	// to all other nodes. Outside of a cluster nothing is sent to it.
+	Others bool
+
 	// Guest points to a struct with the fields unit and out, the sender of an external
 	// processor of another node. It is needed in a cluster.
 	Guest any
