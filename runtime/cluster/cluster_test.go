@@ -41,7 +41,7 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 				processors: []part{{"source", 2, true, false}, {"relay", 4, false, false}, {"sink", 3, false, false}, {"probe", 2, false, true}},
 				edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {1, 3}, {3, 2}},
 				groups:     []int{0, 1, 3, 2},
-				capacity:   64, messages: 5000,
+				capacity:   64, messages: 500,
 				counts: map[string]int{}, runs: map[string]int{},
 			}
 			network := transport.NewMemory(transport.MemoryOptions{})
@@ -62,7 +62,7 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 				}
 				tops = append(tops, top)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 			defer cancel()
 			var running sync.WaitGroup
 			for i, top := range tops {
