@@ -31,7 +31,7 @@ func seeds(n uint64) (first, end uint64) {
 // TestRandomFaults runs two nodes on a network that loses, repeats, delays and reorders
 // frames, with cuts and restarts.
 func TestRandomFaults(t *testing.T) {
-	n := uint64(300)
+	n := uint64(200)
 	if race.Enabled {
 		n = 30 // there is one goroutine
 	}
@@ -65,7 +65,8 @@ func simulate(seed uint64) *world {
 			w.faults()
 		case 1:
 			if node := w.rng.IntN(2); restarts && w.nodes[node] != nil {
-				w.stop(node, w.now+time.Duration(w.rng.Int64N(int64(3*time.Second))))
+				after := time.Duration(w.rng.IntN(2)) * time.Duration(w.rng.Int64N(int64(3*time.Second)))
+				w.stop(node, w.now+after) // often at once, so that frames of the former process come late
 			}
 		case 2:
 			if from := w.rng.IntN(2); cuts {
@@ -104,6 +105,9 @@ func simulate(seed uint64) *world {
 
 func (w *world) faults() {
 	f := transport.Faults{Ordered: w.rng.IntN(2) == 0, DelayMax: w.rng.Int64N(int64(200 * time.Millisecond))}
+	if w.rng.IntN(4) == 0 {
+		f.DelayMax *= 10
+	}
 	if w.rng.IntN(4) > 0 {
 		f.Loss = 0.3 * w.rng.Float64()
 		f.Duplicate = 0.3 * w.rng.Float64()

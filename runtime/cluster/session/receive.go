@@ -56,7 +56,7 @@ func (s *Session) receiveData(frame []byte, out []Delivery) ([]Delivery, error) 
 	}
 	if (h.from != s.peer.boot || h.to != s.config.Boot) && !bug.On(bug.OldIncarnation) || s.peer.boot == 0 {
 		s.counts.Stale++
-		if h.from != s.peer.boot || h.to != s.config.Boot {
+		if s.peer.knows { // otherwise hellos are sent anyway
 			s.answer(h.from, 0) // a sender that is alive learns who this process is
 		}
 		return out, nil
