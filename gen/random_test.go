@@ -89,7 +89,7 @@ func TestRandomTopologies(t *testing.T) {
 // unfinished.go.
 func unfinished(findings []finding.Finding) bool {
 	findings = slices.DeleteFunc(slices.Clone(findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
-	return len(findings) == 1 && strings.Contains(findings[0].Message, "with a cluster yet")
+	return len(findings) > 0 && !slices.ContainsFunc(findings, func(f finding.Finding) bool { return !strings.HasPrefix(f.Message, "topogen cannot generate") })
 }
 
 // keep writes a package and returns its folder.

@@ -1,5 +1,11 @@
 package spec
 
+import (
+	"time"
+
+	"github.com/topogen/topogen/spec/finding"
+)
+
 var clusterKeys = setters[Cluster]{
 	"nodes":        (*builder).nodes,
 	"dir":          func(b *builder, c *Cluster, v *Value) { c.Dir = b.folder(v, "./node") },
@@ -34,11 +40,11 @@ var etcdKeys = setters[Etcd]{
 var membershipKeys = setters[Membership]{
 	"profile":          func(b *builder, m *Membership, v *Value) { m.Profile = v.Text },
 	"detector":         func(b *builder, m *Membership, v *Value) { m.Detector = v.Text },
-	"interval":         func(b *builder, m *Membership, v *Value) { m.Interval = b.duration(v, timeoutMin) },
-	"direct_timeout":   func(b *builder, m *Membership, v *Value) { m.DirectTimeout = b.duration(v, timeoutMin) },
-	"indirect_timeout": func(b *builder, m *Membership, v *Value) { m.IndirectTimeout = b.duration(v, timeoutMin) },
+	"interval":         func(b *builder, m *Membership, v *Value) { m.Interval = b.membershipTime(v) },
+	"direct_timeout":   func(b *builder, m *Membership, v *Value) { m.DirectTimeout = b.membershipTime(v) },
+	"indirect_timeout": func(b *builder, m *Membership, v *Value) { m.IndirectTimeout = b.membershipTime(v) },
 	"helpers":          func(b *builder, m *Membership, v *Value) { m.Helpers = v.integer() },
-	"suspicion":        func(b *builder, m *Membership, v *Value) { m.Suspicion = b.duration(v, timeoutMin) },
+	"suspicion":        func(b *builder, m *Membership, v *Value) { m.Suspicion = b.membershipTime(v) },
 }
 
 var resendKeys = setters[Resend]{
@@ -64,6 +70,15 @@ func (b *builder) cluster(t *Topology, v *Value) {
 	}
 	set(b, clusterKeys, c, v)
 	t.Cluster = c
+}
+
+// membershipTime reads a time of failure detection.
+func (b *builder) membershipTime(v *Value) time.Duration {
+	d := b.duration(v, timeoutMin)
+	if d > memberTimeMax {
+		b.found.add(finding.OutOfRange, v.At, v.Pointer, v.key()+" must be at most "+duration(memberTimeMax)+", got "+quoted(v.Text), "write a shorter duration")
+	}
+	return d
 }
 
 func (b *builder) nodes(c *Cluster, v *Value) {

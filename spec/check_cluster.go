@@ -29,7 +29,26 @@ func (b *builder) checkCluster() {
 	b.checkFence(c, options)
 	b.checkResend(c, options)
 	b.checkPlacements()
+	b.checkTable()
 	b.checkDeliveries()
+}
+
+// checkTable reports more processors or instances than an address table has room for. Instances
+// on every node are not in the table, and processors that are placed together share entries.
+func (b *builder) checkTable() {
+	processors, instances := 0, 0
+	for i, p := range b.topology.Processors {
+		if p.Placement.Kind != EveryNode && p.Placement.With == i {
+			processors, instances = processors+1, instances+p.Instances
+		}
+	}
+	at := b.section.Key
+	switch {
+	case processors > placedMax:
+		b.found.addText(finding.Limit, at, fmt.Sprintf("the address table of a cluster must have at most %d processors, got %d", placedMax, processors), `write "placement: every-node" for some of them, or join them by edges with "route: local"`)
+	case instances > placedInstances:
+		b.found.addText(finding.Limit, at, fmt.Sprintf("the address table of a cluster must have at most %d instances, got %d", placedInstances, instances), "write fewer instances")
+	}
 }
 
 // checkLater reports names that are reserved for a later version.

@@ -67,7 +67,7 @@ func checkPlaces(t *testing.T, topology *Topology) {
 			t.Errorf("%q has the placement %q", p.Name.Value, place.Kind)
 		case place.Kind == OnNode && !slices.ContainsFunc(c.Nodes, func(n Peer) bool { return n.Name.Value == place.Node.Value }):
 			t.Errorf("%q is on the unknown node %q", p.Name.Value, place.Node.Value)
-		case place.Kind == Spread && (place.With > i || topology.Processors[place.With].Instances != p.Instances):
+		case c != nil && (place.With > i || place.Kind != Spread && place.With != i || topology.Processors[place.With].Instances != p.Instances):
 			t.Errorf("%q is placed with processor %d", p.Name.Value, place.With)
 		case topology.DeadLettersCross(i):
 			t.Errorf("dead letters of %q leave their node", p.Name.Value)

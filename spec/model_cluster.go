@@ -98,7 +98,7 @@ type Placement struct {
 	Kind    PlacementKind
 	Node    Text // for OnNode
 	Role    Text // reserved: it has a finding
-	With    int  // for Spread: the first processor whose instances are on the same nodes as those of this one; for other kinds -1
+	With    int  // for Spread: the first processor whose instances are on the same nodes as those of this one; otherwise this one
 	Given   bool // the file has the key placement
 	At      finding.Range
 	Pointer string

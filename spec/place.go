@@ -11,7 +11,7 @@ func (t *Topology) place() {
 	}
 	for i := range t.Processors {
 		p := &t.Processors[i]
-		p.Placement.With = -1
+		p.Placement.With = i
 		switch {
 		case p.External:
 			p.Placement.Kind = EveryNode
@@ -20,25 +20,20 @@ func (t *Topology) place() {
 		case p.Placement.Kind == Nowhere:
 			p.Placement.Kind = Spread
 		}
-		if p.Placement.Kind == Spread {
-			p.Placement.With = i
-		}
 	}
 	for _, e := range t.Edges {
 		if e.From < 0 || e.To < 0 || e.Route.Kind != RouteLocal {
 			continue
 		}
 		from, to := &t.Processors[e.From], &t.Processors[e.To]
-		if from.Placement.With < 0 || to.Placement.With < 0 || from.Instances != to.Instances {
+		if from.Placement.Kind != Spread || to.Placement.Kind != Spread || from.Instances != to.Instances {
 			continue
 		}
 		a, b := t.first(e.From), t.first(e.To)
 		t.Processors[max(a, b)].Placement.With = min(a, b)
 	}
 	for i := range t.Processors {
-		if p := &t.Processors[i].Placement; p.With >= 0 {
-			p.With = t.first(i)
-		}
+		t.Processors[i].Placement.With = t.first(i)
 	}
 }
 
@@ -55,8 +50,7 @@ func (t *Topology) placeMachine(p *Processor) {
 	}
 }
 
-// first returns the first processor that is placed together with a processor of placement
-// spread. It shortens the path to it.
+// first returns the first processor that is placed together with a processor. It shortens the path to it.
 func (t *Topology) first(i int) int {
 	for {
 		with := t.Processors[i].Placement.With
@@ -99,8 +93,10 @@ func (t *Topology) sameNodes(a, b int) bool {
 		return false
 	case p.Kind == OnNode:
 		return p.Node.Value == q.Node.Value
+	case p.Kind == Spread:
+		return p.With == q.With
 	}
-	return p.With == q.With
+	return true
 }
 
 // DeadLettersCross reports whether dead letters of a processor may go to another node. They

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // TestCrosses checks for each edge whether its messages may go to another node. The names of the
@@ -78,8 +80,8 @@ edges:
 		got[p.Name.Value] = fmt.Sprint(p.Placement.Kind, " ", p.Placement.Node.Value, " ", p.Placement.With)
 	}
 	want := map[string]string{
-		"api": "every-node  -1", "a": "spread  1", "b": "spread  1", "c": "spread  1", "d": "spread  4", "one": "spread  5", "two": "spread  5", "three": "spread  7",
-		"disk": "node n1 -1", "disks": "node n1 -1", "tape": "node n2 -1", "probe": "every-node  -1", "probes": "every-node  -1", "ledger": "every-node  -1", "cache": "node n1 -1",
+		"api": "every-node  0", "a": "spread  1", "b": "spread  1", "c": "spread  1", "d": "spread  4", "one": "spread  5", "two": "spread  5", "three": "spread  7",
+		"disk": "node n1 8", "disks": "node n1 9", "tape": "node n2 10", "probe": "every-node  11", "probes": "every-node  12", "ledger": "every-node  13", "cache": "node n1 14",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -142,6 +144,36 @@ func TestModelOfCluster(t *testing.T) {
 		topology := parseClean(t, "version: 1\nname: times\ncluster: {nodes: {n1: \"127.0.0.1:1\"}, retry: "+retry+"}\nprocessors: {a: {}}\nedges: []\n")
 		if got := topology.Cluster.Retry; got != want {
 			t.Errorf("%s becomes %v, want %v", retry, got, want)
+		}
+	}
+}
+
+// TestTableIsBounded checks that an address table has room for its processors. Processors that are
+// placed together take the room of one.
+func TestTableIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		processors int
+		options    string
+		route      string
+		fits       bool
+	}{
+		{placedMax, "", "broadcast", true},
+		{placedMax + 1, "", "broadcast", false},
+		{placedMax + 1, "", "local", true},
+		{placedMax + 1, "placement: every-node", "broadcast", true},
+	} {
+		var src strings.Builder
+		src.WriteString("version: 1\nname: wide\ncluster: {nodes: {n1: \"127.0.0.1:1\"}}\nprocessors:\n")
+		for i := range c.processors {
+			fmt.Fprintf(&src, "  p%d: {%s}\n", i, c.options)
+		}
+		src.WriteString("edges:\n")
+		for i := range c.processors - 1 {
+			fmt.Fprintf(&src, "  - p%d -> p%d: {message: M, route: %s}\n", i, i+1, c.route)
+		}
+		_, findings := Parse("topology.yml", []byte(src.String()))
+		if fits := !finding.HasErrors(findings); fits != c.fits {
+			t.Errorf("%d processors with %q and the route %s: fits %t, findings %v", c.processors, c.options, c.route, fits, findings)
 		}
 	}
 }

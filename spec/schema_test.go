@@ -378,7 +378,7 @@ func TestWalkRefusesWhatTheSchemaRefuses(t *testing.T) {
 		"cluster: {}", "cluster: {nodes: {}}", "cluster: {nodes: {a b: x}}", "cluster: {nodes: {n1: 7}}", "cluster: {nodes: {n1: a}, addresses: x}",
 		"cluster: {nodes: {n1: a}, fence: x}", "cluster: {nodes: {n1: a}, etcd: {}}", "cluster: {nodes: {n1: a}, etcd: {endpoints: []}}",
 		"cluster: {nodes: {n1: a}, etcd: {endpoints: [a], prefix: a}}", "cluster: {nodes: {n1: a}, etcd: {endpoints: [a], tls: {}}}",
-		"cluster: {nodes: {n1: a}, membership: {helpers: 65}}", "cluster: {nodes: {n1: a}, retry: {min: 1}}", "cluster: {nodes: {n1: a}, neighborhood: 0}",
+		"cluster: {nodes: {n1: a}, membership: {helpers: 11}}", "cluster: {nodes: {n1: a}, retry: {min: 1}}", "cluster: {nodes: {n1: a}, neighborhood: 0}",
 	} {
 		sources[wrong] = []byte("version: 1\nname: wrong\nprocessors: {a: {}}\nedges: []\n" + wrong + "\n")
 	}

@@ -36,7 +36,7 @@ func (g *Graph) addCluster(t *spec.Topology) {
 	}
 	for i, p := range t.Processors {
 		place := &Placement{Kind: string(p.Placement.Kind), Node: p.Placement.Node.Value}
-		if with := p.Placement.With; with >= 0 && with != i {
+		if with := p.Placement.With; with != i {
 			place.With = t.Processors[with].Name.Value
 		}
 		g.Nodes[i].Placement = place

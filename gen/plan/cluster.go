@@ -42,15 +42,15 @@ type Etcd struct {
 	Cert, Key, CA string // "": none
 }
 
-// Membership has the settings of failure detection. A duration of 0 and Helpers of -1 are the
-// values of the profile.
+// Membership has the settings of failure detection. A field that is 0 has the value of the
+// profile.
 type Membership struct {
 	Profile         string // "document", "lan", "local"
 	Detector        string // "swim", "memberlist"
 	Interval        time.Duration
 	DirectTimeout   time.Duration
 	IndirectTimeout time.Duration
-	Helpers         int
+	Helpers         int // -1: none
 	Suspicion       time.Duration
 }
 
@@ -65,7 +65,7 @@ const (
 type Placement struct {
 	Kind string
 	Node string // for OnNode
-	With int    // for Spread: the first processor of its Set, or the processor itself; for other kinds -1
+	With int    // the first processor of its Set; without a Set the processor itself
 }
 
 // Remote reports whether an instance of processor i may be only on another node, so that
@@ -123,6 +123,12 @@ func clusterOf(f *spec.Cluster) *Cluster {
 		},
 		Fence: string(f.Fence), TieBreaker: f.TieBreaker.Value, Rebalance: string(f.Rebalance), Neighborhood: f.Neighborhood,
 		RetryTimeout: f.Retry.Timeout, RetryMin: f.Retry.Min, RetryMax: f.Retry.Max,
+	}
+	switch f.Membership.Helpers {
+	case -1:
+		c.Membership.Helpers = 0
+	case 0:
+		c.Membership.Helpers = -1
 	}
 	if f.TLS != nil {
 		c.Cert, c.Key, c.CA = f.TLS.Cert.Value, f.TLS.Key.Value, f.TLS.CA.Value
