@@ -1,16 +1,27 @@
 package gen
 
 import (
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// refuseCluster reports a topology with a cluster section, for which package emit writes no code
-// yet. The change that lets emit write it deletes this file and the call in Result.emit.
-func refuseCluster(t *spec.Topology) []finding.Finding {
-	if t.Cluster == nil {
-		return nil
+// refuseCluster reports the edges of a cluster for which package emit writes no code yet:
+// those from a node to the instances of a processor that every node has. The change that lets
+// emit write it deletes this file and the call in Result.emit.
+func refuseCluster(t *spec.Topology, p *plan.Plan) (list []finding.Finding) {
+	for i := range p.Edges {
+		e := &p.Edges[i]
+		if to := &p.Processors[e.To]; !e.Crosses || to.Placement == nil || to.Placement.Kind != plan.EveryNode {
+			continue
+		}
+		declared := i
+		if e.ReplyOf >= 0 {
+			declared = e.ReplyOf
+		}
+		at := t.Edges[declared]
+		list = append(list, finding.New(finding.GoType, t.File, at.At, at.Pointer,
+			"topogen cannot generate the code of the edge "+p.EdgeText(i)+" yet, because it leads to the instances of all nodes", "use \"route: local\""))
 	}
-	return []finding.Finding{finding.New(finding.GoType, t.File, t.Cluster.At, t.Cluster.Pointer,
-		"topogen cannot generate the code of a topology with a cluster yet", "remove the section")}
+	return list
 }

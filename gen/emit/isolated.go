@@ -14,11 +14,13 @@ func process(name Ident) *jen.Statement { return jen.Qual(processPath, string(na
 // boundary holds the parts of the output for processors in processes of their own.
 type boundary struct {
 	schema       *wire.Schema
-	isolated     bool                  // some processor is isolated; else only logs of state machines use the codecs
+	isolated     bool                  // some processor is isolated
 	codecs       map[string]wire.Codec // by plan.Edge.Crossing, and by name of replies
 	declarations []jen.Code
 	link         Ident // the interface of a link out of a process
 	make         Ident // the function that makes the instance of a process
+
+	encoders map[string]Ident // with a cluster: the functions that encode messages to other nodes, by name
 }
 
 // addBoundary adds the boundary to the model if s is not nil.
@@ -34,7 +36,7 @@ func (m *model) addBoundary(s *wire.Schema) {
 		Top:   func(name string) string { return string(m.scope.top(mustIdent(name))) },
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
 		// Only messages have a limit: the state of a state machine may be larger.
-		Bounded: b.isolated,
+		Bounded: b.isolated || m.plan.Cluster != nil,
 	})
 	for i, root := range s.Roots {
 		b.codecs[root.Name] = codecs[i]
@@ -110,6 +112,7 @@ func (p *part) crossings() {
 	for _, d := range p.boundary.declarations {
 		p.add(d)
 	}
+	p.encoders()
 	if !p.boundary.isolated {
 		return
 	}

@@ -91,8 +91,12 @@ func (p *part) linkTo(l *link, out Ident) []code {
 	if !l.shared {
 		before, drain = p.drain(&handler{part: p, receive: l.to.receive(e), of: l.to, linking: true})
 	}
+	join := sel(out, "out", "Join").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain)
+	if e.Crosses {
+		join = sel(out, "out", "JoinAcross").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain, p.forwardFunc(e, ref(v, "Queue")))
+	}
 	return append(append([]code{jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to)}, before...),
-		sel(out, "out", "Join").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain),
+		join,
 		set(place, ref(v, "Queue")),
 	)
 }

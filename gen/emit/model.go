@@ -33,6 +33,7 @@ type processor struct {
 	field         Ident // of Topology
 	linker        Ident // of an external processor: the interface that makes its links
 	joiner        Ident // of an external processor: the type that implements linker
+	guest         Ident // of an external processor: the type that stands for it on other nodes; "" for none
 	sends         []*send
 	links         []*link // outgoing links, by receiver
 	incomingLinks []*link // incoming links
@@ -137,6 +138,7 @@ func newModel(p *plan.Plan, o Options) (m *model, err error) {
 	m.nameLinks()
 	m.nameFields()
 	m.addBoundary(o.Schema)
+	m.addEncoders()
 	return m, nil
 }
 
@@ -156,6 +158,9 @@ func (m *model) addProcessor(i int) {
 		q.instance = m.scope.top(local + "Instance")
 	case len(p.Outgoing) > 0:
 		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
+		if slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].Crosses }) {
+			q.guest = m.scope.top(local + "Guest")
+		}
 	}
 	m.processors = append(m.processors, q)
 }
@@ -327,10 +332,10 @@ func (q *processor) adapter(method *plan.Method) *adapter {
 func (m *model) nameFields() {
 	// Methods for users are exported, so they cannot collide with fields. Our own
 	// unexported methods can.
-	topology := names{"pool": true, "graph": true}
+	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
-		members := names{"out": true, "links": true, "door": true, "callState": true}
+		members := names{"out": true, "links": true, "door": true, "callState": true, "unit": q.guest != ""}
 		for _, s := range q.sends {
 			if s.ask != "" {
 				members[s.callsField()], members[s.core()] = true, true

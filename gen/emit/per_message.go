@@ -46,6 +46,7 @@ func (p *part) perMessageReceiver(q *processor, l *link) {
 	} else {
 		p.perMessageDrain(l, l.edges[0])
 	}
+	p.forwardMethod(l)
 	for _, e := range l.edges {
 		p.perMessageHandle(q, l, e)
 	}

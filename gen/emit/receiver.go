@@ -40,6 +40,7 @@ func (p *part) receiverSide(q *processor, l *link) {
 	} else {
 		p.drainMethod(l, handlers[0])
 	}
+	p.forwardMethod(l)
 }
 
 // drain returns the function that delivers the messages of a link of one queue to instance

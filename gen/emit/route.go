@@ -9,10 +9,13 @@ import (
 )
 
 // routeOf returns how the edge chooses among instances. With one instance, only an id needs
-// a check.
+// a check. In one process, which has no nodes, the route to a node is local.
 func (e *edge) routeOf() plan.RouteKind {
-	if e.to.Instances == 1 && e.Route != plan.ID {
+	switch {
+	case e.to.Instances == 1 && e.Route != plan.ID:
 		return plan.Single
+	case e.Route == plan.ToNode:
+		return plan.Local
 	}
 	return e.Route
 }

@@ -34,6 +34,9 @@ var imported = []string{"context", "slices", "strconv", "time", errtopPath, grap
 // of the Go types that t names.
 func Imports(t *spec.Topology) []string {
 	list := slices.Clone(imported)
+	if t.Cluster != nil {
+		list = append(list, wirePath)
+	}
 	for _, p := range t.Processors {
 		if p.Isolation == spec.Process {
 			list = append(list, processPath, wirePath)

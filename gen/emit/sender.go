@@ -34,11 +34,7 @@ func (p *part) sender(q *processor) {
 		fields = append(fields, param("callState", pointer(piper("CallState"))))
 	}
 	for _, l := range q.links {
-		t := pointer(l.sentBy())
-		if l.many() {
-			t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
-		}
-		fields = append(fields, param(l.field, t))
+		fields = append(fields, l.fieldOf())
 	}
 	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
 	for _, sent := range q.sends {
@@ -46,7 +42,7 @@ func (p *part) sender(q *processor) {
 	}
 	for _, l := range q.links {
 		if l.many() {
-			p.getter(q, l)
+			p.getter(q.sender, l)
 		}
 		for _, e := range l.edges {
 			if e.ask != nil {
@@ -54,6 +50,15 @@ func (p *part) sender(q *processor) {
 			}
 		}
 	}
+}
+
+// fieldOf is the field of a sender for the link, or for the links to all instances.
+func (l *link) fieldOf() code {
+	t := pointer(l.sentBy())
+	if l.many() {
+		t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
+	}
+	return param(l.field, t)
 }
 
 // makeLink writes the code that makes the link to a single instance before the first
@@ -82,14 +87,14 @@ func (p *part) linkAt(s Ident, l *link) *jen.Statement {
 //		}
 //		return s.parser[i]
 //	}
-func (p *part) getter(q *processor, l *link) {
+func (p *part) getter(typ Ident, l *link) {
 	s, i := p.v("s"), p.v("i")
 	what := "the link"
 	if l.single() {
 		what = "the queue"
 	}
 	p.doc("%s returns %s to an instance of %s. The first call makes it.", l.getter, what, l.to.Name)
-	p.method(s, q.sender, l.getter, []code{param(i, jen.Int())}, []code{pointer(l.sentBy())},
+	p.method(s, typ, l.getter, []code{param(i, jen.Int())}, []code{pointer(l.sentBy())},
 		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
 			sel(s, "out", "Link").Call(index(l.to.constant), id(i)),
 		),

@@ -3,6 +3,7 @@ package emit
 import (
 	"github.com/dave/jennifer/jen"
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/spec"
 )
 
 // command updates the generated files.
@@ -22,6 +23,7 @@ func (m *model) wiring() []job {
 	return m.each(jobs, func(p *part, q *processor) {
 		if q.External {
 			p.linker(q)
+			p.guest(q)
 			return
 		}
 		if q.Constructor() != "" {
@@ -40,6 +42,7 @@ func (m *model) wiring() []job {
 		p.inputMethods(q)
 		p.watched(q)
 		p.linker(q)
+		p.arrive(q, q.instance, p.v("x")+".out")
 		for _, l := range q.incomingLinks {
 			if l.first {
 				p.receiverSide(q, l)
@@ -266,6 +269,7 @@ func (p *part) spec() code {
 				f = append(f, key("Default", p.standard(q)))
 			}
 		}
+		f.when(q.guest != "", "Guest", jen.Parens(ptr(q.guest)).Call(jen.Nil()))
 		processors = append(processors, jen.Values(f...))
 	}
 	for _, e := range p.edges {
@@ -276,6 +280,8 @@ func (p *part) spec() code {
 		f, policy := fields{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}, e.policy()
 		f.when(e.from == nil, "Every", duration(e.Every))
 		f.when(e.from != nil && policy != "Wait", "Full", piper(policy))
+		f.when(e.Crosses && e.requests(), "Reply", jen.True())
+		f.when(e.Delivery == spec.AtMostOnce, "AtMostOnce", jen.True())
 		edges = append(edges, jen.Values(f...))
 	}
 	f := fields{

@@ -22,6 +22,16 @@ type Request[M, R any] struct {
 // of such a caller. A call that got its reply is reused.
 type call[R any] struct {
 	answer chan outcome[R]
+	remote func(outcome[R]) // sends the outcome to the caller on another node; answer is nil
+}
+
+// end completes the call.
+func (c *call[R]) end(o outcome[R]) {
+	if c.remote != nil {
+		c.remote(o)
+		return
+	}
+	c.answer <- o
 }
 
 // outcome is a reply or an error.
@@ -50,7 +60,7 @@ func NoReply[M, R any](m M) Request[M, R] { return Request[M, R]{Message: m} }
 // Reply sends the reply to the caller. It never blocks.
 func (r *Request[M, R]) Reply(answer R) {
 	if r.call != nil {
-		r.call.answer <- outcome[R]{answer: answer}
+		r.call.end(outcome[R]{answer: answer})
 		r.call = nil
 	}
 }
@@ -58,7 +68,7 @@ func (r *Request[M, R]) Reply(answer R) {
 // Evicted makes a Request a queue.Evictee. The caller gets topo.ErrFull.
 func (r *Request[M, R]) Evicted() {
 	if r.call != nil {
-		r.call.answer <- outcome[R]{err: topo.ErrFull}
+		r.call.end(outcome[R]{err: topo.ErrFull})
 		r.call = nil
 	}
 }
@@ -66,10 +76,14 @@ func (r *Request[M, R]) Evicted() {
 // fail makes the call of a request return an error, because no handler could handle the
 // message and there are no further attempts.
 func (r *Request[M, R]) fail(why error) {
-	if r.call != nil {
-		r.call.answer <- outcome[R]{err: fmt.Errorf("%w: %w", topo.ErrFailed, why)}
-		r.call = nil
+	if r.call == nil {
+		return
 	}
+	if r.call.remote == nil { // the caller's node adds ErrFailed
+		why = fmt.Errorf("%w: %w", topo.ErrFailed, why)
+	}
+	r.call.end(outcome[R]{err: why})
+	r.call = nil
 }
 
 // letter is the message as a dead letter shows it.

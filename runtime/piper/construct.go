@@ -78,10 +78,14 @@ func adopted(at reflect.Value) {
 }
 
 // outOf returns the Out of a sender. It is the sender itself if the processor sends
-// nothing, or else the field out. Either may be a pointer.
+// nothing, or else the field out. Either may be a pointer, which is nil for an instance
+// that was not constructed yet; then outOf makes the value.
 func outOf(sender reflect.Value) *Out {
 	for {
 		if sender.Kind() == reflect.Pointer {
+			if sender.IsNil() {
+				sender.Set(reflect.New(sender.Type().Elem()))
+			}
 			sender = sender.Elem()
 		}
 		if out, ok := sender.Addr().Interface().(*Out); ok {

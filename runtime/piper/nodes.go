@@ -77,6 +77,8 @@ func (p *Pool) constructHere(u *Unit) error {
 	if err := makeValue(in, at, how); err != nil {
 		return err
 	}
+	u.out = outOf(field(at, "out")) // Construct of the instance may have made a new sender
+	u.out.unit = u
 	adopted(at)
 	return nil
 }
@@ -207,6 +209,10 @@ func (p *Pool) callCount() (n uint64, idle bool) {
 // newNodes calls Spec.Cluster. Without the name of a node it returns nil, and the whole
 // topology runs in this process.
 func (p *Pool) newNodes() error {
+	if p.options.nodes != nil {
+		p.nodes = p.options.nodes
+		return nil
+	}
 	if p.spec.Cluster == nil {
 		return nil
 	}
@@ -235,6 +241,12 @@ func NodeAddress(address string) Option {
 // NodeDir sets the folder for what the node must remember. Environment: TOPOGEN_DIR.
 func NodeDir(dir string) Option {
 	return func(o *options) error { o.node.Dir = dir; return nil }
+}
+
+// UseNodes sets Nodes in place of those that Spec.Cluster makes. Tests of generated code
+// connect the nodes of one process with it.
+func UseNodes(nodes Nodes) Option {
+	return func(o *options) error { o.nodes = nodes; return nil }
 }
 
 // NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.

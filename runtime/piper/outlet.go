@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/topogen/topogen/runtime/queue"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Pair names the two instances of a link between nodes.
@@ -137,7 +136,7 @@ func (o *Outlet) Settle(n int, dropped error) {
 }
 
 // ForwardEdge passes on at most n messages of a queue. Generated code calls it.
-func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode func(b []byte, m *M, limit int) ([]byte, error)) int {
+func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode Encode[M]) int {
 	batch := queue.Peek(q, n)
 	for i := range batch {
 		q.Head.Pass(1)
@@ -148,7 +147,7 @@ func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode func(b []byte
 
 // ForwardNumbered is ForwardEdge for a link with several edges. It stops at a message
 // whose number is not below until.
-func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, until uint64, encode func(b []byte, m *M, limit int) ([]byte, error)) int {
+func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, until uint64, encode Encode[M]) int {
 	batch := queue.Peek(q, n)
 	k := 0
 	for ; k < len(batch) && batch[k].N < until; k++ {
@@ -160,7 +159,7 @@ func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, 
 
 // ForwardLatest passes on the message with a number. It returns 0 if the message was
 // dropped in the meantime, or must wait until others are handled.
-func ForwardLatest[M any](o *Outlet, q *queue.Latest[M], number uint64, encode func(b []byte, m *M, limit int) ([]byte, error)) int {
+func ForwardLatest[M any](o *Outlet, q *queue.Latest[M], number uint64, encode Encode[M]) int {
 	m, ok := q.Pass(number)
 	if !ok {
 		return 0
@@ -169,22 +168,13 @@ func ForwardLatest[M any](o *Outlet, q *queue.Latest[M], number uint64, encode f
 	return 1
 }
 
-// AppendCall appends the number of the call that waits for the reply to r, or 0.
-func AppendCall[M, R any](o *Outlet, b []byte, r *Request[M, R], decode func(b []byte, reply *R) error) []byte {
-	if r.call == nil {
-		return append(b, 0)
+// ForwardLatestEdge passes on at most n messages of a queue that drops its oldest messages
+// and is the only one of its link.
+func ForwardLatestEdge[M any](o *Outlet, q *queue.Latest[M], n int, encode Encode[M]) (k int) {
+	for number, ok := q.First(); ok && k < n && ForwardLatest(o, q, number, encode) > 0; number, ok = q.First() {
+		k++
 	}
-	c := r.call
-	r.call = nil
-	return binary.AppendUvarint(b, o.addCall(func(b []byte, err error) {
-		var out outcome[R]
-		if err != nil {
-			out.err = fmt.Errorf("%w: %w", topo.ErrFailed, err)
-		} else if err := decode(b, &out.answer); err != nil {
-			out.err = fmt.Errorf("the reply of another node: %w", err)
-		}
-		c.answer <- out
-	}))
+	return k
 }
 
 func (o *Outlet) addCall(done func([]byte, error)) uint64 {

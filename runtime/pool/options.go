@@ -49,3 +49,17 @@ func Observe(o Observer) Option { return piper.Observe(o) }
 // Record makes Run open a recorder and close it before it returns. It overrides the
 // errors section of the topology file. A nil recorder records nothing.
 func Record(open func() (Recorder, error)) Option { return piper.Record(open) }
+
+// Node makes this process the node with a name of the topology's cluster. Without a name,
+// the process runs the whole topology. Environment: TOPOGEN_NODE.
+func Node(name string) Option { return piper.Node(name) }
+
+// NodeAddress sets the host and port where the node listens, in place of the address in
+// the topology file. Environment: TOPOGEN_ADDRESS.
+func NodeAddress(address string) Option { return piper.NodeAddress(address) }
+
+// NodeDir sets the folder for what the node must remember. Environment: TOPOGEN_DIR.
+func NodeDir(dir string) Option { return piper.NodeDir(dir) }
+
+// NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.
+func NodeRoles(roles ...string) Option { return piper.NodeRoles(roles...) }

@@ -1,0 +1,265 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"github.com/topogen/topogen/gen/plan"
+)
+
+// crosses reports whether messages of the link may go to another node.
+func (l *link) crosses() bool {
+	return slices.ContainsFunc(l.edges, func(e *edge) bool { return e.Crosses })
+}
+
+// forwards reports whether the receiver type of l passes messages on to other nodes. Other
+// links may share the type.
+func (p *part) forwards(l *link) bool {
+	return slices.ContainsFunc(p.links, func(other *link) bool { return other.receiverType == l.receiverType && other.crosses() })
+}
+
+// addEncoders names the functions that encode the messages to other nodes, if codecs do not
+// have their form.
+func (m *model) addEncoders() {
+	if m.plan.Cluster == nil || m.boundary == nil {
+		return
+	}
+	b := m.boundary
+	b.encoders = make(map[string]Ident)
+	for _, name := range m.plan.Cluster.Messages {
+		codec := b.codecs[name]
+		switch {
+		case codec.Append == "": // the message has a finding
+		case codec.Bounded:
+			b.encoders[name] = mustIdent(codec.Append)
+		default:
+			b.encoders[name] = m.scope.top("encode" + mustIdent(name))
+		}
+	}
+}
+
+// encoders writes the functions that give a codec the form that the runtime calls.
+//
+//	func encodeRaw(b []byte, m *Raw, _ int) ([]byte, error) { return appendRaw(b, m) }
+func (p *part) encoders() {
+	if p.plan.Cluster == nil {
+		return
+	}
+	b, m := p.v("b"), p.v("m")
+	bytes, written := jen.Op("[]byte"), false
+	for _, name := range p.plan.Cluster.Messages {
+		codec, encoder := p.boundary.codecs[name], p.boundary.encoders[name]
+		if encoder == "" || codec.Bounded {
+			continue
+		}
+		if !written {
+			p.doc("%s and the functions like it encode messages to other nodes. The runtime checks the size of these messages.", encoder)
+			written = true
+		}
+		params := []code{param(b, bytes), param(m, pointer(typeCode(p.crossingType(name)))), param("_", jen.Int())}
+		p.brief("", "", encoder, params, []code{bytes, jen.Error()}, jen.Return(id(mustIdent(codec.Append)).Call(id(b), id(m))))
+	}
+	p.file.Line()
+}
+
+// crossingType is the type of a message or reply that may go to another node.
+func (p *part) crossingType(name string) plan.TypeRef {
+	for _, e := range p.edges {
+		switch {
+		case !e.Crosses:
+		case e.Message == name:
+			return e.Type
+		case e.Reply == name:
+			return e.ReplyType
+		}
+	}
+	panic(badName("no edge carries " + name))
+}
+
+// encodeAcross is the function that encodes the elements of e's queue for the Outlet out.
+func (p *part) encodeAcross(e *edge, out Ident) code {
+	encode := id(p.boundary.encoders[e.Message])
+	if !e.requests() {
+		return encode
+	}
+	return piper("EncodeRequest").Call(id(out), encode, id(mustIdent(p.boundary.codecs[e.Reply].Consume)))
+}
+
+func (p *part) forwardParams(out Ident) []code {
+	return []code{param(out, pointer(piper("Outlet"))), param(p.v("budget"), jen.Int())}
+}
+
+// forward is the call that passes on the messages of a link with one queue.
+func (p *part) forward(e *edge, queueRef code, out Ident) *jen.Statement {
+	name := Ident("ForwardEdge")
+	if e.latest() {
+		name = "ForwardLatestEdge"
+	}
+	return piper(name).Call(id(out), queueRef, id(p.v("budget")), p.encodeAcross(e, out))
+}
+
+// forwardFunc is the function by which a link with one queue passes its messages on to
+// another node.
+//
+//	func(o *piper.Outlet, budget int) int { return piper.ForwardEdge(o, &l.Queue, budget, encodeRaw) }
+func (p *part) forwardFunc(e *edge, queueRef code) code {
+	o := p.v("o")
+	return jen.Func().Params(p.forwardParams(o)...).Int().Add(oneLine(jen.Return(p.forward(e, queueRef, o))))
+}
+
+// forwardMethod writes the method by which a link passes its messages on to another node.
+//
+//	func (l *auditFromParser) Forward(out *piper.Outlet, budget int) (n int) {
+//		for n < budget {
+//			o, k := l.first(), 0
+//			switch EdgeIndex(o.Edge) {
+//			case EdgeParserAuditGood:
+//				k = piper.ForwardNumbered(out, &l.good, budget-n, o.Until, encodeGood)
+//			…
+//			case EdgeParserAuditStat:
+//				k = piper.ForwardLatest(out, &l.stat, o.N, encodeStat)
+//			}
+//			if k == 0 {
+//				break
+//			}
+//			n += k
+//		}
+//		return n
+//	}
+func (p *part) forwardMethod(l *link) {
+	if !p.forwards(l) {
+		return
+	}
+	v, out, budget, n, o, k := p.v("l"), p.v("out"), p.v("budget"), p.v("n"), p.v("o"), p.v("k")
+	if !l.Sequenced {
+		p.doc("Forward passes on messages to another node, at most %s.", budget)
+		p.method(v, l.receiverType, "Forward", p.forwardParams(out), []code{jen.Int()}, jen.Return(p.forward(l.edges[0], ref(v, l.edges[0].field), out)))
+		return
+	}
+	var cases []code
+	for _, e := range l.edges {
+		if !e.Crosses {
+			continue
+		}
+		var call code
+		if e.latest() {
+			call = piper("ForwardLatest").Call(id(out), ref(v, e.field), sel(o, "N"), p.encodeAcross(e, out))
+		} else {
+			call = piper("ForwardNumbered").Call(id(out), ref(v, e.field), id(budget).Op("-").Add(id(n)), sel(o, "Until"), p.encodeAcross(e, out))
+		}
+		cases = append(cases, jen.Case(id(e.constant)).Block(set(id(k), call)))
+	}
+	p.doc("Forward passes on messages to another node, at most %s, in the order in which they were sent.", budget)
+	p.method(v, l.receiverType, "Forward", p.forwardParams(out), []code{jen.Params(param(n, jen.Int()))},
+		jen.For(id(n).Op("<").Add(id(budget))).Block(
+			jen.List(id(o), id(k)).Op(":=").List(sel(v, "first").Call(), jen.Lit(0)),
+			jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
+			jen.If(id(k).Op("==").Lit(0)).Block(jen.Break()),
+			id(n).Op("+=").Add(id(k)),
+		),
+		jen.Return(id(n)),
+	)
+}
+
+// sendsAcross reports whether messages of the processor may go to another node.
+func (q *processor) sendsAcross() bool { return slices.ContainsFunc(q.links, (*link).crosses) }
+
+// arrive writes the method that receives the messages that an instance on another node has
+// sent. sender is the value with the links.
+//
+//	func (x *feedInstance) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
+//		switch EdgeIndex(edge) {
+//		case EdgeFeedParserRaw:
+//			var m Raw
+//			if err := consumeRaw(b, &m); err != nil {
+//				return err
+//			}
+//			queue.Put(x.out.toParser(to), m)
+//			return nil
+//		…
+//		}
+//		return piper.UnknownEdge(edge)
+//	}
+func (p *part) arrive(q *processor, typ, sender Ident) {
+	if !q.sendsAcross() {
+		return
+	}
+	x, edge, to, b, m, err, reply := p.v("x"), p.v("edge"), p.v("to"), p.v("b"), p.v("m"), p.v("err"), p.v("reply")
+	var cases []code
+	for _, l := range q.links {
+		for _, e := range l.edges {
+			if !e.Crosses {
+				continue
+			}
+			body := []code{
+				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
+				jen.If(define(err, id(mustIdent(p.boundary.codecs[e.Message].Consume)).Call(id(b), ref(m))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
+			}
+			if e.requests() {
+				body = append(body, p.putRequest(e, sender)...)
+			} else {
+				body = append(body, p.pass(sender, e, id(to), id(m))...)
+			}
+			cases = append(cases, jen.Case(id(e.constant)).Block(append(body, jen.Return(jen.Nil()))...))
+		}
+	}
+	params := []code{id(edge).Op(",").Add(param(to, jen.Int())), param(b, jen.Op("[]byte")), param(reply, piper("ReplyTo"))}
+	p.doc("Arrive decodes a message that an instance of %s on another node has sent, and puts it into its queue.", q.Name)
+	p.method(x, typ, "Arrive", params, []code{jen.Error()},
+		jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...),
+		jen.Return(piper("UnknownEdge").Call(id(edge))))
+}
+
+// putRequest writes the code that puts the message m, whose sender may wait for the reply.
+//
+//	r := piper.RemoteRequest(&x.unit, m, encodeAnswer, reply)
+//	queue.Put(&x.toParser(to).query, r)
+func (p *part) putRequest(e *edge, sender Ident) []code {
+	r, l := p.v("r"), p.v("l")
+	get := p.linkAt(sender, e.link)
+	if e.link.many() {
+		get.Call(id(p.v("to")))
+	}
+	request := piper("RemoteRequest").Call(ref(p.v("x"), "unit"), id(p.v("m")), id(p.boundary.encoders[e.Reply]), id(p.v("reply")))
+	body := append([]code{define(r, request)}, p.makeLink(sender, e.link)...)
+	body = append(body, define(l, get))
+	if e.offers() {
+		return append(body, p.put(e, id(l), id(r), sel(r, "Evicted").Call())...)
+	}
+	return append(body, p.put(e, id(l), id(r))...)
+}
+
+// guest writes the type that stands for an external processor on another node.
+//
+//	type apiGuest struct {
+//		unit   piper.Unit
+//		out    piper.Out
+//		parser *[2]*apiToParser
+//	}
+func (p *part) guest(q *processor) {
+	if q.guest == "" {
+		return
+	}
+	from := p.v("from")
+	fields := []code{param("unit", piper("Unit")), param("out", piper("Out"))}
+	for _, l := range q.links {
+		fields = append(fields, l.fieldOf())
+	}
+	p.doc("%s receives the messages that %s on another node has sent.", q.guest, q.Name)
+	p.add(jen.Type().Add(id(q.guest)).Struct(fields...))
+	topology := define(p.v("t"), sel(from, "unit", "Topology").Call().Assert(ptr("Topology")))
+	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.guest))), from, topology, func(l *link) []code {
+		place := sel(from, l.field)
+		if l.many() {
+			place.Index(id(p.v("i")))
+		}
+		to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
+		return p.join(l, to, ref(from, "out"), set(place, ref(p.v("l"), l.name)))
+	})
+	for _, l := range q.links {
+		if l.many() {
+			p.getter(q.guest, l)
+		}
+	}
+	p.arrive(q, q.guest, p.v("x"))
+}

@@ -1,0 +1,83 @@
+package piper
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Encode appends a message to b, which must not become longer than limit.
+type Encode[M any] = func(b []byte, m *M, limit int) ([]byte, error)
+
+// EncodeRequest returns the Encode of requests whose receiving instance runs on another
+// node. An encoded request begins with the number of its call as a varint, which is 0 if
+// no caller waits for the reply. decode decodes the reply into a zero value. If the
+// message cannot be encoded, the caller gets topo.ErrFailed.
+func EncodeRequest[M, R any](o *Outlet, encode Encode[M], decode func(b []byte, reply *R) error) Encode[Request[M, R]] {
+	return func(b []byte, r *Request[M, R], limit int) ([]byte, error) {
+		if r.call == nil {
+			return encode(append(b, 0), &r.Message, limit)
+		}
+		number := o.addCall(completing(r.call, decode))
+		r.call = nil
+		b, err := encode(binary.AppendUvarint(b, number), &r.Message, limit)
+		if err == nil && len(b) > limit {
+			err = fmt.Errorf("it has more than %d bytes", o.Limit())
+		}
+		if err != nil {
+			o.Reply(number, nil, err)
+		}
+		return b, err
+	}
+}
+
+// completing returns the function that completes a call with the reply of another node.
+func completing[R any](c *call[R], decode func(b []byte, reply *R) error) func(b []byte, err error) {
+	return func(b []byte, err error) {
+		var out outcome[R]
+		switch {
+		case errors.Is(err, topo.ErrFull):
+			out.err = topo.ErrFull
+		case err != nil:
+			out.err = fmt.Errorf("%w: %w", topo.ErrFailed, err)
+		default:
+			if err := decode(b, &out.answer); err != nil {
+				out.err = fmt.Errorf("%w: the reply of another node cannot be decoded: %w", topo.ErrFailed, err)
+			}
+		}
+		c.end(out)
+	}
+}
+
+// RemoteRequest wraps a message of another node, which has arrived at the guest u, for the
+// queue. encode encodes its reply. If reply is nil, no caller waits. An error that ends the
+// request is sent in place of the reply.
+func RemoteRequest[M, R any](u *Unit, m M, encode Encode[R], reply ReplyTo) Request[M, R] {
+	if reply == nil {
+		return Request[M, R]{Message: m}
+	}
+	limit := u.proc.pool.options.messageLimit
+	return Request[M, R]{m, &call[R]{remote: func(o outcome[R]) {
+		if o.err != nil {
+			reply(nil, o.err)
+			return
+		}
+		b, err := encode(nil, &o.answer, limit)
+		if err == nil && len(b) > limit {
+			err = fmt.Errorf("it has more than %d bytes", limit)
+		}
+		if err != nil {
+			reply(nil, fmt.Errorf("the reply cannot be encoded: %w", err))
+			return
+		}
+		reply(b, nil)
+	}}}
+}
+
+// UnknownEdge is the error of a guest for a message of an edge that does not lead to
+// other nodes.
+func UnknownEdge(edge int) error {
+	return fmt.Errorf("messages of the edge with index %d never come from another node", edge)
+}
