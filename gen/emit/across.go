@@ -40,7 +40,7 @@ func (m *model) addEncoders() {
 
 // encoders writes the functions that give a codec the form that the runtime calls.
 //
-//	func encodeRaw(b []byte, m *Raw, _ int) ([]byte, error) { return appendRaw(b, m) }
+//	func encodeAll(b []byte, m *All, _ int) ([]byte, error)           { return appendAll(b, m) }
 func (p *part) encoders() {
 	if p.plan.Cluster == nil {
 		return
@@ -91,17 +91,17 @@ func (p *part) forwardParams(out Ident) []code {
 
 // forward is the call that passes on the messages of a link with one queue.
 func (p *part) forward(e *edge, queueRef code, out Ident) *jen.Statement {
-	name := Ident("ForwardEdge")
+	call := piper("ForwardEdge")
 	if e.latest() {
-		name = "ForwardLatestEdge"
+		call = piper("ForwardLatestEdge")
 	}
-	return piper(name).Call(id(out), queueRef, id(p.v("budget")), p.encodeAcross(e, out))
+	return call.Call(id(out), queueRef, id(p.v("budget")), p.encodeAcross(e, out))
 }
 
 // forwardFunc is the function by which a link with one queue passes its messages on to
 // another node.
 //
-//	func(o *piper.Outlet, budget int) int { return piper.ForwardEdge(o, &l.Queue, budget, encodeRaw) }
+//	}, func(o *piper.Outlet, budget int) int { return piper.ForwardEdge(o, &l.Queue, budget, encodeKeyed) })
 func (p *part) forwardFunc(e *edge, queueRef code) code {
 	o := p.v("o")
 	return jen.Func().Params(p.forwardParams(o)...).Int().Add(oneLine(jen.Return(p.forward(e, queueRef, o))))
@@ -109,15 +109,15 @@ func (p *part) forwardFunc(e *edge, queueRef code) code {
 
 // forwardMethod writes the method by which a link passes its messages on to another node.
 //
-//	func (l *auditFromParser) Forward(out *piper.Outlet, budget int) (n int) {
+//	func (l *tightFromBurst) Forward(out *piper.Outlet, budget int) (n int) {
 //		for n < budget {
 //			o, k := l.first(), 0
 //			switch EdgeIndex(o.Edge) {
-//			case EdgeParserAuditGood:
-//				k = piper.ForwardNumbered(out, &l.good, budget-n, o.Until, encodeGood)
+//			case EdgeBurstTightOldest:
+//				k = piper.ForwardLatest(out, &l.oldest, o.N, encodeOldest)
+//			case EdgeBurstTightNewest:
+//				k = piper.ForwardNumbered(out, &l.newest, budget-n, o.Until, encodeNewest)
 //			…
-//			case EdgeParserAuditStat:
-//				k = piper.ForwardLatest(out, &l.stat, o.N, encodeStat)
 //			}
 //			if k == 0 {
 //				break
@@ -167,16 +167,16 @@ func (q *processor) sendsAcross() bool { return slices.ContainsFunc(q.links, (*l
 // arrive writes the method that receives the messages that an instance on another node has
 // sent. sender is the value with the links.
 //
-//	func (x *feedInstance) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
+//	func (x *sourceInstance) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
 //		switch EdgeIndex(edge) {
-//		case EdgeFeedParserRaw:
-//			var m Raw
-//			if err := consumeRaw(b, &m); err != nil {
+//		…
+//		case EdgeSourceGatesKeyed:
+//			var m Keyed
+//			if err := consumeKeyed(b, &m); err != nil {
 //				return err
 //			}
-//			queue.Put(x.out.toParser(to), m)
+//			queue.Put(x.out.toGates(to), m)
 //			return nil
-//		…
 //		}
 //		return piper.UnknownEdge(edge)
 //	}
@@ -211,22 +211,18 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 }
 
 // putRequest writes the code that puts the message m, whose sender may wait for the reply.
-//
-//	r := piper.RemoteRequest(&x.unit, m, encodeAnswer, reply)
-//	queue.Put(&x.toParser(to).query, r)
 func (p *part) putRequest(e *edge, sender Ident) []code {
-	r, l := p.v("r"), p.v("l")
+	r, l, to := p.v("r"), p.v("l"), id(p.v("to"))
+	request := piper("RemoteRequest").Call(ref(p.v("x"), "unit"), id(p.v("m")), id(p.boundary.encoders[e.Reply]), id(p.v("reply")))
+	if !e.offers() {
+		return p.pass(sender, e, to, request)
+	}
 	get := p.linkAt(sender, e.link)
 	if e.link.many() {
-		get.Call(id(p.v("to")))
+		get.Call(to)
 	}
-	request := piper("RemoteRequest").Call(ref(p.v("x"), "unit"), id(p.v("m")), id(p.boundary.encoders[e.Reply]), id(p.v("reply")))
 	body := append([]code{define(r, request)}, p.makeLink(sender, e.link)...)
-	body = append(body, define(l, get))
-	if e.offers() {
-		return append(body, p.put(e, id(l), id(r), sel(r, "Evicted").Call())...)
-	}
-	return append(body, p.put(e, id(l), id(r))...)
+	return append(append(body, define(l, get)), p.put(e, id(l), id(r), sel(r, "Evicted").Call())...)
 }
 
 // guest writes the type that stands for an external processor on another node.
@@ -234,7 +230,8 @@ func (p *part) putRequest(e *edge, sender Ident) []code {
 //	type apiGuest struct {
 //		unit   piper.Unit
 //		out    piper.Out
-//		parser *[2]*apiToParser
+//		worker *[5]*apiToWorker
+//		…
 //	}
 func (p *part) guest(q *processor) {
 	if q.guest == "" {

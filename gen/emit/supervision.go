@@ -154,8 +154,12 @@ func (p *part) letters(q *processor) {
 // because an abandoned handler may still use the old sender.
 func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
 
-// newSender writes the code that gives a watched instance a sender.
+// newSender writes the code that gives a watched instance a sender. In a cluster, the runtime
+// makes the sender before it knows which node makes the instance.
 func (p *part) newSender(q *processor) []code {
+	if p.plan.Cluster != nil {
+		return nil
+	}
 	out := sel(p.v("x"), "out")
 	if q.sender == "" {
 		return []code{set(out, jen.New(piper("Out")))}

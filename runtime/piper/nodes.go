@@ -77,8 +77,6 @@ func (p *Pool) constructHere(u *Unit) error {
 	if err := makeValue(in, at, how); err != nil {
 		return err
 	}
-	u.out = outOf(field(at, "out")) // Construct of the instance may have made a new sender
-	u.out.unit = u
 	adopted(at)
 	return nil
 }
@@ -210,7 +208,7 @@ func (p *Pool) callCount() (n uint64, idle bool) {
 // topology runs in this process.
 func (p *Pool) newNodes() error {
 	if p.options.nodes != nil {
-		p.nodes = p.options.nodes
+		p.useNodes(p.options.nodes)
 		return nil
 	}
 	if p.spec.Cluster == nil {
@@ -222,8 +220,19 @@ func (p *Pool) newNodes() error {
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	p.nodes = nodes
+	if nodes != nil {
+		p.useNodes(nodes)
+	}
 	return nil
+}
+
+// useNodes connects the pool with other nodes. It keeps all groups open until schedule,
+// because a group may get sources of messages when Place makes its instances.
+func (p *Pool) useNodes(nodes Nodes) {
+	p.nodes = nodes
+	for _, g := range p.groups {
+		g.openInputs++
+	}
 }
 
 // Node makes this process the node with a name of the topology's cluster. Without a name,

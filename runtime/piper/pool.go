@@ -366,6 +366,9 @@ func (p *Pool) schedule() {
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
 			g.mu.Lock()
+			if p.nodes != nil {
+				g.openInputs-- // see useNodes
+			}
 			g.beginClosing() // a group without inputs and sources closes at once
 		}
 	}

@@ -1,0 +1,172 @@
+package clusterreplies
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/topogen/topogen/generated_test/clustertest"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// place spreads the instances. Patrons and desks with the same index are on different nodes.
+func place(processor, instance int) int {
+	switch ProcessorIndex(processor) {
+	case ProcessorApi:
+		return clustertest.Everywhere
+	case ProcessorOffice:
+		return 1
+	case ProcessorAttic:
+		return 2
+	case ProcessorPatron:
+		return instance + 1
+	}
+	return instance
+}
+
+const (
+	callers = 4  // on each node
+	asks    = 40 // by each caller
+)
+
+// counts are the outcomes that the callers have seen.
+type counts struct{ hurried, refused, stored, evicted atomic.Int64 }
+
+// TestReplies asks from several goroutines on each node.
+func TestReplies(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) { run(t, n, pool.Workers(workers)) })
+		}
+	}
+}
+
+func run(t *testing.T, n int, workers pool.Option) {
+	var c counts
+	make := func(_ int, opts ...pool.Option) (*Topology, error) {
+		return New(Processors{}, append(opts, workers)...)
+	}
+	nodes := clustertest.Run(t, n, place, make, func(nodes []*Topology) {
+		for i, top := range nodes {
+			var all sync.WaitGroup
+			for k := range callers {
+				all.Go(func() { c.ask(t, fmt.Sprint(i, "/", k), top.Api()) })
+			}
+			all.Wait()
+			top.Api().Close()
+		}
+	})
+	total := n * callers * asks
+	clerks, desks := 0, Desk{}
+	for _, top := range nodes {
+		for i := range 4 {
+			if d := top.Desk(i); d != nil {
+				desks.Asked += d.Asked
+				desks.Checked += d.Checked
+				desks.Riddles += d.Riddles
+				desks.Wrong = append(desks.Wrong, d.Wrong...)
+			}
+		}
+		for i := range 3 {
+			if c := top.Clerk(i); c != nil {
+				clerks += c.Answered
+			}
+			if p := top.Patron(i); p != nil && (len(p.Wrong) > 0 || p.Answers["ask"] != Asks || p.Answers["check"] != Asks) {
+				t.Errorf("patron %d: %+v", i, p)
+			}
+		}
+		if o := top.Office(0); o != nil && (o.Notes != total || o.Orders != 2*total || o.Hurries != int(c.hurried.Load())) {
+			t.Errorf("office: %+v, want %d notes, %d orders and %d hurries", o, total, 2*total, c.hurried.Load())
+		}
+		if a := top.Attic(0); a != nil && a.Answered != int(c.stored.Load()) {
+			t.Errorf("attic: %d answers, but callers got %d", a.Answered, c.stored.Load())
+		}
+	}
+	if desks.Asked != 3*Asks || desks.Checked != 3*Asks || desks.Riddles != 3*Asks || len(desks.Wrong) > 0 {
+		t.Errorf("desks: %+v", desks)
+	}
+	if clerks != total-total/2 {
+		t.Errorf("clerks: %d answers, want %d", clerks, total-total/2)
+	}
+	if c.hurried.Load()+c.refused.Load() != int64(total) || c.stored.Load()+c.evicted.Load() != int64(total) {
+		t.Errorf("of %d asks, %d were answered and %d refused; %d were answered and %d evicted",
+			total, c.hurried.Load(), c.refused.Load(), c.stored.Load(), c.evicted.Load())
+	}
+}
+
+// ask asks along every edge and checks the replies.
+func (c *counts) ask(t *testing.T, by string, api *ApiSender) {
+	ctx := t.Context()
+	for i := range asks {
+		id := fmt.Sprint(by, "/", i)
+		query := Query{ID: id, Text: strings.Split(id, "/")}
+		want := Answer{ID: id, Text: strings.ReplaceAll(id, "/", " ")}
+		if got, err := api.AskQueryToDesk(ctx, query); got != want || err != nil {
+			t.Errorf("desk: %+v, %v; want %+v", got, err, want)
+		}
+		want.By = -1
+		if got, err := api.AskQueryToOffice(ctx, query); got != want || err != nil {
+			t.Errorf("office: %+v, %v; want %+v", got, err, want)
+		}
+		c.askClerk(t, i, query, api)
+		if err := api.SendNote(ctx, Note{i}); err != nil {
+			t.Error(err)
+		}
+		if err := api.SendOrder(ctx, Order{-i}); err != nil { // its reply is not needed
+			t.Error(err)
+		}
+		if got, err := api.AskOrder(ctx, Order{i}); got.N != i || err != nil {
+			t.Errorf("receipt %+v, %v; want %d", got, err, i)
+		}
+		c.count(t, &c.hurried, &c.refused, func() (bool, error) {
+			got, err := api.AskHurry(ctx, Hurry{i})
+			return got.N == i, err
+		})
+		c.count(t, &c.stored, &c.evicted, func() (bool, error) {
+			got, err := api.AskQueryToAttic(ctx, query)
+			return got.ID == id && got.By == -2, err
+		})
+	}
+}
+
+// askClerk asks a clerk. Every second query fails.
+func (c *counts) askClerk(t *testing.T, i int, query Query, api *ApiSender) {
+	query.To = i % 3
+	want := Answer{ID: query.ID, Text: strings.Join(query.Text, " "), By: query.To}
+	if i%2 == 0 {
+		query.Text, want = nil, Answer{}
+	}
+	got, err := api.AskQueryToClerk(t.Context(), query)
+	if got != want || errors.Is(err, topo.ErrFailed) != (i%2 == 0) || err != nil && !strings.Contains(err.Error(), ErrUnknown.Error()) {
+		t.Errorf("clerk: %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// count counts a reply, or topo.ErrFull.
+func (c *counts) count(t *testing.T, answered, full *atomic.Int64, ask func() (ok bool, err error)) {
+	switch ok, err := ask(); {
+	case err == nil && ok:
+		answered.Add(1)
+	case errors.Is(err, topo.ErrFull):
+		full.Add(1)
+	default:
+		t.Errorf("the reply is right: %v; error: %v", ok, err)
+	}
+}
+
+// TestUnknownClerk asks an instance that does not exist.
+func TestUnknownClerk(t *testing.T) {
+	make := func(_ int, opts ...pool.Option) (*Topology, error) { return New(Processors{}, opts...) }
+	clustertest.Run(t, 2, place, make, func(nodes []*Topology) {
+		for _, top := range nodes {
+			if _, err := top.Api().AskQueryToClerk(t.Context(), Query{To: 3}); !errors.Is(err, topo.ErrNoInstance) {
+				t.Errorf("error: %v", err)
+			}
+			top.Api().Close()
+		}
+	})
+}
