@@ -87,7 +87,14 @@ func AcquireWith(ctx context.Context, r *Replica, propose Propose, closed <-chan
 				}
 				return out.Err(release)
 			}
-			go l.keep(propose, began, c.TTL, closed)
+			renew := &Command{Kind: CommandRenew, Name: l.Name, Token: l.Token}
+			go l.Keep(func(ctx context.Context) error {
+				out, err := propose(ctx, renew)
+				if err == nil {
+					err = out.Err(renew)
+				}
+				return err
+			}, began, c.TTL, closed)
 			return l, nil
 		}
 		err = out.Err(c)
@@ -114,11 +121,11 @@ func (r *Replica) waitReleased(ctx context.Context, name string, expires time.Du
 	return err
 }
 
-// keep renews the lease until it ends. The lease is lost when the ttl has passed since the
-// last successful renewal began, by the clock of this process. The table waits longer by
-// a margin for the difference of clocks, so another holder cannot have the lease before.
-func (l *Lease) keep(propose Propose, renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
-	c := &Command{Kind: CommandRenew, Name: l.Name, Token: l.Token}
+// Keep renews the lease until it ends, for engines. renew returns an error that matches
+// ErrLeaseLost if the lease cannot be renewed any more. The lease is lost when the ttl has
+// passed since the last successful call of renew began, by the clock of this process; the
+// first time is renewed. closed ends the lease.
+func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	results := make(chan error, 1)
@@ -137,13 +144,7 @@ func (l *Lease) keep(propose Propose, renewed time.Time, ttl time.Duration, clos
 			l.End(fmt.Errorf("%w: %q was not renewed within %v", ErrLeaseLost, l.Name, ttl))
 		case <-next.C:
 			began = time.Now()
-			go func() {
-				out, err := propose(ctx, c)
-				if err == nil {
-					err = out.Err(c)
-				}
-				results <- err
-			}()
+			go func() { results <- renew(ctx) }()
 		case err := <-results:
 			switch {
 			case errors.Is(err, ErrLeaseLost):

@@ -1,0 +1,186 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// Table is the address table of a node, see [table.Table].
+type Table struct {
+	config  Config
+	keys    keys
+	client  *clientv3.Client
+	replica *table.Replica
+
+	stop    context.CancelFunc
+	ctx     context.Context // of the goroutines
+	running sync.WaitGroup
+	done    chan struct{}
+	end     sync.Once
+	err     error // set before done is closed
+
+	appending chan struct{} // holds a value while a goroutine appends entries; the others wait for it
+
+	mu       sync.Mutex
+	last     uint64                    // number of the last entry that the replica has applied
+	waiting  map[uint64]chan<- applied // by nonce: proposals of this node
+	size     int                       // bytes of the entries since the last snapshot
+	snapshot bool                      // a snapshot is being written
+}
+
+// applied is an outcome with its revision.
+type applied struct {
+	revision table.Revision
+	outcome  table.Outcome
+}
+
+var _ table.Table = (*Table)(nil)
+
+// Open opens the table on a node. It does not wait for etcd: the first transaction, or
+// Sync, does.
+func Open(c Config) (*Table, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
+		DialTimeout: dialTimeout, DialKeepAliveTime: requestTimeout, DialKeepAliveTimeout: requestTimeout,
+		Logger: zap.NewNop(), // errors are returned, or logged by this package
+	})
+	if err != nil {
+		return nil, fmt.Errorf("table/etcd: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	t := &Table{
+		config: c, keys: keys{c.Prefix}, client: client, replica: table.NewReplica(), stop: stop, ctx: ctx,
+		done: make(chan struct{}), appending: make(chan struct{}, 1), waiting: map[uint64]chan<- applied{},
+	}
+	t.running.Go(t.follow)
+	return t, nil
+}
+
+// Replica returns the table's copy on this node.
+func (t *Table) Replica() *table.Replica { return t.replica }
+
+// Sync waits until the replica has all acknowledged transactions. It reads the number of
+// the last entry from a majority of etcd.
+func (t *Table) Sync(ctx context.Context) error {
+	for retry := newBackoff(); ; {
+		if err := t.Err(); err != nil {
+			return err
+		}
+		before := t.applied()
+		response, err := t.get(ctx, t.keys.last())
+		if err == nil {
+			last, err := lastOf(response.Kvs)
+			if err == nil {
+				err = checkLast(before, last)
+			}
+			if err != nil {
+				return err
+			}
+			return t.replica.Wait(ctx, table.Revision{Index: last})
+		}
+		if err := t.pause(ctx, retry.next(), err); err != nil {
+			return err
+		}
+	}
+}
+
+// get reads a key with a timeout.
+func (t *Table) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return t.client.Get(ctx, key, options...)
+}
+
+// pause waits before a request is repeated that failed with an error. It returns the
+// error if repeating does not help, or if the table or ctx ends.
+func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
+	if permanent(err) {
+		return fmt.Errorf("table/etcd: %w", err)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-t.ctx.Done():
+		return table.ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("table/etcd: %w; the last request failed: %w", ctx.Err(), err)
+	}
+}
+
+// permanent reports whether a request fails again when it is repeated.
+func permanent(err error) bool {
+	if errors.Is(err, errKey) || errors.Is(err, table.ErrDamaged) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
+		return true
+	}
+	return false
+}
+
+// backoff is a growing time between repeated requests, with a random part so that nodes do
+// not repeat at the same time.
+type backoff struct{ time.Duration }
+
+func newBackoff() backoff { return backoff{retryMin} }
+
+func (b *backoff) next() time.Duration {
+	d := b.Duration
+	b.Duration = min(2*b.Duration, retryMax)
+	return d/2 + rand.N(d)
+}
+
+// Done returns a channel that is closed when the table has ended.
+func (t *Table) Done() <-chan struct{} { return t.done }
+
+// Err returns why the table has ended.
+func (t *Table) Err() error {
+	select {
+	case <-t.done:
+		return t.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the table on this node.
+func (t *Table) Close() error {
+	t.finish(table.ErrClosed)
+	if err := t.Err(); !errors.Is(err, table.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// finish ends the table with an error. It returns when all goroutines have ended.
+func (t *Table) finish(err error) {
+	t.end.Do(func() {
+		t.stop()
+		t.running.Wait()
+		if closed := t.client.Close(); closed != nil && !errors.Is(closed, context.Canceled) {
+			t.config.Logger.Warn("table: closing the connection to etcd", slog.Any("error", closed))
+		}
+		t.err = err
+		t.replica.Fail(err)
+		close(t.done)
+	})
+	<-t.done
+}
