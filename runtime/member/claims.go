@@ -1,24 +1,27 @@
 package member
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
 
 // handle handles a parsed message.
 func (c *Core) handle(from string, m *message) {
-	if p := c.peers[from]; p != nil && m.boot < p.boot {
+	if p := c.peers[from]; p != nil && m.boot < p.boot && !bug.On(bug.OldBootAccepted) {
 		c.handleFormer(p, m)
 		return
 	}
 	news := false
+	c.announcing = c.isJoinAnswer(from, m)
 	for i := range m.records {
 		if c.learn(&m.records[i]) {
 			news = true
 		}
 	}
+	c.announcing = false
 	if m.knownBoot > 0 { // pings and acks contain a claim about this node
-		c.learn(&record{
-			name: c.self.name, address: c.self.address, meta: c.self.meta,
-			boot: m.knownBoot, incarnation: m.knownIncarnation, status: m.knownStatus,
-		})
+		c.learnAboutSelf(&record{boot: m.knownBoot, incarnation: m.knownIncarnation, status: m.knownStatus}, false)
 	}
 	p := c.peers[from]
 	if p == nil || c.replaced {
@@ -71,7 +74,7 @@ func (c *Core) isSignOfLife(m *message) bool {
 	case kindLeave:
 		return false
 	}
-	return !m.cutOff && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
+	return (!m.cutOff || bug.On(bug.DeafCountsAsAlive)) && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
 }
 
 func (c *Core) answerPing(p *peer, m *message) {
@@ -134,13 +137,14 @@ func (c *Core) handleNack(p *peer, m *message) {
 // learn merges a claim and reports whether it was new.
 func (c *Core) learn(r *record) (news bool) {
 	if r.name == c.self.name {
-		return c.learnAboutSelf(r)
+		return c.learnAboutSelf(r, true)
 	}
 	p := c.peers[r.name]
 	if p == nil {
 		return c.learnName(r)
 	}
 	switch order := r.compare(p.boot, p.incarnation, p.status); {
+	case bug.On(bug.DeadForEver) && p.status == statusDead && r.boot == p.boot:
 	case order > 0:
 		c.replace(p, r)
 		return true
@@ -175,7 +179,7 @@ func (c *Core) learnName(r *record) (news bool) {
 func (c *Core) forgetOldest() bool {
 	var oldest *peer
 	for _, p := range c.down {
-		if p.state == Left && (oldest == nil || p.ended < oldest.ended) {
+		if p.state == Left && !p.first && (oldest == nil || p.ended < oldest.ended) {
 			oldest = p
 		}
 	}
@@ -231,6 +235,9 @@ func (c *Core) begin(p *peer) {
 	}
 	c.move(p, state)
 	c.event(k, p)
+	if c.announcing && state == Alive {
+		c.announces = append(c.announces, p)
+	}
 }
 
 // follow sets the state of a member to its claim.
@@ -253,15 +260,18 @@ func (c *Core) follow(p *peer) {
 }
 
 // learnAboutSelf refutes claims that are wrong, and notices other processes with the same
-// name.
-func (c *Core) learnAboutSelf(r *record) (news bool) {
+// name. Two processes cannot have the same address, so a claim with the address of this
+// node is about a former process. Not all claims contain an address.
+func (c *Core) learnAboutSelf(r *record, hasAddress bool) (news bool) {
 	self := c.self
 	switch {
 	case r.boot < self.boot || c.leaving:
 		return false
-	case r.boot > self.boot && (!c.joined || r.status >= statusDead):
+	case r.boot > self.boot && (!c.joined || r.status >= statusDead || hasAddress && r.address == self.address):
 		// A former process of this node had a higher boot id.
 		c.changeSelf(r.boot+1, 0)
+	case r.boot > self.boot && !hasAddress:
+		return false
 	case r.boot > self.boot:
 		c.replaced = true
 		c.event(EventReplaced, self)
@@ -271,7 +281,12 @@ func (c *Core) learnAboutSelf(r *record) (news bool) {
 		c.stats.Refutations++
 		c.worsen(1)
 		c.changeSelf(self.boot, r.incarnation+1)
-	case r.address != self.address:
+		if r.status == statusDead {
+			// This node was cut off, and its claims about others are wrong, too. It
+			// exchanges all claims at once, so that the others can refute them.
+			c.settled, c.syncAt = false, c.now
+		}
+	case hasAddress && r.address != self.address:
 		c.reportDuplicate(self)
 		return false
 	default:

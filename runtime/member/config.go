@@ -80,8 +80,7 @@ type Config struct {
 	TieBreaker string
 
 	// ForgetDead and ForgetLeft are the times after which a member that is Dead or Left is
-	// never counts itself as a majority. First members are never forgotten, except
-	// when they have left.
+	// never counts itself as a majority. First members are never forgotten.
 	ForgetDead, ForgetLeft time.Duration
 }
 

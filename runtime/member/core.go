@@ -69,11 +69,13 @@ type Core struct {
 	health   int           // 0 is healthy
 	sweepAt  time.Duration // when the next sweep is allowed
 
-	seeds     []string // first members, for joining
-	joined    bool     // a member has answered
-	joinAt    time.Duration
-	joinWait  time.Duration
-	announces []*peer // members that do not know yet that this node has joined
+	seeds      []string // first members, for joining
+	joined     bool     // a member has answered
+	joinAt     time.Duration
+	joinWait   time.Duration
+	answeredBy string  // the member that has answered
+	announcing bool    // an answer is being handled
+	announces  []*peer // members that do not know yet that this node has joined
 
 	rumors   [2][]*peer // claims that are still spread: urgent ones, others
 	gossipAt time.Duration

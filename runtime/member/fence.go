@@ -1,5 +1,7 @@
 package member
 
+import "github.com/topogen/topogen/runtime/internal/bug"
+
 // checkFence is step 4. A node is cut off if it reaches no majority of the known members:
 // half of them or more are Suspected or Dead. This is the document's rule
 // bad*2 > others, where others are all but the node itself. If exactly half can be
@@ -11,6 +13,9 @@ func (c *Core) checkFence() {
 	reachable := 1 + c.count[Alive] + c.count[ProbeFailed]
 	known := reachable + c.count[Suspected] + c.count[Dead]
 	c.cutOff = 2*reachable <= known
+	if bug.On(bug.HalfIsMajority) {
+		c.cutOff = 2*reachable < known
+	}
 	if 2*reachable == known && c.settings.tie != "" {
 		tie := c.peers[c.settings.tie]
 		c.cutOff = c.settings.tie != c.self.name && (tie == nil || tie.state > ProbeFailed)

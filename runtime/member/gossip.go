@@ -3,6 +3,9 @@ package member
 import (
 	"math"
 	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const (
@@ -78,7 +81,7 @@ func (c *Core) addNews(to *peer, m *message, size int) {
 // claim returns the record to send about a member.
 func (c *Core) claim(p *peer) record {
 	r := p.record
-	if r.status >= statusDead {
+	if r.status >= statusDead && !bug.On(bug.AgeForgotten) {
 		r.age = min(max(c.now-p.ended, 0), ageMax)
 	}
 	return r
@@ -95,7 +98,7 @@ func (c *Core) gossip() {
 	c.gossipAt = c.now + c.settings.Interval/gossipFraction
 	n := min(len(c.announces), announcesMax)
 	for _, p := range c.announces[:n] {
-		if p.state < Dead {
+		if p.state < Dead && p.name != c.answeredBy {
 			c.send(p, &message{kind: kindGossip, records: []record{c.self.record}})
 		}
 	}
@@ -138,16 +141,23 @@ func (c *Core) ack(to *peer, sequence, echo uint64) {
 	})
 }
 
-// reconnectIntervals: a node pings one of the dead members in this many intervals, so that
-// the two sides of a partition find each other again.
-const reconnectIntervals = 5
+// A node pings one of the dead members from time to time, so that the two sides of a
+// partition find each other again: every reconnectIntervals, and more rarely in a large
+// cluster, so that all nodes together send about reconnectRate pings per interval. One
+// contact is enough, because all claims are exchanged then.
+const (
+	reconnectIntervals = 2
+	reconnectRate      = 4
+)
 
+// reconnect also pings first members that have left: after a new start, such a member may
+// know no running node.
 func (c *Core) reconnect() {
-	if c.count[Dead] == 0 || !c.joined || c.now < c.reconnectAt {
+	if !c.joined || c.now < c.reconnectAt || c.count[Dead]+c.count[Left] == 0 {
 		return
 	}
-	c.reconnectAt = c.now + reconnectIntervals*c.settings.Interval
-	for _, p := range c.pick(1, func(p *peer) bool { return p.state == Dead }) {
+	c.reconnectAt = c.now + c.settings.Interval*time.Duration(max(reconnectIntervals, c.count[Alive]/reconnectRate))
+	for _, p := range c.pick(1, func(p *peer) bool { return p.state == Dead || p.state == Left && p.first }) {
 		c.ping(p, 0)
 	}
 }
@@ -157,9 +167,10 @@ func (c *Core) reconnect() {
 func (c *Core) forget() {
 	for _, p := range slices.Clone(c.down) {
 		switch age := c.now - p.ended; {
+		case p.first:
 		case p.state == Left && age >= c.settings.ForgetLeft:
 			c.remove(p)
-		case p.state == Dead && age >= c.settings.ForgetDead && !c.cutOff && !p.first:
+		case p.state == Dead && age >= c.settings.ForgetDead && (!c.cutOff || bug.On(bug.MinorityForgets)):
 			c.remove(p)
 		}
 	}

@@ -35,6 +35,12 @@ func (c *Core) requestSync(to *peer) {
 	c.send(to, &message{kind: kindSync, want: true, records: []record{c.self.record}})
 }
 
+// isJoinAnswer reports whether a message is a part of the answer to a request to join. This
+// node announces itself to the members that it learns from it.
+func (c *Core) isJoinAnswer(from string, m *message) bool {
+	return m.kind == kindSync && !m.want && (!c.joined || from == c.answeredBy && !c.settled)
+}
+
 // mismatchesMin is the number of answers in a row with another digest after which a node
 // asks for all claims: while news spreads, digests differ for a few answers.
 const mismatchesMin = 3
@@ -45,14 +51,18 @@ const syncWaitMax = 32
 // compareDigest compares all claims of this node with those of another one. If they differ
 // for long, for example after a partition, it asks for all claims, and more and more rarely
 // if it learns nothing. A node that has just joined asks at the first difference: if many
-// nodes start at the same time, the first answer contained only some of them.
+// nodes start at the same time, the first answer contained only some of them. So does a
+// node that was declared dead.
 func (c *Core) compareDigest(p *peer, m *message) {
 	if m.digest == c.digest {
 		c.mismatches, c.settled = 0, true
 		return
 	}
 	c.mismatches++
-	if c.settled && c.mismatches < mismatchesMin || c.now < c.syncAt || len(c.rumors[0]) > 0 || p.state != Alive {
+	if c.now < c.syncAt {
+		return
+	}
+	if c.settled && (c.mismatches < mismatchesMin || len(c.rumors[0]) > 0 || p.state != Alive) {
 		return
 	}
 	c.mismatches = 0
@@ -78,12 +88,7 @@ func (c *Core) handleSync(p *peer, m *message, news bool) {
 		c.syncWait = 2 * c.settings.Interval
 	}
 	if !c.joined {
-		c.joined = true
-		for _, q := range c.ring {
-			if q != p && q.state < Dead {
-				c.announces = append(c.announces, q)
-			}
-		}
+		c.joined, c.answeredBy = true, p.name
 	}
 }
 
@@ -113,6 +118,7 @@ func (c *Core) Leave(now time.Duration) {
 	if c.stopped() {
 		return
 	}
+	c.digest ^= c.self.digest()
 	c.self.status, c.self.state, c.self.changed, c.self.ended = statusLeft, Left, c.now, c.now
 	c.sequence++
 	for _, p := range c.ring {
@@ -123,7 +129,10 @@ func (c *Core) Leave(now time.Duration) {
 	}
 	c.farewells -= c.farewells / 2 // so many are still missing
 	c.leaving = true
-	c.probes, c.relays = nil, nil
+	for len(c.probes) > 0 {
+		c.endProbe(c.probes[0])
+	}
+	c.relays = nil
 	c.due = c.next()
 }
 

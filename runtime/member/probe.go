@@ -3,6 +3,8 @@ package member
 import (
 	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // probe is a direct probe, and after its timeout the indirect probes of the same target.
@@ -60,11 +62,17 @@ func (c *Core) repeat(p *probe, after time.Duration) {
 // probeIndirectly asks helpers. Without helpers the target is suspected at once (a flaw of
 // the document, where it stays probe-failed).
 func (c *Core) probeIndirectly(p *probe) {
-	c.setState(p.target, ProbeFailed)
+	if p.target.state == Alive { // not if another node suspects it already
+		c.setState(p.target, ProbeFailed)
+	}
 	for _, h := range c.pick(c.settings.Helpers, func(h *peer) bool { return h.state == Alive && h != p.target }) {
 		p.helpers = append(p.helpers, helper{peer: h})
 	}
 	if len(p.helpers) == 0 {
+		if bug.On(bug.NoHelpersNoSuspicion) {
+			c.endProbe(p)
+			return
+		}
 		c.worsen(1)
 		c.fail(p)
 		return
@@ -77,6 +85,9 @@ func (c *Core) probeIndirectly(p *probe) {
 // requestProbes asks the helpers that have not answered.
 func (c *Core) requestProbes(p *probe) {
 	within := (p.deadline - c.now) * helperNumerator / helperDenominator
+	if bug.On(bug.HelperTooLate) {
+		within = p.deadline - c.now
+	}
 	for i := range p.helpers {
 		if h := &p.helpers[i]; !h.nacked {
 			c.send(h.peer, &message{
@@ -177,7 +188,7 @@ const sweepMax = 64
 // one unreachable member per interval, and is fenced long after the others have declared
 // it dead.
 func (c *Core) sweep() {
-	if c.now < c.sweepAt {
+	if c.now < c.sweepAt || bug.On(bug.NoSweep) {
 		return
 	}
 	c.sweepAt = c.now + c.settings.DirectTimeout

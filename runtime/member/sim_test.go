@@ -5,15 +5,21 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/topogen/topogen/runtime/transport"
 )
 
+// tb is the part of a *testing.T that a *rapid.T has, too.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // world is a simulated cluster: cores, a network with faults, and virtual time.
 type world struct {
-	t     testing.TB
+	t     tb
 	rng   *rand.Rand
 	now   time.Duration
 	net   *transport.Network[[]byte]
@@ -31,6 +37,7 @@ type simNode struct {
 	world   *world
 	number  int
 	name    string
+	place   string // the address without "at-"; the name, except for duplicates
 	boots   int
 	start   time.Duration
 	core    *Core // nil: not running
@@ -48,7 +55,7 @@ type packet struct {
 }
 
 // newWorld returns a world whose messages take half a millisecond to one.
-func newWorld(t testing.TB, seed uint64) *world {
+func newWorld(t tb, seed uint64) *world {
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1))}
 	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(seed, 2)), delays(0))
 	return w
@@ -62,7 +69,7 @@ func (w *world) loss(loss float64) { w.net.SetFaults(delays(loss)) }
 
 // add adds a node that does not run.
 func (w *world) add(name string, c Config, first ...string) *simNode {
-	n := &simNode{world: w, number: len(w.nodes), name: name, config: c, first: make(map[string]string), index: -1}
+	n := &simNode{world: w, number: len(w.nodes), name: name, place: name, config: c, first: make(map[string]string), index: -1}
 	for _, f := range first {
 		n.first[f] = "at-" + f
 	}
@@ -72,7 +79,7 @@ func (w *world) add(name string, c Config, first ...string) *simNode {
 
 // cluster adds and starts nodes n1, n2, … whose first members are the first three, and
 // runs them until all know all.
-func cluster(t testing.TB, seed uint64, n int, c Config) *world {
+func cluster(t tb, seed uint64, n int, c Config) *world {
 	w := newWorld(t, seed)
 	for i := range n {
 		w.add(fmt.Sprintf("n%d", i+1), c, "n1", "n2", "n3")
@@ -101,7 +108,7 @@ func (n *simNode) boot() {
 func (n *simNode) bootAs(boot uint64) {
 	n.start = n.world.now
 	rng := rand.New(rand.NewPCG(n.world.rng.Uint64(), 3))
-	core, err := NewCore(Node{Name: n.name, Address: fmt.Sprintf("at-%s", n.name), Boot: boot}, n.first, n.config, rng)
+	core, err := NewCore(Node{Name: n.name, Address: "at-" + n.place, Boot: boot}, n.first, n.config, rng)
 	if err != nil {
 		n.world.t.Fatal(err)
 	}
@@ -171,7 +178,8 @@ func (n *simNode) effects() {
 	w.reschedule(n)
 }
 
-// listener returns the node with an address, which is "at-" and its name.
+// listener returns the node with an address, which is "at-" and its place. The node n7 is
+// usually the seventh.
 func (w *world) listener(address string) *simNode {
 	for i := len(address) - 1; i >= 0; i-- {
 		if address[i] == 'n' {
@@ -179,13 +187,13 @@ func (w *world) listener(address string) *simNode {
 			for _, digit := range address[i+1:] {
 				number = 10*number + int(digit-'0')
 			}
-			if number >= 1 && number <= len(w.nodes) && w.nodes[number-1].name == address[3:] {
+			if number >= 1 && number <= len(w.nodes) && w.nodes[number-1].place == address[3:] {
 				return w.nodes[number-1]
 			}
 		}
 	}
 	for _, n := range w.nodes {
-		if address == "at-"+n.name {
+		if address == "at-"+n.place {
 			return n
 		}
 	}
@@ -273,6 +281,9 @@ func (n *simNode) stateOf(name string) State {
 func (w *world) summary() (text string) {
 	for _, n := range w.nodes {
 		if n.core == nil || len(text) > 4000 {
+			continue
+		}
+		if len(w.nodes) > 20 && n.core.count[Alive] == len(w.nodes)-1 {
 			continue
 		}
 		text += fmt.Sprintf("%s: %d alive, fenced %v, health %d;", n.name, n.core.count[Alive], n.core.fenced, n.core.health)
