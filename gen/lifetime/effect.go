@@ -37,7 +37,7 @@ func (u *unit) effect(i ssa.Instruction) {
 	}
 }
 
-// store puts v at places, and records those that outlive the call.
+// store puts v at places. For each place that outlives the call, it records the store.
 func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
 	if canHold(v.Type()) {
 		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
