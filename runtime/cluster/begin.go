@@ -44,7 +44,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	if err := n.join(ctx); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
 	}
-	where, err := newLookup(n)
+	where, err := newLookup(&n.settings, n.table.Replica())
 	if err != nil {
 		return err
 	}

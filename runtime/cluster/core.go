@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -36,6 +35,7 @@ type core struct {
 
 	now      time.Duration
 	peers    map[string]*peer
+	ordered  []*peer // the same by name, so that the same calls always have the same effects
 	groups   *agreement
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
@@ -155,11 +155,10 @@ func (c *core) step(now time.Duration, h *happened) {
 	}
 	c.expire(now)
 	c.mayLeave(now)
-	for _, name := range slices.Sorted(maps.Keys(c.peers)) {
-		p := c.peers[name]
+	for _, p := range c.ordered {
 		p.flush()
 		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
-			c.emit(name, f)
+			c.emit(p.name, f)
 		}
 	}
 	if c.flushed != nil && c.hasFlushed() {
@@ -170,7 +169,7 @@ func (c *core) step(now time.Duration, h *happened) {
 
 // hasFlushed reports whether all nodes that can be reached have received everything.
 func (c *core) hasFlushed() bool {
-	for _, p := range c.peers {
+	for _, p := range c.ordered {
 		if p.found && p.reachable && p.session.Stats().Pending > 0 {
 			return false
 		}
@@ -180,7 +179,7 @@ func (c *core) hasFlushed() bool {
 
 // next returns the time at which step must be called, even if nothing has happened.
 func (c *core) next() (at time.Duration, ok bool) {
-	for _, p := range c.peers {
+	for _, p := range c.ordered {
 		if t, due := p.session.Next(); due && (!ok || t < at) {
 			at, ok = t, true
 		}
@@ -252,8 +251,8 @@ func firstLine(err error) string {
 
 // sendAll sends a control message to all nodes.
 func (c *core) sendAll(lane uint64, m []byte) {
-	for _, name := range slices.Sorted(maps.Keys(c.peers)) {
-		c.peers[name].send(lane, slices.Clone(m))
+	for _, p := range c.ordered {
+		p.send(lane, slices.Clone(m))
 	}
 }
 
@@ -307,7 +306,7 @@ func (c *core) allDrain() bool {
 
 // drainingChanged sends what has waited for another draining node.
 func (c *core) drainingChanged() {
-	for _, p := range c.peers {
+	for _, p := range c.ordered {
 		p.resume()
 	}
 }
@@ -318,7 +317,7 @@ func (c *core) expire(now time.Duration) {
 		return
 	}
 	c.expireAt = now + expireEvery
-	for _, p := range c.peers {
+	for _, p := range c.ordered {
 		if p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
 			continue
 		}

@@ -14,15 +14,15 @@ type lookup struct {
 	entries  []int // by processor: its index in the table, or -1
 }
 
-func newLookup(n *Node) (*lookup, error) {
-	l := &lookup{settings: &n.settings, replica: n.table.Replica()}
-	for i := range n.settings.Processors {
-		p := &n.settings.Processors[i]
+func newLookup(s *settings, replica *table.Replica) (*lookup, error) {
+	l := &lookup{settings: s, replica: replica}
+	for i := range s.Processors {
+		p := &s.Processors[i]
 		l.entries = append(l.entries, -1)
 		if p.Instances == 0 || p.Placement == EveryNode {
 			continue
 		}
-		index, instances, ok := l.replica.Processor(n.settings.Processors[p.With].Name)
+		index, instances, ok := l.replica.Processor(s.Processors[p.With].Name)
 		if !ok || instances < p.Instances {
 			return nil, fmt.Errorf("cluster: the address table has %d instances of %s, the topology has %d", instances, p.Name, p.Instances)
 		}

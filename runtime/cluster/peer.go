@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
@@ -41,6 +43,8 @@ func (c *core) newPeer(name string) (*peer, error) {
 	}
 	p := &peer{core: c, name: name, session: s, reachable: true, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
 	c.peers[name] = p
+	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
+	c.ordered = slices.Insert(c.ordered, at, p)
 	return p, nil
 }
 

@@ -64,6 +64,9 @@ func (c *crossing) forward(budget int) (n int) {
 	if !ok {
 		return 0
 	}
+	if w := c.link.to.worker.Load(); w.stepped {
+		budget = w.pool.batch // no handler is called, so one step may pass on many messages
+	}
 	n = f.Forward(c.outlet, budget)
 	c.outlet.flush()
 	return n

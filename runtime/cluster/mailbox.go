@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"sync"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// mailbox collects what has happened until the core looks at it. It has those methods of
+// piper.Nodes that must not wait. Any goroutine may call them.
+type mailbox struct {
+	mu   sync.Mutex
+	mail happened
+	busy bool          // mail is not empty, and wake has a token
+	wake chan struct{} // capacity 1
+}
+
+func newMailbox() mailbox { return mailbox{wake: make(chan struct{}, 1)} }
+
+// post adds to the mailbox.
+func (b *mailbox) post(add func(h *happened)) {
+	b.mu.Lock()
+	add(&b.mail)
+	first := !b.busy
+	b.busy = true
+	b.mu.Unlock()
+	if first {
+		b.wake <- struct{}{}
+	}
+}
+
+// take empties the mailbox, after a receive from wake.
+func (b *mailbox) take(h *happened) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	*h, b.mail, b.busy = b.mail, happened{}, false
+}
+
+// Forward implements piper.Nodes.
+func (b *mailbox) Forward(o *piper.Outlet, c piper.Chunk) {
+	b.post(func(h *happened) { h.forwards = append(h.forwards, forward{o, c}) })
+}
+
+// Handled implements piper.Nodes.
+func (b *mailbox) Handled(a *piper.Arrivals, count uint64) {
+	in := a.State.(*inPair)
+	for { // several instances may report at the same time
+		before := in.handled.Load()
+		if before >= count {
+			return
+		}
+		if in.handled.CompareAndSwap(before, count) {
+			break
+		}
+	}
+	b.dirty(in)
+}
+
+// Lost implements piper.Nodes.
+func (b *mailbox) Lost(a *piper.Arrivals, count uint64) {
+	in := a.State.(*inPair)
+	in.lost.Store(count)
+	b.dirty(in)
+}
+
+func (b *mailbox) dirty(in *inPair) {
+	if !in.dirty.Swap(true) {
+		b.post(func(h *happened) { h.handled = append(h.handled, in) })
+	}
+}
+
+// Reply implements piper.Nodes.
+func (b *mailbox) Reply(a *piper.Arrivals, call uint64, data []byte, err error) {
+	b.post(func(h *happened) { h.replies = append(h.replies, reply{a.State.(*inPair), call, data, err}) })
+}
+
+// Quiet implements piper.Nodes.
+func (b *mailbox) Quiet(group int) {
+	b.post(func(h *happened) { h.quiet = append(h.quiet, group) })
+}
+
+// Stopping implements piper.Nodes.
+func (b *mailbox) Stopping() {
+	b.post(func(h *happened) { h.stopping = true })
+}
+
+// receive is called with the frames of another node.
+func (b *mailbox) receive(from string, payloads [][]byte) {
+	b.post(func(h *happened) {
+		for _, p := range payloads {
+			h.frames = append(h.frames, frame{from, p})
+		}
+	})
+}
