@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -86,8 +87,12 @@ func (n *Node) join(ctx context.Context) (err error) {
 	s := &n.settings
 	stop := n.logWaiting()
 	defer stop()
-	n.table, err = s.Table(ctx, TableSetup{
-		Topology: s.Topology, Node: s.node, Nodes: s.Nodes, Dir: s.Dir, Transport: n.transport, Logger: n.log,
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return err
+	}
+	n.table, err = s.Table(table.Setup{
+		Topology: s.Topology, Plan: s.Plan, Node: s.node, Address: s.address, First: s.Nodes, Dir: s.Dir,
+		Transport: n.transport, Logger: n.log,
 	})
 	if err != nil {
 		return fmt.Errorf("the address table: %w", err)

@@ -3,11 +3,13 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
+	tableraft "github.com/topogen/topogen/runtime/cluster/table/raft"
 	"github.com/topogen/topogen/runtime/member"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/transport"
@@ -17,7 +19,7 @@ import (
 func (p *program) config(nodes int, dir string, tables *table.Memory) Config {
 	c := Config{
 		Topology: "program", Plan: "plan", Nodes: map[string]string{}, Dir: dir,
-		Table:      func(context.Context, TableSetup) (table.Table, error) { return tables.Open(), nil },
+		Table:      func(table.Setup) (table.Table, error) { return tables.Open(), nil },
 		Detect:     func(s member.Settings) (member.Detector, error) { return member.New(s) },
 		Membership: member.Config{Profile: member.ProfileLocal, Fence: member.FenceOff},
 	}
@@ -34,16 +36,40 @@ func (p *program) config(nodes int, dir string, tables *table.Memory) Config {
 	return c
 }
 
+// newProgram returns a program with a source, a cycle, a sink, and instances on each node.
+func newProgram() *program {
+	return &program{
+		processors: []part{{"source", 2, true, false}, {"relay", 4, false, false}, {"sink", 3, false, false}, {"probe", 2, false, true}},
+		edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {1, 3}, {3, 2}},
+		groups:     []int{0, 1, 3, 2},
+		capacity:   64, messages: 500,
+		counts: map[string]int{}, runs: map[string]int{},
+	}
+}
+
+// runAll runs the program on all nodes and checks what they have sent and received.
+func (p *program) runAll(t *testing.T, tops []*top) {
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var running sync.WaitGroup
+	for i, top := range tops {
+		running.Go(func() {
+			if err := top.pool.Run(ctx); err != nil {
+				t.Errorf("node %d: %v", i+1, err)
+			}
+		})
+	}
+	running.Wait()
+	if err := p.check(tops); err != nil {
+		t.Error(err)
+	}
+	t.Log(len(p.counts), "pairs")
+}
+
 func TestProgramOnSeveralNodes(t *testing.T) {
 	for _, nodes := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			p := &program{
-				processors: []part{{"source", 2, true, false}, {"relay", 4, false, false}, {"sink", 3, false, false}, {"probe", 2, false, true}},
-				edges:      [][2]int{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {1, 3}, {3, 2}},
-				groups:     []int{0, 1, 3, 2},
-				capacity:   64, messages: 500,
-				counts: map[string]int{}, runs: map[string]int{},
-			}
+			p := newProgram()
 			network := transport.NewMemory(transport.MemoryOptions{})
 			tables := table.NewMemory()
 			var tops []*top
@@ -62,21 +88,44 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 				}
 				tops = append(tops, top)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-			defer cancel()
-			var running sync.WaitGroup
-			for i, top := range tops {
-				running.Go(func() {
-					if err := top.pool.Run(ctx); err != nil {
-						t.Errorf("node %d: %v", i+1, err)
-					}
-				})
-			}
-			running.Wait()
-			if err := p.check(tops); err != nil {
-				t.Error(err)
-			}
-			t.Log(len(p.counts), "pairs")
+			p.runAll(t, tops)
 		})
 	}
+}
+
+// TestProgramOnHosts runs a program as on several hosts: gRPC between the nodes, and the
+// address table in a raft group on their disks.
+func TestProgramOnHosts(t *testing.T) {
+	const nodes = 3
+	p := newProgram()
+	addresses := freeAddresses(t, nodes)
+	var tops []*top
+	for i := range nodes {
+		name := fmt.Sprintf("n%d", i+1)
+		dir := t.TempDir()
+		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+			c := p.config(nodes, dir, nil)
+			c.Nodes, c.Table = addresses, tableraft.Opener()
+			return Open(c, s)
+		}, piper.Node(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tops = append(tops, top)
+	}
+	p.runAll(t, tops)
+}
+
+// freeAddresses returns loopback addresses with ports that were free.
+func freeAddresses(t *testing.T, n int) map[string]string {
+	addresses := map[string]string{}
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addresses[fmt.Sprintf("n%d", i+1)] = l.Addr().String()
+	}
+	return addresses
 }

@@ -1,13 +1,10 @@
 package cluster
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/member"
-	"github.com/topogen/topogen/runtime/transport"
 )
 
 // Config describes the cluster of a topology. Generated code makes it from the topology
@@ -26,7 +23,7 @@ type Config struct {
 	TrustDomain string // the domain in the certificates; default with TLS: Topology; TOPOGEN_TRUST_DOMAIN
 	Insecure    bool   // nodes may use any address without TLS; TOPOGEN_INSECURE
 
-	Table        func(ctx context.Context, s TableSetup) (table.Table, error)
+	Table        table.Opener
 	Detect       func(s member.Settings) (member.Detector, error)
 	Membership   member.Config
 	Retry        Retry
@@ -57,14 +54,4 @@ type Retry struct {
 	Timeout time.Duration // then an Ask fails, and a message is dropped and counted
 	Min     time.Duration // first pause between two attempts to connect
 	Max     time.Duration // longest pause
-}
-
-// TableSetup is what an engine of the address table needs.
-type TableSetup struct {
-	Topology  string
-	Node      string
-	Nodes     map[string]string // the first members
-	Dir       string
-	Transport transport.Transport
-	Logger    *slog.Logger
 }
