@@ -122,6 +122,7 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors 
 		{"Most keys of processors, edges and the pool:", "clean-contract"},
 		{"Restarts, errors of handlers, health and groups:", "clean-failures"},
 		{"State machines in memory, on a disk and on several hosts, and a raft group:", "clean-machines"},
+		{"The nodes of a cluster, and processors with each placement:", "clean-cluster"},
 	} {
 		text := strings.TrimRight(string(read(t, "testdata/parse/"+example.name+"/input.yml")), "\n")
 		fmt.Fprintf(&out, "\n%s\n\n```yaml\n%s\n```\n", example.title, text)
