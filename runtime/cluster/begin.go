@@ -55,6 +55,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
 	n.done = make(chan struct{})
+	n.opened.Store(&opened{n.table, n.detector, where, p})
 	go n.loop()
 	go n.watch(where)
 	return nil
@@ -69,7 +70,7 @@ func (n *Node) connect() error {
 	}
 	config := grpc.Config{
 		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
-		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log,
+		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: (&operators{view: n.View}).register,
 	}
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
@@ -97,6 +98,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("the address table: %w", err)
 	}
+	n.opened.Store(&opened{table: n.table})
 	n.detector, err = s.Detect(member.Settings{
 		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},
 		First: s.Nodes, Config: s.Membership, Transport: n.transport,
@@ -108,6 +110,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if err := n.detector.Start(); err != nil {
 		return fmt.Errorf("failure detection: %w", err)
 	}
+	n.opened.Store(&opened{table: n.table, detector: n.detector})
 	if _, first := s.Nodes[s.node]; first {
 		var nodes []table.Node
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {

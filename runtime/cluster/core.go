@@ -80,6 +80,7 @@ type happened struct {
 	ended    bool // Run returns
 	result   error
 	flushed  chan struct{} // closed when the other nodes have received everything
+	views    []chan<- coreView
 }
 
 type frame struct {
@@ -160,6 +161,9 @@ func (c *core) step(now time.Duration, h *happened) {
 		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
 			c.emit(p.name, f)
 		}
+	}
+	for _, answer := range h.views {
+		answer <- c.view()
 	}
 	if c.flushed != nil && c.hasFlushed() {
 		close(c.flushed)

@@ -5,6 +5,7 @@ import (
 	cryptorand "crypto/rand"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -29,6 +30,7 @@ type Node struct {
 	table     table.Table
 	detector  member.Detector
 	watching  context.CancelFunc
+	opened    atomic.Pointer[opened] // for views
 
 	stop chan struct{} // closed when the loop must end
 	done chan struct{} // closed when the loop has ended; nil before it begins

@@ -156,6 +156,7 @@ func (r *reader) end() error {
 
 // forward keeps a chunk and sends it if the other node can be reached.
 func (p *outPair) forward(now time.Duration, c piper.Chunk) {
+	p.peer.kept += uint64(c.Messages)
 	p.kept = append(p.kept, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce, since: now})
 	p.pump()
 }
@@ -204,7 +205,7 @@ func (p *outPair) confirm(n uint64) error {
 		k := &p.kept[0]
 		handled := int(min(left, uint64(k.messages-k.done)))
 		if !k.dropped {
-			p.to.Settle(handled, nil)
+			p.settle(handled, nil)
 		}
 		left -= uint64(handled)
 		if k.done += handled; k.done == k.messages {
@@ -218,10 +219,19 @@ func (p *outPair) confirm(n uint64) error {
 func (p *outPair) settleLost() {
 	for p.handed > 0 && p.kept[0].lost {
 		if k := &p.kept[0]; !k.dropped {
-			p.to.Settle(k.messages-k.done, errProcessEnded)
+			p.settle(k.messages-k.done, errProcessEnded)
 		}
 		p.drop()
 	}
+}
+
+// settle says what became of the oldest messages of the pair.
+func (p *outPair) settle(n int, dropped error) {
+	p.peer.kept -= uint64(n)
+	if dropped != nil {
+		p.peer.dropped += uint64(n)
+	}
+	p.to.Settle(n, dropped)
 }
 
 // drop removes the oldest chunk.
@@ -260,7 +270,7 @@ func (p *outPair) expire(before time.Duration, why error) {
 		}
 		if !k.dropped {
 			k.dropped = true
-			p.to.Settle(k.messages-k.done, why)
+			p.settle(k.messages-k.done, why)
 		}
 	}
 	rest := p.kept[:p.handed]

@@ -26,6 +26,9 @@ type peer struct {
 	lostAt    time.Duration
 	draining  bool // the node drains its queues and stops
 
+	kept    uint64 // messages of all pairs that are not settled
+	dropped uint64 // messages of all pairs that were dropped
+
 	out      []*outPair // by lane, from firstLane
 	waiting  []*outPair // whose messages wait because the node does not take them now
 	in       map[uint64]*inPair
