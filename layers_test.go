@@ -131,6 +131,20 @@ func TestCompilerLinksNoEngine(t *testing.T) {
 	}
 }
 
+// TestDefaultDetectorLinksNoLibrary checks that only detector: memberlist links
+// hashicorp/memberlist.
+func TestDefaultDetectorLinksNoLibrary(t *testing.T) {
+	linked := list(t, "{{.ImportPath}}", "-deps", "./runtime/member")
+	for pkg := range linked {
+		if strings.HasPrefix(pkg, "github.com/hashicorp/") {
+			t.Errorf("runtime/member links %s", pkg)
+		}
+	}
+	if linked[module+"runtime/transport"] == nil {
+		t.Error("runtime/member does not link runtime/transport: go list printed another program")
+	}
+}
+
 // list runs go list and returns the words of each line by its first word.
 func list(t *testing.T, format string, args ...string) map[string][]string {
 	t.Helper()

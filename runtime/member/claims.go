@@ -74,7 +74,7 @@ func (c *Core) isSignOfLife(m *message) bool {
 	case kindLeave:
 		return false
 	}
-	return (!m.cutOff || bug.On(bug.DeafCountsAsAlive)) && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
+	return bug.On(bug.DeafCountsAsAlive) || !m.cutOff && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
 }
 
 func (c *Core) answerPing(p *peer, m *message) {

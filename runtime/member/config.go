@@ -134,6 +134,18 @@ func (c Config) checkFence(nodes []string, wrong *mistakes) {
 	}
 }
 
+// WithDefaults returns the config with the values of its profile in the fields that are zero.
+func (c Config) WithDefaults() Config {
+	s := c.complete()
+	c.Profile, c.Helpers = c.profile(), s.Helpers
+	c.Interval, c.DirectTimeout, c.IndirectTimeout = s.Interval, s.DirectTimeout, s.IndirectTimeout
+	c.Suspicion, c.ForgetDead, c.ForgetLeft = s.Suspicion, s.ForgetDead, s.ForgetLeft
+	if c.Fence == "" {
+		c.Fence = FenceMajority
+	}
+	return c
+}
+
 func (c Config) profile() string {
 	if c.Profile == "" {
 		return ProfileLAN

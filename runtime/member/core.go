@@ -132,7 +132,7 @@ const forever = time.Duration(math.MaxInt64)
 // include the node itself. A node without other first members is alone until another one
 // joins. All random decisions use rng.
 func NewCore(n Node, first map[string]string, c Config, rng *rand.Rand) (*Core, error) {
-	if err := check(n, first, c); err != nil {
+	if err := Check(n, first, c); err != nil {
 		return nil, err
 	}
 	core := &Core{settings: c.complete(), rng: rng, peers: make(map[string]*peer)}
@@ -157,7 +157,9 @@ func NewCore(n Node, first map[string]string, c Config, rng *rand.Rand) (*Core, 
 	return core, nil
 }
 
-func check(n Node, first map[string]string, c Config) error {
+// Check returns all mistakes in what a node is started with, joined in one error; for
+// implementations of [Detector].
+func Check(n Node, first map[string]string, c Config) error {
 	names := make([]string, 0, len(first))
 	for name := range first {
 		names = append(names, name)

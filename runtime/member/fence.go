@@ -2,6 +2,36 @@ package member
 
 import "github.com/topogen/topogen/runtime/internal/bug"
 
+// CutOff reports whether the node with a name reaches no majority of the members, as the
+// fence defines it; for implementations of [Detector]. The tie breaker may be "".
+func CutOff(self string, members []Member, tieBreaker string) bool {
+	reachable, known, tie := 0, 0, tieBreaker == self
+	for i := range members {
+		m := &members[i]
+		if m.State == Left {
+			continue
+		}
+		known++
+		if m.Name == self || m.State <= ProbeFailed {
+			reachable++
+			tie = tie || m.Name == tieBreaker
+		}
+	}
+	return cutOff(reachable, known, tie && tieBreaker != "", tieBreaker != "")
+}
+
+// cutOff is the rule. The argument tie says that the tie breaker can be reached, and
+// hasTie that there is one.
+func cutOff(reachable, known int, tie, hasTie bool) bool {
+	if hasTie && 2*reachable == known {
+		return !tie
+	}
+	if bug.On(bug.HalfIsMajority) {
+		return 2*reachable < known
+	}
+	return 2*reachable <= known
+}
+
 // checkFence is step 4. A node is cut off if it reaches no majority of the known members:
 // half of them or more are Suspected or Dead. This is the document's rule
 // bad*2 > others, where others are all but the node itself. If exactly half can be
@@ -12,14 +42,11 @@ import "github.com/topogen/topogen/runtime/internal/bug"
 func (c *Core) checkFence() {
 	reachable := 1 + c.count[Alive] + c.count[ProbeFailed]
 	known := reachable + c.count[Suspected] + c.count[Dead]
-	c.cutOff = 2*reachable <= known
-	if bug.On(bug.HalfIsMajority) {
-		c.cutOff = 2*reachable < known
+	tie := c.settings.tie == c.self.name
+	if p := c.peers[c.settings.tie]; p != nil {
+		tie = p.state <= ProbeFailed
 	}
-	if 2*reachable == known && c.settings.tie != "" {
-		tie := c.peers[c.settings.tie]
-		c.cutOff = c.settings.tie != c.self.name && (tie == nil || tie.state > ProbeFailed)
-	}
+	c.cutOff = cutOff(reachable, known, tie, c.settings.tie != "")
 	fenced := c.cutOff && c.settings.fence || c.replaced
 	if fenced == c.fenced {
 		return
