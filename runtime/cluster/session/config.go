@@ -41,19 +41,19 @@ func (c *Config) check() error {
 		}
 	}
 	if c.Node == c.Peer {
-		errs = append(errs, fmt.Errorf("Node and Peer must differ, got %q twice", c.Node))
+		errs = append(errs, fmt.Errorf("the names Node and Peer must differ, got %q twice", c.Node))
 	}
 	if len(c.Plan) > planBytesMax {
-		errs = append(errs, fmt.Errorf("Plan must have at most %d bytes, got %d", planBytesMax, len(c.Plan)))
+		errs = append(errs, fmt.Errorf("the plan must have at most %d bytes, got %d", planBytesMax, len(c.Plan)))
 	}
 	if c.Boot == 0 {
-		errs = append(errs, errors.New("Boot must not be 0"))
+		errs = append(errs, errors.New("the boot id must not be 0"))
 	}
 	if c.Rand == nil {
-		errs = append(errs, errors.New("Rand must not be nil"))
+		errs = append(errs, errors.New("a source of random numbers is required: Rand is nil"))
 	}
 	if c.RetryMin < 0 || c.RetryMax < 0 || c.RetryMax > 0 && c.RetryMax < c.RetryMin {
-		errs = append(errs, fmt.Errorf("RetryMin must not exceed RetryMax, got %v and %v", c.RetryMin, c.RetryMax))
+		errs = append(errs, fmt.Errorf("retry.min must not exceed retry.max, got %v and %v", c.RetryMin, c.RetryMax))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("session: %w", err)

@@ -256,13 +256,13 @@ func TestFloodOfHellos(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	good := config("n1", "n2", 1)
 	for want, change := range map[string]func(*session.Config){
-		"Topology must have 1 to 255 bytes, got 0":      func(c *session.Config) { c.Topology = "" },
-		"Node must have 1 to 255 bytes, got 256":        func(c *session.Config) { c.Node = strings.Repeat("n", 256) },
-		"Node and Peer must differ":                     func(c *session.Config) { c.Peer = "n1" },
-		"Plan must have at most 64 bytes, got 65":       func(c *session.Config) { c.Plan = strings.Repeat("p", 65) },
-		"Boot must not be 0":                            func(c *session.Config) { c.Boot = 0 },
-		"Rand must not be nil":                          func(c *session.Config) { c.Rand = nil },
-		"RetryMin must not exceed RetryMax, got 2s and": func(c *session.Config) { c.RetryMin, c.RetryMax = 2*time.Second, time.Second },
+		"Topology must have 1 to 255 bytes, got 0":        func(c *session.Config) { c.Topology = "" },
+		"Node must have 1 to 255 bytes, got 256":          func(c *session.Config) { c.Node = strings.Repeat("n", 256) },
+		"Node and Peer must differ":                       func(c *session.Config) { c.Peer = "n1" },
+		"the plan must have at most 64 bytes, got 65":     func(c *session.Config) { c.Plan = strings.Repeat("p", 65) },
+		"the boot id must not be 0":                       func(c *session.Config) { c.Boot = 0 },
+		"Rand is nil":                                     func(c *session.Config) { c.Rand = nil },
+		"retry.min must not exceed retry.max, got 2s and": func(c *session.Config) { c.RetryMin, c.RetryMax = 2*time.Second, time.Second },
 	} {
 		c := good
 		change(&c)

@@ -50,7 +50,7 @@ func (q *queue) class(l *lane) *class {
 	return &q.data
 }
 
-// Heads of items: the low two bits are the kind, the others are a number.
+// Heads of items: the low two bits are the kind, and the other bits are a number.
 const (
 	itemWhole    = 0 // a complete message of the current lane; the number is its length
 	itemFirst    = 1 // the first fragment; the number is its length, and the length of the message follows

@@ -31,9 +31,9 @@ func seeds(n uint64) (first, end uint64) {
 // TestRandomFaults runs two nodes on a network that loses, repeats, delays and reorders
 // frames, with cuts and restarts.
 func TestRandomFaults(t *testing.T) {
-	n := uint64(200)
+	n := uint64(150)
 	if race.Enabled {
-		n = 30 // there is one goroutine
+		n = 20 // there is one goroutine
 	}
 	counts := map[string]int{}
 	first, end := seeds(n)

@@ -93,7 +93,7 @@ func (s *Session) Events() []Event {
 }
 
 // Connected is a hint whether the peer can be reached. While it cannot, the session sends
-// nothing of its own accord and only answers. When it can be reached again, the session
+// nothing but answers. When it can be reached again, the session
 // sends at once. A new session assumes that the peer can be reached.
 func (s *Session) Connected(now time.Duration, connected bool) {
 	s.advance(now)

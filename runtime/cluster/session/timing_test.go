@@ -124,10 +124,22 @@ func TestIdleSessionIsSilent(t *testing.T) {
 }
 
 // TestSlowLink sends 8 MiB over a link of 1 Mbit/s with a queue without a limit. The
-// window alone is 34 s of the link. No frame is lost, so none is sent again, except one or
-// two before the first round trip was measured.
+// window alone is 34 s of the link. No frame is lost, so none is sent again, except a few
+// before the round trip was measured.
 func TestSlowLink(t *testing.T) {
+	slowLink(t, newPair(t))
 	p := newPair(t)
+	for range 100 { // now the round trip is short
+		p.send(0, 100, make([]byte, 1))
+		p.send(1, 100, make([]byte, 1))
+		p.settle()
+	}
+	slowLink(t, p)
+}
+
+func slowLink(t *testing.T, p *pair) {
+	t.Helper()
+	sent := p.ends[0].Stats().FramesSent
 	const perByte = 8 * time.Microsecond
 	type inFlight struct {
 		at    time.Duration
@@ -165,8 +177,10 @@ func TestSlowLink(t *testing.T) {
 			p.got[l.to], _ = p.ends[l.to].Receive(p.now, l.frame, p.got[l.to][:0])
 		}
 	}
-	if v := p.ends[0].Stats(); v.FramesResent > 2 || v.FramesSent > 150 {
-		t.Errorf("%d frames were sent again, %d in total", v.FramesResent, v.FramesSent)
+	if v := p.ends[0].Stats(); v.FramesResent > 4 || v.FramesSent-sent > 150 {
+		t.Errorf("%d frames were sent again, %d in total", v.FramesResent, v.FramesSent-sent)
+	} else {
+		t.Logf("%d frames were sent again, %d in total", v.FramesResent, v.FramesSent-sent)
 	}
 }
 
