@@ -6,10 +6,14 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// refuseCluster reports the edges of a cluster for which package emit writes no code yet:
-// those from a node to the instances of a processor that every node has. The change that lets
+// refuseCluster reports what package emit writes no code for yet: engines of a cluster, and
+// edges from a node to the instances of a processor that every node has. The change that lets
 // emit write it deletes this file and the call in Result.emit.
 func refuseCluster(t *spec.Topology, p *plan.Plan) (list []finding.Finding) {
+	if c := p.Cluster; c != nil && (c.Addresses != "raft" || c.Membership.Detector != "swim") {
+		list = append(list, finding.New(finding.GoType, t.File, t.Cluster.At, t.Cluster.Pointer,
+			"topogen cannot generate the code of a cluster with addresses: "+c.Addresses+" and detector: "+c.Membership.Detector+" yet", "use raft and swim"))
+	}
 	for i := range p.Edges {
 		e := &p.Edges[i]
 		if to := &p.Processors[e.To]; !e.Crosses || to.Placement == nil || to.Placement.Kind != plan.EveryNode {

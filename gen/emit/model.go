@@ -332,7 +332,7 @@ func (q *processor) adapter(method *plan.Method) *adapter {
 func (m *model) nameFields() {
 	// Methods for users are exported, so they cannot collide with fields. Our own
 	// unexported methods can.
-	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil}
+	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil, "openNode": m.plan.Cluster != nil}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
 		members := names{"out": true, "links": true, "door": true, "callState": true, "unit": q.guest != ""}

@@ -35,7 +35,7 @@ var imported = []string{"context", "slices", "strconv", "time", errtopPath, grap
 func Imports(t *spec.Topology) []string {
 	list := slices.Clone(imported)
 	if t.Cluster != nil {
-		list = append(list, wirePath)
+		list = append(list, clusterImports(t.Cluster)...)
 	}
 	for _, p := range t.Processors {
 		if p.Isolation == spec.Process {

@@ -16,6 +16,7 @@ func (m *model) wiring() []job {
 		p.constructors()
 		p.topology()
 		p.construct()
+		p.openNode()
 		p.methods()
 		p.crossings()
 		p.wiringHead()
@@ -188,6 +189,9 @@ func (p *part) topology() {
 		id("graph").Add(p.graphType()),
 		jen.Line(),
 	}
+	if p.plan.Cluster != nil {
+		fields = append(fields[:2], remark(param("node", pointer(cluster("Node"))), "nil if this process runs the whole topology"), jen.Line())
+	}
 	for _, q := range p.processors {
 		field := id(q.field)
 		if q.External {
@@ -302,6 +306,7 @@ func (p *part) spec() code {
 	if p.plan.Supervision != nil {
 		f = append(f, key("Supervisor", p.supervisor()))
 	}
+	f.when(p.plan.Cluster != nil, "Cluster", sel(p.v("t"), "openNode"))
 	f.when(p.plan.FaultLog > 0, "FaultLog", duration(p.plan.FaultLog))
 	return piper("Spec").Add(lines(f))
 }

@@ -91,15 +91,16 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	n.table, err = s.Table(table.Setup{
+	t, err := s.Table(table.Setup{
 		Topology: s.Topology, Plan: s.Plan, Node: s.node, Address: s.address, First: s.Nodes, Dir: s.Dir,
 		Transport: n.transport, Logger: n.log,
 	})
 	if err != nil {
 		return fmt.Errorf("the address table: %w", err)
 	}
+	n.table = t // only now, because an engine that fails may return a nil pointer as a Table
 	n.opened.Store(&opened{table: n.table})
-	n.detector, err = s.Detect(member.Settings{
+	d, err := s.Detect(member.Settings{
 		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},
 		First: s.Nodes, Config: s.Membership, Transport: n.transport,
 		Group: transport.GroupID(s.Topology, "member"), Observe: n.observe, Logger: n.log,
@@ -107,6 +108,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("failure detection: %w", err)
 	}
+	n.detector = d
 	if err := n.detector.Start(); err != nil {
 		return fmt.Errorf("failure detection: %w", err)
 	}
