@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	gogrpc "google.golang.org/grpc"
+
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/member"
 	"github.com/topogen/topogen/runtime/piper"
@@ -39,6 +41,12 @@ const waitLog = 5 * time.Second
 // Begin implements piper.Nodes. It joins the cluster and waits until the address table
 // says which instances this node runs.
 func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
+	if n.client != nil {
+		if err := n.beginClient(ctx, p); err != nil {
+			return fmt.Errorf("cluster: client: %w", err)
+		}
+		return nil
+	}
 	if err := n.connect(); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
 	}
@@ -70,7 +78,7 @@ func (n *Node) connect() error {
 	}
 	config := grpc.Config{
 		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
-		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: (&operators{view: n.View}).register,
+		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: n.register, ClientService: clientService,
 	}
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
@@ -81,6 +89,12 @@ func (n *Node) connect() error {
 	}
 	n.transport, n.close = t, t.Close
 	return nil
+}
+
+// register adds the services of the node for operators and for clients.
+func (n *Node) register(r gogrpc.ServiceRegistrar) {
+	(&operators{view: n.View}).register(r)
+	n.clients.register(r)
 }
 
 // join opens the address table, and enters this process in it.

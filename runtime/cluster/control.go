@@ -26,6 +26,9 @@ const (
 
 // control handles a control message.
 func (p *peer) control(kind byte, r *reader) error {
+	if isClient(p.name) {
+		return fmt.Errorf("%w: control message %d of a client", errMalformed, kind)
+	}
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)

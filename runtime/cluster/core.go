@@ -37,6 +37,7 @@ type core struct {
 	peers    map[string]*peer
 	ordered  []*peer // the same by name, so that the same calls always have the same effects
 	groups   *agreement
+	client   bool // this process is a client: it takes no part in anything but the messages that it sends
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
 	lastIdle bool
@@ -100,8 +101,9 @@ type alive struct {
 }
 
 const (
-	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
-	leaveAfter  = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
+	clientWindow = 10 * time.Minute       // a client that comes back within this time gets no message handled twice; the node keeps its session so long
+	expireEvery  = 100 * time.Millisecond // resolution of retry.timeout
+	leaveAfter   = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
 )
 
 func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
@@ -140,15 +142,17 @@ func (c *core) step(now time.Duration, h *happened) {
 	if h.members || len(h.alive) > 0 {
 		c.membersChanged()
 	}
-	for _, group := range h.quiet {
-		c.groups.quiet(group)
+	if !c.client {
+		for _, group := range h.quiet {
+			c.groups.quiet(group)
+		}
 	}
-	if h.stopping && !c.draining {
+	if h.stopping && !c.draining && !c.client {
 		c.draining = true
 		c.sendAll(laneControl, []byte{controlDraining})
 		c.drainingChanged()
 	}
-	if h.ended && h.result != nil && !errors.Is(h.result, ErrNodeFailed) {
+	if h.ended && h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
 		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
 	}
 	if h.ended {
@@ -265,7 +269,7 @@ func (c *core) peerFound(p *peer) {
 	if c.draining {
 		p.send(laneControl, []byte{controlDraining})
 	}
-	if c.failed == nil && c.groups != nil && p.name == c.coordinator() {
+	if c.failed == nil && !c.client && p.name == c.coordinator() {
 		c.groups.tellAll()
 	}
 }
@@ -285,6 +289,9 @@ func (c *core) coordinator() string {
 
 // membersChanged is called when nodes have joined or left, or can be reached again.
 func (c *core) membersChanged() {
+	if c.client {
+		return
+	}
 	for _, name := range c.participants() {
 		c.peer(name)
 	}

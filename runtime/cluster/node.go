@@ -31,6 +31,8 @@ type Node struct {
 	detector  member.Detector
 	watching  context.CancelFunc
 	opened    atomic.Pointer[opened] // for views
+	client    *clientPart // not nil: this process is a client
+	clients   *clients
 
 	stop chan struct{} // closed when the loop must end
 	done chan struct{} // closed when the loop has ended; nil before it begins
@@ -45,7 +47,12 @@ func newNode(s settings) *Node {
 		stop: make(chan struct{}),
 	}
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
+	n.clients = &clients{node: n}
 	n.core.emit = func(to string, f []byte) {
+		if isClient(to) {
+			n.clients.send(to, f)
+			return
+		}
 		n.transport.Send(to, transport.Message{Group: n.group(), Payload: f})
 	}
 	return n

@@ -37,8 +37,12 @@ type peer struct {
 }
 
 func (c *core) newPeer(name string) (*peer, error) {
+	boot := c.boot
+	if isClient(name) {
+		boot = c.rand.Uint64() | 1 // a client that was forgotten must notice it
+	}
 	s, err := session.New(session.Config{
-		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: c.boot,
+		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@
 //
 //	spiffe://example.org/bank/n1             node n1 of topology bank
 //	spiffe://example.org/bank/operator/ann   operator ann, with access to the services for operators
+//	spiffe://example.org/bank/client/web     client web, with access to the services for clients
 //
 // [Of] reads this name. [Authority] is a certificate authority for development:
 //

@@ -14,12 +14,14 @@ const (
 	nameBytesMax   = 2048 // the complete name
 )
 
-// ID is the subject of a certificate: a node of a topology, or an operator of it.
+// ID is the subject of a certificate: a node of a topology, an operator of it, or a client
+// that only sends messages to it.
 type ID struct {
 	TrustDomain string // lower case letters, digits, '.', '-' and '_'
 	Topology    string // letters, digits, '.', '-' and '_', also in the names below
 	Node        string // the name of the node; or
-	Operator    string // the name of the operator
+	Operator    string // the name of the operator; or
+	Client      string // the name of the client
 }
 
 // String returns the name as it is written in a certificate.
@@ -27,8 +29,11 @@ func (id ID) String() string { return id.url().String() }
 
 func (id ID) url() *url.URL {
 	path := "/" + id.Topology + "/" + id.Node
-	if id.Operator != "" {
+	switch {
+	case id.Operator != "":
 		path = "/" + id.Topology + "/operator/" + id.Operator
+	case id.Client != "":
+		path = "/" + id.Topology + "/client/" + id.Client
 	}
 	return &url.URL{Scheme: "spiffe", Host: id.TrustDomain, Path: path}
 }
@@ -41,13 +46,16 @@ func (id ID) Check() error {
 	if err := checkName("topology", id.Topology); err != nil {
 		return err
 	}
-	what, name := "node", id.Node
-	if id.Operator != "" {
-		what, name = "operator", id.Operator
+	what, name, names := "node", id.Node, 0
+	for kind, other := range map[string]string{"node": id.Node, "operator": id.Operator, "client": id.Client} {
+		if other != "" {
+			what, name = kind, other
+			names++
+		}
 	}
 	switch {
-	case id.Node != "" && id.Operator != "":
-		return errors.New("a certificate must be for a node or for an operator, not for both")
+	case names > 1:
+		return errors.New("a certificate must be for a node, for an operator or for a client, not for several of them")
 	case len(id.String()) > nameBytesMax:
 		return fmt.Errorf("the name must have at most %[2]d bytes, got %[1]d", len(id.String()), nameBytesMax)
 	}
@@ -76,8 +84,8 @@ func inName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_'
 }
 
-// Parse reads a name of the form spiffe://DOMAIN/TOPOLOGY/NODE or
-// spiffe://DOMAIN/TOPOLOGY/operator/NAME.
+// Parse reads a name of the form spiffe://DOMAIN/TOPOLOGY/NODE,
+// spiffe://DOMAIN/TOPOLOGY/operator/NAME or spiffe://DOMAIN/TOPOLOGY/client/NAME.
 func Parse(name string) (ID, error) {
 	rest, ok := strings.CutPrefix(name, "spiffe://")
 	if !ok || len(name) > nameBytesMax {
@@ -89,6 +97,8 @@ func Parse(name string) (ID, error) {
 		id = ID{TrustDomain: parts[0], Topology: parts[1], Node: parts[2]}
 	case len(parts) == 4 && parts[2] == "operator":
 		id = ID{TrustDomain: parts[0], Topology: parts[1], Operator: parts[3]}
+	case len(parts) == 4 && parts[2] == "client":
+		id = ID{TrustDomain: parts[0], Topology: parts[1], Client: parts[3]}
 	default:
 		return ID{}, fmt.Errorf("%.100q is not a name of a node: use spiffe://DOMAIN/TOPOLOGY/NODE", name)
 	}

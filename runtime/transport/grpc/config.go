@@ -29,6 +29,10 @@ type Config struct {
 	// Register adds services for operators to the server, see Caller.
 	Register func(gogrpc.ServiceRegistrar)
 
+	// ClientService is the name of the registered service that clients may call too, for
+	// example "topogen.cluster.Clients". All other services are for operators only.
+	ClientService string
+
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
 	QueueMessages      int // queued messages for a peer, for each group and class; default 16384
 	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -94,13 +95,15 @@ func callerOf(ctx context.Context) (caller identity, ok bool) {
 	return caller, ok
 }
 
-// operatorOnly refuses callers that are not operators of this topology.
+// operatorOnly refuses callers that are not operators of this topology. Clients may call
+// the service for clients.
 func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	if t.certificates == nil {
 		return nil
 	}
 	id, _ := Caller(ctx)
-	if id.Operator != "" && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
+	mayCall := id.Operator != "" || id.Client != "" && t.config.ClientService != "" && strings.HasPrefix(method, "/"+t.config.ClientService+"/")
+	if mayCall && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
 		t.connections.acquire(addressOf(ctx)) // until the connection ends
 		return nil
 	}
