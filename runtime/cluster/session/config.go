@@ -13,7 +13,11 @@ type Config struct {
 	Plan     string // the hash of the plan, at most 64 bytes
 	Node     string // the name of this node
 	Peer     string // the name of the other node
-	Boot     uint64 // the random number of this process; not 0
+
+	// Boot is the random number of this process; not 0. Two sessions with the same peer
+	// must not have the same number, because a new session does not know what the former
+	// one has received.
+	Boot uint64
 
 	// AcceptPlan reports whether this node can work with a peer that has another plan. It
 	// is called for each hello with a plan that differs. nil refuses all of them.

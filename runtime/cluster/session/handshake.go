@@ -23,17 +23,34 @@ type handshake struct {
 	credit   time.Duration // answers cost retry.min of it each, and time gives it back
 	creditAt time.Duration
 
-	refused      refusedPeer // the last refusal that was reported
-	refusedUs    refusedPeer
+	reported     []report  // the last refusals that were reported
 	reportedTwo  [2]uint64 // the last two processes that were reported
 	other        uint64    // another process that claims the name of the peer
 	otherSince   time.Duration
 	otherHeardAt time.Duration
 }
 
-type refusedPeer struct {
+// report is a refusal that was reported.
+type report struct {
+	byPeer bool
 	boot   uint64
 	reason Reason
+}
+
+// reportsMax is how many reports are remembered: each process of the peer has at most two.
+const reportsMax = 16
+
+// reportRefusal reports a refusal, but not for each attempt.
+func (s *Session) reportRefusal(e Refused) {
+	k := &s.hands
+	r := report{e.ByPeer, e.Boot, e.Reason}
+	if slices.Contains(k.reported, r) {
+		return
+	}
+	if k.reported = append(k.reported, r); len(k.reported) > reportsMax {
+		k.reported = k.reported[1:]
+	}
+	s.events = append(s.events, e)
 }
 
 // handshakeFrame returns a hello or a refusal if one is due.
@@ -153,9 +170,8 @@ func (s *Session) refuse(h *hello, reason Reason, text string) {
 	s.counts.Refusals++
 	s.hands.due, s.hands.refuses = true, true
 	s.hands.refusal = refusal{version: Version, from: s.config.Boot, to: h.from, echo: h.nonce, reason: reason, text: text}
-	if now := (refusedPeer{h.from, reason}); now != s.hands.refused && reason != Replaced {
-		s.hands.refused = now
-		s.events = append(s.events, Refused{Boot: h.from, Reason: reason, Text: text})
+	if reason != Replaced { // TwoProcesses was reported
+		s.reportRefusal(Refused{Boot: h.from, Reason: reason, Text: text})
 	}
 }
 
@@ -169,10 +185,7 @@ func (s *Session) receiveRefusal(frame []byte) error {
 		return nil
 	}
 	s.peer.refuses, s.peer.knows = true, false
-	if now := (refusedPeer{f.from, f.reason}); now != s.hands.refusedUs {
-		s.hands.refusedUs = now
-		s.events = append(s.events, Refused{ByPeer: true, Boot: f.from, Reason: f.reason, Text: f.text})
-	}
+	s.reportRefusal(Refused{ByPeer: true, Boot: f.from, Reason: f.reason, Text: f.text})
 	return nil
 }
 

@@ -69,7 +69,8 @@ var (
 //
 // The message has 1 byte to MessageBytesMax. It belongs to the session: the caller must not
 // change it any more. Send returns ErrQueueFull if the limit of the queue is reached, and
-// ErrUnreadEvents after the peer has restarted, until Events is called.
+// ErrUnreadEvents after the peer has restarted, until Events is called. Control messages
+// have a quarter more room in the queue, so that a queue full of data does not stop them.
 func (s *Session) Send(lane uint64, message []byte) error {
 	if len(message) == 0 || len(message) > MessageBytesMax {
 		return fmt.Errorf("session: a message must have 1 to %d bytes, got %d", MessageBytesMax, len(message))
@@ -77,12 +78,22 @@ func (s *Session) Send(lane uint64, message []byte) error {
 	if s.changed {
 		return ErrUnreadEvents
 	}
-	if s.queue.bytes+len(message) > s.config.QueueBytes || s.queue.messages >= s.config.QueueMessages {
+	if !s.hasRoom(len(message), 0) && (lane >= ControlLanes || !s.hasRoom(len(message), 4)) {
 		return ErrQueueFull
 	}
 	s.queue.add(lane, message)
 	s.counts.MessagesQueuedTotal++
 	return nil
+}
+
+// hasRoom reports whether a message of n bytes fits into the queue, whose limits are
+// larger by a part, such as a quarter with 4.
+func (s *Session) hasRoom(n, part int) bool {
+	bytes, messages := s.config.QueueBytes, s.config.QueueMessages
+	if part > 0 {
+		bytes, messages = bytes+bytes/part, messages+messages/part
+	}
+	return s.queue.bytes+n <= bytes && s.queue.messages < messages
 }
 
 // Events returns the events since the last call. Call it after each Receive, before Send.

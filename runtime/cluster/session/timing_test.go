@@ -247,6 +247,11 @@ func TestQueueLimits(t *testing.T) {
 		if err := p.ends[0].Send(100, make([]byte, 100)); err != session.ErrQueueFull {
 			t.Errorf("%s: %v, want ErrQueueFull", name, err)
 		}
+		p.send(0, 1, make([]byte, 100)) // control messages have more room
+		p.send(0, 1, make([]byte, 100))
+		if err := p.ends[0].Send(1, make([]byte, 100)); err != session.ErrQueueFull {
+			t.Errorf("%s: control message: %v, want ErrQueueFull", name, err)
+		}
 		p.settle()
 		p.send(0, 100, make([]byte, 100))
 	}
