@@ -98,7 +98,7 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 func TestProgramOnHosts(t *testing.T) {
 	const nodes = 3
 	p := newProgram()
-	addresses := freeAddresses(t, nodes)
+	addresses := unusedAddresses(t, nodes)
 	var tops []*top
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
@@ -116,8 +116,8 @@ func TestProgramOnHosts(t *testing.T) {
 	p.runAll(t, tops)
 }
 
-// freeAddresses returns loopback addresses with ports that were free.
-func freeAddresses(t *testing.T, n int) map[string]string {
+// unusedAddresses returns loopback addresses with ports that were free.
+func unusedAddresses(t *testing.T, n int) map[string]string {
 	addresses := map[string]string{}
 	for i := range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

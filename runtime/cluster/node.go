@@ -31,7 +31,7 @@ type Node struct {
 	detector  member.Detector
 	watching  context.CancelFunc
 	opened    atomic.Pointer[opened] // for views
-	client    *clientPart // not nil: this process is a client
+	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 
 	stop chan struct{} // closed when the loop must end
