@@ -51,7 +51,8 @@ Data goes to stdout, messages to stderr. Exit codes: 0 success, 2 wrong usage,
 3 any other failure.`,
 		Example: `  topoctl errors errors.pb                        # errors with their counts
   topoctl log verify ledger                       # check the log of a state machine
-  topoctl raft status --addr 10.0.0.1:7101        # roles, leader and progress`,
+  topoctl raft status --addr 10.0.0.1:7101        # roles, leader and progress
+  topoctl cluster status --addr 10.0.0.1:7400     # the nodes of a topology`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Args is nil so that cobra suggests similar commands for an unknown one.
@@ -64,7 +65,7 @@ Data goes to stdout, messages to stderr. Exit codes: 0 success, 2 wrong usage,
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newErrors(chosen), newLog(chosen), newRaft(chosen), newCerts(chosen), newVersion(chosen))
+	root.AddCommand(newErrors(chosen), newLog(chosen), newRaft(chosen), newCluster(chosen), newCerts(chosen), newVersion(chosen))
 	return root
 }
 

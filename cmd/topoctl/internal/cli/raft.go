@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -16,15 +17,16 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// Node is the node that the commands of raft call, with the operator's certificate.
+// Node is the node that a command calls, with the operator's certificate.
 type Node struct {
 	Addr    string
-	Group   string // "": the only group of the node
+	Group   string // of raft; "": the only group of the node
 	Cert    string // files of an operator's certificate; either all three or none
 	Key     string
 	CA      string
 	Timeout time.Duration
 
+	service     string // that the node must have, for errors
 	forwardedBy string // address of the node that named Addr as the leader; "": none
 	leaderName  string // name of that leader
 }
@@ -42,7 +44,7 @@ type RaftSnapshot struct{ Node }
 const nodeTimeout = 30 * time.Second
 
 func newRaft(chosen *command) *cobra.Command {
-	n := Node{Timeout: nodeTimeout}
+	n := Node{Timeout: nodeTimeout, service: "state machines"}
 	cmd := &cobra.Command{
 		Use:   "raft",
 		Short: "Operate state machines that run on several nodes",
@@ -62,13 +64,8 @@ commands from any client that can connect to it.`,
 			return errNoCommand
 		},
 	}
-	flags := cmd.PersistentFlags()
-	flags.StringVar(&n.Addr, "addr", "", "the address of the node, HOST:PORT")
-	flags.StringVar(&n.Group, "group", "", "the group of the state machine; required if the node has several groups")
-	flags.StringVar(&n.Cert, "cert", "", "the operator's certificate")
-	flags.StringVar(&n.Key, "key", "", "the key of the operator's certificate")
-	flags.StringVar(&n.CA, "ca", "", "the authorities that sign the certificates of nodes")
-	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "the time limit of the command")
+	n.addFlags(cmd.PersistentFlags())
+	cmd.PersistentFlags().StringVar(&n.Group, "group", "", "the group of the state machine; required if the node has several groups")
 	cmd.AddCommand(newRaftStatus(chosen, &n), newRaftMembers(chosen, &n), newRaftTransfer(chosen, &n), newRaftSnapshot(chosen, &n), newRaftAdd(chosen, &n),
 		newRaftBackup(chosen, &n), newRaftRestore(chosen, &n), newRaftRecover(chosen, &n))
 	cmd.AddCommand(newRaftChanges(chosen, &n)...)
@@ -107,6 +104,23 @@ the folder of the node, or before you stop the node for a long time.`,
 	}
 }
 
+// addFlags adds the flags that name the node.
+func (n *Node) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&n.Addr, "addr", "", "the address of the node, HOST:PORT")
+	flags.StringVar(&n.Cert, "cert", "", "the operator's certificate")
+	flags.StringVar(&n.Key, "key", "", "the key of the operator's certificate")
+	flags.StringVar(&n.CA, "ca", "", "the authorities that sign the certificates of nodes")
+	flags.DurationVar(&n.Timeout, "timeout", n.Timeout, "the time limit of the command")
+}
+
+// files returns the operator's certificate, or nil.
+func (n *Node) files() *grpc.TLS {
+	if n.Cert == "" {
+		return nil
+	}
+	return &grpc.TLS{Cert: n.Cert, Key: n.Key, CA: n.CA}
+}
+
 // check reports missing or contradicting flags.
 func (n *Node) check() error {
 	files := 0
@@ -128,12 +142,8 @@ func (n *Node) check() error {
 
 // operate sends a command to the node.
 func (n *Node) operate(ctx context.Context, c raft.Command) (raft.Report, error) {
-	var files *grpc.TLS
-	if n.Cert != "" {
-		files = &grpc.TLS{Cert: n.Cert, Key: n.Key, CA: n.CA}
-	}
 	c.Group = n.Group
-	r, err := raft.Operate(ctx, n.Addr, files, c)
+	r, err := raft.Operate(ctx, n.Addr, n.files(), c)
 	return r, n.explain(err)
 }
 
@@ -160,7 +170,7 @@ func (n *Node) explain(err error) error {
 		case codes.DeadlineExceeded:
 			text = fmt.Sprintf("no answer within %v", n.Timeout)
 		case codes.Unimplemented:
-			advice = "\nIs this the address of a node with state machines?"
+			advice = "\nIs this the address of a node with " + n.service + "?"
 		}
 	}
 	return fmt.Errorf("%s: %s%s", node, oneLine(strings.TrimSpace(text)), advice)

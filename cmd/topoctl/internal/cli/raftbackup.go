@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
 // RaftBackup writes the state of a group to a file.
@@ -52,11 +51,7 @@ func (r RaftBackup) run(ctx context.Context, s Streams) error {
 	defer func() { _ = os.Remove(file.Name()) }() // fails after success, because the file was renamed
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	var files *grpc.TLS
-	if r.Cert != "" {
-		files = &grpc.TLS{Cert: r.Cert, Key: r.Key, CA: r.CA}
-	}
-	err = r.explain(raft.OperateBackup(ctx, r.Addr, files, r.Group, file))
+	err = r.explain(raft.OperateBackup(ctx, r.Addr, r.files(), r.Group, file))
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
