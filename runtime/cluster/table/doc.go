@@ -43,8 +43,8 @@
 //
 // A table has at most [NodesMax] nodes and [ContainersMax] containers, a transaction has
 // at most [CommandBytes] bytes. Everything from a disk or another node is checked against
-// these limits. A container takes eight bytes in a replica. The last 4,096 events are kept
-// for watchers.
+// these limits. A container takes eight bytes in a replica. For watchers, the last 4,096
+// events are kept, or fewer if they contain more than 16,384 moves.
 //
 // The table does not detect failures. A node that has crashed remains a member until
 // another part of the cluster removes it. A lookup of two containers may see a transaction

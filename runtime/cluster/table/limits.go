@@ -23,7 +23,7 @@ const (
 // behind gets a snapshot.
 const (
 	historyEvents = 4096
-	historyWeight = 1 << 16 // nodes, moves and leases in these events: a few megabytes
+	historyWeight = 1 << 14 // nodes, moves and leases in these events: about a megabyte and a half
 )
 
 // Limits of the time of leases.

@@ -45,7 +45,7 @@ func BenchmarkJoin(b *testing.B) {
 		}
 		return &node{o, link}
 	}
-	nodes := map[string]*node{}
+	nodes, before := map[string]*node{}, heap()
 	for name := range first {
 		nodes[name] = open(name)
 		defer nodes[name].Close()
@@ -64,8 +64,8 @@ func BenchmarkJoin(b *testing.B) {
 			changes = nil
 		}
 	}
-	joins := 0
-	var used float64
+	voters := float64(heap()) - float64(before)
+	joins, used := 0, 0.0
 	for b.Loop() {
 		joins++
 		b.StopTimer()
@@ -91,5 +91,6 @@ func BenchmarkJoin(b *testing.B) {
 		b.StartTimer()
 	}
 	b.ReportMetric(used/float64(joins)/containers, "B/container")
+	b.ReportMetric(voters/3/containers, "voter-B/container")
 	b.ReportMetric(float64(len(n1.Replica().Append(nil)))/containers, "snapshot-B/container")
 }

@@ -30,8 +30,8 @@ type Config struct {
 	ElectionTimeout time.Duration // see raft.Config; 0: 1s
 	Heartbeat       time.Duration // 0: 100ms
 
-	// Gone reports whether a node is gone for good: an operator, or the failure detector
-	// after a long time, says that its process will not come back with its disk. The
+	// Gone reports that a node will not come back with its disk, as an operator says, or
+	// the failure detector after a long time. The
 	// leader calls it often, so it must not wait. If it was true for ReplaceAfter, and the
 	// node is silent, a voter loses its vote to a learner. nil: no node is ever gone.
 	Gone         func(node string) bool

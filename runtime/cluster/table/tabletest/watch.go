@@ -202,7 +202,7 @@ func slowWatcherGetsSnapshot(t *testing.T, s *suite) {
 		many = append(many, table.Assign{Processor: "counter", First: i, Count: 1, Node: "n2"})
 	}
 	var last table.Revision
-	for range 2100 { // 67,200 moves
+	for range 600 { // 19,200 moves
 		last = s.txn(n1, nil, many...)
 	}
 	f.until(s.ctx, t, w, last)
