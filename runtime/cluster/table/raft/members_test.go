@@ -54,11 +54,16 @@ func waitFor(ctx context.Context, t *testing.T, what string, ready func() bool) 
 	}
 }
 
-// voters returns the names of the voters, as a node knows them.
+// voters returns the names of the voters, as a node knows them. While a change is being
+// made, the previous voters still count, and a name with an exclamation mark is a voter
+// that leaves.
 func voters(n *node) string {
 	var names []string
 	for _, m := range n.Status().Members {
-		if !m.Learner && !m.Leaving {
+		switch {
+		case m.Leaving:
+			names = append(names, m.Name+"!")
+		case !m.Learner:
 			names = append(names, m.Name)
 		}
 	}
@@ -86,7 +91,9 @@ func TestGoneVoterIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Store(true)
-	waitFor(ctx, t, "n4 has no vote", func() bool { return voters(nodes["n1"]) == "n1 n3 n4" })
+	waitFor(ctx, t, "n4 has no vote", func() bool {
+		return voters(nodes["n1"]) == "n1 n3 n4" && voters(nodes["n3"]) == "n1 n3 n4" && voters(n4) == "n1 n3 n4"
+	})
 	// The new voter counts: with n3 down as well, n1 and n4 are a majority.
 	if err := nodes["n3"].Close(); err != nil {
 		t.Fatal(err)

@@ -55,6 +55,16 @@ func (c *cluster) open(t *testing.T, config raft.Config) *node {
 
 func (c *cluster) Open(t *testing.T, name string) table.Table { return c.open(t, c.config(name)) }
 
+// Cut cuts a first node off from the others.
+func (c *cluster) Cut(name string, cut bool) {
+	for other := range first {
+		if other != name {
+			c.network.Cut(name, other, cut)
+			c.network.Cut(other, name, cut)
+		}
+	}
+}
+
 // node is a table that closes its transport.
 type node struct {
 	*raft.Table

@@ -26,6 +26,7 @@ const (
 	Durable         Guarantee = "durable"          // the table survives a stop of all nodes
 	Majority        Guarantee = "majority"         // transactions succeed while a minority of the first nodes is stopped
 	LeasesInReplica Guarantee = "leases-in-events" // events and snapshots contain the leases
+	NoSplitBrain    Guarantee = "no-split-brain"   // a node that is cut off from the majority cannot change the table
 )
 
 // Cluster is a table with its nodes. Open opens the table on a node; the test closes it.
@@ -34,6 +35,10 @@ const (
 type Cluster interface {
 	Open(t *testing.T, name string) table.Table
 }
+
+// Cutter is a Cluster that can cut a node off from all others. Engines whose nodes do not
+// talk to each other do not need it.
+type Cutter interface{ Cut(name string, cut bool) }
 
 // timeout limits each test. It is long because other processes may use the processors.
 const timeout = time.Minute
@@ -63,6 +68,7 @@ func Run(t *testing.T, e Engine) {
 		{"ClosedTableRefuses", "", closedTableRefuses},
 		{"TableSurvivesRestart", Durable, tableSurvivesRestart},
 		{"MinorityMayStop", Majority, minorityMayStop},
+		{"MinorityCannotWrite", NoSplitBrain, minorityCannotWrite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if reason, lacks := e.Lacks[c.needs]; lacks && c.needs != "" {

@@ -1,8 +1,10 @@
 package tabletest
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
@@ -160,5 +162,34 @@ func minorityMayStop(t *testing.T, s *suite) {
 	s.same()
 	if name, epoch := lookup(s.node("n2"), "counter", 19); name != "n3" || epoch != 2 {
 		t.Errorf("the node that was stopped finds counter/19 on %q with epoch %d, want n3 and 2", name, epoch)
+	}
+}
+
+// minorityCannotWrite cuts one node off. Both sides try to move the same container.
+func minorityCannotWrite(t *testing.T, s *suite) {
+	network, ok := s.cluster.(Cutter)
+	if !ok {
+		t.Skip("the nodes of this engine do not talk to each other, so none can be cut off")
+	}
+	s.bootstrap()
+	s.same()
+	move := func(to string) ([]table.Guard, table.Change) {
+		return []table.Guard{table.EpochIs{Processor: "counter", Instance: 0, Epoch: 1}}, table.Assign{Processor: "counter", First: 0, Count: 1, Node: to}
+	}
+	network.Cut("n1", true)
+	short, cancel := context.WithTimeout(s.ctx, time.Second)
+	defer cancel()
+	guards, change := move("n3")
+	if revision, err := s.node("n1").Txn(short, guards, []table.Change{change}); err == nil {
+		t.Errorf("a node that is cut off has changed the table at revision %v", revision)
+	}
+	guards, change = move("n2")
+	s.txn(s.node("n2"), guards, change)
+	network.Cut("n1", false)
+	s.same()
+	for _, name := range firstNames {
+		if place, epoch := lookup(s.node(name), "counter", 0); place != "n2" || epoch != 2 {
+			t.Errorf("after the cut %s finds counter/0 on %s with epoch %d, want n2 and 2", name, place, epoch)
+		}
 	}
 }

@@ -1,0 +1,257 @@
+package broadcast
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// writeLog writes a log with a number of entries, and returns its path and its content.
+func writeLog(t *testing.T, dir string, entries int) (path string, b []byte) {
+	t.Helper()
+	log, from, err := openFile(dir, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCore("n1", table.NewReplica(), log, from)
+	c.tick(1, nil)
+	changes := []table.Change{
+		table.Define{Plan: "p", Processors: []table.Processor{{Name: "counter", Instances: 8}}},
+		table.Join{Node: table.Node{Name: "n1"}}, table.Join{Node: table.Node{Name: "n2"}},
+	}
+	for i := range entries {
+		if i > 0 {
+			changes = []table.Change{table.Assign{Processor: "counter", First: i % 8, Count: 1, Node: []string{"n1", "n2"}[i%2]}}
+		}
+		data, err := table.AppendCommand(nil, &table.Command{Kind: table.CommandTxn, Changes: changes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.propose(int64(i), proposal{from: "n1", number: uint64(i + 1), data: data})
+	}
+	if len(c.results) != entries || c.err != nil {
+		t.Fatalf("%d of %d entries were applied: %v", len(c.results), entries, c.err)
+	}
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err = os.ReadFile(log.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log.path, b
+}
+
+func TestPathAndRecords(t *testing.T) {
+	dir := t.TempDir()
+	path, b := writeLog(t, dir, 3)
+	if want := filepath.Join(dir, "wal", "domain_table.0.0.n1.bin"); path != want {
+		t.Errorf("the log is in %s, want %s", path, want)
+	}
+	c, valid, err := parse(b)
+	if err != nil || valid != len(b) || len(c.entries) != 3 {
+		t.Fatalf("the log has %d entries in %d of %d bytes: %v", len(c.entries), valid, len(b), err)
+	}
+	want := []Record{{Time: 2, Major: Number("counter"), Container: 2, New: Number("n1")}}
+	if got := c.entries[2].records; !slices.Equal(got, want) {
+		t.Errorf("the last entry has the records %v, want %v", got, want)
+	}
+}
+
+// TestTornLog cuts a log at each byte: an entry that is incomplete is dropped, and the
+// others remain.
+func TestTornLog(t *testing.T) {
+	_, b := writeLog(t, t.TempDir(), 3)
+	before, _, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int]bool{0: true, len(header): true}
+	for size := range len(b) {
+		c, valid, err := parse(b[:size])
+		if err != nil {
+			t.Fatalf("cut at %d of %d: %v", size, len(b), err)
+		}
+		if size == len(header) || valid == size {
+			ends[size] = true
+		}
+		if !ends[valid] || len(c.entries) > len(before.entries) {
+			t.Fatalf("cut at %d: the valid part ends at %d, inside a frame", size, valid)
+		}
+	}
+	dir := t.TempDir()
+	path, b := writeLog(t, dir, 3)
+	if err := os.WriteFile(path, b[:len(b)-5], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, c, err := openFile(dir, "n1")
+	if err != nil || len(c.entries) != 2 {
+		t.Fatalf("a torn log has %d entries, want 2: %v", len(c.entries), err)
+	}
+	if err := log.append(&entry{revision: table.Revision{Term: 1, Index: c.entries[1].revision.Index + 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	if log, c, err = openFile(dir, "n1"); err != nil || len(c.entries) != 3 {
+		t.Fatalf("after an append the log has %d entries, want 3: %v", len(c.entries), err)
+	}
+	if err := log.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFlippedLog flips each bit of a log: damage before the last frame is refused, and no
+// flip changes an entry.
+func TestFlippedLog(t *testing.T) {
+	_, b := writeLog(t, t.TempDir(), 4)
+	whole, _, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(b) - frameHeader - len(whole.entries[3].append(nil))
+	for bit := range 8 * len(b) {
+		flipped := bytes.Clone(b)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		c, _, err := parse(flipped)
+		switch {
+		case bit/8 < last && err == nil:
+			t.Fatalf("bit %d of byte %d: the damage was not detected", bit%8, bit/8)
+		case err != nil && !errors.Is(err, errLog):
+			t.Fatalf("bit %d of byte %d: %v", bit%8, bit/8, err)
+		}
+		for i, e := range c.entries {
+			if !bytes.Equal(e.append(nil), whole.entries[i].append(nil)) {
+				t.Fatalf("bit %d of byte %d has changed entry %d", bit%8, bit/8, i)
+			}
+		}
+	}
+}
+
+// TestPlainRecords reads files of the document's form.
+func TestPlainRecords(t *testing.T) {
+	counter := Number("counter")
+	records := []Record{
+		{Time: 30, Major: counter, Container: 1, Old: 2, New: 3},
+		{Time: 10, Major: counter, Container: 1, New: 1},
+		{Time: 20, Major: counter, Container: 1, Old: 1, New: 2},
+		{Time: 5, Major: counter, Minor: 7, Container: 1, New: 9},
+	}
+	var b []byte
+	for _, r := range records {
+		b = r.Append(b)
+	}
+	if len(b) != 28*len(records) {
+		t.Fatalf("%d records have %d bytes, want 28 each", len(records), len(b))
+	}
+	list, torn, err := ReadPlain(append(b, "torn"...))
+	if err != nil || torn != 4 || !slices.Equal(list, records) {
+		t.Fatalf("got %v with %d torn bytes and the error %v", list, torn, err)
+	}
+	places := Places(list)
+	if got := places[Container{counter, 0, 1}]; got != 3 {
+		t.Errorf("the container is on node %d, want 3: the record with the highest time wins", got)
+	}
+	if len(places) != 2 {
+		t.Errorf("got %v, want two containers", places)
+	}
+}
+
+// TestLogIsShortened lets the log grow to its limit, and opens it again.
+func TestLogIsShortened(t *testing.T) {
+	dir := t.TempDir()
+	log, from, err := openFile(dir, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCore("n1", table.NewReplica(), log, from)
+	c.tick(1, nil)
+	data := bytes.Repeat([]byte{0xff}, table.CommandBytes) // refused, but in the log
+	for i := range logMax/table.CommandBytes + 2 {
+		c.propose(int64(i), proposal{from: "n1", number: uint64(i + 1), data: data})
+	}
+	if log.size > logMax {
+		t.Errorf("the log has %d bytes, want at most %d", log.size, logMax)
+	}
+	want := c.applied()
+	if err := log.close(); err != nil {
+		t.Fatal(err)
+	}
+	log, from, err = openFile(dir, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := newCore("n1", table.NewReplica(), log, from).last; got != want {
+		t.Errorf("the log ends at %v after it was opened again, want %v", got, want)
+	}
+	if err := log.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// failing is a log whose writes fail.
+type failing struct{ storage }
+
+func (failing) append(*entry) error { return errors.New("no space left on device") }
+
+// TestFullDisk proposes a change while the disk is full: nothing is applied.
+func TestFullDisk(t *testing.T) {
+	log, from, err := openFile(t.TempDir(), "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.close()
+	c := newCore("n1", table.NewReplica(), log, from)
+	c.tick(time.Now().UnixNano(), nil)
+	before := c.applied()
+	c.log = failing{log}
+	c.propose(1, proposal{from: "n1", number: 1, data: []byte{1, 0, 0}})
+	if c.err == nil || c.applied() != before || len(c.results) > 0 {
+		t.Errorf("the disk is full, but the state went from %v to %v, with the results %v and the error %v", before, c.applied(), c.results, c.err)
+	}
+}
+
+func FuzzMessage(f *testing.F) {
+	f.Add((&message{kindChange, 1, 2, (&entry{command: []byte{1}}).append(nil)}).encode())
+	f.Add((&message{kind: kindResult, body: make([]byte, 16)}).encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := readMessage(b)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(m.encode(), b) {
+			t.Fatalf("%x is read as %+v", b, m)
+		}
+		_, _ = readEntry(m.body)
+		_, _ = readResult(&m)
+		c := &core{self: "n2", replica: table.NewReplica(), state: table.NewState(), log: discard{}}
+		c.tick(1, []string{"n1", "n3"})
+		c.receive(1, "n1", m)
+		c.receive(1, "n3", m)
+	})
+}
+
+// discard is a log that keeps nothing.
+type discard struct{}
+
+func (discard) append(*entry) error                  { return nil }
+func (discard) install(table.Revision, []byte) error { return nil }
+func (discard) close() error                         { return nil }
+
+func FuzzLog(f *testing.F) {
+	f.Add([]byte(header))
+	f.Add(appendFrame([]byte(header), (&entry{revision: table.Revision{Term: 1, Index: 1}, command: []byte{1, 0, 0}}).append(nil)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, valid, err := parse(b)
+		if err == nil && valid > len(b) {
+			t.Fatalf("%d of %d bytes are valid", valid, len(b))
+		}
+	})
+}
