@@ -25,6 +25,9 @@ func (b *builder) checkCluster() {
 		return
 	}
 	b.checkNodes(c, options)
+	if c.TLS != nil && c.Etcd == nil {
+		b.noEffect(options, "tls is set", "remove one of them", "insecure")
+	}
 	b.checkEngine(c, options)
 	b.checkFence(c, options)
 	b.checkResend(c, options)
