@@ -114,6 +114,7 @@ type peer struct {
 	deadline  time.Duration // Suspected: when it is Dead
 	suspected time.Duration // Suspected: since when, without pauses of this node
 	mine      bool          // Suspected: this node could not reach it
+	asked     int           // Suspected: pings after the deadline
 	toldAt    time.Duration // when it was last told what this node knows about it
 	syncedAt  time.Duration // when it last got all claims
 

@@ -55,7 +55,7 @@ func TestRestartOfAll(t *testing.T) {
 // TestJoinsAndLeaves: 1,000 nodes join and leave a cluster. Each join and each leave costs
 // a number of messages that grows with the cluster only linearly. The lists do not grow.
 func TestJoinsAndLeaves(t *testing.T) {
-	const size, members = 30, 1000
+	const size, members = 20, 1000
 	w := cluster(t, 2, size, Config{ForgetLeft: time.Minute})
 	w.run(10 * time.Second)
 	guest := w.add("guest", Config{ForgetLeft: time.Minute}, "n1", "n2", "n3")
@@ -64,7 +64,7 @@ func TestJoinsAndLeaves(t *testing.T) {
 		guest.name = fmt.Sprintf("guest%d", i)
 		guest.place = guest.name
 		guest.boot()
-		w.run(700 * time.Millisecond)
+		w.run(400 * time.Millisecond)
 		if i%100 == 0 && !w.agree(Alive, w.nodes...) {
 			t.Fatalf("not all know %s\n%s", guest.name, w.summary())
 		}

@@ -14,6 +14,11 @@ const confirmationsMax = 3
 // a suspicion, so that one of the messages and one of the answers arrive.
 const tellFraction = 6
 
+// lastPings are the pings that a node sends before it declares a member dead that only
+// others could not reach: it may have missed the refutation. If the member is dead, the
+// news of its death usually arrives before.
+const lastPings = 2
+
 func (c *Core) tellEvery() time.Duration { return c.settings.Suspicion / tellFraction }
 
 // suspicionTime returns how long a suspicion lasts with a number of confirmations, of
@@ -51,7 +56,7 @@ func (c *Core) suspect(p *peer, accusers []uint32) {
 // accuse adds accusers to a suspicion.
 func (c *Core) accuse(p *peer, accusers []uint32) (added bool) {
 	p.accusers, added = addAccusers(p.accusers, accusers)
-	if added && p.state == Suspected {
+	if added && p.state == Suspected && p.asked == 0 {
 		p.deadline = p.suspected + c.suspicionTime(p)
 	}
 	return added
@@ -66,7 +71,7 @@ func (c *Core) suspicionTime(p *peer) time.Duration {
 }
 
 func (c *Core) beginSuspicion(p *peer) {
-	p.suspected, p.mine = c.now, false
+	p.suspected, p.mine, p.asked = c.now, false, 0
 	p.deadline = c.now + c.suspicionTime(p)
 	c.setState(p, Suspected)
 }
@@ -77,13 +82,17 @@ func (c *Core) checkSuspicions() {
 	for _, p := range slices.Clone(c.down) {
 		switch {
 		case p.state != Suspected:
+		case c.now >= p.deadline && !p.mine && p.asked < lastPings:
+			p.asked++
+			p.deadline = c.now + c.scaled(c.settings.DirectTimeout)/lastPings
+			c.ping(p, 0)
 		case c.now >= p.deadline:
 			c.digest ^= p.digest()
 			p.status, p.ended = statusDead, c.now
 			c.digest ^= p.digest()
 			c.setState(p, Dead)
-			c.spread(p, true)
-			c.ping(p, 0) // if it is alive, it refutes at once
+			c.spread(p, p.mine) // the others come to this conclusion at about the same time
+			c.ping(p, 0)        // if it is alive, it refutes at once
 		case p.mine && c.now >= p.toldAt+c.tellEvery():
 			c.ping(p, 0)
 		}

@@ -1,0 +1,163 @@
+package member
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Load is what happens to a cluster.
+type Load struct {
+	Nodes  int
+	Loss   float64
+	Paused int           // the first nodes are paused again and again
+	Settle time.Duration // before the load begins
+	Run    time.Duration // the time of the load
+	Every  time.Duration // one node stops in this time
+	Seed   uint64
+}
+
+// Standard is the load of the tables.
+func Standard(loss float64, seed uint64) Load {
+	return Load{Nodes: 100, Loss: loss, Paused: 10, Settle: 30 * time.Second, Run: 400 * time.Second, Every: 20 * time.Second, Seed: seed}
+}
+
+// Limits of the delay of a message and of pauses.
+const (
+	delayMin = 500 * time.Microsecond
+	delayMax = time.Millisecond
+	pauseMin = time.Second
+	pauseMax = 15 * time.Second
+)
+
+// act is an event of a load.
+type act struct {
+	at   time.Duration
+	node int
+	kind actKind
+}
+
+type actKind uint8
+
+const (
+	pause actKind = iota
+	resume
+	stop
+)
+
+// acts returns the pauses and stops of a load in the order of time. The last stop leaves
+// time for its detection.
+func (l Load) acts() (list []act) {
+	rng := rand.New(rand.NewPCG(l.Seed, 99))
+	between := func() time.Duration { return pauseMin + time.Duration(rng.Int64N(int64(pauseMax-pauseMin))) }
+	end := l.Settle + l.Run
+	for n := range l.Paused {
+		for at := l.Settle + between(); at < end; {
+			length := between()
+			list = append(list, act{at, n, pause}, act{at + length, n, resume})
+			at += length + between()
+		}
+	}
+	victims := rng.Perm(l.Nodes - l.Paused)
+	for i, at := 0, l.Settle+l.Every/2; at < end-2*l.Every; i, at = i+1, at+l.Every {
+		jitter := time.Duration(rng.Int64N(int64(time.Second)))
+		list = append(list, act{at + jitter, l.Paused + victims[i], stop})
+	}
+	slices.SortStableFunc(list, func(a, b act) int { return cmp.Compare(a.at, b.at) })
+	return list
+}
+
+// same is the time in which declarations about one node count as one mistake.
+const same = 20 * time.Second
+
+// Result is what a subject did under a load.
+type Result struct {
+	Detected  []time.Duration // from the stop of a node until all know, sorted
+	Missed    int             // stops that not all nodes knew at the end
+	Healthy   int             // false positives about nodes that were never paused
+	Sleeping  int             // false positives about nodes that were paused at times
+	PerSecond float64         // packets per node and second
+}
+
+// Quantile returns the detection time that a part of the detections did not exceed.
+func (r *Result) Quantile(q float64) time.Duration {
+	if len(r.Detected) == 0 {
+		return 0
+	}
+	return r.Detected[min(int(q*float64(len(r.Detected))), len(r.Detected)-1)]
+}
+
+// record collects the declarations of a run.
+type record struct {
+	load    Load
+	stopped []time.Duration       // of each node; 0: it runs
+	known   []map[int]bool        // by stopped node: the observers that know
+	last    map[int]time.Duration // the last wrong declaration about a node
+	result  Result
+	packets uint64
+}
+
+func newRecord(l Load) *record {
+	return &record{load: l, stopped: make([]time.Duration, l.Nodes), known: make([]map[int]bool, l.Nodes), last: make(map[int]time.Duration)}
+}
+
+func (r *record) stop(now time.Duration, node int) {
+	r.stopped[node], r.known[node] = now, make(map[int]bool)
+}
+
+// dead notes that an observer declared a node dead.
+func (r *record) dead(now time.Duration, observer, node int) {
+	if now < r.load.Settle || r.stopped[observer] > 0 {
+		return
+	}
+	if r.stopped[node] == 0 {
+		if last, ok := r.last[node]; !ok || now-last > same {
+			if node < r.load.Paused {
+				r.result.Sleeping++
+			} else {
+				r.result.Healthy++
+			}
+		}
+		r.last[node] = now
+		return
+	}
+	if observer < r.load.Paused || r.known[node][observer] {
+		return
+	}
+	r.known[node][observer] = true
+	if r.all(node) {
+		r.result.Detected = append(r.result.Detected, now-r.stopped[node])
+	}
+}
+
+// all reports whether all nodes that run and are never paused know of a stop.
+func (r *record) all(node int) bool {
+	for o := r.load.Paused; o < r.load.Nodes; o++ {
+		if o != node && r.stopped[o] == 0 && !r.known[node][o] {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *record) end() Result {
+	for node, at := range r.stopped {
+		if at > 0 && !r.all(node) {
+			r.result.Missed++
+		}
+	}
+	slices.Sort(r.result.Detected)
+	r.result.PerSecond = float64(r.packets) / float64(r.load.Nodes) / r.load.Run.Seconds()
+	return r.result
+}
+
+// add adds the result of another run; PerSecond becomes the sum.
+func (r *Result) add(o Result) {
+	r.Detected = append(r.Detected, o.Detected...)
+	slices.Sort(r.Detected)
+	r.Missed += o.Missed
+	r.Healthy += o.Healthy
+	r.Sleeping += o.Sleeping
+	r.PerSecond += o.PerSecond
+}
