@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 func TestMessagesArriveInOrder(t *testing.T) {
@@ -71,6 +72,41 @@ func TestMessageSizes(t *testing.T) {
 	for _, n := range []int{0, session.MessageBytesMax + 1} {
 		if err := p.ends[0].Send(20, make([]byte, n)); err == nil {
 			t.Errorf("a message of %d bytes was accepted", n)
+		}
+	}
+}
+
+// TestFramesAreReused checks that small messages cost no allocation if the transport copies
+// frames.
+func TestFramesAreReused(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, size := range []int{64, 8192} {
+		p := newPair(t, func(c *session.Config) { c.ReuseFrames = true })
+		m := make([]byte, size)
+		round := func() {
+			for range 20 {
+				p.send(0, 100, m)
+				p.got[1] = p.got[1][:0]
+				for p.pass(0) {
+				}
+			}
+			for range 300 {
+				p.send(0, 100, m)
+			}
+			p.got[1] = p.got[1][:0]
+			for p.pass(0) {
+			}
+			p.now += 10_000_000 // the acknowledgement is due
+			for p.pass(1) {
+			}
+		}
+		for range 20 {
+			round()
+		}
+		if n := testing.AllocsPerRun(100, round); n > 15 { // the acknowledgements
+			t.Errorf("%v allocations for 320 messages of %d bytes", n, size)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ type world struct {
 	down    [2]time.Duration // when a node that is down starts again; 0: it is up
 	counts  map[string]int
 	failure error
+	copies  bool // the network copies frames, and the sessions use theirs again
 }
 
 // process is an incarnation of a node.
@@ -40,7 +42,7 @@ type process struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}, copies: seed%2 == 0}
 	w.net = transport.NewNetwork[[]byte](rand.New(rand.NewPCG(seed, 2)), transport.Faults{})
 	for i := range w.nodes {
 		w.start(i)
@@ -58,6 +60,7 @@ func (w *world) fail(format string, args ...any) {
 func (w *world) start(node int) {
 	w.boots++
 	c := config(fmt.Sprint("n", node), fmt.Sprint("n", 1-node), w.boots)
+	c.ReuseFrames = w.copies
 	s, err := session.New(c)
 	if err != nil {
 		w.fail("%v", err)
@@ -220,6 +223,9 @@ func (p *process) flush() {
 		if f == nil {
 			p.limits()
 			return
+		}
+		if p.w.copies {
+			f = bytes.Clone(f)
 		}
 		p.w.net.Send(int64(p.w.now), p.node, 1-p.node, f)
 	}

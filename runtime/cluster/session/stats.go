@@ -5,22 +5,22 @@ import "time"
 // Stats are counts since New, and the current state. At any time,
 // MessagesQueuedTotal is MessagesAcked + Forgotten + Pending.
 type Stats struct {
-	MessagesQueuedTotal     uint64 // accepted by Send
-	MessagesAcked    uint64 // all their bytes have reached the peer
-	Forgotten        uint64 // forgotten because the peer restarted
-	Pending          uint64 // queued or not acknowledged
-	MessagesReceived uint64 // returned by Receive
-	BytesSent        uint64 // of all frames, headers and repetitions included
-	BytesReceived    uint64
-	FramesSent       uint64 // of all kinds
-	FramesReceived   uint64
-	FramesResent     uint64 // data frames that were sent again
-	Timeouts         uint64 // retransmission timeouts
-	Duplicates       uint64 // data frames that had arrived before
-	Stale            uint64 // frames of or for another incarnation
-	Overflows        uint64 // data frames outside of the window
-	Malformed        uint64 // frames with an error
-	Refusals         uint64 // hellos that were refused
+	MessagesQueuedTotal uint64 // accepted by Send
+	MessagesAcked       uint64 // all their bytes have reached the peer
+	Forgotten           uint64 // forgotten because the peer restarted
+	Pending             uint64 // queued or not acknowledged
+	MessagesReceived    uint64 // returned by Receive
+	BytesSent           uint64 // of all frames, headers and repetitions included
+	BytesReceived       uint64
+	FramesSent          uint64 // of all kinds
+	FramesReceived      uint64
+	FramesResent        uint64 // data frames that were sent again
+	Timeouts            uint64 // retransmission timeouts
+	Duplicates          uint64 // data frames that had arrived before
+	Stale               uint64 // frames of or for another incarnation
+	Overflows           uint64 // data frames outside of the window
+	Malformed           uint64 // frames with an error
+	Refusals            uint64 // hellos that were refused
 
 	QueuedBytes, QueuedMessages int // accepted by Send and in no frame yet
 	UnackedBytes, UnackedFrames int // part of the window in use
