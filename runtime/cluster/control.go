@@ -22,6 +22,7 @@ const (
 	controlAgree    = 6 // group, phase: the group is quiet on all nodes
 	controlFailed   = 7 // the text of the error that ends the topology
 	controlDraining = 8 // the node drains its queues and stops
+	controlLeft     = 9 // the node has drained its queues and stops, while others go on
 )
 
 // control handles a control message.
@@ -47,6 +48,9 @@ func (p *peer) control(kind byte, r *reader) error {
 	case controlDraining:
 		p.draining = true
 		p.core.drainingChanged()
+		return r.end()
+	case controlLeft:
+		p.left = true
 		return r.end()
 	}
 	return fmt.Errorf("%w: control message %d", errMalformed, kind)

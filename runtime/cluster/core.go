@@ -301,14 +301,17 @@ func (c *core) membersChanged() {
 	}
 }
 
-// allDrain reports whether all nodes drain. Then they end together, when the groups have
-// finished.
-func (c *core) allDrain() bool {
+// allDrain reports whether all nodes drain and none of them has left. Then they end
+// together, when the groups have finished.
+func (c *core) allDrain(now time.Duration) bool {
 	if !c.draining {
 		return false
 	}
 	for _, name := range c.participants() {
-		if name != c.node && (c.peers[name] == nil || !c.peers[name].draining) {
+		if name == c.node {
+			continue
+		}
+		if p := c.peers[name]; p == nil || !p.draining || p.hasLeft(now) {
 			return false
 		}
 	}
@@ -342,7 +345,7 @@ func (c *core) expire(now time.Duration) {
 // mayLeave ends a node that drains while others go on, after it has handled everything
 // that it has accepted, and others have handled everything that it has sent.
 func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || c.allDrain() {
+	if !c.draining || c.left || c.allDrain(now) {
 		return
 	}
 	if idle := c.pool.IsIdle(); idle != c.lastIdle {
@@ -350,6 +353,7 @@ func (c *core) mayLeave(now time.Duration) {
 	}
 	if c.lastIdle && now-c.idleAt >= leaveAfter {
 		c.left = true
+		c.sendAll(laneControl, []byte{controlLeft})
 		c.pool.Leave()
 	}
 }

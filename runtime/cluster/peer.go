@@ -25,6 +25,7 @@ type peer struct {
 	reachable bool // as the failure detector says
 	lostAt    time.Duration
 	draining  bool // the node drains its queues and stops
+	left      bool // it has stopped while others go on
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -59,7 +60,13 @@ func (c *core) newPeer(name string) (*peer, error) {
 // that drains wait, because it stops as soon as it has handled what it has. Only other
 // draining nodes may send to it, so that nodes that are stopped together can finish.
 func (p *peer) takes() bool {
-	return p.reachable && (!p.draining || p.core.draining)
+	return p.reachable && !p.left && (!p.draining || p.core.draining)
+}
+
+// hasLeft reports whether the node has left. A node that drains and cannot be reached any
+// more counts as such after a while, because its last message may be lost.
+func (p *peer) hasLeft(now time.Duration) bool {
+	return p.left || p.draining && !p.reachable && now-p.lostAt >= p.core.config.Retry.Timeout
 }
 
 // send gives a message to the session.
@@ -126,7 +133,7 @@ func (p *peer) event(e session.Event) {
 		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
 		p.core.groups.restarted(p.name)
 		p.in = map[uint64]*inPair{}
-		p.confirms, p.waiting, p.draining = nil, nil, false
+		p.confirms, p.waiting, p.draining, p.left = nil, nil, false, false
 		for _, pair := range p.out {
 			pair.waiting = false
 			pair.restart()

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS sets
+// their number, and TOPOGEN_SEED selects one of them. In CI the first seed is random, so
+// each run has other seeds.
+func seeds(n uint64) (first, end uint64) {
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
+		return s, s + 1
+	}
+	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
+		n = s
+	}
+	if os.Getenv("CI") != "" {
+		first = rand.Uint64N(1 << 48)
+	}
+	return first, first + n
+}
+
+const failuresShown = 10
+
+// TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network
+// and of nodes that end some time.
+func TestRandomClusters(t *testing.T) {
+	n := uint64(500)
+	switch {
+	case race.Enabled:
+		n = 20 // there is one goroutine
+	case os.Getenv("CI") == "":
+		n = 100
+	}
+	counts := map[string]int{}
+	failed := 0
+	first, end := seeds(n)
+	for seed := first; seed < end; seed++ {
+		s := newSimulation(seed)
+		s.run()
+		if f := s.failure(); f != "" {
+			if failed++; failed > 1 { // one in full, and the first lines of some others
+				f, _, _ = strings.Cut(f, "\n")
+			}
+			t.Error(f)
+			if failed == failuresShown {
+				break
+			}
+		}
+		counts["steps"] += s.steps
+		counts["calls"] += len(s.ledger.asks)
+		for k, v := range s.counts {
+			counts[k] += v
+		}
+	}
+	t.Logf("%d seeds from %d on: %v", end-first, first, counts)
+}
+
+// TestTheSameSeedGivesTheSameRun compares the traces of two runs.
+func TestTheSameSeedGivesTheSameRun(t *testing.T) {
+	for seed := range uint64(10) {
+		a, b := newSimulation(seed), newSimulation(seed)
+		a.run()
+		b.run()
+		if a.trace.hash != b.trace.hash || a.trace.count != b.trace.count {
+			t.Errorf("seed %d: %d steps with hash %x, and %d steps with hash %x", seed, a.trace.count, a.trace.hash, b.trace.count, b.trace.hash)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+const (
+	simFaultsMax = 12
+	simPauseMax  = time.Minute
+	neverExpires = time.Hour // as retry.timeout
+)
+
+// loose reports whether messages may be dropped because a node could not be reached for
+// longer than retry.timeout.
+func (s *simulation) loose() bool { return s.config.Retry.Timeout < neverExpires }
+
+// draw draws the faults of the run, and how it ends.
+func (s *simulation) draw(r *rand.Rand) {
+	s.config.Retry = Retry{Timeout: neverExpires}
+	if r.IntN(4) == 0 {
+		s.expireSoon(r)
+	}
+	s.drawNetwork(r)
+	last := time.Duration(0)
+	if r.IntN(8) > 0 {
+		for range r.IntN(simFaultsMax) {
+			last = max(last, s.drawFault(r))
+		}
+	}
+	s.at(last, "heal", s.heal)
+	s.until = last + simEndsWithin
+	switch r.IntN(4) {
+	case 0:
+		s.drawStop(r, last)
+	}
+}
+
+// moment draws a time: many of them are early, when most messages are sent.
+func moment(r *rand.Rand) time.Duration {
+	return time.Duration(math.Exp(r.Float64()*math.Log(float64(20*time.Second)/float64(50*time.Microsecond))) * float64(50*time.Microsecond))
+}
+
+// drawNetwork draws the faults of the network from now on.
+func (s *simulation) drawNetwork(r *rand.Rand) {
+	f := transport.Faults{Ordered: r.IntN(3) > 0, DelayMin: int64(50 * time.Microsecond)}
+	f.DelayMax = f.DelayMin + r.Int64N(int64([]time.Duration{100 * time.Microsecond, 5 * time.Millisecond, 200 * time.Millisecond}[r.IntN(3)]))
+	if r.IntN(2) == 0 {
+		f.Loss = 0.3 * r.Float64()
+	}
+	if r.IntN(3) == 0 {
+		f.Duplicate = 0.3 * r.Float64()
+	}
+	s.net.SetFaults(f)
+}
+
+// drawFault adds a fault to the script, and returns when it ends.
+func (s *simulation) drawFault(r *rand.Rand) (end time.Duration) {
+	at := moment(r)
+	end = at + moment(r)
+	a, b := r.IntN(s.design.nodes), r.IntN(s.design.nodes)
+	switch r.IntN(6) {
+	case 0:
+		s.at(at, "other faults of the network", func() { s.drawNetwork(r) })
+	case 1:
+		s.at(at, fmt.Sprintf("cut from %s to %s", nodeName(a), nodeName(b)), func() { s.net.Cut(a, b, true) })
+		s.at(end, fmt.Sprintf("no cut from %s to %s", nodeName(a), nodeName(b)), func() { s.net.Cut(a, b, false) })
+	case 2:
+		side := r.IntN(1 << s.design.nodes)
+		s.at(at, fmt.Sprintf("partition %b", side), func() { s.partition(side, true) })
+		s.at(end, "no partition", func() { s.partition(side, false) })
+	case 3:
+		end = at + time.Duration(r.Int64N(int64(simPauseMax)))
+		if r.IntN(2) == 0 {
+			end = at + moment(r)/10
+		}
+		s.at(at, "pause "+nodeName(a), func() { s.nodes[a].resumeAt = max(s.nodes[a].resumeAt, end) })
+		if r.IntN(2) == 0 {
+			s.drawMistake(r, a, at+time.Second, end+time.Second)
+		}
+	case 4:
+		s.drawMistake(r, a, at, end)
+	case 5:
+		s.at(at, nodeName(a)+" is slow", func() { s.nodes[a].busyUntil = end })
+	}
+	return end
+}
+
+// drawMistake lets some nodes believe for some time that a node cannot be reached.
+func (s *simulation) drawMistake(r *rand.Rand, about int, at, end time.Duration) {
+	for i := range s.design.nodes {
+		if i == about || r.IntN(2) == 0 {
+			continue
+		}
+		late := time.Duration(r.Int64N(int64(100 * time.Millisecond)))
+		s.at(at+late, fmt.Sprintf("%s cannot reach %s", nodeName(i), nodeName(about)), func() {
+			if !s.healed {
+				s.nodes[i].report(s.nodes[about], false)
+			}
+		})
+		s.at(end+late, fmt.Sprintf("%s reaches %s again", nodeName(i), nodeName(about)), func() { s.nodes[i].report(s.nodes[about], true) })
+	}
+}
+
+func (s *simulation) partition(side int, cut bool) {
+	for a := range s.design.nodes {
+		for b := range s.design.nodes {
+			if side>>a&1 != side>>b&1 {
+				s.net.Cut(a, b, cut)
+			}
+		}
+	}
+}
+
+// heal ends all faults.
+func (s *simulation) heal() {
+	s.healed = true
+	s.net.Heal()
+	s.net.SetFaults(transport.Faults{DelayMin: int64(100 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
+	for _, n := range s.nodes {
+		n.resumeAt = 0
+		for _, other := range s.nodes {
+			if other != n {
+				n.report(other, true)
+			}
+		}
+	}
+}
+
+// transmit sends a frame of a node into the network.
+func (s *simulation) transmit(n *simNode, to string, f []byte) {
+	s.counts["frames"]++
+	for _, other := range s.nodes {
+		if other.name == to {
+			s.trace.step(s.now, kindTransmit, n.index, other.index, len(f))
+			s.net.Send(int64(s.now), n.index, other.index, packet{uint64(n.boot), f})
+		}
+	}
+}
+
+// drawStop stops nodes like SIGTERM: all of them, or one and later the others.
+func (s *simulation) drawStop(r *rand.Rand, healed time.Duration) {
+	at := moment(r)
+	rest := at
+	switch r.IntN(3) {
+	case 0: // all together, when all nodes can be reached, so nothing is lost
+		at = healed + moment(r)
+		rest = at
+	case 1: // all together, at any time
+		s.expireSoon(r)
+	case 2:
+		s.expireSoon(r)
+		rest = at + time.Minute
+	}
+	first := r.IntN(s.design.nodes)
+	s.at(at, "stop "+nodeName(first), func() { s.nodes[first].stop() })
+	for i := range s.design.nodes {
+		if i != first {
+			later := rest + time.Duration(r.Int64N(int64(leaveAfter/2)))
+			s.at(later, "stop "+nodeName(i), func() { s.nodes[i].stop() })
+		}
+	}
+	s.until += simEndsWithin
+}
+
+// expireSoon draws a retry.timeout after which messages may be dropped.
+func (s *simulation) expireSoon(r *rand.Rand) {
+	s.config.Retry.Timeout = time.Duration(1+r.IntN(20)) * time.Second
+}

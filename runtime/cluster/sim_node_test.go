@@ -1,0 +1,295 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// simNode is a node of a simulation: what Node is in a program.
+type simNode struct {
+	mailbox
+	sim       *simulation
+	index     int
+	name      string
+	boot      table.Boot
+	began     time.Duration // when its process was started
+	state     nodeState
+	settings  settings
+	core      *core
+	top       *simTop
+	stepper   *stepper
+	table     table.Table
+	where     *lookup
+	coreAt    time.Duration // when core.step must be called
+	resumeAt  time.Duration // when a pause ends
+	busyUntil time.Duration // a handler runs until then
+	sendAt    time.Duration // when an external processor sends
+	active    bool          // an instance may have work
+	flushed   chan struct{}
+	farewell  time.Duration
+	result    error
+	stopped   bool // its context has ended
+	left      bool // it has left while others went on
+}
+
+type nodeState int
+
+const (
+	stateWaiting nodeState = iota // not started
+	stateRunning
+	stateEnding // the others learn how the topology has ended
+	stateGone
+)
+
+var stateNames = [...]string{"not started", "running", "ending", "gone"}
+
+// stepper is a *piper.Stepper with the time that it has seen.
+type stepper struct {
+	*piper.Stepper
+	now time.Duration
+}
+
+func newSimNode(s *simulation, i int) *simNode {
+	n := &simNode{mailbox: newMailbox(), sim: s, index: i, name: nodeName(i), boot: table.Boot(s.random.Uint64() | 1)}
+	n.settings = settings{Config: s.config, node: n.name, log: s.log}
+	at := time.Duration(0)
+	if s.random.IntN(2) == 0 {
+		at = time.Duration(s.random.Int64N(int64(time.Second)))
+	}
+	s.at(at, "start "+n.name, n.start)
+	return n
+}
+
+// start does what Node.Begin does.
+func (n *simNode) start() {
+	s := n.sim
+	n.state, n.began = stateRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
+	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
+	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
+	if err := n.enter(); err != nil {
+		s.fault("%s: %v", n.name, err)
+		return
+	}
+	n.stepper = &stepper{Stepper: n.top.pool.Stepper(s.random.Uint64())}
+	n.stepper.Trace(func(_ uint64, processor string, instance int) { s.trace.turn(s.now, n.index, processor, instance) })
+	n.active, n.coreAt = true, s.now
+	n.stepper.now = s.now
+	for _, other := range s.nodes {
+		if other.state == stateRunning {
+			other.post(func(h *happened) { h.members = true })
+		}
+	}
+}
+
+// enter joins the cluster and places the instances.
+func (n *simNode) enter() (err error) {
+	s := n.sim
+	n.table = s.tables.Open()
+	if err = s.bootstrap(n.table, &n.settings); err != nil {
+		return err
+	}
+	me := table.Node{Name: n.name, Address: s.config.Nodes[n.name], Boot: n.boot, Plan: s.config.Plan}
+	if err = table.Enter(context.Background(), n.table, me); err != nil {
+		return err
+	}
+	if n.top, err = s.newTop(n); err != nil {
+		return err
+	}
+	if n.where, err = newLookup(&n.settings, n.table.Replica()); err != nil {
+		return err
+	}
+	if err = n.top.pool.Place(n.where.isHere); err != nil {
+		return err
+	}
+	n.core.begin(n.top.pool, n.where)
+	return nil
+}
+
+// Begin and End implement piper.Nodes. The pool of a Stepper does not call them.
+func (n *simNode) Begin(context.Context, *piper.Pool) error { return nil }
+func (n *simNode) End(error)                                {}
+
+// busy lets the current call take some time.
+func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.now+d) }
+
+// deliver puts a frame into the mailbox.
+func (n *simNode) deliver(from *simNode, p packet) {
+	if n.state == stateRunning || n.state == stateEnding {
+		n.receive(from.name, [][]byte{p.data})
+	}
+}
+
+// runCore is one round of Node.loop.
+func (n *simNode) runCore() {
+	var h happened
+	if n.mailbox.busy {
+		<-n.wake
+		n.take(&h)
+	}
+	now := n.sim.now - n.began
+	n.core.step(now, &h)
+	n.coreAt = time.Duration(1<<63 - 1)
+	if at, ok := n.core.next(); ok {
+		if n.coreAt = n.began + at; at <= now && !n.mailbox.busy {
+			n.sim.fault("%s: the core must be called again at %v, and the time is %v", n.name, at, now)
+		}
+	}
+	n.active = true
+	if n.state == stateEnding {
+		select {
+		case <-n.flushed:
+			n.end()
+		default:
+		}
+	}
+}
+
+// turn gives an instance a turn.
+func (n *simNode) turn() {
+	if n.active = n.stepper.Turn(); n.active && n.sim.turn > 0 {
+		n.busy(time.Duration(n.sim.random.Int64N(int64(n.sim.turn))))
+	}
+	if !n.stepper.Ended() {
+		return
+	}
+	n.result = n.stepper.Err()
+	n.sim.trace.note(n.sim.now, fmt.Sprintf("%s: the topology has ended: %v", n.name, n.result))
+	n.left = n.core.left
+	n.state, n.farewell = stateEnding, n.sim.now+2*time.Second
+	n.flushed = make(chan struct{})
+	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })
+}
+
+func (n *simNode) send(of int) {
+	e := n.top.externals[of]
+	e.act(n.top, of)
+	n.active = true
+	if d := n.sim.turn * 4; d > 0 {
+		n.sendAt = n.sim.now + time.Duration(n.sim.random.Int64N(int64(d)))
+	} else {
+		n.sendAt = n.sim.now + time.Microsecond
+	}
+}
+
+// end ends the process.
+func (n *simNode) end() {
+	s := n.sim
+	n.state = stateGone
+	s.trace.note(s.now, n.name+" ends")
+	_ = n.table.Close()
+	for _, other := range s.nodes {
+		if other != n {
+			s.at(s.now+time.Duration(s.random.Int64N(int64(time.Second))), other.name+" learns that "+n.name+" has ended", func() { other.report(n, false) })
+		}
+	}
+}
+
+// report tells the node what its failure detector says about another one.
+func (n *simNode) report(about *simNode, reachable bool) {
+	if reachable && about.state == stateGone || n.state != stateRunning && n.state != stateEnding {
+		return
+	}
+	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable}) })
+}
+
+// next returns when something may happen on the node.
+func (n *simNode) next() (at time.Duration, ok bool) {
+	if n.state == stateGone || n.state == stateWaiting {
+		return 0, false
+	}
+	at = n.coreAt
+	if n.mailbox.busy {
+		at = n.sim.now
+	}
+	if n.state == stateRunning {
+		if d, timer := n.stepper.Next(); timer {
+			at = min(at, n.stepper.now+d)
+		}
+		if n.active && n.busyUntil > n.sim.now {
+			at = min(at, n.busyUntil)
+		}
+		for _, e := range n.top.externals {
+			if e != nil && !e.isClosed {
+				at = min(at, max(n.sendAt, n.busyUntil))
+			}
+		}
+	} else {
+		at = min(at, n.farewell)
+	}
+	return max(at, n.resumeAt), true
+}
+
+// setTime tells the node the time.
+func (n *simNode) setTime() {
+	switch {
+	case n.state == stateRunning && n.stepper.now < n.sim.now && n.resumeAt <= n.sim.now:
+		if d, ok := n.stepper.Next(); ok && n.stepper.now+d <= n.sim.now {
+			n.active = true
+		}
+		n.stepper.Skip(n.sim.now - n.stepper.now)
+		n.stepper.now = n.sim.now
+	case n.state == stateEnding && n.farewell <= n.sim.now && n.resumeAt <= n.sim.now:
+		n.end()
+	}
+}
+
+// stop ends the context of the node's Run, as SIGTERM does.
+func (n *simNode) stop() {
+	if n.state == stateWaiting {
+		n.sim.at(n.sim.now+time.Second, "stop "+n.name, n.stop)
+	}
+	if n.state == stateRunning && !n.stopped {
+		n.stopped = true
+		n.stepper.Stop()
+		n.active = true
+		for _, e := range n.top.externals {
+			if e != nil {
+				e.isClosed = true
+			}
+		}
+	}
+}
+
+// describe describes the state of the node in a failure.
+func (n *simNode) describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", n.name, stateNames[n.state])
+	if n.resumeAt > n.sim.now {
+		fmt.Fprintf(&b, ", paused until %v", n.resumeAt)
+	}
+	if n.stopped {
+		b.WriteString(", stopped")
+	}
+	if n.core == nil || n.top == nil {
+		b.WriteByte('\n')
+		return b.String()
+	}
+	if n.state == stateRunning {
+		for i := range n.top.pool.Groups() {
+			g := n.top.pool.Group(i)
+			fmt.Fprintf(&b, ", group %d in phase %d quiet %v turns %d", i, g.Phase, g.Quiet, g.Turns)
+		}
+	}
+	b.WriteByte('\n')
+	for _, p := range n.core.ordered {
+		kept := 0
+		for _, pair := range p.out {
+			kept += len(pair.kept)
+		}
+		v := p.session.Stats()
+		fmt.Fprintf(&b, "  %s: found %v, reachable %v, draining %v, %d chunks kept, %d pairs wait, session: %d pending, %d received, %d refused\n",
+			p.name, p.found, p.reachable, p.draining, kept, len(p.waiting), v.Pending, v.MessagesReceived, v.Malformed)
+	}
+	for i, e := range n.top.pool.Snapshot().Edges {
+		if e.Len > 0 || e.Waiting > 0 {
+			fmt.Fprintf(&b, "  e%d: sent %d, received %d, dropped %d, len %d, waiting %d\n", i, e.Sent, e.Received, e.Dropped, e.Len, e.Waiting)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// trace is a hash of all steps, and the last of them.
+type trace struct {
+	hash  uint64
+	last  [traceShown]traceEntry
+	count int // of all
+	kept  int // of those that are shown: steps of a core without mail are not
+}
+
+const traceShown = 120 // enough to see the last seconds of a small cluster
+
+type traceEntry struct {
+	at      time.Duration
+	kind    byte
+	a, b, c int
+	text    string
+}
+
+func (t *trace) add(e traceEntry) {
+	for _, v := range [...]uint64{uint64(e.at), uint64(e.kind), uint64(e.a), uint64(e.b), uint64(e.c)} {
+		t.hash = (t.hash ^ v) * 0x9e3779b97f4a7c15
+		t.hash ^= t.hash >> 29
+	}
+	for i := range len(e.text) {
+		t.hash = (t.hash ^ uint64(e.text[i])) * 0x100000001b3
+	}
+	if t.count++; e.kind != choiceCore || e.b > 0 {
+		t.last[t.kept%traceShown] = e
+		t.kept++
+	}
+}
+
+func (t *trace) step(at time.Duration, kind byte, a, b, c int) {
+	t.add(traceEntry{at: at, kind: kind, a: a, b: b, c: c})
+}
+
+func (t *trace) turn(at time.Duration, node int, processor string, instance int) {
+	t.add(traceEntry{at: at, kind: choiceTurn, a: node, b: instance, text: processor})
+}
+
+func (t *trace) note(at time.Duration, text string) { t.add(traceEntry{at: at, text: text}) }
+
+func (t *trace) String() string {
+	var b strings.Builder
+	for i := max(0, t.kept-traceShown); i < t.kept; i++ {
+		e := &t.last[i%traceShown]
+		fmt.Fprintf(&b, "%v ", e.at)
+		switch e.kind {
+		case choiceCore:
+			fmt.Fprintf(&b, "%s: the core gets mail", nodeName(e.a))
+		case choiceTurn:
+			fmt.Fprintf(&b, "%s: turn of %s/%d", nodeName(e.a), e.text, e.b)
+		case choiceSend:
+			fmt.Fprintf(&b, "%s: p%d sends", nodeName(e.a), e.b)
+		case choiceDeliver:
+			fmt.Fprintf(&b, "%s -> %s: %d bytes arrive", nodeName(e.a), nodeName(e.b), e.c)
+		case kindTransmit:
+			fmt.Fprintf(&b, "%s -> %s: %d bytes", nodeName(e.a), nodeName(e.b), e.c)
+		default:
+			b.WriteString(e.text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+const kindTransmit = 'x' // a node sends a frame
