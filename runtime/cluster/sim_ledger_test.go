@@ -205,7 +205,7 @@ func (s *simulation) ask(t *simTop, m parcel) request {
 // checkCounters compares the counters of all nodes with the ledger.
 func (s *simulation) checkCounters() {
 	for _, n := range s.nodes {
-		if n.state != stateWaiting && n.top != nil {
+		if n.state != simWaiting && n.top != nil {
 			s.checkNode(n)
 		}
 	}

@@ -19,7 +19,7 @@ type simNode struct {
 	name      string
 	boot      table.Boot
 	began     time.Duration // when its process was started
-	state     nodeState
+	state     simState
 	settings  settings
 	core      *core
 	top       *simTop
@@ -38,16 +38,16 @@ type simNode struct {
 	left      bool // it has left while others went on
 }
 
-type nodeState int
+type simState int
 
 const (
-	stateWaiting nodeState = iota // not started
-	stateRunning
-	stateEnding // the others learn how the topology has ended
-	stateGone
+	simWaiting simState = iota // not started
+	simRunning
+	simEnding // the others learn how the topology has ended
+	simGone
 )
 
-var stateNames = [...]string{"not started", "running", "ending", "gone"}
+var simStates = [...]string{"not started", "running", "ending", "gone"}
 
 // stepper is a *piper.Stepper with the time that it has seen.
 type stepper struct {
@@ -69,7 +69,7 @@ func newSimNode(s *simulation, i int) *simNode {
 // start does what Node.Begin does.
 func (n *simNode) start() {
 	s := n.sim
-	n.state, n.began = stateRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
+	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.enter(); err != nil {
@@ -81,7 +81,7 @@ func (n *simNode) start() {
 	n.active, n.coreAt = true, s.now
 	n.stepper.now = s.now
 	for _, other := range s.nodes {
-		if other.state == stateRunning {
+		if other.state == simRunning {
 			other.post(func(h *happened) { h.members = true })
 		}
 	}
@@ -120,7 +120,7 @@ func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.n
 
 // deliver puts a frame into the mailbox.
 func (n *simNode) deliver(from *simNode, p packet) {
-	if n.state == stateRunning || n.state == stateEnding {
+	if n.state == simRunning || n.state == simEnding {
 		n.receive(from.name, [][]byte{p.data})
 	}
 }
@@ -141,7 +141,7 @@ func (n *simNode) runCore() {
 		}
 	}
 	n.active = true
-	if n.state == stateEnding {
+	if n.state == simEnding {
 		select {
 		case <-n.flushed:
 			n.end()
@@ -161,26 +161,24 @@ func (n *simNode) turn() {
 	n.result = n.stepper.Err()
 	n.sim.trace.note(n.sim.now, fmt.Sprintf("%s: the topology has ended: %v", n.name, n.result))
 	n.left = n.core.left
-	n.state, n.farewell = stateEnding, n.sim.now+2*time.Second
+	n.state, n.farewell = simEnding, n.sim.now+2*time.Second
 	n.flushed = make(chan struct{})
 	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })
 }
 
 func (n *simNode) send(of int) {
-	e := n.top.externals[of]
-	e.act(n.top, of)
-	n.active = true
-	if d := n.sim.turn * 4; d > 0 {
-		n.sendAt = n.sim.now + time.Duration(n.sim.random.Int64N(int64(d)))
-	} else {
-		n.sendAt = n.sim.now + time.Microsecond
+	pause := n.sim.turn * 4
+	if !n.top.externals[of].act(n.top, of) {
+		pause = time.Second / 100 // there is no room
 	}
+	n.active = true
+	n.sendAt = n.sim.now + time.Duration(n.sim.random.Int64N(int64(pause+time.Microsecond)))
 }
 
 // end ends the process.
 func (n *simNode) end() {
 	s := n.sim
-	n.state = stateGone
+	n.state = simGone
 	s.trace.note(s.now, n.name+" ends")
 	_ = n.table.Close()
 	for _, other := range s.nodes {
@@ -192,7 +190,7 @@ func (n *simNode) end() {
 
 // report tells the node what its failure detector says about another one.
 func (n *simNode) report(about *simNode, reachable bool) {
-	if reachable && about.state == stateGone || n.state != stateRunning && n.state != stateEnding {
+	if reachable && about.state == simGone || n.state != simRunning && n.state != simEnding {
 		return
 	}
 	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable}) })
@@ -200,14 +198,14 @@ func (n *simNode) report(about *simNode, reachable bool) {
 
 // next returns when something may happen on the node.
 func (n *simNode) next() (at time.Duration, ok bool) {
-	if n.state == stateGone || n.state == stateWaiting {
+	if n.state == simGone || n.state == simWaiting {
 		return 0, false
 	}
 	at = n.coreAt
 	if n.mailbox.busy {
 		at = n.sim.now
 	}
-	if n.state == stateRunning {
+	if n.state == simRunning {
 		if d, timer := n.stepper.Next(); timer {
 			at = min(at, n.stepper.now+d)
 		}
@@ -228,23 +226,23 @@ func (n *simNode) next() (at time.Duration, ok bool) {
 // setTime tells the node the time.
 func (n *simNode) setTime() {
 	switch {
-	case n.state == stateRunning && n.stepper.now < n.sim.now && n.resumeAt <= n.sim.now:
+	case n.state == simRunning && n.stepper.now < n.sim.now && n.resumeAt <= n.sim.now:
 		if d, ok := n.stepper.Next(); ok && n.stepper.now+d <= n.sim.now {
 			n.active = true
 		}
 		n.stepper.Skip(n.sim.now - n.stepper.now)
 		n.stepper.now = n.sim.now
-	case n.state == stateEnding && n.farewell <= n.sim.now && n.resumeAt <= n.sim.now:
+	case n.state == simEnding && n.farewell <= n.sim.now && n.resumeAt <= n.sim.now:
 		n.end()
 	}
 }
 
 // stop ends the context of the node's Run, as SIGTERM does.
 func (n *simNode) stop() {
-	if n.state == stateWaiting {
+	if n.state == simWaiting {
 		n.sim.at(n.sim.now+time.Second, "stop "+n.name, n.stop)
 	}
-	if n.state == stateRunning && !n.stopped {
+	if n.state == simRunning && !n.stopped {
 		n.stopped = true
 		n.stepper.Stop()
 		n.active = true
@@ -259,7 +257,7 @@ func (n *simNode) stop() {
 // describe describes the state of the node in a failure.
 func (n *simNode) describe() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", n.name, stateNames[n.state])
+	fmt.Fprintf(&b, "%s: %s", n.name, simStates[n.state])
 	if n.resumeAt > n.sim.now {
 		fmt.Fprintf(&b, ", paused until %v", n.resumeAt)
 	}
@@ -270,7 +268,7 @@ func (n *simNode) describe() string {
 		b.WriteByte('\n')
 		return b.String()
 	}
-	if n.state == stateRunning {
+	if n.state == simRunning {
 		for i := range n.top.pool.Groups() {
 			g := n.top.pool.Group(i)
 			fmt.Fprintf(&b, ", group %d in phase %d quiet %v turns %d", i, g.Phase, g.Quiet, g.Turns)
