@@ -123,7 +123,7 @@ func (s *simulation) run() {
 
 func (s *simulation) ended() bool {
 	for _, n := range s.nodes {
-		if n.state != stateGone {
+		if n.state != simGone {
 			return false
 		}
 	}
@@ -137,7 +137,7 @@ func (s *simulation) choose() {
 		s.choices = append(s.choices, choice{kind: choiceDeliver})
 	}
 	for _, n := range s.nodes {
-		if n.state == stateGone || n.state == stateWaiting || n.resumeAt > s.now {
+		if n.state == simGone || n.state == simWaiting || n.resumeAt > s.now {
 			continue
 		}
 		if n.mailbox.busy || n.coreAt <= s.now {
@@ -146,11 +146,11 @@ func (s *simulation) choose() {
 		if n.busyUntil > s.now {
 			continue
 		}
-		if n.active && n.state == stateRunning {
+		if n.active && n.state == simRunning {
 			s.choices = append(s.choices, choice{kind: choiceTurn, node: n})
 		}
 		for of, e := range n.top.externals {
-			if e != nil && !e.isClosed && n.state == stateRunning && n.sendAt <= s.now {
+			if e != nil && !e.isClosed && n.state == simRunning && n.sendAt <= s.now {
 				s.choices = append(s.choices, choice{kind: choiceSend, node: n, of: of})
 			}
 		}
