@@ -66,7 +66,6 @@ func (p *pair) settle() {
 
 // pass passes a frame of one end to the other.
 func (p *pair) pass(from int) bool {
-	p.t.Helper()
 	f := p.ends[from].Frame(p.now)
 	if f == nil {
 		return false

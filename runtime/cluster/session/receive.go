@@ -95,7 +95,10 @@ type receiver struct {
 func newReceiver() receiver { return receiver{} }
 
 func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) ([]Delivery, error) {
-	_, known := r.ahead[h.number]
+	known := false
+	if len(r.ahead) > 0 {
+		_, known = r.ahead[h.number]
+	}
 	switch {
 	case h.number <= r.last && !bug.On(bug.FrameAgain) || known:
 		s.counts.Duplicates++

@@ -110,3 +110,18 @@ func TestFramesAreReused(t *testing.T) {
 		}
 	}
 }
+
+// TestBytesOnTheWire sends 64-byte messages one by one in one lane. Frames add little to them.
+func TestBytesOnTheWire(t *testing.T) {
+	p := newPair(t)
+	before := p.ends[0].Stats().BytesSent + p.ends[1].Stats().BytesSent
+	const n, size = 100_000, 64
+	for range n {
+		p.send(0, 100, make([]byte, size))
+	}
+	p.settle()
+	sent := p.ends[0].Stats().BytesSent + p.ends[1].Stats().BytesSent - before
+	if ratio := float64(sent) / (n * size); ratio > 1.04 {
+		t.Errorf("%d messages of %d bytes took %d bytes, %.3f times their length", n, size, sent, ratio)
+	}
+}
