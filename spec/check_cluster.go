@@ -29,6 +29,9 @@ func (b *builder) checkCluster() {
 		b.noEffect(options, "tls is set", "remove one of them", "insecure")
 	}
 	b.checkEngine(c, options)
+	if membership := options.field("membership"); membership != nil && c.Membership.Detector == detectorMemberlist {
+		b.noEffect(membership.Value, "the detector is memberlist, which waits for other nodes until the end of the interval", `write "detector: swim", or remove it`, "indirect_timeout")
+	}
 	b.checkFence(c, options)
 	b.checkResend(c, options)
 	b.checkPlacements()

@@ -74,6 +74,9 @@ type Membership struct {
 	Pointer         string
 }
 
+// detectorMemberlist is the detector that is the library hashicorp/memberlist.
+const detectorMemberlist = "memberlist"
+
 // Resend has the times of messages to a node that cannot be reached.
 type Resend struct {
 	Timeout time.Duration // 30s by default

@@ -126,12 +126,16 @@ func TestModelOfCluster(t *testing.T) {
 		Addresses: AddressesEtcd,
 		Etcd:      &Etcd{Endpoints: []Text{text("https://10.0.0.9:2379"), text("https://10.0.0.10:2379")}, Prefix: text("/orders"), TLS: &TLS{CA: text("etcd-ca.pem")}},
 		Membership: Membership{Profile: "local", Detector: "memberlist", Interval: 500 * time.Millisecond, DirectTimeout: 200 * time.Millisecond,
-			IndirectTimeout: 300 * time.Millisecond, Helpers: 2, Suspicion: 3 * time.Second},
+			Helpers: 2, Suspicion: 3 * time.Second},
 		Fence: FenceMajority, TieBreaker: text("n1"), Retry: Resend{Timeout: time.Minute, Min: 100 * time.Millisecond, Max: 5 * time.Second},
 		Rebalance: RebalanceNone, Neighborhood: 16,
 	}
 	if diff := cmp.Diff(want, got, values, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pointer" }, cmp.Ignore())); diff != "" {
 		t.Error(diff)
+	}
+	swim := parseClean(t, "version: 1\nname: swim\ncluster: {nodes: {n1: \"127.0.0.1:1\"}, membership: {indirect_timeout: 300ms}}\nprocessors: {a: {}}\nedges: []\n").Cluster.Membership
+	if swim.IndirectTimeout != 300*time.Millisecond || swim.Helpers != -1 {
+		t.Errorf("membership is %+v", swim)
 	}
 	for retry, want := range map[string]Resend{
 		"{}":                         {30 * time.Second, 50 * time.Millisecond, 2 * time.Second},
