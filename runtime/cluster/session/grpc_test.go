@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -127,7 +126,7 @@ func TestFramesAreReusedOverGRPC(t *testing.T) {
 		for e.total < messages {
 			e.arrived.Wait()
 		}
-		t.Log(fmt.Sprintf("%+v", e.session.Stats()))
+		t.Logf("%+v", e.session.Stats())
 		e.mu.Unlock()
 		e.wake.Stop()
 	}
