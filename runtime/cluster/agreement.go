@@ -145,6 +145,7 @@ func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage)
 		a.ask(g, m.group, g.phase)
 		return
 	}
+	a.core.decided = true
 	for _, node := range a.core.participants() {
 		if node != a.core.node {
 			a.tell(node, groupMessage{kind: controlAgree, group: m.group, phase: g.phase})

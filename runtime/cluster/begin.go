@@ -181,10 +181,12 @@ func (s *settings) hasEntries(i int) bool {
 func (n *Node) observe(e member.Event) {
 	switch e.Kind {
 	case member.EventJoined, member.EventAlive:
-		n.post(func(h *happened) { h.alive = append(h.alive, alive{e.Member.Name, true}) })
+		n.post(func(h *happened) { h.alive = append(h.alive, alive{node: e.Member.Name, alive: true}) })
 	case member.EventDead, member.EventLeft:
 		n.log.Warn("topogen: a node cannot be reached", slog.String("node", e.Member.Name), slog.String("state", e.Kind.String()))
-		n.post(func(h *happened) { h.alive = append(h.alive, alive{e.Member.Name, false}) })
+		n.post(func(h *happened) {
+			h.alive = append(h.alive, alive{node: e.Member.Name, left: e.Kind == member.EventLeft})
+		})
 	case member.EventDuplicate, member.EventReplaced:
 		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
 	case member.EventFenced, member.EventUnfenced:
@@ -231,16 +233,25 @@ func (n *Node) membersChanged(where *lookup) {
 	n.post(func(h *happened) { h.members = true })
 }
 
+// farewell is how long a node waits at its end until the other nodes know how the topology
+// has ended. If all groups have finished, a node that does not learn it would wait forever.
+func (c *Config) farewell(result error) time.Duration {
+	const most = 2 * time.Second
+	if result == nil {
+		return max(most, c.Retry.Timeout)
+	}
+	return most
+}
+
 // End implements piper.Nodes. It waits until the other nodes know how the topology has
-// ended, but not for nodes that cannot be reached.
+// ended.
 func (n *Node) End(result error) {
-	const farewell = 2 * time.Second
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
 		select {
 		case <-flushed:
-		case <-time.After(farewell):
+		case <-time.After(n.settings.farewell(result)):
 		}
 	}
 	close(n.stop)

@@ -188,7 +188,7 @@ func (t *clientTransport) run(ctx context.Context, name, address string, s *outS
 	for pause := dialPauseMin; ctx.Err() == nil; pause = min(2*pause, dialPauseMax) {
 		began := time.Now()
 		err := t.connect(ctx, name, address, s)
-		t.node.post(func(h *happened) { h.alive = append(h.alive, alive{name, false}) })
+		t.node.post(func(h *happened) { h.alive = append(h.alive, alive{node: name}) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -226,7 +226,7 @@ func (t *clientTransport) connect(ctx context.Context, name, address string, s *
 			t.node.receive(name, [][]byte{m.GetValue()})
 		}
 	}()
-	t.node.post(func(h *happened) { h.alive = append(h.alive, alive{name, true}) })
+	t.node.post(func(h *happened) { h.alive = append(h.alive, alive{node: name, alive: true}) })
 	for {
 		select {
 		case f := <-s.frames:

@@ -126,7 +126,7 @@ func (c *clients) add(name string, s *clientStream) error {
 		c.streams = map[string]*clientStream{}
 	}
 	c.streams[name] = s
-	c.node.post(func(h *happened) { h.alive = append(h.alive, alive{name, true}) })
+	c.node.post(func(h *happened) { h.alive = append(h.alive, alive{node: name, alive: true}) })
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (c *clients) remove(name string, s *clientStream) {
 	defer c.mu.Unlock()
 	if c.streams[name] == s {
 		delete(c.streams, name)
-		c.node.post(func(h *happened) { h.alive = append(h.alive, alive{name, false}) })
+		c.node.post(func(h *happened) { h.alive = append(h.alive, alive{node: name}) })
 	}
 }
 

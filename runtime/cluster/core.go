@@ -41,7 +41,9 @@ type core struct {
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
 	lastIdle bool
+	leaving  bool // it accepts no more messages of other nodes, and stops when it is idle
 	left     bool
+	decided  bool // it has told the others that a group may go on
 	failed   error
 	flushed  chan struct{} // see happened
 	leader   string        // the coordinator that has the reports of this node
@@ -98,6 +100,7 @@ type forward struct {
 type alive struct {
 	node  string
 	alive bool
+	left  bool // it has said that it ends
 }
 
 const (
@@ -122,6 +125,7 @@ func (c *core) step(now time.Duration, h *happened) {
 	for _, a := range h.alive {
 		if p := c.peer(a.node); p != nil {
 			p.setReachable(now, a.alive)
+			p.ended = a.left
 		}
 	}
 	for i := range h.forwards {
@@ -175,10 +179,15 @@ func (c *core) step(now time.Duration, h *happened) {
 	}
 }
 
-// hasFlushed reports whether all nodes that can be reached have received everything.
+// hasFlushed reports whether all nodes that can be reached have received everything. The
+// node that has told others how groups go on also waits for those that cannot be reached:
+// no other node would tell them.
 func (c *core) hasFlushed() bool {
 	for _, p := range c.ordered {
-		if p.found && p.reachable && p.session.Stats().Pending > 0 {
+		v := p.session.Stats()
+		switch {
+		case !p.found || p.ended:
+		case v.Pending > 0 && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
 	}
@@ -343,17 +352,22 @@ func (c *core) expire(now time.Duration) {
 }
 
 // mayLeave ends a node that drains while others go on, after it has handled everything
-// that it has accepted, and others have handled everything that it has sent.
+// that it has accepted, and others have handled everything that it has sent. It first
+// refuses new messages, so that none can arrive between the last look and the end.
 func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || c.allDrain(now) {
+	if !c.draining || c.left || !c.leaving && c.allDrain(now) {
 		return
 	}
-	if idle := c.pool.IsIdle(); idle != c.lastIdle {
+	idle := c.pool.IsIdle()
+	if idle != c.lastIdle {
 		c.lastIdle, c.idleAt = idle, now
 	}
-	if c.lastIdle && now-c.idleAt >= leaveAfter {
+	switch {
+	case c.leaving && idle:
 		c.left = true
-		c.sendAll(laneControl, []byte{controlLeft})
 		c.pool.Leave()
+	case !c.leaving && idle && now-c.idleAt >= leaveAfter:
+		c.leaving = true
+		c.sendAll(laneControl, []byte{controlLeft})
 	}
 }

@@ -26,6 +26,7 @@ type peer struct {
 	lostAt    time.Duration
 	draining  bool // the node drains its queues and stops
 	left      bool // it has stopped while others go on
+	ended     bool // the failure detector says that it has ended in order
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -133,7 +134,7 @@ func (p *peer) event(e session.Event) {
 		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
 		p.core.groups.restarted(p.name)
 		p.in = map[uint64]*inPair{}
-		p.confirms, p.waiting, p.draining, p.left = nil, nil, false, false
+		p.confirms, p.waiting, p.draining, p.left, p.ended = nil, nil, false, false, false
 		for _, pair := range p.out {
 			pair.waiting = false
 			pair.restart()
@@ -158,6 +159,9 @@ func (p *peer) message(lane uint64, m []byte) error {
 	case pairOpen:
 		return p.open(lane, m[1:])
 	case pairChunk:
+		if p.core.leaving {
+			return nil // not confirmed, so the other node keeps it
+		}
 		in := p.in[lane]
 		if in == nil {
 			return fmt.Errorf("%w: messages of a pair that was not opened", errMalformed)

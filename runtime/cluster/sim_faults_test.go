@@ -119,6 +119,11 @@ func (s *simulation) partition(side int, cut bool) {
 // heal ends all faults.
 func (s *simulation) heal() {
 	s.healed = true
+	if s.loose() { // nodes may have missed the end of the others
+		for _, n := range s.nodes {
+			s.at(s.now+simEndsWithin/2, "stop "+n.name, n.stop)
+		}
+	}
 	s.net.Heal()
 	s.net.SetFaults(transport.Faults{DelayMin: int64(100 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
 	for _, n := range s.nodes {

@@ -158,10 +158,11 @@ func (n *simNode) turn() {
 	if !n.stepper.Ended() {
 		return
 	}
+	s := n.sim
 	n.result = n.stepper.Err()
 	n.sim.trace.note(n.sim.now, fmt.Sprintf("%s: the topology has ended: %v", n.name, n.result))
 	n.left = n.core.left
-	n.state, n.farewell = simEnding, n.sim.now+2*time.Second
+	n.state, n.farewell = simEnding, n.sim.now+s.config.farewell(n.result)
 	n.flushed = make(chan struct{})
 	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })
 }
@@ -193,7 +194,7 @@ func (n *simNode) report(about *simNode, reachable bool) {
 	if reachable && about.state == simGone || n.state != simRunning && n.state != simEnding {
 		return
 	}
-	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable}) })
+	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable, about.state == simGone}) })
 }
 
 // next returns when something may happen on the node.

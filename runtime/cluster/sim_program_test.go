@@ -248,7 +248,7 @@ func (x *place) send(hops int) {
 				return
 			}
 		}
-		m := t.sim.newParcel(t.node, edge, x.unit.Index(), allInstances, hops)
+		m := t.sim.newParcel(t.node, edge, x.unit.Index(), allInstances, 0) // it is handled often enough
 		for i := range n {
 			x.put(edge, i, m)
 		}
@@ -335,10 +335,8 @@ func (e *simExternal) act(t *simTop, of int) bool {
 		return false
 	}
 	if err := e.x.Lock(context.Background(), target); err != nil {
-		if err != errFull {
-			e.isClosed = true
-		}
-		return true
+		e.isClosed = err != errFull
+		return e.isClosed
 	}
 	e.left--
 	m := s.newParcel(t.node, edge, 0, i, s.random.IntN(designHopsMax))

@@ -23,8 +23,9 @@ type guest struct {
 
 	pending []arrived // owned by the unit's worker
 
-	mu    sync.Mutex
-	inbox []arrived
+	mu      sync.Mutex
+	inbox   []arrived
+	waiting atomic.Int32 // number of elements of inbox and pending
 }
 
 // arriver is the generated part of a guest. Arrive decodes a message of an edge and puts
@@ -171,6 +172,7 @@ func (a *Arrivals) handled() uint64 {
 // data belongs to the pool. The first skip messages are left out.
 func (a *Arrivals) Put(data []byte, skip int) {
 	g := a.guest
+	g.waiting.Add(1)
 	g.mu.Lock()
 	g.inbox = append(g.inbox, arrived{a: a, data: data, skip: skip})
 	g.mu.Unlock()
@@ -188,10 +190,12 @@ func (g *guest) decodeAll() error {
 	for i := range g.pending {
 		if !g.decode(&g.pending[i]) {
 			g.pending = slices.Delete(g.pending, 0, i)
+			g.waiting.Add(int32(-i))
 			g.unit.Wake() // goes on when there is room
 			return nil
 		}
 	}
+	g.waiting.Add(int32(-len(g.pending))) // after their messages are in the queues
 	clear(g.pending)
 	g.pending = g.pending[:0]
 	return nil

@@ -173,6 +173,9 @@ func (p *Pool) IsIdle() bool {
 	if !idle {
 		return false
 	}
+	if p.guestsWait() {
+		return false
+	}
 	for _, g := range p.groups {
 		if !g.isIdle() {
 			return false
@@ -182,11 +185,24 @@ func (p *Pool) IsIdle() bool {
 	return idle && before == after
 }
 
-// isIdle reports whether no instance of the group holds a message or work.
+// guestsWait reports whether messages of other nodes wait to be decoded.
+func (p *Pool) guestsWait() bool {
+	p.guestsMu.Lock()
+	defer p.guestsMu.Unlock()
+	for _, g := range p.guests {
+		if g.waiting.Load() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isIdle reports whether no instance of the group holds a message or work, or waits for a
+// reply.
 func (g *group) isIdle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && g.allEmpty()
+	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && uint32(g.activity.Load()) == 0 && g.allEmpty()
 }
 
 // callCount is a number that changes with each call of a handler. It returns false if a

@@ -22,11 +22,12 @@ type Stats struct {
 	Malformed           uint64 // frames with an error
 	Refusals            uint64 // hellos that were refused
 
-	QueuedBytes, QueuedMessages int // accepted by Send and in no frame yet
-	UnackedBytes, UnackedFrames int // part of the window in use
-	AheadBytes, AheadFrames     int // received frames that wait for a missing one
-	PartialBytes                int // received bytes of incomplete messages
-	Lanes                       int // lanes of the sender that have a number or messages
+	QueuedBytes, QueuedMessages int  // accepted by Send and in no frame yet
+	UnackedBytes, UnackedFrames int  // part of the window in use
+	AheadBytes, AheadFrames     int  // received frames that wait for a missing one
+	PartialBytes                int  // received bytes of incomplete messages
+	AckPending                  bool // an acknowledgement will be sent
+	Lanes                       int  // lanes of the sender that have a number or messages
 	RTT                         time.Duration
 	Peer                        uint64 // the boot id of the peer; 0: not known
 }
@@ -38,7 +39,7 @@ func (s *Session) Stats() Stats {
 	v.UnackedBytes, v.UnackedFrames = s.flights.bytes, s.flights.len()
 	v.AheadBytes, v.AheadFrames = s.in.aheadBytes, len(s.in.ahead)
 	v.PartialBytes = s.in.partial
-	v.Lanes = len(s.queue.lanes)
+	v.Lanes, v.AckPending = len(s.queue.lanes), s.peer.boot != 0 && s.in.ackPending
 	v.RTT, v.Peer = s.rtt.smooth, s.peer.boot
 	v.Pending = uint64(s.queue.messages) + s.flights.messages
 	return v
