@@ -2,8 +2,8 @@
 // long it takes until all nodes know of a failure, against the number of nodes that are
 // declared dead although they run.
 //
-//	go test ./member -run TestDetection -v -timeout 60m                  all tables; takes some minutes
-//	go test ./member -run 'TestDetection/loss=10' -v -timeout 60m        one loss rate
+//	go test ./member -run TestDetection -v -timeout 60m                  all tables; takes ten minutes
+//	go test ./member -run 'TestDetection/loss=10/topogen' -v             one loss rate and subject
 //
 // # The load
 //
@@ -24,9 +24,11 @@
 //
 //   - Detection: the time from the stop of a node until all nodes that are never paused have
 //     declared it dead. The tables show the median and the 9th of 10.
-//   - False positives: nodes that run and are declared dead. Declarations by several nodes
-//     within 20 s count as one. They are counted separately for nodes that are never paused
-//     and for paused ones. A pause that is longer than the whole detection looks like a
-//     failure, so the latter depend only on the detection time, with any detector.
+//   - False positives: nodes that run, are never paused, and are declared dead by any other
+//     node, including paused ones. Further declarations about the same node within 20 s
+//     belong to the same false positive.
+//   - Pauses that look like a death: pauses in which the paused node was declared dead. A
+//     pause that is longer than the detection cannot be told from a death, so their number
+//     depends only on the detection time, with any detector.
 //   - Packets: messages per node and second, including everything above.
 package member

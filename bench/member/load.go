@@ -68,7 +68,8 @@ func (l Load) acts() (list []act) {
 	return list
 }
 
-// same is the time in which declarations about one node count as one mistake.
+// same is the time after a wrong declaration in which further ones about the same node count
+// as the same mistake.
 const same = 20 * time.Second
 
 // Result is what a subject did under a load.
@@ -76,8 +77,9 @@ type Result struct {
 	Detected  []time.Duration // from the stop of a node until all know, sorted
 	Missed    int             // stops that not all nodes knew at the end
 	Healthy   int             // false positives about nodes that were never paused
-	Sleeping  int             // false positives about nodes that were paused at times
-	PerSecond float64         // packets per node and second
+	Sleeping  int             // pauses with a false positive about the paused node
+	Pauses    int
+	PerSecond float64 // packets per node and second
 }
 
 // Quantile returns the detection time that a part of the detections did not exceed.
@@ -93,13 +95,14 @@ type record struct {
 	load    Load
 	stopped []time.Duration       // of each node; 0: it runs
 	known   []map[int]bool        // by stopped node: the observers that know
-	last    map[int]time.Duration // the last wrong declaration about a node
+	last    map[int]time.Duration // when a mistake about a node began
+	blamed  map[int]bool          // paused nodes that were declared dead since their last pause began
 	result  Result
 	packets uint64
 }
 
 func newRecord(l Load) *record {
-	return &record{load: l, stopped: make([]time.Duration, l.Nodes), known: make([]map[int]bool, l.Nodes), last: make(map[int]time.Duration)}
+	return &record{load: l, stopped: make([]time.Duration, l.Nodes), known: make([]map[int]bool, l.Nodes), last: make(map[int]time.Duration), blamed: make(map[int]bool)}
 }
 
 func (r *record) stop(now time.Duration, node int) {
@@ -112,14 +115,7 @@ func (r *record) dead(now time.Duration, observer, node int) {
 		return
 	}
 	if r.stopped[node] == 0 {
-		if last, ok := r.last[node]; !ok || now-last > same {
-			if node < r.load.Paused {
-				r.result.Sleeping++
-			} else {
-				r.result.Healthy++
-			}
-		}
-		r.last[node] = now
+		r.mistake(now, node)
 		return
 	}
 	if observer < r.load.Paused || r.known[node][observer] {
@@ -129,6 +125,26 @@ func (r *record) dead(now time.Duration, observer, node int) {
 	if r.all(node) {
 		r.result.Detected = append(r.result.Detected, now-r.stopped[node])
 	}
+}
+
+func (r *record) mistake(now time.Duration, node int) {
+	if node < r.load.Paused {
+		if !r.blamed[node] {
+			r.blamed[node] = true
+			r.result.Sleeping++
+		}
+		return
+	}
+	if last, ok := r.last[node]; !ok || now-last > same {
+		r.last[node] = now
+		r.result.Healthy++
+	}
+}
+
+// pause notes that a pause of a node begins.
+func (r *record) pause(node int) {
+	r.blamed[node] = false
+	r.result.Pauses++
 }
 
 // all reports whether all nodes that run and are never paused know of a stop.
@@ -159,5 +175,6 @@ func (r *Result) add(o Result) {
 	r.Missed += o.Missed
 	r.Healthy += o.Healthy
 	r.Sleeping += o.Sleeping
+	r.Pauses += o.Pauses
 	r.PerSecond += o.PerSecond
 }

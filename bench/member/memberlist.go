@@ -67,6 +67,9 @@ func (b *bubble) act(a act) {
 	n := b.nodes[a.node]
 	switch a.kind {
 	case pause:
+		b.mu.Lock()
+		b.record.pause(a.node)
+		b.mu.Unlock()
 		n.pause()
 	case resume:
 		n.resume()

@@ -86,6 +86,7 @@ func (c *cluster) act(a act) {
 	switch a.kind {
 	case pause:
 		n.paused = true
+		c.record.pause(a.node)
 	case resume:
 		n.paused = false
 		c.run(a.node, true)

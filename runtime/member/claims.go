@@ -207,7 +207,10 @@ func (c *Core) replace(p *peer, r *record) {
 	before := p.record
 	c.digest ^= p.digest()
 	p.record = *r
-	p.age = 0
+	p.age, p.spreadAt = 0, 0
+	if p.state == Suspected && r.status == statusSuspect && r.boot == before.boot && r.incarnation == before.incarnation {
+		c.accuse(p, before.accusers) // this node could not reach the member, either
+	}
 	c.digest ^= p.digest()
 	p.ended = c.now - r.age
 

@@ -115,6 +115,7 @@ type peer struct {
 	suspected time.Duration // Suspected: since when, without pauses of this node
 	mine      bool          // Suspected: this node could not reach it
 	asked     int           // Suspected: pings after the deadline
+	spreadAt  time.Duration // Suspected: when the others learn of it; 0: they have
 	toldAt    time.Duration // when it was last told what this node knows about it
 	syncedAt  time.Duration // when it last got all claims
 
@@ -304,6 +305,9 @@ func (c *Core) next() time.Duration {
 			at = min(at, p.deadline)
 			if p.mine {
 				at = min(at, p.toldAt+c.tellEvery())
+			}
+			if p.spreadAt > 0 {
+				at = min(at, p.spreadAt)
 			}
 		}
 	}

@@ -74,7 +74,9 @@ func appendRecord(b []byte, r *record) []byte {
 			b = binary.BigEndian.AppendUint32(b, a)
 		}
 	case r.status >= statusDead:
-		b = binary.AppendUvarint(b, uint64(r.age/time.Second))
+		// Rounded up: otherwise the age of a claim could shrink from node to node, and
+		// nodes would remind each other of a member for ever.
+		b = binary.AppendUvarint(b, uint64((r.age+time.Second-1)/time.Second))
 	}
 	return b
 }

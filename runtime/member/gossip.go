@@ -31,7 +31,11 @@ const (
 func (c *Core) spread(p *peer, urgent bool) {
 	c.endRumor(p)
 	p.urgent = urgent
-	p.transmissions = int(math.Ceil(retransmissions * math.Log10(float64(len(c.ring)+2))))
+	times := retransmissions * math.Log10(float64(len(c.ring)+2))
+	if p.status == statusSuspect {
+		times /= 2 // not all nodes need to know: some confirm it, and its end is spread again
+	}
+	p.transmissions = int(math.Ceil(times))
 	list := &c.rumors[rank(urgent)]
 	*list = append(*list, p)
 	if urgent && len(*list) == 1 {
@@ -84,7 +88,7 @@ func (c *Core) addNews(to *peer, m *message, size int) {
 func (c *Core) claim(p *peer) record {
 	r := p.record
 	if r.status >= statusDead && !bug.On(bug.AgeForgotten) {
-		r.age = min(max(c.now-p.ended, 0), ageMax)
+		r.age = min(max(c.now-p.ended, 0), ageMax-time.Second)
 	}
 	return r
 }

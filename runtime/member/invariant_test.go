@@ -21,7 +21,7 @@ func checkCore(t tb, c *Core) {
 		if p.probe != nil && !slices.Contains(c.probes, p.probe) {
 			t.Fatalf("the probe of %s is not in the list", p.name)
 		}
-		if p.state == Suspected && p.status == statusAlive || p.state == Dead && p.boot > 0 && p.status != statusDead || p.status >= statusDead && p.state < Dead {
+		if p.state == Suspected && p.status == statusAlive != (p.spreadAt > 0) || p.state == Dead && p.boot > 0 && p.status != statusDead || p.status >= statusDead && p.state < Dead {
 			t.Fatalf("%s is %v, and its claim says %v", p.name, p.state, p.status)
 		}
 		if queued := slices.Contains(c.rumors[rank(p.urgent)], p); queued != (p.transmissions > 0) {

@@ -32,6 +32,9 @@ func (c *Core) advance(now time.Duration) {
 		if p.state == Suspected {
 			p.suspected += late
 			p.deadline += late
+			if p.spreadAt > 0 {
+				p.spreadAt += late
+			}
 		}
 	}
 }
