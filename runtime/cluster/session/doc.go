@@ -39,8 +39,9 @@
 // Memory is limited, whatever the peer sends: to WindowBytes and a frame for frames that
 // wait for a missing one, to ReassemblyBytes for incomplete messages, and to 80 bytes for
 // each of SlotsMax lanes. A buffer has at most twice the bytes that have arrived. After a
-// gap, one call of Receive returns the messages of up to a window of frames. A frame with an error has no effect, as if it was lost. It is counted, and Receive says what is
-// wrong with it.
+// gap, one call of Receive returns the messages of up to a window of frames. A frame with
+// an error has no effect, as if it was lost. It is counted, and Receive says what is wrong
+// with it.
 //
 // # Limits
 //

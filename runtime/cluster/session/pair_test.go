@@ -27,11 +27,12 @@ func open(t testing.TB, c session.Config) *session.Session {
 
 // pair is two sessions without a network between them: each frame arrives at once.
 type pair struct {
-	t    testing.TB
-	now  time.Duration
-	ends [2]*session.Session
-	got  [2][]session.Delivery
-	drop func(from int, frame []byte) bool // loses frames; nil: none
+	t     testing.TB
+	now   time.Duration
+	ends  [2]*session.Session
+	got   [2][]session.Delivery
+	waits int
+	drop  func(from int, frame []byte) bool // loses frames; nil: none
 }
 
 func newPair(t testing.TB, change ...func(*session.Config)) *pair {
@@ -87,6 +88,9 @@ func (p *pair) wait() bool {
 		if at, ok := s.Next(); ok && (!found || at < next) {
 			next, found = at, true
 		}
+	}
+	if p.waits++; p.waits > 10_000 {
+		p.t.Fatal("deadlines do not end")
 	}
 	if found {
 		p.now = max(p.now, next)
