@@ -135,7 +135,6 @@ func (c *core) step(now time.Duration, h *happened) {
 		h.replies[i].in.peer.sendReply(&h.replies[i])
 	}
 	for _, in := range h.handled {
-		in.dirty.Store(false) // before the counts are read
 		in.peer.confirm(in)
 	}
 	for _, f := range h.frames {

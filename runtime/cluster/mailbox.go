@@ -29,11 +29,17 @@ func (b *mailbox) post(add func(h *happened)) {
 	}
 }
 
-// take empties the mailbox, after a receive from wake.
+// take empties the mailbox, after a receive from wake. It reads how many messages were
+// handled here and not later: the replies to all of them have been posted before, and a
+// reply must be sent before the confirmation of its message.
 func (b *mailbox) take(h *happened) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	*h, b.mail, b.busy = b.mail, happened{}, false
+	for _, in := range h.handled {
+		in.dirty.Store(false) // before the counts are read
+		in.done = in.handled.Load() + in.lost.Load()
+	}
 }
 
 // Forward implements piper.Nodes.

@@ -52,6 +52,7 @@ type inPair struct {
 	put      uint64 // messages that were passed to the pool, in all sessions
 	base     uint64 // value of put at the beginning of the session
 	told     uint64 // the last confirmation of this session
+	done     uint64 // handled and lost messages when the mailbox was emptied
 
 	handled atomic.Uint64 // as the pool has reported it
 	lost    atomic.Uint64

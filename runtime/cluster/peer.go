@@ -206,7 +206,7 @@ func (p *peer) open(lane uint64, m []byte) error {
 
 // confirm adds the number of handled messages of a pair to the next confirmation.
 func (p *peer) confirm(in *inPair) {
-	n := in.handled.Load() + in.lost.Load()
+	n := in.done
 	if n <= in.base || n-in.base == in.told || p.in[in.lane] != in {
 		return
 	}

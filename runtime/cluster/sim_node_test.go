@@ -31,6 +31,8 @@ type simNode struct {
 	busyUntil time.Duration // a handler runs until then
 	sendAt    time.Duration // when an external processor sends
 	active    bool          // an instance may have work
+	took      happened      // from the mailbox
+	taken     bool
 	flushed   chan struct{}
 	farewell  time.Duration
 	result    error
@@ -127,11 +129,15 @@ func (n *simNode) deliver(from *simNode, p packet) {
 
 // runCore is one round of Node.loop.
 func (n *simNode) runCore() {
-	var h happened
-	if n.mailbox.busy {
+	if n.mailbox.busy && !n.taken {
 		<-n.wake
-		n.take(&h)
+		n.take(&n.took)
+		if n.taken = true; n.sim.random.IntN(4) == 0 {
+			return // workers run before the core looks at what it has taken
+		}
 	}
+	h := n.took
+	n.took, n.taken = happened{}, false
 	now := n.sim.now - n.began
 	n.core.step(now, &h)
 	n.coreAt = time.Duration(1<<63 - 1)
@@ -203,7 +209,7 @@ func (n *simNode) next() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = n.coreAt
-	if n.mailbox.busy {
+	if n.mailbox.busy || n.taken {
 		at = n.sim.now
 	}
 	if n.state == simRunning {

@@ -70,8 +70,8 @@ const (
 func newSimulation(seed uint64) *simulation {
 	s := &simulation{
 		seed: seed, random: rand.New(rand.NewPCG(seed, 1)), tables: table.NewMemory(), counts: map[string]int{},
-		log: slog.New(slog.DiscardHandler),
 	}
+	s.log = slog.New(simLog{s})
 	draw := rand.New(rand.NewPCG(seed, 2))
 	s.design = drawDesign(draw, 1+draw.IntN(7))
 	s.config = s.design.config()
@@ -140,7 +140,7 @@ func (s *simulation) choose() {
 		if n.state == simGone || n.state == simWaiting || n.resumeAt > s.now {
 			continue
 		}
-		if n.mailbox.busy || n.coreAt <= s.now {
+		if n.mailbox.busy || n.taken || n.coreAt <= s.now {
 			s.choices = append(s.choices, choice{kind: choiceCore, node: n})
 		}
 		if n.busyUntil > s.now {
@@ -168,7 +168,7 @@ func (s *simulation) act(c choice) {
 		s.nodes[to].deliver(s.nodes[from], p)
 	case choiceCore:
 		mail := 0
-		if c.node.mailbox.busy {
+		if c.node.mailbox.busy || c.node.taken {
 			mail = 1
 		}
 		s.trace.step(s.now, c.kind, c.node.index, mail, 0)

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 )
@@ -72,3 +74,23 @@ func (t *trace) String() string {
 }
 
 const kindTransmit = 'x' // a node sends a frame
+
+// simLog makes each line of a log a part of the trace, and an error a fault.
+type simLog struct{ sim *simulation }
+
+func (l simLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l simLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l simLog) WithGroup(string) slog.Handler            { return l }
+
+func (l simLog) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	b.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		b.WriteString(" " + a.String())
+		return true
+	})
+	if l.sim.trace.note(l.sim.now, b.String()); r.Level >= slog.LevelError {
+		l.sim.fault("%s", b.String())
+	}
+	return nil
+}
