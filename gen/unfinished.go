@@ -10,9 +10,9 @@ import (
 // edges from a node to the instances of a processor that every node has. The change that lets
 // emit write it deletes this file and the call in Result.emit.
 func refuseCluster(t *spec.Topology, p *plan.Plan) (list []finding.Finding) {
-	if c := p.Cluster; c != nil && (c.Addresses != "raft" || c.Membership.Detector != "swim") {
+	if c := p.Cluster; c != nil && c.Addresses != "raft" {
 		list = append(list, finding.New(finding.GoType, t.File, t.Cluster.At, t.Cluster.Pointer,
-			"topogen cannot generate the code of a cluster with addresses: "+c.Addresses+" and detector: "+c.Membership.Detector+" yet", "use raft and swim"))
+			"topogen cannot generate the code of a cluster with addresses: "+c.Addresses+" yet", "use raft"))
 	}
 	for i := range p.Edges {
 		e := &p.Edges[i]

@@ -17,7 +17,15 @@ const (
 
 // clusterImports lists the packages that the code of a cluster imports.
 func clusterImports(c *spec.Cluster) []string {
-	return []string{clusterPath, tablePath + string(c.Addresses), memberPath, wirePath}
+	return []string{clusterPath, tablePath + string(c.Addresses), memberPath, detectorPath(c.Membership.Detector), wirePath}
+}
+
+// detectorPath is the package of a detector, whose function New makes it.
+func detectorPath(detector string) string {
+	if detector == "swim" {
+		return memberPath
+	}
+	return memberPath + "/" + detector
 }
 
 func cluster(name Ident) *jen.Statement { return jen.Qual(clusterPath, string(name)) }
@@ -80,7 +88,7 @@ func (p *part) clusterConfig(c *plan.Cluster) fields {
 	s := p.v("s")
 	f = append(f,
 		key("Table", jen.Qual(tablePath+c.Addresses, "Opener").Call()),
-		key("Detect", jen.Func().Params(param(s, member("Settings"))).Params(member("Detector"), jen.Error()).Add(oneLine(jen.Return(member("New").Call(id(s)))))),
+		key("Detect", jen.Func().Params(param(s, member("Settings"))).Params(member("Detector"), jen.Error()).Add(oneLine(jen.Return(jen.Qual(detectorPath(c.Membership.Detector), "New").Call(id(s)))))),
 		key("Membership", member("Config").Values(membershipOf(c)...)),
 		key("Retry", cluster("Retry").Values(key("Timeout", duration(c.RetryTimeout)), key("Min", duration(c.RetryMin)), key("Max", duration(c.RetryMax)))),
 	)

@@ -347,6 +347,10 @@ func (p *part) methods() {
 	method("Snapshot", nil, []code{pool("Snapshot")}, sel(t, "pool", "Snapshot").Call())
 	p.doc("Tree returns the graph of the processors and edges, by index.")
 	method("Tree", nil, []code{p.graphType()}, sel(t, "graph"))
+	if p.plan.Cluster != nil {
+		p.doc("Cluster returns what this node knows about the cluster. It returns nil if this process runs the whole topology.")
+		method("Cluster", nil, []code{pointer(cluster("View"))}, sel(t, "node", "View").Call())
+	}
 	var plain []*processor
 	for _, q := range p.processors {
 		if q.External {
@@ -371,7 +375,12 @@ func (p *part) methods() {
 	}
 	for n, q := range plain {
 		if n == 0 {
-			p.doc("%s and the methods below return instance i of a processor, for use before and after Run only.", q.ident)
+			if p.plan.Cluster == nil {
+				p.doc("%s and the methods below return instance i of a processor, for use before and after Run only.", q.ident)
+			} else {
+				p.doc("%s and the methods below return instance i of a processor, for use before and after Run only. They return nil for an instance that another node runs. "+
+					"On a node, Run makes the instances.", q.ident)
+			}
 		}
 		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
 	}

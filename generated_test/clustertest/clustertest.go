@@ -16,6 +16,7 @@ package clustertest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +47,12 @@ const runMax = time.Minute
 // is left, or if the figures of an edge do not add up.
 func Run[T Topology](t *testing.T, n int, place Place, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T)) (nodes []T) {
 	t.Helper()
+	return RunExpecting(t, n, place, make, use, nil)
+}
+
+// RunExpecting is Run for a topology some of whose nodes end with an error that matches want.
+func RunExpecting[T Topology](t *testing.T, n int, place Place, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T), want error) (nodes []T) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runMax)
 	defer cancel()
 	net := newNetwork(n, place)
@@ -61,10 +68,18 @@ func Run[T Topology](t *testing.T, n int, place Place, make func(node int, opts 
 			use(nodes)
 		}
 	})
+	failed := 0
 	for i, err := range errs {
-		if err != nil {
+		switch {
+		case err == nil:
+		case want != nil && errors.Is(err, want):
+			failed++
+		default:
 			t.Errorf("node %d of %d: %v", i+1, n, err)
 		}
+	}
+	if want != nil && failed == 0 {
+		t.Errorf("no node ended with the error %v", want)
 	}
 	if ctx.Err() != nil {
 		t.Fatalf("the nodes did not finish in %v", runMax)
@@ -90,7 +105,7 @@ func Figures[T Topology](nodes []T, edge int) (sum pool.EdgeFigures) {
 func checkFigures(t *testing.T, node int, s pool.Snapshot) {
 	t.Helper()
 	for _, e := range s.Edges {
-		if e.Sent != e.Received+e.Dropped || e.Len != 0 || e.Waiting != 0 {
+		if e.Sent != e.Received+e.Dropped || e.Dropped > e.Sent || e.Len != 0 || e.Waiting != 0 {
 			t.Errorf("node %d: the figures of an edge do not add up: %+v", node, e)
 		}
 	}

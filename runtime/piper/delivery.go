@@ -89,7 +89,9 @@ func (d *Delivery[M]) Discard() {
 		w.rejectRetried(d)
 		return
 	}
-	u.proc.pool.edges[d.edge].discarded.Add(1)
+	if !d.link.arrives() { // otherwise the sending node counts it as received
+		u.proc.pool.edges[d.edge].discarded.Add(1)
+	}
 	u.proc.faults.dropped.Add(1)
 	d.drop(w.cause)
 }
