@@ -98,7 +98,7 @@ func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
 		s = &stream{outlet: o, arrivals: a}
 		o.State, a.State = s, s
 	}
-	s.arrivals.Put(c.Data, 0)
+	s.arrivals.Put(c.Data[piper.ChunkRoom:], 0)
 }
 
 // Handled implements piper.Nodes.

@@ -62,9 +62,8 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	}
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
-	n.done = make(chan struct{})
 	n.opened.Store(&opened{n.table, n.detector, where, p})
-	go n.loop()
+	n.start()
 	go n.watch(where)
 	return nil
 }
@@ -88,6 +87,7 @@ func (n *Node) connect() error {
 		return err
 	}
 	n.transport, n.close = t, t.Close
+	n.core.reuseFrames = true
 	return nil
 }
 

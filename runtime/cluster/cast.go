@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/topogen/topogen/runtime/piper"
+import (
+	"slices"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
 
 // cast is the sending end of a pair whose messages go to all other nodes. It has a pair
 // for each of them. A message is settled when all nodes have handled or lost it.
@@ -45,9 +49,12 @@ func (c *cast) forward(core *core, chunk piper.Chunk) {
 	c.kept = append(c.kept, k)
 	for _, end := range c.ends {
 		if n := len(end.kept); n > 0 && end.kept[n-1].chunk == k {
-			end.pair.forward(core.now, chunk)
+			own := chunk
+			own.Data = slices.Clone(chunk.Data) // each pair writes a header of its own
+			end.pair.forward(core.now, own)
 		}
 	}
+	piper.ReuseChunk(chunk.Data)
 	c.settle()
 }
 

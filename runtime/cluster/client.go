@@ -117,8 +117,7 @@ func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
 	n.core.client = true
 	n.core.begin(p, where)
 	n.client.transport.follow(where.nodes())
-	n.done = make(chan struct{})
-	go n.loop()
+	n.start()
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -33,10 +34,13 @@ type core struct {
 	places places
 	emit   func(to string, frame []byte) // sends a frame; it may be lost
 
-	now      time.Duration
-	peers    map[string]*peer
-	ordered  []*peer // the same by name, so that the same calls always have the same effects
-	groups   *agreement
+	now         time.Duration
+	peers       map[string]*peer
+	ordered     []*peer // the same by name, so that the same calls always have the same effects
+	groups      *agreement
+	reuseFrames bool               // the transport copies each frame before the other node receives it
+	deliveries  []session.Delivery // used again in each call of session.Receive
+
 	client   bool // this process is a client: it takes no part in anything but the messages that it sends
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
@@ -339,6 +343,13 @@ func (c *core) expire(now time.Duration) {
 		return
 	}
 	c.expireAt = now + expireEvery
+	c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool {
+		gone := isClient(p.name) && !p.reachable && now-p.lostAt > clientWindow
+		if gone {
+			delete(c.peers, p.name)
+		}
+		return gone
+	})
 	for _, p := range c.ordered {
 		if p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
 			continue

@@ -11,8 +11,10 @@ import (
 type mailbox struct {
 	mu   sync.Mutex
 	mail happened
-	busy bool          // mail is not empty, and wake has a token
-	wake chan struct{} // capacity 1
+	busy bool          // mail is not empty
+	wake chan struct{} // capacity 1; has a token if mail is not empty, unless posted looks at it
+
+	posted func() // called after each post in place of the token; may be nil
 }
 
 func newMailbox() mailbox { return mailbox{wake: make(chan struct{}, 1)} }
@@ -24,12 +26,25 @@ func (b *mailbox) post(add func(h *happened)) {
 	first := !b.busy
 	b.busy = true
 	b.mu.Unlock()
-	if first {
-		b.wake <- struct{}{}
+	if !first {
+		return
+	}
+	if b.posted != nil {
+		b.posted()
+		return
+	}
+	b.awake()
+}
+
+// awake sends a token unless there is one.
+func (b *mailbox) awake() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
 	}
 }
 
-// take empties the mailbox, after a receive from wake. It reads how many messages were
+// take empties the mailbox. It reads how many messages were
 // handled here and not later: the replies to all of them have been posted before, and a
 // reply must be sent before the confirmation of its message.
 func (b *mailbox) take(h *happened) {

@@ -5,6 +5,7 @@ import (
 	cryptorand "crypto/rand"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 
 // Node is this process as a node of a cluster. It implements piper.Nodes.
 //
-// One goroutine runs the core. Everything else puts what has happened into a mailbox,
-// which that goroutine empties at once.
+// Everything that happens is put into a mailbox. The goroutine that does it also runs the
+// core if no other goroutine does, because to wake one for each message would take longer
+// than the message. A goroutine of the node runs the core when a time has come, and when
+// the mailbox was filled again in the meantime.
 type Node struct {
 	mailbox
 	settings settings
@@ -34,6 +37,10 @@ type Node struct {
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 
+	running sync.Mutex // guards core
+	started bool       // guarded by running
+	timer   *time.Timer
+
 	stop chan struct{} // closed when the loop must end
 	done chan struct{} // closed when the loop has ended; nil before it begins
 }
@@ -47,6 +54,7 @@ func newNode(s settings) *Node {
 		stop: make(chan struct{}),
 	}
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
+	n.posted = n.tryRun
 	n.clients = &clients{node: n}
 	n.core.emit = func(to string, f []byte) {
 		if isClient(to) {
@@ -61,26 +69,70 @@ func newNode(s settings) *Node {
 // group is the number of the frames of sessions in the transport.
 func (n *Node) group() uint64 { return transport.GroupID(n.settings.Topology, "cluster/session") }
 
+// start begins to run the core.
+func (n *Node) start() {
+	n.done = make(chan struct{})
+	n.timer = time.AfterFunc(time.Hour, n.awake)
+	n.running.Lock()
+	n.started = true
+	n.running.Unlock()
+	n.awake()
+	go n.loop()
+}
+
 // loop runs the core until stop is closed.
 func (n *Node) loop() {
 	defer close(n.done)
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	var h happened
 	for {
-		now := time.Since(n.began)
-		n.core.step(now, &h)
-		timer.Stop()
-		if at, ok := n.core.next(); ok {
-			timer.Reset(max(at-now, 0))
-		}
-		h = happened{}
 		select {
 		case <-n.wake:
-			n.take(&h)
-		case <-timer.C:
+			n.running.Lock()
+			n.step()
+			n.running.Unlock()
+			n.runAgain()
 		case <-n.stop:
+			n.running.Lock()
+			n.started = false
+			n.timer.Stop()
+			n.running.Unlock()
 			return
 		}
+	}
+}
+
+// tryRun runs the core unless another goroutine does. That one looks at the mailbox again
+// before it stops.
+func (n *Node) tryRun() {
+	if !n.running.TryLock() {
+		return
+	}
+	if n.started {
+		n.step()
+	}
+	n.running.Unlock()
+	n.runAgain()
+}
+
+// runAgain makes the goroutine of the node run the core if the mailbox was filled while
+// the core was running.
+func (n *Node) runAgain() {
+	n.mu.Lock()
+	busy := n.busy
+	n.mu.Unlock()
+	if busy {
+		n.awake()
+	}
+}
+
+// step empties the mailbox and runs the core. The caller holds running.
+func (n *Node) step() {
+	var h happened
+	n.take(&h)
+	now := time.Since(n.began)
+	n.core.step(now, &h)
+	if at, ok := n.core.next(); ok {
+		n.timer.Reset(max(at-now, 0))
+	} else {
+		n.timer.Stop()
 	}
 }

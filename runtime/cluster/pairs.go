@@ -88,12 +88,16 @@ func readOpen(b []byte) (p piper.Pair, err error) {
 	return p, r.end()
 }
 
-// appendChunk appends a chunk of which the first skip messages must be left out.
-func appendChunk(b []byte, messages, skip int, data []byte) []byte {
-	b = append(b, pairChunk)
+// chunkMessage returns the message with a chunk of which the first skip messages must be
+// left out. It writes the header into the room before the chunk.
+func chunkMessage(messages, skip int, data []byte) []byte {
+	var header [piper.ChunkRoom]byte
+	b := append(header[:0], pairChunk)
 	b = binary.AppendUvarint(b, uint64(messages))
 	b = binary.AppendUvarint(b, uint64(skip))
-	return append(b, data...)
+	begin := piper.ChunkRoom - len(b)
+	copy(data[begin:], b)
+	return data[begin:]
 }
 
 func readChunk(b []byte) (messages, skip int, data []byte, err error) {
@@ -177,7 +181,7 @@ func (p *outPair) pump() {
 		if k.lost {
 			continue
 		}
-		p.peer.send(p.lane, appendChunk(make([]byte, 0, len(k.data)+8), k.messages, k.done, k.data))
+		p.peer.send(p.lane, chunkMessage(k.messages, k.done, k.data))
 		if k.atMostOnce {
 			k.data = nil
 		}
@@ -237,6 +241,7 @@ func (p *outPair) settle(n int, dropped error) {
 
 // drop removes the oldest chunk.
 func (p *outPair) drop() {
+	piper.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
 	if p.kept = p.kept[1:]; len(p.kept) == 0 {

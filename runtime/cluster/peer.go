@@ -45,7 +45,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 	}
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
-		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand,
+		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
 	})
 	if err != nil {
 		return nil, err
@@ -110,13 +110,17 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 
 // receive handles a frame of the session.
 func (p *peer) receive(now time.Duration, frame []byte) {
-	messages, err := p.session.Receive(now, frame, nil)
+	messages, err := p.session.Receive(now, frame, p.core.deliveries[:0])
 	for _, e := range p.session.Events() {
 		p.event(e)
 	}
 	if err != nil {
 		p.core.log.Warn("topogen: a frame of another node was refused", slog.String("node", p.name), slog.Any("error", err))
 	}
+	defer func() {
+		clear(messages)
+		p.core.deliveries = messages
+	}()
 	for _, m := range messages {
 		if err := p.message(m.Lane, m.Message); err != nil {
 			p.core.log.Error("topogen: a message of another node was refused", slog.String("node", p.name), slog.Any("error", err))

@@ -25,7 +25,7 @@ type Pair struct {
 // other bits are the number of bytes that follow. On an edge with a reply they begin
 // with the number of the call as a varint, which is 0 if nobody waits for the reply.
 type Chunk struct {
-	Data     []byte // belongs to Nodes
+	Data     []byte // belongs to Nodes; it begins with ChunkRoom bytes for a header of Nodes
 	Messages int
 	// AtMostOnce says that the messages are not sent again after a lost connection.
 	AtMostOnce bool
@@ -35,6 +35,20 @@ type Chunk struct {
 // for a chunk does not count, and small enough that messages of other pairs get their
 // turn soon.
 const chunkBytes = 16 << 10
+
+// ChunkRoom is the number of bytes at the beginning of Chunk.Data that Nodes may use.
+const ChunkRoom = 32
+
+// chunkBuffers keeps buffers of chunks for further chunks.
+var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, ChunkRoom+chunkBytes+chunkBytes/4); return &b }}
+
+// ReuseChunk says that the data of a chunk is not used any more.
+func ReuseChunk(data []byte) {
+	if cap(data) == ChunkRoom+chunkBytes+chunkBytes/4 {
+		data = data[:0]
+		chunkBuffers.Put(&data)
+	}
+}
 
 // Outlet is the end of a link whose receiving instance runs on another node. It encodes
 // the messages of the link and passes them to Nodes in chunks. Except where a method
@@ -72,6 +86,9 @@ func (o *Outlet) append(q settler, h *queue.Head, encode func(b []byte, limit in
 	if once := o.unit.proc.pool.edges[h.Index()].AtMostOnce; once != o.chunk.AtMostOnce {
 		o.flush()
 		o.chunk.AtMostOnce = once
+	}
+	if o.chunk.Data == nil {
+		o.chunk.Data = (*chunkBuffers.Get().(*[]byte))[:ChunkRoom]
 	}
 	b, begin := o.chunk.Data, len(o.chunk.Data)
 	b = append(b, make([]byte, lengthRoom)...)
