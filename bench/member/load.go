@@ -74,7 +74,7 @@ const same = 20 * time.Second
 
 // Result is what a subject did under a load.
 type Result struct {
-	Detected  []time.Duration // from the stop of a node until all know, sorted
+	Detected  []time.Duration // from the stop of a node until all know, sorted; without stops whose last unaware node stopped itself
 	Missed    int             // stops that not all nodes knew at the end
 	Healthy   int             // false positives about nodes that were never paused
 	Sleeping  int             // pauses with a false positive about the paused node

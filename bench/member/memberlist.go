@@ -23,6 +23,8 @@ type bubble struct {
 	rng    *rand.Rand
 	nodes  []*mlNode
 	record *record
+	conns  []*mlConn // all streams so far: memberlist does not close streams that wait at its shutdown
+	ended  bool
 }
 
 // Memberlist runs hashicorp/memberlist under a load.
@@ -57,6 +59,13 @@ func Memberlist(t *testing.T, l Load, configure func(*ml.Config)) (result Result
 			if err := n.list.Shutdown(); err != nil {
 				t.Error(err)
 			}
+		}
+		b.mu.Lock()
+		b.ended = true
+		conns := b.conns
+		b.mu.Unlock()
+		for _, c := range conns {
+			_ = c.Close()
 		}
 		time.Sleep(10 * time.Minute) // memberlist does not wait for its goroutines
 	})
@@ -243,36 +252,89 @@ func (n *mlNode) DialAddressTimeout(a ml.Address, timeout time.Duration) (net.Co
 	}
 	time.Sleep(delay)
 	near, far := net.Pipe()
+	own, remote := newConn(near, n, to), newConn(far, to, n)
 	go func() {
 		to.wait()
 		select {
-		case to.streams <- &mlConn{Conn: far, own: to, remote: n}:
+		case to.streams <- remote:
 		default:
-			_ = far.Close()
+			_ = remote.Close()
 		}
 	}()
-	return &mlConn{Conn: near, own: n, remote: to}, nil
+	return own, nil
 }
 
-// mlConn is one end of a stream.
+// mlConn is one end of a stream. As with TCP, a write does not wait for the receiver.
 type mlConn struct {
 	net.Conn
 	own, remote *mlNode
+
+	mu     sync.Mutex
+	closed bool
+	queue  chan []byte
+}
+
+// streamWrites is the number of writes that wait: memberlist writes a message at once.
+const streamWrites = 64
+
+func newConn(pipe net.Conn, own, remote *mlNode) *mlConn {
+	c := &mlConn{Conn: pipe, own: own, remote: remote, queue: make(chan []byte, streamWrites)}
+	own.bubble.mu.Lock()
+	own.bubble.conns = append(own.bubble.conns, c)
+	ended := own.bubble.ended
+	own.bubble.mu.Unlock()
+	go c.send()
+	if ended {
+		_ = c.Close()
+	}
+	return c
+}
+
+func (c *mlConn) send() {
+	const segmentBytes = 1400
+	for b := range c.queue {
+		delay := time.Duration(0)
+		for range (len(b) + segmentBytes - 1) / segmentBytes {
+			delay = max(delay, c.own.bubble.segment(time.Minute))
+		}
+		time.Sleep(delay)
+		c.remote.wait()
+		if c.own.stopped() || c.remote.stopped() {
+			break
+		}
+		if _, err := c.Conn.Write(b); err != nil {
+			break
+		}
+	}
+	_ = c.Conn.Close()
 }
 
 func (c *mlConn) Write(b []byte) (int, error) {
-	const segmentBytes = 1400
 	c.own.wait()
-	delay := time.Duration(0)
-	for range max(1, (len(b)+segmentBytes-1)/segmentBytes) {
-		delay = max(delay, c.own.bubble.segment(time.Minute))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, net.ErrClosed
 	}
-	time.Sleep(delay)
-	c.remote.wait()
-	if c.own.stopped() || c.remote.stopped() {
-		_ = c.Close()
+	select {
+	case c.queue <- append([]byte(nil), b...):
+		return len(b), nil
+	default:
+		return 0, errTimeout
 	}
-	return c.Conn.Write(b)
+}
+
+// Close ends the stream after the writes so far. If the other end does not read them, it
+// gives up after some time.
+func (c *mlConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.queue)
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+	}
+	return nil
 }
 
 func (c *mlConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: c.remote.ip(), Port: 1} }

@@ -175,7 +175,7 @@ func (c *Core) learnName(r *record) (news bool) {
 	return true
 }
 
-// forgetOldest makes room for a new member: it forgets the one that left first.
+// forgetOldest makes room for a new member: it forgets the member that left first.
 func (c *Core) forgetOldest() bool {
 	var oldest *peer
 	for _, p := range c.down {

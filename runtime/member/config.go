@@ -69,7 +69,7 @@ type Config struct {
 
 	// Fence is majority (the default) or off. With majority, a node is fenced while half
 	// of the known members or more are Suspected or Dead, where known members include
-	// itself and the first members, and not those that have left. So half is not a
+	// itself and the first members, and not members that have left. So half is not a
 	// majority: if four nodes are split two and two, both sides are fenced, and in a
 	// cluster of two nodes, each is fenced when the other fails.
 	Fence string

@@ -58,7 +58,7 @@ type Core struct {
 	self  *peer
 	peers map[string]*peer // all but self
 	ring  []*peer          // the same, in the order in which they are probed
-	down  []*peer          // those that are Suspected, Dead or Left
+	down  []*peer          // members that are Suspected, Dead or Left
 	count [Left + 1]int    // peers in each state
 
 	position int           // in ring, of the next probe

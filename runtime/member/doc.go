@@ -25,7 +25,7 @@
 // any other node is Alive again soon after a mistake, by its own refutation. Any message of
 // a member, also of the data path ([Detector.Heard]), is a sign of life.
 //
-// A node that cannot reach a majority of the known members is fenced, and one that does
+// A node that cannot reach a majority of the known members is fenced, and a node that does
 // not receive anything counts as dead for the others although it still sends. A process
 // that did not run for a while (SIGSTOP, a frozen host) extends its timeouts by this
 // pause. So it declares no member dead because of its own pause.
@@ -59,5 +59,7 @@
 // (join.go). Local health (pause.go), confirmed suspicions and the buddy system are from
 // the paper about Lifeguard (Dadgar, Phillips, Currey, 2018).
 //
-// The tests are transcripts in testdata, and simulations in virtual time.
+// The tests are transcripts in testdata, and simulations of up to 1,000 nodes in virtual
+// time. docs/reference/membership.md lists the settings, and docs/explanation/detection.md
+// explains the protocol.
 package member

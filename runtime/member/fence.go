@@ -20,8 +20,8 @@ func CutOff(self string, members []Member, tieBreaker string) bool {
 	return cutOff(reachable, known, tie && tieBreaker != "", tieBreaker != "")
 }
 
-// cutOff is the rule. The argument tie says that the tie breaker can be reached, and
-// hasTie that there is one.
+// cutOff is the rule. The argument tie says that the tie breaker can be reached. Without a
+// tie breaker, hasTie is false.
 func cutOff(reachable, known int, tie, hasTie bool) bool {
 	if hasTie && 2*reachable == known {
 		return !tie

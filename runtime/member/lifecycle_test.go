@@ -84,7 +84,7 @@ func TestJoinsAndLeaves(t *testing.T) {
 	}
 	for _, n := range w.nodes[:size] {
 		if got := len(n.core.ring); got > size+160 {
-			t.Errorf("%s has %d members, but those that have left are forgotten after a minute", n.name, got)
+			t.Errorf("%s has %d members, but members that have left are forgotten after a minute", n.name, got)
 		}
 	}
 	w.run(5 * time.Minute)

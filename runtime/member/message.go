@@ -54,7 +54,7 @@ const (
 
 	messageMax  = 64 << 10             // bytes of a message: one part of a sync, with room
 	recordsMax  = 2048                 // records of a message: more than the shortest records that fit into a part
-	accusersMax = confirmationsMax + 1 // the first accuser and those who confirm
+	accusersMax = confirmationsMax + 1 // the first accuser, and nodes that confirm
 	withinMax   = time.Hour            // no helper keeps a request longer
 	ageMax      = 10 * 365 * 24 * time.Hour
 	countMax    = 1 << 62 // boot ids and incarnations: leaves room for increments

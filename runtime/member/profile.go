@@ -10,7 +10,7 @@ const (
 )
 
 // Profile is a set of defaults for [Config]. The fields that Config does not have are
-// those that need no change for one cluster.
+// constants that need no change for one cluster.
 type Profile struct {
 	Interval, DirectTimeout, IndirectTimeout, Suspicion time.Duration
 	Helpers                                             int
@@ -49,7 +49,7 @@ var Profiles = map[string]Profile{
 		IndirectTimeout: 500 * time.Millisecond, // the helper's round trip has 300 ms; adds 0.5 s to each detection
 		Helpers:         3,                      // up to 12 messages for each failed probe
 		Suspicion:       2 * time.Second,        // time for about six attempts to tell the suspected node, and for its answer
-		Spread:          5,                      // a node that nobody confirms may be cut off itself: it waits 10 s
+		Spread:          5,                      // a node whose suspicion no other confirms may be cut off itself: it waits 10 s
 		Health:          8,                      // an overloaded node makes 8 times fewer mistakes, and detects 8 times slower
 		ForgetDead:      24 * time.Hour,         // an operator looks at the list once a day; about 200 bytes per dead member
 		ForgetLeft:      time.Hour,              // much longer than news about it can travel; about 200 bytes per member

@@ -277,7 +277,7 @@ func (n *simNode) stateOf(name string) State {
 	return Left
 }
 
-// summary lists what nodes think about those that are not alive.
+// summary lists what nodes think about members that are not alive.
 func (w *world) summary() (text string) {
 	for _, n := range w.nodes {
 		if n.core == nil || len(text) > 4000 {

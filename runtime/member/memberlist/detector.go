@@ -107,8 +107,8 @@ func (d *Detector) Start() error {
 	return nil
 }
 
-// maintain joins members that are not connected, and forgets those that are dead or have
-// left for long.
+// maintain joins members that are not connected, and forgets members that have been
+// dead or have left for long.
 func (d *Detector) maintain() {
 	ticker := time.NewTicker(d.config.Interval)
 	defer ticker.Stop()
