@@ -21,6 +21,9 @@ type agreement struct {
 	groups []groupAgreement
 }
 
+// statusShare is the part of the queue of a session up to which groups are reported.
+const statusShare = 8
+
 type groupAgreement struct {
 	agreed  uint8                   // the last phase that was agreed upon
 	reached bool                    // agreed was set
@@ -29,6 +32,7 @@ type groupAgreement struct {
 	phase   uint8             // of the round
 	asked   map[string]uint32 // by node: the turns before the round, for nodes that have not answered; nil without a round
 	changed bool              // the group was not quiet all the time
+	owed    bool              // the coordinator must be told that the group is quiet, when it reads what it has got
 }
 
 func newAgreement(c *core, groups int) *agreement {
@@ -37,11 +41,27 @@ func newAgreement(c *core, groups int) *agreement {
 
 // quiet is called when a group is quiet on this node.
 func (a *agreement) quiet(group int) {
+	g := &a.groups[group]
+	g.owed = false
 	s := a.core.pool.Group(group)
 	if !s.Quiet {
 		return // it will be called again
 	}
-	a.tell(a.core.coordinator(), groupMessage{kind: controlStatus, group: group, phase: s.Phase, quiet: true, turns: s.Turns})
+	to := a.core.coordinator()
+	if p := a.core.peers[to]; p != nil && p.session.Stats().Pending > uint64(a.core.queueMessages()/statusShare) {
+		g.owed = true // otherwise a group that is quiet again and again would fill the queue of a node that is cut off
+		return
+	}
+	a.tell(to, groupMessage{kind: controlStatus, group: group, phase: s.Phase, quiet: true, turns: s.Turns})
+}
+
+// tellOwed reports the quiet groups that the coordinator has not been told.
+func (a *agreement) tellOwed() {
+	for i := range a.groups {
+		if a.groups[i].owed {
+			a.quiet(i)
+		}
+	}
 }
 
 // tellAll reports all quiet groups again, because the coordinator has changed.

@@ -9,8 +9,13 @@ import (
 // Lanes of control messages.
 const (
 	laneControl = 0 // small messages about the topology
-	laneConfirm = 1 // confirmations and replies: a reply comes before the confirmation of its message
+	laneConfirm = 1 // confirmations
 )
+
+// laneAnswers is a part of the number of a lane for the replies to the messages of another
+// lane, and for confirmations that come after them. Replies may be large, so they are no
+// control messages.
+const laneAnswers = 1 << 62
 
 // Kinds of control messages.
 const (
@@ -33,8 +38,6 @@ func (p *peer) control(kind byte, r *reader) error {
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
-	case controlReply:
-		return p.replied(r)
 	case controlStatus, controlQuery, controlAnswer, controlAgree:
 		var m groupMessage
 		if err := m.read(kind, r); err != nil {
@@ -54,6 +57,17 @@ func (p *peer) control(kind byte, r *reader) error {
 		return r.end()
 	}
 	return fmt.Errorf("%w: control message %d", errMalformed, kind)
+}
+
+// answered handles a message in the lane of replies.
+func (p *peer) answered(kind byte, r *reader) error {
+	switch kind {
+	case controlConfirm:
+		return p.confirmed(r)
+	case controlReply:
+		return p.replied(r)
+	}
+	return fmt.Errorf("%w: message %d in a lane of replies", errMalformed, kind)
 }
 
 // confirmed handles confirmations.
@@ -109,8 +123,8 @@ func (p *peer) sendReply(r *reply) {
 	if p.in[r.in.lane] != r.in {
 		return // the process that has asked has ended
 	}
-	p.flush() // confirmations that were made before
-	p.send(laneConfirm, appendReply(nil, r.in.lane, r.call, r.data, r.err))
+	r.in.replies = true
+	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call, r.data, r.err))
 }
 
 // groupMessage is a message about the end of a group.

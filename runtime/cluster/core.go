@@ -52,6 +52,8 @@ type core struct {
 	flushed  chan struct{} // see happened
 	leader   string        // the coordinator that has the reports of this node
 	expireAt time.Duration
+
+	queueMax struct{ bytes, messages int } // of each session, for tests
 }
 
 // pool is what the core uses of a *piper.Pool.
@@ -153,6 +155,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		for _, group := range h.quiet {
 			c.groups.quiet(group)
 		}
+		c.groups.tellOwed()
 	}
 	if h.stopping && !c.draining && !c.client {
 		c.draining = true
@@ -169,8 +172,10 @@ func (c *core) step(now time.Duration, h *happened) {
 	c.mayLeave(now)
 	for _, p := range c.ordered {
 		p.flush()
-		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
-			c.emit(p.name, f)
+		for more := true; more; more = p.refill() {
+			for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
+				c.emit(p.name, f)
+			}
 		}
 	}
 	for _, answer := range h.views {
@@ -190,7 +195,7 @@ func (c *core) hasFlushed() bool {
 		v := p.session.Stats()
 		switch {
 		case !p.found || p.ended:
-		case v.Pending > 0 && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
+		case (v.Pending > 0 || len(p.answers) > 0) && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
 	}

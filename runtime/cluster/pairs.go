@@ -52,6 +52,7 @@ type inPair struct {
 	put      uint64 // messages that were passed to the pool, in all sessions
 	base     uint64 // value of put at the beginning of the session
 	told     uint64 // the last confirmation of this session
+	replies  bool   // replies were sent, so confirmations are sent after them in the same lane
 	done     uint64 // handled and lost messages when the mailbox was emptied
 
 	handled atomic.Uint64 // as the pool has reported it
@@ -172,16 +173,26 @@ func (p *outPair) pump() {
 		p.wait()
 		return
 	}
+	if p.peer.full {
+		p.wait()
+		return
+	}
 	if !p.opened {
+		if !p.peer.offer(p.lane, appendOpen(nil, p.Pair)) {
+			p.wait()
+			return
+		}
 		p.opened = true
-		p.peer.send(p.lane, appendOpen(nil, p.Pair))
 	}
 	for ; p.handed < len(p.kept); p.handed++ {
 		k := &p.kept[p.handed]
 		if k.lost {
 			continue
 		}
-		p.peer.send(p.lane, chunkMessage(k.messages, k.done, k.data))
+		if !p.peer.offer(p.lane, chunkMessage(k.messages, k.done, k.data)) {
+			p.wait()
+			return
+		}
 		if k.atMostOnce {
 			k.data = nil
 		}
@@ -198,8 +209,8 @@ func (p *outPair) wait() {
 
 // confirm counts messages as handled: n of this session.
 func (p *outPair) confirm(n uint64) error {
-	if n < p.settled {
-		return fmt.Errorf("%w: %d messages of a pair are confirmed after %d", errMalformed, n, p.settled)
+	if n <= p.settled {
+		return nil // the lane of replies has overtaken that of confirmations
 	}
 	left := n - p.settled
 	p.settled = n

@@ -32,7 +32,9 @@ type peer struct {
 	dropped uint64 // messages of all pairs that were dropped
 
 	out      []*outPair // by lane, from firstLane
-	waiting  []*outPair // whose messages wait because the node does not take them now
+	waiting  []*outPair // whose messages wait because the node does not take them now, or the session is full
+	answers  []answer   // that wait for room in the session
+	full     bool       // the session has refused a message since the last refill
 	in       map[uint64]*inPair
 	pairs    map[piper.Pair]*inPair // the same, in all sessions
 	confirms []byte                 // confirmations that wait to be sent
@@ -46,6 +48,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
+		QueueBytes: c.queueBytes(), QueueMessages: c.queueMessages(),
 	})
 	if err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func (p *peer) hasLeft(now time.Duration) bool {
 	return p.left || p.draining && !p.reachable && now-p.lostAt >= p.core.config.Retry.Timeout
 }
 
-// send gives a message to the session.
+// send gives a control message to the session.
 func (p *peer) send(lane uint64, m []byte) {
 	err := p.session.Send(lane, m)
 	if errors.Is(err, session.ErrUnreadEvents) {
@@ -78,19 +81,6 @@ func (p *peer) send(lane uint64, m []byte) {
 	}
 	if err != nil {
 		p.core.fail(fmt.Errorf("cluster: messages to node %s: %w", p.name, err))
-	}
-}
-
-// resume sends the messages that have waited.
-func (p *peer) resume() {
-	if !p.takes() {
-		return
-	}
-	list := p.waiting
-	p.waiting = nil
-	for _, pair := range list {
-		pair.waiting = false
-		pair.pump()
 	}
 }
 
@@ -138,6 +128,7 @@ func (p *peer) event(e session.Event) {
 		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
 		p.core.groups.restarted(p.name)
 		p.in = map[uint64]*inPair{}
+		p.answers, p.full = nil, false
 		p.confirms, p.waiting, p.draining, p.left, p.ended = nil, nil, false, false, false
 		for _, pair := range p.out {
 			pair.waiting = false
@@ -158,6 +149,9 @@ func (p *peer) message(lane uint64, m []byte) error {
 	}
 	if lane < firstLane {
 		return p.control(m[0], &reader{b: m[1:]})
+	}
+	if lane&laneAnswers != 0 {
+		return p.answered(m[0], &reader{b: m[1:]})
 	}
 	switch m[0] {
 	case pairOpen:
@@ -215,6 +209,11 @@ func (p *peer) confirm(in *inPair) {
 		return
 	}
 	in.told = n - in.base
+	if in.replies {
+		b := binary.AppendUvarint([]byte{controlConfirm}, in.lane)
+		p.answer(laneAnswers|in.lane, binary.AppendUvarint(b, in.told))
+		return
+	}
 	if len(p.confirms) == 0 {
 		p.confirms = append(p.confirms, controlConfirm)
 	}

@@ -96,6 +96,10 @@ func (s *simulation) received(n *simNode, x *place, edge int, m *parcel) {
 	e := &d.edges[edge]
 	at := x.unit.Index()
 	l := &s.ledger.edges[m.node][edge]
+	s.counts["messages"]++
+	if m.node != n.index {
+		s.counts["messages of other nodes"]++
+	}
 	if m.to == allInstances && m.node != n.index {
 		l.castHandled++
 	} else {
@@ -241,6 +245,12 @@ func (s *simulation) checkEnd() {
 	for _, n := range s.nodes {
 		if n.result != nil {
 			s.fault("%s: %v", n.name, n.result)
+		}
+		if n.left {
+			s.counts["nodes left"]++
+		}
+		for _, p := range n.core.ordered {
+			s.counts["dropped"] += int(p.dropped)
 		}
 		for i, f := range n.top.pool.Snapshot().Edges {
 			s.checkEdge(n, i, f)

@@ -73,6 +73,7 @@ func (n *simNode) start() {
 	s := n.sim
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
+	n.core.queueMax = s.queueMax
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.enter(); err != nil {
 		s.fault("%s: %v", n.name, err)
@@ -130,7 +131,6 @@ func (n *simNode) deliver(from *simNode, p packet) {
 // runCore is one round of Node.loop.
 func (n *simNode) runCore() {
 	if n.mailbox.busy && !n.taken {
-		<-n.wake
 		n.take(&n.took)
 		if n.taken = true; n.sim.random.IntN(4) == 0 {
 			return // workers run before the core looks at what it has taken
@@ -144,6 +144,11 @@ func (n *simNode) runCore() {
 	if at, ok := n.core.next(); ok {
 		if n.coreAt = n.began + at; at <= now && !n.mailbox.busy {
 			n.sim.fault("%s: the core must be called again at %v, and the time is %v", n.name, at, now)
+		}
+	}
+	for _, p := range n.core.ordered {
+		if p.full {
+			n.sim.counts["full sessions"]++
 		}
 	}
 	n.active = true

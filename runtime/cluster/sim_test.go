@@ -34,6 +34,8 @@ type simulation struct {
 	steps   int
 	choices []choice
 	counts  map[string]int
+
+	queueMax struct{ bytes, messages int } // of the sessions
 }
 
 // packet is a message in the network.
@@ -79,6 +81,9 @@ func newSimulation(seed uint64) *simulation {
 	s.net = transport.NewNetwork[packet](rand.New(rand.NewPCG(seed, 3)), transport.Faults{})
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
+	if draw.IntN(3) == 0 {
+		s.queueMax.bytes, s.queueMax.messages = 3*designLoadMax, 200+draw.IntN(200)
+	}
 	return s
 }
 

@@ -7,8 +7,8 @@ const Version = 1
 
 // Limits of frames and messages. Both nodes check them.
 const (
-	MessageBytesMax = 64 << 20 // the largest message of a topology
-	FrameBytesMax   = 64 << 10 // large enough that the header costs nothing, small enough that a frame takes 0.5 ms on a link of 1 Gbit/s
+	MessageBytesMax = 64<<20 + 32<<10 // the largest message of a topology, and the messages that package cluster sends with it
+	FrameBytesMax   = 64 << 10        // large enough that the header costs nothing, small enough that a frame takes 0.5 ms on a link of 1 Gbit/s
 
 	// FragmentBytes is the length of a fragment of a larger message, and what a lane sends
 	// in a turn. Two of them fit into a frame.
