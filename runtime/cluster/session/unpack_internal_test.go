@@ -64,8 +64,8 @@ func TestMalformedItems(t *testing.T) {
 		"a fragment must have 1 to 15 bytes, got 16":                          join(enter(0), next(16)),
 		"a fragment must have 1 to 0 bytes, got 0":                            join(enter(0), next(0)),
 		"a fragment must have 1 to 1 bytes, got 4":                            join(enter(0), next(4)[:2]),
-		"the length of a message in fragments must be at most 67108864":       join(enter(1), firstOf(5, MessageBytesMax+1)),
-		"incomplete messages must have at most 134217728 bytes, got 67108894": join(enter(1), firstOf(1, MessageBytesMax), announce(4, 1), firstOf(1, MessageBytesMax)),
+		"the length of a message in fragments must be at most 67141632":       join(enter(1), firstOf(5, MessageBytesMax+1)),
+		"incomplete messages must have at most 134283264 bytes, got 67141662": join(enter(1), firstOf(1, MessageBytesMax), announce(4, 1), firstOf(1, MessageBytesMax)),
 		"has an invalid head": bytes.Repeat([]byte{0xff}, 11),
 		"a message must have 1 to 0 bytes, the rest of the frame, got 461168601": join(enter(1), []byte{0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),
 	} {
