@@ -82,7 +82,7 @@ func newSimulation(seed uint64) *simulation {
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
 	if draw.IntN(3) == 0 {
-		s.queueMax.bytes, s.queueMax.messages = 3*designLoadMax, 200+draw.IntN(200)
+		s.queueMax.bytes, s.queueMax.messages = 3*designLoadMax, 32+draw.IntN(64)
 	}
 	return s
 }
