@@ -15,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
-// Txn applies a transaction. It appends an entry to the log, if the last entry is still
-// the one that this node has applied, and waits for the entry in its watch. Guards are
+// Txn applies a transaction. It appends an entry to the log, if this node has applied all
+// earlier entries, and waits for the entry in its watch. Guards are
 // checked when the entry is applied, on all nodes in the same way. Only the guards of
 // leases are checked by etcd, in the same request.
 func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {

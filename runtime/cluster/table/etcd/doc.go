@@ -5,9 +5,9 @@
 //
 // # How it works
 //
-// etcd holds a log of transactions, one key for each entry. A transaction appends an entry
-// if the last entry is still the last one that the node has applied; otherwise the node
-// applies the newer entries and tries again. All nodes watch the log, and apply the
+// etcd holds a log of transactions, one key for each entry. A node appends an entry if it
+// has applied all earlier entries. Otherwise it applies the newer entries and tries again.
+// All nodes watch the log, and apply the
 // entries to the same state machine as the other engines. So a transaction may change any
 // number of containers, although etcd limits a request to 128 operations and 1.5 MiB.
 //

@@ -1,0 +1,102 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// TestLeaseIsLost stops the renewals of a lease in different ways. The holder sees the
+// loss before another holder can get the lease.
+func TestLeaseIsLost(t *testing.T) {
+	errNetwork := errors.New("no connection")
+	const ttl = 8 * time.Second
+	for name, renew := range map[string]func(context.Context) error{
+		"the renewals fail":            func(context.Context) error { return errNetwork },
+		"the renewals get no answer":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"another holder has the lease": func(context.Context) error { return table.ErrLeaseLost },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				l := table.NewLease("x", 1, nil)
+				go l.Keep(renew, began, ttl, nil)
+				time.Sleep(ttl / 8) // virtual time
+				if err := l.Err(); err != nil {
+					t.Fatalf("the lease ended early: %v", err)
+				}
+				<-l.Done()
+				if err := l.Err(); !errors.Is(err, table.ErrLeaseLost) {
+					t.Errorf("the lease ended with %v, want ErrLeaseLost", err)
+				}
+				if d := time.Since(began); d > ttl {
+					t.Errorf("the holder saw the loss after %v, more than the ttl of %v", d, ttl)
+				}
+			})
+		})
+	}
+}
+
+// TestLeaseOfDeadHolder lets a process die with a lease: the next holder gets it after the
+// ttl and the margin for clocks, and not before.
+func TestLeaseOfDeadHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 5 * time.Second
+		m := table.NewMemory()
+		dead, other := m.Open(), m.Open()
+		defer other.Close()
+		l, err := dead.Acquire(t.Context(), "x", "n1", ttl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // virtual time: the lease is renewed
+		if err := l.Err(); err != nil {
+			t.Fatalf("the lease was lost although its holder lives: %v", err)
+		}
+		if err := dead.Close(); err != nil {
+			t.Fatal(err)
+		}
+		died := time.Now()
+		next, err := other.Acquire(t.Context(), "x", "n2", ttl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(died); d < ttl/2 || d > ttl+3*time.Second {
+			t.Errorf("the next holder got the lease after %v, with a ttl of %v", d, ttl)
+		}
+		if next.Token <= l.Token {
+			t.Errorf("the next token is %d after %d", next.Token, l.Token)
+		}
+		if err := next.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+// TestRenewalsThatRecover lets two renewals fail: the lease is not lost.
+func TestRenewalsThatRecover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 8 * time.Second
+		failures := 2 // of four renewals within a ttl
+		l := table.NewLease("x", 1, func(context.Context) error { return nil })
+		go l.Keep(func(context.Context) error {
+			if failures > 0 {
+				failures--
+				return errors.New("no connection")
+			}
+			return nil
+		}, time.Now(), ttl, nil)
+		time.Sleep(10 * ttl) // virtual time
+		if err := l.Err(); err != nil {
+			t.Errorf("two failed renewals have ended the lease: %v", err)
+		}
+		if err := l.Release(t.Context()); err != nil || !errors.Is(l.Err(), table.ErrReleased) {
+			t.Errorf("Release returned %v, and the lease has the error %v", err, l.Err())
+		}
+	})
+}

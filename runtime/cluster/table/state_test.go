@@ -1,0 +1,333 @@
+package table_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// drawCommand returns a random command. Most commands are valid.
+func drawCommand(t *rapid.T) *table.Command {
+	node := rapid.SampledFrom([]string{"n1", "n2", "n3", "n4"})
+	processor := rapid.SampledFrom([]string{"a", "b", "c"})
+	boot := rapid.SampledFrom([]table.Boot{0, 1, 2})
+	number := rapid.IntRange(0, 6)
+	plan := rapid.SampledFrom([]string{"p", "q"})
+	lease := rapid.SampledFrom([]string{"x", "y"})
+	switch rapid.IntRange(0, 9).Draw(t, "kind") {
+	case 0:
+		return &table.Command{Kind: table.CommandAcquire, Name: lease.Draw(t, "lease"), Holder: node.Draw(t, "holder"), TTL: time.Second}
+	case 1:
+		kind := rapid.SampledFrom([]table.CommandKind{table.CommandRenew, table.CommandRelease}).Draw(t, "release")
+		return &table.Command{Kind: kind, Name: lease.Draw(t, "lease"), Token: uint64(number.Draw(t, "token"))}
+	}
+	c := &table.Command{Kind: table.CommandTxn}
+	for range rapid.IntRange(0, 1).Draw(t, "guards") {
+		c.Guards = append(c.Guards, []table.Guard{
+			table.PlanIs{Plan: plan.Draw(t, "plan")},
+			table.EpochIs{Processor: processor.Draw(t, "processor"), Instance: number.Draw(t, "instance"), Epoch: uint64(number.Draw(t, "epoch"))},
+			table.BootIs{Name: node.Draw(t, "node"), Boot: boot.Draw(t, "boot")},
+			table.StateIs{Name: node.Draw(t, "node"), State: table.NodeState(rapid.IntRange(0, 4).Draw(t, "state"))},
+			table.LeaseIs{Name: lease.Draw(t, "lease"), Token: uint64(number.Draw(t, "token"))},
+		}[rapid.IntRange(0, 4).Draw(t, "guard")])
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "changes") {
+		c.Changes = append(c.Changes, []func() table.Change{
+			func() table.Change {
+				return table.Join{Node: table.Node{Name: node.Draw(t, "node"), Boot: boot.Draw(t, "boot"), Plan: plan.Draw(t, "plan")}}
+			},
+			func() table.Change { return table.Join{Node: table.Node{Name: node.Draw(t, "node")}} },
+			func() table.Change {
+				return table.SetState{Name: node.Draw(t, "node"), Boot: boot.Draw(t, "boot"), State: table.NodeState(rapid.IntRange(0, 4).Draw(t, "state"))}
+			},
+			func() table.Change { return table.Forget{Name: node.Draw(t, "node")} },
+			func() table.Change {
+				return table.Assign{Processor: processor.Draw(t, "processor"), First: number.Draw(t, "first"), Count: number.Draw(t, "count"), Node: node.Draw(t, "node")}
+			},
+			func() table.Change {
+				d := table.Define{Plan: plan.Draw(t, "plan")}
+				for _, name := range rapid.SliceOfDistinct(processor, rapid.ID[string]).Draw(t, "processors") {
+					d.Processors = append(d.Processors, table.Processor{Name: name, Instances: number.Draw(t, "instances")})
+				}
+				return d
+			},
+		}[min(rapid.IntRange(0, 8).Draw(t, "change"), 5)]())
+	}
+	return c
+}
+
+// TestStates applies random commands to a state and to states that are restored from its
+// snapshots. All have the same outcomes and encodings. Refused commands change nothing,
+// epochs grow, and events lead from one snapshot to the next.
+func TestStates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, other := table.NewState(), table.NewState()
+		epochs := map[string]uint64{}
+		now := int64(0)
+		for i := range rapid.IntRange(1, 40).Draw(t, "commands") {
+			c := drawCommand(t)
+			b, err := table.AppendCommand(nil, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoded, err := table.ReadCommand(b)
+			if err != nil {
+				t.Fatalf("%+v cannot be decoded: %v", c, err)
+			}
+			if diff := cmp.Diff(c, decoded); diff != "" {
+				t.Fatalf("a decoded command differs: %s", diff)
+			}
+			now += int64(rapid.IntRange(0, 3000).Draw(t, "ms")) * 1e6
+			revision := table.Revision{Term: 1, Index: uint64(i + 1)}
+			before := s.Snapshot()
+			out, e := s.Apply(revision, now, c)
+			again, _ := other.Apply(revision, now, decoded)
+			if out != again {
+				t.Fatalf("two equal states answered %+v and %+v to %+v", out, again, c)
+			}
+			after := s.Snapshot()
+			if e == nil {
+				before.Revision = after.Revision
+				if diff := cmp.Diff(before, after); diff != "" {
+					t.Fatalf("command %+v with outcome %+v and without an event has changed the state: %s", c, out, diff)
+				}
+			}
+			if out.Err(c) != nil && e != nil {
+				t.Fatalf("the refused command %+v has the event %+v", c, e)
+			}
+			checkEpochs(t, after, epochs, e)
+			if rapid.IntRange(0, 3).Draw(t, "restore") == 0 {
+				if other, err = table.ReadState(s.Append(nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(s.Append(nil), other.Append(nil)) {
+				t.Fatalf("equal states have different encodings after %+v", c)
+			}
+		}
+	})
+}
+
+// checkEpochs checks that the places agree with the moves of an event, and that epochs
+// never come back.
+func checkEpochs(t *rapid.T, v *table.Snapshot, epochs map[string]uint64, e *table.Event) {
+	moved := map[string]bool{}
+	if e != nil {
+		for _, m := range e.Moves {
+			for i := m.First; i < m.First+m.Count; i++ {
+				key := fmt.Sprint(m.Processor, i)
+				if moved[key] = true; m.Epoch <= epochs[key] {
+					t.Fatalf("%s moved with epoch %d after epoch %d", key, m.Epoch, epochs[key])
+				}
+			}
+		}
+	}
+	names := map[string]bool{"": true}
+	for _, n := range v.Nodes {
+		names[n.Name] = true
+	}
+	for _, p := range v.Processors {
+		for _, r := range p.Runs {
+			if !names[r.Node] {
+				t.Fatalf("%s/%d is on the unknown node %q", p.Name, r.First, r.Node)
+			}
+			for i := r.First; i < r.First+r.Count; i++ {
+				key := fmt.Sprint(p.Name, i)
+				defined := e != nil && e.Define != nil
+				if r.Epoch < epochs[key] || r.Epoch != epochs[key] && !moved[key] && !defined {
+					t.Fatalf("%s went from epoch %d to %d in the event %+v", key, epochs[key], r.Epoch, e)
+				}
+				epochs[key] = r.Epoch
+			}
+		}
+	}
+}
+
+// TestLookupDuringChanges moves a container to a new node again and again, and forgets the
+// previous node, so that the numbers of nodes are reused at once. Each lookup must find a
+// node that fits the epoch.
+func TestLookupDuringChanges(t *testing.T) {
+	s := table.NewState()
+	revision := table.Revision{}
+	apply := func(changes ...table.Change) {
+		revision.Index++
+		c := &table.Command{Kind: table.CommandTxn, Changes: changes}
+		if out, _ := s.Apply(revision, 0, c); out.Err(c) != nil {
+			t.Errorf("%v: %v", changes, out.Err(c))
+		}
+	}
+	processors := []table.Processor{{Name: "a", Instances: 1}, {Name: "b", Instances: 4}}
+	apply(table.Define{Plan: "p", Processors: processors})
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			last := uint64(0)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				n, epoch := s.Lookup(0, 0)
+				if n == nil && epoch == 0 {
+					continue
+				}
+				if n == nil || n.Name != fmt.Sprint("n", epoch) || epoch < last {
+					t.Errorf("after epoch %d, a lookup found %+v with epoch %d", last, n, epoch)
+					return
+				}
+				last = epoch
+			}
+		})
+	}
+	for i := range 3000 {
+		name := fmt.Sprint("n", i+1)
+		changes := []table.Change{table.Join{Node: table.Node{Name: name}}, table.Assign{Processor: "a", First: 0, Count: 1, Node: name}}
+		if i > 0 {
+			changes = append(changes, table.Forget{Name: fmt.Sprint("n", i)})
+		}
+		if i%7 == 0 { // the list of processors changes as well
+			processors[1].Instances = i % 5
+			changes = append([]table.Change{table.Define{Plan: "p", Processors: processors}}, changes...)
+		}
+		apply(changes...)
+	}
+	close(stop)
+	readers.Wait()
+}
+
+// TestMerge merges two states of the same containers.
+func TestMerge(t *testing.T) {
+	make := func(index uint64, assigns ...table.Change) *table.State {
+		s := table.NewState()
+		changes := []table.Change{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}}
+		for _, name := range []string{"n1", "n2", "n3"} {
+			changes = append(changes, table.Join{Node: table.Node{Name: name}})
+		}
+		for i, one := range append(changes[:1:1], append([]table.Change{nil}, assigns...)...) {
+			list := []table.Change{one}
+			if i == 1 {
+				list = changes[1:]
+			}
+			c := &table.Command{Kind: table.CommandTxn, Changes: list}
+			if out, _ := s.Apply(table.Revision{Index: index + uint64(i)}, 0, c); out.Err(c) != nil {
+				t.Fatal(out.Err(c))
+			}
+		}
+		return s
+	}
+	assign := func(instance int, node string) table.Change {
+		return table.Assign{Processor: "a", First: instance, Count: 1, Node: node}
+	}
+	s := make(1, assign(0, "n1"), assign(0, "n1"), assign(1, "n1"), assign(2, "n1"))
+	other := make(1, assign(0, "n2"), assign(1, "n2"), assign(1, "n2"), assign(2, "n2"), table.Join{Node: table.Node{Name: "n4"}})
+	s.Merge(other, table.Revision{Term: 2, Index: 50})
+	want := []table.Run{{First: 0, Count: 1, Node: "n1", Epoch: 2}, {First: 1, Count: 1, Node: "n2", Epoch: 2}, {First: 2, Count: 1, Node: "n1", Epoch: 2}}
+	v := s.Snapshot()
+	if diff := cmp.Diff(want, v.Processors[0].Runs); diff != "" {
+		t.Errorf("the merged places (-want +got): %s", diff)
+	}
+	if len(v.Nodes) != 3 || v.Revision != (table.Revision{Term: 2, Index: 50}) {
+		t.Errorf("the merged state has the nodes %v and the revision %v", v.Nodes, v.Revision)
+	}
+	c := &table.Command{Kind: table.CommandTxn, Changes: []table.Change{table.Forget{Name: "n3"}}}
+	if out, _ := s.Apply(table.Revision{Term: 2, Index: 51}, 0, c); out.Err(c) != nil {
+		t.Error(out.Err(c))
+	}
+	c.Changes[0] = table.Forget{Name: "n2"}
+	if out, _ := s.Apply(table.Revision{Term: 2, Index: 52}, 0, c); !errors.Is(out.Err(c), table.ErrInUse) {
+		t.Errorf("a node that got a container by the merge was forgotten: %v", out.Err(c))
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, c := range []*table.Command{
+		{Kind: table.CommandTxn, Guards: []table.Guard{table.PlanIs{Plan: "p"}, table.EpochIs{Processor: "a", Epoch: 1}, table.BootIs{Name: "n"}, table.StateIs{Name: "n"}, table.LeaseIs{Name: "x", Token: 1}},
+			Changes: []table.Change{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}, table.Join{Node: table.Node{Name: "n", Roles: []string{"r"}}}, table.SetState{Name: "n"}, table.Forget{Name: "n"}, table.Assign{Processor: "a", Count: 1, Node: "n"}}},
+		{Kind: table.CommandAcquire, Name: "x", Holder: "n", TTL: time.Second},
+		{Kind: table.CommandRenew, Name: "x", Token: 1},
+	} {
+		b, err := table.AppendCommand(nil, c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := table.ReadCommand(b)
+		if err != nil {
+			if !errors.Is(err, table.ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		again, err := table.AppendCommand(nil, c)
+		if err != nil || !bytes.Equal(again, b) {
+			t.Fatalf("%x is decoded as %+v, which is encoded as %x (%v)", b, c, again, err)
+		}
+		out, _ := table.NewState().Apply(table.Revision{Index: 1}, 0, c)
+		o, err := table.ReadOutcome(table.AppendOutcome(nil, &out))
+		if err != nil || o != out {
+			t.Fatalf("the outcome %+v is decoded as %+v (%v)", out, o, err)
+		}
+	})
+}
+
+func FuzzState(f *testing.F) {
+	s := table.NewState()
+	for i, changes := range [][]table.Change{
+		{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 5}}}, table.Join{Node: table.Node{Name: "n1"}}},
+		{table.Assign{Processor: "a", First: 1, Count: 2, Node: "n1"}},
+	} {
+		s.Apply(table.Revision{Index: uint64(i + 1)}, 0, &table.Command{Kind: table.CommandTxn, Changes: changes})
+	}
+	s.Apply(table.Revision{Index: 9}, 5, &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: "n1", TTL: time.Second})
+	f.Add(s.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = table.Seal(b) // the fuzzer does not find checksums
+		s, err := table.ReadState(b)
+		if err != nil {
+			if !errors.Is(err, table.ErrDamaged) {
+				t.Fatal(err)
+			}
+			return
+		}
+		first := s.Append(nil)
+		again, err := table.ReadState(first)
+		if err != nil || !bytes.Equal(again.Append(nil), first) {
+			t.Fatalf("the encoding of a decoded state cannot be decoded: %v", err)
+		}
+		c := &table.Command{Kind: table.CommandTxn, Changes: []table.Change{table.Join{Node: table.Node{Name: "new"}}}}
+		again.Apply(table.Revision{Index: 1 << 40}, 0, c)
+		for _, p := range again.Snapshot().Processors {
+			if p.Instances > 0 {
+				c.Changes = append(c.Changes[:0], table.Assign{Processor: p.Name, First: 0, Count: p.Instances, Node: "new"})
+				again.Apply(table.Revision{Index: 1<<40 + 1}, 0, c)
+			}
+		}
+	})
+}
+
+func BenchmarkLookup(b *testing.B) {
+	r := table.NewReplica()
+	c := &table.Command{Kind: table.CommandTxn, Changes: []table.Change{
+		table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 1024}}},
+		table.Join{Node: table.Node{Name: "n1"}}, table.Assign{Processor: "a", First: 0, Count: 1024, Node: "n1"},
+	}}
+	r.Apply(table.Revision{Index: 1}, 0, c)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if n, _ := r.Lookup(0, i&1023); n == nil {
+			b.Fatal("no node")
+		}
+	}
+}
