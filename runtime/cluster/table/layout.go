@@ -33,7 +33,8 @@ type layout struct {
 }
 
 // withNodes returns a copy of the layout with other nodes. A node without a slot gets a
-// free one. Forgotten nodes are removed.
+// free one. Forgotten nodes are removed; no cell may contain their slots, and changed must
+// not add nodes at the same time, which could get these slots.
 func (l *layout) withNodes(changed map[string]*Node) *layout {
 	next := *l
 	next.nodes, next.slots = slices.Clone(l.nodes), maps.Clone(l.slots)
@@ -51,8 +52,8 @@ func (l *layout) withNodes(changed map[string]*Node) *layout {
 			continue
 		}
 		if slot == 0 {
-			for free < len(next.nodes) && (next.nodes[free] != nil || free < len(l.nodes) && l.nodes[free] != nil) {
-				free++ // the slot of a node that is removed now may still be in cells
+			for free < len(next.nodes) && next.nodes[free] != nil {
+				free++
 			}
 			if free == len(next.nodes) {
 				next.nodes = append(next.nodes, nil)

@@ -205,31 +205,89 @@ func TestLookupDuringChanges(t *testing.T) {
 	readers.Wait()
 }
 
+// stateWith returns a state after transactions.
+func stateWith(t *testing.T, transactions ...[]table.Change) *table.State {
+	t.Helper()
+	s := table.NewState()
+	for i, changes := range transactions {
+		applyTo(t, s, uint64(i+1), changes...)
+	}
+	return s
+}
+
+func applyTo(t *testing.T, s *table.State, index uint64, changes ...table.Change) {
+	t.Helper()
+	c := &table.Command{Kind: table.CommandTxn, Changes: changes}
+	if out, _ := s.Apply(table.Revision{Index: index}, 0, c); out.Err(c) != nil {
+		t.Fatal(out.Err(c))
+	}
+}
+
+// TestEpochsOfRemovedContainers removes a processor and defines it again, with a snapshot
+// in between: the epochs of its containers go on from the highest one.
+func TestEpochsOfRemovedContainers(t *testing.T) {
+	one := table.Assign{Processor: "a", First: 0, Count: 1, Node: "n1"}
+	s := stateWith(t,
+		[]table.Change{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 2}}}, table.Join{Node: table.Node{Name: "n1"}}},
+		[]table.Change{one}, []table.Change{one}, []table.Change{one},
+		[]table.Change{table.Define{Plan: "q"}})
+	s, err := table.ReadState(s.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applyTo(t, s, 9, table.Define{Plan: "r", Processors: []table.Processor{{Name: "a", Instances: 2}}}, one)
+	if _, epoch := s.Lookup(0, 0); epoch != 4 {
+		t.Errorf("a container that was removed with epoch 3 was placed with epoch %d, want 4", epoch)
+	}
+	if n, epoch := s.Lookup(0, 1); n != nil || epoch != 3 {
+		t.Errorf("a new container is on %v with epoch %d, want no node and 3", n, epoch)
+	}
+}
+
+// TestExpiryOfLeases tries to acquire a lease at different times after its last renewal.
+func TestExpiryOfLeases(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration // since the renewal, with a ttl of 2 s and a margin of 1 s
+		want  error
+	}{{0, table.ErrHeld}, {2900 * time.Millisecond, table.ErrHeld}, {3 * time.Second, table.ErrHeld}, {3*time.Second + 1, nil}} {
+		s := table.NewState()
+		acquire := func(holder string) *table.Command {
+			return &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: holder, TTL: 2 * time.Second}
+		}
+		first, _ := s.Apply(table.Revision{Index: 1}, 0, acquire("n1"))
+		renewed := int64(time.Second)
+		if out, _ := s.Apply(table.Revision{Index: 2}, renewed, &table.Command{Kind: table.CommandRenew, Name: "x", Token: first.Number}); out.Code != 0 {
+			t.Fatalf("the renewal got %+v", out)
+		}
+		next := acquire("n2")
+		out, _ := s.Apply(table.Revision{Index: 3}, renewed+int64(c.after), next)
+		if err := out.Err(next); !errors.Is(err, c.want) {
+			t.Errorf("after %v the next holder got %v, want %v", c.after, err, c.want)
+		}
+		late := &table.Command{Kind: table.CommandRenew, Name: "x", Token: first.Number}
+		if out, _ := s.Apply(table.Revision{Index: 4}, renewed+int64(c.after), late); c.want == nil && !errors.Is(out.Err(late), table.ErrLeaseLost) {
+			t.Errorf("the first holder has renewed the lease of another holder: %+v", out)
+		}
+	}
+}
+
 // TestMerge merges two states of the same containers.
 func TestMerge(t *testing.T) {
-	make := func(index uint64, assigns ...table.Change) *table.State {
-		s := table.NewState()
-		changes := []table.Change{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}}
-		for _, name := range []string{"n1", "n2", "n3"} {
-			changes = append(changes, table.Join{Node: table.Node{Name: name}})
-		}
-		for i, one := range append(changes[:1:1], append([]table.Change{nil}, assigns...)...) {
-			list := []table.Change{one}
-			if i == 1 {
-				list = changes[1:]
-			}
-			c := &table.Command{Kind: table.CommandTxn, Changes: list}
-			if out, _ := s.Apply(table.Revision{Index: index + uint64(i)}, 0, c); out.Err(c) != nil {
-				t.Fatal(out.Err(c))
-			}
-		}
-		return s
-	}
 	assign := func(instance int, node string) table.Change {
 		return table.Assign{Processor: "a", First: instance, Count: 1, Node: node}
 	}
-	s := make(1, assign(0, "n1"), assign(0, "n1"), assign(1, "n1"), assign(2, "n1"))
-	other := make(1, assign(0, "n2"), assign(1, "n2"), assign(1, "n2"), assign(2, "n2"), table.Join{Node: table.Node{Name: "n4"}})
+	with := func(more ...table.Change) *table.State {
+		transactions := [][]table.Change{{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}}}
+		for _, name := range []string{"n1", "n2", "n3"} {
+			transactions = append(transactions, []table.Change{table.Join{Node: table.Node{Name: name}}})
+		}
+		for _, change := range more {
+			transactions = append(transactions, []table.Change{change})
+		}
+		return stateWith(t, transactions...)
+	}
+	s := with(assign(0, "n1"), assign(0, "n1"), assign(1, "n1"), assign(2, "n1"))
+	other := with(assign(0, "n2"), assign(1, "n2"), assign(1, "n2"), assign(2, "n2"), table.Join{Node: table.Node{Name: "n4"}})
 	s.Merge(other, table.Revision{Term: 2, Index: 50})
 	want := []table.Run{{First: 0, Count: 1, Node: "n1", Epoch: 2}, {First: 1, Count: 1, Node: "n2", Epoch: 2}, {First: 2, Count: 1, Node: "n1", Epoch: 2}}
 	v := s.Snapshot()

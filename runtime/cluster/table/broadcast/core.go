@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -128,14 +129,19 @@ func (c *core) stepDown() {
 	c.queue = nil
 }
 
-// repeat sends the state or the change to the nodes that have not acknowledged it.
+// repeat sends the state or the change to the nodes that have not acknowledged it. The
+// other nodes learn the revision: a node that has restarted may lack changes that its
+// previous process has acknowledged, or that were made while it was down.
 func (c *core) repeat() {
+	maps.DeleteFunc(c.synced, func(name string, _ bool) bool { return !slices.Contains(c.alive, name) })
 	for _, name := range c.others() {
 		switch {
 		case !c.synced[name]:
 			c.send(name, c.install())
 		case c.flight != nil && !c.flight.acks[name]:
 			c.send(name, c.change())
+		case c.flight == nil:
+			c.send(name, message{kind: kindAt, term: c.term, index: c.applied().Index})
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	kindPropose = 8  // a command for the sequencer; the body begins with a number
 	kindResult  = 9  // answer: number, status and outcome
 	kindRead    = 10 // asks the sequencer for its revision
+	kindAt      = 11 // the sequencer's revision, while no change is broadcast
 )
 
 const (
@@ -47,7 +48,7 @@ func (m *message) encode() []byte {
 }
 
 func readMessage(b []byte) (m message, err error) {
-	if len(b) < messageHeader || len(b) > messageMax || b[0] != messageVersion || b[1] < kindCollect || b[1] > kindRead {
+	if len(b) < messageHeader || len(b) > messageMax || b[0] != messageVersion || b[1] < kindCollect || b[1] > kindAt {
 		return m, fmt.Errorf("%w: %d bytes", errMessage, len(b))
 	}
 	return message{b[1], binary.LittleEndian.Uint64(b[2:]), binary.LittleEndian.Uint64(b[10:]), b[messageHeader:]}, nil

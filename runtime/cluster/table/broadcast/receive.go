@@ -15,6 +15,10 @@ func (c *core) receive(now int64, from string, m message) {
 		c.takeInstall(from, &m)
 	case kindChange:
 		c.takeChange(from, &m)
+	case kindAt:
+		if c.follows(from, m.term) && (c.last.Term != m.term || c.last.Index < m.index) {
+			c.send(from, message{kind: kindNeed, term: m.term, index: c.last.Index})
+		}
 	case kindAck:
 		c.takeAck(from, &m)
 	case kindNeed:
@@ -109,7 +113,7 @@ func (c *core) takeAck(from string, m *message) {
 	if f := c.flight; f != nil && m.index == f.entry.revision.Index {
 		f.acks[from] = true
 	}
-	if c.synced[from] {
+	if c.synced[from] || m.index < c.applied().Index { // a late acknowledgement says nothing about the changes after it
 		return
 	}
 	c.synced[from] = true

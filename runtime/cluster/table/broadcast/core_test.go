@@ -1,0 +1,198 @@
+package broadcast
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// memoryLog is a log in memory.
+type memoryLog struct{ contents }
+
+func (l *memoryLog) append(e *entry) error { l.entries = append(l.entries, e); return nil }
+func (l *memoryLog) close() error          { return nil }
+
+func (l *memoryLog) install(_ table.Revision, state []byte) (err error) {
+	l.entries = nil
+	l.state, err = table.ReadState(state)
+	return err
+}
+
+// simulation is a cluster of cores in one goroutine, with a network that loses, repeats
+// and delays messages.
+type simulation struct {
+	t       *testing.T
+	rng     *rand.Rand
+	network *transport.Network[message]
+	names   []string
+	logs    []*memoryLog
+	cores   []*core // nil: stopped
+	now     int64
+	number  uint64
+	done    map[uint64]result // results of commands
+}
+
+func newSimulation(t *testing.T, seed uint64, faults transport.Faults) *simulation {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s := &simulation{t: t, rng: rng, network: transport.NewNetwork[message](rng, faults), done: map[uint64]result{}}
+	for i := range 4 {
+		s.names = append(s.names, fmt.Sprint("n", i+1))
+		s.logs = append(s.logs, &memoryLog{})
+		s.cores = append(s.cores, nil)
+		s.start(i)
+	}
+	return s
+}
+
+func (s *simulation) start(i int) {
+	l := s.logs[i]
+	from := l.contents
+	if from.state != nil { // the core changes the state
+		var err error
+		if from.state, err = table.ReadState(from.state.Append(nil)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.cores[i] = newCore(s.names[i], table.NewReplica(), l, from)
+}
+
+// alive returns the nodes that run: all nodes agree.
+func (s *simulation) alive() (names []string) {
+	for i, c := range s.cores {
+		if c != nil {
+			names = append(names, s.names[i])
+		}
+	}
+	return names
+}
+
+// step delivers the messages of a millisecond, and ticks all nodes every tenth time.
+func (s *simulation) step() {
+	s.now++
+	for {
+		from, to, m, ok := s.network.Deliver(s.now)
+		if !ok {
+			break
+		}
+		if c := s.cores[to]; c != nil {
+			c.receive(s.now, s.names[from], m)
+			s.flush(to)
+		}
+	}
+	for i, c := range s.cores {
+		if c != nil && s.now%10 == 0 {
+			c.tick(s.now, s.alive())
+			s.flush(i)
+		}
+	}
+}
+
+func (s *simulation) flush(i int) {
+	c := s.cores[i]
+	if c.err != nil {
+		s.t.Fatalf("%s: %v", c.self, c.err)
+	}
+	for _, o := range c.out {
+		s.network.Send(s.now, i, slices.Index(s.names, o.to), o.message)
+	}
+	c.out = nil
+	for _, r := range c.results {
+		s.done[r.number] = r
+	}
+	c.results = nil
+}
+
+// propose proposes a command at a node until it has a result.
+func (s *simulation) propose(changes ...table.Change) {
+	data, err := table.AppendCommand(nil, &table.Command{Kind: table.CommandTxn, Changes: changes})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.number++
+	number := s.number
+	for tries := 0; ; tries++ {
+		if tries > 5000 {
+			s.t.Fatalf("command %d has no result", number)
+		}
+		if r, ok := s.done[number]; ok && r.status != statusRetry {
+			return
+		}
+		if tries%20 == 0 {
+			lowest := slices.IndexFunc(s.cores, func(c *core) bool { return c != nil })
+			c := s.cores[lowest]
+			c.propose(s.now, proposal{from: c.self, number: number, data: data})
+			s.flush(lowest)
+		}
+		s.step()
+	}
+}
+
+// TestRandomFaults runs clusters whose nodes stop and start, on a network that loses
+// messages. All nodes agree which nodes are alive. An acknowledged change is never lost
+// while a node remains that was alive, and all nodes end with the same table.
+func TestRandomFaults(t *testing.T) {
+	for seed := range uint64(500) {
+		s := newSimulation(t, seed, transport.Faults{Loss: 0.1, Duplicate: 0.05, DelayMin: 1, DelayMax: 8})
+		s.propose(table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 4}}},
+			table.Join{Node: table.Node{Name: "n1"}}, table.Join{Node: table.Node{Name: "n2"}})
+		epochs := make([]uint64, 4) // acknowledged
+		for range 60 {
+			switch i := s.rng.IntN(len(s.cores)); {
+			case s.rng.IntN(6) > 0:
+			case s.cores[i] == nil:
+				s.start(i)
+				for range 10 { // the others see that it is alive
+					s.step()
+				}
+			case len(s.alive()) > 1 && s.done[s.number].status == statusDone: // all others have all acknowledged changes
+				s.cores[i] = nil
+			}
+			instance := s.rng.IntN(4)
+			s.propose(table.Assign{Processor: "a", First: instance, Count: 1, Node: fmt.Sprint("n", 1+s.rng.IntN(2))})
+			if r := s.done[s.number]; r.status == statusDone && r.outcome.Code == 0 {
+				epochs[instance]++
+			} else if r.status == statusDone {
+				t.Fatalf("seed %d: command %d was refused: %+v", seed, s.number, r.outcome)
+			}
+		}
+		for i := range s.cores {
+			if s.cores[i] == nil {
+				s.start(i)
+			}
+		}
+		s.network.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
+		for range 300 {
+			s.step()
+		}
+		want := s.cores[0].state.Append(nil)
+		for i, c := range s.cores {
+			if !slices.Equal(c.state.Append(nil), want) {
+				t.Errorf("seed %d: %s has another table than n1: %v, %v", seed, s.names[i], c.applied(), s.cores[0].applied())
+			}
+		}
+		for i, acknowledged := range epochs {
+			if _, epoch := s.cores[0].state.Lookup(0, i); epoch < acknowledged {
+				t.Errorf("seed %d: a/%d has epoch %d, but %d changes were acknowledged", seed, i, epoch, acknowledged)
+			}
+		}
+	}
+}
+
+// TestGap sends a node a change before the one that it lacks.
+func TestGap(t *testing.T) {
+	c := newCore("n2", table.NewReplica(), &memoryLog{}, contents{})
+	e := &entry{revision: table.Revision{Term: 1, Index: 5}}
+	c.receive(1, "n1", message{kindChange, 1, 5, e.append(nil)})
+	if len(c.out) != 1 || c.out[0].kind != kindNeed || c.applied().Index != 0 {
+		t.Errorf("the node answered %+v and has applied %v, want only a request for the missing changes", c.out, c.applied())
+	}
+	c.out = nil
+	c.receive(1, "n3", message{kindChange, 1, 5, e.append(nil)})
+	if len(c.out) != 1 || c.out[0].kind != kindRefuse {
+		t.Errorf("the node answered %+v to a second sequencer of the term, want a refusal", c.out)
+	}
+}
