@@ -46,7 +46,7 @@ func (b *binder) several(s *plan.Send) bool {
 	e := &b.plan.Edges[s.Edges[0]]
 	switch e.Route {
 	case plan.Broadcast:
-		return b.plan.Processors[e.To].Instances > 1
+		return b.plan.Processors[e.To].Instances > 1 || b.plan.Everywhere(s.Edges[0])
 	case plan.Range:
 		return e.Count > 1
 	}
@@ -67,7 +67,7 @@ func (b *binder) receivers(s *plan.Send) string {
 	for _, e := range s.Edges {
 		to := b.plan.Processors[b.plan.Edges[e].To]
 		name := to.Name
-		if to.Instances > 1 && len(s.Edges) == 1 {
+		if (to.Instances > 1 || b.plan.Everywhere(e)) && len(s.Edges) == 1 {
 			name = fmt.Sprintf("instances of %s", to.Name)
 		}
 		names = append(names, name)

@@ -91,12 +91,21 @@ func (d *delivery) spread(e *edge, last bool) (before, after []code) {
 		}
 		return jen.Lit(from).Op("+").Add(i)
 	}
+	number := func(n int) code {
+		if e.everywhere {
+			return sel(s, "out", "Everywhere").Call(jen.Lit(n))
+		}
+		return jen.Lit(n)
+	}
 	if e.fails() {
-		before = append(before, jen.For(id(i).Op(":=").Range().Lit(count)).Block(d.check(e, get(at(id(i))))))
+		before = append(before, jen.For(id(i).Op(":=").Range().Add(number(count))).Block(d.check(e, get(at(id(i))))))
 	}
 	put := func(instance, message code) []code { return d.putOver(e, l, get(instance), message) }
 	loop := func(n int, message code) code {
-		return jen.For(id(i).Op(":=").Range().Lit(n)).Block(put(at(id(i)), message)...)
+		return jen.For(id(i).Op(":=").Range().Add(number(n))).Block(put(at(id(i)), message)...)
+	}
+	if e.everywhere { // how many instances receive it is not known here
+		last = false
 	}
 	if !d.sent.Clone || !last {
 		return before, []code{loop(count, d.copyFor(last))}

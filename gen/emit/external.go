@@ -26,7 +26,7 @@ func (p *part) externalSender(q *processor) {
 	for _, l := range q.links {
 		t := piper("Lazy").Types(id(l.name))
 		if l.many() {
-			t = jen.Index(jen.Lit(l.to.Instances)).Add(t)
+			t = jen.Index(jen.Lit(l.to.slots())).Add(t)
 		}
 		fields = append(fields, id(l.field).Add(t))
 	}
@@ -294,8 +294,12 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 	if from > 0 {
 		instance = jen.Lit(from).Op("+").Add(instance)
 	}
+	links := jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(ptr(e.link.name))
+	if e.everywhere {
+		links = id(all).Op(":=").Make(jen.Index().Add(ptr(e.link.name)), sel(d.v("s"), "door", "Everywhere").Call(jen.Lit(count)))
+	}
 	find = append(find,
-		jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(ptr(e.link.name)),
+		links,
 		jen.For(id(i).Op(":=").Range().Add(id(all))).Block(append(get(l, instance),
 			set(id(all).Index(id(i)), id(l)),
 			set(id(targets), jen.Append(id(targets), d.target(e, l))),
@@ -303,6 +307,9 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 	)
 	loop := func(over code, last bool) code {
 		return jen.For(jen.List(id("_"), id(l)).Op(":=").Range().Add(over)).Block(d.enter(e, id(l), d.element(e, last))...)
+	}
+	if e.everywhere {
+		last = false
 	}
 	if !d.sent.Clone || !last {
 		return find, []code{loop(id(all), last)}

@@ -43,7 +43,7 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 			many = true
 			table := sel(out, l.field)
 			body = append(body,
-				jen.If(jen.Add(table).Op("==").Nil()).Block(set(table, jen.New(jen.Index(jen.Lit(l.to.Instances)).Add(pointer(l.sentBy()))))),
+				jen.If(jen.Add(table).Op("==").Nil()).Block(set(table, jen.New(jen.Index(jen.Lit(l.to.slots())).Add(pointer(l.sentBy()))))),
 				jen.If(id(i).Op("<").Lit(0)).Block(jen.Return()),
 			)
 		}

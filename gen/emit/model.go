@@ -33,6 +33,7 @@ type processor struct {
 	field         Ident // of Topology
 	linker        Ident // of an external processor: the interface that makes its links
 	joiner        Ident // of an external processor: the type that implements linker
+	others        bool  // messages may go to the instances of all nodes
 	guest         Ident // of an external processor: the type that stands for it on other nodes; "" for none
 	sends         []*send
 	links         []*link // outgoing links, by receiver
@@ -64,6 +65,8 @@ type edge struct {
 	ask      *edge // if this edge carries replies: the edge of the requests
 	reply    *edge // the edge that carries the replies to this edge
 	ticker   Ident // type of a timer's link
+
+	everywhere bool // its messages go to the instances of all nodes
 }
 
 // requests reports whether the queue holds requests, to which a handler can reply.
@@ -84,8 +87,17 @@ type link struct {
 	outside      Ident // its type in the process of an isolated sender
 }
 
+// slots is the number of instances to which links may lead. If messages go to the instances of
+// all nodes, the last one stands for those of the other nodes.
+func (q *processor) slots() int {
+	if q.others {
+		return q.Instances + 1
+	}
+	return q.Instances
+}
+
 // many reports whether the receiver has several instances.
-func (l *link) many() bool { return l.to.Instances > 1 }
+func (l *link) many() bool { return l.to.slots() > 1 }
 
 // single reports whether the link has one queue. Then the sender holds only that queue.
 func (l *link) single() bool { return !l.Sequenced && !l.from.External }
@@ -125,6 +137,11 @@ func newModel(p *plan.Plan, o Options) (m *model, err error) {
 	}
 	for i := range p.Edges {
 		m.addEdge(i)
+	}
+	for i, e := range m.edges {
+		if m.plan.Everywhere(i) {
+			e.everywhere, e.to.others = true, true
+		}
 	}
 	for i := range p.Links {
 		m.addLink(i)

@@ -12,7 +12,7 @@ import (
 // a check. In one process, which has no nodes, the route to a node is local.
 func (e *edge) routeOf() plan.RouteKind {
 	switch {
-	case e.to.Instances == 1 && e.Route != plan.ID:
+	case e.to.Instances == 1 && e.Route != plan.ID && !e.everywhere:
 		return plan.Single
 	case e.Route == plan.ToNode:
 		return plan.Local
@@ -31,8 +31,8 @@ func (e *edge) spread() bool {
 // instances is the number of the receiver's instances. It is a constant expression, because
 // the field that holds the links is an array or a pointer to an array.
 func (p *part) instances(e *edge) code {
-	if !e.link.many() {
-		return jen.Lit(1)
+	if !e.link.many() || e.to.others {
+		return jen.Lit(e.to.Instances)
 	}
 	return jen.Len(sel(p.v("s"), e.link.field))
 }
@@ -87,6 +87,8 @@ func (e *edge) zeroKey() code {
 // statements, or if named is set, the expression is the variable i.
 func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code, instance code) {
 	switch e.routeOf() {
+	case plan.Single:
+		return nil, jen.Lit(0)
 	case plan.Local:
 		return nil, sel(p.v("s"), "out", "Index").Call().Op("%").Add(p.instances(e))
 	case plan.Range:
@@ -132,6 +134,9 @@ func (e *edge) destination() string {
 		}
 		return fmt.Sprintf("instance %d of %s", e.Offset, to)
 	case plan.Broadcast:
+		if e.everywhere {
+			to += " on all nodes"
+		}
 		return "all instances of " + to
 	}
 	return to

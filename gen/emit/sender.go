@@ -56,7 +56,7 @@ func (p *part) sender(q *processor) {
 func (l *link) fieldOf() code {
 	t := pointer(l.sentBy())
 	if l.many() {
-		t = pointer(jen.Index(jen.Lit(l.to.Instances)).Add(t))
+		t = pointer(jen.Index(jen.Lit(l.to.slots())).Add(t))
 	}
 	return param(l.field, t)
 }

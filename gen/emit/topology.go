@@ -197,7 +197,7 @@ func (p *part) topology() {
 		if q.External {
 			field.Add(id(q.sender))
 		} else {
-			field.Index(jen.Lit(q.Instances)).Add(id(q.instance))
+			field.Index(jen.Lit(q.slots())).Add(id(q.instance))
 		}
 		fields = append(fields, field)
 	}
@@ -268,6 +268,7 @@ func (p *part) spec() code {
 			f = append(f, key("Watch", p.watchOf(q)))
 		}
 		if !q.External {
+			f.when(q.others, "Others", jen.True())
 			f = append(f, key("Instances", ref(p.v("t"), q.field)), key("New", sel(p.v("processors"), q.ident)))
 			if !q.Isolated() && (q.New != nil || q.Constructor() != "" || q.tracksHere()) {
 				f = append(f, key("Default", p.standard(q)))

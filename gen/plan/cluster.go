@@ -75,6 +75,12 @@ func (p *Plan) Remote(i int) bool {
 	return place != nil && place.Kind != EveryNode
 }
 
+// Everywhere reports whether messages of edge i go to the instances of all nodes.
+func (p *Plan) Everywhere(i int) bool {
+	e := &p.Edges[i]
+	return e.Crosses && e.Route == Broadcast && p.Processors[e.To].Placement.Kind == EveryNode
+}
+
 // cluster adds the settings of the cluster, and decides which messages may go to another node.
 func (b *builder) cluster() {
 	t := b.topology

@@ -44,6 +44,12 @@ type (
 		By string
 		N  int
 	}
+	// Everywhere goes to the instances of all nodes.
+	Everywhere struct {
+		By   string
+		N    int
+		Text []byte
+	}
 	// Local stays on its node.
 	Local struct{ N int }
 	// Oldest is dropped if it is the oldest one and the queue is full.
@@ -58,6 +64,12 @@ type (
 
 // Clone copies the text, because the message goes to several instances.
 func (m All) Clone() All {
+	m.Text = append([]byte(nil), m.Text...)
+	return m
+}
+
+// Clone copies the text.
+func (m Everywhere) Clone() Everywhere {
 	m.Text = append([]byte(nil), m.Text...)
 	return m
 }
@@ -93,6 +105,7 @@ func (s *Source) Ping(out *SourceSender) error {
 		out.SendNear(Near{s.n}),
 		out.SendFar(Far{s.n, s.n}),
 		out.SendSingle(Single{by, s.n}),
+		out.SendEverywhere(Everywhere{by, s.n, []byte(key)}),
 	)
 }
 
@@ -177,13 +190,36 @@ func (p *Pinned) ReceiveSingle(m *Single) error {
 func (p *Pinned) ReceiveOldest(m *Oldest) { p.Oldest = append(p.Oldest, m.N) }
 
 // Probe is on every node.
-type Probe struct{ Near, Local []int }
+type Probe struct {
+	Log
+	Near, Local []int
+}
+
+// ReceiveEverywhere takes a message that goes to all nodes.
+func (p *Probe) ReceiveEverywhere(m *Everywhere) {
+	m.Text[0]++ // the others must not see this
+	p.add(m.By, "Everywhere", m.N)
+}
 
 // ReceiveNear takes a message that has not left its node.
 func (p *Probe) ReceiveNear(m Near) { p.Near = append(p.Near, m.N) }
 
 // ReceiveLocal takes a message that has not left its node.
 func (p *Probe) ReceiveLocal(m Local) { p.Local = append(p.Local, m.N) }
+
+// Watcher is once on every node.
+type Watcher struct{ Log }
+
+// ReceiveEverywhere takes a message that goes to all nodes.
+func (w *Watcher) ReceiveEverywhere(m Everywhere) error {
+	if text := string(m.Text); len(text) != 3 {
+		return errors.New("the text is " + text)
+	} else if m.By < "a" && text != keys[(m.N-1)%len(keys)] {
+		return errors.New("another instance has changed the text to " + text)
+	}
+	w.add(m.By, "Everywhere", m.N)
+	return nil
+}
 
 // Gates makes its senders wait.
 type Gates struct {

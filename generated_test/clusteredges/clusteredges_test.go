@@ -16,7 +16,7 @@ func place(processor, instance int) int {
 		return 1
 	case ProcessorBurst:
 		return 0
-	case ProcessorProbe, ProcessorApi:
+	case ProcessorProbe, ProcessorWatcher, ProcessorApi:
 		return clustertest.Everywhere
 	}
 	return instance
@@ -73,6 +73,7 @@ func send(t *testing.T, by string, api *ApiSender) {
 			api.SendAll(t.Context(), All{stamp, []byte("out")}),
 			api.SendSingle(t.Context(), Single{by, i}),
 			api.SendOldest(t.Context(), Oldest{100 + i}),
+			api.SendEverywhere(t.Context(), Everywhere{by, i, []byte("out")}),
 		} {
 			if err != nil {
 				t.Error(err)
@@ -130,7 +131,13 @@ func checkPartners(t *testing.T, nodes []*Topology) {
 		t.Errorf("%d of Far; pinned: %+v", far, pinned.Log)
 	}
 	near, gates := 0, 0
-	for _, top := range nodes {
+	for i, top := range nodes {
+		if p, q := top.Probe(0), top.Probe(1); p.Count["Everywhere"] != 3*Messages || q.Count["Everywhere"] != 3*Messages || len(p.Unordered)+len(q.Unordered) > 0 {
+			t.Errorf("node %d: the probes got %+v and %+v", i, p.Log, q.Log)
+		}
+		if w := top.Watcher(0); w.Count["Everywhere"] != 3*Messages+len(nodes)*outside || len(w.Unordered) > 0 {
+			t.Errorf("node %d: the watcher got %+v", i, w.Log)
+		}
 		near += len(top.Probe(0).Near) + len(top.Probe(1).Near)
 	}
 	if near != 3*Messages {

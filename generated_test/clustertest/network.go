@@ -2,6 +2,7 @@ package clustertest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -23,13 +24,43 @@ type node struct {
 	pool  *piper.Pool
 }
 
-// stream is a link from one node to another.
+// stream is a link from one node to another one, or to all others.
 type stream struct {
-	outlet   *piper.Outlet
-	arrivals *piper.Arrivals
+	outlet *piper.Outlet
 
-	mu            sync.Mutex
+	mu      sync.Mutex
+	ends    []*end
+	settled uint64
+}
+
+// end is the end of a stream on one node.
+type end struct {
+	stream        *stream
+	arrivals      *piper.Arrivals
 	handled, lost uint64
+}
+
+// settle settles the messages that have been handled or lost at all ends.
+func (s *stream) settle(change func()) {
+	s.mu.Lock()
+	change()
+	n := s.ends[0].handled + s.ends[0].lost
+	lost := uint64(0)
+	for _, e := range s.ends {
+		n = min(n, e.handled+e.lost)
+		lost += e.lost
+	}
+	more := n - s.settled
+	s.settled = n
+	s.mu.Unlock()
+	if more == 0 {
+		return
+	}
+	var err error
+	if lost > 0 {
+		err = errLost
+	}
+	s.outlet.Settle(int(more), err)
 }
 
 // barrier waits until all nodes have reached it.
@@ -88,37 +119,41 @@ func (n *node) Begin(ctx context.Context, p *piper.Pool) error {
 func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
 	s, ok := o.State.(*stream)
 	if !ok {
-		to := n.net.nodes[n.net.home(n.index, o.To, o.ToInstance)]
-		key := piper.GuestKey{Node: string(rune('1' + n.index)), Processor: o.From, Instance: o.FromInstance}
-		a, err := to.pool.Arrivals(key, o.To, o.ToInstance)
-		if err != nil {
-			n.pool.Fail(err)
-			return
+		s = &stream{outlet: o}
+		o.State = s
+		for i, to := range n.net.nodes {
+			if o.ToInstance == piper.OnAllOthers && i == n.index || o.ToInstance >= 0 && i != n.net.home(n.index, o.To, o.ToInstance) {
+				continue
+			}
+			key := piper.GuestKey{Node: string(rune('1' + n.index)), Processor: o.From, Instance: o.FromInstance}
+			a, err := to.pool.Arrivals(key, o.To, o.ToInstance)
+			if err != nil {
+				n.pool.Fail(err)
+				return
+			}
+			e := &end{stream: s, arrivals: a}
+			a.State = e
+			s.ends = append(s.ends, e)
 		}
-		s = &stream{outlet: o, arrivals: a}
-		o.State, a.State = s, s
 	}
-	s.arrivals.Put(c.Data[piper.ChunkRoom:], 0)
+	for _, e := range s.ends {
+		e.arrivals.Put(slices.Clone(c.Data[piper.ChunkRoom:]), 0)
+	}
+	if len(s.ends) == 0 { // there are no other nodes
+		o.Settle(c.Messages, nil)
+	}
 }
 
 // Handled implements piper.Nodes.
 func (n *node) Handled(a *piper.Arrivals, count uint64) {
-	s := a.State.(*stream)
-	s.mu.Lock()
-	more := count - s.handled
-	s.handled = count
-	s.mu.Unlock()
-	s.outlet.Settle(int(more), nil)
+	e := a.State.(*end)
+	e.stream.settle(func() { e.handled = max(e.handled, count) })
 }
 
 // Lost implements piper.Nodes.
 func (n *node) Lost(a *piper.Arrivals, count uint64) {
-	s := a.State.(*stream)
-	s.mu.Lock()
-	more := count - s.lost
-	s.lost = count
-	s.mu.Unlock()
-	s.outlet.Settle(int(more), errLost)
+	e := a.State.(*end)
+	e.stream.settle(func() { e.lost = max(e.lost, count) })
 }
 
 type lostError struct{}
@@ -129,7 +164,7 @@ var errLost lostError
 
 // Reply implements piper.Nodes.
 func (n *node) Reply(a *piper.Arrivals, call uint64, reply []byte, err error) {
-	a.State.(*stream).outlet.Reply(call, reply, err)
+	a.State.(*end).stream.outlet.Reply(call, reply, err)
 }
 
 // Quiet implements piper.Nodes.

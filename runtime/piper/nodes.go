@@ -102,6 +102,14 @@ func (o *Out) Everywhere(n int) int {
 	return n
 }
 
+// Everywhere is Out.Everywhere for messages from outside.
+func (x *External) Everywhere(n int) int {
+	if x.pool.nodes != nil {
+		return n + 1
+	}
+	return n
+}
+
 // away returns the part of a unit that another node runs, or nil if this node runs it.
 func (u *Unit) away() *away {
 	if u.proc.away == nil {
