@@ -40,7 +40,7 @@ func (m *model) addEncoders() {
 
 // encoders writes the functions that give a codec the form that the runtime calls.
 //
-//	func encodeAll(b []byte, m *All, _ int) ([]byte, error)           { return appendAll(b, m) }
+//	func encodeTotal(b []byte, m *Total, _ int) ([]byte, error) { return appendTotal(b, m) }
 func (p *part) encoders() {
 	if p.plan.Cluster == nil {
 		return
@@ -230,7 +230,7 @@ func (p *part) putRequest(e *edge, sender Ident) []code {
 //	type apiGuest struct {
 //		unit   piper.Unit
 //		out    piper.Out
-//		worker *[5]*apiToWorker
+//		desk   *[4]*apiToDesk
 //		…
 //	}
 func (p *part) guest(q *processor) {
