@@ -9,8 +9,9 @@ import (
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
-// ttl is the ttl of the leases in the tests. Engines such as etcd count in seconds.
-const ttl = 2 * time.Second
+// ttl is the ttl of the leases in the tests. It is much longer than an election of a new
+// leader takes, also while other tests use the processors.
+const ttl = 4 * time.Second
 
 func (s *suite) acquire(node, name string) *table.Lease {
 	s.Helper()
@@ -21,6 +22,24 @@ func (s *suite) acquire(node, name string) *table.Lease {
 	return l
 }
 
+// held tries to acquire a lease that another node has, until the answer is ErrHeld. If the
+// answer does not come in time, it tries again with more time.
+func (s *suite) held(node, name string) {
+	s.Helper()
+	for patience := 200 * time.Millisecond; s.ctx.Err() == nil; patience *= 2 {
+		soon, cancel := context.WithTimeout(s.ctx, patience)
+		l, err := s.node(node).Acquire(soon, name, node, ttl)
+		cancel()
+		switch {
+		case errors.Is(err, table.ErrHeld):
+			return
+		case l != nil || !errors.Is(err, context.DeadlineExceeded):
+			s.Fatalf("a second holder got the lease %+v and the error %v, want ErrHeld", l, err)
+		}
+	}
+	s.Fatal("the answer ErrHeld did not come")
+}
+
 // leaseHasOneHolder checks that a second holder waits until the first one has released the
 // lease.
 func leaseHasOneHolder(t *testing.T, s *suite) {
@@ -29,11 +48,7 @@ func leaseHasOneHolder(t *testing.T, s *suite) {
 	if err := first.Err(); err != nil {
 		t.Fatal(err)
 	}
-	soon, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
-	defer cancel()
-	if l, err := s.node("n2").Acquire(soon, "rebalance", "n2", ttl); !errors.Is(err, table.ErrHeld) {
-		t.Fatalf("a second holder got the lease %+v and the error %v, want ErrHeld", l, err)
-	}
+	s.held("n2", "rebalance")
 	other := s.acquire("n2", "another")
 	waiting := make(chan *table.Lease, 1)
 	go func() {
