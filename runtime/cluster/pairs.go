@@ -49,6 +49,7 @@ type inPair struct {
 	arrivals *piper.Arrivals
 	peer     *peer
 	lane     uint64
+	limit    uint64 // of messages that were put and not handled
 	put      uint64 // messages that were passed to the pool, in all sessions
 	base     uint64 // value of put at the beginning of the session
 	told     uint64 // the last confirmation of this session

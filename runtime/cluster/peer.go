@@ -168,6 +168,9 @@ func (p *peer) message(lane uint64, m []byte) error {
 		if err != nil {
 			return err
 		}
+		if waiting := in.put - min(in.put, in.handled.Load()+in.lost.Load()); waiting+uint64(messages-skip) > in.limit {
+			return fmt.Errorf("cluster: %d messages of a pair wait here, and the limit is %d; they were sent without regard to the capacity", waiting, in.limit)
+		}
 		in.put += uint64(messages - skip)
 		in.arrivals.Put(data, skip)
 		return nil
@@ -195,6 +198,7 @@ func (p *peer) open(lane uint64, m []byte) error {
 			return err
 		}
 		in.arrivals.State = in
+		in.limit = in.arrivals.Limit()
 		p.pairs[pair] = in
 	}
 	in.lane, in.base, in.told = lane, in.put, 0

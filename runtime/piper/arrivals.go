@@ -150,6 +150,19 @@ func (g *guest) arrivalsAt(to *Unit) *Arrivals {
 	return g.links[[2]int{to.proc.index, to.Index()}]
 }
 
+// Limit is how many messages of the pair may be in the queues of this node. A node that
+// keeps to the capacities and to the limits of cycles never sends more before some of them
+// are handled.
+func (a *Arrivals) Limit() (n uint64) {
+	p := a.guest.pool
+	for i := range p.edges {
+		if e := &p.edges[i]; e.From == a.From && e.To == a.To {
+			n += max(cycleLimitMin, uint64(p.options.cycleLimit), cycleFactor*uint64(e.Capacity))
+		}
+	}
+	return n
+}
+
 // set records how many messages an instance has handled. It reports whether the number
 // has changed.
 func (a *Arrivals) set(instance int, n uint64) (changed bool) {

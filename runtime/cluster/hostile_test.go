@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// TestHostileMessages passes messages to a node that no correct node sends. Each must be
+// refused, and none may make the node allocate, fail or wait.
+func TestHostileMessages(t *testing.T) {
+	p := newProgram()
+	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+		return Open(p.config(2, t.TempDir(), nil), s)
+	}, piper.Node("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	core := top.node.core
+	core.begin(top.pool, nobody{})
+	n2, err := core.newPeer("n2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := core.newPeer(clientPrefix + "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(from, instance, to, i int) []byte {
+		return appendOpen(nil, piper.Pair{From: from, FromInstance: instance, To: to, ToInstance: i})
+	}
+	if err := n2.message(firstLane, open(0, 0, 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	chunk := func(messages, skip int, data string) []byte {
+		return chunkMessage(messages, skip, append(make([]byte, piper.ChunkRoom), data...))
+	}
+	for name, c := range map[string]struct {
+		from *peer
+		lane uint64
+		m    []byte
+		want string
+	}{
+		"empty":                       {n2, firstLane, nil, "malformed"},
+		"an unknown kind":             {n2, firstLane, []byte{99}, "malformed"},
+		"a pair in parts":             {n2, firstLane, open(0, 0, 1, 0)[:3], "malformed"},
+		"a large processor":           {n2, firstLane, open(1<<30, 0, 1, 0), "no such processor"},
+		"a large instance":            {n2, firstLane, open(0, 0, 1, 4), "has no instance 4"},
+		"a large sending instance":    {n2, firstLane, open(0, 2, 1, 0), "has no instance 2"},
+		"all nodes of a spread one":   {n2, firstLane, open(0, 0, 1, piper.OnAllOthers), "has no instance -1"},
+		"a lane that is not open":     {n2, firstLane + 7, chunk(1, 0, "\x00"), "not opened"},
+		"more messages than bytes":    {n2, firstLane, chunk(9, 0, "\x00"), "malformed"},
+		"more skipped than there":     {n2, firstLane, chunk(1, 2, "\x00\x00\x00"), "malformed"},
+		"a confirmation of nothing":   {n2, laneConfirm, []byte{controlConfirm, firstLane, 1}, "unknown pair"},
+		"half a confirmation":         {n2, laneConfirm, []byte{controlConfirm, firstLane}, "malformed"},
+		"a reply to nothing":          {n2, laneConfirm, []byte{controlReply, firstLane, 1, 0}, "malformed"},
+		"an unknown group":            {n2, laneControl, (&groupMessage{kind: controlAgree, group: 99}).append(nil), "group 99"},
+		"half a message about groups": {n2, laneControl, []byte{controlStatus}, "malformed"},
+		"an unknown control message":  {n2, laneControl, []byte{200}, "malformed"},
+		"a client that confirms":      {client, laneConfirm, []byte{controlConfirm}, "of a client"},
+		"a client that agrees":        {client, laneControl, (&groupMessage{kind: controlAgree}).append(nil), "of a client"},
+		"a client that ends all":      {client, laneControl, []byte{controlFailed}, "of a client"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := c.from.message(c.lane, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got the error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	t.Run("messages without end", func(t *testing.T) {
+		flood := chunk(1<<16, 0, strings.Repeat("\x00", 1<<16))
+		for n := range 1000 {
+			if err := n2.message(firstLane, flood); err != nil {
+				if !strings.Contains(err.Error(), "limit") || n == 0 {
+					t.Errorf("after %d chunks: %v", n, err)
+				}
+				return
+			}
+		}
+		t.Error("65 million messages of one pair were accepted")
+	})
+}
+
+// nobody are the places of a topology without nodes.
+type nobody struct{}
+
+func (nobody) Node(int, int) (string, bool) { return "", false }
+func (nobody) Members() []string            { return nil }
