@@ -30,7 +30,17 @@ func run(t *testing.T, n int, workers pool.Option) {
 	make := func(_ int, opts ...pool.Option) (*Topology, error) {
 		return New(Processors{}, append(opts, workers)...)
 	}
-	nodes := clustertest.Run(t, n, place, make, nil)
+	check(t, clustertest.Run(t, n, place, make, nil))
+}
+
+// TestCluster runs the cycle on nodes of package cluster.
+func TestCluster(t *testing.T) {
+	make := func(_ int, opts ...pool.Option) (*Topology, error) { return New(Processors{}, opts...) }
+	check(t, clustertest.RunCluster(t, 3, make, func([]*Topology) {}))
+}
+
+func check(t *testing.T, nodes []*Topology) {
+	t.Helper()
 	const passed = 2 * balls * (hops + 1)
 	sinks := 0
 	for _, top := range nodes {

@@ -49,12 +49,7 @@ func run(t *testing.T, n int, workers pool.Option) {
 			send(t, fmt.Sprint("api", i), top.Api())
 		}
 	})
-	if t.Failed() {
-		return
-	}
-	checkWorkers(t, nodes)
-	checkPartners(t, nodes)
-	checkBurst(t, nodes)
+	check(t, nodes)
 	for i, top := range nodes {
 		for j := range 2 {
 			if n > 1 && (top.Gates(j) != nil) != (j%n == i) {
@@ -62,6 +57,35 @@ func run(t *testing.T, n int, workers pool.Option) {
 			}
 		}
 	}
+}
+
+// TestCluster runs the topology on nodes of package cluster.
+func TestCluster(t *testing.T) {
+	make := func(_ int, opts ...pool.Option) (*Topology, error) {
+		return New(Processors{}, append(opts, pool.Workers(1))...)
+	}
+	nodes := clustertest.RunCluster(t, 3, make, func(nodes []*Topology) {
+		for i, top := range nodes {
+			send(t, fmt.Sprint("api", i), top.Api())
+		}
+	})
+	check(t, nodes)
+	for i, top := range nodes {
+		if v := top.Cluster(); v == nil || len(v.Nodes) != 3 || v.Node != fmt.Sprint("n", i+1) {
+			t.Errorf("view of node %d: %+v", i+1, v)
+		}
+	}
+}
+
+// check checks what the instances have received.
+func check(t *testing.T, nodes []*Topology) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	checkWorkers(t, nodes)
+	checkPartners(t, nodes)
+	checkBurst(t, nodes)
 	checkEdges(t, nodes)
 }
 

@@ -9,18 +9,22 @@
 //
 // # Limits
 //
-// The nodes are piper.Nodes that pass messages on in memory. They have no failure detection,
-// resend nothing, and know the placement from the test. The tests of package cluster cover
-// what is left out here.
+// The nodes of Run are piper.Nodes that pass messages on in memory. They have no failure
+// detection, resend nothing, and know the placement from the test. RunCluster runs nodes of
+// package cluster, which connect over loopback. It is slower, and its placement is not known.
 package clustertest
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/pool"
 )
@@ -88,6 +92,53 @@ func RunExpecting[T Topology](t *testing.T, n int, place Place, make func(node i
 		checkFigures(t, i+1, top.Snapshot())
 	}
 	return nodes
+}
+
+// RunCluster makes and runs a topology on the nodes n1, n2 … of package cluster. The topology
+// file must name n of these nodes.
+func RunCluster[T Topology](t *testing.T, n int, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T)) (nodes []T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), runMax)
+	defer cancel()
+	t.Setenv(cluster.VariableNodes, freeAddresses(t, n))
+	for i := range n {
+		top, err := make(i, pool.Node(nodeName(i)), pool.NodeDir(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, top)
+	}
+	var running sync.WaitGroup
+	for i, top := range nodes {
+		running.Go(func() {
+			if err := top.Run(ctx); err != nil {
+				t.Errorf("node %s: %v", nodeName(i), err)
+			}
+		})
+	}
+	use(nodes)
+	running.Wait()
+	for i, top := range nodes {
+		checkFigures(t, i+1, top.Snapshot())
+	}
+	return nodes
+}
+
+func nodeName(i int) string { return fmt.Sprint("n", i+1) }
+
+// freeAddresses lists the nodes with loopback addresses whose ports were free.
+func freeAddresses(t *testing.T, n int) string {
+	t.Helper()
+	var list []string
+	for i := range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		list = append(list, nodeName(i)+"="+l.Addr().String())
+	}
+	return strings.Join(list, ",")
 }
 
 // Figures adds up the figures of an edge over all nodes.
