@@ -50,16 +50,36 @@ func run(t *testing.T, n int, workers pool.Option) {
 	make := func(_ int, opts ...pool.Option) (*Topology, error) {
 		return New(Processors{}, append(opts, workers)...)
 	}
-	nodes := clustertest.Run(t, n, place, make, func(nodes []*Topology) {
-		for i, top := range nodes {
-			var all sync.WaitGroup
+	c.check(t, clustertest.Run(t, n, place, make, func(nodes []*Topology) { c.askAll(t, nodes) }))
+}
+
+// TestCluster asks on nodes of package cluster.
+func TestCluster(t *testing.T) {
+	var c counts
+	make := func(_ int, opts ...pool.Option) (*Topology, error) { return New(Processors{}, opts...) }
+	c.check(t, clustertest.RunCluster(t, 3, make, func(nodes []*Topology) { c.askAll(t, nodes) }))
+}
+
+// askAll asks from several goroutines on each node.
+func (c *counts) askAll(t *testing.T, nodes []*Topology) {
+	var all sync.WaitGroup
+	for i, top := range nodes {
+		all.Go(func() {
+			var own sync.WaitGroup
 			for k := range callers {
-				all.Go(func() { c.ask(t, fmt.Sprint(i, "/", k), top.Api()) })
+				own.Go(func() { c.ask(t, fmt.Sprint(i, "/", k), top.Api()) })
 			}
-			all.Wait()
+			own.Wait()
 			top.Api().Close()
-		}
-	})
+		})
+	}
+	all.Wait()
+}
+
+// check compares what the callers have seen with what the instances have counted.
+func (c *counts) check(t *testing.T, nodes []*Topology) {
+	t.Helper()
+	n := len(nodes)
 	total := n * callers * asks
 	clerks, desks := 0, Desk{}
 	for _, top := range nodes {
