@@ -6,7 +6,8 @@
 //	go run ./cmd/table                     in turns, written to docs/explanation/speed.md
 //
 // Package raft compares replicated state machines with other engines, and package wire
-// compares codecs of messages with those of protobuf.
+// compares codecs of messages with those of protobuf. Package member compares failure
+// detection with hashicorp/memberlist.
 //
 // The topologies in folder topologies are generated like a user's; `go generate ./...`
 // generates them again.

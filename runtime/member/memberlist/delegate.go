@@ -2,7 +2,6 @@ package memberlist
 
 import (
 	"bytes"
-	"sync/atomic"
 	"time"
 
 	ml "github.com/hashicorp/memberlist"
@@ -11,12 +10,9 @@ import (
 )
 
 // delegate gives the library the meta data of this node.
-type delegate struct {
-	node   member.Node
-	leaves atomic.Bool
-}
+type delegate struct{ node member.Node }
 
-func (d *delegate) NodeMeta(int) []byte             { return appendMeta(nil, &d.node, d.leaves.Load()) }
+func (d *delegate) NodeMeta(int) []byte             { return appendMeta(nil, &d.node) }
 func (d *delegate) NotifyMsg([]byte)                {}
 func (d *delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (d *delegate) LocalState(bool) []byte          { return nil }
@@ -35,7 +31,8 @@ func (d *Detector) NotifyLeave(n *ml.Node) {
 	e := d.members[n.Name]
 	switch {
 	case e == nil || n.Name == d.settings.Node.Name:
-	case e.leaves:
+	case e.State == member.Left:
+	case e.leaves == e.Boot:
 		d.set(e, member.Left, member.EventLeft)
 	default:
 		d.set(e, member.Dead, member.EventDead)
@@ -52,12 +49,27 @@ func (d *Detector) NotifyConflict(existing, _ *ml.Node) {
 	}
 }
 
+// goodbye notes that a process ends on purpose. The library does not tell this from a death,
+// and may report it before or after.
+func (d *Detector) goodbye(name string, boot uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.members[name]
+	if e == nil || name == d.settings.Node.Name || boot == 0 {
+		return
+	}
+	e.leaves = boot
+	if e.State != member.Left && e.Boot == boot {
+		d.set(e, member.Left, member.EventLeft)
+	}
+}
+
 // learn notes that a node is alive.
 func (d *Detector) learn(n *ml.Node) {
 	if n.Name == d.settings.Node.Name {
 		return
 	}
-	about, leaves, err := parseMeta(n.Meta)
+	about, err := parseMeta(n.Meta)
 	if err != nil {
 		d.settings.Logger.Warn("a member was ignored", "name", n.Name, "err", err)
 		return
@@ -69,8 +81,11 @@ func (d *Detector) learn(n *ml.Node) {
 		e = &entry{Member: member.Member{Name: n.Name, State: member.Dead}}
 		d.members[n.Name] = e
 	}
+	if e.leaves == about.Boot {
+		return // old news about a process that ends
+	}
 	before := e.Member
-	e.Address, e.Meta, e.Boot, e.leaves = about.Address, about.Meta, about.Boot, leaves
+	e.Address, e.Meta, e.Boot = about.Address, about.Meta, about.Boot
 	d.network.setPeer(n.Name, e.Address)
 	switch {
 	case e.Boot != before.Boot:

@@ -2,7 +2,6 @@ package memberlist
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -43,7 +42,7 @@ type Detector struct {
 type entry struct {
 	member.Member
 	first  bool
-	leaves bool // the member has said that it ends on purpose
+	leaves uint64 // the boot id of a process that has said that it ends on purpose
 }
 
 var _ member.Detector = (*Detector)(nil)
@@ -70,6 +69,7 @@ func New(s member.Settings) (*Detector, error) {
 	d.members[s.Node.Name] = &entry{Member: member.Member{
 		Name: s.Node.Name, Address: s.Node.Address, Meta: s.Node.Meta, Boot: s.Node.Boot,
 	}}
+	d.network.goodbye = d.goodbye
 	d.fenced = d.isFenced()
 	return d, nil
 }
@@ -234,9 +234,12 @@ func (d *Detector) Leave(ctx context.Context) error {
 	}
 	left := make(chan error, 1)
 	go func() {
-		d.own.leaves.Store(true)
-		timeout := 10 * d.config.Interval
-		left <- errors.Join(list.UpdateNode(timeout), list.Leave(timeout))
+		for _, m := range d.Members() {
+			if m.State == member.Alive && m.Name != d.settings.Node.Name {
+				d.network.sayGoodbye(m.Name, d.settings.Node.Boot)
+			}
+		}
+		left <- list.Leave(10 * d.config.Interval)
 	}()
 	select {
 	case err := <-left:

@@ -163,12 +163,12 @@ func TestMalformedSegments(t *testing.T) {
 
 func TestMeta(t *testing.T) {
 	n := member.Node{Address: "host:1", Meta: []byte("disks"), Boot: 77}
-	got, leaves, err := parseMeta(appendMeta(nil, &n, true))
-	if err != nil || got.Address != n.Address || string(got.Meta) != "disks" || got.Boot != 77 || !leaves {
+	got, err := parseMeta(appendMeta(nil, &n))
+	if err != nil || got.Address != n.Address || string(got.Meta) != "disks" || got.Boot != 77 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for _, b := range [][]byte{nil, make([]byte, 9), append(make([]byte, 9), 0xff, 0xff), make([]byte, 2000)} {
-		if _, _, err := parseMeta(b); err == nil {
+	for _, b := range [][]byte{nil, make([]byte, 9), append(make([]byte, 8), 0xff, 0xff), make([]byte, 2000)} {
+		if _, err := parseMeta(b); err == nil {
 			t.Errorf("%d bytes were accepted", len(b))
 		}
 	}

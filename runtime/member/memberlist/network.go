@@ -1,6 +1,7 @@
 package memberlist
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +16,8 @@ import (
 // Kinds of payloads: the first byte.
 const (
 	payloadPacket = 1 // and the packet
-	payloadStream = 2 // and a segment of a stream, see segment
+	payloadStream = 2 // and a segment of a stream
+	payloadLeave  = 3 // and the boot id of the sender, which ends on purpose: 8 bytes
 )
 
 const (
@@ -33,6 +35,7 @@ type network struct {
 	group     uint64
 	packets   chan *ml.Packet
 	accepted  chan net.Conn
+	goodbye   func(name string, boot uint64)
 
 	mu        sync.Mutex
 	closed    bool
@@ -92,8 +95,16 @@ func (n *network) receive(from string, payloads [][]byte) {
 			}
 		case len(p) > 0 && p[0] == payloadStream:
 			n.receiveSegment(from, p[1:])
+		case len(p) == 9 && p[0] == payloadLeave:
+			n.goodbye(from, binary.BigEndian.Uint64(p[1:]))
 		}
 	}
+}
+
+// sayGoodbye tells a member that this process ends on purpose.
+func (n *network) sayGoodbye(to string, boot uint64) {
+	payload := binary.BigEndian.AppendUint64([]byte{payloadLeave}, boot)
+	n.transport.Send(to, transport.Message{Group: n.group, Payload: payload, Class: transport.Urgent})
 }
 
 // nameOf returns the name of a node that the library addresses.
