@@ -275,5 +275,5 @@ func (t *Tight) ReceiveMust(m *Must) { t.Must = append(t.Must, m.N) }
 // ReceiveWait takes a message and passes it on.
 func (t *Tight) ReceiveWait(m Wait, out *TightSender) error {
 	t.Wait = append(t.Wait, m.N)
-	return out.SendMust(Must{m.N})
+	return out.SendMust(Must(m))
 }

@@ -116,7 +116,7 @@ func (o *Office) ReceiveOrder(m *Order) (Receipt, error) {
 // ReceiveHurry gives a receipt.
 func (o *Office) ReceiveHurry(m Hurry) Receipt {
 	o.Hurries++
-	return Receipt{m.N}
+	return Receipt(m)
 }
 
 // ReceiveNote takes a note.
