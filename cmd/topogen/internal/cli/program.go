@@ -22,6 +22,7 @@ type Program struct {
 	File  string
 	Args  []string
 	Quiet bool
+	Nodes int // 0: one process runs the whole topology
 	Flags buildFlags
 }
 
@@ -39,13 +40,20 @@ The program runs until all sources are done. A topology that does not end, becau
 Serve that listens, an external processor, or only timers as inputs, runs until an
 interrupt.
 
+With --nodes N, topogen starts N processes on this computer, which are the nodes of the
+cluster in the topology file. They get the names of the file's nodes, then n1, n2 and so on,
+with free ports, certificates and folders that exist only while they run. They have no
+input. Their output gets the names of the nodes. The exit code is that of the first process
+that fails; the others are then stopped. A process that is killed from outside stops no others.
+
 The first interrupt drains the topology, the second one kills the program. On a terminal,
 a status line shows messages and rates, restarts, broken inputs, and instances whose
 restarts are used up. If the topology file handles failures, each failure, restart, and
 broken or recovered input is a line on stderr, at most ten per second, unless the program
 has its own logger or observer. The exit code is the exit code of the program.`,
 		Example: `  topogen run topology.yml
-  topogen run examples/wordcount/topology.yml -- ./docs README.md`,
+  topogen run examples/wordcount/topology.yml -- ./docs README.md
+  topogen run orders/topology.yml --nodes 4`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			own := len(args)
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
@@ -62,11 +70,15 @@ has its own logger or observer. The exit code is the exit code of the program.`,
 				args = append([]string{defaultTopology}, args...)
 			}
 			p.File, p.Args = args[0], args[1:]
+			if cmd.Flags().Changed("nodes") && (p.Nodes < 1 || p.Nodes > nodesMax) {
+				return fmt.Errorf("--nodes must be 1 to %d, got %d", nodesMax, p.Nodes)
+			}
 			*chosen = p
 			return nil
 		},
 	}
 	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "print no status line and no lines about failures; the log of the program remains")
+	cmd.Flags().IntVar(&p.Nodes, "nodes", 0, "start this many processes, the nodes of the topology's cluster")
 	addTags(cmd, &p.Flags)
 	return cmd
 }
@@ -87,7 +99,13 @@ func (p Program) run(ctx context.Context, s Streams) error {
 	if waiting := unsent(result); waiting != "" && !p.Quiet {
 		fmt.Fprintf(s.Err, "topogen: package %s has no main function that sends for %s: the program runs until an interrupt\n", result.Plan.Package, waiting)
 	}
-	code, err := launch.Run(ctx, p.program(result), p.streams(s))
+	program := p.program(result)
+	if p.Nodes > 0 {
+		if program.Nodes, err = nodeNames(result.Plan, p.File, p.Nodes); err != nil {
+			return err
+		}
+	}
+	code, err := launch.Run(ctx, program, p.streams(s))
 	switch {
 	case errors.Is(err, launch.ErrCompile): // the go command has printed the errors
 		return errFindings
@@ -140,7 +158,7 @@ func (p Program) program(result gen.Result) launch.Program {
 	return launch.Program{
 		Name: result.Plan.Name, Dir: dir, Package: result.Plan.Package, Import: result.Plan.ImportPath,
 		Wiring: filepath.Join(dir, result.Plan.Output), Edges: edges, Args: p.Args, Flags: p.Flags,
-		Faults: result.Plan.FaultLog > 0 && !p.Quiet,
+		Faults: result.Plan.FaultLog > 0 && !p.Quiet, Quiet: p.Quiet,
 		Spawns: slices.ContainsFunc(result.Plan.Processors, func(p plan.Processor) bool { return p.Watch != nil && p.Watch.Isolated }),
 	}
 }

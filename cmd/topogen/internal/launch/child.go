@@ -57,11 +57,7 @@ func (c *child) close() {
 }
 
 func (c *child) start(binary string) error {
-	c.command = exec.Command(binary, c.values.Args...)
-	c.command.Env = c.streams.Env
-	c.command.Stdin, c.command.Stdout, c.command.Stderr = c.streams.In, c.streams.Out, c.streams.Err
-	c.command.ExtraFiles = c.childEnds
-	c.command.WaitDelay = lingerMax
+	c.prepare(binary)
 	if c.figures != nil {
 		c.screen = &screen{out: c.streams.Err}
 		c.command.Stderr = c.screen
@@ -69,15 +65,32 @@ func (c *child) start(binary string) error {
 			c.command.Stdout = c.screen // the same pipe, which keeps the order of both streams
 		}
 	}
+	if err := c.begin(); err != nil {
+		return err
+	}
+	if c.figures != nil {
+		go c.show()
+	}
+	return nil
+}
+
+// prepare makes the command of the program.
+func (c *child) prepare(binary string) {
+	c.command = exec.Command(binary, c.values.Args...)
+	c.command.Env = c.streams.Env
+	c.command.Stdin, c.command.Stdout, c.command.Stderr = c.streams.In, c.streams.Out, c.streams.Err
+	c.command.ExtraFiles = c.childEnds
+	c.command.WaitDelay = lingerMax
+}
+
+// begin starts the command.
+func (c *child) begin() error {
 	isolate(c.command, c.control == nil, c.foreground())
 	if err := c.command.Start(); err != nil {
 		return err
 	}
 	for _, file := range c.childEnds {
 		file.Close()
-	}
-	if c.figures != nil {
-		go c.show()
 	}
 	return nil
 }

@@ -22,6 +22,15 @@
 // On a terminal the program is built so that it writes the figures of the topology to a
 // pipe. Its output goes through topogen, which keeps the status line below it.
 //
+// # Nodes
+//
+// With Program.Nodes, the program is compiled once and started once for each node, with
+// generated ports, folders and certificates in one temporary folder. A second program, which
+// is compiled against the same runtime, makes the certificates. Each line of a node's output
+// gets the name of the node. On a terminal the status has a line for each node. Interrupts go
+// to all nodes. The first failure of a node stops the others, but a node that was killed from
+// outside does not. If topogen is killed, the nodes drain, and the temporary folder remains.
+//
 // # Failures
 //
 // If the topology handles failures, the program is built so that it prints restarts,

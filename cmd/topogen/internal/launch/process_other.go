@@ -17,4 +17,6 @@ func isolate(*exec.Cmd, bool, bool) {}
 
 func inForeground(*os.File) bool { return false }
 
+func killedBy(*os.ProcessState) os.Signal { return nil }
+
 func exitCode(state *os.ProcessState) int { return state.ExitCode() }

@@ -33,6 +33,14 @@ func inForeground(file *os.File) bool {
 	return errno == 0 && int(group) == syscall.Getpgrp()
 }
 
+// killedBy returns the signal that has ended a program, or nil.
+func killedBy(state *os.ProcessState) os.Signal {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal()
+	}
+	return nil
+}
+
 // exitCode returns the exit code of a program as shells define it.
 func exitCode(state *os.ProcessState) int {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {

@@ -28,6 +28,8 @@ type Program struct {
 	Flags   []string // for go build
 	Faults  bool     // the topology file handles failures
 	Spawns  bool     // the program starts its own executable for instances with isolation: process
+	Quiet   bool     // print no line about the nodes
+	Nodes   []string // names of the nodes that Run starts; empty: one process runs the whole topology
 }
 
 //go:embed *.tmpl faults/faults.go
@@ -43,7 +45,8 @@ type values struct {
 	Status  int   // the program writes figures to it
 	Every   int64 // milliseconds between two reports of figures
 
-	SignalWindow int64 // milliseconds within which two signals count as one
+	SignalWindow int64  // milliseconds within which two signals count as one
+	TrustDomain  string // of the certificates of the nodes
 }
 
 // layers are the files of the overlay with which a program is compiled.
@@ -81,18 +84,24 @@ func (v values) compose(l *layers) (target string, err error) {
 		}
 		return ".", v.faults(l, v.Dir)
 	}
-	folder := filepath.Join(v.Dir, "topogen-run")
-	for i := 2; exists(folder); i++ {
-		folder = filepath.Join(v.Dir, "topogen-run"+strconv.Itoa(i))
-	}
-	text, err := v.render("main.go.tmpl")
+	folder, err := v.command(l, "topogen-run", "main.go.tmpl")
 	if err != nil {
 		return "", err
 	}
-	if err := l.add(filepath.Join(folder, "main.go"), text); err != nil {
+	return "./" + filepath.Base(folder), v.faults(l, folder)
+}
+
+// command adds package main in a folder below the package that does not exist on disk.
+func (v values) command(l *layers, name, template string) (folder string, err error) {
+	folder = filepath.Join(v.Dir, name)
+	for i := 2; exists(folder); i++ {
+		folder = filepath.Join(v.Dir, name+strconv.Itoa(i))
+	}
+	text, err := v.render(template)
+	if err != nil {
 		return "", err
 	}
-	return "./" + filepath.Base(folder), v.faults(l, folder)
+	return folder, l.add(filepath.Join(folder, "main.go"), text)
 }
 
 // faults adds the code that prints failures to package main.
@@ -144,7 +153,7 @@ func (v values) render(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Every, v.SignalWindow = reportEvery.Milliseconds(), signalWindow.Milliseconds()
+	v.Every, v.SignalWindow, v.TrustDomain = reportEvery.Milliseconds(), signalWindow.Milliseconds(), trustDomain
 	var text bytes.Buffer
 	err = t.ExecuteTemplate(&text, name, v)
 	return text.Bytes(), err

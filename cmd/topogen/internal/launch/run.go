@@ -30,8 +30,12 @@ var ErrCompile = errors.New("the program does not compile")
 const lingerMax = time.Second
 
 // Run compiles and runs a program, and returns its exit code. For a program that was
-// killed by a signal the code is 128 plus the number of the signal, as in shells.
+// killed by a signal the code is 128 plus the number of the signal, as in shells. With nodes
+// the code is that of the first process that has failed.
 func Run(ctx context.Context, p Program, s Streams) (code int, err error) {
+	if len(p.Nodes) > 0 {
+		return runNodes(ctx, p, s)
+	}
 	temp, err := os.MkdirTemp("", "topogen-run-")
 	if err != nil {
 		return 0, err
@@ -71,7 +75,11 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 	if err != nil {
 		return "", err
 	}
-	binary = filepath.Join(temp, "program")
+	return v.build(ctx, l, target, filepath.Join(temp, "program"), s)
+}
+
+// build compiles a package main of the overlay, and returns the path of the executable.
+func (v values) build(ctx context.Context, l *layers, target, binary string, s Streams) (string, error) {
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
@@ -91,7 +99,7 @@ func compile(ctx context.Context, signals *interrupts, v values, temp string, s 
 	build.Stdout, build.Stderr = output, output
 	build.Cancel = func() error { return interrupt(build.Process) }
 	build.WaitDelay = lingerMax
-	err = build.Run()
+	err := build.Run()
 	if ctx.Err() != nil {
 		return "", errors.New("interrupted while the program was compiled")
 	}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"io"
+	"strings"
 	"sync"
 )
 
@@ -13,13 +14,17 @@ const (
 	wrap      = "\x1b[?7h"
 )
 
-// screen is a terminal with a status line below the output of a program. The status line
-// is shown only while the output is at the start of a line.
+// eraseUp moves to the line above and erases it.
+const eraseUp = "\x1b[A\x1b[K"
+
+// screen is a terminal with a status below the output of a program: one line, or several.
+// The status is shown only while the output is at the start of a line.
 type screen struct {
 	mu      sync.Mutex
 	out     io.Writer
 	status  string
 	shown   bool
+	above   int  // lines of the status that is shown, without the last one
 	midLine bool // the program has not ended its last line
 	closed  bool
 }
@@ -56,7 +61,7 @@ func (s *screen) close() {
 
 func (s *screen) erase() {
 	if s.shown {
-		io.WriteString(s.out, eraseLine)
+		io.WriteString(s.out, eraseLine+strings.Repeat(eraseUp, s.above))
 		s.shown = false
 	}
 }
@@ -66,5 +71,5 @@ func (s *screen) draw() {
 		return
 	}
 	io.WriteString(s.out, noWrap+s.status+wrap)
-	s.shown = true
+	s.shown, s.above = true, strings.Count(s.status, "\n")
 }

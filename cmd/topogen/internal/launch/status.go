@@ -109,18 +109,42 @@ const rateOver = time.Second
 // show keeps the status line up to date until the program has ended.
 func (c *child) show() {
 	started := time.Now()
-	var window []figures // of the last second
+	var recent window
+	c.reports(func(line string) {
+		if now, ok := parseFigures(line, time.Now()); ok {
+			recent.add(now)
+			c.screen.set(status(c.values.Name, c.values.Edges, started, recent[0], now))
+		}
+	})
+}
+
+// reports calls each with the lines that the program writes, until it has ended.
+func (c *child) reports(each func(line string)) {
 	lines := bufio.NewScanner(c.figures)
 	lines.Buffer(nil, 16<<20) // 65,536 edges, with three numbers each
 	for lines.Scan() {
-		now, ok := parseFigures(lines.Text(), time.Now())
-		if !ok {
-			continue
-		}
-		window = append(window, now)
-		for len(window) > 2 && now.at.Sub(window[1].at) >= rateOver {
-			window = window[1:]
-		}
-		c.screen.set(status(c.values.Name, c.values.Edges, started, window[0], now))
+		each(lines.Text())
 	}
+}
+
+// window has the figures of the time over which rates are averaged, oldest first.
+type window []figures
+
+func (w *window) add(now figures) {
+	*w = append(*w, now)
+	for len(*w) > 2 && now.at.Sub((*w)[1].at) >= rateOver {
+		*w = (*w)[1:]
+	}
+}
+
+// rate returns the messages per second.
+func (w window) rate() float64 {
+	if len(w) < 2 {
+		return 0
+	}
+	before, now := w[0], w[len(w)-1]
+	if seconds := now.at.Sub(before.at).Seconds(); seconds > 0 && len(before.received) == len(now.received) {
+		return float64(now.total()-before.total()) / seconds
+	}
+	return 0
 }
