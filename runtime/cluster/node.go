@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	cryptorand "crypto/rand"
 	"log/slog"
 	"math/rand/v2"
@@ -32,7 +31,6 @@ type Node struct {
 	close     func() error // closes the transport, if the node has opened it
 	table     table.Table
 	detector  member.Detector
-	watching  context.CancelFunc
 	opened    atomic.Pointer[opened] // for views
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
