@@ -39,7 +39,6 @@ type simAsk struct {
 	edge    int
 	replies int
 	err     error
-	load    []byte
 	at      time.Duration
 }
 
