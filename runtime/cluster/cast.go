@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -81,7 +82,9 @@ func (e *castEnd) Settle(n int, err error) {
 			part.chunk.err = err
 		}
 		if part.left -= k; part.left == 0 {
-			part.chunk.waiting--
+			if part.chunk.waiting--; bug.On(bug.CastSettledByOne) {
+				part.chunk.waiting = min(part.chunk.waiting, 0)
+			}
 			e.kept = e.kept[1:]
 		}
 	}

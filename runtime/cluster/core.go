@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -45,15 +46,15 @@ type core struct {
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
 	lastIdle bool
-	leaving  bool // it accepts no more messages of other nodes, and stops when it is idle
-	left     bool
+	left     bool // it has stopped while others go on
 	decided  bool // it has told the others that a group may go on
 	failed   error
 	flushed  chan struct{} // see happened
 	leader   string        // the coordinator that has the reports of this node
 	expireAt time.Duration
 
-	queueMax struct{ bytes, messages int } // of each session, for tests
+	queueMax   int // messages of pairs in the queue of each session; 0: as many as it takes
+	leaveAfter time.Duration
 }
 
 // pool is what the core uses of a *piper.Pool.
@@ -116,7 +117,7 @@ const (
 )
 
 func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
-	return &core{config: config, node: node, boot: boot, rand: random, log: log, peers: map[string]*peer{}}
+	return &core{config: config, node: node, boot: boot, rand: random, log: log, peers: map[string]*peer{}, leaveAfter: leaveAfter}
 }
 
 // begin connects the core with the pool.
@@ -159,7 +160,9 @@ func (c *core) step(now time.Duration, h *happened) {
 	}
 	if h.stopping && !c.draining && !c.client {
 		c.draining = true
-		c.sendAll(laneControl, []byte{controlDraining})
+		if !bug.On(bug.DrainingSilent) {
+			c.sendAll(laneControl, []byte{controlDraining})
+		}
 		c.drainingChanged()
 	}
 	if h.ended && h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
@@ -195,7 +198,7 @@ func (c *core) hasFlushed() bool {
 		v := p.session.Stats()
 		switch {
 		case !p.found || p.ended:
-		case (v.Pending > 0 || len(p.answers) > 0) && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
+		case (v.Pending > 0 || len(p.answers) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
 	}
@@ -283,7 +286,7 @@ func (c *core) sendAll(lane uint64, m []byte) {
 
 // peerFound is called when a process of a node was found.
 func (c *core) peerFound(p *peer) {
-	if c.draining {
+	if c.draining && !bug.On(bug.DrainingSilent) {
 		p.send(laneControl, []byte{controlDraining})
 	}
 	if c.failed == nil && !c.client && p.name == c.coordinator() {
@@ -314,6 +317,9 @@ func (c *core) membersChanged() {
 	}
 	if now := c.coordinator(); now != c.leader {
 		c.leader = now
+		if bug.On(bug.StatusLost) {
+			return
+		}
 		c.groups.tellAll()
 	}
 }
@@ -367,22 +373,18 @@ func (c *core) expire(now time.Duration) {
 }
 
 // mayLeave ends a node that drains while others go on, after it has handled everything
-// that it has accepted, and others have handled everything that it has sent. It first
-// refuses new messages, so that none can arrive between the last look and the end.
+// that it has accepted, and others have handled everything that it has sent. Only the core
+// passes on what arrives, so nothing arrives between the last look and the end.
 func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || !c.leaving && c.allDrain(now) {
+	if !c.draining || c.left || c.allDrain(now) {
 		return
 	}
-	idle := c.pool.IsIdle()
-	if idle != c.lastIdle {
+	if idle := c.pool.IsIdle(); idle != c.lastIdle {
 		c.lastIdle, c.idleAt = idle, now
 	}
-	switch {
-	case c.leaving && idle:
+	if c.lastIdle && now-c.idleAt >= c.leaveAfter {
 		c.left = true
-		c.pool.Leave()
-	case !c.leaving && idle && now-c.idleAt >= leaveAfter:
-		c.leaving = true
 		c.sendAll(laneControl, []byte{controlLeft})
+		c.pool.Leave()
 	}
 }

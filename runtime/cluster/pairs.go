@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -223,6 +224,9 @@ func (p *outPair) confirm(n uint64) error {
 		handled := int(min(left, uint64(k.messages-k.done)))
 		if !k.dropped {
 			p.settle(handled, nil)
+			if bug.On(bug.SettledTwice) && len(p.kept) > 1 {
+				p.settle(1, nil)
+			}
 		}
 		left -= uint64(handled)
 		if k.done += handled; k.done == k.messages {
@@ -288,6 +292,9 @@ func (p *outPair) expire(before time.Duration, why error) {
 		}
 		if !k.dropped {
 			k.dropped = true
+			if bug.On(bug.DropsNotCounted) {
+				why = nil
+			}
 			p.settle(k.messages-k.done, why)
 		}
 	}

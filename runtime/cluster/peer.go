@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -21,12 +22,12 @@ type peer struct {
 	core      *core
 	name      string
 	session   *session.Session
-	found     bool // a process of the node has answered
-	reachable bool // as the failure detector says
-	lostAt    time.Duration
-	draining  bool // the node drains its queues and stops
-	left      bool // it has stopped while others go on
-	ended     bool // the failure detector says that it has ended in order
+	found     bool          // a process of the node has answered
+	reachable bool          // as the failure detector says
+	lostAt    time.Duration // since when it cannot be reached, or was not found
+	draining  bool          // the node drains its queues and stops
+	left      bool          // it has stopped while others go on
+	ended     bool          // the failure detector says that it has ended in order
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -48,12 +49,11 @@ func (c *core) newPeer(name string) (*peer, error) {
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
-		QueueBytes: c.queueBytes(), QueueMessages: c.queueMessages(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{core: c, name: name, session: s, reachable: true, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	p := &peer{core: c, name: name, session: s, reachable: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
 	c.peers[name] = p
 	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
 	c.ordered = slices.Insert(c.ordered, at, p)
@@ -64,7 +64,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 // that drains wait, because it stops as soon as it has handled what it has. Only other
 // draining nodes may send to it, so that nodes that are stopped together can finish.
 func (p *peer) takes() bool {
-	return p.reachable && !p.left && (!p.draining || p.core.draining)
+	return p.found && p.reachable && !p.left && (!p.draining || p.core.draining)
 }
 
 // hasLeft reports whether the node has left. A node that drains and cannot be reached any
@@ -92,10 +92,14 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 	p.reachable = reachable
 	p.session.Connected(now, reachable)
 	if reachable {
-		p.resume()
+		if !bug.On(bug.ResumeForgotten) {
+			p.resume()
+		}
 		return
 	}
-	p.lostAt = now
+	if p.found {
+		p.lostAt = now
+	}
 }
 
 // receive handles a frame of the session.
@@ -124,6 +128,7 @@ func (p *peer) event(e session.Event) {
 	case session.PeerStarted:
 		p.found = true
 		p.core.peerFound(p)
+		p.resume()
 	case session.PeerRestarted:
 		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
 		p.core.groups.restarted(p.name)
@@ -157,9 +162,6 @@ func (p *peer) message(lane uint64, m []byte) error {
 	case pairOpen:
 		return p.open(lane, m[1:])
 	case pairChunk:
-		if p.core.leaving {
-			return nil // not confirmed, so the other node keeps it
-		}
 		in := p.in[lane]
 		if in == nil {
 			return fmt.Errorf("%w: messages of a pair that was not opened", errMalformed)
@@ -173,6 +175,10 @@ func (p *peer) message(lane uint64, m []byte) error {
 		}
 		in.put += uint64(messages - skip)
 		in.arrivals.Put(data, skip)
+		if bug.On(bug.ConfirmedEarly) {
+			in.done = in.put
+			p.confirm(in)
+		}
 		return nil
 	}
 	return fmt.Errorf("%w: kind %d", errMalformed, m[0])
@@ -209,6 +215,9 @@ func (p *peer) open(lane uint64, m []byte) error {
 // confirm adds the number of handled messages of a pair to the next confirmation.
 func (p *peer) confirm(in *inPair) {
 	n := in.done
+	if bug.On(bug.RepliesLate) {
+		n = in.handled.Load() + in.lost.Load()
+	}
 	if n <= in.base || n-in.base == in.told || p.in[in.lane] != in {
 		return
 	}
@@ -227,8 +236,7 @@ func (p *peer) confirm(in *inPair) {
 
 // flush sends the confirmations.
 func (p *peer) flush() {
-	if len(p.confirms) > 0 {
-		p.send(laneConfirm, p.confirms)
+	if len(p.confirms) > 0 && p.offer(laneConfirm, p.confirms) {
 		p.confirms = nil
 	}
 }

@@ -26,7 +26,7 @@ func seeds(n uint64) (first, end uint64) {
 	return first, first + n
 }
 
-const failuresShown = 10
+const failuresShown = 3
 
 // TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network
 // and of nodes that end some time.

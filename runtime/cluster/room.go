@@ -20,6 +20,10 @@ type answer struct {
 // offer gives a message to the session. It returns false if the queue is full. Then refill
 // goes on when there is room.
 func (p *peer) offer(lane uint64, m []byte) bool {
+	if most := p.core.queueMax; most > 0 && p.session.Stats().QueuedMessages >= most {
+		p.full = true
+		return false
+	}
 	switch err := p.session.Send(lane, m); {
 	case err == nil:
 	case errors.Is(err, session.ErrUnreadEvents): // the messages are sent again when the event is handled
@@ -43,7 +47,7 @@ func (p *peer) answer(lane uint64, m []byte) {
 // It returns false if the session got nothing.
 func (p *peer) refill() bool {
 	v := p.session.Stats()
-	if !p.full || v.QueuedBytes > p.core.queueBytes()/2 || v.QueuedMessages > p.core.queueMessages()/2 {
+	if !p.full || v.QueuedBytes > session.QueueBytesDefault/2 || v.QueuedMessages > p.core.queueMessages()/2 {
 		return false
 	}
 	p.full = false
@@ -73,16 +77,9 @@ func (p *peer) resume() {
 	}
 }
 
-func (c *core) queueBytes() int {
-	if c.queueMax.bytes > 0 {
-		return c.queueMax.bytes
-	}
-	return session.QueueBytesDefault
-}
-
 func (c *core) queueMessages() int {
-	if c.queueMax.messages > 0 {
-		return c.queueMax.messages
+	if c.queueMax > 0 {
+		return c.queueMax
 	}
 	return session.QueueMessagesDefault
 }

@@ -16,6 +16,8 @@ type design struct {
 	messages int   // that each instance of a source sends
 	load     int   // most bytes of a message
 	batch    int
+	hops     int  // how often a message is passed on at most
+	chain    bool // a group has few messages, each of which is passed on once; otherwise it is passed on up to twice
 }
 
 type designPart struct {
@@ -45,7 +47,8 @@ const (
 	designPartsMax     = 6
 	designInstancesMax = 5
 	designLoadMax      = 200 << 10
-	designHopsMax      = 4
+	designHopsMax      = 3
+	designChainMax     = 60 // a message goes through a cycle for so long that other messages end before
 )
 
 func nodeName(i int) string { return fmt.Sprint("n", i+1) }
@@ -56,7 +59,11 @@ func drawDesign(r *rand.Rand, nodes int) *design {
 	if r.IntN(12) == 0 {
 		d.load, d.messages = designLoadMax, 1+r.IntN(10)
 	}
+	d.hops = designHopsMax
 	n := 1 + r.IntN(designPartsMax)
+	if d.chain = r.IntN(4) == 0; d.chain {
+		d.hops, d.messages, n = designChainMax, 1+r.IntN(2), 1+r.IntN(3)
+	}
 	for i := range n {
 		p := designPart{name: fmt.Sprint("p", i), instances: 1 + r.IntN(designInstancesMax), with: i}
 		switch r.IntN(8) {
@@ -79,8 +86,14 @@ func drawDesign(r *rand.Rand, nodes int) *design {
 }
 
 func (d *design) drawEdges(r *rand.Rand) {
-	n := len(d.parts)
-	for range 1 + r.IntN(2*n) {
+	n, more := len(d.parts), 1+r.IntN(2*len(d.parts))
+	if d.chain { // a ring
+		for i := range n {
+			d.edges = append(d.edges, designEdge{from: i, to: (i + 1) % n, capacity: 1 + r.IntN(16)})
+		}
+		more = r.IntN(2)
+	}
+	for range more {
 		from, to := r.IntN(n), r.IntN(n)
 		if from > to && r.IntN(4) > 0 {
 			from, to = to, from // most edges lead downstream
@@ -115,7 +128,7 @@ func (d *design) drawSources(r *rand.Rand) {
 					d.edges[j].reply = r.IntN(2) == 0 && !d.parts[d.edges[j].to].everyNode()
 				}
 			}
-		case !fed[i] || r.IntN(6) == 0:
+		case !fed[i] || d.chain && i == 0 || r.IntN(6) == 0:
 			p.source = true
 		}
 	}
@@ -209,7 +222,7 @@ func (d *design) config() Config {
 // String describes the topology of a seed that failed.
 func (d *design) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d messages of up to %d bytes from each source, batch %d\n", d.nodes, d.messages, d.load, d.batch)
+	fmt.Fprintf(&b, "%d nodes, %d messages of up to %d bytes from each source, batch %d, up to %d hops\n", d.nodes, d.messages, d.load, d.batch, d.hops)
 	for i, p := range d.parts {
 		fmt.Fprintf(&b, "%s: %d instances, group %d", p.name, p.instances, d.groups[i])
 		switch {

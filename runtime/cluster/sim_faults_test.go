@@ -26,18 +26,44 @@ func (s *simulation) draw(r *rand.Rand) {
 		s.expireSoon(r)
 	}
 	s.drawNetwork(r)
-	last := time.Duration(0)
-	if r.IntN(8) > 0 {
+	if r.IntN(3) == 0 {
+		s.cutAtEnd = 1 + time.Duration(r.Int64N(int64(10*time.Second)))
+	}
+	s.leaveAfter = leaveAfter
+	switch {
+	case r.IntN(3) == 0:
+		s.drawScript(r, true)
+	case r.IntN(2) == 0:
+		s.drawScript(r, false)
+	default: // the faults begin when the topology begins to end
+		s.until = simEndsWithin
+		s.closing = func() { s.drawScript(r, false) }
+	}
+}
+
+// drawScript draws the faults from now on.
+func (s *simulation) drawScript(r *rand.Rand, stops bool) {
+	last := s.now
+	s.together = stops && r.IntN(2) == 0
+	if !s.together && r.IntN(8) > 0 {
 		for range r.IntN(simFaultsMax) {
 			last = max(last, s.drawFault(r))
 		}
 	}
 	s.at(last, "heal", s.heal)
 	s.until = last + simEndsWithin
-	switch r.IntN(4) {
-	case 0:
-		s.drawStop(r, last)
+	if stops {
+		s.drawStop(r)
 	}
+}
+
+// Quiet also begins the faults that wait for the end of the topology.
+func (n *simNode) Quiet(group int) {
+	if begin := n.sim.closing; begin != nil {
+		n.sim.closing = nil
+		begin()
+	}
+	n.mailbox.Quiet(group)
 }
 
 // moment draws a time: many of them are early, when most messages are sent.
@@ -60,9 +86,12 @@ func (s *simulation) drawNetwork(r *rand.Rand) {
 
 // drawFault adds a fault to the script, and returns when it ends.
 func (s *simulation) drawFault(r *rand.Rand) (end time.Duration) {
-	at := moment(r)
+	at := s.now + moment(r)
 	end = at + moment(r)
 	a, b := r.IntN(s.design.nodes), r.IntN(s.design.nodes)
+	if r.IntN(4) == 0 {
+		a = 0 // the node that decides when groups finish
+	}
 	switch r.IntN(6) {
 	case 0:
 		s.at(at, "other faults of the network", func() { s.drawNetwork(r) })
@@ -148,24 +177,30 @@ func (s *simulation) transmit(n *simNode, to string, f []byte) {
 }
 
 // drawStop stops nodes like SIGTERM: all of them, or one and later the others.
-func (s *simulation) drawStop(r *rand.Rand, healed time.Duration) {
+func (s *simulation) drawStop(r *rand.Rand) {
 	at := moment(r)
 	rest := at
-	switch r.IntN(3) {
-	case 0: // all together, when all nodes can be reached, so nothing is lost
-		at = healed + moment(r)
+	spread := leaveAfter / 2
+	switch {
+	case s.together: // without other faults, so nothing is lost
+		s.net.SetFaults(transport.Faults{DelayMin: int64(50 * time.Microsecond), DelayMax: r.Int64N(int64(3 * time.Millisecond))})
+		s.leaveAfter = 60 * time.Millisecond
+		spread = s.leaveAfter / 4
+		at = s.leaveAfter/4 + time.Duration(r.Int64N(int64(spread)))
 		rest = at
-	case 1: // all together, at any time
+	case r.IntN(2) == 0: // all at the same time
 		s.expireSoon(r)
-	case 2:
+		s.leaveAfter = moment(r) / 10
+	default:
 		s.expireSoon(r)
 		rest = at + time.Minute
+		s.leaveAfter = moment(r) / 10
 	}
 	first := r.IntN(s.design.nodes)
 	s.at(at, "stop "+nodeName(first), func() { s.nodes[first].stop() })
 	for i := range s.design.nodes {
 		if i != first {
-			later := rest + time.Duration(r.Int64N(int64(leaveAfter/2)))
+			later := rest + time.Duration(r.Int64N(int64(spread)))
 			s.at(later, "stop "+nodeName(i), func() { s.nodes[i].stop() })
 		}
 	}

@@ -107,7 +107,7 @@ func (s *simulation) received(n *simNode, x *place, edge int, m *parcel) {
 	if e.from != m.from || e.to != x.of || m.to != at && m.to != allInstances {
 		s.fault("%s: %s got a message of %s/%d for instance %d", n.name, x.name(), d.parts[m.from].name, m.fromInstance, m.to)
 	}
-	if x.p.finished && !d.inCycle(edge) {
+	if x.p.finished && (!d.inCycle(edge) || m.last == 0) {
 		s.fault("%s: %s got a message of %s/%d after Finish", n.name, x.name(), d.parts[m.from].name, m.fromInstance)
 	}
 	key := seenKey{streamKey{m.node, m.from, m.fromInstance, e.to, m.to}, n.index, at}

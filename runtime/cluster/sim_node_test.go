@@ -33,6 +33,7 @@ type simNode struct {
 	active    bool          // an instance may have work
 	took      happened      // from the mailbox
 	taken     bool
+	running   bool // the core runs
 	flushed   chan struct{}
 	farewell  time.Duration
 	result    error
@@ -59,9 +60,10 @@ type stepper struct {
 
 func newSimNode(s *simulation, i int) *simNode {
 	n := &simNode{mailbox: newMailbox(), sim: s, index: i, name: nodeName(i), boot: table.Boot(s.random.Uint64() | 1)}
+	n.mailbox.posted = n.mailArrived
 	n.settings = settings{Config: s.config, node: n.name, log: s.log}
 	at := time.Duration(0)
-	if s.random.IntN(2) == 0 {
+	if s.random.IntN(2) == 0 && !s.together {
 		at = time.Duration(s.random.Int64N(int64(time.Second)))
 	}
 	s.at(at, "start "+n.name, n.start)
@@ -73,7 +75,7 @@ func (n *simNode) start() {
 	s := n.sim
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
-	n.core.queueMax = s.queueMax
+	n.core.queueMax, n.core.leaveAfter = s.queueMax, s.leaveAfter
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.enter(); err != nil {
 		s.fault("%s: %v", n.name, err)
@@ -128,8 +130,20 @@ func (n *simNode) deliver(from *simNode, p packet) {
 	}
 }
 
-// runCore is one round of Node.loop.
+// mailArrived runs the core at once, now and then: Node does so if no other goroutine runs
+// the core.
+func (n *simNode) mailArrived() {
+	if n.core == nil || n.top == nil || n.running || n.taken || n.sim.random.IntN(2) == 0 || n.state != simRunning && n.state != simEnding {
+		return
+	}
+	n.sim.trace.step(n.sim.now, choiceCore, n.index, 1, 1)
+	n.runCore()
+}
+
+// runCore is one round of Node.step.
 func (n *simNode) runCore() {
+	n.running = true
+	defer func() { n.running = false }()
 	if n.mailbox.busy && !n.taken {
 		n.take(&n.took)
 		if n.taken = true; n.sim.random.IntN(4) == 0 {
@@ -152,7 +166,7 @@ func (n *simNode) runCore() {
 		}
 	}
 	n.active = true
-	if n.state == simEnding {
+	if n.state == simEnding && n.flushed != nil {
 		select {
 		case <-n.flushed:
 			n.end()
@@ -172,7 +186,16 @@ func (n *simNode) turn() {
 	s := n.sim
 	n.result = n.stepper.Err()
 	n.sim.trace.note(n.sim.now, fmt.Sprintf("%s: the topology has ended: %v", n.name, n.result))
-	n.left = n.core.left
+	if n.left = n.core.left; n.left && s.together && !s.loose() && s.endings == 0 {
+		s.fault("%s leaves although all nodes were stopped", n.name)
+	}
+	s.endings++
+	if s.cutAtEnd > 0 {
+		s.partition(1<<n.index, true)
+		s.at(s.now+s.cutAtEnd, n.name+" is no longer cut off", func() { s.partition(1<<n.index, false) })
+		s.until = max(s.until, s.now+s.cutAtEnd+simEndsWithin)
+		s.cutAtEnd = 0
+	}
 	n.state, n.farewell = simEnding, n.sim.now+s.config.farewell(n.result)
 	n.flushed = make(chan struct{})
 	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })

@@ -19,13 +19,14 @@ type parcel struct {
 	seq                uint64 // in its stream, from 1
 	call               int    // number of the Ask; 0 if there is none
 	hops               int    // how often it may still be passed on
+	last               int    // 1 if Finish has sent it
 	load               []byte
 }
 
 const allInstances = 1 << 20
 
 func encodeParcel(b []byte, m *parcel, _ int) ([]byte, error) {
-	for _, v := range [...]int{m.node, m.from, m.fromInstance, m.to, int(m.seq), m.call, m.hops} {
+	for _, v := range [...]int{m.node, m.from, m.fromInstance, m.to, int(m.seq), m.call, m.hops, m.last} {
 		b = binary.AppendUvarint(b, uint64(v))
 	}
 	return append(b, m.load...), nil
@@ -37,7 +38,7 @@ func decodeParcel(b []byte, m *parcel) error {
 		*v = r.index()
 	}
 	m.seq = r.uint()
-	m.call, m.hops = r.index(), r.index()
+	m.call, m.hops, m.last = r.index(), r.index(), r.index()
 	m.load = r.b
 	return r.err
 }
@@ -200,14 +201,14 @@ func (x *place) Ping(budget int) (n int, err error) {
 	t, of := x.self()
 	d := t.sim.design
 	for ; n < budget && !x.unit.Hold(); n++ {
-		if x.p.pings == d.messages {
+		if x.p.pings == d.messages || d.chain && x.unit.Index() > 0 {
 			return n, topo.Done
 		}
 		if d.parts[of].idles && t.sim.random.IntN(8) == 0 {
 			return n, topo.Idle
 		}
 		x.p.pings++
-		x.send(t.sim.random.IntN(designHopsMax))
+		x.send(t.sim.random.IntN(d.hops + 1))
 	}
 	return n, nil
 }
@@ -263,6 +264,9 @@ func (x *place) send(hops int) {
 
 func (x *place) put(edge, i int, m parcel) {
 	t, _ := x.self()
+	if x.p != nil && x.p.finished {
+		m.last = 1
+	}
 	c := x.channel(t.sim.design.edges[edge].to, i)
 	l := c.lane(edge)
 	t.sim.sent(t.node, edge, i, &m)
@@ -302,7 +306,11 @@ func (x *place) receive(edge int, r *request) error {
 		t.node.busy(time.Duration(s.random.Int64N(int64(slow))))
 	}
 	if m.hops > 0 {
-		for range s.random.IntN(3) {
+		n := 1
+		if !s.design.chain {
+			n = s.random.IntN(3)
+		}
+		for range n {
 			x.send(m.hops - 1)
 		}
 	}
@@ -339,7 +347,7 @@ func (e *simExternal) act(t *simTop, of int) bool {
 		return e.isClosed
 	}
 	e.left--
-	m := s.newParcel(t.node, edge, 0, i, s.random.IntN(designHopsMax))
+	m := s.newParcel(t.node, edge, 0, i, s.random.IntN(d.hops+1))
 	s.sent(t.node, edge, i, &m)
 	r := piper.NoReply[parcel, parcel](m)
 	if d.edges[edge].reply && s.random.IntN(4) > 0 {

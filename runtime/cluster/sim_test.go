@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -35,7 +36,12 @@ type simulation struct {
 	choices []choice
 	counts  map[string]int
 
-	queueMax struct{ bytes, messages int } // of the sessions
+	queueMax   int // messages of pairs in the queue of each session
+	leaveAfter time.Duration
+	cutAtEnd   time.Duration // how long the first node that ends is cut off; 0: it is not
+	closing    func()        // called when the first group is quiet
+	endings    int           // nodes whose topology has ended
+	together   bool          // all nodes are stopped at the same time, and can reach each other
 }
 
 // packet is a message in the network.
@@ -82,7 +88,7 @@ func newSimulation(seed uint64) *simulation {
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
 	if draw.IntN(3) == 0 {
-		s.queueMax.bytes, s.queueMax.messages = 3*designLoadMax, 32+draw.IntN(64)
+		s.queueMax = 1 + draw.IntN(20)
 	}
 	return s
 }
@@ -96,6 +102,11 @@ func (s *simulation) fault(format string, args ...any) {
 
 // run runs the cluster to its end.
 func (s *simulation) run() {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.fault("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
 	for i := range s.design.nodes {
 		s.nodes = append(s.nodes, newSimNode(s, i))
 	}

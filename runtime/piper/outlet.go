@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -167,7 +168,7 @@ func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode Encode[M]) in
 func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, until uint64, encode Encode[M]) int {
 	batch := queue.Peek(q, n)
 	k := 0
-	for ; k < len(batch) && batch[k].N < until; k++ {
+	for ; k < len(batch) && (batch[k].N < until || bug.On(bug.OrderAcrossIgnored)); k++ {
 		q.Head.Pass(1)
 		o.append(&q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[k].M, limit) })
 	}
