@@ -283,6 +283,12 @@ func UseNodes(nodes Nodes) Option {
 	return func(o *options) error { o.nodes = nodes; return nil }
 }
 
+// NodeTransport connects the node with the others through t, a transport.Transport, in
+// place of gRPC. The caller closes it after Run. Tests put faults between nodes with it.
+func NodeTransport(t any) Option {
+	return func(o *options) error { o.node.Transport = t; return nil }
+}
+
 // NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.
 func NodeRoles(roles ...string) Option {
 	return func(o *options) error { o.node.Roles = roles; return nil }

@@ -1,0 +1,114 @@
+// Package clusterprocesses runs nodes in processes of their own. Each instance writes what
+// it handles to a file, so the test can compare the effects with the counters.
+package clusterprocesses
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+type (
+	// Item is message N of a source.
+	Item struct {
+		Source, N int
+		Key       string
+	}
+	// Question is message N of a source, which needs an answer.
+	Question struct {
+		Source, N int
+		Key       string
+	}
+	// Answer is the reply to question N.
+	Answer struct{ N int }
+)
+
+// VariableDir names the folder for the files. If it has a file named finish, the sources are done.
+const VariableDir = "CLUSTERPROCESSES_DIR"
+
+// record is the file of an instance. It has every effect, however the process ends.
+type record struct{ file *os.File }
+
+func newRecord(in topo.Instance) (*record, error) {
+	name := fmt.Sprintf("%s-%d-%s-%d", in.Processor, in.Index, os.Getenv("TOPOGEN_NODE"), os.Getpid())
+	file, err := os.Create(filepath.Join(os.Getenv(VariableDir), name))
+	if err != nil {
+		return nil, err
+	}
+	return &record{file}, nil
+}
+
+func (r *record) add(source, n int) error {
+	_, err := fmt.Fprintln(r.file, source, n)
+	return err
+}
+
+// Source sends items and questions until the file finish exists.
+type Source struct {
+	index, n, questions int
+	answers             *record
+	finish              string
+}
+
+// NewSource makes a source.
+func NewSource(in topo.Instance) (*Source, error) {
+	answers, err := newRecord(in)
+	return &Source{index: in.Index, answers: answers, finish: filepath.Join(os.Getenv(VariableDir), "finish")}, err
+}
+
+// Ping sends an item, and sometimes a question.
+func (s *Source) Ping(out *SourceSender) error {
+	if s.n%128 == 0 {
+		if _, err := os.Stat(s.finish); err == nil {
+			return topo.Done
+		}
+	}
+	s.n++
+	key := fmt.Sprint(s.n % 97)
+	out.SendItem(Item{Source: s.index, N: s.n, Key: key})
+	if s.n%10 == 0 {
+		s.questions++
+		out.SendQuestion(Question{Source: s.index, N: s.n, Key: key})
+	}
+	return nil
+}
+
+// ReceiveAnswer takes an answer.
+func (s *Source) ReceiveAnswer(m Answer) error { return s.answers.add(s.index, m.N) }
+
+// Finish ends the file.
+func (s *Source) Finish() error { return s.answers.file.Close() }
+
+// Worker takes items.
+type Worker struct{ items *record }
+
+// NewWorker makes a worker.
+func NewWorker(in topo.Instance) (*Worker, error) {
+	items, err := newRecord(in)
+	return &Worker{items}, err
+}
+
+// ReceiveItem takes an item.
+func (w *Worker) ReceiveItem(m Item) error { return w.items.add(m.Source, m.N) }
+
+// Finish ends the file.
+func (w *Worker) Finish() error { return w.items.file.Close() }
+
+// Ledger answers questions.
+type Ledger struct{ questions *record }
+
+// NewLedger makes a ledger.
+func NewLedger(in topo.Instance) (*Ledger, error) {
+	questions, err := newRecord(in)
+	return &Ledger{questions}, err
+}
+
+// ReceiveQuestion answers a question.
+func (l *Ledger) ReceiveQuestion(m Question) (Answer, error) {
+	return Answer{m.N}, l.questions.add(m.Source, m.N)
+}
+
+// Finish ends the file.
+func (l *Ledger) Finish() error { return l.questions.file.Close() }
