@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster"
+	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -202,6 +204,44 @@ func TestANodeThatFails(t *testing.T) {
 		t.Errorf("ended with %v and printed:\n%s", err, out)
 	}
 	checkEmpty(t, dir)
+}
+
+// TestAnErrorEndsAllNodes runs two nodes in this process. The report on n1 fails, and n2
+// ends with the error too.
+func TestAnErrorEndsAllNodes(t *testing.T) {
+	ports, err := freePorts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(cluster.VariableNodes, fmt.Sprintf("n1=127.0.0.1:%d,n2=127.0.0.1:%d", ports[0], ports[1]))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	dir, results := t.TempDir(), make(map[string]chan error)
+	for _, name := range []string{"n1", "n2"} {
+		topology, err := New(Processors{
+			Load:    func(in topo.Instance) (*Load, error) { return newLoad(in, 1000), nil },
+			Counter: func(in topo.Instance) (*Counter, error) { return newCounter(in), nil },
+			Report: func(topo.Instance) (*Report, error) {
+				r := newReport(io.Discard, noCluster)
+				r.wrong = 1
+				return r, nil
+			},
+		}, pool.Node(name), pool.NodeDir(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		results[name] = result
+		go func() { result <- topology.Run(ctx) }()
+	}
+	const reason = "wrong counts of names: 0"
+	var failed *pool.HandlerError
+	if err := <-results["n1"]; !errors.As(err, &failed) || failed.Processor != "report" || !strings.Contains(err.Error(), reason) {
+		t.Errorf("n1 ended with %v", err)
+	}
+	if err := <-results["n2"]; !errors.Is(err, cluster.ErrNodeFailed) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("n2 ended with %v", err)
+	}
 }
 
 // program returns the program, with a folder for its files.

@@ -148,14 +148,24 @@ const (
 )
 
 // Group returns the state of a group. Any goroutine may call it.
+//
+// A group of a topology that has failed is not quiet. Otherwise the other nodes could
+// finish it without an error before they learn of the failure.
 func (p *Pool) Group(i int) GroupState {
 	g := p.groups[i]
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	turns := g.activity.Load()
 	s := GroupState{Phase: uint8(g.phase), Turns: uint32(turns >> 32)}
 	waits := g.phase == phaseClosing || g.phase == phaseFlushing
 	s.Quiet = waits && uint32(turns) == 0 && g.allEmpty() && g.activity.Load() == turns
+	g.mu.Unlock()
+	// Only now, because a call fails before the group goes on after it. And finish takes
+	// the locks in the other order.
+	if s.Quiet && p.ended.Load() {
+		p.mu.Lock()
+		s.Quiet = p.err == nil
+		p.mu.Unlock()
+	}
 	return s
 }
 
