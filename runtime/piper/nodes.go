@@ -188,11 +188,11 @@ func (p *Pool) Agree(i int, phase uint8) {
 // another node: no message is queued, and no call runs. Nodes calls it while the node
 // leaves the cluster, after the sources of this node have ended.
 func (p *Pool) IsIdle() bool {
-	before, idle := p.callCount()
-	if !idle {
-		return false
+	if s := p.stepper; s != nil && s.inStep {
+		return false // a Stepper does not count calls
 	}
-	if p.guestsWait() {
+	before, idle := p.callCount()
+	if !idle || p.guestsWait() || p.unpublished() { // before the queues: a message is published first and leaves the list then
 		return false
 	}
 	for _, g := range p.groups {
@@ -210,6 +210,25 @@ func (p *Pool) guestsWait() bool {
 	defer p.guestsMu.Unlock()
 	for _, g := range p.guests {
 		if g.waiting.Load() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unpublished reports whether an instance has sent messages that are not visible yet.
+func (p *Pool) unpublished() bool {
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			if u.out.dirty.Load() != nil {
+				return true
+			}
+		}
+	}
+	p.guestsMu.Lock()
+	defer p.guestsMu.Unlock()
+	for _, g := range p.guests {
+		if g.unit.out.dirty.Load() != nil {
 			return true
 		}
 	}

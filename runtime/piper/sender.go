@@ -56,13 +56,15 @@ func (o *Out) Index() int {
 // that carried some of them, or nil.
 func (o *Out) publish(w *Worker) (within *Link) {
 	dirty := o.dirty.Own()
-	o.dirty.StoreRelease(nil)
 	for l := dirty; l != nil; l = l.nextDirty {
 		l.dirty = false
 		l.publish(w)
 		if l.inCycle {
 			within = l
 		}
+	}
+	if dirty != nil {
+		o.dirty.StoreRelease(nil) // at the end: other goroutines may look for messages that are not published
 	}
 	return within
 }

@@ -220,6 +220,10 @@ func (s *Stepper) turn() (did bool) {
 	if s.ended || s.inStep {
 		return false
 	}
+	if s.pool.ended.Load() { // between steps, by Nodes
+		s.end()
+		return false
+	}
 	s.inStep = true
 	defer func() {
 		s.inStep = false
