@@ -9,10 +9,6 @@ import (
 // refuseCluster reports what package emit writes no code for yet. The change that lets emit
 // write all of it deletes this file and the call in Result.emit.
 func refuseCluster(t *spec.Topology, p *plan.Plan) (list []finding.Finding) {
-	if c := p.Cluster; c != nil && c.Addresses != "raft" {
-		list = append(list, finding.New(finding.GoType, t.File, t.Cluster.At, t.Cluster.Pointer,
-			"topogen cannot generate the code of a cluster with addresses: "+c.Addresses+" yet", "use raft"))
-	}
 	for i := range p.Edges {
 		why, instead := unfinishedEdge(p, i)
 		if why == "" {

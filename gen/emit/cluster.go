@@ -87,13 +87,30 @@ func (p *part) clusterConfig(c *plan.Cluster) fields {
 	f.when(c.Insecure, "Insecure", jen.True())
 	s := p.v("s")
 	f = append(f,
-		key("Table", jen.Qual(tablePath+c.Addresses, "Opener").Call()),
+		key("Table", jen.Qual(tablePath+c.Addresses, "Opener").Call(engineOptions(c)...)),
 		key("Detect", jen.Func().Params(param(s, member("Settings"))).Params(member("Detector"), jen.Error()).Add(oneLine(jen.Return(jen.Qual(detectorPath(c.Membership.Detector), "New").Call(id(s)))))),
 		key("Membership", member("Config").Values(membershipOf(c)...)),
 		key("Retry", cluster("Retry").Values(key("Timeout", duration(c.RetryTimeout)), key("Min", duration(c.RetryMin)), key("Max", duration(c.RetryMax)))),
 	)
 	f.when(c.Rebalance == string(spec.RebalanceMinimal), "Rebalance", jen.True())
 	return append(f, key("Neighborhood", jen.Lit(c.Neighborhood)))
+}
+
+// engineOptions are the arguments of the function that opens the address table.
+func engineOptions(c *plan.Cluster) []code {
+	e := c.Etcd
+	if e == nil {
+		return nil
+	}
+	var endpoints []code
+	for _, endpoint := range e.Endpoints {
+		endpoints = append(endpoints, jen.Lit(endpoint))
+	}
+	f := fields{key("Endpoints", jen.Index().String().Values(endpoints...)), key("Prefix", jen.Lit(e.Prefix))}
+	f.when(e.Cert != "", "Cert", jen.Lit(e.Cert))
+	f.when(e.Key != "", "Key", jen.Lit(e.Key))
+	f.when(e.CA != "", "CA", jen.Lit(e.CA))
+	return []code{jen.Qual(tablePath+c.Addresses, "Options").Values(f...)}
 }
 
 // placement is the description of a processor for the address table.

@@ -383,7 +383,11 @@ func (p *part) methods() {
 					"On a node, Run makes the instances.", q.ident)
 			}
 		}
-		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(sel(t, q.field).Index(id(i)).Dot("p")))
+		instances := sel(t, q.field)
+		if q.others { // the last element is not an instance
+			instances.Index(jen.Empty(), jen.Lit(q.Instances))
+		}
+		p.brief(t, "Topology", q.ident, []code{param(i, jen.Int())}, []code{pointer(typeCode(q.Type))}, jen.Return(instances.Index(id(i)).Dot("p")))
 	}
 	p.file.Line()
 }

@@ -105,15 +105,6 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	t, err := s.Table(table.Setup{
-		Topology: s.Topology, Plan: s.Plan, Node: s.node, Address: s.address, First: s.Nodes, Dir: s.Dir,
-		Transport: n.transport, Logger: n.log,
-	})
-	if err != nil {
-		return fmt.Errorf("the address table: %w", err)
-	}
-	n.table = t // only now, because an engine that fails may return a nil pointer as a Table
-	n.opened.Store(&opened{table: n.table})
 	d, err := s.Detect(member.Settings{
 		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},
 		First: s.Nodes, Config: s.Membership, Transport: n.transport,
@@ -123,6 +114,15 @@ func (n *Node) join(ctx context.Context) (err error) {
 		return fmt.Errorf("failure detection: %w", err)
 	}
 	n.detector = d
+	t, err := s.Table(table.Setup{
+		Topology: s.Topology, Plan: s.Plan, Node: s.node, Address: s.address, First: s.Nodes, Dir: s.Dir,
+		Transport: n.transport, Alive: n.alive, Logger: n.log,
+	})
+	if err != nil {
+		return fmt.Errorf("the address table: %w", err)
+	}
+	n.table = t // only now, because an engine that fails may return a nil pointer as a Table
+	n.opened.Store(&opened{table: n.table})
 	if err := n.detector.Start(); err != nil {
 		return fmt.Errorf("failure detection: %w", err)
 	}
@@ -141,6 +141,16 @@ func (n *Node) join(ctx context.Context) (err error) {
 		return fmt.Errorf("the address table: %w", err)
 	}
 	return nil
+}
+
+// alive lists the nodes that failure detection sees as alive.
+func (n *Node) alive() (names []string) {
+	for _, m := range n.detector.Members() {
+		if m.State == member.Alive {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // logWaiting logs now and then that the node waits for others, until stop is called.

@@ -16,6 +16,7 @@ type Setup struct {
 	Dir       string // folder of this node; it exists
 	Transport transport.Transport
 	Gone      func(node string) bool // reports whether a node will not come back; nil: none
+	Alive     func() []string        // names of the nodes that failure detection sees as alive, with this node
 	Logger    *slog.Logger
 }
 
