@@ -30,6 +30,12 @@
 //
 // A group of processors finishes when it is quiet on all nodes (agreement.go).
 //
+// # View
+//
+// Node.View returns what a node knows: nodes, places of instances, and figures of edges and
+// connections. The node also answers operators over its transport (operators.go, Operate,
+// "topoctl cluster"). With TLS, callers need the certificate of an operator. Both only read.
+//
 // # Design
 //
 // core decides everything. It has no goroutine, clock or network, so simulations drive
