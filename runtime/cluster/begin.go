@@ -62,8 +62,8 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	}
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
-	n.opened.Store(&opened{n.table, n.detector, where, p})
 	n.start()
+	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
 	return nil
 }
