@@ -183,8 +183,7 @@ func (n *Node) askCore(v *View, o *opened) (core coreView) {
 	}
 	select {
 	case <-n.done:
-		v.State = stateEnded
-		return n.core.view() // views only read, and nothing else uses the core any more
+		return n.lastView(v)
 	default:
 	}
 	answer := make(chan coreView, 1) // the core does not wait for the reader
@@ -192,14 +191,21 @@ func (n *Node) askCore(v *View, o *opened) (core coreView) {
 	select {
 	case core = <-answer:
 	case <-n.done:
-		v.State = stateEnded
-		return n.core.view()
+		return n.lastView(v)
 	}
 	v.State = stateRunning
 	if core.draining {
 		v.State = stateDraining
 	}
 	return core
+}
+
+// lastView is the core's part of a view after the end.
+func (n *Node) lastView(v *View) coreView {
+	n.running.Lock()
+	defer n.running.Unlock()
+	v.State = stateEnded
+	return n.core.view()
 }
 
 // addNodes collects the nodes that the table, failure detection or the core knows.
