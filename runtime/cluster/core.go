@@ -362,7 +362,7 @@ func (c *core) expire(now time.Duration) {
 		return gone
 	})
 	for _, p := range c.ordered {
-		if p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
+		if p.listen(now); p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
 			continue
 		}
 		why := fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, c.config.Retry.Timeout)

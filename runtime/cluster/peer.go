@@ -24,6 +24,9 @@ type peer struct {
 	session   *session.Session
 	found     bool          // a process of the node has answered
 	reachable bool          // as the failure detector says
+	silent    bool          // it does not answer, whatever the failure detector says
+	heard     bool          // a frame has arrived since the last look
+	silentAt  time.Duration // when the last frame had arrived, or nothing was to be acknowledged; 0: no look yet
 	lostAt    time.Duration // since when it cannot be reached, or was not found
 	draining  bool          // the node drains its queues and stops
 	left      bool          // it has stopped while others go on
@@ -64,13 +67,28 @@ func (c *core) newPeer(name string) (*peer, error) {
 // that drains wait, because it stops as soon as it has handled what it has. Only other
 // draining nodes may send to it, so that nodes that are stopped together can finish.
 func (p *peer) takes() bool {
-	return p.found && p.reachable && !p.left && (!p.draining || p.core.draining)
+	return !p.isLost() && !p.left && (!p.draining || p.core.draining)
+}
+
+// isLost reports whether the node cannot be reached, or was not found.
+func (p *peer) isLost() bool { return !p.found || !p.reachable || p.silent }
+
+// listen notes that the node is silent if it has acknowledged nothing for retry.timeout. A
+// failure detector that has never heard of the node does not report it.
+func (p *peer) listen(now time.Duration) {
+	if p.heard || p.silentAt == 0 || p.session.Stats().Pending == 0 {
+		p.silentAt, p.heard = now, false
+		return
+	}
+	if now-p.silentAt >= p.core.config.Retry.Timeout && !p.isLost() {
+		p.silent, p.lostAt = true, p.silentAt
+	}
 }
 
 // hasLeft reports whether the node has left. A node that drains and cannot be reached any
 // more counts as such after a while, because its last message may be lost.
 func (p *peer) hasLeft(now time.Duration) bool {
-	return p.left || p.draining && !p.reachable && now-p.lostAt >= p.core.config.Retry.Timeout
+	return p.left || p.draining && p.isLost() && now-p.lostAt >= p.core.config.Retry.Timeout
 }
 
 // send gives a control message to the session.
@@ -104,6 +122,10 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 
 // receive handles a frame of the session.
 func (p *peer) receive(now time.Duration, frame []byte) {
+	if p.heard = true; p.silent {
+		p.silent = false
+		defer p.resume()
+	}
 	messages, err := p.session.Receive(now, frame, p.core.deliveries[:0])
 	for _, e := range p.session.Events() {
 		p.event(e)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/topogen/topogen/runtime/member"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -26,6 +27,9 @@ func (s *simulation) draw(r *rand.Rand) {
 		s.expireSoon(r)
 	}
 	s.drawNetwork(r)
+	if r.IntN(4) == 0 {
+		s.profile = []string{member.ProfileLocal, member.ProfileLAN}[r.IntN(2)]
+	}
 	if r.IntN(3) == 0 {
 		s.cutAtEnd = 1 + time.Duration(r.Int64N(int64(10*time.Second)))
 	}
@@ -127,11 +131,15 @@ func (s *simulation) drawMistake(r *rand.Rand, about int, at, end time.Duration)
 		}
 		late := time.Duration(r.Int64N(int64(100 * time.Millisecond)))
 		s.at(at+late, fmt.Sprintf("%s cannot reach %s", nodeName(i), nodeName(about)), func() {
-			if !s.healed {
+			if !s.healed && s.profile == "" {
 				s.nodes[i].report(s.nodes[about], false)
 			}
 		})
-		s.at(end+late, fmt.Sprintf("%s reaches %s again", nodeName(i), nodeName(about)), func() { s.nodes[i].report(s.nodes[about], true) })
+		s.at(end+late, fmt.Sprintf("%s reaches %s again", nodeName(i), nodeName(about)), func() {
+			if s.profile == "" {
+				s.nodes[i].report(s.nodes[about], true)
+			}
+		})
 	}
 }
 
@@ -156,7 +164,9 @@ func (s *simulation) heal() {
 	s.net.Heal()
 	s.net.SetFaults(transport.Faults{DelayMin: int64(100 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
 	for _, n := range s.nodes {
-		n.resumeAt = 0
+		if n.resumeAt = 0; s.profile != "" {
+			continue
+		}
 		for _, other := range s.nodes {
 			if other != n {
 				n.report(other, true)
@@ -171,7 +181,7 @@ func (s *simulation) transmit(n *simNode, to string, f []byte) {
 	for _, other := range s.nodes {
 		if other.name == to {
 			s.trace.step(s.now, kindTransmit, n.index, other.index, len(f))
-			s.net.Send(int64(s.now), n.index, other.index, packet{uint64(n.boot), f})
+			s.net.Send(int64(s.now), n.index, other.index, packet{boot: uint64(n.boot), data: f})
 		}
 	}
 }

@@ -25,6 +25,7 @@ type simNode struct {
 	top       *simTop
 	stepper   *stepper
 	table     table.Table
+	detector  *simDetector // nil: the script does its work
 	where     *lookup
 	coreAt    time.Duration // when core.step must be called
 	resumeAt  time.Duration // when a pause ends
@@ -77,6 +78,10 @@ func (n *simNode) start() {
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
 	n.core.queueMax, n.core.leaveAfter = s.queueMax, s.leaveAfter
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
+	if err := n.startDetector(); err != nil {
+		s.fault("%s: %v", n.name, err)
+		return
+	}
 	if err := n.enter(); err != nil {
 		s.fault("%s: %v", n.name, err)
 		return
@@ -125,6 +130,12 @@ func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.n
 
 // deliver puts a frame into the mailbox.
 func (n *simNode) deliver(from *simNode, p packet) {
+	if p.member {
+		if n.detector != nil && n.state != simGone {
+			n.detector.inbox = append(n.detector.inbox, frame{from.name, p.data})
+		}
+		return
+	}
 	if n.state == simRunning || n.state == simEnding {
 		n.receive(from.name, [][]byte{p.data})
 	}
@@ -196,7 +207,7 @@ func (n *simNode) turn() {
 		s.until = max(s.until, s.now+s.cutAtEnd+simEndsWithin)
 		s.cutAtEnd = 0
 	}
-	n.state, n.farewell = simEnding, n.sim.now+s.config.farewell(n.result)
+	n.state, n.farewell = simEnding, n.sim.now+min(s.config.farewell(n.result), simEndsWithin/2)
 	n.flushed = make(chan struct{})
 	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })
 }
@@ -216,6 +227,11 @@ func (n *simNode) end() {
 	n.state = simGone
 	s.trace.note(s.now, n.name+" ends")
 	_ = n.table.Close()
+	if n.detector != nil {
+		n.detector.core.Leave(s.now - n.began)
+		n.detector.effects()
+		return
+	}
 	for _, other := range s.nodes {
 		if other != n {
 			s.at(s.now+time.Duration(s.random.Int64N(int64(time.Second))), other.name+" learns that "+n.name+" has ended", func() { other.report(n, false) })
@@ -237,6 +253,9 @@ func (n *simNode) next() (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = n.coreAt
+	if n.detector != nil {
+		at = min(at, n.detector.next())
+	}
 	if n.mailbox.busy || n.taken {
 		at = n.sim.now
 	}

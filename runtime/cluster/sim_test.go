@@ -38,6 +38,7 @@ type simulation struct {
 
 	queueMax   int // messages of pairs in the queue of each session
 	leaveAfter time.Duration
+	profile    string        // of the failure detection; "": the script says which nodes can be reached
 	cutAtEnd   time.Duration // how long the first node that ends is cut off; 0: it is not
 	closing    func()        // called when the first group is quiet
 	endings    int           // nodes whose topology has ended
@@ -46,8 +47,9 @@ type simulation struct {
 
 // packet is a message in the network.
 type packet struct {
-	boot uint64 // of the sending process
-	data []byte
+	boot   uint64 // of the sending process
+	data   []byte
+	member bool // of the failure detection
 }
 
 // event is something that happens at a time.
@@ -68,6 +70,7 @@ const (
 	choiceCore     = 'c' // the goroutine of a node handles its mailbox
 	choiceTurn     = 't' // an instance gets a turn
 	choiceSend     = 's' // an external processor sends
+	choiceMember   = 'm' // the failure detection of a node runs
 	choiceDeliver  = 'd' // the network delivers a message
 	simStepsMax    = 3_000_000
 	simEndsWithin  = 5 * time.Minute // after the network has healed
@@ -159,6 +162,9 @@ func (s *simulation) choose() {
 		if n.mailbox.busy || n.taken || n.coreAt <= s.now {
 			s.choices = append(s.choices, choice{kind: choiceCore, node: n})
 		}
+		if n.detector != nil && n.detector.due() {
+			s.choices = append(s.choices, choice{kind: choiceMember, node: n})
+		}
 		if n.busyUntil > s.now {
 			continue
 		}
@@ -189,6 +195,8 @@ func (s *simulation) act(c choice) {
 		}
 		s.trace.step(s.now, c.kind, c.node.index, mail, 0)
 		c.node.runCore()
+	case choiceMember:
+		c.node.detector.run()
 	case choiceTurn:
 		c.node.turn()
 	case choiceSend:

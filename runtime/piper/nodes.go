@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -240,7 +239,7 @@ func (p *Pool) unpublished() bool {
 func (g *group) isIdle() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && (uint32(g.activity.Load()) == 0 || bug.On(bug.FinishingIsIdle)) && g.allEmpty()
+	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && uint32(g.activity.Load()) == 0 && g.allEmpty()
 }
 
 // callCount is a number that changes with each call of a handler. It returns false if a

@@ -246,14 +246,13 @@ func (s *Session) acknowledged(a *ack) error {
 	return nil
 }
 
-// startTimer starts the retransmission timer. Its limit is retry.max, or the measured
-// round trip if that is longer, so that a slow link is not filled with repetitions.
+// startTimer starts the retransmission timer. Its limit is retry.max, even if the measured
+// round trip is longer: a process that was stopped for a minute answers late, and the next
+// lost frame must not wait for minutes. Only one frame is repeated, so a link with a longer
+// round trip is not filled with repetitions.
 func (s *Session) startTimer() {
-	d := max(s.rtt.timeout(), s.config.RetryMin)
-	if s.rtt.smooth == 0 {
-		d = max(min(d, s.config.RetryMax), s.config.RetryMin)
-	}
-	s.timeoutAt = s.now + s.delay(d, max(d, s.config.RetryMax), s.attempts+1)
+	d := max(min(s.rtt.timeout(), s.config.RetryMax), s.config.RetryMin)
+	s.timeoutAt = s.now + s.delay(d, s.config.RetryMax, s.attempts+1)
 }
 
 // delay returns the k-th delay: at least first, and up to a quarter more.

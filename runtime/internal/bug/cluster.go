@@ -10,7 +10,8 @@ const (
 	SettledTwice       Bug = "settled-twice"        // a confirmation is counted twice
 	RepliesLate        Bug = "replies-late"         // a reply is sent after the confirmation of its message
 	DrainingSilent     Bug = "draining-silent"      // a node that drains does not say so
-	FinishingIsIdle    Bug = "finishing-is-idle"    // a node leaves while Finish is being called
+	RoomUnreported     Bug = "room-unreported"      // a sender is not informed that another node has made room in a queue
+	PassedStuck        Bug = "passed-stuck"         // messages that had to wait until others were settled are not passed on
 	FarewellShort      Bug = "farewell-short"       // a coordinator does not wait until all nodes know that a group may go on
 	ResumeForgotten    Bug = "resume-forgotten"     // messages that wait for a node are not sent when it can be reached again
 	DropsNotCounted    Bug = "drops-not-counted"    // messages that have waited too long count as handled
@@ -21,6 +22,6 @@ const (
 // InCluster lists the deliberate bugs of package cluster.
 var InCluster = []Bug{
 	ConfirmedEarly, SecondRoundOmitted, TurnsNotCompared, StatusLost, SettledTwice, RepliesLate, DrainingSilent,
-	FinishingIsIdle, FarewellShort, ResumeForgotten, DropsNotCounted, OrderAcrossIgnored,
+	RoomUnreported, PassedStuck, FarewellShort, ResumeForgotten, DropsNotCounted, OrderAcrossIgnored,
 	CastSettledByOne,
 }
