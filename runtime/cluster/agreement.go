@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // agreement decides when a group of processors has nothing left to do on any node.
@@ -34,6 +35,7 @@ type groupAgreement struct {
 	phase   uint8             // of the round
 	asked   map[string]uint32 // by node: the turns before the round, for nodes that have not answered; nil without a round
 	changed bool              // the group was not quiet all the time
+	doubts  int               // chunks for its instances that were dropped and may still be handled
 	owed    bool              // the coordinator must be told that the group is quiet, when it reads what it has got
 }
 
@@ -45,7 +47,7 @@ func newAgreement(c *core, groups int) *agreement {
 func (a *agreement) quiet(group int) {
 	g := &a.groups[group]
 	g.owed = false
-	s := a.core.pool.Group(group)
+	s := a.state(group)
 	if !s.Quiet {
 		return // it will be called again
 	}
@@ -55,6 +57,23 @@ func (a *agreement) quiet(group int) {
 		return
 	}
 	a.tell(to, groupMessage{kind: controlStatus, group: group, phase: s.Phase, quiet: true, turns: s.Turns})
+}
+
+// state is the state of a group on this node. The group is not quiet while the session may
+// still deliver messages to it that count as dropped: they would arrive after its end.
+func (a *agreement) state(group int) piper.GroupState {
+	s := a.core.pool.Group(group)
+	s.Quiet = s.Quiet && a.groups[group].doubts == 0
+	return s
+}
+
+// doubt counts chunks for a processor that were dropped and may still be handled.
+func (a *agreement) doubt(processor, chunks int) {
+	group := a.core.pool.GroupOf(processor)
+	g := &a.groups[group]
+	if g.doubts += chunks; g.doubts == 0 && !a.core.client {
+		a.quiet(group)
+	}
 }
 
 // tellOwed reports the quiet groups that the coordinator has not been told.
@@ -94,7 +113,7 @@ func (a *agreement) receive(from string, m groupMessage) error {
 	case controlStatus:
 		a.recordStatus(g, from, m)
 	case controlQuery:
-		s := a.core.pool.Group(m.group)
+		s := a.state(m.group)
 		a.tell(from, groupMessage{kind: controlAnswer, group: m.group, phase: s.Phase, round: m.round, quiet: s.Quiet, turns: s.Turns})
 	case controlAnswer:
 		a.recordAnswer(g, from, m)

@@ -46,6 +46,7 @@ type core struct {
 	draining bool // this node drains its queues and stops
 	idleAt   time.Duration
 	lastIdle bool
+	ended    bool // Run returns
 	left     bool // it has stopped while others go on
 	decided  bool // it has told the others that a group may go on
 	failed   error
@@ -63,6 +64,7 @@ type pool interface {
 	Agree(group int, phase uint8)
 	Group(i int) piper.GroupState
 	Groups() int
+	GroupOf(processor int) int
 	IsIdle() bool
 	Fail(err error)
 	Leave()
@@ -169,7 +171,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
 	}
 	if h.ended {
-		c.flushed = h.flushed
+		c.ended, c.flushed = true, h.flushed
 	}
 	c.expire(now)
 	c.mayLeave(now)
@@ -215,7 +217,7 @@ func (c *core) next() (at time.Duration, ok bool) {
 			at, ok = c.expireAt, true
 		}
 	}
-	if c.draining && !c.left && (!ok || c.now+expireEvery < at) {
+	if c.draining && !c.left && !c.ended && (!ok || c.now+expireEvery < at) {
 		at, ok = c.now+expireEvery, true
 	}
 	return at, ok
@@ -376,7 +378,7 @@ func (c *core) expire(now time.Duration) {
 // that it has accepted, and others have handled everything that it has sent. Only the core
 // passes on what arrives, so nothing arrives between the last look and the end.
 func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || c.allDrain(now) {
+	if !c.draining || c.left || c.ended || c.allDrain(now) {
 		return
 	}
 	if idle := c.pool.IsIdle(); idle != c.lastIdle {

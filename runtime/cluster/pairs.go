@@ -257,6 +257,9 @@ func (p *outPair) settle(n int, dropped error) {
 
 // drop removes the oldest chunk.
 func (p *outPair) drop() {
+	if p.kept[0].dropped {
+		defer p.peer.core.groups.doubt(p.To, -1)
+	}
 	piper.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
@@ -272,7 +275,11 @@ func (p *outPair) restart() {
 		k := &p.kept[i]
 		k.lost = k.lost || k.atMostOnce
 	}
+	before := len(p.kept)
 	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && !k.lost })
+	if n := before - len(p.kept); n > 0 {
+		defer p.peer.core.groups.doubt(p.To, -n)
+	}
 	p.handed = 0
 	for p.handed < len(p.kept) && p.kept[p.handed].lost {
 		p.handed++
@@ -291,7 +298,9 @@ func (p *outPair) expire(before time.Duration, why error) {
 			break
 		}
 		if !k.dropped {
-			k.dropped = true
+			if k.dropped = true; i < p.handed {
+				p.peer.core.groups.doubt(p.To, 1)
+			}
 			if bug.On(bug.DropsNotCounted) {
 				why = nil
 			}

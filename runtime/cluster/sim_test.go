@@ -186,7 +186,11 @@ func (s *simulation) act(c choice) {
 		if !ok {
 			return
 		}
-		s.trace.step(s.now, c.kind, from, to, len(p.data))
+		kind := c.kind
+		if p.member {
+			kind = kindProbe
+		}
+		s.trace.step(s.now, kind, from, to, len(p.data))
 		s.nodes[to].deliver(s.nodes[from], p)
 	case choiceCore:
 		mail := 0

@@ -13,7 +13,7 @@ type trace struct {
 	hash  uint64
 	last  [traceShown]traceEntry
 	count int // of all
-	kept  int // of those that are shown: steps of a core without mail are not
+	kept  int // of the steps that are shown: not those of the failure detection, and of a core without mail
 }
 
 const traceShown = 120 // enough to see the last seconds of a small cluster
@@ -33,7 +33,7 @@ func (t *trace) add(e traceEntry) {
 	for i := range len(e.text) {
 		t.hash = (t.hash ^ uint64(e.text[i])) * 0x100000001b3
 	}
-	if t.count++; e.kind != choiceCore || e.b > 0 {
+	if t.count++; e.kind != kindProbe && (e.kind != choiceCore || e.b > 0) {
 		t.last[t.kept%traceShown] = e
 		t.kept++
 	}
@@ -73,7 +73,10 @@ func (t *trace) String() string {
 	return b.String()
 }
 
-const kindTransmit = 'x' // a node sends a frame
+const (
+	kindTransmit = 'x' // a node sends a frame
+	kindProbe    = 'p' // a message of the failure detection arrives
+)
 
 // simLog makes each line of a log a part of the trace, and an error a fault.
 type simLog struct{ sim *simulation }

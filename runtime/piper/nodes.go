@@ -131,6 +131,9 @@ func (p *Pool) Leave() { p.finish(nil) }
 // Groups is the number of groups of processors that finish together.
 func (p *Pool) Groups() int { return len(p.groups) }
 
+// GroupOf is the group of a processor.
+func (p *Pool) GroupOf(processor int) int { return p.processors[processor].Group }
+
 // GroupState describes how far a group is on this node.
 type GroupState struct {
 	Phase uint8  // 0 open, 1 closing, 2 finishing, 3 flushing, 4 finished

@@ -256,3 +256,25 @@ func TestQueueLimits(t *testing.T) {
 		p.send(0, 100, make([]byte, 100))
 	}
 }
+
+// TestPauseOfThePeer lets the peer answer after a minute, because its process was stopped,
+// and loses the next frame. The frame is repeated after retry.max at the latest.
+func TestPauseOfThePeer(t *testing.T) {
+	p := newPair(t)
+	p.send(0, 100, []byte("a"))
+	f := p.ends[0].Frame(p.now)
+	p.now += time.Minute
+	p.got[1], _ = p.ends[1].Receive(p.now, f, nil)
+	p.now, _ = p.ends[1].Next()
+	p.pass(1) // the acknowledgement
+	if v := p.ends[0].Stats(); v.RTT < time.Second || v.Pending > 0 {
+		t.Fatalf("the round trip is %v and %d messages are pending, want more than a second and 0", v.RTT, v.Pending)
+	}
+	p.send(0, 100, []byte("b"))
+	p.ends[0].Frame(p.now)
+	start := p.now
+	p.wait()
+	if d := p.now - start; d > session.RetryMaxDefault*5/4 {
+		t.Errorf("the frame is sent again after %v, want retry.max and up to a quarter more", d)
+	}
+}
