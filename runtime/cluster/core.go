@@ -368,8 +368,12 @@ func (c *core) expire(now time.Duration) {
 			continue
 		}
 		why := fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, c.config.Retry.Timeout)
+		before := now - c.config.Retry.Timeout
+		if c.draining && p.hasLeft(now) && now-p.lostAt >= c.config.Retry.Timeout {
+			before = now // otherwise this node would wait again for each message that it still sends
+		}
 		for _, pair := range p.out {
-			pair.expire(now-c.config.Retry.Timeout, why)
+			pair.expire(before, why)
 		}
 	}
 }

@@ -14,7 +14,10 @@
 //
 // A message counts as queued on its sending node until it is confirmed. So capacity and
 // full mean the same as within a process: a slow instance pauses only those that send to
-// it, and a pair never has more than its capacity in flight.
+// it, and a pair never has more than its capacity in flight. There are the same exceptions
+// as in one process: a handler call sends all its messages, and full queues do not pause
+// the members of a cycle. An edge with drop-oldest and capacity 1 has up to two messages.
+// After retry.timeout, messages that were dropped may still be in flight.
 //
 // # Guarantees
 //

@@ -46,8 +46,11 @@ func (p *peer) answer(lane uint64, m []byte) {
 // refill gives the session what has waited for room, when its queue is at most half full.
 // It returns false if the session got nothing.
 func (p *peer) refill() bool {
+	if !p.full {
+		return false
+	}
 	v := p.session.Stats()
-	if !p.full || v.QueuedBytes > session.QueueBytesDefault/2 || v.QueuedMessages > p.core.queueMessages()/2 {
+	if v.QueuedBytes > session.QueueBytesDefault/2 || v.QueuedMessages > p.core.queueMessages()/2 {
 		return false
 	}
 	p.full = false

@@ -143,7 +143,7 @@ func (s *simulation) checkDepth(n *simNode, edge int, h *queue.Head) {
 	switch depth := int(h.Depth()); {
 	case s.loose() || len(s.faults) > 0:
 	case e.full == dropOldest:
-		// Capacity 1 holds one message that was passed on, and one that is newer.
+		// An edge with capacity 1 holds a message that was passed on, and a newer one.
 		if h.Len() > max(e.capacity, 2) {
 			s.fault("%s: the queue of e%d holds %d, its capacity is %d", n.name, edge, h.Len(), e.capacity)
 		}

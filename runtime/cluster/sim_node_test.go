@@ -203,7 +203,7 @@ func (n *simNode) turn() {
 	s.endings++
 	if s.cutAtEnd > 0 {
 		s.partition(1<<n.index, true)
-		s.at(s.now+s.cutAtEnd, n.name+" is no longer cut off", func() { s.partition(1<<n.index, false) })
+		s.at(s.now+s.cutAtEnd, n.name+" can be reached again", func() { s.partition(1<<n.index, false) })
 		s.until = max(s.until, s.now+s.cutAtEnd+simEndsWithin)
 		s.cutAtEnd = 0
 	}
