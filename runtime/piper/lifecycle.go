@@ -100,6 +100,9 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 		}
 		return failed
 	}
+	if w := u.watch(); w != nil {
+		w.dropHolds(w.holder) // before the context ends, because Init may take a hold then
+	}
 	starting.cancelInit()
 	e := p.handlerError(u, nil, "Init", errStartup)
 	if c.isLate() {

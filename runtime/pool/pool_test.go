@@ -22,7 +22,7 @@ var names = []string{
 }
 
 // forTests are the options of package piper that only tests of generated code need.
-var forTests = []string{"UseNodes"}
+var forTests = []string{"NodeTransport", "UseNodes"}
 
 // TestNames checks that the package has these names and no others. Each must have a
 // comment and must be an alias of the same name in package piper. Every option and
