@@ -213,8 +213,8 @@ func (c *core) next() (at time.Duration, ok bool) {
 		if t, due := p.session.Next(); due && (!ok || t < at) {
 			at, ok = t, true
 		}
-		if len(p.waiting) > 0 && (!ok || c.expireAt < at) {
-			at, ok = c.expireAt, true
+		if t, due := p.listenAt(); due && (!ok || t < at) {
+			at, ok = t, true
 		}
 	}
 	if c.draining && !c.left && !c.ended && (!ok || c.now+expireEvery < at) {

@@ -74,15 +74,30 @@ func (p *peer) takes() bool {
 func (p *peer) isLost() bool { return !p.found || !p.reachable || p.silent }
 
 // listen notes that the node is silent if it has acknowledged nothing for retry.timeout. A
-// failure detector that has never heard of the node does not report it.
+// failure detector that has never heard of the node does not report it. A node that
+// handles a message for long has nothing to say. So after half of the time without a frame
+// it gets a message that it must acknowledge.
 func (p *peer) listen(now time.Duration) {
-	if p.heard || p.silentAt == 0 || p.session.Stats().Pending == 0 {
+	timeout := p.core.config.Retry.Timeout
+	pending := p.session.Stats().Pending > 0
+	switch quiet := now - p.silentAt; {
+	case p.heard || p.silentAt == 0 || !pending && p.kept == 0:
 		p.silentAt, p.heard = now, false
-		return
-	}
-	if now-p.silentAt >= p.core.config.Retry.Timeout && !p.isLost() {
+	case p.isLost():
+	case !pending && quiet >= timeout/2:
+		p.silentAt = now - timeout/2 // so it has the other half to answer, however late this look is
+		p.send(laneAnswers|firstLane, []byte{controlConfirm})
+	case pending && quiet >= timeout:
 		p.silent, p.lostAt = true, p.silentAt
 	}
+}
+
+// listenAt returns when listen and expire must look at the node, although nothing happens.
+func (p *peer) listenAt() (at time.Duration, ok bool) {
+	if at = p.core.expireAt; !p.isLost() && len(p.waiting) == 0 {
+		at = max(at, p.silentAt+p.core.config.Retry.Timeout/2)
+	}
+	return at, p.kept > 0 || len(p.waiting) > 0
 }
 
 // hasLeft reports whether the node has left. A node that drains and cannot be reached any

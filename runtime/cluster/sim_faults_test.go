@@ -59,6 +59,32 @@ func (s *simulation) drawScript(r *rand.Rand, stops bool) {
 	if stops {
 		s.drawStop(r)
 	}
+	if s.loose() && !s.together && s.design.nodes > 1 && r.IntN(4) == 0 {
+		s.drawFrozen(r)
+	}
+}
+
+// drawFrozen lets a node never return. The failure detection of the others, if it is not
+// simulated, may have never heard of the node, and reports nothing then.
+func (s *simulation) drawFrozen(r *rand.Rand) {
+	frozen := r.IntN(s.design.nodes)
+	at := s.now + moment(r)
+	s.at(at, nodeName(frozen)+" never returns", func() {
+		if n := s.nodes[frozen]; n.state == simRunning {
+			n.frozen = true
+			s.counts["nodes that never return"]++
+		}
+	})
+	for i := range s.design.nodes {
+		if i == frozen || s.profile != "" || r.IntN(3) == 0 {
+			continue
+		}
+		s.at(at+time.Duration(r.Int64N(int64(10*time.Second))), nodeName(i)+" cannot reach "+nodeName(frozen), func() {
+			if s.nodes[frozen].frozen {
+				s.nodes[i].report(s.nodes[frozen], false)
+			}
+		})
+	}
 }
 
 // Quiet also begins the faults that wait for the end of the topology.

@@ -215,6 +215,19 @@ func (s *simulation) checkCounters() {
 }
 
 func (s *simulation) checkNode(n *simNode) {
+	for _, p := range n.core.ordered {
+		pending := 0
+		for _, pair := range p.out {
+			for i := range pair.kept {
+				if k := &pair.kept[i]; !k.dropped {
+					pending += k.messages - k.done
+				}
+			}
+		}
+		if p.kept != uint64(pending) {
+			s.fault("%s: %d messages for %s count as kept, and %d are", n.name, p.kept, p.name, pending)
+		}
+	}
 	for i, f := range n.top.pool.Snapshot().Edges {
 		l := &s.ledger.edges[n.index][i]
 		sent := uint64(l.sent + l.castSent)
@@ -242,6 +255,9 @@ func (s *simulation) checkEnd() {
 	s.checkCounters()
 	d := s.design
 	for _, n := range s.nodes {
+		if n.frozen {
+			continue
+		}
 		if n.result != nil {
 			s.fault("%s: %v", n.name, n.result)
 		}
@@ -249,7 +265,9 @@ func (s *simulation) checkEnd() {
 			s.counts["nodes left"]++
 		}
 		for _, p := range n.core.ordered {
-			s.counts["dropped"] += int(p.dropped)
+			if s.counts["dropped"] += int(p.dropped); p.kept > 0 {
+				s.fault("%s: %d messages for %s are kept at the end", n.name, p.kept, p.name)
+			}
 		}
 		for i, f := range n.top.pool.Snapshot().Edges {
 			s.checkEdge(n, i, f)
@@ -271,7 +289,7 @@ func (s *simulation) checkEnd() {
 		}
 	}
 	for i, a := range s.ledger.asks {
-		if a.replies != 1 {
+		if a.replies != 1 && !a.node.frozen {
 			s.fault("%s: call %d has %d replies", a.node.name, i+1, a.replies)
 		}
 	}
@@ -291,10 +309,10 @@ func (s *simulation) checkEdge(n *simNode, edge int, f piper.EdgeFigures) {
 	}
 }
 
-// anyLeft reports whether a node has left while others went on.
+// anyLeft reports whether a node has left while others went on, or never returned.
 func (s *simulation) anyLeft() bool {
 	for _, n := range s.nodes {
-		if n.left {
+		if n.left || n.frozen {
 			return true
 		}
 	}

@@ -40,6 +40,7 @@ type simNode struct {
 	result    error
 	stopped   bool // its context has ended
 	left      bool // it has left while others went on
+	frozen    bool // it never returns
 }
 
 type simState int
@@ -144,7 +145,7 @@ func (n *simNode) deliver(from *simNode, p packet) {
 // mailArrived runs the core at once, now and then: Node does so if no other goroutine runs
 // the core.
 func (n *simNode) mailArrived() {
-	if n.core == nil || n.top == nil || n.running || n.taken || n.sim.random.IntN(2) == 0 || n.state != simRunning && n.state != simEnding {
+	if n.core == nil || n.top == nil || n.frozen || n.running || n.taken || n.sim.random.IntN(2) == 0 || n.state != simRunning && n.state != simEnding {
 		return
 	}
 	n.sim.trace.step(n.sim.now, choiceCore, n.index, 1, 1)
@@ -241,7 +242,7 @@ func (n *simNode) end() {
 
 // report tells the node what its failure detector says about another one.
 func (n *simNode) report(about *simNode, reachable bool) {
-	if reachable && about.state == simGone || n.state != simRunning && n.state != simEnding {
+	if reachable && (about.state == simGone || about.frozen) || n.state != simRunning && n.state != simEnding {
 		return
 	}
 	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable, about.state == simGone}) })
@@ -249,7 +250,7 @@ func (n *simNode) report(about *simNode, reachable bool) {
 
 // next returns when something may happen on the node.
 func (n *simNode) next() (at time.Duration, ok bool) {
-	if n.state == simGone || n.state == simWaiting {
+	if n.state == simGone || n.state == simWaiting || n.frozen {
 		return 0, false
 	}
 	at = n.coreAt
@@ -280,6 +281,7 @@ func (n *simNode) next() (at time.Duration, ok bool) {
 // setTime tells the node the time.
 func (n *simNode) setTime() {
 	switch {
+	case n.frozen:
 	case n.state == simRunning && n.stepper.now < n.sim.now && n.resumeAt <= n.sim.now:
 		if d, ok := n.stepper.Next(); ok && n.stepper.now+d <= n.sim.now {
 			n.active = true
@@ -296,7 +298,7 @@ func (n *simNode) stop() {
 	if n.state == simWaiting {
 		n.sim.at(n.sim.now+time.Second, "stop "+n.name, n.stop)
 	}
-	if n.state == simRunning && !n.stopped {
+	if n.state == simRunning && !n.stopped && !n.frozen {
 		n.stopped = true
 		n.stepper.Stop()
 		n.active = true
@@ -312,6 +314,9 @@ func (n *simNode) stop() {
 func (n *simNode) describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", n.name, simStates[n.state])
+	if n.frozen {
+		b.WriteString(", frozen")
+	}
 	if n.resumeAt > n.sim.now {
 		fmt.Fprintf(&b, ", paused until %v", n.resumeAt)
 	}

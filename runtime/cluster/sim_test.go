@@ -78,21 +78,27 @@ const (
 	simFaultsShown = 10
 )
 
+// newSimulation draws a topology, and what happens to it.
 func newSimulation(seed uint64) *simulation {
-	s := &simulation{
-		seed: seed, random: rand.New(rand.NewPCG(seed, 1)), tables: table.NewMemory(), counts: map[string]int{},
-	}
-	s.log = slog.New(simLog{s})
 	draw := rand.New(rand.NewPCG(seed, 2))
-	s.design = drawDesign(draw, 1+draw.IntN(7))
-	s.config = s.design.config()
-	s.ledger = newLedger(s.design)
-	s.net = transport.NewNetwork[packet](rand.New(rand.NewPCG(seed, 3)), transport.Faults{})
+	s := simulate(seed, drawDesign(draw, 1+draw.IntN(7)))
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
 	if draw.IntN(3) == 0 {
 		s.queueMax = 1 + draw.IntN(20)
 	}
+	return s
+}
+
+// simulate makes a simulation of a topology without faults.
+func simulate(seed uint64, d *design) *simulation {
+	s := &simulation{
+		seed: seed, random: rand.New(rand.NewPCG(seed, 1)), tables: table.NewMemory(), counts: map[string]int{},
+		design: d, config: d.config(), ledger: newLedger(d), leaveAfter: leaveAfter, until: simEndsWithin,
+		net: transport.NewNetwork[packet](rand.New(rand.NewPCG(seed, 3)), transport.Faults{}),
+	}
+	s.config.Retry.Timeout = neverExpires
+	s.log = slog.New(simLog{s})
 	return s
 }
 
@@ -142,7 +148,7 @@ func (s *simulation) run() {
 
 func (s *simulation) ended() bool {
 	for _, n := range s.nodes {
-		if n.state != simGone {
+		if n.state != simGone && !n.frozen {
 			return false
 		}
 	}
@@ -156,7 +162,7 @@ func (s *simulation) choose() {
 		s.choices = append(s.choices, choice{kind: choiceDeliver})
 	}
 	for _, n := range s.nodes {
-		if n.state == simGone || n.state == simWaiting || n.resumeAt > s.now {
+		if n.state == simGone || n.state == simWaiting || n.frozen || n.resumeAt > s.now {
 			continue
 		}
 		if n.mailbox.busy || n.taken || n.coreAt <= s.now {
