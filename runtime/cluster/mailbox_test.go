@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -25,5 +26,59 @@ func TestMailboxConfirmsWhatItHasReplies(t *testing.T) {
 	b.take(&second)
 	if len(second.replies) != 1 || len(second.handled) != 1 || in.done != 2 {
 		t.Errorf("second look: %d replies and %d handled messages, want 1 and 2", len(second.replies), in.done)
+	}
+}
+
+// TestNoConfirmationOvertakesReplies posts replies and the numbers of handled messages from
+// several goroutines while another one empties the mailbox, as the core does. Each look
+// must have the replies to all messages whose number it has read, and the last look must
+// have everything.
+func TestNoConfirmationOvertakesReplies(t *testing.T) {
+	const pairs, messages = 4, 64_000
+	b := newMailbox()
+	list := make([]*inPair, pairs)
+	replies := map[*inPair]uint64{}
+	var posting sync.WaitGroup
+	for i := range list {
+		in := &inPair{}
+		list[i] = in
+		a := &piper.Arrivals{State: in}
+		posting.Go(func() {
+			for n := uint64(1); n <= messages; n++ {
+				if n%16 == 0 { // it could not be decoded
+					b.Lost(a, n/16)
+					continue
+				}
+				b.Reply(a, n, nil, nil)
+				b.Handled(a, n-n/16)
+			}
+		})
+	}
+	posted := make(chan struct{})
+	go func() {
+		posting.Wait()
+		close(posted)
+	}()
+	for last := false; !last; {
+		select {
+		case <-b.wake:
+		case <-posted:
+			last = true
+		}
+		var h happened
+		b.take(&h)
+		for _, r := range h.replies {
+			replies[r.in]++
+		}
+		for _, in := range h.handled {
+			if got := replies[in] + in.lost.Load(); in.done > got {
+				t.Fatalf("a look has counted %d messages, and got the replies to %d", in.done, got)
+			}
+		}
+	}
+	for i, in := range list {
+		if in.done != messages || replies[in] != messages-messages/16 {
+			t.Errorf("pair %d: the last look has counted %d messages and %d replies, want %d and %d", i, in.done, replies[in], messages, messages-messages/16)
+		}
 	}
 }
