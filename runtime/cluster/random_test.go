@@ -28,6 +28,13 @@ func seeds(n uint64) (first, end uint64) {
 
 const failuresShown = 3
 
+// simInputs are what must occur in the first 100 seeds. Otherwise the simulation has lost a
+// part of its input.
+var simInputs = []string{
+	"messages of other nodes", "messages to all nodes", "messages sent at most once", "large messages", "calls",
+	"dropped", "late starts", "nodes dead", "nodes left", "nodes that never return",
+}
+
 // TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network
 // and of nodes that end some time.
 func TestRandomClusters(t *testing.T) {
@@ -57,6 +64,11 @@ func TestRandomClusters(t *testing.T) {
 		counts["calls"] += len(s.ledger.asks)
 		for k, v := range s.counts {
 			counts[k] += v
+		}
+	}
+	for _, kind := range simInputs {
+		if counts[kind] == 0 && first == 0 && end >= 100 && !t.Failed() {
+			t.Errorf("%s: none in %d seeds", kind, end-first)
 		}
 	}
 	t.Logf("%d seeds from %d on: %v", end-first, first, counts)

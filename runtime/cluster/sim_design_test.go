@@ -29,6 +29,7 @@ type designPart struct {
 	node      string        // of OnNode
 	with      int           // index of the processor whose places it has
 	slow      time.Duration // most time that a handler takes
+	load      int           // bytes of each message; 0: they are drawn
 	idles     bool          // its Ping returns topo.Idle now and then
 }
 

@@ -13,7 +13,8 @@ import (
 const (
 	simFaultsMax = 12
 	simPauseMax  = time.Minute
-	neverExpires = time.Hour // as retry.timeout
+	simLateMax   = time.Minute // longer than retry.timeout, if messages may be dropped
+	neverExpires = time.Hour   // as retry.timeout
 )
 
 // loose reports whether messages may be dropped because a node could not be reached for
@@ -62,6 +63,7 @@ func (s *simulation) drawScript(r *rand.Rand, stops bool) {
 	if s.loose() && !s.together && s.design.nodes > 1 && r.IntN(4) == 0 {
 		s.drawFrozen(r)
 	}
+	s.startsLate = !s.together && r.IntN(8) == 0
 }
 
 // drawFrozen lets a node never return. The failure detection of the others, if it is not

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
@@ -51,17 +52,22 @@ func newLedger(d *design) ledger {
 }
 
 // loads are the contents of messages.
-var loads = func() []byte {
-	b := make([]byte, designLoadMax+256)
+var loads = makeLoads(designLoadMax + 256)
+
+func makeLoads(n int) []byte {
+	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i * 7)
 	}
 	return b
-}()
+}
 
-// load draws the content of a message.
-func (s *simulation) load() []byte {
+// load draws the content of a message of a processor, or of a reply to it.
+func (s *simulation) load(from int) []byte {
 	n := s.design.load
+	if p := &s.design.parts[from]; p.load > 0 {
+		return loads[:p.load]
+	}
 	switch {
 	case n == 0:
 		return nil
@@ -76,7 +82,7 @@ func (s *simulation) newParcel(n *simNode, edge, fromInstance, to, hops int) par
 	e := &s.design.edges[edge]
 	key := streamKey{n.index, e.from, fromInstance, e.to, to}
 	s.ledger.streams[key]++
-	return parcel{node: n.index, from: e.from, fromInstance: fromInstance, to: to, seq: s.ledger.streams[key], hops: hops, load: s.load()}
+	return parcel{node: n.index, from: e.from, fromInstance: fromInstance, to: to, seq: s.ledger.streams[key], hops: hops, load: s.load(e.from)}
 }
 
 // sent counts a message that is put into the queue to instance i.
@@ -86,7 +92,9 @@ func (s *simulation) sent(n *simNode, edge, i int, m *parcel) {
 		l.castSent++
 		return
 	}
-	l.sent++
+	if l.sent++; s.onSent != nil {
+		s.onSent(edge, m)
+	}
 }
 
 // received checks and counts a message.
@@ -95,12 +103,15 @@ func (s *simulation) received(n *simNode, x *place, edge int, m *parcel) {
 	e := &d.edges[edge]
 	at := x.unit.Index()
 	l := &s.ledger.edges[m.node][edge]
-	s.counts["messages"]++
+	if s.counts["messages"]++; s.onReceived != nil {
+		s.onReceived(edge, m)
+	}
 	if m.node != n.index {
-		s.counts["messages of other nodes"]++
+		s.countRemote(edge, m)
 	}
 	if m.to == allInstances && m.node != n.index {
 		l.castHandled++
+		s.counts["messages to all nodes"]++
 	} else {
 		l.handled++
 	}
@@ -118,6 +129,17 @@ func (s *simulation) received(n *simNode, x *place, edge int, m *parcel) {
 	s.ledger.seen[key] = m.seq
 	if k := len(m.load); k > 0 && (k > len(loads) || m.load[k-1] != loads[k-1] || m.load[k/2] != loads[k/2]) {
 		s.fault("%s: %s got a damaged message", n.name, x.name())
+	}
+}
+
+// countRemote counts a message of another node.
+func (s *simulation) countRemote(edge int, m *parcel) {
+	s.counts["messages of other nodes"]++
+	if len(m.load) > session.FrameBytesMax {
+		s.counts["large messages"]++
+	}
+	if s.design.edges[edge].once {
+		s.counts["messages sent at most once"]++
 	}
 }
 

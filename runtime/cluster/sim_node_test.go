@@ -68,6 +68,10 @@ func newSimNode(s *simulation, i int) *simNode {
 	if s.random.IntN(2) == 0 && !s.together {
 		at = time.Duration(s.random.Int64N(int64(time.Second)))
 	}
+	if s.startsLate && s.random.IntN(3) == 0 {
+		at += time.Duration(s.random.Int64N(int64(simLateMax)))
+		s.counts["late starts"]++
+	}
 	s.at(at, "start "+n.name, n.start)
 	return n
 }

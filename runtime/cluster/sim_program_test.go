@@ -315,7 +315,7 @@ func (x *place) receive(edge int, r *request) error {
 		}
 	}
 	if m.call != 0 {
-		r.Reply(parcel{call: m.call, load: s.load()})
+		r.Reply(parcel{call: m.call, load: s.load(m.from)})
 	}
 	return nil
 }

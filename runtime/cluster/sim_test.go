@@ -38,11 +38,14 @@ type simulation struct {
 
 	queueMax   int // messages of pairs in the queue of each session
 	leaveAfter time.Duration
-	profile    string        // of the failure detection; "": the script says which nodes can be reached
-	cutAtEnd   time.Duration // how long the first node that ends is cut off; 0: it is not
-	closing    func()        // called when the first group is quiet
-	endings    int           // nodes whose topology has ended
-	together   bool          // all nodes are stopped at the same time, and can reach each other
+	profile    string                    // of the failure detection; "": the script says which nodes can be reached
+	cutAtEnd   time.Duration             // how long the first node that ends is cut off; 0: it is not
+	closing    func()                    // called when the first group is quiet
+	endings    int                       // nodes whose topology has ended
+	startsLate bool                      // some nodes start long after the others
+	onSent     func(edge int, m *parcel) // may be nil, like the next one
+	onReceived func(edge int, m *parcel)
+	together   bool // all nodes are stopped at the same time, and can reach each other
 }
 
 // packet is a message in the network.
@@ -85,7 +88,7 @@ func newSimulation(seed uint64) *simulation {
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
 	if draw.IntN(3) == 0 {
-		s.queueMax = 1 + draw.IntN(20)
+		s.queueMax = 1 + draw.IntN(1+draw.IntN(20))
 	}
 	return s
 }
