@@ -200,7 +200,7 @@ func (c *core) hasFlushed() bool {
 		v := p.session.Stats()
 		switch {
 		case !p.found || p.ended:
-		case (v.Pending > 0 || len(p.answers) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
+		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
 	}
@@ -215,6 +215,9 @@ func (c *core) next() (at time.Duration, ok bool) {
 		}
 		if t, due := p.listenAt(); due && (!ok || t < at) {
 			at, ok = t, true
+		}
+		if len(p.unconfirmed) > 0 && (!ok || p.confirmAt < at) {
+			at, ok = p.confirmAt, true
 		}
 	}
 	if c.draining && !c.left && !c.ended && (!ok || c.now+expireEvery < at) {

@@ -54,6 +54,8 @@ type inPair struct {
 	put      uint64 // messages that were passed to the pool, in all sessions
 	base     uint64 // value of put at the beginning of the session
 	told     uint64 // the last confirmation of this session
+	hurry    uint64 // so many handled messages are confirmed without a delay
+	listed   bool   // in peer.unconfirmed
 	replies  bool   // replies were sent, so confirmations are sent after them in the same lane
 	done     uint64 // handled and lost messages when the mailbox was emptied
 

@@ -35,13 +35,15 @@ type peer struct {
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
 
-	out      []*outPair // by lane, from firstLane
-	waiting  []*outPair // whose messages wait because the node does not take them now, or the session is full
-	answers  []answer   // that wait for room in the session
-	full     bool       // the session has refused a message since the last refill
-	in       map[uint64]*inPair
-	pairs    map[piper.Pair]*inPair // the same, in all sessions
-	confirms []byte                 // confirmations that wait to be sent
+	out     []*outPair // by lane, from firstLane
+	waiting []*outPair // whose messages wait because the node does not take them now, or the session is full
+	answers []answer   // that wait for room in the session
+	full    bool       // the session has refused a message since the last refill
+	in      map[uint64]*inPair
+	pairs   map[piper.Pair]*inPair // the same, in all sessions
+
+	unconfirmed []*inPair     // have handled messages whose confirmation was not sent
+	confirmAt   time.Duration // when it is sent at the latest
 }
 
 func (c *core) newPeer(name string) (*peer, error) {
@@ -171,7 +173,7 @@ func (p *peer) event(e session.Event) {
 		p.core.groups.restarted(p.name)
 		p.in = map[uint64]*inPair{}
 		p.answers, p.full = nil, false
-		p.confirms, p.waiting, p.draining, p.left, p.ended = nil, nil, false, false, false
+		p.waiting, p.draining, p.left, p.ended = nil, false, false, false
 		for _, pair := range p.out {
 			pair.waiting = false
 			pair.restart()
@@ -242,6 +244,7 @@ func (p *peer) open(lane uint64, m []byte) error {
 		}
 		in.arrivals.State = in
 		in.limit = in.arrivals.Limit()
+		in.hurry = uint64(max(1, in.arrivals.Capacity()/hurryPart))
 		p.pairs[pair] = in
 	}
 	in.lane, in.base, in.told = lane, in.put, 0
@@ -249,33 +252,75 @@ func (p *peer) open(lane uint64, m []byte) error {
 	return nil
 }
 
-// confirm adds the number of handled messages of a pair to the next confirmation.
+// A confirmation travels with other messages. Without them it is sent after confirmDelay,
+// or earlier if the sender would soon have to wait for it.
+const (
+	confirmDelay = time.Millisecond // a sender that waits for a reply usually sends again earlier
+	hurryPart    = 4                // of the capacity of an edge: the sender still has room while the confirmation travels
+)
+
+// confirm notes that a pair has messages to confirm.
 func (p *peer) confirm(in *inPair) {
+	n := in.confirmable()
+	if n == in.told || p.in[in.lane] != in {
+		return
+	}
+	if !in.listed {
+		if in.listed = true; len(p.unconfirmed) == 0 {
+			p.confirmAt = p.core.now + confirmDelay
+		}
+		p.unconfirmed = append(p.unconfirmed, in)
+	}
+	if n-in.told >= in.hurry {
+		p.confirmAt = p.core.now
+	}
+}
+
+// confirmable is the number of handled messages of this session.
+func (in *inPair) confirmable() uint64 {
 	n := in.done
 	if bug.On(bug.RepliesLate) {
 		n = in.handled.Load() + in.lost.Load()
 	}
-	if n <= in.base || n-in.base == in.told || p.in[in.lane] != in {
-		return
-	}
-	in.told = n - in.base
-	if in.replies {
-		b := binary.AppendUvarint([]byte{controlConfirm}, in.lane)
-		p.answer(laneAnswers|in.lane, binary.AppendUvarint(b, in.told))
-		return
-	}
-	if len(p.confirms) == 0 {
-		p.confirms = append(p.confirms, controlConfirm)
-	}
-	p.confirms = binary.AppendUvarint(p.confirms, in.lane)
-	p.confirms = binary.AppendUvarint(p.confirms, in.told)
+	return n - min(n, in.base)
 }
 
-// flush sends the confirmations.
+// flush sends the confirmations that are due, and others if a frame is sent anyway.
 func (p *peer) flush() {
-	if len(p.confirms) > 0 && p.offer(laneConfirm, p.confirms) {
-		p.confirms = nil
+	if len(p.unconfirmed) == 0 || p.core.now < p.confirmAt && p.core.flushed == nil && p.session.Stats().QueuedMessages == 0 {
+		return
 	}
+	b := []byte{controlConfirm}
+	later := p.unconfirmed[:0]
+	for _, in := range p.unconfirmed {
+		n := in.confirmable()
+		switch {
+		case n == in.told || p.in[in.lane] != in:
+			in.listed = false
+		case in.replies:
+			in.listed, in.told = false, n
+			answer := binary.AppendUvarint([]byte{controlConfirm}, in.lane)
+			p.answer(laneAnswers|in.lane, binary.AppendUvarint(answer, n))
+		default:
+			b = binary.AppendUvarint(b, in.lane)
+			b = binary.AppendUvarint(b, n)
+			later = append(later, in)
+		}
+	}
+	clear(p.unconfirmed[len(later):])
+	p.unconfirmed = later
+	if len(later) == 0 {
+		return
+	}
+	if !p.offer(laneConfirm, b) {
+		p.confirmAt = p.core.now + confirmDelay
+		return
+	}
+	for _, in := range later {
+		in.listed, in.told = false, in.confirmable()
+	}
+	clear(later)
+	p.unconfirmed = later[:0]
 }
 
 // newPair makes the sending end of a pair to this node.

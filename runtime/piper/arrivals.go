@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -163,6 +164,18 @@ func (a *Arrivals) Limit() (n uint64) {
 	return n
 }
 
+// Capacity is the smallest capacity of the edges of the pair. The sending instance may have
+// to wait while so many messages are not confirmed.
+func (a *Arrivals) Capacity() int {
+	least := math.MaxInt
+	for i := range a.guest.pool.edges {
+		if e := &a.guest.pool.edges[i]; e.From == a.From && e.To == a.To {
+			least = min(least, e.Capacity)
+		}
+	}
+	return least
+}
+
 // set records how many messages an instance has handled. It reports whether the number
 // has changed.
 func (a *Arrivals) set(instance int, n uint64) (changed bool) {
@@ -192,25 +205,28 @@ func (a *Arrivals) Put(data []byte, skip int) {
 	g.unit.Wake()
 }
 
-// decodeAll decodes the chunks that have arrived, in a turn of the guest. It stops when
-// a queue is full.
+// decodeAll decodes the chunks that have arrived, in a turn of the guest. It stops when a
+// queue is full, and after chunkBytes, so that the receivers handle and confirm these
+// messages before the next ones are decoded.
 func (g *guest) decodeAll() error {
 	g.mu.Lock()
 	g.pending = append(g.pending, g.inbox...)
 	clear(g.inbox)
 	g.inbox = g.inbox[:0]
 	g.mu.Unlock()
-	for i := range g.pending {
-		if !g.decode(&g.pending[i]) {
-			g.pending = slices.Delete(g.pending, 0, i)
-			g.waiting.Add(int32(-i))
-			g.unit.Wake() // goes on when there is room
-			return nil
+	n, bytes := 0, 0
+	for n < len(g.pending) && bytes < chunkBytes {
+		bytes += len(g.pending[n].data)
+		if !g.decode(&g.pending[n]) {
+			break
 		}
+		n++
 	}
-	g.waiting.Add(int32(-len(g.pending))) // after their messages are in the queues
-	clear(g.pending)
-	g.pending = g.pending[:0]
+	g.pending = slices.Delete(g.pending, 0, n)
+	g.waiting.Add(int32(-n)) // after their messages are in the queues
+	if len(g.pending) > 0 {
+		g.unit.Wake() // goes on in another turn, when there is room
+	}
 	return nil
 }
 
