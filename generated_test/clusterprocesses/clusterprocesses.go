@@ -1,18 +1,25 @@
 // Package clusterprocesses runs nodes in processes of their own. Each instance writes what
-// it handles to a file, so the test can compare the effects with the counters.
+// it handles to a file, so the test can compare the effects with the counters, also those of
+// processes that were killed.
 package clusterprocesses
 
 import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
 
 type (
-	// Item is message N of a source.
+	// Item is message N of a source, which is delivered at least once.
 	Item struct {
+		Source, N int
+		Key       string
+	}
+	// Note is message N of a source, which is delivered at most once.
+	Note struct {
 		Source, N int
 		Key       string
 	}
@@ -25,8 +32,17 @@ type (
 	Answer struct{ N int }
 )
 
-// VariableDir names the folder for the files. If it has a file named finish, the sources are done.
-const VariableDir = "CLUSTERPROCESSES_DIR"
+const (
+	// VariableDir names the folder for the files. If it has a file named finish, the
+	// sources are done.
+	VariableDir = "CLUSTERPROCESSES_DIR"
+	// VariableStart is the number of this start of the process. The sources of each start
+	// have numbers of their own, because they count their messages from 1.
+	VariableStart = "CLUSTERPROCESSES_START"
+)
+
+// Sources bounds the sources of one start.
+const Sources = 100
 
 // record is the file of an instance. It has every effect, however the process ends.
 type record struct{ file *os.File }
@@ -47,18 +63,19 @@ func (r *record) add(source, n int) error {
 
 // Source sends items and questions until the file finish exists.
 type Source struct {
-	index, n, questions int
-	answers             *record
-	finish              string
+	index, n int
+	answers  *record
+	finish   string
 }
 
 // NewSource makes a source.
 func NewSource(in topo.Instance) (*Source, error) {
 	answers, err := newRecord(in)
-	return &Source{index: in.Index, answers: answers, finish: filepath.Join(os.Getenv(VariableDir), "finish")}, err
+	start, _ := strconv.Atoi(os.Getenv(VariableStart)) // 0 for the first start
+	return &Source{index: in.Index + Sources*start, answers: answers, finish: filepath.Join(os.Getenv(VariableDir), "finish")}, err
 }
 
-// Ping sends an item, and sometimes a question.
+// Ping sends an item, and sometimes a note and a question.
 func (s *Source) Ping(out *SourceSender) error {
 	if s.n%128 == 0 {
 		if _, err := os.Stat(s.finish); err == nil {
@@ -68,8 +85,10 @@ func (s *Source) Ping(out *SourceSender) error {
 	s.n++
 	key := fmt.Sprint(s.n % 97)
 	out.SendItem(Item{Source: s.index, N: s.n, Key: key})
+	if s.n%4 == 0 {
+		out.SendNote(Note{Source: s.index, N: s.n, Key: key})
+	}
 	if s.n%10 == 0 {
-		s.questions++
 		out.SendQuestion(Question{Source: s.index, N: s.n, Key: key})
 	}
 	return nil
@@ -95,6 +114,21 @@ func (w *Worker) ReceiveItem(m Item) error { return w.items.add(m.Source, m.N) }
 
 // Finish ends the file.
 func (w *Worker) Finish() error { return w.items.file.Close() }
+
+// Reader takes notes.
+type Reader struct{ notes *record }
+
+// NewReader makes a reader.
+func NewReader(in topo.Instance) (*Reader, error) {
+	notes, err := newRecord(in)
+	return &Reader{notes}, err
+}
+
+// ReceiveNote takes a note.
+func (r *Reader) ReceiveNote(m Note) error { return r.notes.add(m.Source, m.N) }
+
+// Finish ends the file.
+func (r *Reader) Finish() error { return r.notes.file.Close() }
 
 // Ledger answers questions.
 type Ledger struct{ questions *record }

@@ -69,7 +69,7 @@ func runNode(text string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(os.Getenv(VariableDir), "figures-"+name), b, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(os.Getenv(VariableDir), "figures-"+os.Getenv(VariableStart)), b, 0o600); err != nil {
 		return err
 	}
 	return result

@@ -78,6 +78,7 @@ func (n *Node) connect() error {
 	config := grpc.Config{
 		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
 		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: n.register, ClientService: clientService,
+		Ended: n.hasEnded,
 	}
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
@@ -193,15 +194,40 @@ func (n *Node) observe(e member.Event) {
 	case member.EventJoined, member.EventAlive:
 		n.post(func(h *happened) { h.alive = append(h.alive, alive{node: e.Member.Name, alive: true}) })
 	case member.EventDead, member.EventLeft:
-		n.log.Warn("topogen: a node cannot be reached", slog.String("node", e.Member.Name), slog.String("state", e.Kind.String()))
+		if e.Kind == member.EventLeft {
+			n.log.Info("topogen: a node has ended", slog.String("node", e.Member.Name))
+		} else {
+			n.log.Warn("topogen: a node cannot be reached", slog.String("node", e.Member.Name), slog.String("state", e.Kind.String()))
+		}
 		n.post(func(h *happened) {
 			h.alive = append(h.alive, alive{node: e.Member.Name, left: e.Kind == member.EventLeft})
 		})
 	case member.EventDuplicate, member.EventReplaced:
 		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
 	case member.EventFenced, member.EventUnfenced:
-		n.log.Warn("topogen: this node is "+e.Kind.String(), slog.String("node", n.settings.node))
+		// While the nodes start or end together, a majority is missing in good order.
+		level := slog.LevelInfo
+		if o := n.opened.Load(); o != nil && o.lookup != nil && !n.ending.Load() {
+			level = slog.LevelWarn
+		}
+		n.log.Log(context.Background(), level, "topogen: this node is "+e.Kind.String(), slog.String("node", n.settings.node))
 	}
+}
+
+// hasEnded reports whether a node has ended on purpose, as far as this node knows. At its
+// own end it does not learn any more which of the others have ended before it.
+func (n *Node) hasEnded(name string) bool {
+	if n.ending.Load() {
+		return true
+	}
+	if o := n.opened.Load(); o != nil && o.detector != nil {
+		for _, m := range o.detector.Members() {
+			if m.Name == name {
+				return m.State == member.Left
+			}
+		}
+	}
+	return false
 }
 
 // watch passes changes of the address table on to the core, and ends the topology if
@@ -256,6 +282,7 @@ func (c *Config) farewell(result error) time.Duration {
 // End implements piper.Nodes. It waits until the other nodes know how the topology has
 // ended.
 func (n *Node) End(result error) {
+	n.ending.Store(true)
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })

@@ -32,6 +32,7 @@ type Node struct {
 	table     table.Table
 	detector  member.Detector
 	opened    atomic.Pointer[opened] // for views
+	ending    atomic.Bool            // End was called
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 

@@ -38,6 +38,10 @@ type Config struct {
 	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone
 	ReassemblyBytesMax int // bytes of incomplete messages, for all peers; default twice MessageBytesMax
 
+	// Ended reports whether a peer has ended on purpose, so that its missing connection
+	// needs no warning. It may be called by several goroutines; nil: no peer has ended so.
+	Ended func(peer string) bool
+
 	Logger *slog.Logger // default slog.Default()
 }
 

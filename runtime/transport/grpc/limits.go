@@ -38,6 +38,7 @@ const (
 	idleTimeout       = 5 * time.Minute        // a connection without streams is closed
 	backoffMin        = 50 * time.Millisecond  // a restarting node is dialled soon after
 	backoffMax        = 1 * time.Second        // an election timeout: a returning node is reached within it
+	missingMin        = 1 * time.Second        // a missing connection is a warning after this time; a peer that ends on purpose says so earlier
 	steadyMin         = 1 * time.Second        // after this time a stream is independent of earlier failures
 	renewMin          = 100 * time.Millisecond // between attempts to renew a stream
 	logInterval       = time.Minute            // minimum time between equal log entries

@@ -37,12 +37,12 @@ func newLink(t *Transport, p *peer, address string) *link {
 // fails, no messages are queued.
 func (l *link) run() {
 	defer l.drop()
-	failures := 0
+	failures, missing := 0, time.Now()
 	for l.ctx.Err() == nil {
 		s, err := l.dial(l.ctx)
 		if err != nil {
 			l.drop()
-			l.failed(err)
+			l.failed(err, time.Since(missing))
 			failures++
 			l.wait(failures)
 			continue
@@ -52,7 +52,8 @@ func (l *link) run() {
 		if l.ctx.Err() != nil {
 			return
 		}
-		l.failed(err)
+		missing = time.Now()
+		l.failed(err, 0)
 		if time.Since(began) >= steadyMin {
 			failures = 0
 			continue
@@ -88,18 +89,24 @@ func (l *link) drop() {
 	l.scheduler.drop()
 }
 
-// failed logs why there is no stream. A refusal is an error, because someone must fix
-// the configuration. A peer that cannot be reached is a warning, because it may just
-// not be started.
-func (l *link) failed(err error) {
-	if l.ctx.Err() != nil {
-		return
-	}
-	level, what := slog.LevelWarn, "no connection to a peer"
-	if errors.Is(err, errRefused) {
-		level, what = slog.LevelError, "no connection to a peer: refused"
+// failed logs why there is no stream, for some time already. A refusal is an error, because
+// someone must fix the configuration. A peer that cannot be reached is a warning, because it
+// may just not be started. It is none for a peer that starts or ends just now.
+func (l *link) failed(err error, missing time.Duration) {
+	ended := l.transport.config.Ended
+	switch {
+	case l.ctx.Err() != nil:
+	case errors.Is(err, errRefused):
 		l.peer.count.Refused.Add(1)
+		l.log(slog.LevelError, "no connection to a peer: refused", err)
+	case missing < missingMin || ended != nil && ended(l.peer.name):
+		l.log(slog.LevelInfo, "no connection to a peer now", err)
+	default:
+		l.log(slog.LevelWarn, "no connection to a peer", err)
 	}
+}
+
+func (l *link) log(level slog.Level, what string, err error) {
 	l.transport.logLimit.log(level, "link "+l.peer.name+" "+what, what, "peer", l.peer.name, "address", l.address, "error", err)
 }
 
@@ -217,7 +224,7 @@ func (r *renewal) finish(old *stream, d dialed) *stream {
 		r.link.certsChanged.notify()
 	}
 	if d.err != nil {
-		r.link.failed(fmt.Errorf("the current stream cannot be renewed: %w", d.err))
+		r.link.failed(fmt.Errorf("the current stream cannot be renewed: %w", d.err), missingMin)
 		r.schedule(old)
 		return old
 	}

@@ -200,10 +200,20 @@ func readable(err error) error {
 
 // dialError returns the reason why connecting failed. gRPC hides the error of TLS.
 func (s *stream) dialError(err error) error {
-	if failure := s.tlsError.Load(); failure != nil {
-		return fmt.Errorf("%w: TLS: %w", errRefused, *failure)
+	failure := s.tlsError.Load()
+	switch {
+	case failure == nil:
+		return readable(err)
+	case isBroken(*failure):
+		return fmt.Errorf("TLS: %w", *failure)
 	}
-	return readable(err)
+	return fmt.Errorf("%w: TLS: %w", errRefused, *failure)
+}
+
+// isBroken reports whether a handshake failed because the connection has ended. An end that
+// refuses a certificate says so with an alert; a process that ends says nothing.
+func isBroken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func (s *stream) credentials(c *certificates) credentials.TransportCredentials {

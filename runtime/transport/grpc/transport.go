@@ -275,6 +275,10 @@ func (t *Transport) refuse(address net.Addr, reason string, err error) {
 	if splitErr != nil {
 		host = address.String()
 	}
+	if isBroken(err) {
+		t.logLimit.log(slog.LevelInfo, "broken "+host, "a connection has ended before the peer was identified", "address", address.String(), "error", err)
+		return
+	}
 	t.logLimit.log(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
 }
 

@@ -1,0 +1,298 @@
+package clusterprocesses
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+const (
+	domain   = "example.org"
+	nodes    = 4
+	files    = 8 + 12 + 4 + 4  // of all instances: sources, workers, ledgers, readers
+	awaitMax = 2 * time.Minute // far more than anything takes on a busy computer
+)
+
+// fleet is a run of the nodes.
+type fleet struct {
+	t         *testing.T
+	dir       string
+	addresses []string
+	links     [nodes][nodes]*link // from the first to the second
+	nodes     [nodes]*process     // the newest process of each node
+	all       []*process          // in the order of their starts
+}
+
+// process is a start of a node.
+type process struct {
+	node   int
+	start  int
+	killed bool // by the test, so it has no figures
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when it has ended
+	err    error         // valid after done
+	output output
+}
+
+// output is what a process prints.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func name(i int) string { return fmt.Sprint("n", i+1) }
+
+// prepare makes the addresses, the links and the certificates of the nodes.
+func prepare(t *testing.T) *fleet {
+	if os.Getenv("CI") == "" {
+		t.Skip("a long test: set CI to run it")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the nodes are stopped with signals")
+	}
+	rerun.WhenCodeChanges(t)
+	c := &fleet{t: t, dir: t.TempDir()}
+	c.connect()
+	c.certificates()
+	return c
+}
+
+// start starts the nodes and waits until each instance has handled messages.
+func start(t *testing.T) *fleet {
+	c := prepare(t)
+	for i := range nodes {
+		c.launch(i)
+	}
+	c.await("effects of all instances", func() bool {
+		found, _ := filepath.Glob(c.path("[wlsr]*-*-n*"))
+		return len(found) == files && smallest(found) > 0
+	})
+	return c
+}
+
+// launch starts a process of a node. The environment is added to the usual one.
+func (c *fleet) launch(i int, env ...string) *process {
+	c.t.Helper()
+	p := &process{node: i, start: len(c.all), done: make(chan struct{})}
+	var all, links []string
+	for j, address := range c.addresses {
+		all = append(all, name(j)+"="+address)
+		if j != i {
+			links = append(links, name(j)+"="+c.links[i][j].listener.Addr().String())
+		}
+	}
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(),
+		variableLinks+"="+strings.Join(links, ","), VariableDir+"="+c.dir, VariableStart+"="+fmt.Sprint(p.start),
+		"TOPOGEN_NODE="+name(i), "TOPOGEN_NODES="+strings.Join(all, ","), "TOPOGEN_ADDRESS="+c.addresses[i], "TOPOGEN_DIR="+c.path("nodes"),
+		"TOPOGEN_TRUST_DOMAIN="+domain, "TOPOGEN_TLS_CERT="+c.path(name(i)+".crt"), "TOPOGEN_TLS_KEY="+c.path(name(i)+".key"), "TOPOGEN_TLS_CA="+c.path("ca.crt"))
+	p.cmd.Env = append(p.cmd.Env, env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.all = append(c.all, p)
+	c.nodes[i] = p
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	c.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // an error means that it has ended
+		<-p.done
+		if c.t.Failed() {
+			c.t.Logf("%s, start %d: %v\n%s", name(i), p.start, p.err, &p.output)
+		}
+	})
+	return p
+}
+
+func (c *fleet) path(elements ...string) string {
+	return filepath.Join(append([]string{c.dir}, elements...)...)
+}
+
+// nodeDir is the folder of what a node must remember.
+func (c *fleet) nodeDir(i int) string { return c.path("nodes", name(i)) }
+
+// connect makes the links.
+func (c *fleet) connect() {
+	for range nodes {
+		c.addresses = append(c.addresses, c.freeAddress())
+	}
+	for i := range nodes {
+		for j := range nodes {
+			if i != j {
+				c.links[i][j] = newLink(c.t, c.addresses[j])
+			}
+		}
+	}
+}
+
+// freeAddress returns a loopback address whose port was free. The listener stays open until
+// the addresses of all nodes are known.
+func (c *fleet) freeAddress() string {
+	c.t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		address := l.Addr().String()
+		l.Close()
+		taken := false
+		for _, other := range c.addresses {
+			taken = taken || other == address
+		}
+		if !taken {
+			return address
+		}
+	}
+}
+
+func (c *fleet) certificates() {
+	now := time.Now()
+	ca, err := certs.NewAuthority(domain, now)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	err = os.WriteFile(c.path("ca.crt"), ca.Cert, 0o600)
+	for i := range nodes {
+		err = errors.Join(err, c.issue(ca, name(i), certs.ID{TrustDomain: domain, Topology: "clusterprocesses", Node: name(i)}))
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// issue writes a certificate and its key to files.
+func (c *fleet) issue(ca *certs.Authority, file string, id certs.ID) error {
+	pair, err := ca.Issue(id, time.Now(), time.Hour)
+	return errors.Join(err, os.WriteFile(c.path(file+".crt"), pair.Cert, 0o600), os.WriteFile(c.path(file+".key"), pair.Key, 0o600))
+}
+
+// await waits until a condition holds.
+func (c *fleet) await(what string, condition func() bool) {
+	c.t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(awaitMax); !condition(); <-poll.C {
+		if time.Now().After(end) {
+			c.t.Fatalf("timeout while waiting for %s", what)
+		}
+	}
+}
+
+// awaitOutput waits until a process has printed a text.
+func (c *fleet) awaitOutput(p *process, text string) {
+	c.t.Helper()
+	c.await(fmt.Sprintf("%q of %s, start %d", text, name(p.node), p.start), func() bool { return strings.Contains(p.output.String(), text) })
+}
+
+// awaitDead waits until a node believes that another one is dead.
+func (c *fleet) awaitDead(by, node int) {
+	c.t.Helper()
+	c.awaitOutput(c.nodes[by], "cannot be reached node="+name(node)+" state=dead")
+}
+
+func smallest(files []string) int64 {
+	smallest := int64(1 << 62)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			smallest = min(smallest, info.Size())
+		}
+	}
+	return smallest
+}
+
+// handled returns the bytes of the effects at the workers of a process.
+func (c *fleet) handled(p *process) (sum int64) {
+	found, _ := filepath.Glob(c.path(fmt.Sprintf("worker-*-%s-%d", name(p.node), p.cmd.Process.Pid)))
+	for _, file := range found {
+		if info, err := os.Stat(file); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+// awaitEffects waits until each node has handled more.
+func (c *fleet) awaitEffects() {
+	c.t.Helper()
+	for _, p := range c.nodes {
+		before := c.handled(p)
+		c.await("more effects at "+name(p.node), func() bool { return c.handled(p) > before+1000 })
+	}
+}
+
+// finish makes the sources end.
+func (c *fleet) finish() {
+	c.t.Helper()
+	if err := os.WriteFile(c.path("finish"), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *fleet) signal(p *process, s os.Signal) {
+	c.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *fleet) terminate(i int) { c.signal(c.nodes[i], syscall.SIGTERM) }
+
+// kill ends the process of a node as a crash does.
+func (c *fleet) kill(i int) {
+	c.t.Helper()
+	p := c.nodes[i]
+	p.killed = true
+	c.signal(p, syscall.SIGKILL)
+	_ = c.ended(p) // it is always the signal
+}
+
+// hasEnded reports whether a process has ended.
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended waits for the end of a process, and returns its error.
+func (c *fleet) ended(p *process) error {
+	c.t.Helper()
+	c.await("the end of "+name(p.node), p.hasEnded)
+	return p.err
+}
+
+// both calls f with the links between two nodes.
+func (c *fleet) both(a, b int, f func(l *link)) {
+	f(c.links[a][b])
+	f(c.links[b][a])
+}
