@@ -1,0 +1,53 @@
+// Package near is a topology for benchmarks.
+package near
+
+import (
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Message has 64 bytes.
+type Message struct{ Words [8]uint64 }
+
+// Messages is how many messages the source sends. Took is the time from the first to the
+// last one at the sink.
+var (
+	Messages int
+	Took     time.Duration
+)
+
+// Source sends.
+type Source struct{ n int }
+
+// NewSource makes a source.
+func NewSource() *Source { return new(Source) }
+
+// Ping sends a message.
+func (s *Source) Ping(out *SourceSender) error {
+	if s.n == Messages {
+		return topo.Done
+	}
+	s.n++
+	out.SendMessage(Message{})
+	return nil
+}
+
+// Sink counts.
+type Sink struct {
+	n     int
+	began time.Time
+}
+
+// NewSink makes a sink.
+func NewSink() *Sink { return new(Sink) }
+
+// ReceiveMessage counts a message.
+func (s *Sink) ReceiveMessage(*Message) {
+	if s.n++; s.n == 1 {
+		s.began = time.Now()
+	}
+	if s.n == Messages {
+		Took = time.Since(s.began)
+	}
+}
