@@ -28,8 +28,9 @@ type (
 		Source, N int
 		Key       string
 	}
-	// Answer is the reply to question N.
-	Answer struct{ N int }
+	// Answer is the reply to question N of a source. If the process of the source was
+	// killed, the instance in the next process gets it.
+	Answer struct{ Source, N int }
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *Source) Ping(out *SourceSender) error {
 }
 
 // ReceiveAnswer takes an answer.
-func (s *Source) ReceiveAnswer(m Answer) error { return s.answers.add(s.index, m.N) }
+func (s *Source) ReceiveAnswer(m Answer) error { return s.answers.add(m.Source, m.N) }
 
 // Finish ends the file.
 func (s *Source) Finish() error { return s.answers.file.Close() }
@@ -141,7 +142,7 @@ func NewLedger(in topo.Instance) (*Ledger, error) {
 
 // ReceiveQuestion answers a question.
 func (l *Ledger) ReceiveQuestion(m Question) (Answer, error) {
-	return Answer{m.N}, l.questions.add(m.Source, m.N)
+	return Answer{m.Source, m.N}, l.questions.add(m.Source, m.N)
 }
 
 // Finish ends the file.
