@@ -44,6 +44,7 @@ type core struct {
 
 	client   bool // this process is a client: it takes no part in anything but the messages that it sends
 	draining bool // this node drains its queues and stops
+	drainAt  time.Duration
 	idleAt   time.Duration
 	lastIdle bool
 	ended    bool // Run returns
@@ -161,7 +162,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		c.groups.tellOwed()
 	}
 	if h.stopping && !c.draining && !c.client {
-		c.draining = true
+		c.draining, c.drainAt = true, now
 		if !bug.On(bug.DrainingSilent) {
 			c.sendAll(laneControl, []byte{controlDraining})
 		}
@@ -366,15 +367,18 @@ func (c *core) expire(now time.Duration) {
 		}
 		return gone
 	})
+	timeout := c.config.Retry.Timeout
 	for _, p := range c.ordered {
-		if p.listen(now); p.takes() || now-p.lostAt < c.config.Retry.Timeout && !p.draining {
+		p.listen(now)
+		p.waitedFor = false
+		if p.takes() || now-p.lostAt < timeout && !p.draining {
 			continue
 		}
-		why := fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, c.config.Retry.Timeout)
-		before := now - c.config.Retry.Timeout
-		if c.draining && p.hasLeft(now) && now-p.lostAt >= c.config.Retry.Timeout {
-			before = now // otherwise this node would wait again for each message that it still sends
+		before := now - timeout
+		if c.draining && (p.hasLeft(now) || now-c.drainAt >= timeout) && now-p.lostAt >= timeout {
+			p.waitedFor, before = true, now // otherwise this node would wait again for each message that it still sends
 		}
+		why := p.unreachable()
 		for _, pair := range p.out {
 			pair.expire(before, why)
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestSmallMessagesBesideLargeOnes sends messages of 20 MiB and small ones to another node,
 // each from an instance to an instance of their own. A large message takes several round
-// trips. A small one that is sent while it is on its way takes one at most.
+// trips. A small message takes one at most, also next to a large one.
 func TestSmallMessagesBesideLargeOnes(t *testing.T) {
 	const (
 		size  = 20 << 20

@@ -168,6 +168,10 @@ func (r *reader) end() error {
 func (p *outPair) forward(now time.Duration, c piper.Chunk) {
 	p.peer.kept += uint64(c.Messages)
 	p.kept = append(p.kept, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce, since: now})
+	if p.peer.waitedFor && !p.peer.takes() {
+		p.expire(now, p.peer.unreachable())
+		return
+	}
 	p.pump()
 }
 
@@ -189,6 +193,9 @@ func (p *outPair) pump() {
 		p.opened = true
 	}
 	for ; p.handed < len(p.kept); p.handed++ {
+		if bug.On(bug.ResentReversed) && p.handed+1 < len(p.kept) {
+			p.kept[p.handed], p.kept[p.handed+1] = p.kept[p.handed+1], p.kept[p.handed]
+		}
 		k := &p.kept[p.handed]
 		if k.lost {
 			continue
@@ -253,6 +260,12 @@ func (p *outPair) settle(n int, dropped error) {
 	p.peer.kept -= uint64(n)
 	if dropped != nil {
 		p.peer.dropped += uint64(n)
+		if bug.On(bug.ExpiredSilently) {
+			return
+		}
+	}
+	if bug.On(bug.SettledShort) && n > 1 {
+		n--
 	}
 	p.to.Settle(n, dropped)
 }

@@ -28,6 +28,7 @@ type peer struct {
 	heard     bool          // a frame has arrived since the last look
 	silentAt  time.Duration // when the last frame had arrived, or nothing was to be acknowledged; 0: no look yet
 	lostAt    time.Duration // since when it cannot be reached, or was not found
+	waitedFor bool          // this node drains, and waits no longer for the node: it drops messages at once
 	draining  bool          // the node drains its queues and stops
 	left      bool          // it has stopped while others go on
 	ended     bool          // the failure detector says that it has ended in order
@@ -75,6 +76,11 @@ func (p *peer) takes() bool {
 // isLost reports whether the node cannot be reached, or was not found.
 func (p *peer) isLost() bool { return !p.found || !p.reachable || p.silent }
 
+// unreachable is why messages to the node are dropped.
+func (p *peer) unreachable() error {
+	return fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, p.core.config.Retry.Timeout)
+}
+
 // listen notes that the node is silent if it has acknowledged nothing for retry.timeout. A
 // failure detector that has never heard of the node does not report it. A node that
 // handles a message for long has nothing to say. So after half of the time without a frame
@@ -99,7 +105,7 @@ func (p *peer) listenAt() (at time.Duration, ok bool) {
 	if at = p.core.expireAt; !p.isLost() && len(p.waiting) == 0 {
 		at = max(at, p.silentAt+p.core.config.Retry.Timeout/2)
 	}
-	return at, p.kept > 0 || len(p.waiting) > 0
+	return at, p.kept > 0 && !bug.On(bug.ExpiryUnscheduled) || len(p.waiting) > 0
 }
 
 // hasLeft reports whether the node has left. A node that drains and cannot be reached any
@@ -312,7 +318,7 @@ func (p *peer) flush() {
 	if len(later) == 0 {
 		return
 	}
-	if !p.offer(laneConfirm, b) {
+	if !p.offer(laneConfirm, b) && !bug.On(bug.ConfirmLost) {
 		p.confirmAt = p.core.now + confirmDelay
 		return
 	}

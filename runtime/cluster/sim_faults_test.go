@@ -247,5 +247,7 @@ func (s *simulation) drawStop(r *rand.Rand) {
 
 // expireSoon draws a retry.timeout after which messages may be dropped.
 func (s *simulation) expireSoon(r *rand.Rand) {
-	s.config.Retry.Timeout = time.Duration(1+r.IntN(20)) * time.Second
+	if s.config.Retry.Timeout = time.Duration(1+r.IntN(20)) * time.Second; r.IntN(2) == 0 {
+		s.config.Retry.Timeout /= 10
+	}
 }

@@ -17,7 +17,7 @@ func callDesign(slow time.Duration) *design {
 	return d
 }
 
-// TestCallsToANodeThatNeverReturns stops the process of a node for good, when it has
+// TestCallsToANodeThatNeverReturns ends the process of a node when it has
 // received calls and answered none of them. All calls must fail after retry.timeout,
 // although nothing else happens on the node that has made them: whether the failure
 // detection reports the other node, or has never heard of it.
@@ -65,5 +65,35 @@ func TestSlowHandlerIsReachable(t *testing.T) {
 		if a.err != nil {
 			t.Errorf("call %d: %v", i+1, a.err)
 		}
+	}
+}
+
+// TestDrainingWaitsOnce stops a node with many messages for a node that never returns.
+// Their edge has capacity 1, so they are sent one after the other. The node must wait for
+// retry.timeout once, not for each of them.
+func TestDrainingWaitsOnce(t *testing.T) {
+	const timeout = 10 * time.Second
+	d := &design{nodes: 2, messages: 60, batch: 4, hops: 3, chain: true, parts: []designPart{
+		{name: "p0", instances: 1, source: true, placement: OnNode, node: "n1", with: 0},
+		{name: "p1", instances: 1, placement: OnNode, node: "n1", with: 1},
+		{name: "p2", instances: 1, placement: OnNode, node: "n2", with: 2},
+	}, edges: []designEdge{{from: 0, to: 1, capacity: 64}, {from: 1, to: 2, capacity: 1}}}
+	d.groups = d.components()
+	s := simulate(1, d)
+	s.config.Retry.Timeout = timeout
+	n1, n2 := 0, 1
+	s.at(time.Millisecond, "n2 never returns", func() { s.nodes[n2].frozen = true })
+	s.at(time.Minute, "stop n1", func() { s.nodes[n1].stop() })
+	s.at(time.Minute+timeout+leaveAfter+time.Second, "check", func() {
+		if n := s.nodes[n1]; n.state == simRunning {
+			t.Errorf("n1 has not ended:\n%s", n.describe())
+		}
+	})
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Error(f)
+	}
+	if n := s.ledger.edges[n1][1].sent; n < 20 {
+		t.Errorf("only %d messages were sent to n2", n)
 	}
 }

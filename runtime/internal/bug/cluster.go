@@ -17,11 +17,20 @@ const (
 	DropsNotCounted    Bug = "drops-not-counted"    // messages that have waited too long count as handled
 	OrderAcrossIgnored Bug = "order-across-ignored" // messages of several edges are passed on out of order
 	CastSettledByOne   Bug = "cast-settled-by-one"  // a message to all nodes counts as handled when one node has handled it
+	CastShared         Bug = "cast-shared"          // the pairs of a message to all nodes use one buffer, which is used again
+	ResentReversed     Bug = "resent-reversed"      // messages that have waited are sent in the wrong order
+	SettledShort       Bug = "settled-short"        // of several messages that are confirmed at once, one is not counted
+	ConfirmLost        Bug = "confirm-lost"         // a confirmation is lost if the session is full
+	ExpiredSilently    Bug = "expired-silently"     // messages that have waited too long are removed, and neither counted nor are their calls completed
+	ExpiryUnscheduled  Bug = "expiry-unscheduled"   // messages that the session has do not expire if nothing else happens
+	DoubtsIgnored      Bug = "doubts-ignored"       // a group finishes while messages that count as dropped are on their way
+	BusyIgnored        Bug = "busy-ignored"         // a node that is not quiet in the second round counts as quiet
 )
 
 // InCluster lists the deliberate bugs of package cluster.
 var InCluster = []Bug{
 	ConfirmedEarly, SecondRoundOmitted, TurnsNotCompared, StatusLost, SettledTwice, RepliesLate, DrainingSilent,
 	RoomUnreported, PassedStuck, FarewellShort, ResumeForgotten, DropsNotCounted, OrderAcrossIgnored,
-	CastSettledByOne,
+	CastSettledByOne, CastShared, ResentReversed, SettledShort, ConfirmLost, ExpiredSilently,
+	ExpiryUnscheduled, DoubtsIgnored, BusyIgnored,
 }
