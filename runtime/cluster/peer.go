@@ -19,19 +19,20 @@ const firstLane = session.ControlLanes
 
 // peer is another node, as the core sees it.
 type peer struct {
-	core      *core
-	name      string
-	session   *session.Session
-	found     bool          // a process of the node has answered
-	reachable bool          // as the failure detector says
-	silent    bool          // it does not answer, whatever the failure detector says
-	heard     bool          // a frame has arrived since the last look
-	silentAt  time.Duration // when the last frame had arrived, or nothing was to be acknowledged; 0: no look yet
-	lostAt    time.Duration // since when it cannot be reached, or was not found
-	waitedFor bool          // this node drains, and waits no longer for the node: it drops messages at once
-	draining  bool          // the node drains its queues and stops
-	left      bool          // it has stopped while others go on
-	ended     bool          // the failure detector says that it has ended in order
+	core       *core
+	name       string
+	session    *session.Session
+	found      bool          // a process of the node has answered
+	reachable  bool          // as the failure detector says
+	silent     bool          // it does not answer, whatever the failure detector says
+	heard      bool          // a frame has arrived since the last look
+	silentAt   time.Duration // when the last frame had arrived, or nothing was to be acknowledged; 0: no look yet
+	listenedAt time.Duration // the last look
+	lostAt     time.Duration // since when it cannot be reached, or was not found
+	waitedFor  bool          // this node drains, and waits no longer for the node: it drops messages at once
+	draining   bool          // the node drains its queues and stops
+	left       bool          // it has stopped while others go on
+	ended      bool          // the failure detector says that it has ended in order
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -88,6 +89,8 @@ func (p *peer) unreachable() error {
 func (p *peer) listen(now time.Duration) {
 	timeout := p.core.config.Retry.Timeout
 	pending := p.session.Stats().Pending > 0
+	paused := now-p.listenedAt >= max(timeout/2, pauseMin)
+	p.listenedAt = now
 	switch quiet := now - p.silentAt; {
 	case p.heard || p.silentAt == 0 || !pending && p.kept == 0:
 		p.silentAt, p.heard = now, false
@@ -95,10 +98,16 @@ func (p *peer) listen(now time.Duration) {
 	case !pending && quiet >= timeout/2:
 		p.silentAt = now - timeout/2 // so it has the other half to answer, however late this look is
 		p.send(laneAnswers|firstLane, []byte{controlConfirm})
+	case pending && quiet >= timeout && paused: // this process was paused, and reads what the node has sent only now
+		p.silentAt = now - timeout/2
 	case pending && quiet >= timeout:
 		p.silent, p.lostAt = true, p.silentAt
 	}
 }
+
+// pauseMin is how long the core, which looks every expireEvery while it keeps messages, must
+// not have looked if the process was paused.
+const pauseMin = 5 * expireEvery
 
 // listenAt returns when listen and expire must look at the node, although nothing happens.
 func (p *peer) listenAt() (at time.Duration, ok bool) {

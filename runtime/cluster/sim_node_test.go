@@ -38,9 +38,11 @@ type simNode struct {
 	flushed   chan struct{}
 	farewell  time.Duration
 	result    error
-	stopped   bool // its context has ended
-	left      bool // it has left while others went on
-	frozen    bool // it never returns
+	stopped   bool     // its context has ended
+	left      bool     // it has left while others went on
+	frozen    bool     // it never returns
+	unread    []func() // frames that have arrived while the process was paused
+	reads     bool     // it reads them soon
 }
 
 type simState int
@@ -133,8 +135,36 @@ func (n *simNode) End(error)                                {}
 // busy lets the current call take some time.
 func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.now+d) }
 
-// deliver puts a frame into the mailbox.
+// deliver puts a frame into the mailbox. While the process is paused, frames wait in its
+// sockets.
 func (n *simNode) deliver(from *simNode, p packet) {
+	if n.resumeAt > n.sim.now || len(n.unread) > 0 {
+		n.unread = append(n.unread, func() { n.receivePacket(from, p) })
+		return
+	}
+	n.receivePacket(from, p)
+}
+
+// readsMax is the time that a process needs after a pause until it reads its sockets. Its
+// timers may come first.
+const readsMax = 10 * time.Millisecond
+
+// readSoon lets the process read its sockets after a pause.
+func (n *simNode) readSoon() {
+	if len(n.unread) == 0 || n.reads || n.frozen || n.resumeAt > n.sim.now {
+		return
+	}
+	n.reads = true
+	n.sim.at(n.sim.now+time.Duration(n.sim.random.Int64N(int64(readsMax))), n.name+" reads its sockets", func() {
+		list := n.unread
+		n.reads, n.unread = false, nil
+		for _, read := range list {
+			read()
+		}
+	})
+}
+
+func (n *simNode) receivePacket(from *simNode, p packet) {
 	if p.member {
 		if n.detector != nil && n.state != simGone {
 			n.detector.inbox = append(n.detector.inbox, frame{from.name, p.data})

@@ -165,6 +165,7 @@ func (s *simulation) choose() {
 		s.choices = append(s.choices, choice{kind: choiceDeliver})
 	}
 	for _, n := range s.nodes {
+		n.readSoon()
 		if n.state == simGone || n.state == simWaiting || n.frozen || n.resumeAt > s.now {
 			continue
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // callDesign is a topology of two nodes: an external processor on both of them calls an
@@ -95,5 +97,30 @@ func TestDrainingWaitsOnce(t *testing.T) {
 	}
 	if n := s.ledger.edges[n1][1].sent; n < 20 {
 		t.Errorf("only %d messages were sent to n2", n)
+	}
+}
+
+// TestPauseOfTheSender pauses the process of a node that sends, for longer than
+// retry.timeout. When it goes on, its timers come before it reads what the other node has
+// sent. No message may be dropped, because the other node can be reached all the time.
+func TestPauseOfTheSender(t *testing.T) {
+	d := &design{nodes: 2, messages: 60, batch: 4, parts: []designPart{
+		{name: "p0", instances: 1, source: true, placement: OnNode, node: "n1", with: 0},
+		{name: "p1", instances: 1, placement: OnNode, node: "n2", with: 1},
+	}, edges: []designEdge{{from: 0, to: 1, capacity: 4}}}
+	d.groups = d.components()
+	for seed := range uint64(20) {
+		s := simulate(seed, d)
+		s.config.Retry.Timeout = 2 * time.Second
+		s.net.SetFaults(transport.Faults{DelayMin: int64(50 * time.Millisecond), DelayMax: int64(100 * time.Millisecond), Ordered: true})
+		pause := time.Second + time.Duration(seed)*10*time.Millisecond
+		s.at(pause, "pause n1", func() { s.nodes[0].resumeAt = pause + time.Minute })
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Error(f)
+		}
+		if f := s.nodes[0].top.pool.Snapshot().Edges[0]; f.Dropped > 0 {
+			t.Errorf("seed %d: %d of %d messages were dropped", seed, f.Dropped, f.Sent)
+		}
 	}
 }
