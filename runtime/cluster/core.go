@@ -217,7 +217,7 @@ func (c *core) next() (at time.Duration, ok bool) {
 		if t, due := p.listenAt(); due && (!ok || t < at) {
 			at, ok = t, true
 		}
-		if len(p.unconfirmed) > 0 && (!ok || p.confirmAt < at) {
+		if len(p.unconfirmed) > 0 && !p.full && (!ok || p.confirmAt < at) {
 			at, ok = p.confirmAt, true
 		}
 	}

@@ -328,8 +328,7 @@ func (p *peer) flush() {
 		return
 	}
 	if !p.offer(laneConfirm, b) && !bug.On(bug.ConfirmLost) {
-		p.confirmAt = p.core.now + confirmDelay
-		return
+		return // refill tries again
 	}
 	for _, in := range later {
 		in.listed, in.told = false, in.confirmable()

@@ -59,6 +59,7 @@ func (p *peer) refill() bool {
 		p.answers = p.answers[1:]
 	}
 	if !p.full {
+		p.flush()
 		p.resume()
 	}
 	return p.session.Stats().MessagesQueuedTotal > v.MessagesQueuedTotal
