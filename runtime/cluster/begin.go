@@ -20,10 +20,13 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// Open makes this process a node of a cluster. It returns nil if neither the options nor
+// Open makes this process a node of a cluster, or a client. It returns nil if neither the options nor
 // the environment name a node: then the process runs the whole topology. Nothing is
 // opened before Begin.
 func Open(c Config, o piper.NodeSettings) (*Node, error) {
+	if client, ok := o.Client.(*ClientConfig); ok {
+		return openClient(c, client, o)
+	}
 	s, ok, err := resolve(c, o)
 	if !ok || err != nil {
 		return nil, err
@@ -62,6 +65,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	}
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
+	n.transport.Handle(n.clients.group(), n.clients.receivePassed)
 	n.start()
 	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
@@ -272,12 +276,14 @@ func (n *Node) membersChanged(where *lookup) {
 // farewell is how long a node waits at its end until the other nodes know how the topology
 // has ended. If all groups have finished, a node that does not learn it would wait forever.
 func (c *Config) farewell(result error) time.Duration {
-	const most = 2 * time.Second
 	if result == nil {
-		return max(most, c.Retry.Timeout)
+		return max(farewellShort, c.Retry.Timeout)
 	}
-	return most
+	return farewellShort
 }
+
+// farewellShort is how long a node waits that has failed, and a client.
+const farewellShort = 2 * time.Second
 
 // End implements piper.Nodes. It waits until the other nodes know how the topology has
 // ended.
@@ -286,15 +292,20 @@ func (n *Node) End(result error) {
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
+		wait := n.settings.farewell(result)
+		if n.client != nil {
+			wait = farewellShort // the nodes need nothing from a client that has ended
+		}
 		select {
 		case <-flushed:
-		case <-time.After(n.settings.farewell(result)):
+		case <-time.After(wait):
 		}
 	}
 	close(n.stop)
 	if n.done != nil {
 		<-n.done
 		n.transport.Handle(n.group(), nil)
+		n.transport.Handle(n.clients.group(), nil)
 	}
 	if n.detector != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

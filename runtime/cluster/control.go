@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // Lanes of control messages.
@@ -32,13 +33,16 @@ const (
 
 // control handles a control message.
 func (p *peer) control(kind byte, r *reader) error {
-	if isClient(p.name) {
+	if p.slot != nil && kind != controlLeft {
 		return fmt.Errorf("%w: control message %d of a client", errMalformed, kind)
 	}
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
 	case controlStatus, controlQuery, controlAnswer, controlAgree:
+		if p.core.client {
+			return fmt.Errorf("%w: control message %d to a client", errMalformed, kind)
+		}
 		var m groupMessage
 		if err := m.read(kind, r); err != nil {
 			return err
@@ -46,6 +50,10 @@ func (p *peer) control(kind byte, r *reader) error {
 		return p.core.groups.receive(p.name, m)
 	case controlFailed:
 		text := string(r.b)
+		if p.core.client { // the cluster may be started again
+			p.core.log.Warn("topogen: the topology has failed on a node", slog.String("node", p.name), slog.String("error", text))
+			return nil
+		}
 		p.core.fail(fmt.Errorf("%w: node %s: %s", ErrNodeFailed, p.name, text))
 		return nil
 	case controlDraining:

@@ -43,6 +43,7 @@ type core struct {
 	deliveries  []session.Delivery // used again in each call of session.Receive
 
 	client   bool // this process is a client: it takes no part in anything but the messages that it sends
+	clients  clientPeers
 	draining bool // this node drains its queues and stops
 	drainAt  time.Duration
 	idleAt   time.Duration
@@ -67,6 +68,7 @@ type pool interface {
 	Groups() int
 	GroupOf(processor int) int
 	IsIdle() bool
+	IsClosed() bool
 	Fail(err error)
 	Leave()
 }
@@ -97,8 +99,9 @@ type happened struct {
 }
 
 type frame struct {
-	from string
-	data []byte
+	from  string
+	data  []byte
+	taken chan struct{} // of a client: the core receives from it, so that the client may send another frame; nil for nodes
 }
 
 type forward struct {
@@ -111,12 +114,14 @@ type alive struct {
 	node  string
 	alive bool
 	left  bool // it has said that it ends
+
+	passedOn bool // a client that is connected only to other nodes
 }
 
 const (
-	clientWindow = 10 * time.Minute       // a client that comes back within this time gets no message handled twice; the node keeps its session so long
-	expireEvery  = 100 * time.Millisecond // resolution of retry.timeout
-	leaveAfter   = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
+	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
+	closeEvery  = 5 * time.Millisecond   // how often a client that is closed looks whether all messages are settled
+	leaveAfter  = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
 )
 
 func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
@@ -133,9 +138,13 @@ func (c *core) begin(p pool, where places) {
 func (c *core) step(now time.Duration, h *happened) {
 	c.now = now
 	for _, a := range h.alive {
-		if p := c.peer(a.node); p != nil {
+		p := c.peers[a.node]
+		if p == nil && (a.alive || !isClient(a.node)) {
+			p = c.peer(a.node)
+		}
+		if p != nil {
 			p.setReachable(now, a.alive)
-			p.ended = a.left
+			p.ended, p.passedOn = a.left, a.passedOn
 		}
 	}
 	for i := range h.forwards {
@@ -148,8 +157,15 @@ func (c *core) step(now time.Duration, h *happened) {
 		in.peer.confirm(in)
 	}
 	for _, f := range h.frames {
-		if p := c.peer(f.from); p != nil {
+		if p := c.peers[f.from]; p != nil {
 			p.receive(now, f.data)
+		} else if !isClient(f.from) { // a frame of a client may come after the client was forgotten
+			if p := c.peer(f.from); p != nil {
+				p.receive(now, f.data)
+			}
+		}
+		if f.taken != nil {
+			<-f.taken
 		}
 	}
 	if h.members || len(h.alive) > 0 {
@@ -161,9 +177,9 @@ func (c *core) step(now time.Duration, h *happened) {
 		}
 		c.groups.tellOwed()
 	}
-	if h.stopping && !c.draining && !c.client {
+	if h.stopping && !c.draining {
 		c.draining, c.drainAt = true, now
-		if !bug.On(bug.DrainingSilent) {
+		if !c.client && !bug.On(bug.DrainingSilent) {
 			c.sendAll(laneControl, []byte{controlDraining})
 		}
 		c.drainingChanged()
@@ -200,7 +216,7 @@ func (c *core) hasFlushed() bool {
 	for _, p := range c.ordered {
 		v := p.session.Stats()
 		switch {
-		case !p.found || p.ended:
+		case !p.found || p.ended, p.slot != nil && !p.reachable:
 		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
@@ -221,8 +237,20 @@ func (c *core) next() (at time.Duration, ok bool) {
 			at, ok = p.confirmAt, true
 		}
 	}
-	if c.draining && !c.left && !c.ended && (!ok || c.now+expireEvery < at) {
-		at, ok = c.now+expireEvery, true
+	for _, p := range c.ordered {
+		if p.slot == nil {
+			continue
+		}
+		if t, due := p.forgetAt(); due && (!ok || t < at) {
+			at, ok = max(t, c.expireAt), true
+		}
+	}
+	every := expireEvery
+	if c.client {
+		every = closeEvery
+	}
+	if c.draining && !c.left && !c.ended && (!ok || c.now+every < at) {
+		at, ok = c.now+every, true
 	}
 	return at, ok
 }
@@ -292,7 +320,7 @@ func (c *core) sendAll(lane uint64, m []byte) {
 
 // peerFound is called when a process of a node was found.
 func (c *core) peerFound(p *peer) {
-	if c.draining && !bug.On(bug.DrainingSilent) {
+	if c.draining && !c.client && !bug.On(bug.DrainingSilent) {
 		p.send(laneControl, []byte{controlDraining})
 	}
 	if c.failed == nil && !c.client && p.name == c.coordinator() {
@@ -360,13 +388,7 @@ func (c *core) expire(now time.Duration) {
 		return
 	}
 	c.expireAt = now + expireEvery
-	c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool {
-		gone := isClient(p.name) && !p.reachable && now-p.lostAt > clientWindow
-		if gone {
-			delete(c.peers, p.name)
-		}
-		return gone
-	})
+	c.forgetClients(now)
 	timeout := c.config.Retry.Timeout
 	for _, p := range c.ordered {
 		p.listen(now)
@@ -389,7 +411,7 @@ func (c *core) expire(now time.Duration) {
 // that it has accepted, and others have handled everything that it has sent. Only the core
 // passes on what arrives, so nothing arrives between the last look and the end.
 func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || c.ended || c.allDrain(now) {
+	if !c.draining || c.left || c.ended || c.client && !c.pool.IsClosed() || !c.client && c.allDrain(now) {
 		return
 	}
 	if idle := c.pool.IsIdle(); idle != c.lastIdle {

@@ -109,7 +109,7 @@ func (b *mailbox) Stopping() {
 func (b *mailbox) receive(from string, payloads [][]byte) {
 	b.post(func(h *happened) {
 		for _, p := range payloads {
-			h.frames = append(h.frames, frame{from, p})
+			h.frames = append(h.frames, frame{from: from, data: p})
 		}
 	})
 }

@@ -34,6 +34,11 @@ type peer struct {
 	left       bool          // it has stopped while others go on
 	ended      bool          // the failure detector says that it has ended in order
 
+	slot     *guestSlot    // of a client; nil for a node
+	passedOn bool          // another node passes on the frames of the client
+	heardAt  time.Duration // when the last frame of the client has arrived
+	logAt    time.Duration // the client is not reported before
+
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
 
@@ -61,6 +66,10 @@ func (c *core) newPeer(name string) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{core: c, name: name, session: s, reachable: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	if isClient(name) {
+		p.slot = c.clients.take(p)
+		p.pairs, p.heardAt = p.slot.pairs, c.now
+	}
 	c.peers[name] = p
 	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
 	c.ordered = slices.Insert(c.ordered, at, p)
@@ -71,7 +80,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 // that drains wait, because it stops as soon as it has handled what it has. Only other
 // draining nodes may send to it, so that nodes that are stopped together can finish.
 func (p *peer) takes() bool {
-	return !p.isLost() && !p.left && (!p.draining || p.core.draining)
+	return !p.isLost() && !p.left && (!p.draining || p.core.draining && !p.core.client)
 }
 
 // isLost reports whether the node cannot be reached, or was not found.
@@ -154,6 +163,7 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 
 // receive handles a frame of the session.
 func (p *peer) receive(now time.Duration, frame []byte) {
+	p.heardAt = now
 	if p.heard = true; p.silent {
 		p.silent = false
 		defer p.resume()
@@ -162,7 +172,11 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 	for _, e := range p.session.Events() {
 		p.event(e)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case p.slot != nil:
+		p.refused(err)
+	default:
 		p.core.log.Warn("topogen: a frame of another node was refused", slog.String("node", p.name), slog.Any("error", err))
 	}
 	defer func() {
@@ -171,7 +185,7 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 	}()
 	for _, m := range messages {
 		if err := p.message(m.Lane, m.Message); err != nil {
-			p.core.log.Error("topogen: a message of another node was refused", slog.String("node", p.name), slog.Any("error", err))
+			p.refused(err)
 		}
 	}
 }
@@ -247,13 +261,16 @@ func (p *peer) open(lane uint64, m []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := p.checkPair(pair); err != nil {
+		return err
+	}
 	in := p.pairs[pair]
 	if in == nil {
 		if len(p.pairs) >= pairsMax {
 			return fmt.Errorf("cluster: node %s has opened %d pairs", p.name, len(p.pairs))
 		}
 		in = &inPair{peer: p}
-		key := piper.GuestKey{Node: p.name, Processor: pair.From, Instance: pair.FromInstance}
+		key := piper.GuestKey{Node: p.guestNode(), Processor: pair.From, Instance: pair.FromInstance}
 		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); err != nil {
 			return err
 		}
@@ -265,6 +282,14 @@ func (p *peer) open(lane uint64, m []byte) error {
 	in.lane, in.base, in.told = lane, in.put, 0
 	p.in[lane] = in
 	return nil
+}
+
+// guestNode is the name of the node to which the guests belong.
+func (p *peer) guestNode() string {
+	if p.slot != nil {
+		return p.slot.name
+	}
+	return p.name
 }
 
 // A confirmation travels with other messages. Without them it is sent after confirmDelay,

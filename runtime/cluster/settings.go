@@ -63,10 +63,8 @@ func resolve(c Config, o piper.NodeSettings) (s settings, ok bool, err error) {
 	s.TLSKey = cmp.Or(os.Getenv(VariableKey), s.TLSKey)
 	s.TLSCA = cmp.Or(os.Getenv(VariableCA), s.TLSCA)
 	s.TrustDomain = cmp.Or(os.Getenv(VariableTrust), s.TrustDomain, s.Topology)
-	if text := os.Getenv(VariableInsecure); text != "" {
-		if s.Insecure, err = strconv.ParseBool(text); err != nil {
-			return s, true, fmt.Errorf("%s must be true or false, got %q", VariableInsecure, text)
-		}
+	if err := s.readInsecure(); err != nil {
+		return s, true, err
 	}
 	if text := os.Getenv(VariableNodes); text != "" {
 		if s.Nodes, err = readNodes(text); err != nil {
@@ -75,6 +73,15 @@ func resolve(c Config, o piper.NodeSettings) (s settings, ok bool, err error) {
 	}
 	s.transport, _ = o.Transport.(transport.Transport)
 	return s, true, s.check()
+}
+
+func (s *settings) readInsecure() (err error) {
+	if text := os.Getenv(VariableInsecure); text != "" {
+		if s.Insecure, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%s must be true or false, got %q", VariableInsecure, text)
+		}
+	}
+	return nil
 }
 
 // readNodes reads a list of names and addresses.
@@ -114,6 +121,14 @@ func (s *settings) check() error {
 	s.Retry.Timeout = cmp.Or(s.Retry.Timeout, 30*time.Second)
 	s.Retry.Min = cmp.Or(s.Retry.Min, session.RetryMinDefault)
 	s.Retry.Max = cmp.Or(s.Retry.Max, session.RetryMaxDefault)
+	if err := s.checkTLS(); err != nil {
+		return err
+	}
+	return s.Membership.Check(slices.Sorted(maps.Keys(s.Nodes)))
+}
+
+// checkTLS returns an error if some of the files for TLS are set, and others are not.
+func (s *settings) checkTLS() error {
 	set := 0
 	for _, file := range []string{s.TLSCert, s.TLSKey, s.TLSCA} {
 		if file != "" {
@@ -123,5 +138,5 @@ func (s *settings) check() error {
 	if set != 0 && set != 3 {
 		return fmt.Errorf("TLS needs a certificate, its key and a CA: set %s, %s and %s", VariableCert, VariableKey, VariableCA)
 	}
-	return s.Membership.Check(slices.Sorted(maps.Keys(s.Nodes)))
+	return nil
 }

@@ -167,7 +167,7 @@ func (n *simNode) readSoon() {
 func (n *simNode) receivePacket(from *simNode, p packet) {
 	if p.member {
 		if n.detector != nil && n.state != simGone {
-			n.detector.inbox = append(n.detector.inbox, frame{from.name, p.data})
+			n.detector.inbox = append(n.detector.inbox, frame{from: from.name, data: p.data})
 		}
 		return
 	}
@@ -279,7 +279,9 @@ func (n *simNode) report(about *simNode, reachable bool) {
 	if reachable && (about.state == simGone || about.frozen) || n.state != simRunning && n.state != simEnding {
 		return
 	}
-	n.post(func(h *happened) { h.alive = append(h.alive, alive{about.name, reachable, about.state == simGone}) })
+	n.post(func(h *happened) {
+		h.alive = append(h.alive, alive{node: about.name, alive: reachable, left: about.state == simGone})
+	})
 }
 
 // next returns when something may happen on the node.

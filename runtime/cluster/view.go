@@ -31,6 +31,7 @@ type View struct {
 	Revision    string `json:"revision"` // of the address table on this node: TERM.INDEX.POSITION
 
 	Nodes      []NodeView      `json:"nodes"`      // by name, with this node
+	Clients    int             `json:"clients"`    // clients that are connected to this node
 	Processors []ProcessorView `json:"processors"` // by index in the topology file
 	Edges      []EdgeView      `json:"edges"`      // by index in the topology file
 	Moves      []Move          `json:"moves"`      // instances that change their node now
@@ -119,6 +120,17 @@ type opened struct {
 	pool     *piper.Pool
 }
 
+// replica is the copy of the address table, or nil.
+func (o *opened) replica() *table.Replica {
+	switch {
+	case o.table != nil:
+		return o.table.Replica()
+	case o.lookup != nil: // of a client
+		return o.lookup.replica
+	}
+	return nil
+}
+
 // coreView is the core's part of a view.
 type coreView struct {
 	draining    bool
@@ -135,7 +147,10 @@ type peerView struct {
 // view returns the core's part of a view. It takes a time that grows with the number of
 // nodes only.
 func (c *core) view() coreView {
-	v := coreView{draining: c.draining, coordinator: c.coordinator(), peers: make(map[string]peerView, len(c.peers))}
+	v := coreView{draining: c.draining, peers: make(map[string]peerView, len(c.peers))}
+	if !c.client {
+		v.coordinator = c.coordinator()
+	}
 	for name, p := range c.peers {
 		v.peers[name] = peerView{
 			found: p.found, reachable: p.reachable, draining: p.draining,
@@ -166,10 +181,16 @@ func (n *Node) View() *View {
 	if o.detector != nil {
 		v.Fenced = o.detector.Fenced()
 	}
-	if o.table != nil {
-		v.Revision = o.table.Replica().Revision().String()
+	if r := o.replica(); r != nil {
+		v.Revision = r.Revision().String()
 	}
+	v.Clients = n.clients.connected()
 	v.addNodes(o, core)
+	if n.client != nil {
+		for i := range v.Nodes {
+			v.Nodes[i].Reachable = n.client.transport.reaches(v.Nodes[i].Name)
+		}
+	}
 	v.addProcessors(s)
 	v.addEdges(s, o)
 	return v
@@ -217,8 +238,8 @@ func (v *View) addNodes(o *opened, core coreView) {
 		}
 		return nodes[name]
 	}
-	if o.table != nil {
-		for _, t := range o.table.Replica().Nodes() {
+	if r := o.replica(); r != nil {
+		for _, t := range r.Nodes() {
 			n := get(t.Name)
 			n.Address, n.State, n.Roles = t.Address, t.State.String(), append(n.Roles, t.Roles...)
 			if t.Boot != 0 {
@@ -237,10 +258,14 @@ func (v *View) addNodes(o *opened, core coreView) {
 		}
 	}
 	for name, p := range core.peers {
-		get(name).addPeer(p)
+		if !isClient(name) {
+			get(name).addPeer(p)
+		}
 	}
-	me := get(v.Node)
-	me.Address, me.Found, me.Reachable, me.Draining = v.Address, true, true, core.draining
+	if !isClient(v.Node) {
+		me := get(v.Node)
+		me.Address, me.Found, me.Reachable, me.Draining = v.Address, true, true, core.draining
+	}
 	if o.lookup != nil {
 		o.lookup.count(func(node string) { get(node).Instances++ })
 	}

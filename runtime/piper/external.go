@@ -68,6 +68,23 @@ func (x *External) close(to externalState) {
 	}
 }
 
+// isClosed reports whether the sender accepts no messages, and no send is in progress.
+func (x *External) isClosed() bool {
+	if x.state.Load() == int32(externalOpen) {
+		return false
+	}
+	x.mu.Lock()
+	gates := x.gates
+	x.mu.Unlock()
+	for _, g := range gates {
+		if !g.mu.TryLock() { // a send in progress may have seen the old state
+			return false
+		}
+		g.mu.Unlock()
+	}
+	return true
+}
+
 func (x *External) err() error {
 	switch externalState(x.state.Load()) {
 	case externalClosed:

@@ -42,6 +42,7 @@ type NodeSettings struct {
 	Name, Address, Dir string
 	Roles              []string
 	Transport          any // a transport.Transport
+	Client             any // a *cluster.ClientConfig: the process is a client of the cluster and no node
 	Logger             *slog.Logger
 	MessageLimit       int // in bytes
 	DrainTimeout       time.Duration
@@ -245,6 +246,17 @@ func (g *group) isIdle() bool {
 	return g.phase == phaseFinished || g.sources == 0 && g.holds == 0 && uint32(g.activity.Load()) == 0 && g.allEmpty()
 }
 
+// IsClosed reports whether no external sender accepts messages any more, and all accepted
+// messages are in their queues. Nodes calls it before IsIdle, when a client ends.
+func (p *Pool) IsClosed() bool {
+	for _, x := range p.externals {
+		if !x.isClosed() {
+			return false
+		}
+	}
+	return true
+}
+
 // callCount is a number that changes with each call of a handler. It returns false if a
 // call runs.
 func (p *Pool) callCount() (n uint64, idle bool) {
@@ -318,6 +330,12 @@ func UseNodes(nodes Nodes) Option {
 // place of gRPC. The caller closes it after Run. Tests put faults between nodes with it.
 func NodeTransport(t any) Option {
 	return func(o *options) error { o.node.Transport = t; return nil }
+}
+
+// Client makes this process a client of the topology's cluster. It runs no instances, and
+// does not open the error store. config is a *cluster.ClientConfig.
+func Client(config any) Option {
+	return func(o *options) error { o.node.Client, o.errors = config, nil; return nil }
 }
 
 // NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.

@@ -54,11 +54,12 @@
 // MessageBytesMax, whatever the peer sends, and by ReassemblyBytesMax for the chunks of
 // all peers. While a peer cannot be reached, no messages are queued for it.
 //
-// # Services for operators
+// # Services for operators and clients
 //
 // Config.Register adds services to the same server. With TLS only operators may call
 // them, and their certificates must say so. An operator cannot connect as a node. [Caller]
-// returns to a service who calls it. [Dial] is the operator's end.
+// returns to a service who calls it. [Dial] is the operator's end. Clients may call only
+// Config.ClientService, and operators may call it too.
 //
 // The wire format is in transport.proto.
 package grpc

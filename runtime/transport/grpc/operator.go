@@ -9,14 +9,26 @@ import (
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// Dial returns an operator's connection to the services of a node, see Config.Register.
-// The files hold the operator's certificate. The node must be of the topology and the
+// Dial returns a connection of an operator or a client to the services of a node, see
+// Config.Register. The files hold its certificate. The node must be of the topology and the
 // trust domain that this certificate names. Without TLS the node is not verified.
 func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
+	return DialThrough(address, files, (&dialer{}).dial)
+}
+
+// Dialer opens a connection to an address, host:port.
+type Dialer = func(ctx context.Context, address string) (net.Conn, error)
+
+// LoopbackDialer returns a Dialer that refuses addresses of other hosts with ErrInsecure.
+func LoopbackDialer() Dialer { return (&Config{}).dialer().dial }
+
+// DialThrough is Dial with another way to open connections.
+func DialThrough(address string, files *TLS, dial Dialer) (*gogrpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if files != nil {
 		c, err := loadCertificates(*files, certs.ID{}, slog.Default())
@@ -27,13 +39,14 @@ func Dial(address string, files *TLS) (*gogrpc.ClientConn, error) {
 	}
 	return gogrpc.NewClient("passthrough:///"+address,
 		gogrpc.WithTransportCredentials(secure),
-		gogrpc.WithContextDialer((&dialer{}).dial),
+		gogrpc.WithContextDialer(dial),
+		gogrpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPing, Timeout: pingTimeout}),
 		gogrpc.WithNoProxy(),
 		gogrpc.WithDisableServiceConfig(),
 	)
 }
 
-// operatorTLS also checks that the node belongs to the operator's topology.
+// operatorTLS also checks that the node belongs to the topology of the operator or client.
 type operatorTLS struct{ *mutualTLS }
 
 func (o *operatorTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {

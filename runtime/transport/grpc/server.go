@@ -107,7 +107,11 @@ func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 		t.connections.acquire(addressOf(ctx)) // until the connection ends
 		return nil
 	}
-	err := fmt.Errorf("%s is not an operator of topology %q in %q, and may not call %.100s", id, t.config.Topology, t.config.TrustDomain, method)
+	advice, of := "", "an operator"
+	if client := t.config.ClientService; client != "" && strings.HasPrefix(method, "/"+client+"/") {
+		advice, of = "; use the certificate of a client, \"topoctl certs --client NAME\" makes one for development", "a client or an operator"
+	}
+	err := fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
 	t.refuse(addressOf(ctx), "operator "+id.String(), err)
 	return status.Error(codes.PermissionDenied, err.Error())
 }

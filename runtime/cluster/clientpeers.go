@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// guestSlot has the guests of one client after another. A guest takes about 1 KiB, and the
+// pool keeps it until its end. So when a client was forgotten and all its messages are
+// handled, the next client takes over its guests, as the next process of a node does. The
+// memory for guests is limited by the number of clients at one time.
+type guestSlot struct {
+	name  string // in place of the name of a node
+	pairs map[piper.Pair]*inPair
+}
+
+// clientPeers are the clients that a node knows.
+type clientPeers struct {
+	slots   int          // made so far
+	free    []*guestSlot // their next client is not known yet
+	leaving []*peer      // forgotten, with messages that are not handled yet
+
+	forgotten func(name string) // called for each client that was forgotten; may be nil
+	drop      func(name string) // ends the connection of a client; may be nil
+}
+
+// take returns the guests for a new client.
+func (c *clientPeers) take(p *peer) *guestSlot {
+	c.collect()
+	if n := len(c.free); n > 0 {
+		slot := c.free[n-1]
+		c.free = c.free[:n-1]
+		for _, in := range slot.pairs {
+			in.peer, in.listed = p, false
+		}
+		return slot
+	}
+	c.slots++
+	return &guestSlot{name: fmt.Sprint("client ", c.slots), pairs: map[piper.Pair]*inPair{}}
+}
+
+// collect frees the guests of forgotten clients whose messages are handled.
+func (c *clientPeers) collect() {
+	c.leaving = slices.DeleteFunc(c.leaving, func(p *peer) bool {
+		idle := p.isHandled()
+		if idle {
+			c.free = append(c.free, p.slot)
+		}
+		return idle
+	})
+}
+
+// isHandled reports whether all messages that the peer has sent are handled or lost.
+func (p *peer) isHandled() bool {
+	for _, in := range p.pairs {
+		if in.put != in.handled.Load()+in.lost.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// forgetAt returns when a client may be forgotten. A client that has said that it ends, or
+// that has never had a session, is forgotten when its connection ends.
+func (p *peer) forgetAt() (at time.Duration, ok bool) {
+	switch {
+	case p.reachable && !p.passedOn:
+		return 0, false
+	case p.passedOn && p.reachable: // no connection tells that it has ended
+		return p.heardAt + clientWindow, true
+	case p.left, !p.found:
+		return p.lostAt, true
+	}
+	return p.lostAt + clientWindow, true
+}
+
+// forgetClients forgets the clients that were not connected for clientWindow.
+func (c *core) forgetClients(now time.Duration) {
+	c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool {
+		if p.slot == nil {
+			return false
+		}
+		at, ok := p.forgetAt()
+		if !ok || now < at {
+			return false
+		}
+		delete(c.peers, p.name)
+		c.clients.leaving = append(c.clients.leaving, p)
+		if c.clients.forgotten != nil {
+			c.clients.forgotten(p.name)
+		}
+		return true
+	})
+	c.clients.collect()
+}
+
+// refused handles a message that a correct peer would not send. A client loses its
+// connection, and is not reported more than once in clientLogEvery.
+func (p *peer) refused(err error) {
+	if p.slot == nil {
+		p.core.log.Error("topogen: a message of another node was refused", slog.String("node", p.name), slog.Any("error", err))
+		return
+	}
+	if p.core.now >= p.logAt {
+		p.logAt = p.core.now + clientLogEvery
+		p.core.log.Warn("topogen: a message of a client was refused, and its connection is closed", slog.String("client", p.name), slog.Any("error", err))
+	}
+	if p.core.clients.drop != nil {
+		p.core.clients.drop(p.name)
+	}
+}
+
+// clientLogEvery is the time between two log entries about one client.
+const clientLogEvery = time.Minute
+
+// checkPair refuses pairs that a client must not open: it sends only as an external
+// processor, and only to instances of this node.
+func (p *peer) checkPair(pair piper.Pair) error {
+	if p.slot == nil {
+		return nil
+	}
+	list := p.core.config.Processors
+	if pair.From < 0 || pair.From >= len(list) || list[pair.From].Instances > 0 || pair.FromInstance != 0 {
+		return fmt.Errorf("%w: a client sends as a processor that is not external", errMalformed)
+	}
+	if pair.To < 0 || pair.To >= len(list) || pair.ToInstance == piper.OnAllOthers {
+		return nil // the pool checks it
+	}
+	if node, ok := p.core.places.Node(pair.To, pair.ToInstance); !ok || node != p.core.node {
+		return fmt.Errorf("%w: a client sends to instance %d of %s, which is on another node", errMalformed, pair.ToInstance, list[pair.To].Name)
+	}
+	return nil
+}
