@@ -17,6 +17,7 @@ func (m *model) wiring() []job {
 		p.topology()
 		p.construct()
 		p.openNode()
+		p.client()
 		p.methods()
 		p.crossings()
 		p.wiringHead()
