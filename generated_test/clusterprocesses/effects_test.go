@@ -205,13 +205,17 @@ func (c *fleet) mayRepeat(files []string) bool {
 	return alive <= 1
 }
 
-// checkAnswers checks that a question has at most one answer for each time that it was
-// handled. An answer is a message of the ledger, so it is lost with the ledger's process.
+// checkAnswers checks that a process gets at most one answer to a question for each time that
+// the question was handled. An answer is a message of the ledger: it is lost with the process
+// of the ledger, and handled again by the next process of the source.
 func (c *fleet) checkAnswers(answers, questions effects) {
 	c.t.Helper()
-	for m, n := range answers.count {
-		if n > questions.count[m] {
-			c.t.Errorf("question %d of source %d was handled %d times and has %d answers", m.n, m.source, questions.count[m], n)
+	for m := range answers.count {
+		times := map[string]int{}
+		for _, file := range answers.files[m] {
+			if times[file]++; times[file] > questions.count[m] {
+				c.t.Errorf("question %d of source %d was handled %d times and has %d answers in %s", m.n, m.source, questions.count[m], times[file], file)
+			}
 		}
 	}
 }

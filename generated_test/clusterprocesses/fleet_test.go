@@ -30,6 +30,7 @@ type fleet struct {
 	t         *testing.T
 	dir       string
 	addresses []string
+	ca        *certs.Authority
 	links     [nodes][nodes]*link // from the first to the second
 	nodes     [nodes]*process     // the newest process of each node
 	all       []*process          // in the order of their starts
@@ -81,17 +82,24 @@ func prepare(t *testing.T) *fleet {
 	return c
 }
 
-// start starts the nodes and waits until each instance has handled messages.
-func start(t *testing.T) *fleet {
+// start starts the nodes, with an environment that is added to the usual one, and waits
+// until each instance has handled messages.
+func start(t *testing.T, env ...string) *fleet {
 	c := prepare(t)
 	for i := range nodes {
-		c.launch(i)
+		c.launch(i, env...)
 	}
+	c.awaitStart()
+	return c
+}
+
+// awaitStart waits until each instance has handled messages.
+func (c *fleet) awaitStart() {
+	c.t.Helper()
 	c.await("effects of all instances", func() bool {
 		found, _ := filepath.Glob(c.path("[wlsr]*-*-n*"))
 		return len(found) == files && smallest(found) > 0
 	})
-	return c
 }
 
 // launch starts a process of a node. The environment is added to the usual one.
@@ -174,24 +182,34 @@ func (c *fleet) freeAddress() string {
 }
 
 func (c *fleet) certificates() {
-	now := time.Now()
-	ca, err := certs.NewAuthority(domain, now)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	err = os.WriteFile(c.path("ca.crt"), ca.Cert, 0o600)
+	c.ca = c.authority("ca", domain)
 	for i := range nodes {
-		err = errors.Join(err, c.issue(ca, name(i), certs.ID{TrustDomain: domain, Topology: "clusterprocesses", Node: name(i)}))
-	}
-	if err != nil {
-		c.t.Fatal(err)
+		c.issue(c.ca, name(i), certs.ID{TrustDomain: domain, Topology: "clusterprocesses", Node: name(i)})
 	}
 }
 
-// issue writes a certificate and its key to files.
-func (c *fleet) issue(ca *certs.Authority, file string, id certs.ID) error {
+// authority makes an authority, and writes its certificate to a file.
+func (c *fleet) authority(file, domain string) *certs.Authority {
+	c.t.Helper()
+	ca, err := certs.NewAuthority(domain, time.Now())
+	if err == nil {
+		err = os.WriteFile(c.path(file+".crt"), ca.Cert, 0o600)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return ca
+}
+
+// issue writes a certificate and its key to files. It returns the environment that selects them.
+func (c *fleet) issue(ca *certs.Authority, file string, id certs.ID) (env []string) {
+	c.t.Helper()
 	pair, err := ca.Issue(id, time.Now(), time.Hour)
-	return errors.Join(err, os.WriteFile(c.path(file+".crt"), pair.Cert, 0o600), os.WriteFile(c.path(file+".key"), pair.Key, 0o600))
+	err = errors.Join(err, os.WriteFile(c.path(file+".crt"), pair.Cert, 0o600), os.WriteFile(c.path(file+".key"), pair.Key, 0o600))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return []string{"TOPOGEN_TLS_CERT=" + c.path(file+".crt"), "TOPOGEN_TLS_KEY=" + c.path(file+".key")}
 }
 
 // await waits until a condition holds.

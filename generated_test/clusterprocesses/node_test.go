@@ -1,6 +1,7 @@
 package clusterprocesses
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,12 @@ import (
 // variableLinks makes the test binary a node. It has the addresses at which the node reaches
 // the others, as n1=host:port,n2=host:port: those of the links in the test process.
 const variableLinks = "CLUSTERPROCESSES_LINKS"
+
+// direct is the value of variableLinks for a node that opens its transport itself, without links.
+const direct = "direct"
+
+// variableTopology gives the node the name of another topology.
+const variableTopology = "CLUSTERPROCESSES_TOPOLOGY"
 
 func TestMain(m *testing.M) {
 	if links := os.Getenv(variableLinks); links != "" {
@@ -43,24 +50,19 @@ type linked struct {
 func (l linked) SetPeer(name, _ string) { l.Transport.SetPeer(name, l.links[name]) }
 
 // runNode runs the node that the environment describes, and writes its figures to a file.
-func runNode(text string) error {
-	links := map[string]string{}
-	for pair := range strings.SplitSeq(text, ",") {
-		name, address, _ := strings.Cut(pair, "=")
-		links[name] = address
+func runNode(links string) error {
+	opts := []pool.Option{pool.DrainTimeout(time.Minute), pool.Workers(2)}
+	if links != direct {
+		t, err := listen(links)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		opts = append(opts, piper.NodeTransport(t))
 	}
-	name := os.Getenv("TOPOGEN_NODE")
-	t, err := grpc.Listen(grpc.Config{
-		Node: name, Topology: "clusterprocesses", Version: "test", TrustDomain: domain, Address: os.Getenv("TOPOGEN_ADDRESS"), Peers: links,
-		TLS: &grpc.TLS{Cert: os.Getenv("TOPOGEN_TLS_CERT"), Key: os.Getenv("TOPOGEN_TLS_KEY"), CA: os.Getenv("TOPOGEN_TLS_CA")},
-	})
-	if err != nil {
-		return err
-	}
-	defer t.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	top, err := New(Processors{}, piper.NodeTransport(linked{t, links}), pool.DrainTimeout(time.Minute), pool.Workers(2))
+	top, err := New(Processors{}, opts...)
 	if err != nil {
 		return err
 	}
@@ -73,4 +75,22 @@ func runNode(text string) error {
 		return err
 	}
 	return result
+}
+
+// listen opens a transport whose connections go through links.
+func listen(text string) (t linked, err error) {
+	t.links = map[string]string{}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, address, _ := strings.Cut(pair, "=")
+		t.links[name] = address
+	}
+	config := grpc.Config{
+		Node: os.Getenv("TOPOGEN_NODE"), Topology: cmp.Or(os.Getenv(variableTopology), "clusterprocesses"), Version: "test",
+		TrustDomain: os.Getenv("TOPOGEN_TRUST_DOMAIN"), Address: os.Getenv("TOPOGEN_ADDRESS"), Peers: t.links,
+	}
+	if cert := os.Getenv("TOPOGEN_TLS_CERT"); cert != "" {
+		config.TLS = &grpc.TLS{Cert: cert, Key: os.Getenv("TOPOGEN_TLS_KEY"), CA: os.Getenv("TOPOGEN_TLS_CA")}
+	}
+	t.Transport, err = grpc.Listen(config)
+	return t, err
 }

@@ -56,7 +56,7 @@ func TestEndWithoutWarnings(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fleet := start(t)
+			fleet := start(t, variableLinks+"="+direct)
 			var before [nodes]int
 			for i, p := range fleet.nodes {
 				before[i] = len(p.output.String())

@@ -210,8 +210,8 @@ func (n *Node) observe(e member.Event) {
 		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
 	case member.EventFenced, member.EventUnfenced:
 		// While the nodes start or end together, a majority is missing in good order.
-		level := slog.LevelInfo
-		if o := n.opened.Load(); o != nil && o.lookup != nil && !n.ending.Load() {
+		level, o := slog.LevelInfo, n.opened.Load()
+		if e.Kind == member.EventFenced && o != nil && o.lookup != nil && !n.ending.Load() {
 			level = slog.LevelWarn
 		}
 		n.log.Log(context.Background(), level, "topogen: this node is "+e.Kind.String(), slog.String("node", n.settings.node))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -83,6 +84,9 @@ func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 	var reached gogrpcpeer.Peer
 	s.stream, err = s.connection.NewStream(metadata.NewOutgoingContext(ctx, own.metadata()), &service.Streams[0], methodCarry,
 		gogrpc.CallContentSubtype(codecName), gogrpc.MaxCallRecvMsgSize(helloBytesMax), gogrpc.Peer(&reached))
+	if err != nil && t.certificates == nil && strings.Contains(err.Error(), "error reading server preface") {
+		return fmt.Errorf("the peer has ended the connection before its first answer, and may require TLS, which this node does not use: %w", readable(err))
+	}
 	if err != nil {
 		return s.dialError(err)
 	}
