@@ -85,9 +85,15 @@ func (a *agreement) tellOwed() {
 	}
 }
 
-// tellAll reports all quiet groups again, because the coordinator has changed.
+// tellAll reports all groups again, because the coordinator has changed or was restarted.
+// It also reports what was agreed upon: a new process does not know it, and no node is
+// quiet a second time in a phase that it has left.
 func (a *agreement) tellAll() {
+	to := a.core.coordinator()
 	for i := range a.groups {
+		if g := &a.groups[i]; g.reached && to != a.core.node {
+			a.tell(to, groupMessage{kind: controlAgree, group: i, phase: g.agreed})
+		}
 		a.quiet(i)
 	}
 }
@@ -123,12 +129,13 @@ func (a *agreement) receive(from string, m groupMessage) error {
 	return nil
 }
 
+// agree lets a group go on here, if it is in this phase. A group of a new process may get
+// there later; then it is told again, in recordStatus.
 func (a *agreement) agree(g *groupAgreement, group int, phase uint8) {
-	if g.reached && g.agreed >= phase {
-		return
+	if !g.reached || phase > g.agreed {
+		g.agreed, g.reached = phase, true
+		g.status, g.asked = nil, nil
 	}
-	g.agreed, g.reached = phase, true
-	g.status, g.asked = nil, nil
 	a.core.pool.Agree(group, phase)
 }
 

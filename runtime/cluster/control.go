@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // Lanes of control messages.
@@ -159,9 +162,15 @@ func (m *groupMessage) append(b []byte) []byte {
 
 func (m *groupMessage) read(kind byte, r *reader) error {
 	m.kind, m.group = kind, r.index()
-	m.phase = uint8(r.uint())
+	phase := r.uint()
 	m.round = r.uint()
-	m.quiet = r.uint() == 1
-	m.turns = uint32(r.uint())
+	quiet, turns := r.uint(), r.uint()
+	if phase > uint64(piper.GroupFinished) || quiet > 1 || turns > math.MaxUint32 {
+		r.fail()
+	}
+	m.phase, m.quiet, m.turns = uint8(phase), quiet == 1, uint32(turns)
+	if kind == controlAgree && m.phase != piper.GroupClosing && m.phase != piper.GroupFlushing {
+		r.fail() // the others could not agree upon another phase
+	}
 	return r.end()
 }
