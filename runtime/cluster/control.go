@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Lanes of control messages.
@@ -24,7 +25,7 @@ const laneAnswers = 1 << 62
 // Kinds of control messages.
 const (
 	controlConfirm  = 1 // pairs of lane and number of handled messages
-	controlReply    = 2 // lane, call, and either 0 and the reply, or 1 and the text of an error
+	controlReply    = 2 // lane, call, and 0 and the reply, 1 and the text of an error, or 2 for topo.ErrFull
 	controlStatus   = 3 // group, phase, turns: the group is quiet on this node
 	controlQuery    = 4 // group, phase, round: is it still quiet?
 	controlAnswer   = 5 // group, phase, round, quiet, turns
@@ -98,31 +99,51 @@ func (p *peer) confirmed(r *reader) error {
 	return nil
 }
 
+// errorBytesMax bounds the text of an error that a caller on another node gets. Handlers may
+// return longer texts than a session takes.
+const errorBytesMax = 64 << 10
+
 // appendReply appends a reply.
 func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byte {
 	b = append(b, controlReply)
 	b = binary.AppendUvarint(b, lane)
 	b = binary.AppendUvarint(b, call)
+	if errors.Is(failure, topo.ErrFull) {
+		return append(b, 2)
+	}
 	if failure != nil {
-		return append(append(b, 1), failure.Error()...)
+		text := failure.Error()
+		return append(append(b, 1), text[:min(len(text), errorBytesMax)]...)
 	}
 	return append(append(b, 0), reply...)
 }
 
+// reply reads a reply, and the lane of its pair.
+func (r *reader) reply() (lane uint64, m reply) {
+	lane, m.call = r.uint(), r.uint()
+	switch r.uint() {
+	case 0:
+		m.data = r.b
+	case 1:
+		m.err = errors.New(string(r.b))
+	case 2:
+		m.err = topo.ErrFull
+	default:
+		r.fail()
+	}
+	return lane, m
+}
+
 func (p *peer) replied(r *reader) error {
-	lane, call, failed := r.uint(), r.uint(), r.uint()
-	if r.err != nil || failed > 1 || lane < firstLane || lane-firstLane >= uint64(len(p.out)) || p.out[lane-firstLane].outlet == nil {
+	lane, m := r.reply()
+	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) || p.out[lane-firstLane].outlet == nil {
 		return fmt.Errorf("%w: reply", errMalformed)
 	}
-	if failed == 1 {
-		p.out[lane-firstLane].outlet.Reply(call, nil, errors.New(string(r.b)))
-		return nil
-	}
-	p.out[lane-firstLane].outlet.Reply(call, r.b, nil)
+	p.out[lane-firstLane].outlet.Reply(m.call, m.data, m.err)
 	return nil
 }
 
-// reply is a reply that the pool has passed on.
+// reply is a reply to a call. in is the pair of the request on the node that replies.
 type reply struct {
 	in   *inPair
 	call uint64
