@@ -44,7 +44,6 @@ type NodeSettings struct {
 	Transport          any // a transport.Transport
 	Client             any // a *cluster.ClientConfig: the process is a client of the cluster and no node
 	Logger             *slog.Logger
-	MessageLimit       int // in bytes
 	DrainTimeout       time.Duration
 }
 
@@ -142,7 +141,7 @@ type GroupState struct {
 	Turns uint32 // changes whenever it had something to do
 }
 
-// Phases of a GroupState in which a quiet group waits for Agree.
+// Phases of a GroupState. In GroupClosing and GroupFlushing, a quiet group waits for Agree.
 const (
 	GroupOpen     = uint8(phaseOpen)
 	GroupClosing  = uint8(phaseClosing)
@@ -283,7 +282,7 @@ func (p *Pool) newNodes() error {
 		return nil
 	}
 	s := p.options.node
-	s.MessageLimit, s.DrainTimeout, s.Logger = p.options.messageLimit, p.options.drainTimeout, p.log()
+	s.DrainTimeout, s.Logger = p.options.drainTimeout, p.log()
 	nodes, err := p.spec.Cluster(s)
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -76,7 +76,13 @@ type Outlet struct {
 type orderedCall struct{ message, call uint64 }
 
 // Limit is the largest size of an encoded message in bytes.
-func (o *Outlet) Limit() int { return o.unit.proc.pool.options.messageLimit }
+func (o *Outlet) Limit() int { return o.unit.proc.pool.crossingLimit() }
+
+// CrossingBytesMax is the largest size of an encoded message, or reply, between nodes. A
+// chunk has one such message at most, and less than chunkBytes of others.
+const CrossingBytesMax = 64 << 20
+
+func (p *Pool) crossingLimit() int { return min(p.options.messageLimit, CrossingBytesMax) }
 
 // lengthRoom is the usual length of the varint before a message.
 const lengthRoom = 2

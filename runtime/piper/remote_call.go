@@ -58,7 +58,7 @@ func RemoteRequest[M, R any](u *Unit, m M, encode Encode[R], reply ReplyTo) Requ
 	if reply == nil {
 		return Request[M, R]{Message: m}
 	}
-	limit := u.proc.pool.options.messageLimit
+	limit := u.proc.pool.crossingLimit()
 	return Request[M, R]{m, &call[R]{remote: func(o outcome[R]) {
 		if o.err != nil {
 			reply(nil, o.err)
