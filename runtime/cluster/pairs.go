@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
@@ -70,6 +71,10 @@ const (
 	pairChunk = 2
 )
 
+// A session takes the largest chunk and the largest reply: the largest message, smaller ones
+// before it, and a header.
+const _ = uint(session.MessageBytesMax - piper.CrossingBytesMax - 20<<10)
+
 var (
 	errMalformed    = errors.New("cluster: malformed message")
 	errProcessEnded = errors.New("the process that received it has ended")
@@ -108,7 +113,7 @@ func chunkMessage(messages, skip int, data []byte) []byte {
 func readChunk(b []byte) (messages, skip int, data []byte, err error) {
 	r := reader{b: b}
 	messages, skip = r.index(), r.index()
-	if r.err == nil && (skip > messages || messages > len(r.b)) { // a message has at least one byte
+	if r.err == nil && (skip >= messages || messages > len(r.b)) { // a message has at least one byte, and a chunk has one that counts
 		r.fail()
 	}
 	return messages, skip, r.b, r.err

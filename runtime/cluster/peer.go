@@ -265,6 +265,9 @@ func (p *peer) open(lane uint64, m []byte) error {
 		return err
 	}
 	in := p.pairs[pair]
+	if p.in[lane] != nil || in != nil && p.in[in.lane] == in {
+		return fmt.Errorf("%w: a pair or a lane is opened twice", errMalformed)
+	}
 	if in == nil {
 		if len(p.pairs) >= pairsMax {
 			return fmt.Errorf("cluster: node %s has opened %d pairs", p.name, len(p.pairs))
@@ -275,8 +278,8 @@ func (p *peer) open(lane uint64, m []byte) error {
 			return err
 		}
 		in.arrivals.State = in
-		in.limit = in.arrivals.Limit()
-		in.hurry = uint64(max(1, in.arrivals.Capacity()/hurryPart))
+		in.limit = in.arrivals.Limit
+		in.hurry = uint64(max(1, in.arrivals.Capacity/hurryPart))
 		p.pairs[pair] = in
 	}
 	in.lane, in.base, in.told = lane, in.put, 0

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -22,7 +21,8 @@ type guest struct {
 	of    arriver
 	links map[[2]int]*Arrivals // by receiving processor and instance
 
-	pending []arrived // owned by the unit's worker
+	pending      []arrived // owned by the unit's worker
+	firstPending int       // index of the oldest element of pending
 
 	mu      sync.Mutex
 	inbox   []arrived
@@ -48,6 +48,14 @@ type Arrivals struct {
 	Pair
 	State any // belongs to Nodes
 
+	// Limit is how many messages of the pair may be in the queues of this node. A node that
+	// keeps to the capacities and to the limits of cycles never sends more before some of
+	// them are handled.
+	Limit uint64
+	// Capacity is the smallest capacity of the edges of the pair. The sending instance may
+	// have to wait while so many messages are not confirmed.
+	Capacity int
+
 	guest    *guest
 	lost     uint64          // number of messages that could not be decoded; owned by the guest
 	reported []atomic.Uint64 // by receiving instance: number of handled messages
@@ -60,7 +68,6 @@ type ReplyTo func(reply []byte, err error)
 // GuestKey identifies an instance of another node.
 type GuestKey struct {
 	Node                string
-	Boot                uint64 // the process of the node
 	Processor, Instance int
 }
 
@@ -75,6 +82,12 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[to].Name, instance)
 	case from.Instance < 0 || from.Instance >= max(1, p.processors[from.Processor].instances()):
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[from.Processor].Name, from.Instance)
+	case instance != OnAllOthers && p.processors[to].units[instance].IsAway():
+		return nil, fmt.Errorf("instance %d of %s is on another node", instance, p.processors[to].Name)
+	}
+	limit, capacity := p.pairLimits(from.Processor, to)
+	if limit == 0 {
+		return nil, fmt.Errorf("no edge leads from %s to %s", p.processors[from.Processor].Name, p.processors[to].Name)
 	}
 	p.guestsMu.Lock()
 	defer p.guestsMu.Unlock()
@@ -89,7 +102,7 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 		}
 		p.guests[from] = g
 	}
-	a := &Arrivals{Pair: Pair{from.Processor, from.Instance, to, instance}, guest: g}
+	a := &Arrivals{Pair: Pair{from.Processor, from.Instance, to, instance}, Limit: limit, Capacity: capacity, guest: g}
 	a.reported = make([]atomic.Uint64, 1)
 	if instance == OnAllOthers {
 		a.reported = make([]atomic.Uint64, p.processors[to].instances())
@@ -151,29 +164,20 @@ func (g *guest) arrivalsAt(to *Unit) *Arrivals {
 	return g.links[[2]int{to.proc.index, to.Index()}]
 }
 
-// Limit is how many messages of the pair may be in the queues of this node. A node that
-// keeps to the capacities and to the limits of cycles never sends more before some of them
-// are handled.
-func (a *Arrivals) Limit() (n uint64) {
-	p := a.guest.pool
+// pairLimits returns Arrivals.Limit and Arrivals.Capacity for an instance of each of two
+// processors. They are 0 if no edge leads from one to the other.
+func (p *Pool) pairLimits(from, to int) (limit uint64, capacity int) {
 	for i := range p.edges {
-		if e := &p.edges[i]; e.From == a.From && e.To == a.To {
-			n += max(cycleLimitMin, uint64(p.options.cycleLimit), cycleFactor*uint64(e.Capacity))
+		e := &p.edges[i]
+		if e.From != from || e.To != to {
+			continue
 		}
-	}
-	return n
-}
-
-// Capacity is the smallest capacity of the edges of the pair. The sending instance may have
-// to wait while so many messages are not confirmed.
-func (a *Arrivals) Capacity() int {
-	least := math.MaxInt
-	for i := range a.guest.pool.edges {
-		if e := &a.guest.pool.edges[i]; e.From == a.From && e.To == a.To {
-			least = min(least, e.Capacity)
+		if limit == 0 || e.Capacity < capacity {
+			capacity = e.Capacity
 		}
+		limit += max(cycleLimitMin, uint64(p.options.cycleLimit), cycleFactor*uint64(e.Capacity))
 	}
-	return least
+	return limit, capacity
 }
 
 // set records how many messages an instance has handled. It reports whether the number
@@ -205,6 +209,10 @@ func (a *Arrivals) Put(data []byte, skip int) {
 	g.unit.Wake()
 }
 
+// arrivedKept is the room for chunks that a guest keeps when all are decoded. A guest with
+// many receivers may have had many more, and there may be many guests.
+const arrivedKept = 256
+
 // decodeAll decodes the chunks that have arrived, in a turn of the guest. It stops when a
 // queue is full, and after chunkBytes, so that the receivers handle and confirm these
 // messages before the next ones are decoded.
@@ -212,21 +220,32 @@ func (g *guest) decodeAll() error {
 	g.mu.Lock()
 	g.pending = append(g.pending, g.inbox...)
 	clear(g.inbox)
-	g.inbox = g.inbox[:0]
+	if g.inbox = g.inbox[:0]; cap(g.inbox) > arrivedKept {
+		g.inbox = nil
+	}
 	g.mu.Unlock()
-	n, bytes := 0, 0
-	for n < len(g.pending) && bytes < chunkBytes {
-		bytes += len(g.pending[n].data)
-		if !g.decode(&g.pending[n]) {
+	before := g.firstPending
+	for bytes := 0; g.firstPending < len(g.pending) && bytes < chunkBytes; g.firstPending++ {
+		in := &g.pending[g.firstPending]
+		bytes += len(in.data)
+		if !g.decode(in) {
 			break
 		}
-		n++
+		*in = arrived{}
 	}
-	g.pending = slices.Delete(g.pending, 0, n)
-	g.waiting.Add(int32(-n)) // after their messages are in the queues
-	if len(g.pending) > 0 {
-		g.unit.Wake() // goes on in another turn, when there is room
+	g.waiting.Add(int32(before - g.firstPending)) // after their messages are in the queues
+	switch {
+	case g.firstPending == len(g.pending):
+		g.firstPending = 0
+		if g.pending = g.pending[:0]; cap(g.pending) > arrivedKept {
+			g.pending = nil
+		}
+		return nil
+	case g.firstPending > len(g.pending)/2: // not in each turn, because there may be many
+		g.pending = slices.Delete(g.pending, 0, g.firstPending)
+		g.firstPending = 0
 	}
+	g.unit.Wake() // goes on in another turn, when there is room
 	return nil
 }
 
