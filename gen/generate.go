@@ -127,9 +127,6 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 	if !b.PortsReady {
 		return nil
 	}
-	if refused := refuseCluster(r.Topology, r.Plan); refused != nil { // delete with unfinished.go
-		return refused
-	}
 	parts, err := emit.Emit(r.Plan, emit.Options{Wiring: r.Plan.Bound, Imports: emit.Imports(r.Topology), Declared: b.Declares(), Imported: b.Imports(), Schema: b.Schema()})
 	if err != nil {
 		return []finding.Finding{r.internal(err)}

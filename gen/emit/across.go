@@ -78,11 +78,14 @@ func (p *part) crossingType(name string) plan.TypeRef {
 
 // encodeAcross is the function that encodes the elements of e's queue for the Outlet out.
 func (p *part) encodeAcross(e *edge, out Ident) code {
-	encode := id(p.boundary.encoders[e.Message])
-	if !e.requests() {
-		return encode
+	encode := code(id(p.boundary.encoders[e.Message]))
+	if e.requests() {
+		encode = piper("EncodeRequest").Call(id(out), encode, id(mustIdent(p.boundary.codecs[e.Reply].Consume)))
 	}
-	return piper("EncodeRequest").Call(id(out), encode, id(mustIdent(p.boundary.codecs[e.Reply].Consume)))
+	if e.aimed {
+		encode = piper("EncodeAimed").Call(encode)
+	}
+	return encode
 }
 
 func (p *part) forwardParams(out Ident) []code {
@@ -198,7 +201,7 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 			if e.requests() {
 				body = append(body, p.putRequest(e, sender)...)
 			} else {
-				body = append(body, p.pass(sender, e, id(to), id(m))...)
+				body = append(body, p.pass(sender, e, id(to), e.arrived(id(m)))...)
 			}
 			cases = append(cases, jen.Case(id(e.constant)).Block(append(body, jen.Return(jen.Nil()))...))
 		}
@@ -215,14 +218,14 @@ func (p *part) putRequest(e *edge, sender Ident) []code {
 	r, l, to := p.v("r"), p.v("l"), id(p.v("to"))
 	request := piper("RemoteRequest").Call(ref(p.v("x"), "unit"), id(p.v("m")), id(p.boundary.encoders[e.Reply]), id(p.v("reply")))
 	if !e.offers() {
-		return p.pass(sender, e, to, request)
+		return p.pass(sender, e, to, e.arrived(request))
 	}
 	get := p.linkAt(sender, e.link)
 	if e.link.many() {
 		get.Call(to)
 	}
 	body := append([]code{define(r, request)}, p.makeLink(sender, e.link)...)
-	return append(append(body, define(l, get)), p.put(e, id(l), id(r), sel(r, "Evicted").Call())...)
+	return append(append(body, define(l, get)), p.put(e, id(l), e.arrived(id(r)), sel(r, "Evicted").Call())...)
 }
 
 // guest writes the type that stands for an external processor on another node.

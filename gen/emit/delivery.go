@@ -2,7 +2,6 @@ package emit
 
 import (
 	"github.com/dave/jennifer/jen"
-	"github.com/topogen/topogen/gen/plan"
 )
 
 // delivery writes the code that puts a message from a processor of the pool into its
@@ -34,24 +33,27 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 		return d.spread(e, last)
 	}
 	i, l := d.v("i"), d.v("l")
+	if e.aimed {
+		i = d.v("to")
+	}
 	if len(d.sent.edges) > 1 {
 		i, l = e.to.local+"Index", e.to.local+"Link"
 	}
 	s := d.v("s")
 	get := d.linkAt(s, e.link)
-	miss := e.Route == plan.ID
+	miss := e.mayMiss()
+	var instance code
 	if e.link.many() || miss {
-		choice, instance := d.choose(e, d.message, i, miss)
-		before = choice
+		before, instance = d.choose(e, d.message, i, miss)
 		if e.link.many() {
 			get.Call(instance)
 		}
 	}
 	none := sel(s, "out", "NoInstance").Call(index(e.constant))
 	if miss && d.sent.Error {
-		before = append(before, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(none)))
+		before = append(before, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(none)))
 	}
-	message := d.copyFor(last)
+	message := e.aimedAt(id(i), d.copyFor(last))
 	var puts []code
 	switch {
 	case e.fails():
@@ -61,10 +63,21 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 		puts = d.putOver(e, l, get, message)
 	}
 	if miss && !d.sent.Error {
-		puts = []code{jen.If(id(i).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts the message"))}
+		puts = []code{jen.If(jen.Add(instance).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts the message"))}
 	}
 	return before, puts
 }
+
+// aimedAt is an element of e's queue with its address, if the elements have addresses.
+func (e *edge) aimedAt(to, element code) code {
+	if !e.aimed {
+		return element
+	}
+	return piper("AimedAt").Call(to, element)
+}
+
+// arrived is an element of e's queue on the node to which it was sent.
+func (e *edge) arrived(element code) code { return e.aimedAt(piper("Address").Values(), element) }
 
 // copyFor is the message itself for the last receiver. For other receivers it is a
 // clone if the message needs one.

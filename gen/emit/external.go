@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/dave/jennifer/jen"
-	"github.com/topogen/topogen/gen/plan"
 )
 
 // externalSender writes the sender of an external processor. Many goroutines outside
@@ -31,7 +30,7 @@ func (p *part) externalSender(q *processor) {
 		fields = append(fields, id(l.field).Add(t))
 	}
 	for _, sent := range q.sends {
-		if sent.asks() {
+		if sent.asks() && !sent.gathers() {
 			fields = append(fields, id(sent.callsField()).Add(piper("Calls").Types(typeCode(sent.Type), typeCode(sent.edges[0].ReplyType))))
 		}
 	}
@@ -53,6 +52,9 @@ func (p *part) externalSender(q *processor) {
 // asks reports whether s has an Ask method with its own code. It is false if the Ask method
 // only calls another Ask method.
 func (s *send) asks() bool { return s.ask != "" && s.same == nil }
+
+// gathers reports whether the Ask method of s joins the replies of several instances.
+func (s *send) gathers() bool { return s.asks() && s.edges[0].Joins }
 
 // externalGetter writes:
 //
@@ -120,6 +122,12 @@ func (p *part) externalSend(q *processor, sent *send) {
 		return
 	}
 	e, r := sent.edges[0], p.v("r")
+	if sent.gathers() {
+		d.gathering = p.v("c")
+		p.short(s, q.sender, sent.name, params, results, jen.Return(sel(s, sent.core()).Call(id(p.v("ctx")), id(m), jen.Nil())))
+		p.method(s, q.sender, sent.core(), append(params, param(d.gathering, pointer(piper("Gathering").Types(typeCode(e.ReplyType))))), results, d.statements()...)
+		return
+	}
 	request := piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(id(m))
 	enter := sel(s, sent.core()).Call(id(p.v("ctx")), request)
 	if e.offers() { // the refused message was counted; Send does not report it
@@ -132,7 +140,7 @@ func (p *part) externalSend(q *processor, sent *send) {
 		p.short(s, q.sender, sent.name, params, results, jen.Return(enter))
 	}
 	d.message, d.request = sel(r, "Message"), id(r)
-	p.method(s, q.sender, sent.core(), []code{ctx, param(r, e.elementType())}, results, d.statements()...)
+	p.method(s, q.sender, sent.core(), []code{ctx, param(r, e.messageType())}, results, d.statements()...)
 }
 
 func (p *part) externalDoc(sent *send) {
@@ -177,6 +185,9 @@ func (p *part) ask(q *processor, sent *send) {
 		return
 	}
 	doc := string(sent.ask) + " sends a message to " + e.destination() + " and waits for the reply"
+	if sent.gathers() {
+		doc = string(sent.ask) + " sends a message to " + e.destination() + " and waits for their replies"
+	}
 	var body []code
 	if e.Timeout > 0 {
 		doc += " for at most " + e.Timeout.String()
@@ -186,7 +197,14 @@ func (p *part) ask(q *processor, sent *send) {
 			jen.Defer().Add(id(cancel)).Call(),
 		)
 	}
+	if sent.gathers() {
+		doc += ". The method Aggregate joins the replies. If some instances have not answered, the error is a *topo.PartialError, and the reply joins the others"
+	}
 	p.doc("%s.", doc)
+	if sent.gathers() {
+		p.method(s, q.sender, sent.ask, params, results, append(body, p.gather(e, sent)...)...)
+		return
+	}
 	calls := func(method Ident) *jen.Statement { return sel(s, sent.callsField(), method) }
 	p.method(s, q.sender, sent.ask, params, results, append(body,
 		define(r, calls("Request").Call(id(m))),
@@ -195,10 +213,34 @@ func (p *part) ask(q *processor, sent *send) {
 	)...)
 }
 
+// gather writes the code that sends a message to several instances and waits for their replies.
+//
+//	c := piper.Gather[Total](4)
+//	if err = s.sendCountToCounter(ctx, m, c); err != nil {
+//		return reply, err
+//	}
+//	return c.Wait(ctx, s.door, func(a, b Total) Total { return a.Aggregate(b) })
+func (p *part) gather(e *edge, sent *send) []code {
+	s, m, ctx, err, reply, g := p.v("s"), p.v("m"), p.v("ctx"), p.v("err"), p.v("reply"), p.v("c")
+	_, count := e.span()
+	begin := piper("Gather").Types(typeCode(e.ReplyType)).Call(jen.Lit(count))
+	if e.everywhere {
+		begin = piper("GatherEverywhere").Types(typeCode(e.ReplyType)).Call(sel(s, "door"), jen.Lit(count))
+	}
+	a, b := p.v("a"), p.v("b")
+	join := jen.Func().Params(id(a).Op(",").Add(param(b, typeCode(e.ReplyType)))).Add(typeCode(e.ReplyType)).Add(oneLine(jen.Return(sel(a, "Aggregate").Call(id(b)))))
+	return []code{
+		define(g, begin),
+		jen.If(set(id(err), sel(s, sent.core()).Call(id(ctx), id(m), id(g))), id(err).Op("!=").Nil()).Block(jen.Return(id(reply), id(err))),
+		jen.Return(sel(g, "Wait").Call(id(ctx), sel(s, "door"), join)),
+	}
+}
+
 // entry writes the code that puts a message from outside into its queues.
 type entry struct {
 	delivery
-	request code // the element to put into the queue; nil: the message itself
+	request   code  // the element to put into the queue; nil: the message itself
+	gathering Ident // the call whose parts the queues get; "" for none
 }
 
 // statements returns the whole code: it checks that the message can be encoded (if a receiver
@@ -269,12 +311,15 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 		return d.several(e, get, last)
 	}
 	var instance code
-	miss := e.Route == plan.ID
+	miss := e.mayMiss()
+	if e.aimed && single {
+		i = d.v("to")
+	}
 	if e.link.many() || miss {
 		find, instance = d.choose(e, d.message, i, miss)
 	}
 	if miss {
-		find = append(find, jen.If(id(i).Op("<").Lit(0)).Block(jen.Return(sel(s, "door", "NoInstance").Call(index(e.constant)))))
+		find = append(find, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(sel(s, "door", "NoInstance").Call(index(e.constant)))))
 	}
 	find = append(find, get(l, instance)...)
 	if single {
@@ -282,7 +327,7 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	} else {
 		find = append(find, set(id(d.v("targets")), jen.Append(id(d.v("targets")), d.target(e, l))))
 	}
-	return find, d.enter(e, id(l), d.element(e, last))
+	return find, d.enter(e, id(l), e.aimedAt(id(i), d.element(e, last)))
 }
 
 // several is like edge, for an edge to several instances.
@@ -305,6 +350,9 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 			set(id(targets), jen.Append(id(targets), d.target(e, l))),
 		)...),
 	)
+	if d.gathering != "" {
+		return find, []code{d.putParts(e, all)}
+	}
 	loop := func(over code, last bool) code {
 		return jen.For(jen.List(id("_"), id(l)).Op(":=").Range().Add(over)).Block(d.enter(e, id(l), d.element(e, last))...)
 	}
@@ -317,6 +365,19 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 	end := id(all).Index(jen.Lit(count - 1))
 	return find, append([]code{loop(id(all).Index(jen.Empty(), jen.Lit(count-1)), false)},
 		append([]code{define(l, end)}, d.enter(e, id(l), d.element(e, true))...)...)
+}
+
+// putParts writes the code that puts a request into the queues of several links.
+//
+//	for i, l := range probeLinks {
+//		r := piper.Part(c, i, m.Clone())
+//		queue.Put(&l.count, r)
+//	}
+func (d *entry) putParts(e *edge, all Ident) code {
+	i, l, r := d.v("i"), d.v("l"), d.v("r")
+	part := piper("Part").Call(id(d.gathering), id(i), d.copyFor(false))
+	return jen.For(jen.List(id(i), id(l)).Op(":=").Range().Add(id(all))).Block(
+		append([]code{define(r, part)}, d.put(e, id(l), id(r), sel(r, "Evicted").Call())...)...)
 }
 
 // target is the runtime's description of the queue of e in link l.

@@ -370,14 +370,20 @@ func (p *part) deliver(q *processor) {
 				continue
 			}
 			codec := p.boundary.codecs[e.Crossing()]
-			puts := p.pass(x+".out", e, id(i), id(m))
-			cases = append(cases, jen.Case(id(e.constant)).Block(
+			body := []code{
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
 				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Add(id(p.v("put")))).Block(jen.Return(id(err))),
 				jen.If(id(i).Op("<").Lit(0).Op("||").Add(id(i)).Op(">=").Lit(e.to.Instances)).Block(jen.Return(sel(x, "out", "out", "NoInstance").Call(index(e.constant)))),
-				row(jen.Block(puts...)),
-				jen.Return(jen.Nil()),
-			))
+			}
+			switch {
+			case e.aimed:
+				body = append(body, p.deliverAimed(e)...)
+			case e.everywhere:
+				body = append(append(body, row(jen.Block(p.pass(x+".out", e, id(i), id(m))...))), p.deliverToOthers(e)...)
+			default:
+				body = append(body, row(jen.Block(p.pass(x+".out", e, id(i), id(m))...)))
+			}
+			cases = append(cases, jen.Case(id(e.constant)).Block(append(body, jen.Return(jen.Nil()))...))
 		}
 	}
 	edge := p.v("edge")
@@ -388,4 +394,35 @@ func (p *part) deliver(q *processor) {
 		body = append(body, jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...))
 	}
 	p.method(x, q.instance, "deliver", params, []code{jen.Error()}, append(body, jen.Return(process("ErrProtocol")))...)
+}
+
+// deliverAimed writes the code that sends the message m of a process to the node that it names.
+// The process does not know the nodes.
+func (p *part) deliverAimed(e *edge) []code {
+	x, to, m := p.v("x"), p.v("to"), p.v("m")
+	slot := sel(to, "Slot").Call()
+	return append(p.findAddress(e, id(m), to, e.outOf(x+".out")),
+		jen.If(slot.Clone().Op(">=").Lit(0)).Block(p.pass(x+".out", e, slot, e.aimedAt(id(to), id(m)))...).Else().Block(
+			remark(sel(x, "out", "out", "NoInstance").Call(index(e.constant)), "counts the message")))
+}
+
+// deliverToOthers writes the code that sends a message to all other nodes. The process sends it
+// to each instance of this node. The message to one of them stands for that to the other nodes:
+// the one to which messages for single nodes go, because all of these have one order.
+func (p *part) deliverToOthers(e *edge) []code {
+	x, i, m, n := p.v("x"), p.v("instance"), p.v("m"), jen.Lit(e.to.Instances)
+	out := func(method Ident) *jen.Statement { return sel(x, "out", "out", method) }
+	var puts []code
+	if e.Pointerful { // the receiver on this node may change its copy
+		copied := p.v("o")
+		puts = append(puts, jen.Var().Add(id(copied)).Add(typeCode(e.Type)),
+			remark(id("_").Op("=").Add(id(mustIdent(p.boundary.codecs[e.Crossing()].Consume))).Call(id(p.v("payload")), ref(copied)), "as above"))
+		m = copied
+	}
+	puts = append(puts, p.pass(x+".out", e, n, id(m))...)
+	others := out("Everywhere").Call(n).Op(">").Add(n)
+	if e.to.Instances > 1 {
+		others = id(i).Op("==").Add(out("Index")).Call().Op("%").Add(n).Op("&&").Add(others)
+	}
+	return []code{jen.If(others).Block(puts...)}
 }

@@ -288,7 +288,8 @@ func (p *part) outsideLink(q *processor, l *link) {
 	v, err, o, batch := p.v("l"), p.v("err"), p.v("o"), p.v("batch")
 	p.doc("%s is a link from the process to an instance of %s.", l.outside, l.to.Name)
 	p.add(jen.Type().Add(id(l.outside)).Struct(append(l.receiverFields(), param("instance", jen.Int()), param("limit", jen.Int()), param("buffer", jen.Op("[]byte")))...))
-	take := func(e *edge, m code) []code {
+	take := func(e *edge, element *jen.Statement) []code {
+		m := jen.Op("&").Add(e.inside(element))
 		codec := p.boundary.codecs[e.Crossing()]
 		if codec.Append == "" { // replies and dead letters are sent by the parent
 			return nil
@@ -307,10 +308,10 @@ func (p *part) outsideLink(q *processor, l *link) {
 		var cases []code
 		for _, e := range l.edges {
 			if e.latest() {
-				cases = append(cases, jen.Case(id(e.constant)).Block(append([]code{jen.List(id(m), jen.Id("_")).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N"))}, take(e, ref(m))...)...))
+				cases = append(cases, jen.Case(id(e.constant)).Block(append([]code{jen.List(id(m), jen.Id("_")).Op(":=").Add(sel(v, e.field, "Take")).Call(sel(o, "N"))}, take(e, id(m))...)...))
 				continue
 			}
-			statements := take(e, ref(batch).Index(jen.Lit(0)).Dot("M"))
+			statements := take(e, id(batch).Index(jen.Lit(0)).Dot("M"))
 			if statements != nil {
 				statements = append([]code{define(batch, peek(v, e.field, jen.Lit(1)))}, statements...)
 			}
@@ -321,12 +322,12 @@ func (p *part) outsideLink(q *processor, l *link) {
 		loop = append([]code{
 			jen.List(id(m), id(ok)).Op(":=").Add(sel(v, e.field, "Pop")).Call(),
 			jen.If(jen.Op("!").Add(id(ok))).Block(jen.Return(id(err))),
-		}, take(e, ref(m))...)
+		}, take(e, id(m))...)
 	default:
 		loop = append([]code{
 			define(batch, peek(v, e.field, jen.Lit(1))),
 			jen.If(jen.Len(id(batch)).Op("==").Lit(0)).Block(jen.Return(id(err))),
-		}, take(e, ref(batch).Index(jen.Lit(0)))...)
+		}, take(e, id(batch).Index(jen.Lit(0)))...)
 		loop = append(loop, sel(v, e.field, "Head", "Release").Call(jen.Lit(1)))
 	}
 	p.doc("flush passes the messages of the link to %s, in order.", p.v("send"))

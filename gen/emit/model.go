@@ -33,7 +33,7 @@ type processor struct {
 	field         Ident // of Topology
 	linker        Ident // of an external processor: the interface that makes its links
 	joiner        Ident // of an external processor: the type that implements linker
-	others        bool  // messages may go to the instances of all nodes
+	others        bool  // messages may go to the instances of other nodes, although each node has them
 	guest         Ident // of an external processor: the type that stands for it on other nodes; "" for none
 	sends         []*send
 	links         []*link // outgoing links, by receiver
@@ -67,6 +67,7 @@ type edge struct {
 	ticker   Ident // type of a timer's link
 
 	everywhere bool // its messages go to the instances of all nodes
+	aimed      bool // each message goes to one instance of a processor that every node has
 }
 
 // requests reports whether the queue holds requests, to which a handler can reply.
@@ -88,7 +89,7 @@ type link struct {
 }
 
 // slots is the number of instances to which links may lead. If messages go to the instances of
-// all nodes, the last one stands for those of the other nodes.
+// other nodes, although each node has them, the last one stands for those.
 func (q *processor) slots() int {
 	if q.others {
 		return q.Instances + 1
@@ -139,8 +140,9 @@ func newModel(p *plan.Plan, o Options) (m *model, err error) {
 		m.addEdge(i)
 	}
 	for i, e := range m.edges {
-		if m.plan.Everywhere(i) {
-			e.everywhere, e.to.others = true, true
+		e.everywhere, e.aimed = m.plan.Everywhere(i), m.plan.Aimed(i)
+		if e.everywhere || e.aimed {
+			e.to.others = true
 		}
 	}
 	for i := range p.Links {
@@ -230,6 +232,7 @@ func (m *model) addLink(i int) {
 type shareKey struct {
 	to                     *processor
 	message, full, handler string
+	aimed                  bool
 }
 
 // shareKey returns the key of l; ok is false if l cannot share its receiver type.
@@ -238,7 +241,7 @@ func (l *link) shareKey() (key shareKey, ok bool) {
 	if !l.single() || l.to.Inputs != nil || e.Reply != "" || e.ask != nil {
 		return key, false
 	}
-	return shareKey{l.to, e.Message, e.Full, l.to.receive(e).Name}, true
+	return shareKey{l.to, e.Message, e.Full, l.to.receive(e).Name, e.aimed}, true
 }
 
 // nameLinks names the types of links and their receiver types: after the pair, or after

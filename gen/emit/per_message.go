@@ -238,16 +238,16 @@ func (p *part) perMessageHandle(q *processor, l *link, e *edge) {
 	if q.keeps() && h.Message == plan.ByPointer && !e.CloneAgain {
 		held = delivery.Clone().Dot("Copy").Call()
 	}
-	message := held
+	message, inside := e.inside(held), e.aimed || e.requests()
 	if e.requests() {
-		message = held.Clone().Dot("Message")
+		message = message.Clone().Dot("Message")
 	}
 	switch {
 	case e.CloneAgain:
 		message = message.Clone().Dot("Clone").Call()
-	case h.Message == plan.ByPointer && e.requests():
+	case h.Message == plan.ByPointer && inside:
 		message = jen.Op("&").Add(message)
-	case h.Message != plan.ByPointer && !e.requests():
+	case h.Message != plan.ByPointer && !inside:
 		message = jen.Op("*").Add(message)
 	}
 	body = append(body, define(m, message))

@@ -222,10 +222,26 @@ func (e *edge) queueType() code {
 
 // elementType is the type of the queue's elements, without their numbers.
 func (e *edge) elementType() code {
+	if e.aimed {
+		return piper("Aimed").Types(e.messageType())
+	}
+	return e.messageType()
+}
+
+// messageType is the type of the queue's elements, without their numbers and addresses.
+func (e *edge) messageType() code {
 	if e.requests() {
 		return piper("Request").Types(typeCode(e.Type), typeCode(e.ReplyType))
 	}
 	return typeCode(e.Type)
+}
+
+// inside is the message, or the request, in an element of the queue.
+func (e *edge) inside(element *jen.Statement) *jen.Statement {
+	if e.aimed {
+		return element.Clone().Dot("Message")
+	}
+	return element
 }
 
 // latest, offers and fails report the policy of the edge for a full queue.

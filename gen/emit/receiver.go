@@ -227,9 +227,15 @@ func (h *handler) queueRef() *jen.Statement {
 	return jen.Op("&").Add(h.queue())
 }
 
-// sender is the index of the sending instance.
+// sender is the index of the sending instance, or its address if it may be one of those on
+// every node.
 func (h *handler) sender() code {
-	if h.inClosure() {
+	switch aimed := h.edge.reply.aimed; {
+	case aimed && h.inClosure():
+		return sel(h.v("from"), "unit", "Origin").Call()
+	case aimed:
+		return sel(h.v("l"), "link", "Origin").Call()
+	case h.inClosure():
 		return sel(h.v("from"), "unit", "Index").Call()
 	}
 	return sel(h.v("l"), "link", "From").Call()
@@ -336,7 +342,7 @@ func (h *handler) handle(element *jen.Statement) []code {
 	if h.name == "" { // there is no handler
 		return nil
 	}
-	message := element.Clone()
+	message := h.edge.inside(element).Clone()
 	if h.edge.requests() {
 		message.Dot("Message")
 	}
@@ -379,7 +385,7 @@ func (h *handler) answer(call code, element *jen.Statement) []code {
 func (h *handler) reply(element *jen.Statement) code {
 	args := []code{id(h.v("reply"))}
 	if h.edge.requests() {
-		return element.Clone().Dot("Reply").Call(args...)
+		return h.edge.inside(element).Clone().Dot("Reply").Call(args...)
 	}
 	if h.edge.reply.link.many() {
 		args = append([]code{h.sender()}, args...)

@@ -9,15 +9,58 @@ import (
 )
 
 // routeOf returns how the edge chooses among instances. With one instance, only an id needs
-// a check. In one process, which has no nodes, the route to a node is local.
+// a check.
 func (e *edge) routeOf() plan.RouteKind {
-	switch {
-	case e.to.Instances == 1 && e.Route != plan.ID && !e.everywhere:
+	if e.to.Instances == 1 && e.Route != plan.ID && !e.everywhere && !e.aimed {
 		return plan.Single
-	case e.Route == plan.ToNode:
-		return plan.Local
 	}
 	return e.Route
+}
+
+// mayMiss reports whether the message may name an instance or a node that does not exist.
+func (e *edge) mayMiss() bool { return e.Route == plan.ID || e.Route == plan.ToNode }
+
+// aim is the call that finds the address of a receiver on the node with a name.
+func (p *part) aim(e *edge, out, node code) *jen.Statement {
+	n := jen.Lit(e.to.Instances)
+	if e.from.External {
+		return piper("AimFrom").Call(out, node, n)
+	}
+	return piper("Aim").Call(out, node, n)
+}
+
+// findAddress writes the code that sets the variable at to the address of the instance to
+// which message goes.
+//
+//	to := piper.Aim(&s.out, m.Node, 2)
+func (p *part) findAddress(e *edge, message code, at Ident, out code) []code {
+	if len(e.Nils) == 0 {
+		return []code{define(at, p.aim(e, out, e.access(message, len(e.Access))))}
+	}
+	return []code{
+		remark(id(at).Op(":=").Add(p.aim(e, out, jen.Lit(""))), "if a pointer in %s is nil", e.accessText()),
+		jen.If(e.reachable(message)).Block(set(id(at), p.aim(e, out, e.access(message, len(e.Access))))),
+	}
+}
+
+// reachable is the condition that no pointer on the path to the key is nil.
+func (e *edge) reachable(message code) code {
+	var tests []code
+	for _, steps := range e.Nils {
+		tests = append(tests, jen.Add(e.access(message, steps)).Op("!=").Nil())
+	}
+	return joinedBy("&&", tests)
+}
+
+// outOf is a pointer to the runtime's part of the sender s, through which e's messages enter.
+func (e *edge) outOf(s Ident) code {
+	switch {
+	case e.from.External:
+		return sel(s, "door")
+	case e.from.exchangesSender():
+		return sel(s, "out")
+	}
+	return ref(s, "out")
 }
 
 // byKey reports whether a field or method of the message chooses the instance.
@@ -82,9 +125,10 @@ func (e *edge) zeroKey() code {
 	return keys[e.KeyKind].zero
 }
 
-// choose returns the expression for the instance of an edge with key, id, local or a
+// choose returns the expression for the instance of an edge with key, id, local, node or a
 // range of one, and the statements that must come before it, if any. If there are
-// statements, or if named is set, the expression is the variable i.
+// statements, or if named is set, the expression is the variable i. For a node, i is the
+// address.
 func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code, instance code) {
 	switch e.routeOf() {
 	case plan.Single:
@@ -93,6 +137,8 @@ func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code
 		return nil, sel(p.v("s"), "out", "Index").Call().Op("%").Add(p.instances(e))
 	case plan.Range:
 		return nil, jen.Lit(e.Offset)
+	case plan.ToNode:
+		return p.findAddress(e, message, i, e.outOf(p.v("s"))), sel(i, "Slot").Call()
 	}
 	return e.byAccess(message, i, named, p.instances(e))
 }
@@ -100,14 +146,10 @@ func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code
 // byAccess is choose for a key or an id among n instances.
 func (e *edge) byAccess(message code, i Ident, named bool, n code) (before []code, instance code) {
 	if len(e.Nils) > 0 {
-		var tests []code
-		for _, steps := range e.Nils {
-			tests = append(tests, jen.Add(e.access(message, steps)).Op("!=").Nil())
-		}
 		zero := jen.Qual(routePath, e.hashName()).Call(e.zeroKey(), n)
 		return []code{
 			remark(id(i).Op(":=").Add(zero), "if a pointer in %s is nil", e.accessText()),
-			jen.If(joinedBy("&&", tests)).Block(set(id(i), e.hash(message, n))),
+			jen.If(e.reachable(message)).Block(set(id(i), e.hash(message, n))),
 		}, id(i)
 	}
 	if named {
@@ -128,6 +170,8 @@ func (e *edge) destination() string {
 		return "the instance of " + to + " whose index is " + e.accessText()
 	case plan.Local:
 		return "the local instance of " + to
+	case plan.ToNode:
+		return "the instance of " + to + " on the node " + e.accessText()
 	case plan.Range:
 		if e.Count > 1 {
 			return fmt.Sprintf("instances %d to %d of %s", e.Offset, e.Offset+e.Count-1, to)

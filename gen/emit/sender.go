@@ -254,10 +254,15 @@ func list(words []string) string {
 func (p *part) replier(q *processor, e *edge) {
 	s, m, i := p.v("s"), p.v("m"), p.v("i")
 	params := []code{param(m, typeCode(e.Type))}
+	p.doc("%s sends a reply to %s.", e.replier(), e.to.Name)
+	if to := p.v("to"); e.aimed {
+		params = append([]code{param(to, piper("Address"))}, params...)
+		p.method(s, q.sender, e.replier(), params, nil, p.pass(s, e, sel(to, "Slot").Call(), e.aimedAt(id(to), id(m)))...)
+		return
+	}
 	if e.link.many() {
 		params = append([]code{param(i, jen.Int())}, params...)
 	}
-	p.doc("%s sends a reply to %s.", e.replier(), e.to.Name)
 	p.method(s, q.sender, e.replier(), params, nil, p.pass(s, e, id(i), id(m))...)
 }
 

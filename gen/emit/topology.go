@@ -287,6 +287,7 @@ func (p *part) spec() code {
 		f.when(e.from == nil, "Every", duration(e.Every))
 		f.when(e.from != nil && policy != "Wait", "Full", piper(policy))
 		f.when(e.Crosses && e.requests(), "Reply", jen.True())
+		f.when(e.aimed, "Aimed", jen.True())
 		f.when(e.Delivery == spec.AtMostOnce, "AtMostOnce", jen.True())
 		edges = append(edges, jen.Values(f...))
 	}

@@ -81,6 +81,13 @@ func (p *Plan) Everywhere(i int) bool {
 	return e.Crosses && e.Route == Broadcast && p.Processors[e.To].Placement.Kind == EveryNode
 }
 
+// Aimed reports whether each message of edge i goes to one instance of a processor that has
+// its own instances on every node: the message names the node, or the message is a reply.
+func (p *Plan) Aimed(i int) bool {
+	e := &p.Edges[i]
+	return e.Crosses && e.Route != Broadcast && p.Processors[e.To].Placement.Kind == EveryNode
+}
+
 // cluster adds the settings of the cluster, and decides which messages may go to another node.
 func (b *builder) cluster() {
 	t := b.topology

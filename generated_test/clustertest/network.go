@@ -26,41 +26,73 @@ type node struct {
 
 // stream is a link from one node to another one, or to all others.
 type stream struct {
-	outlet *piper.Outlet
+	mu   sync.Mutex
+	ends []*end   // by node; nil for a node that gets no messages
+	kept []*chunk // to all ends, oldest first
+}
 
-	mu      sync.Mutex
-	ends    []*end
-	settled uint64
+// chunk are messages that were passed on together.
+type chunk struct {
+	outlet   *piper.Outlet
+	messages int
+	waiting  int // ends that have not handled or lost all of them
+	err      error
 }
 
 // end is the end of a stream on one node.
 type end struct {
 	stream        *stream
+	outlet        *piper.Outlet // gets the replies
 	arrivals      *piper.Arrivals
 	handled, lost uint64
+	settled       uint64
+	parts         []part // that are not settled, oldest first
 }
 
-// settle settles the messages that have been handled or lost at all ends.
-func (s *stream) settle(change func()) {
+// alone reports whether one node alone gets the messages.
+func (c *chunk) alone() bool { return c.outlet.ToInstance != piper.OnAllOthers || c.outlet.Node != "" }
+
+// part is the part of a chunk for one end.
+type part struct {
+	chunk *chunk
+	left  int
+}
+
+// settle settles the messages that have been handled or lost.
+func (e *end) settle(change func()) {
+	s := e.stream
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	change()
-	n := s.ends[0].handled + s.ends[0].lost
-	lost := uint64(0)
-	for _, e := range s.ends {
-		n = min(n, e.handled+e.lost)
-		lost += e.lost
-	}
-	more := n - s.settled
-	s.settled = n
-	s.mu.Unlock()
-	if more == 0 {
-		return
-	}
 	var err error
-	if lost > 0 {
+	if e.lost > 0 {
 		err = errLost
 	}
-	s.outlet.Settle(int(more), err)
+	n := int(e.handled + e.lost - e.settled)
+	e.settled += uint64(n)
+	for n > 0 {
+		p := &e.parts[0]
+		k := min(n, p.left)
+		n -= k
+		if p.chunk.alone() {
+			p.chunk.outlet.Settle(k, err)
+		} else if err != nil {
+			p.chunk.err = err
+		}
+		if p.left -= k; p.left == 0 {
+			p.chunk.waiting--
+			e.parts = e.parts[1:]
+		}
+	}
+	s.settleAll()
+}
+
+// settleAll settles the oldest chunks to all ends that no end has to handle.
+func (s *stream) settleAll() {
+	for len(s.kept) > 0 && s.kept[0].waiting == 0 {
+		s.kept[0].outlet.Settle(s.kept[0].messages, s.kept[0].err)
+		s.kept = s.kept[1:]
+	}
 }
 
 // barrier waits until all nodes have reached it.
@@ -115,45 +147,76 @@ func (n *node) Begin(ctx context.Context, p *piper.Pool) error {
 	return n.net.placed.wait(ctx)
 }
 
+// Find implements piper.Nodes.
+func (n *node) Find(name string) (here, known bool) {
+	for i := range n.net.nodes {
+		known = known || name == nodeName(i)
+	}
+	return name == nodeName(n.index), known
+}
+
+// Members implements piper.Nodes.
+func (n *node) Members() (here bool, others int) { return true, len(n.net.nodes) - 1 }
+
 // Forward implements piper.Nodes.
 func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
-	s, ok := o.State.(*stream)
+	trunk := o.Trunk()
+	s, ok := trunk.State.(*stream)
 	if !ok {
-		s = &stream{outlet: o}
-		o.State = s
-		for i, to := range n.net.nodes {
-			if o.ToInstance == piper.OnAllOthers && i == n.index || o.ToInstance >= 0 && i != n.net.home(n.index, o.To, o.ToInstance) {
-				continue
-			}
-			key := piper.GuestKey{Node: string(rune('1' + n.index)), Processor: o.From, Instance: o.FromInstance}
-			a, err := to.pool.Arrivals(key, o.To, o.ToInstance)
-			if err != nil {
-				n.pool.Fail(err)
-				return
-			}
-			e := &end{stream: s, arrivals: a}
-			a.State = e
-			s.ends = append(s.ends, e)
+		s = &stream{ends: make([]*end, len(n.net.nodes))}
+		trunk.State = s
+		if err := n.connect(s, trunk); err != nil {
+			n.pool.Fail(err)
+			return
 		}
 	}
-	for _, e := range s.ends {
+	s.mu.Lock()
+	k := &chunk{outlet: o, messages: c.Messages}
+	var to []*end
+	for i, e := range s.ends {
+		if e != nil && (o.Node == "" || o.Node == nodeName(i)) {
+			to = append(to, e)
+			e.parts = append(e.parts, part{k, c.Messages})
+		}
+	}
+	if k.waiting = len(to); !k.alone() {
+		o.Reaches(c.Messages, len(to))
+		s.kept = append(s.kept, k)
+		s.settleAll() // there may be no other nodes
+	}
+	s.mu.Unlock()
+	for _, e := range to {
 		e.arrivals.Put(slices.Clone(c.Data[piper.ChunkRoom:]), 0)
 	}
-	if len(s.ends) == 0 { // there are no other nodes
-		o.Settle(c.Messages, nil)
+}
+
+// connect makes the ends of a stream.
+func (n *node) connect(s *stream, o *piper.Outlet) error {
+	for i, to := range n.net.nodes {
+		if o.ToInstance == piper.OnAllOthers && i == n.index || o.ToInstance >= 0 && i != n.net.home(n.index, o.To, o.ToInstance) {
+			continue
+		}
+		key := piper.GuestKey{Node: nodeName(n.index), Processor: o.From, Instance: o.FromInstance}
+		a, err := to.pool.Arrivals(key, o.To, o.ToInstance)
+		if err != nil {
+			return err
+		}
+		s.ends[i] = &end{stream: s, outlet: o, arrivals: a}
+		a.State = s.ends[i]
 	}
+	return nil
 }
 
 // Handled implements piper.Nodes.
 func (n *node) Handled(a *piper.Arrivals, count uint64) {
 	e := a.State.(*end)
-	e.stream.settle(func() { e.handled = max(e.handled, count) })
+	e.settle(func() { e.handled = max(e.handled, count) })
 }
 
 // Lost implements piper.Nodes.
 func (n *node) Lost(a *piper.Arrivals, count uint64) {
 	e := a.State.(*end)
-	e.stream.settle(func() { e.lost = max(e.lost, count) })
+	e.settle(func() { e.lost = max(e.lost, count) })
 }
 
 type lostError struct{}
@@ -164,7 +227,8 @@ var errLost lostError
 
 // Reply implements piper.Nodes.
 func (n *node) Reply(a *piper.Arrivals, call uint64, reply []byte, err error) {
-	a.State.(*end).stream.outlet.Reply(call, reply, err)
+	e := a.State.(*end)
+	e.outlet.Reply(nodeName(n.index), call, reply, err)
 }
 
 // Quiet implements piper.Nodes.

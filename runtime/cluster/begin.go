@@ -60,6 +60,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	if err != nil {
 		return err
 	}
+	n.where.Store(where)
 	if err := p.Place(where.isHere); err != nil {
 		return err
 	}
@@ -70,6 +71,27 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
 	return nil
+}
+
+// Find implements piper.Nodes. Until the address table is known, only the first members are.
+func (n *Node) Find(node string) (here, known bool) {
+	if where := n.where.Load(); where != nil {
+		return where.find(node)
+	}
+	_, known = n.settings.Nodes[node]
+	return node == n.settings.node, known
+}
+
+// Members implements piper.Nodes.
+func (n *Node) Members() (here bool, others int) {
+	here, others = n.client == nil, len(n.settings.Nodes)
+	if where := n.where.Load(); where != nil {
+		others = len(where.nodes())
+	}
+	if here {
+		others--
+	}
+	return here, others
 }
 
 // connect opens the transport.

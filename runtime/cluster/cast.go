@@ -1,32 +1,61 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// cast is the sending end of a pair whose messages go to all other nodes. It has a pair
-// for each of them. A message is settled when all nodes have handled or lost it.
+// cast is the sending end of a link to all other nodes. It has a pair for each of them. A
+// message for all nodes is settled when all of them have handled or lost it, and one for a
+// single node when that one has. For each node they have one order.
+//
+// Messages for all nodes are sent to at most Config.Neighborhood nodes at a time. The other
+// nodes wait for a place in turn. So the copies of a message and the confirmations do not
+// fill the connections of the node at once, and only as many copies are in memory.
 type cast struct {
 	outlet *piper.Outlet
 	ends   []*castEnd
-	kept   []*castChunk // oldest first
+	kept   []*castChunk // for all nodes, oldest first
+	placed int          // number of ends that have a place
+	queue  []*castEnd   // ends that wait for a place, oldest first
 }
 
 // castChunk is a chunk that some nodes have not handled.
 type castChunk struct {
-	messages int
-	waiting  int   // number of nodes that have not handled it
-	err      error // why some node has lost it
+	piper.Chunk
+	outlet  *piper.Outlet // of the link, or its branch for one node
+	waiting int           // number of nodes that have not handled it
+	unsent  int           // number of nodes whose pairs do not have it
+	err     error         // why some node has lost it
+}
+
+// isForOne reports whether only one node gets the chunk.
+func (k *castChunk) isForOne() bool { return k.outlet.Node != "" }
+
+// copyFor returns the chunk for the pair of one more node, which writes a header of its
+// own into it.
+func (k *castChunk) copyFor() piper.Chunk {
+	c := k.Chunk
+	if k.unsent--; k.unsent > 0 && !bug.On(bug.CastShared) {
+		c.Data = slices.Clone(c.Data)
+	} else {
+		k.Data = nil
+	}
+	return c
 }
 
 // castEnd is the part of a cast for one node.
 type castEnd struct {
-	cast *cast
-	pair *outPair
-	kept []castPart
+	cast   *cast
+	pair   *outPair
+	kept   []castPart // oldest first
+	sent   int        // number of elements of kept that the pair has
+	shared int        // number of these that are for all nodes
+	placed bool       // it has a place among those that messages for all nodes are sent to
+	queued bool       // in cast.queue
 }
 
 type castPart struct {
@@ -34,30 +63,35 @@ type castPart struct {
 	left  int // messages
 }
 
-// forward passes a chunk to the nodes that take part now. Without any it is settled at
-// once.
-func (c *cast) forward(core *core, chunk piper.Chunk) {
-	k := &castChunk{messages: chunk.Messages}
-	for _, name := range core.participants() {
-		p := core.peer(name)
-		if p == nil {
-			continue
-		}
-		end := c.endOf(p)
-		k.waiting++
-		end.kept = append(end.kept, castPart{k, chunk.Messages})
+// forward passes a chunk to one node, or to those that take part now. Without any it is
+// settled at once.
+func (c *cast) forward(core *core, f *forward) {
+	k := &castChunk{Chunk: f.chunk, outlet: f.outlet}
+	names := []string{f.outlet.Node}
+	if !k.isForOne() {
+		names = core.participants()
 	}
-	c.kept = append(c.kept, k)
-	for _, end := range c.ends {
-		if n := len(end.kept); n > 0 && end.kept[n-1].chunk == k {
-			own := chunk
-			if !bug.On(bug.CastShared) {
-				own.Data = slices.Clone(chunk.Data) // each pair writes a header of its own
-			}
-			end.pair.forward(core.now, own)
+	var ends []*castEnd
+	for _, name := range names {
+		if p := core.peer(name); p != nil {
+			ends = append(ends, c.endOf(p))
 		}
 	}
-	piper.ReuseChunk(chunk.Data)
+	k.waiting, k.unsent = len(ends), len(ends)
+	switch {
+	case !k.isForOne():
+		f.outlet.Reaches(k.Messages, len(ends))
+		c.kept = append(c.kept, k)
+	case len(ends) == 0:
+		f.outlet.Settle(k.Messages, fmt.Errorf("%w: %s", ErrUnreachable, f.outlet.Node))
+	}
+	for _, end := range ends {
+		end.kept = append(end.kept, castPart{k, k.Messages})
+		end.push()
+	}
+	if len(ends) == 0 {
+		piper.ReuseChunk(k.Data)
+	}
 	c.settle()
 }
 
@@ -69,35 +103,118 @@ func (c *cast) endOf(p *peer) *castEnd {
 		}
 	}
 	end := &castEnd{cast: c}
-	end.pair = p.newPair(c.outlet.Pair, end, nil)
+	end.pair = p.newPair(c.outlet.Pair, end, c.outlet)
 	c.ends = append(c.ends, end)
 	return end
 }
 
+// push gives the pair what it does not have. Messages for all nodes need a place, unless
+// the node cannot be reached: then they only wait in the pair.
+func (e *castEnd) push() {
+	for e.sent < len(e.kept) {
+		k := e.kept[e.sent].chunk
+		if !k.isForOne() && !e.mayShare() {
+			return
+		}
+		e.sent++
+		if !k.isForOne() {
+			e.shared++
+		}
+		e.pair.forward(e.pair.peer.core.now, k.copyFor())
+	}
+}
+
+// mayShare reports whether a message for all nodes may be sent now. If not, the end waits
+// for a place. It keeps its place only until its messages are handled if others wait, so
+// that they get their turn.
+func (e *castEnd) mayShare() bool {
+	c, p := e.cast, e.pair.peer
+	most := p.core.config.Neighborhood
+	switch {
+	case e.queued:
+		return false
+	case e.placed:
+		return len(c.queue) == 0
+	case !p.takes():
+		return true
+	case most > 0 && c.placed >= most:
+		e.queued = true
+		c.queue = append(c.queue, e)
+		return false
+	}
+	e.placed = true
+	c.placed++
+	return true
+}
+
+// release gives the place of the end to the next one, because its messages were handled or
+// its node cannot be reached.
+func (e *castEnd) release() {
+	if !e.placed {
+		return
+	}
+	c := e.cast
+	e.placed = false
+	c.placed--
+	others := len(c.queue) > 0
+	for len(c.queue) > 0 && c.placed < e.pair.peer.core.config.Neighborhood {
+		next := c.queue[0]
+		c.queue = c.queue[1:]
+		next.queued = false
+		next.push()
+	}
+	e.push()
+	if others && len(c.queue) == 0 { // those with a place need not hold back any longer
+		for _, end := range c.ends {
+			end.push()
+		}
+	}
+}
+
 // Settle counts messages that a node has handled or lost.
 func (e *castEnd) Settle(n int, err error) {
-	for n > 0 && len(e.kept) > 0 {
+	for n > 0 && e.sent > 0 {
 		part := &e.kept[0]
 		k := min(n, part.left)
 		n -= k
-		if err != nil {
+		if part.chunk.isForOne() {
+			part.chunk.outlet.Settle(k, err)
+		} else if err != nil {
 			part.chunk.err = err
 		}
-		if part.left -= k; part.left == 0 {
-			if part.chunk.waiting--; bug.On(bug.CastSettledByOne) {
-				part.chunk.waiting = min(part.chunk.waiting, 0)
-			}
-			e.kept = e.kept[1:]
+		if part.left -= k; part.left > 0 {
+			continue
 		}
+		if part.chunk.waiting--; bug.On(bug.CastSettledByOne) {
+			part.chunk.waiting = min(part.chunk.waiting, 0)
+		}
+		e.sent--
+		if !part.chunk.isForOne() {
+			e.shared--
+		}
+		*part = castPart{}
+		e.kept = e.kept[1:]
+	}
+	if e.shared == 0 {
+		e.release()
 	}
 	e.cast.settle()
 }
 
-// settle settles the oldest chunks that no node waits for.
+// settle settles the oldest chunks for all nodes that no node waits for.
 func (c *cast) settle() {
-	for len(c.kept) > 0 && c.kept[0].waiting == 0 {
-		c.outlet.Settle(c.kept[0].messages, c.kept[0].err)
+	for len(c.kept) > 0 && c.kept[0].waiting <= 0 {
+		c.outlet.Settle(c.kept[0].Messages, c.kept[0].err)
 		c.kept[0] = nil
 		c.kept = c.kept[1:]
+	}
+}
+
+// releasePlaces gives the places of a node that cannot be reached to other nodes.
+func (p *peer) releasePlaces() {
+	for _, pair := range p.out {
+		if e, ok := pair.to.(*castEnd); ok {
+			e.release()
+		}
 	}
 }

@@ -204,6 +204,7 @@ func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
 	if err != nil {
 		return err
 	}
+	n.where.Store(where)
 	if err := p.Place(func(int, int) bool { return false }); err != nil {
 		return err
 	}

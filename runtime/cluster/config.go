@@ -28,7 +28,7 @@ type Config struct {
 	Membership   member.Config
 	Retry        Retry
 	Rebalance    bool // minimal moves when a node joins
-	Neighborhood int  // instances that one message is fanned out to
+	Neighborhood int  // nodes to which messages for all nodes are sent at a time; 0: no limit
 }
 
 // Processor describes one processor for the address table.

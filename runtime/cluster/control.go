@@ -66,6 +66,7 @@ func (p *peer) control(kind byte, r *reader) error {
 		return r.end()
 	case controlLeft:
 		p.left = true
+		p.releasePlaces()
 		return r.end()
 	}
 	return fmt.Errorf("%w: control message %d", errMalformed, kind)
@@ -136,10 +137,10 @@ func (r *reader) reply() (lane uint64, m reply) {
 
 func (p *peer) replied(r *reader) error {
 	lane, m := r.reply()
-	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) || p.out[lane-firstLane].outlet == nil {
+	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: reply", errMalformed)
 	}
-	p.out[lane-firstLane].outlet.Reply(m.call, m.data, m.err)
+	p.out[lane-firstLane].outlet.Reply(p.name, m.call, m.data, m.err)
 	return nil
 }
 

@@ -274,10 +274,13 @@ func (c *core) forward(f *forward) {
 	case *outPair:
 		to.forward(c.now, f.chunk)
 	case *cast:
-		to.forward(c, f.chunk)
+		to.forward(c, f)
 	default:
-		if f.outlet.ToInstance == piper.OnAllOthers {
-			f.outlet.State = &cast{outlet: f.outlet}
+		if trunk := f.outlet.Trunk(); trunk.ToInstance == piper.OnAllOthers {
+			if trunk.State == nil {
+				trunk.State = &cast{outlet: trunk}
+			}
+			f.outlet.State = trunk.State
 		} else {
 			name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
 			p := c.peer(name)

@@ -44,6 +44,13 @@ func (l *lookup) Node(processor, instance int) (name string, ok bool) {
 	return n.Name, true
 }
 
+// find reports whether a name is that of this node, and whether a node with this name takes
+// part in the topology.
+func (l *lookup) find(name string) (here, known bool) {
+	n := l.replica.Node(name)
+	return name == l.settings.node, n != nil && n.State < table.Left
+}
+
 // isHere reports whether this node runs an instance.
 func (l *lookup) isHere(processor, instance int) bool {
 	name, ok := l.Node(processor, instance)

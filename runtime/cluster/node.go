@@ -33,6 +33,7 @@ type Node struct {
 	detector  member.Detector
 	opened    atomic.Pointer[opened] // for views
 	ending    atomic.Bool            // End was called
+	where     atomic.Pointer[lookup] // for Find
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 

@@ -18,7 +18,7 @@ import (
 type outPair struct {
 	piper.Pair
 	to     settler
-	outlet *piper.Outlet // nil for a pair of a cast
+	outlet *piper.Outlet // gets the replies
 	peer   *peer
 	lane   uint64
 

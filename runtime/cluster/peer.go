@@ -111,6 +111,7 @@ func (p *peer) listen(now time.Duration) {
 		p.silentAt = now - timeout/2
 	case pending && quiet >= timeout:
 		p.silent, p.lostAt = true, p.silentAt
+		p.releasePlaces()
 	}
 }
 
@@ -159,6 +160,7 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 	if p.found {
 		p.lostAt = now
 	}
+	p.releasePlaces()
 }
 
 // receive handles a frame of the session.

@@ -132,6 +132,12 @@ func (n *simNode) enter() (err error) {
 func (n *simNode) Begin(context.Context, *piper.Pool) error { return nil }
 func (n *simNode) End(error)                                {}
 
+// Find implements piper.Nodes.
+func (n *simNode) Find(node string) (here, known bool) { return n.where.find(node) }
+
+// Members implements piper.Nodes.
+func (n *simNode) Members() (here bool, others int) { return true, len(n.where.nodes()) - 1 }
+
 // busy lets the current call take some time.
 func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.now+d) }
 

@@ -57,6 +57,7 @@ type Arrivals struct {
 	Capacity int
 
 	guest    *guest
+	tally    *tally          // nil unless some messages go to one of several instances
 	lost     uint64          // number of messages that could not be decoded; owned by the guest
 	reported []atomic.Uint64 // by receiving instance: number of handled messages
 }
@@ -106,11 +107,25 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	a.reported = make([]atomic.Uint64, 1)
 	if instance == OnAllOthers {
 		a.reported = make([]atomic.Uint64, p.processors[to].instances())
+		if len(a.reported) > 1 && p.aims(a.From, a.To) {
+			a.tally = &tally{ways: make([]way, len(a.reported))}
+		}
 	}
 	g.mu.Lock()
 	g.links[[2]int{to, instance}] = a
 	g.mu.Unlock()
 	return a, nil
+}
+
+// aims reports whether messages from one processor to another one go to one instance of
+// those on every node.
+func (p *Pool) aims(from, to int) bool {
+	for i := range p.edges {
+		if e := &p.edges[i]; e.Aimed && e.From == from && e.To == to {
+			return true
+		}
+	}
+	return false
 }
 
 // newGuest makes the unit and the sender of an instance of another node.
@@ -183,6 +198,9 @@ func (p *Pool) pairLimits(from, to int) (limit uint64, capacity int) {
 // set records how many messages an instance has handled. It reports whether the number
 // has changed.
 func (a *Arrivals) set(instance int, n uint64) (changed bool) {
+	if a.tally != nil {
+		return a.tally.set(instance, n)
+	}
 	if a.ToInstance != OnAllOthers {
 		instance = 0
 	}
@@ -191,6 +209,9 @@ func (a *Arrivals) set(instance int, n uint64) (changed bool) {
 
 // handled is the number of messages that all receiving instances have handled.
 func (a *Arrivals) handled() uint64 {
+	if a.tally != nil {
+		return a.tally.handled()
+	}
 	n := a.reported[0].Load()
 	for i := range a.reported[1:] {
 		n = min(n, a.reported[i+1].Load())
@@ -304,29 +325,61 @@ func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
 	if edge < 0 || edge >= len(g.pool.edges) || g.pool.edges[edge].From != a.From || g.pool.edges[edge].To != a.To {
 		return fmt.Errorf("the edge with index %d does not lead from %s to %s", edge, g.pool.processors[a.From].Name, g.pool.processors[a.To].Name)
 	}
-	var reply ReplyTo
+	first, end := a.ToInstance, a.ToInstance+1
+	if first == OnAllOthers {
+		first, end = 0, len(a.reported)
+	}
+	way := everyInstance
+	if g.pool.edges[edge].Aimed {
+		instance, n := binary.Uvarint(m)
+		switch {
+		case n <= 0:
+			return errTruncated
+		case a.ToInstance != OnAllOthers || instance >= uint64(len(a.reported)):
+			return fmt.Errorf("%s has no instance %d on this node", g.pool.processors[a.To].Name, instance)
+		}
+		m, way = m[n:], int(instance)
+		first, end = way, way+1
+	}
+	call := uint64(0)
 	if g.pool.edges[edge].Reply {
-		call, n := binary.Uvarint(m)
+		number, n := binary.Uvarint(m)
 		if n <= 0 {
 			return errTruncated
 		}
-		m = m[n:]
-		if call != 0 {
-			reply = func(b []byte, err error) { g.pool.nodes.Reply(a, call, b, err) }
+		m, call = m[n:], number
+	}
+	if a.tally != nil {
+		a.tally.add(way)
+	}
+	for i := first; i < end; i++ {
+		reply := a.replyTo(call, i, way)
+		if err := g.of.Arrive(edge, i, m, reply); err != nil {
+			if reply != nil {
+				reply(nil, err)
+			}
+			if a.tally != nil {
+				a.tally.undo(way)
+			}
+			return err // of the first instance: all of them get the same bytes
 		}
 	}
-	var err error
-	if a.ToInstance == OnAllOthers {
-		for i := 0; i < len(a.reported) && err == nil; i++ {
-			err = g.of.Arrive(edge, i, m, nil)
+	return nil
+}
+
+// replyTo sends the reply of an instance to a call. If several instances answer, a reply
+// begins with the number of the instance as a varint.
+func (a *Arrivals) replyTo(call uint64, instance, way int) ReplyTo {
+	if call == 0 {
+		return nil
+	}
+	nodes := a.guest.pool.nodes
+	return func(b []byte, err error) {
+		if err == nil && a.ToInstance == OnAllOthers && way == everyInstance {
+			b = append(binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(b)), uint64(instance)), b...)
 		}
-	} else {
-		err = g.of.Arrive(edge, a.ToInstance, m, reply)
+		nodes.Reply(a, call, b, err)
 	}
-	if err != nil && reply != nil {
-		reply(nil, err)
-	}
-	return err
 }
 
 // refuse counts a message that cannot be decoded as dropped.

@@ -23,15 +23,21 @@ type Request[M, R any] struct {
 type call[R any] struct {
 	answer chan outcome[R]
 	remote func(outcome[R]) // sends the outcome to the caller on another node; answer is nil
+
+	gathering *Gathering[R] // gets the outcome as its part with this number; answer and remote are nil
+	part      int
 }
 
 // end completes the call.
 func (c *call[R]) end(o outcome[R]) {
-	if c.remote != nil {
+	switch {
+	case c.remote != nil:
 		c.remote(o)
-		return
+	case c.gathering != nil:
+		c.gathering.complete(c.part, o)
+	default:
+		c.answer <- o
 	}
-	c.answer <- o
 }
 
 // outcome is a reply or an error.

@@ -54,9 +54,15 @@ func ReuseChunk(data []byte) {
 // Outlet is the end of a link whose receiving instance runs on another node. It encodes
 // the messages of the link and passes them to Nodes in chunks. Except where a method
 // says otherwise, it belongs to the goroutine of the receiving unit's worker.
+//
+// If a link leads to all other nodes, its Outlet has a branch for each node to which
+// messages go that are for this node alone. A branch has chunks and settlements of its own,
+// so its messages do not wait until others are handled. Nodes keeps the order of all chunks
+// of the Outlet and its branches for each node.
 type Outlet struct {
 	Pair
-	State any // belongs to Nodes
+	Node  string // of a branch: the node that gets its messages
+	State any    // belongs to Nodes
 
 	unit        *Unit // of the receiving instance
 	link        *Link
@@ -65,15 +71,49 @@ type Outlet struct {
 	passed      []passed
 	firstPassed int // index of the oldest element of passed
 
-	mu        sync.Mutex
-	calls     map[uint64]func(b []byte, err error) // that wait for a reply, by number
-	callOrder []orderedCall                        // the same, by message
-	lastCall  uint64
-	sent      uint64 // number of messages that were passed on
-	settled   uint64 // number of messages of settlements
+	trunk    *Outlet            // of a branch: the Outlet of the link
+	branches map[string]*Outlet // by node
+	active   *Outlet            // the Outlet or branch that has got the last message
+
+	mu        sync.Mutex            // of the trunk: guards the rest
+	calls     map[uint64]remoteCall // of the trunk: those that wait for a reply, by number
+	callOrder []orderedCall         // those of the messages of this Outlet, by message
+	lastCall  uint64                // of the trunk
+	sent      uint64                // number of messages that were passed on
+	reached   uint64                // number of messages of which Reaches has told
+	settled   uint64                // number of messages of settlements
 }
 
 type orderedCall struct{ message, call uint64 }
+
+// Trunk is the Outlet of the link to which a branch belongs, and the Outlet itself if it
+// is no branch.
+func (o *Outlet) Trunk() *Outlet {
+	if o.trunk != nil {
+		return o.trunk
+	}
+	return o
+}
+
+// toward returns the Outlet or branch for messages to a node; "" stands for all nodes to
+// which the link leads. It passes on what another one has, to keep the order.
+func (o *Outlet) toward(node string) *Outlet {
+	to := o
+	if node != "" {
+		if to = o.branches[node]; to == nil {
+			to = &Outlet{Pair: o.Pair, Node: node, unit: o.unit, link: o.link, trunk: o}
+			if o.branches == nil {
+				o.branches = make(map[string]*Outlet)
+			}
+			o.branches[node] = to
+		}
+	}
+	if o.active != nil && o.active != to {
+		o.active.flush()
+	}
+	o.active = to
+	return to
+}
 
 // Limit is the largest size of an encoded message in bytes.
 func (o *Outlet) Limit() int { return o.unit.proc.pool.crossingLimit() }
@@ -87,9 +127,11 @@ func (p *Pool) crossingLimit() int { return min(p.options.messageLimit, Crossing
 // lengthRoom is the usual length of the varint before a message.
 const lengthRoom = 2
 
-// append adds a message to the chunk. encode appends the message to b, which must not
-// become longer than limit. If it fails, the message is dropped and counted.
-func (o *Outlet) append(q settler, h *queue.Head, encode func(b []byte, limit int) ([]byte, error)) {
+// append adds a message to the chunk for a node; "" stands for all nodes to which the link
+// leads. encode appends the message to b, which must not become longer than limit. If it
+// fails, the message is dropped and counted.
+func (o *Outlet) append(node string, q settler, h *queue.Head, encode func(b []byte, limit int) ([]byte, error)) {
+	o = o.toward(node)
 	if once := o.unit.proc.pool.edges[h.Index()].AtMostOnce; once != o.chunk.AtMostOnce {
 		o.flush()
 		o.chunk.AtMostOnce = once
@@ -144,6 +186,9 @@ func (o *Outlet) refuse(q settler, h *queue.Head, err error) {
 
 // flush passes the chunk on.
 func (o *Outlet) flush() {
+	if o.active != nil && o.active != o {
+		o.active.flush()
+	}
 	if o.chunk.Messages == 0 {
 		return
 	}
@@ -164,7 +209,7 @@ func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode Encode[M]) in
 	batch := queue.Peek(q, n)
 	for i := range batch {
 		q.Head.Pass(1)
-		o.append(&q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[i], limit) })
+		o.append(nodeOf(&batch[i]), &q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[i], limit) })
 	}
 	return len(batch)
 }
@@ -176,7 +221,7 @@ func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, 
 	k := 0
 	for ; k < len(batch) && (batch[k].N < until || bug.On(bug.OrderAcrossIgnored)); k++ {
 		q.Head.Pass(1)
-		o.append(&q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[k].M, limit) })
+		o.append(nodeOf(&batch[k].M), &q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[k].M, limit) })
 	}
 	return k
 }
@@ -188,7 +233,7 @@ func ForwardLatest[M any](o *Outlet, q *queue.Latest[M], number uint64, encode E
 	if !ok {
 		return 0
 	}
-	o.append(q, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &m, limit) })
+	o.append(nodeOf(&m), q, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &m, limit) })
 	return 1
 }
 
@@ -201,49 +246,93 @@ func ForwardLatestEdge[M any](o *Outlet, q *queue.Latest[M], n int, encode Encod
 	return k
 }
 
-func (o *Outlet) addCall(done func([]byte, error)) uint64 {
+// remoteCall waits for what becomes of a request.
+type remoteCall interface {
+	// several reports whether there may be more than one reply.
+	several() bool
+	// reply takes a reply or an error of a node.
+	reply(node string, b []byte, err error)
+	// reaches says to how many nodes the request goes.
+	reaches(nodes int)
+	// end says that no more replies come, and why the request was dropped, if it was.
+	end(dropped error)
+}
+
+// addCall adds the call of the message that is being appended.
+func (o *Outlet) addCall(c remoteCall) uint64 {
+	at := o
+	if o.active != nil {
+		at = o.active
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.calls == nil {
-		o.calls = make(map[uint64]func([]byte, error))
+		o.calls = make(map[uint64]remoteCall)
 	}
 	o.lastCall++
-	o.calls[o.lastCall] = done
-	o.callOrder = append(o.callOrder, orderedCall{o.sent + uint64(o.chunk.Messages), o.lastCall})
+	o.calls[o.lastCall] = c
+	at.callOrder = append(at.callOrder, orderedCall{at.sent + uint64(at.chunk.Messages), o.lastCall})
 	return o.lastCall
 }
 
-// Reply completes a call with a reply or an error. A second reply is ignored. Any
-// goroutine may call it.
-func (o *Outlet) Reply(call uint64, b []byte, err error) {
+// Reply completes a call with a reply or an error of a node. A second reply is ignored.
+// Any goroutine may call it.
+func (o *Outlet) Reply(node string, call uint64, b []byte, err error) {
+	o = o.Trunk()
 	o.mu.Lock()
-	done := o.calls[call]
-	delete(o.calls, call)
+	c := o.calls[call]
+	if c != nil && !c.several() {
+		delete(o.calls, call)
+	}
 	o.mu.Unlock()
-	if done != nil {
-		done(b, err)
+	if c != nil {
+		c.reply(node, b, err)
 	}
 }
 
-// resolveCalls completes the calls of the oldest n messages, which were settled. The
-// reply of a message comes before its settlement, so a call without one has failed.
-func (o *Outlet) resolveCalls(n int, err error) {
+// failCall ends the call of a message that cannot be encoded.
+func (o *Outlet) failCall(call uint64, err error) {
 	o.mu.Lock()
-	o.settled += uint64(n)
-	var open []func([]byte, error)
-	for len(o.callOrder) > 0 && o.callOrder[0].message < o.settled {
-		call := o.callOrder[0].call
-		o.callOrder = o.callOrder[1:]
-		if done := o.calls[call]; done != nil {
-			delete(o.calls, call)
-			open = append(open, done)
+	c := o.calls[call]
+	delete(o.calls, call)
+	o.mu.Unlock()
+	c.end(err)
+}
+
+// Reaches says that the next n messages that were passed on go to a number of nodes. Nodes
+// calls it if the messages are for all other nodes. Any goroutine may call it.
+func (o *Outlet) Reaches(n, nodes int) {
+	o.mu.Lock()
+	o.reached += uint64(n)
+	var told []remoteCall
+	for i := len(o.callOrder) - 1; i >= 0 && o.callOrder[i].message >= o.reached-uint64(n); i-- {
+		if c := o.calls[o.callOrder[i].call]; c != nil && o.callOrder[i].message < o.reached {
+			told = append(told, c)
 		}
 	}
 	o.mu.Unlock()
-	if err == nil {
-		err = errNoReply
+	for _, c := range told {
+		c.reaches(nodes)
 	}
-	for _, done := range open {
-		done(nil, err)
+}
+
+// resolveCalls ends the calls of the oldest n messages, which were settled. The reply of a
+// message comes before its settlement, so a call without one has failed.
+func (o *Outlet) resolveCalls(n int, err error) {
+	trunk := o.Trunk()
+	trunk.mu.Lock()
+	o.settled += uint64(n)
+	var open []remoteCall
+	for len(o.callOrder) > 0 && o.callOrder[0].message < o.settled {
+		call := o.callOrder[0].call
+		o.callOrder = o.callOrder[1:]
+		if c := trunk.calls[call]; c != nil {
+			delete(trunk.calls, call)
+			open = append(open, c)
+		}
+	}
+	trunk.mu.Unlock()
+	for _, c := range open {
+		c.end(err)
 	}
 }

@@ -46,6 +46,7 @@ type Edge struct {
 
 	// In a cluster:
 	Reply      bool // the sender waits for a reply
+	Aimed      bool // each message goes to one instance of a processor that has Others
 	AtMostOnce bool // a message is not sent again after a lost connection
 }
 

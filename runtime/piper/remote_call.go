@@ -20,35 +20,66 @@ func EncodeRequest[M, R any](o *Outlet, encode Encode[M], decode func(b []byte, 
 		if r.call == nil {
 			return encode(append(b, 0), &r.Message, limit)
 		}
-		number := o.addCall(completing(r.call, decode))
+		number := o.addCall(r.call.atOther(o, decode))
 		r.call = nil
 		b, err := encode(binary.AppendUvarint(b, number), &r.Message, limit)
 		if err == nil && len(b) > limit {
 			err = fmt.Errorf("it has more than %d bytes", o.Limit())
 		}
 		if err != nil {
-			o.Reply(number, nil, err)
+			o.failCall(number, err)
 		}
 		return b, err
 	}
 }
 
-// completing returns the function that completes a call with the reply of another node.
-func completing[R any](c *call[R], decode func(b []byte, reply *R) error) func(b []byte, err error) {
-	return func(b []byte, err error) {
-		var out outcome[R]
-		switch {
-		case errors.Is(err, topo.ErrFull):
-			out.err = topo.ErrFull
-		case err != nil:
-			out.err = fmt.Errorf("%w: %w", topo.ErrFailed, err)
-		default:
-			if err := decode(b, &out.answer); err != nil {
-				out.err = fmt.Errorf("%w: the reply of another node cannot be decoded: %w", topo.ErrFailed, err)
-			}
-		}
-		c.end(out)
+// atOther returns the part of a call that waits for the reply of other nodes.
+func (c *call[R]) atOther(o *Outlet, decode func(b []byte, reply *R) error) remoteCall {
+	if g := c.gathering; g != nil && o.ToInstance == OnAllOthers {
+		return &castCall[R]{g, c.part, o.unit.proc.instances(), decode}
 	}
+	return &singleCall[R]{c, decode}
+}
+
+// singleCall waits for the reply of one instance.
+type singleCall[R any] struct {
+	call   *call[R]
+	decode func(b []byte, reply *R) error
+}
+
+func (s *singleCall[R]) several() bool { return false }
+func (s *singleCall[R]) reaches(int)   {}
+
+func (s *singleCall[R]) reply(_ string, b []byte, err error) {
+	var out outcome[R]
+	if err != nil {
+		out.err = callError(err)
+	} else if err := s.decode(b, &out.answer); err != nil {
+		out.err = undecodable(err)
+	}
+	s.call.end(out)
+}
+
+func (s *singleCall[R]) end(dropped error) {
+	if dropped == nil {
+		dropped = errNoReply
+	}
+	s.call.end(outcome[R]{err: callError(dropped)})
+}
+
+// callError is the error of a call whose request or reply was lost on another node.
+func callError(err error) error {
+	switch {
+	case errors.Is(err, topo.ErrFull):
+		return topo.ErrFull
+	case errors.Is(err, topo.ErrFailed):
+		return err
+	}
+	return fmt.Errorf("%w: %w", topo.ErrFailed, err)
+}
+
+func undecodable(err error) error {
+	return fmt.Errorf("%w: the reply of another node cannot be decoded: %w", topo.ErrFailed, err)
 }
 
 // RemoteRequest wraps a message of another node, which has arrived at the guest u, for the

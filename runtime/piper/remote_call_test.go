@@ -116,8 +116,8 @@ func TestEncodeRequest(t *testing.T) {
 				if len(answer) > 0 {
 					t.Fatal("the call ended before the reply")
 				}
-				o.Reply(number, c.reply, c.err)
-				o.Reply(number, []byte("again"), nil)
+				o.Reply("n2", number, c.reply, c.err)
+				o.Reply("n2", number, []byte("again"), nil)
 			}
 			got := <-answer
 			switch {

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -37,6 +38,22 @@ var (
 	// message was counted as dropped.
 	ErrNoInstance = errors.New("topo: no such instance")
 )
+
+// PartialError is the error of an Ask that goes to several instances, if some of them have
+// not answered. Ask returns it with the joined replies of the others.
+type PartialError struct {
+	Answered int   // how many instances have answered
+	Of       int   // to how many instances the message was sent
+	Err      error // why Ask did not wait for more, or why the first of the others has not answered
+}
+
+// Error says how many instances have answered.
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("topo: %d of %d instances have answered: %v", e.Answered, e.Of, e.Err)
+}
+
+// Unwrap returns e.Err.
+func (e *PartialError) Unwrap() error { return e.Err }
 
 // Tick is the message of a timer.
 type Tick struct {

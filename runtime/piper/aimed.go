@@ -1,0 +1,114 @@
+package piper
+
+import (
+	"encoding/binary"
+
+	"github.com/topogen/topogen/runtime/queue"
+)
+
+// Address says where an instance of a processor is that has its own instances on every
+// node.
+type Address struct {
+	slot     int    // of the link that leads there: an instance of this node, or all other nodes
+	node     string // its node; "" for this one
+	instance int
+}
+
+// Slot is the number of the link that leads to the address: the index of an instance of
+// this node, or the one after them for all other nodes. It is -1 if there is no such node.
+func (a Address) Slot() int { return a.slot }
+
+// Aim returns the address of that instance on a node which the route local would select
+// there, of n instances. In one process, which has no nodes, the name is ignored.
+func Aim[S ~string](o *Out, node S, n int) Address {
+	a := Address{slot: o.Index() % n, instance: o.Index() % n}
+	if o.unit != nil {
+		a.aim(o.unit.proc.pool.nodes, string(node), n)
+	}
+	return a
+}
+
+// AimFrom is Aim for messages from outside.
+func AimFrom[S ~string](x *External, node S, n int) Address {
+	var a Address
+	a.aim(x.pool.nodes, string(node), n)
+	return a
+}
+
+func (a *Address) aim(nodes Nodes, node string, n int) {
+	if nodes == nil {
+		return
+	}
+	switch here, known := nodes.Find(node); {
+	case here:
+	case known:
+		a.slot, a.node = n, node
+	default:
+		a.slot = -1
+	}
+}
+
+// Origin is the address of the instance that sends along the link.
+func (l *Link) Origin() Address { return l.out.unit.Origin() }
+
+// Origin is the address of the unit for replies to it. A guest has the address of the
+// instance for which it stands, if that instance is one of those on every node.
+func (u *Unit) Origin() Address {
+	a := Address{slot: int(u.index), instance: int(u.index)}
+	if c, ok := u.cell.of.(*guestCell); ok {
+		if proc := c.guest.pool.processors[u.proc.index]; proc.Others {
+			a.slot, a.node = proc.instances(), c.guest.node
+		}
+	}
+	return a
+}
+
+// Aimed is a message for one instance of a processor that has its own instances on every
+// node.
+type Aimed[M any] struct {
+	Message M
+	to      Address
+}
+
+// AimedAt returns a message with its address.
+func AimedAt[M any](to Address, m M) Aimed[M] { return Aimed[M]{m, to} }
+
+// node is the node of the receiver; "" for this one.
+func (a *Aimed[M]) node() string { return a.to.node }
+
+// Evicted makes an Aimed a queue.Evictee if its message is one.
+func (a *Aimed[M]) Evicted() {
+	if m, ok := any(&a.Message).(queue.Evictee); ok {
+		m.Evicted()
+	}
+}
+
+func (a *Aimed[M]) fail(why error) {
+	if m, ok := any(&a.Message).(interface{ fail(error) }); ok {
+		m.fail(why)
+	}
+}
+
+func (a *Aimed[M]) letter() any {
+	if m, ok := any(&a.Message).(interface{ letter() any }); ok {
+		return m.letter()
+	}
+	return a.Message
+}
+
+// nodeOf is the node to which an element of a queue goes; "" if all nodes get it that the
+// queue leads to.
+func nodeOf(element any) string {
+	if a, ok := element.(interface{ node() string }); ok {
+		return a.node()
+	}
+	return ""
+}
+
+// EncodeAimed returns the Encode of messages for one instance. An encoded message begins
+// with the number of that instance as a varint.
+func EncodeAimed[M any](encode Encode[M]) Encode[Aimed[M]] {
+	return func(b []byte, a *Aimed[M], limit int) ([]byte, error) {
+		return encode(binary.AppendUvarint(b, uint64(a.to.instance)), &a.Message, limit)
+	}
+}
