@@ -71,12 +71,7 @@ func (s *simulation) drawScript(r *rand.Rand, stops bool) {
 func (s *simulation) drawFrozen(r *rand.Rand) {
 	frozen := r.IntN(s.design.nodes)
 	at := s.now + moment(r)
-	s.at(at, nodeName(frozen)+" never returns", func() {
-		if n := s.nodes[frozen]; n.state == simRunning {
-			n.frozen = true
-			s.counts["nodes that never return"]++
-		}
-	})
+	s.at(at, nodeName(frozen)+" never returns", s.freeze(frozen))
 	for i := range s.design.nodes {
 		if i == frozen || s.profile != "" || r.IntN(3) == 0 {
 			continue
@@ -86,6 +81,16 @@ func (s *simulation) drawFrozen(r *rand.Rand) {
 				s.nodes[i].report(s.nodes[frozen], false)
 			}
 		})
+	}
+}
+
+// freeze returns an event: a process that runs never returns.
+func (s *simulation) freeze(node int) func() {
+	return func() {
+		if n := s.nodes[node]; n.state == simRunning {
+			n.frozen, n.frozenAt = true, s.now
+			s.counts["nodes that never return"]++
+		}
 	}
 }
 
@@ -139,14 +144,14 @@ func (s *simulation) drawFault(r *rand.Rand) (end time.Duration) {
 		if r.IntN(2) == 0 {
 			end = at + moment(r)/10
 		}
-		s.at(at, "pause "+nodeName(a), func() { s.nodes[a].resumeAt = max(s.nodes[a].resumeAt, end) })
+		s.at(at, "pause "+nodeName(a), func() { s.nodes[a].resumeAt = max(s.nodes[a].resumeAt, end); s.nodes[a].delay(end) })
 		if r.IntN(2) == 0 {
 			s.drawMistake(r, a, at+time.Second, end+time.Second)
 		}
 	case 4:
 		s.drawMistake(r, a, at, end)
 	case 5:
-		s.at(at, nodeName(a)+" is slow", func() { s.nodes[a].busyUntil = end })
+		s.at(at, nodeName(a)+" is slow", func() { s.nodes[a].busyUntil = end; s.nodes[a].delay(end) })
 	}
 	return end
 }

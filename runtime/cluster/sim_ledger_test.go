@@ -41,6 +41,8 @@ type simAsk struct {
 	replies int
 	err     error
 	at      time.Duration
+	done    time.Duration
+	to      string // the node that gets it
 }
 
 func newLedger(d *design) ledger {
@@ -199,8 +201,9 @@ func (d *design) instances(of int) int {
 }
 
 // ask makes a request whose reply is awaited.
-func (s *simulation) ask(t *simTop, m parcel) request {
-	a := &simAsk{node: t.node, edge: 0, at: s.now}
+func (s *simulation) ask(t *simTop, edge int, m parcel) request {
+	a := &simAsk{node: t.node, edge: edge, at: s.now}
+	a.to, _ = t.node.where.Node(s.design.edges[edge].to, m.to)
 	s.ledger.asks = append(s.ledger.asks, a)
 	number := len(s.ledger.asks)
 	m.call = number
@@ -215,7 +218,7 @@ func (s *simulation) ask(t *simTop, m parcel) request {
 		if a.replies++; a.replies > 1 {
 			s.fault("%s: call %d is completed twice", t.node.name, number)
 		}
-		a.err = err
+		a.err, a.done = err, s.now
 		var got parcel
 		switch {
 		case err != nil && !s.loose() && !errors.Is(err, errFull):
@@ -313,6 +316,23 @@ func (s *simulation) checkEnd() {
 	for i, a := range s.ledger.asks {
 		if a.replies != 1 && !a.node.frozen {
 			s.fault("%s: call %d has %d replies", a.node.name, i+1, a.replies)
+		}
+		s.checkTime(i+1, a)
+	}
+}
+
+// checkTime checks that a call to a node that never returns has not waited much longer
+// than retry.timeout: once until the node counts as lost, once for the message, and as long
+// as its own node was paused or slow.
+func (s *simulation) checkTime(number int, a *simAsk) {
+	const slack = 10 * time.Second
+	for _, to := range s.nodes {
+		if to.name != a.to || !to.frozen || a.node.frozen {
+			continue
+		}
+		s.counts["calls to nodes that never return"]++
+		if limit := max(a.at, to.frozenAt, a.node.delayedUntil) + 2*s.config.Retry.Timeout + slack; a.done > limit {
+			s.fault("%s: call %d to %s was made at %v and completed at %v, want %v at most", a.node.name, number, to.name, a.at, a.done, limit)
 		}
 	}
 }

@@ -14,35 +14,37 @@ import (
 // simNode is a node of a simulation: what Node is in a program.
 type simNode struct {
 	mailbox
-	sim       *simulation
-	index     int
-	name      string
-	boot      table.Boot
-	began     time.Duration // when its process was started
-	state     simState
-	settings  settings
-	core      *core
-	top       *simTop
-	stepper   *stepper
-	table     table.Table
-	detector  *simDetector // nil: the script does its work
-	where     *lookup
-	coreAt    time.Duration // when core.step must be called
-	resumeAt  time.Duration // when a pause ends
-	busyUntil time.Duration // a handler runs until then
-	sendAt    time.Duration // when an external processor sends
-	active    bool          // an instance may have work
-	took      happened      // from the mailbox
-	taken     bool
-	running   bool // the core runs
-	flushed   chan struct{}
-	farewell  time.Duration
-	result    error
-	stopped   bool     // its context has ended
-	left      bool     // it has left while others went on
-	frozen    bool     // it never returns
-	unread    []func() // frames that have arrived while the process was paused
-	reads     bool     // it reads them soon
+	sim          *simulation
+	index        int
+	name         string
+	boot         table.Boot
+	began        time.Duration // when its process was started
+	state        simState
+	settings     settings
+	core         *core
+	top          *simTop
+	stepper      *stepper
+	table        table.Table
+	detector     *simDetector // nil: the script does its work
+	where        *lookup
+	coreAt       time.Duration // when core.step must be called
+	resumeAt     time.Duration // when a pause ends
+	busyUntil    time.Duration // a handler runs until then
+	sendAt       time.Duration // when an external processor sends
+	active       bool          // an instance may have work
+	took         happened      // from the mailbox
+	taken        bool
+	running      bool // the core runs
+	flushed      chan struct{}
+	farewell     time.Duration
+	result       error
+	stopped      bool // its context has ended
+	left         bool // it has left while others went on
+	frozen       bool // it never returns
+	frozenAt     time.Duration
+	delayedUntil time.Duration // by the script
+	unread       []func()      // frames that have arrived while the process was paused
+	reads        bool          // it reads them soon
 }
 
 type simState int
@@ -137,6 +139,9 @@ func (n *simNode) Find(node string) (here, known bool) { return n.where.find(nod
 
 // Members implements piper.Nodes.
 func (n *simNode) Members() (here bool, others int) { return true, len(n.where.nodes()) - 1 }
+
+// delay notes that the script delays the node.
+func (n *simNode) delay(until time.Duration) { n.delayedUntil = max(n.delayedUntil, until) }
 
 // busy lets the current call take some time.
 func (n *simNode) busy(d time.Duration) { n.busyUntil = max(n.busyUntil, n.sim.now+d) }

@@ -351,7 +351,7 @@ func (e *simExternal) act(t *simTop, of int) bool {
 	s.sent(t.node, edge, i, &m)
 	r := piper.NoReply[parcel, parcel](m)
 	if d.edges[edge].reply && s.random.IntN(4) > 0 {
-		r = s.ask(t, m)
+		r = s.ask(t, edge, m)
 	}
 	l.put(c.number(), r)
 	s.checkDepth(t.node, edge, l.head())

@@ -27,7 +27,7 @@ func TestCallsToANodeThatNeverReturns(t *testing.T) {
 	for _, reported := range []bool{true, false} {
 		s := simulate(1, callDesign(time.Hour))
 		s.config.Retry.Timeout = 5 * time.Second
-		s.at(20*time.Second, "n2 never returns", func() { s.nodes[1].frozen = true })
+		s.at(20*time.Second, "n2 never returns", s.freeze(1))
 		if reported {
 			s.at(23*time.Second, "n1 cannot reach n2", func() { s.nodes[0].report(s.nodes[1], false) })
 		}
@@ -84,7 +84,7 @@ func TestDrainingWaitsOnce(t *testing.T) {
 	s := simulate(1, d)
 	s.config.Retry.Timeout = timeout
 	n1, n2 := 0, 1
-	s.at(time.Millisecond, "n2 never returns", func() { s.nodes[n2].frozen = true })
+	s.at(time.Millisecond, "n2 never returns", s.freeze(n2))
 	s.at(time.Minute, "stop n1", func() { s.nodes[n1].stop() })
 	s.at(time.Minute+timeout+leaveAfter+time.Second, "check", func() {
 		if n := s.nodes[n1]; n.state == simRunning {
