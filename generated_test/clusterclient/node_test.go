@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"github.com/topogen/topogen/internal/rerun"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -341,4 +344,9 @@ func (w *way) set(address string, cut bool) {
 			delete(w.conns, conn)
 		}
 	}
+}
+
+// askPlaces asks a node for the address table, as the client of a plan does.
+func askPlaces(ctx context.Context, conn *gogrpc.ClientConn, plan string) error {
+	return conn.Invoke(ctx, "/topogen.cluster.Clients/Places", wrapperspb.String(plan+"\n"), new(wrapperspb.BytesValue))
 }

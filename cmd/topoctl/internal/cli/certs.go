@@ -26,6 +26,7 @@ type Certs struct {
 	Topology    string
 	Nodes       []string
 	Operators   []string
+	Clients     []string
 	Days        int
 	Force       bool
 }
@@ -37,14 +38,16 @@ func newCerts(chosen *command) *cobra.Command {
 		Short: "Create certificates for the nodes of a topology, for development",
 		Long: `Create certificates for the nodes of a topology in the folder DIR: NODE.crt and
 NODE.key for each node, operator-NAME.crt and operator-NAME.key for each
-operator, and ca.crt and ca.key for the authority that signs them. An authority
-that exists in DIR is used again, so that nodes can be added later. Existing
-files are replaced only with --force. The authority is never replaced.
+operator, client-NAME.crt and client-NAME.key for each client of a cluster, and
+ca.crt and ca.key for the authority that signs them. An authority that exists in DIR
+is used again, so that nodes can be added later. Existing files are replaced only
+with --force. The authority is never replaced.
 
 A certificate names its node as spiffe://DOMAIN/TOPOLOGY/NODE. The certificates
 are for development only, because DIR contains the unencrypted key of the authority.`,
 		Example: `  topoctl certs ./certs --trust-domain example.org --topology bank --nodes n1,n2,n3
   topoctl certs ./certs --trust-domain example.org --topology bank --operator ann
+  topoctl certs ./certs --trust-domain example.org --topology bank --client web
   topoctl certs ./certs --trust-domain example.org --topology bank --nodes n1 --force   # a new one`,
 		Args: oneOf("the folder for the certificates"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -58,6 +61,7 @@ are for development only, because DIR contains the unencrypted key of the author
 	flags.StringVar(&c.Topology, "topology", "", "the name of the topology")
 	flags.StringSliceVar(&c.Nodes, "nodes", nil, "the names of the nodes, such as n1,n2,n3")
 	flags.StringSliceVar(&c.Operators, "operator", nil, "the names of operators; an operator may run topoctl raft")
+	flags.StringSliceVar(&c.Clients, "client", nil, "the names of clients; a client may only send messages to a cluster")
 	flags.IntVar(&c.Days, "days", c.Days, "how many days the certificates are valid")
 	flags.BoolVar(&c.Force, "force", false, "replace existing certificates and keys")
 	return cmd
@@ -71,6 +75,9 @@ func (c *Certs) ids() (names []string, ids []certs.ID) {
 	for _, operator := range c.Operators {
 		names, ids = append(names, "operator-"+operator), append(ids, certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Operator: operator})
 	}
+	for _, client := range c.Clients {
+		names, ids = append(names, "client-"+client), append(ids, certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Client: client})
+	}
 	return names, ids
 }
 
@@ -80,8 +87,8 @@ func (c *Certs) check() error {
 		return errors.New("name the trust domain: --trust-domain example.org")
 	case c.Topology == "":
 		return errors.New("name the topology: --topology bank")
-	case len(c.Nodes)+len(c.Operators) == 0:
-		return errors.New("name nodes, such as --nodes n1,n2,n3, or operators, such as --operator ann")
+	case len(c.Nodes)+len(c.Operators)+len(c.Clients) == 0:
+		return errors.New("name nodes, such as --nodes n1,n2,n3, or operators, such as --operator ann, or clients, such as --client web")
 	case c.Days < 1 || c.Days > daysMax:
 		return fmt.Errorf("--days must be 1 to %d, got %d", daysMax, c.Days)
 	}
@@ -94,7 +101,7 @@ func (c *Certs) check() error {
 		case names[i] == "ca":
 			return errors.New(`a node must not be named "ca": ca.crt and ca.key are the files of the authority`)
 		case slices.Contains(names[:i], names[i]):
-			return fmt.Errorf("two of the names have the same files, %[1]s.crt and %[1]s.key: name each node and operator once", names[i])
+			return fmt.Errorf("two of the names have the same files, %[1]s.crt and %[1]s.key: name each node, operator and client once", names[i])
 		}
 	}
 	return nil

@@ -1,0 +1,185 @@
+package clusterclient
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/topogen/topogen/runtime/cluster"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+	"github.com/topogen/topogen/runtime/transport/certs"
+	"github.com/topogen/topogen/runtime/transport/grpc"
+)
+
+// TestClientsAreRefused makes clients that the nodes must not accept. Each error says what to
+// do.
+func TestClientsAreRefused(t *testing.T) {
+	s := startServers(t).startAll()
+	good := s.config()
+	c := s.client(good) // the nodes have started
+	s.closeAll(c)
+	s.issue("other", certs.ID{Client: "other"})
+	other := func(id certs.ID) func(*cluster.ClientConfig) {
+		id.TrustDomain = domain
+		pair, err := s.ca.Issue(id, time.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := "refused" + id.Node + id.Client
+		s.write(file+".crt", pair.Cert)
+		s.write(file+".key", pair.Key)
+		return func(c *cluster.ClientConfig) { c.TLSCert, c.TLSKey = s.path(file+".crt"), s.path(file+".key") }
+	}
+	const short = 500 * time.Millisecond // these nodes never answer
+	for name, c := range map[string]struct {
+		change func(c *cluster.ClientConfig)
+		want   []string
+	}{
+		"no certificate": {func(c *cluster.ClientConfig) { c.TLSCert, c.TLSKey, c.TLSCA, c.Wait = "", "", "", short },
+			[]string{"no node of the cluster has answered within 500ms", "TOPOGEN_TLS_CERT", "topoctl certs --client NAME"}},
+		"no key":               {func(c *cluster.ClientConfig) { c.TLSKey = "" }, []string{"TLS needs a certificate, its key and a CA", "TOPOGEN_TLS_KEY"}},
+		"a node's certificate": {other(certs.ID{Topology: "clusterclient", Node: "n1"}), []string{"n1 is not a client or an operator", "topoctl certs --client NAME"}},
+		"another topology": {func(c *cluster.ClientConfig) {
+			other(certs.ID{Topology: "bank", Client: "bank"})(c)
+			c.Wait = short
+		}, []string{"clusterclient/n", "which is not a node of topology"}},
+		"no address":           {func(c *cluster.ClientConfig) { c.Addresses, c.Wait = []string{"127.0.0.1:1"}, short }, []string{"127.0.0.1:1", "refused"}},
+		"a long time to retry": {func(c *cluster.ClientConfig) { c.Retry = time.Hour }, []string{"TOPOGEN_CLIENT_RETRY", "at most 9m0s", "1h0m0s"}},
+		"a negative time":      {func(c *cluster.ClientConfig) { c.Wait = -1 }, []string{"Wait must not be negative"}},
+		"another host, no TLS": {func(c *cluster.ClientConfig) {
+			*c = cluster.ClientConfig{Addresses: []string{"192.0.2.1:1"}, Wait: short}
+		}, []string{"not on this host", "set TLS"}},
+		"files that do not exist": {func(c *cluster.ClientConfig) { c.TLSCert, c.Wait = s.path("none.crt"), short }, []string{"none.crt"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := good
+			c.change(&config)
+			x, err := NewClient(config)
+			if err == nil {
+				t.Fatal("the client was accepted", x.Close())
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got the error %q, want one with %q", err, want)
+				}
+			}
+		})
+	}
+	t.Run("commands of operators", func(t *testing.T) {
+		files := &grpc.TLS{Cert: good.TLSCert, Key: good.TLSKey, CA: good.TLSCA}
+		_, err := cluster.Operate(t.Context(), s.addresses[0], files, cluster.Command{Show: cluster.ShowStatus})
+		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "is not an operator") {
+			t.Errorf("a command with the certificate of a client: %v", err)
+		}
+	})
+}
+
+// TestOtherTopology runs a client whose code is not that of the nodes.
+func TestOtherTopology(t *testing.T) {
+	s := startServers(t).startAll()
+	s.closeAll(s.client(s.config()))
+	// The client has the hash of its own plan, so another topology file would need another
+	// package. Here the request has another hash.
+	conn, err := grpc.Dial(s.addresses[0], &grpc.TLS{Cert: s.path("client.crt"), Key: s.path("client.key"), CA: s.path("ca.crt")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	err = askPlaces(t.Context(), conn, "another plan")
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "another version of topology clusterclient: generate its code") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
+// TestSettingsOfClients sets the times by fields and by the environment.
+func TestSettingsOfClients(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	_ = l.Close()
+	refused := func(c cluster.ClientConfig) string {
+		c.Addresses = []string{nobody}
+		_, err := NewClient(c)
+		if err == nil {
+			t.Fatal("there is no node")
+		}
+		return err.Error()
+	}
+	check := func(name, got, want string) {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	check("a field", refused(cluster.ClientConfig{Wait: 20 * time.Millisecond}), "within 20ms")
+	t.Setenv("TOPOGEN_CLIENT_WAIT", "30ms")
+	check("the environment", refused(cluster.ClientConfig{}), "within 30ms")
+	check("a field before the environment", refused(cluster.ClientConfig{Wait: 20 * time.Millisecond}), "within 20ms")
+	t.Setenv("TOPOGEN_CLIENT_RETRY", "11m")
+	check("a large value", refused(cluster.ClientConfig{}), "at most 9m0s, got 11m0s")
+	t.Setenv("TOPOGEN_CLIENT_RETRY", "soon")
+	check("no duration", refused(cluster.ClientConfig{}), `TOPOGEN_CLIENT_RETRY must be a duration such as 30s, got "soon"`)
+}
+
+// TestNoNodeReturns kills all nodes. Messages that wait longer than TOPOGEN_CLIENT_RETRY are
+// dropped and counted, and an Ask fails.
+func TestNoNodeReturns(t *testing.T) {
+	s := startServers(t).startAll()
+	t.Setenv("TOPOGEN_CLIENT_RETRY", "300ms")
+	c := s.client(s.config())
+	s.awaitAll(c)
+	for i := range nodes {
+		s.kill(i)
+	}
+	s.await("the notice of their deaths", func() bool { return s.reached(c) == 0 })
+	if _, err := c.Phone().AskOrder(t.Context(), Order{Client: "c"}); !errors.Is(err, cluster.ErrUnreachable) || !errors.Is(err, topo.ErrFailed) {
+		t.Errorf("an Ask without nodes: %v", err)
+	}
+	for n := range 10 {
+		if err := c.Phone().SendNote(t.Context(), Note{"c", n}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if f := c.Snapshot().Edges[EdgePhoneDeskNote]; f.Sent != 10 || f.Dropped != 10 || f.Len != 0 {
+		t.Errorf("the figures of the notes are %+v", f)
+	}
+}
+
+// TestCloseWithoutNodes closes a client whose messages cannot be delivered before the drain
+// timeout. Close says so, and the figures have them.
+func TestCloseWithoutNodes(t *testing.T) {
+	s := startServers(t).startAll()
+	t.Setenv("TOPOGEN_DRAIN_TIMEOUT", "200ms")
+	config := s.config()
+	config.Retry = 5 * time.Minute
+	c := s.client(config)
+	s.awaitAll(c)
+	for i := range nodes {
+		s.kill(i)
+	}
+	for n := range 10 {
+		if err := c.Phone().SendNote(t.Context(), Note{"c", n}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := c.Close(); !errors.Is(err, pool.ErrDrainTimeout) {
+		t.Errorf("Close: %v", err)
+	}
+	if f := c.Snapshot().Edges[EdgePhoneDeskNote]; f.Sent != 10 || f.Len != 10 {
+		t.Errorf("the figures of the notes are %+v", f)
+	}
+	if err := c.Phone().SendNote(context.Background(), Note{}); !errors.Is(err, topo.ErrStopping) {
+		t.Errorf("a message to a client that is closed: %v", err)
+	}
+}
