@@ -120,6 +120,11 @@ func (n *simNode) enter() (err error) {
 	if n.top, err = s.newTop(n); err != nil {
 		return err
 	}
+	for _, e := range n.top.externals {
+		if e != nil && s.clientsOnly {
+			e.isClosed = true // the processor stays open, and sends nothing
+		}
+	}
 	if n.where, err = newLookup(&n.settings, n.table.Replica()); err != nil {
 		return err
 	}
@@ -272,7 +277,9 @@ func (n *simNode) end() {
 	s := n.sim
 	n.state = simGone
 	s.trace.note(s.now, n.name+" ends")
-	_ = n.table.Close()
+	if n.table != nil { // a client has none
+		_ = n.table.Close()
+	}
 	if n.detector != nil {
 		n.detector.core.Leave(s.now - n.began)
 		n.detector.effects()

@@ -36,16 +36,17 @@ type simulation struct {
 	choices []choice
 	counts  map[string]int
 
-	queueMax   int // messages of pairs in the queue of each session
-	leaveAfter time.Duration
-	profile    string                    // of the failure detection; "": the script says which nodes can be reached
-	cutAtEnd   time.Duration             // how long the first node that ends is cut off; 0: it is not
-	closing    func()                    // called when the first group is quiet
-	endings    int                       // nodes whose topology has ended
-	startsLate bool                      // some nodes start long after the others
-	onSent     func(edge int, m *parcel) // may be nil, like the next one
-	onReceived func(edge int, m *parcel)
-	together   bool // all nodes are stopped at the same time, and can reach each other
+	queueMax    int // messages of pairs in the queue of each session
+	leaveAfter  time.Duration
+	profile     string                    // of the failure detection; "": the script says which nodes can be reached
+	cutAtEnd    time.Duration             // how long the first node that ends is cut off; 0: it is not
+	closing     func()                    // called when the first group is quiet
+	endings     int                       // nodes whose topology has ended
+	startsLate  bool                      // some nodes start long after the others
+	onSent      func(edge int, m *parcel) // may be nil, like the next one
+	onReceived  func(edge int, m *parcel)
+	clientsOnly bool // the external processors of nodes send nothing
+	together    bool // all nodes are stopped at the same time, and can reach each other
 }
 
 // packet is a message in the network.
