@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -362,45 +361,4 @@ func (n *simNode) stop() {
 			}
 		}
 	}
-}
-
-// describe describes the state of the node in a failure.
-func (n *simNode) describe() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", n.name, simStates[n.state])
-	if n.frozen {
-		b.WriteString(", frozen")
-	}
-	if n.resumeAt > n.sim.now {
-		fmt.Fprintf(&b, ", paused until %v", n.resumeAt)
-	}
-	if n.stopped {
-		b.WriteString(", stopped")
-	}
-	if n.core == nil || n.top == nil {
-		b.WriteByte('\n')
-		return b.String()
-	}
-	if n.state == simRunning {
-		for i := range n.top.pool.Groups() {
-			g := n.top.pool.Group(i)
-			fmt.Fprintf(&b, ", group %d in phase %d quiet %v turns %d", i, g.Phase, g.Quiet, g.Turns)
-		}
-	}
-	b.WriteByte('\n')
-	for _, p := range n.core.ordered {
-		kept := 0
-		for _, pair := range p.out {
-			kept += len(pair.kept)
-		}
-		v := p.session.Stats()
-		fmt.Fprintf(&b, "  %s: found %v, reachable %v, draining %v, %d chunks kept, %d pairs wait, session: %d pending, %d received, %d refused\n",
-			p.name, p.found, p.reachable, p.draining, kept, len(p.waiting), v.Pending, v.MessagesReceived, v.Malformed)
-	}
-	for i, e := range n.top.pool.Snapshot().Edges {
-		if e.Len > 0 || e.Waiting > 0 {
-			fmt.Fprintf(&b, "  e%d: sent %d, received %d, dropped %d, len %d, waiting %d\n", i, e.Sent, e.Received, e.Dropped, e.Len, e.Waiting)
-		}
-	}
-	return b.String()
 }
