@@ -3,6 +3,7 @@ package clusterbroadcast
 import (
 	"fmt"
 	"maps"
+	"os"
 	"testing"
 
 	"github.com/topogen/topogen/generated_test/clustertest"
@@ -36,6 +37,22 @@ func TestNodes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestCluster runs the topology on nodes of package cluster, with the engines of the file: the
+// address table with broadcast, and failure detection with memberlist.
+func TestCluster(t *testing.T) {
+	if os.Getenv("CI") == "" {
+		t.Skip("a long test: set CI to run it")
+	}
+	nodes := clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*Topology, error) {
+		return New(processors(node), opts...)
+	}, func(nodes []*Topology) {
+		for i, top := range nodes {
+			send(t, i, top.Api())
+		}
+	})
+	check(t, nodes)
 }
 
 // TestOneProcess runs the topology without the name of a node.

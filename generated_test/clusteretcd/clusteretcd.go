@@ -6,19 +6,25 @@ import "github.com/topogen/topogen/runtime/topo"
 // Item goes to another node.
 type Item struct{ N int }
 
-// Source sends one item.
-type Source struct{}
+// Items is how many items each source sends.
+const Items = 5000
 
-// Ping sends the item.
+// Source sends items.
+type Source struct{ n int }
+
+// Ping sends an item.
 func (s *Source) Ping(out *SourceSender) error {
-	if err := out.SendItem(Item{1}); err != nil {
-		return err
+	if s.n++; s.n > Items {
+		return topo.Done
 	}
-	return topo.Done
+	return out.SendItem(Item{s.n})
 }
 
 // Sink counts the items.
-type Sink struct{ Items int }
+type Sink struct{ Items, Sum int }
 
 // ReceiveItem counts the item.
-func (s *Sink) ReceiveItem(Item) { s.Items++ }
+func (s *Sink) ReceiveItem(m Item) {
+	s.Items++
+	s.Sum += m.N
+}

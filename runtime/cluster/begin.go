@@ -220,9 +220,12 @@ func (n *Node) observe(e member.Event) {
 	case member.EventJoined, member.EventAlive:
 		n.post(func(h *happened) { h.alive = append(h.alive, alive{node: e.Member.Name, alive: true}) })
 	case member.EventDead, member.EventLeft:
-		if e.Kind == member.EventLeft {
+		switch {
+		case e.Kind == member.EventLeft:
 			n.log.Info("topogen: a node has ended", slog.String("node", e.Member.Name))
-		} else {
+		case n.ending.Load(): // the others end too, and not every failure detector tells a node that ends itself
+			n.log.Info("topogen: a node has ended or cannot be reached", slog.String("node", e.Member.Name))
+		default:
 			n.log.Warn("topogen: a node cannot be reached", slog.String("node", e.Member.Name), slog.String("state", e.Kind.String()))
 		}
 		n.post(func(h *happened) {

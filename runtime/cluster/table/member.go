@@ -81,12 +81,13 @@ func Enter(ctx context.Context, t Table, n Node) error {
 
 // Superseded waits until another process has joined under the name of a node, or until
 // the node was forgotten, and then returns ErrSuperseded. A process must stop its work in
-// the cluster then. Superseded also returns when ctx or the table ends.
+// the cluster then. It need not if the table has lost the process, which an engine without
+// a total order can do. Superseded also returns when ctx or the table ends.
 func Superseded(ctx context.Context, r *Replica, name string, boot Boot) error {
 	var found *Node
 	if err := r.WaitFor(ctx, func(r *Replica) bool {
 		found = r.Node(name)
-		return found == nil || found.Boot != boot
+		return found == nil || found.Boot != boot && found.Boot != 0
 	}); err != nil {
 		return err
 	}

@@ -3,8 +3,8 @@ package table
 // Merge adds the content of another state, for an engine without a total order. Of two
 // places of a container, the place with the higher epoch wins. If two different places
 // have the same epoch, the place in s wins and its epoch grows, so that the other node
-// sees a change. Otherwise the nodes, leases and the plan of s remain. The revision
-// becomes r.
+// sees a change. A node without a process in s gets its process in the other state.
+// Otherwise the nodes, leases and the plan of s remain. The revision becomes r.
 func (s *State) Merge(o *State, r Revision) {
 	s.revision, s.floor, s.token = r, max(s.floor, o.floor), max(s.token, o.token)
 	l, from := s.layout.Load(), o.layout.Load()
@@ -15,8 +15,17 @@ func (s *State) Merge(o *State, r Revision) {
 		}
 		l = l.withProcessors(&d, s.floor)
 	}
-	if missing := s.missingNodes(l, from); len(missing) > 0 {
-		l = l.withNodes(missing)
+	changed := s.missingNodes(l, from)
+	for _, n := range from.nodes {
+		if n == nil || n.Boot == 0 || n.Plan != l.plan || l.slots[n.Name] == 0 {
+			continue
+		}
+		if l.node(l.slots[n.Name]).Boot == 0 {
+			changed[n.Name] = n
+		}
+	}
+	if len(changed) > 0 {
+		l = l.withNodes(changed)
 	}
 	s.layout.Store(l)
 	if n := len(l.nodes) + 1; n > len(s.counts) {

@@ -307,6 +307,24 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeKeepsProcesses: a node is expected in one state, and its process has joined in the
+// other one. The merged state has the process, and the process does not end.
+func TestMergeKeepsProcesses(t *testing.T) {
+	define := table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}
+	expected := table.Join{Node: table.Node{Name: "n1"}}
+	joined := table.Join{Node: table.Node{Name: "n1", Boot: 7, Plan: "p"}}
+	member := table.SetState{Name: "n1", Boot: 7, State: table.Member}
+	s := stateWith(t, []table.Change{define, expected})
+	s.Merge(stateWith(t, []table.Change{define, expected}, []table.Change{joined}, []table.Change{member}), table.Revision{Term: 2, Index: 50})
+	if n := s.Snapshot().Nodes; len(n) != 1 || n[0].Boot != 7 || n[0].State != table.Member {
+		t.Errorf("the merged state has the nodes %+v", n)
+	}
+	s.Merge(stateWith(t, []table.Change{define, expected}), table.Revision{Term: 3, Index: 60})
+	if n := s.Snapshot().Nodes; len(n) != 1 || n[0].Boot != 7 {
+		t.Errorf("after a merge with a state without the process, the nodes are %+v", n)
+	}
+}
+
 func FuzzCommand(f *testing.F) {
 	for _, c := range []*table.Command{
 		{Kind: table.CommandTxn, Guards: []table.Guard{table.PlanIs{Plan: "p"}, table.EpochIs{Processor: "a", Epoch: 1}, table.BootIs{Name: "n"}, table.StateIs{Name: "n"}, table.LeaseIs{Name: "x", Token: 1}},
