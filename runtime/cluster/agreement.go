@@ -224,3 +224,21 @@ func (a *agreement) restarted(node string) {
 		delete(g.status, node)
 	}
 }
+
+// membersChanged looks at all groups again: a node that has left need not be quiet, and
+// does not answer.
+func (a *agreement) membersChanged() {
+	members := a.core.participants()
+	for i := range a.groups {
+		g := &a.groups[i]
+		for node := range g.asked {
+			if !slices.Contains(members, node) {
+				g.asked = nil
+				break
+			}
+		}
+		if g.status != nil {
+			a.ask(g, i, a.state(i).Phase)
+		}
+	}
+}

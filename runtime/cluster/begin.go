@@ -54,7 +54,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
 	}
 	if err := n.join(ctx); err != nil {
-		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
+		return fmt.Errorf("cluster: node %s: %w", n.settings.node, n.stopped(ctx, err))
 	}
 	where, err := newLookup(&n.settings, n.table.Replica())
 	if err != nil {
@@ -182,13 +182,37 @@ func (n *Node) alive() (names []string) {
 
 // logWaiting logs now and then that the node waits for others, until stop is called.
 func (n *Node) logWaiting() (stop func()) {
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(n.settings.Nodes)), func(name string) bool { return name == n.settings.node })
 	var again *time.Timer
 	again = time.AfterFunc(waitLog, func() {
-		n.log.Info("topogen: this node waits until most of the first members have started", slog.String("node", n.settings.node), slog.String("others", strings.Join(others, ", ")))
+		n.log.Info("topogen: this node waits for the address table: all first members must run when the cluster starts for the first time, and most of them later",
+			slog.String("node", n.settings.node), slog.String("not_reached", strings.Join(n.missing(), ", ")))
 		again.Reset(waitLog)
 	})
 	return func() { again.Stop() }
+}
+
+// missing lists the first members that this node does not see as alive.
+func (n *Node) missing() []string {
+	alive := map[string]bool{n.settings.node: true}
+	if o := n.opened.Load(); o != nil && o.detector != nil {
+		for _, m := range o.detector.Members() {
+			alive[m.Name] = m.State == member.Alive || m.Name == n.settings.node
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(n.settings.Nodes)), func(name string) bool { return alive[name] })
+}
+
+// stopped returns the error of a node that could not join the cluster. If the context of
+// Run has ended, it says so in place of what the node was doing.
+func (n *Node) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, table.ErrUnknown) && !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	others := ""
+	if missing := n.missing(); len(missing) > 0 {
+		others = ", while it waited for " + strings.Join(missing, ", ")
+	}
+	return fmt.Errorf("stopped before it had joined the cluster%s: %w", others, ctx.Err())
 }
 
 // placements are the placements of the processors, for the address table. Processors
@@ -298,6 +322,26 @@ func (n *Node) membersChanged(where *lookup) {
 	n.post(func(h *happened) { h.members = true })
 }
 
+// leaveTableTimeout is how long a node waits at its end for the address table. The table
+// has no majority any more if most first members end at the same time.
+const leaveTableTimeout = 2 * time.Second
+
+// leaveTable says in the address table that a node has left that is not a first member.
+// No instance waits for its next process, so the topology must be able to finish without
+// it. A first member remains a member, because its instances stay with it.
+func (n *Node) leaveTable() {
+	if _, first := n.settings.Nodes[n.settings.node]; first || n.table == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTableTimeout)
+	defer cancel()
+	left := table.SetState{Name: n.settings.node, Boot: n.boot, State: table.Left}
+	if _, err := n.table.Txn(ctx, nil, []table.Change{left}); err != nil {
+		n.log.Warn("topogen: this node remains in the address table; the topology does not finish before the node runs again or has left",
+			slog.String("node", n.settings.node), slog.Any("error", err))
+	}
+}
+
 // farewell is how long a node waits at its end until the other nodes know how the topology
 // has ended. If all groups have finished, a node that does not learn it would wait forever.
 func (c *Config) farewell(result error) time.Duration {
@@ -331,6 +375,7 @@ func (n *Node) End(result error) {
 		<-n.done
 		n.transport.Handle(n.group(), nil)
 		n.transport.Handle(n.clients.group(), nil)
+		n.leaveTable()
 	}
 	if n.detector != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

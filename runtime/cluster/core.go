@@ -359,6 +359,7 @@ func (c *core) membersChanged() {
 		}
 		c.groups.tellAll()
 	}
+	c.groups.membersChanged()
 }
 
 // allDrain reports whether all nodes drain and none of them has left. Then they end

@@ -48,7 +48,8 @@ func repeat(ctx context.Context, t Table, guards []Guard, changes []Change) erro
 
 func checkPlan(r *Replica, plan string) error {
 	if got := r.Plan(); got != plan {
-		return fmt.Errorf("%w: it has the plan %q, but the cluster has the plan %q; start the same program on all nodes", ErrPlan, plan, got)
+		return fmt.Errorf("%w: it has the plan %q, but the cluster has the plan %q; start the same program on all nodes. "+
+			"To change the topology, stop all nodes, remove the address table (the folders of all nodes, or its keys in etcd), and start the new program", ErrPlan, plan, got)
 	}
 	return nil
 }
