@@ -190,7 +190,7 @@ func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage)
 		return
 	}
 	g.asked = nil
-	if g.changed {
+	if g.changed || !a.allQuiet(g, a.core.participants(), g.phase) { // a node may have joined during the round
 		a.ask(g, m.group, g.phase)
 		return
 	}

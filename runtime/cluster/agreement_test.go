@@ -128,3 +128,32 @@ func TestRestartedNodesFinish(t *testing.T) {
 		})
 	}
 }
+
+// TestNodeJoinsDuringARound lets a node join while the coordinator asks the others a second
+// time. The group must not go on before the new node is quiet.
+func TestNodeJoinsDuringARound(t *testing.T) {
+	n := newPhaseNodes(t, "n1", "n2")
+	p := n.start("n1")
+	core := n.cores["n1"]
+	core.membersChanged()
+	report := func(kind byte, node string, round uint64) {
+		t.Helper()
+		if err := core.groups.receive(node, groupMessage{kind: kind, phase: piper.GroupClosing, round: round, quiet: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report(controlStatus, "n1", 0)
+	report(controlStatus, "n2", 0) // the first round ends, and the coordinator asks both
+	core.places = sameNodes{"n1", "n2", "n3"}
+	core.membersChanged()
+	report(controlAnswer, "n2", 1)
+	if p.groups[0] != piper.GroupClosing {
+		t.Fatal("the group goes on although n3 has not said that it is quiet")
+	}
+	report(controlStatus, "n3", 0)
+	report(controlAnswer, "n2", 2)
+	report(controlAnswer, "n3", 2)
+	if p.groups[0] != piper.GroupFlushing {
+		t.Errorf("the group is in phase %d although all nodes are quiet", p.groups[0])
+	}
+}
