@@ -40,6 +40,7 @@ func (p *phases) Groups() int     { return len(p.groups) }
 func (p *phases) GroupOf(int) int { return 0 }
 func (p *phases) IsIdle() bool    { return true }
 func (p *phases) IsClosed() bool  { return false }
+func (p *phases) StopTimers()     {}
 func (p *phases) Fail(error)      {}
 func (p *phases) Leave()          {}
 

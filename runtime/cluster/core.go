@@ -69,6 +69,7 @@ type pool interface {
 	GroupOf(processor int) int
 	IsIdle() bool
 	IsClosed() bool
+	StopTimers()
 	Fail(err error)
 	Leave()
 }
@@ -417,6 +418,9 @@ func (c *core) expire(now time.Duration) {
 func (c *core) mayLeave(now time.Duration) {
 	if !c.draining || c.left || c.ended || c.client && !c.pool.IsClosed() || !c.client && c.allDrain(now) {
 		return
+	}
+	if now-c.drainAt >= c.leaveAfter { // the others would drain by now, too
+		c.pool.StopTimers()
 	}
 	if idle := c.pool.IsIdle(); idle != c.lastIdle {
 		c.lastIdle, c.idleAt = idle, now

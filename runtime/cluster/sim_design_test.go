@@ -31,6 +31,7 @@ type designPart struct {
 	slow      time.Duration // most time that a handler takes
 	load      int           // bytes of each message; 0: they are drawn
 	idles     bool          // its Ping returns topo.Idle now and then
+	every     time.Duration // its instances get ticks, and send a message at each of them; 0: none
 }
 
 // everyNode reports whether each node has all instances.

@@ -253,7 +253,7 @@ func (s *simulation) checkNode(n *simNode) {
 			s.fault("%s: %d messages for %s count as kept, and %d are", n.name, p.kept, p.name, pending)
 		}
 	}
-	for i, f := range n.top.pool.Snapshot().Edges {
+	for i, f := range n.top.pool.Snapshot().Edges[:len(s.design.edges)] {
 		l := &s.ledger.edges[n.index][i]
 		sent := uint64(l.sent + l.castSent)
 		switch {
@@ -294,7 +294,7 @@ func (s *simulation) checkEnd() {
 				s.fault("%s: %d messages for %s are kept at the end", n.name, p.kept, p.name)
 			}
 		}
-		for i, f := range n.top.pool.Snapshot().Edges {
+		for i, f := range n.top.pool.Snapshot().Edges[:len(s.design.edges)] {
 			s.checkEdge(n, i, f)
 		}
 	}

@@ -117,6 +117,11 @@ func (s *simulation) newTop(n *simNode) (*simTop, error) {
 			From: e.from, To: e.to, Message: fmt.Sprint("M", i), Capacity: e.capacity, Full: e.full.policy(), Reply: e.reply, AtMostOnce: e.once,
 		})
 	}
+	for i := range d.parts {
+		if every := d.parts[i].every; every > 0 {
+			spec.Edges = append(spec.Edges, piper.Edge{From: -1, To: i, Message: "Tick", Capacity: 1, Every: every})
+		}
+	}
 	var err error
 	if t.pool, err = piper.New(spec, piper.UseNodes(n), piper.Logger(s.log)); err != nil {
 		return nil, err

@@ -173,12 +173,13 @@ func (g *group) isHeld() bool {
 }
 
 // ticks reports whether a tick is due in the group, and whether there may be another
-// one later. Timers close together with the last other input, unless an instance of the
-// group holds work.
+// one later. Timers close together with the last other input, and when the node leaves
+// its cluster, unless an instance of the group holds work.
 func (g *group) ticks() (due, goOn bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.phase == phaseOpen || g.phase == phaseClosing && g.holds > 0, g.phase <= phaseClosing
+	open := g.phase == phaseOpen && !g.pool.timersStopped.Load()
+	return open || g.phase <= phaseClosing && g.holds > 0, g.phase <= phaseClosing
 }
 
 // enter begins an activity that may change the group's queues: a turn of a unit of a

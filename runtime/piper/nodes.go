@@ -134,6 +134,11 @@ func (p *Pool) Fail(err error) { p.finish(err) }
 // the cluster after it has handled what was queued on it.
 func (p *Pool) Leave() { p.finish(nil) }
 
+// StopTimers ends the ticks of groups that hold no work. Nodes calls it before a node leaves:
+// inputs that are open on other nodes keep timers open, and their messages keep the node
+// busy.
+func (p *Pool) StopTimers() { p.timersStopped.Store(true) }
+
 // Groups is the number of groups of processors that finish together.
 func (p *Pool) Groups() int { return len(p.groups) }
 

@@ -94,6 +94,8 @@ type Pool struct {
 	unfinishedGroups int       // number of groups that have not finished
 	solos            []*Worker // workers outside the pool
 
+	timersStopped atomic.Bool // see StopTimers
+
 	guestsMu sync.Mutex
 	guests   map[GuestKey]*guest // instances of other nodes that have sent messages to this one
 }
