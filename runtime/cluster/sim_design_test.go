@@ -152,6 +152,16 @@ func (d *design) inCycle(edge int) bool {
 	return d.groups[e.from] == d.groups[e.to]
 }
 
+// isCyclic reports whether a processor is in a group with a cycle.
+func (d *design) isCyclic(of int) bool {
+	for i := range d.edges {
+		if d.inCycle(i) && d.groups[d.edges[i].to] == d.groups[of] {
+			return true
+		}
+	}
+	return false
+}
+
 // components numbers the strongly connected components, upstream first.
 func (d *design) components() []int {
 	n := len(d.parts)
