@@ -24,7 +24,9 @@ type View struct {
 	Address  string    `json:"address"`
 	Time     time.Time `json:"time"`  // of the view
 	State    string    `json:"state"` // of this node: "starting", "running", "draining" or "ended"
-	Fenced   bool      `json:"fenced"`
+	// Fenced says that this node reaches no majority of the nodes. It still handles and sends
+	// messages, because in this version no other node runs its instances.
+	Fenced bool `json:"fenced"`
 	// Coordinator is the node that decides when the topology has finished, as far as this
 	// node knows; "" while it starts.
 	Coordinator string `json:"coordinator"`
