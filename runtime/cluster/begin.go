@@ -182,13 +182,21 @@ func (n *Node) alive() (names []string) {
 
 // logWaiting logs now and then that the node waits for others, until stop is called.
 func (n *Node) logWaiting() (stop func()) {
-	var again *time.Timer
-	again = time.AfterFunc(waitLog, func() {
-		n.log.Info("topogen: this node waits for the address table: all first members must run when the cluster starts for the first time, and most of them later",
-			slog.String("node", n.settings.node), slog.String("not_reached", strings.Join(n.missing(), ", ")))
-		again.Reset(waitLog)
-	})
-	return func() { again.Stop() }
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(waitLog)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				n.log.Info("topogen: this node waits for the address table: all first members must run when the cluster starts for the first time, and most of them later",
+					slog.String("node", n.settings.node), slog.String("not_reached", strings.Join(n.missing(), ", ")))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // missing lists the first members that this node does not see as alive.

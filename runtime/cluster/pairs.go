@@ -235,16 +235,16 @@ func (p *outPair) confirm(n uint64) error {
 			return fmt.Errorf("%w: %d messages of a pair are confirmed that were not sent", errMalformed, left)
 		}
 		k := &p.kept[0]
-		handled := int(min(left, uint64(k.messages-k.done)))
-		if !k.dropped {
-			p.settle(handled, nil)
-			if bug.On(bug.SettledTwice) && len(p.kept) > 1 {
-				p.settle(1, nil)
-			}
-		}
+		handled, counts := int(min(left, uint64(k.messages-k.done))), !k.dropped
 		left -= uint64(handled)
 		if k.done += handled; k.done == k.messages {
 			p.drop()
+		}
+		if counts {
+			p.settle(handled, nil)
+			if bug.On(bug.SettledTwice) && len(p.kept) > 0 {
+				p.settle(1, nil)
+			}
 		}
 	}
 	return nil
@@ -253,14 +253,15 @@ func (p *outPair) confirm(n uint64) error {
 // settleLost counts messages that no process has any more, when they are the oldest.
 func (p *outPair) settleLost() {
 	for p.handed > 0 && p.kept[0].lost {
-		if k := &p.kept[0]; !k.dropped {
+		k := p.kept[0]
+		if p.drop(); !k.dropped {
 			p.settle(k.messages-k.done, errProcessEnded)
 		}
-		p.drop()
 	}
 }
 
-// settle says what became of the oldest messages of the pair.
+// settle says what became of the oldest messages of the pair. It may pass further messages
+// on to the pair, so it is called when nothing else is to be changed.
 func (p *outPair) settle(n int, dropped error) {
 	p.peer.kept -= uint64(n)
 	if dropped != nil {
@@ -312,20 +313,22 @@ func (p *outPair) restart() {
 
 // expire drops the messages that were sent before a time.
 func (p *outPair) expire(before time.Duration, why error) {
+	n := 0
 	for i := range p.kept {
 		k := &p.kept[i]
 		if k.since > before {
 			break
 		}
-		if !k.dropped {
-			if k.dropped = true; i < p.handed {
-				p.peer.core.groups.doubt(p.To, 1)
-			}
-			if bug.On(bug.DropsNotCounted) {
-				why = nil
-			}
-			p.settle(k.messages-k.done, why)
+		if k.dropped {
+			continue // the session may still deliver it
 		}
+		if k.dropped = true; i < p.handed {
+			p.peer.core.groups.doubt(p.To, 1)
+		}
+		n += k.messages - k.done
+	}
+	if n == 0 {
+		return
 	}
 	rest := p.kept[:p.handed]
 	for _, k := range p.kept[p.handed:] { // the session does not have them
@@ -335,4 +338,8 @@ func (p *outPair) expire(before time.Duration, why error) {
 	}
 	clear(p.kept[len(rest):])
 	p.kept = rest
+	if bug.On(bug.DropsNotCounted) {
+		why = nil
+	}
+	p.settle(n, why)
 }
