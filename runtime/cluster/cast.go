@@ -69,7 +69,7 @@ func (c *cast) forward(core *core, f *forward) {
 	k := &castChunk{Chunk: f.chunk, outlet: f.outlet}
 	names := []string{f.outlet.Node}
 	if !k.isForOne() {
-		names = core.participants()
+		names = slices.DeleteFunc(core.participants(), func(name string) bool { return name == core.home })
 	}
 	var ends []*castEnd
 	for _, name := range names {

@@ -208,6 +208,10 @@ func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
 	if err := p.Place(func(int, int) bool { return false }); err != nil {
 		return err
 	}
+	if members := where.Members(); len(members) > 0 {
+		where.home = members[uint64(n.boot)%uint64(len(members))] // so that clients choose different ones
+	}
+	n.core.home = where.home
 	n.core.begin(p, where)
 	n.start()
 	n.opened.Store(&opened{lookup: where, pool: p})

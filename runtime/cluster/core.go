@@ -42,7 +42,8 @@ type core struct {
 	reuseFrames bool               // the transport copies each frame before the other node receives it
 	deliveries  []session.Delivery // used again in each call of session.Receive
 
-	client   bool // this process is a client: it takes no part in anything but the messages that it sends
+	client   bool   // this process is a client: it takes no part in anything but the messages that it sends
+	home     string // of a client, see lookup
 	clients  clientPeers
 	draining bool // this node drains its queues and stops
 	drainAt  time.Duration

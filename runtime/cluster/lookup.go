@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,11 @@ type lookup struct {
 	settings *settings
 	replica  *table.Replica
 	entries  []int // by processor: its index in the table, or -1
+
+	// home is the node whose instances are, for a client, those that each node has. Its
+	// messages to the instances of all nodes go there, and from there nowhere else: the
+	// others get them as those of other nodes. It is "" on a node.
+	home string
 }
 
 func newLookup(s *settings, replica *table.Replica) (*lookup, error) {
@@ -35,7 +41,7 @@ func newLookup(s *settings, replica *table.Replica) (*lookup, error) {
 func (l *lookup) Node(processor, instance int) (name string, ok bool) {
 	entry := l.entries[processor]
 	if entry < 0 {
-		return l.settings.node, l.settings.Processors[processor].Placement == EveryNode
+		return cmp.Or(l.home, l.settings.node), l.settings.Processors[processor].Placement == EveryNode
 	}
 	n, _ := l.replica.Lookup(entry, instance)
 	if n == nil {

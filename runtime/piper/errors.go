@@ -37,6 +37,9 @@ var (
 	// the processor has none, the drain timeout. The goroutine of Close was abandoned,
 	// or the process of the instance was killed.
 	ErrCloseHangs = errors.New("pool: Close has not returned in time")
+	// ErrStays: a client of a cluster has sent a message along an edge that never leaves
+	// its node, such as one with route: local.
+	ErrStays = errors.New("pool: a client cannot send along an edge that stays on its node")
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = errors.New("pool: the topology was started before")
 )

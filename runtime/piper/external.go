@@ -2,6 +2,7 @@ package piper
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -148,6 +149,13 @@ const (
 // message enters all of them or none. Callers must pass targets in ascending order of
 // their links, so that locks cannot deadlock.
 func (x *External) Lock(ctx context.Context, targets ...Target) error {
+	if x.pool.options.node.Client != nil {
+		for _, t := range targets {
+			if x.pool.edges[t.Head.Index()].Stays {
+				return fmt.Errorf("%w: %s", ErrStays, x.pool.edgeName(t.Head.Index()))
+			}
+		}
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

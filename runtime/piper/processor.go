@@ -48,6 +48,7 @@ type Edge struct {
 	Reply      bool // the sender waits for a reply
 	Aimed      bool // each message goes to one instance of a processor that has Others
 	AtMostOnce bool // a message is not sent again after a lost connection
+	Stays      bool // from an external processor: messages never go to another node, so a client cannot send them
 }
 
 type processor struct {

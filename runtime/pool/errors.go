@@ -29,6 +29,9 @@ var (
 	// the processor has none, the drain timeout. The goroutine of Close was abandoned,
 	// or the process of the instance was killed.
 	ErrCloseHangs = piper.ErrCloseHangs
+	// ErrStays: a client of a cluster has sent a message along an edge that never leaves
+	// its node, such as one with route: local.
+	ErrStays = piper.ErrStays
 	// ErrStarted: Run or Stepper was called before.
 	ErrStarted = piper.ErrStarted
 )

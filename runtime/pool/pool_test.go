@@ -15,7 +15,7 @@ import (
 // package piper.
 var names = []string{
 	"Batch", "CycleLimit", "DrainTimeout", "Logger", "MessageLimit", "Node", "NodeAddress", "NodeDir", "NodeRoles", "Observe", "Option", "Rebalance", "Record", "Workers",
-	"ErrAbandoned", "ErrCloseHangs", "ErrCycleGrows", "ErrDrainTimeout", "ErrGaveUp", "ErrHung", "ErrLateSend", "ErrNoStepper", "ErrStarted", "HandlerError",
+	"ErrAbandoned", "ErrCloseHangs", "ErrCycleGrows", "ErrDrainTimeout", "ErrGaveUp", "ErrHung", "ErrLateSend", "ErrNoStepper", "ErrStarted", "ErrStays", "HandlerError",
 	"EdgeFigures", "FaultFigures", "InstanceFigures", "ProcessorFigures", "Snapshot",
 	"FaultObserver", "Observer", "Recorder", "StartObserver",
 	"Stepper",
