@@ -13,7 +13,7 @@ import (
 // single node when that one has. For each node they have one order.
 //
 // Messages for all nodes are sent to at most Config.Neighborhood nodes at a time. The other
-// nodes wait for a place in turn. So the copies of a message and the confirmations do not
+// nodes wait for a place in turn. So the copies of a message and their confirmations do not
 // fill the connections of the node at once, and only as many copies are in memory.
 type cast struct {
 	outlet *piper.Outlet
@@ -28,23 +28,20 @@ type castChunk struct {
 	piper.Chunk
 	outlet  *piper.Outlet // of the link, or its branch for one node
 	waiting int           // number of nodes that have not handled it
-	unsent  int           // number of nodes whose pairs do not have it
+	unsent  int           // number of nodes to which it was not sent
 	err     error         // why some node has lost it
 }
 
 // isForOne reports whether only one node gets the chunk.
 func (k *castChunk) isForOne() bool { return k.outlet.Node != "" }
 
-// copyFor returns the chunk for the pair of one more node, which writes a header of its
-// own into it.
-func (k *castChunk) copyFor() piper.Chunk {
-	c := k.Chunk
+// copyFor returns the data of the chunk for one more node, whose pair writes a header of
+// its own into it.
+func (k *castChunk) copyFor() []byte {
 	if k.unsent--; k.unsent > 0 && !bug.On(bug.CastShared) {
-		c.Data = slices.Clone(c.Data)
-	} else {
-		k.Data = nil
+		return slices.Clone(k.Data)
 	}
-	return c
+	return k.Data
 }
 
 // castEnd is the part of a cast for one node.
@@ -52,8 +49,6 @@ type castEnd struct {
 	cast   *cast
 	pair   *outPair
 	kept   []castPart // oldest first
-	sent   int        // number of elements of kept that the pair has
-	shared int        // number of these that are for all nodes
 	placed bool       // it has a place among those that messages for all nodes are sent to
 	queued bool       // in cast.queue
 }
@@ -87,7 +82,13 @@ func (c *cast) forward(core *core, f *forward) {
 	}
 	for _, end := range ends {
 		end.kept = append(end.kept, castPart{k, k.Messages})
-		end.push()
+	}
+	for _, end := range ends {
+		if k.isForOne() {
+			end.pair.forward(core.now, k.Chunk)
+		} else {
+			end.pair.keep(core.now, kept{cast: k, messages: k.Messages, atMostOnce: k.AtMostOnce})
+		}
 	}
 	if len(ends) == 0 {
 		piper.ReuseChunk(k.Data)
@@ -108,35 +109,16 @@ func (c *cast) endOf(p *peer) *castEnd {
 	return end
 }
 
-// push gives the pair what it does not have. Messages for all nodes need a place, unless
-// the node cannot be reached: then they only wait in the pair.
-func (e *castEnd) push() {
-	for e.sent < len(e.kept) {
-		k := e.kept[e.sent].chunk
-		if !k.isForOne() && !e.mayShare() {
-			return
-		}
-		e.sent++
-		if !k.isForOne() {
-			e.shared++
-		}
-		e.pair.forward(e.pair.peer.core.now, k.copyFor())
-	}
-}
-
 // mayShare reports whether a message for all nodes may be sent now. If not, the end waits
-// for a place. It keeps its place only until its messages are handled if others wait, so
-// that they get their turn.
+// for a place. If others wait, it keeps its place only until the messages that were sent
+// are handled, so that they get their turn.
 func (e *castEnd) mayShare() bool {
-	c, p := e.cast, e.pair.peer
-	most := p.core.config.Neighborhood
+	c, most := e.cast, e.pair.peer.core.config.Neighborhood
 	switch {
 	case e.queued:
 		return false
 	case e.placed:
 		return len(c.queue) == 0
-	case !p.takes():
-		return true
 	case most > 0 && c.placed >= most:
 		e.queued = true
 		c.queue = append(c.queue, e)
@@ -147,8 +129,8 @@ func (e *castEnd) mayShare() bool {
 	return true
 }
 
-// release gives the place of the end to the next one, because its messages were handled or
-// its node cannot be reached.
+// release gives the place of the end to the next ones that wait, because its messages were
+// handled or its node cannot be reached.
 func (e *castEnd) release() {
 	if !e.placed {
 		return
@@ -161,19 +143,33 @@ func (e *castEnd) release() {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
 		next.queued = false
-		next.push()
+		next.pair.pump()
 	}
-	e.push()
-	if others && len(c.queue) == 0 { // those with a place need not hold back any longer
+	if !others {
+		return
+	}
+	e.pair.pump()
+	if len(c.queue) == 0 { // those with a place need not hold back any longer
 		for _, end := range c.ends {
-			end.push()
+			end.pair.pump()
 		}
 	}
 }
 
+// lose takes the end out of those that have a place or wait for one, because its node
+// cannot be reached.
+func (e *castEnd) lose() {
+	if e.queued {
+		e.queued = false
+		e.cast.queue = slices.DeleteFunc(e.cast.queue, func(other *castEnd) bool { return other == e })
+		e.pair.wait()
+	}
+	e.release()
+}
+
 // Settle counts messages that a node has handled or lost.
 func (e *castEnd) Settle(n int, err error) {
-	for n > 0 && e.sent > 0 {
+	for n > 0 && len(e.kept) > 0 {
 		part := &e.kept[0]
 		k := min(n, part.left)
 		n -= k
@@ -188,15 +184,8 @@ func (e *castEnd) Settle(n int, err error) {
 		if part.chunk.waiting--; bug.On(bug.CastSettledByOne) {
 			part.chunk.waiting = min(part.chunk.waiting, 0)
 		}
-		e.sent--
-		if !part.chunk.isForOne() {
-			e.shared--
-		}
 		*part = castPart{}
 		e.kept = e.kept[1:]
-	}
-	if e.shared == 0 {
-		e.release()
 	}
 	e.cast.settle()
 }
@@ -214,7 +203,7 @@ func (c *cast) settle() {
 func (p *peer) releasePlaces() {
 	for _, pair := range p.out {
 		if e, ok := pair.to.(*castEnd); ok {
-			e.release()
+			e.lose()
 		}
 	}
 }

@@ -27,6 +27,7 @@ type outPair struct {
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
 	waiting bool   // in peer.waiting
+	shared  int    // number of chunks for all nodes that the session has
 }
 
 // settler counts messages that need not be kept any longer: a *piper.Outlet or a
@@ -37,7 +38,9 @@ type settler interface {
 
 // kept is a chunk that the other node has not handled completely.
 type kept struct {
-	data       []byte // nil if it is not sent again
+	data       []byte     // nil if it is not sent again
+	cast       *castChunk // of a chunk for all nodes, whose data is copied when it is sent
+	shared     bool       // it counts in outPair.shared
 	messages   int
 	done       int // messages at its beginning that were handled
 	atMostOnce bool
@@ -171,8 +174,13 @@ func (r *reader) end() error {
 
 // forward keeps a chunk and sends it if the other node can be reached.
 func (p *outPair) forward(now time.Duration, c piper.Chunk) {
-	p.peer.kept += uint64(c.Messages)
-	p.kept = append(p.kept, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce, since: now})
+	p.keep(now, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce})
+}
+
+func (p *outPair) keep(now time.Duration, k kept) {
+	p.peer.kept += uint64(k.messages)
+	k.since = now
+	p.kept = append(p.kept, k)
 	if p.peer.waitedFor && !p.peer.takes() {
 		p.expire(now, p.peer.unreachable())
 		return
@@ -204,6 +212,15 @@ func (p *outPair) pump() {
 		k := &p.kept[p.handed]
 		if k.lost {
 			continue
+		}
+		if k.cast != nil && !k.shared {
+			if !p.to.(*castEnd).mayShare() {
+				return
+			}
+			if k.shared = true; k.data == nil {
+				k.data = k.cast.copyFor()
+			}
+			p.shared++
 		}
 		if !p.peer.offer(p.lane, chunkMessage(k.messages, k.done, k.data)) {
 			p.wait()
@@ -247,7 +264,16 @@ func (p *outPair) confirm(n uint64) error {
 			}
 		}
 	}
+	p.release()
 	return nil
+}
+
+// release gives the place of the pair in its cast to another one, when the session has no
+// messages for all nodes any more.
+func (p *outPair) release() {
+	if e, ok := p.to.(*castEnd); ok && p.shared == 0 {
+		e.release()
+	}
 }
 
 // settleLost counts messages that no process has any more, when they are the oldest.
@@ -281,6 +307,9 @@ func (p *outPair) drop() {
 	if p.kept[0].dropped {
 		defer p.peer.core.groups.doubt(p.To, -1)
 	}
+	if p.kept[0].shared {
+		p.shared--
+	}
 	piper.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
@@ -295,7 +324,9 @@ func (p *outPair) restart() {
 	for i := range p.kept[:p.handed] {
 		k := &p.kept[i]
 		k.lost = k.lost || k.atMostOnce
+		k.shared = false
 	}
+	p.shared = 0
 	before := len(p.kept)
 	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && !k.lost })
 	if n := before - len(p.kept); n > 0 {
@@ -306,6 +337,7 @@ func (p *outPair) restart() {
 		p.handed++
 	}
 	p.settleLost()
+	p.release()
 	if len(p.kept) > 0 {
 		p.pump()
 	}

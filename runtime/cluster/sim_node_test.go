@@ -215,6 +215,7 @@ func (n *simNode) runCore() {
 	n.took, n.taken = happened{}, false
 	now := n.sim.now - n.began
 	n.core.step(now, &h)
+	n.checkPlaces()
 	n.coreAt = time.Duration(1<<63 - 1)
 	if at, ok := n.core.next(); ok {
 		if n.coreAt = n.began + at; at <= now && !n.mailbox.busy {

@@ -16,6 +16,8 @@ import (
 // simulation is a cluster in one goroutine and in virtual time: the real cores, pools and
 // sessions of all nodes, on a network with faults. The seed determines everything.
 type simulation struct {
+	casts int // most nodes that messages for all nodes were on their way to at a time
+
 	seed    uint64
 	random  *rand.Rand
 	design  *design
@@ -88,6 +90,7 @@ func newSimulation(seed uint64) *simulation {
 	s := simulate(seed, drawDesign(draw, 1+draw.IntN(7)))
 	s.turn = []time.Duration{0, time.Microsecond, 50 * time.Microsecond, time.Millisecond}[draw.IntN(4)]
 	s.draw(draw)
+	s.config.Neighborhood = draw.IntN(4)
 	if draw.IntN(3) == 0 {
 		s.queueMax = 1 + draw.IntN(1+draw.IntN(20))
 	}
