@@ -33,6 +33,17 @@
 //
 // A group of processors finishes when it is quiet on all nodes (agreement.go).
 //
+// # Clients
+//
+// A client (ClientConfig, StartClient) is a process outside the cluster that sends messages
+// to it. It has a session with each node that runs a receiver. Another node passes on the
+// frames of the session while the client cannot reach the receiver's node (clientwire.go).
+// A node keeps the session for 10 minutes after the connection has ended, and a client
+// gives up its messages before. So no message is handled twice while the process of its
+// node runs. Clients take no part in the agreement about the end, and nodes do not wait for
+// them. A node refuses everything from a client but messages of external processors to its
+// own instances.
+//
 // # View
 //
 // Node.View returns what a node knows: nodes, places of instances, and figures of edges and
