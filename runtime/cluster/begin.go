@@ -130,7 +130,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	stop := n.logWaiting()
 	defer stop()
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return err
+		return fmt.Errorf("the folder of the node (cluster.dir, %s): %w", VariableDir, err)
 	}
 	d, err := s.Detect(member.Settings{
 		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},

@@ -165,11 +165,13 @@ func (t *Table) change(ctx context.Context, m *machine, changes []raft.Change) e
 	ctx, cancel := context.WithTimeout(ctx, changeTimeouts*t.config.ElectionTimeout)
 	defer cancel()
 	err := m.ChangeMembers(ctx, changes...)
-	level, text := slog.LevelInfo, "table: the members of the table were changed"
-	if err != nil && !errors.Is(err, context.Canceled) {
-		level, text = slog.LevelWarn, "table: the members of the table could not be changed"
+	node, texts := slog.String("node", t.config.Node), slog.Any("changes", changeTexts(changes))
+	switch {
+	case err == nil:
+		t.config.Logger.Info("table: the members of the table were changed", node, texts)
+	case !errors.Is(err, context.Canceled):
+		t.config.Logger.Warn("table: the members of the table could not be changed", node, texts, slog.Any("error", err))
 	}
-	t.config.Logger.Log(ctx, level, text, slog.String("node", t.config.Node), slog.Any("changes", changeTexts(changes)), slog.Any("error", err))
 	return err
 }
 

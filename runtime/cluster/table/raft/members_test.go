@@ -109,6 +109,37 @@ func TestGoneVoterIsReplaced(t *testing.T) {
 	}
 }
 
+// TestAdviceForADamagedDisk follows the advice of the error.
+func TestAdviceForADamagedDisk(t *testing.T) {
+	c := newCluster(t)
+	ctx, nodes := c.started(t)
+	if err := nodes["n2"].Close(); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(c.dir, "addresses", "n2")
+	if err := os.Remove(filepath.Join(folder, "member")); err != nil {
+		t.Fatal(err)
+	}
+	config := c.config("n2")
+	config.Transport = nodes["n1"].link // Open fails before it uses the transport
+	_, err := raft.Open(config)
+	if err == nil || !strings.HasSuffix(err.Error(), "remove "+folder+", and start the node while most other first members run") {
+		t.Fatalf("got the error %v", err)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	nodes["n2"] = c.open(t, c.config("n2"))
+	if err := nodes["n2"].Sync(ctx); err != nil {
+		t.Errorf("the node did not join again: %v", err)
+	}
+	inUse := c.config("n1")
+	inUse.Transport = nodes["n1"].link
+	if _, err := raft.Open(inUse); !errors.Is(err, wal.ErrInUse) || strings.Contains(err.Error(), "remove") {
+		t.Errorf("got the error %v for a folder that is in use", err)
+	}
+}
+
 func TestEmptyDiskUnderOldName(t *testing.T) {
 	c := newCluster(t)
 	ctx, nodes := c.started(t)

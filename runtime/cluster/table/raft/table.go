@@ -65,7 +65,7 @@ func Open(c Config) (*Table, error) {
 	}
 	m, err := t.start()
 	if err != nil {
-		return nil, err
+		return nil, t.advise(err)
 	}
 	t.machine = m
 	ctx, stop := context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func (t *Table) restart() error {
 		return fmt.Errorf("%w: node %q was removed from the cluster, or another process has taken its place. To join again as a new node, empty the folder %s: %w",
 			table.ErrSuperseded, t.config.Node, filepath.Join(t.config.Dir, defaultGroup, t.config.Node), err)
 	case !errors.Is(err, raft.ErrLogLost) || status.GroupID != 0:
-		return err
+		return t.advise(err)
 	}
 	t.config.Logger.Info("table: this node has an empty disk and asks to join as a new node", slog.String("node", t.config.Node))
 	if m, err = t.start(); err != nil {
@@ -172,6 +172,18 @@ func (t *Table) restart() error {
 	close(t.changed)
 	t.changed = make(chan struct{})
 	return nil
+}
+
+// advise adds to an error what to do about a log that is damaged or lost. The advice of
+// the packages below is for state machines: the commands topoctl raft and topoctl log do
+// not know the address table, and need not, because a node with an empty disk joins again
+// by itself.
+func (t *Table) advise(err error) error {
+	if !errors.Is(err, wal.ErrDamaged) && !errors.Is(err, wal.ErrIdentity) && !errors.Is(err, raft.ErrLogLost) && !errors.Is(err, raft.ErrConflict) {
+		return err
+	}
+	return fmt.Errorf("%w. This log holds the address table, for which no topoctl command is needed: if the folder is damaged or lost, remove %s, and start the node while most other first members run",
+		err, filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
 }
 
 // current returns the machine, and a channel that is closed when it is replaced.
