@@ -56,13 +56,15 @@ func (c ClusterStatus) run(ctx context.Context, s Streams) error {
 	if r.Fenced {
 		fenced = "yes"
 	}
-	alive, here, all := 0, 0, 0
+	alive, left, here, all := 0, 0, 0, 0
 	for i := range r.Nodes {
 		all += r.Nodes[i].Instances
 		if r.Nodes[i].Name == r.View.Node {
 			here = r.Nodes[i].Instances
 		}
-		if r.Nodes[i].Reachable && r.Nodes[i].Found {
+		if r.Nodes[i].State == "left" {
+			left++
+		} else if r.Nodes[i].Reachable && r.Nodes[i].Found {
 			alive++
 		}
 	}
@@ -71,7 +73,7 @@ func (c ClusterStatus) run(ctx context.Context, s Streams) error {
 		{"node", fmt.Sprintf("%s at %s, %s", r.View.Node, r.Address, r.State)},
 		{"fenced", fenced},
 		{"coordinator", orNone(r.Coordinator)},
-		{"nodes", fmt.Sprintf("%d of %d reachable", alive, len(r.Nodes))},
+		{"nodes", fmt.Sprintf("%d of %d reachable", alive, len(r.Nodes)-left)},
 		{"instances", fmt.Sprintf("%d of %d on this node", here, all)},
 		{"table", "revision " + orNone(r.Revision)},
 	} {
@@ -99,8 +101,8 @@ func newClusterNodes(chosen *command, n *Node) *cobra.Command {
 		Long: `Print the nodes of a cluster, as the node at --addr knows them. STATE is the state in the
 address table: joining, member, leaving or left. DETECTOR is what failure detection says
 (alive, probe-failed, suspected, dead or left), and SINCE when this began. REACHABLE says
-whether messages are sent to the node now; a node that drains gets no new ones. BYTES
-SENT and RECEIVED, RESENT frames and RTT belong to the connection between the two nodes.
+whether messages are sent to the node now; a node that drains gets no new ones. The bytes,
+the RESENT frames and RTT belong to the connection between the two nodes.
 KEPT messages were sent to instances there, and are not confirmed yet. DROPPED messages
 could not be delivered there.`,
 		Example: `  topoctl cluster nodes --addr 10.0.0.1:7400
@@ -124,7 +126,7 @@ func (c ClusterNodes) run(ctx context.Context, s Streams) error {
 	if c.JSON {
 		return printJSON(s.Out, orEmpty(r.Nodes))
 	}
-	t := table{{"NAME", "ADDRESS", "ROLES", "STATE", "DETECTOR", "SINCE", "REACHABLE", "INSTANCES", "SENT", "RECEIVED", "RESENT", "RTT", "KEPT", "DROPPED"}}
+	t := table{{"NAME", "ADDRESS", "ROLES", "STATE", "DETECTOR", "SINCE", "REACHABLE", "INSTANCES", "BYTES-SENT", "BYTES-RECEIVED", "RESENT", "RTT", "KEPT", "DROPPED"}}
 	for _, n := range r.Nodes {
 		since := unknown
 		if n.DetectorSince != nil {
@@ -132,6 +134,7 @@ func (c ClusterNodes) run(ctx context.Context, s Streams) error {
 		}
 		reachable := "no"
 		switch {
+		case n.Detector == "left" || n.Detector == "dead": // its process has ended, after it drained
 		case n.Draining:
 			reachable = "drains"
 		case n.Reachable && n.Found:
