@@ -74,6 +74,7 @@ var missingHint = map[string]string{
 	"version": `write "version: 1"`,
 	"message": "name the message that the edge carries",
 	"peers":   `name each node with its address: {n1: "127.0.0.1:7101"}`,
+	"nodes":   `name each node with its address: {n1: "127.0.0.1:7400"}`,
 	"edges":   `write "edges: []" if there are none`,
 }
 
@@ -103,6 +104,9 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	suggestion := retype(v, wanted)
 	if v.Kind == List && at.subject() == "processors" {
 		suggestion = processorsHint(v)
+	}
+	if v.Kind == List && in(s, "nodes") {
+		suggestion = missingHint["nodes"]
 	}
 	c.found.add(finding.WrongType, at.shown(), v.Pointer,
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), suggestion)
