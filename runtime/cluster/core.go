@@ -146,7 +146,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		}
 		if p != nil {
 			p.setReachable(now, a.alive)
-			p.ended, p.passedOn = a.left, a.passedOn
+			p.ended, p.passedOn, p.changed = a.left, a.passedOn, true
 		}
 	}
 	for i := range h.forwards {
@@ -191,15 +191,15 @@ func (c *core) step(now time.Duration, h *happened) {
 	}
 	if h.ended {
 		c.ended, c.flushed = true, h.flushed
+		for _, p := range c.ordered {
+			p.changed = true // confirmations wait no longer
+		}
 	}
 	c.expire(now)
 	c.mayLeave(now)
 	for _, p := range c.ordered {
-		p.flush()
-		for more := true; more; more = p.refill() {
-			for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
-				c.emit(p.name, f)
-			}
+		if p.changed || now >= p.dueAt { // there may be many others
+			p.transmit(now)
 		}
 	}
 	for _, answer := range h.views {
@@ -228,34 +228,25 @@ func (c *core) hasFlushed() bool {
 
 // next returns the time at which step must be called, even if nothing has happened.
 func (c *core) next() (at time.Duration, ok bool) {
+	at = never
 	for _, p := range c.ordered {
-		if t, due := p.session.Next(); due && (!ok || t < at) {
-			at, ok = t, true
+		if p.changed { // since the last step
+			return c.now, true
 		}
-		if t, due := p.listenAt(); due && (!ok || t < at) {
-			at, ok = t, true
-		}
-		if len(p.unconfirmed) > 0 && !p.full && (!ok || p.confirmAt < at) {
-			at, ok = p.confirmAt, true
-		}
-	}
-	for _, p := range c.ordered {
-		if p.slot == nil {
-			continue
-		}
-		if t, due := p.forgetAt(); due && (!ok || t < at) {
-			at, ok = max(t, c.expireAt), true
-		}
+		at = min(at, p.dueAt)
 	}
 	every := expireEvery
 	if c.client {
 		every = closeEvery
 	}
-	if c.draining && !c.left && !c.ended && (!ok || c.now+every < at) {
-		at, ok = c.now+every, true
+	if c.draining && !c.left && !c.ended {
+		at = min(at, c.now+every)
 	}
-	return at, ok
+	return at, at != never
 }
+
+// never is a time that does not come.
+const never = time.Duration(1<<63 - 1)
 
 // peer returns another node, which is new if the core does not know it.
 func (c *core) peer(name string) *peer {
@@ -397,6 +388,7 @@ func (c *core) expire(now time.Duration) {
 	c.forgetClients(now)
 	timeout := c.config.Retry.Timeout
 	for _, p := range c.ordered {
+		p.changed = true // its dueAt depends on expireAt
 		p.listen(now)
 		p.waitedFor = false
 		if p.takes() || now-p.lostAt < timeout && !p.draining {

@@ -179,6 +179,7 @@ func (p *outPair) forward(now time.Duration, c piper.Chunk) {
 
 func (p *outPair) keep(now time.Duration, k kept) {
 	p.peer.kept += uint64(k.messages)
+	p.peer.changed = true
 	k.since = now
 	p.kept = append(p.kept, k)
 	if p.peer.waitedFor && !p.peer.takes() {

@@ -51,6 +51,9 @@ type peer struct {
 
 	unconfirmed []*inPair     // have handled messages whose confirmation was not sent
 	confirmAt   time.Duration // when it is sent at the latest
+
+	changed bool          // something has happened since transmit was called
+	dueAt   time.Duration // when transmit must be called although nothing happens
 }
 
 func (c *core) newPeer(name string) (*peer, error) {
@@ -65,7 +68,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{core: c, name: name, session: s, reachable: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	p := &peer{core: c, name: name, session: s, reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
 	if isClient(name) {
 		p.slot = c.clients.take(p)
 		p.pairs, p.heardAt = p.slot.pairs, c.now
@@ -135,6 +138,7 @@ func (p *peer) hasLeft(now time.Duration) bool {
 
 // send gives a control message to the session.
 func (p *peer) send(lane uint64, m []byte) {
+	p.changed = true
 	err := p.session.Send(lane, m)
 	if errors.Is(err, session.ErrUnreadEvents) {
 		return // the messages are sent again when the event is handled
@@ -165,7 +169,7 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 
 // receive handles a frame of the session.
 func (p *peer) receive(now time.Duration, frame []byte) {
-	p.heardAt = now
+	p.heardAt, p.changed = now, true
 	if p.heard = true; p.silent {
 		p.silent = false
 		defer p.resume()
@@ -319,6 +323,7 @@ func (p *peer) confirm(in *inPair) {
 	if n-in.told >= in.hurry {
 		p.confirmAt = p.core.now
 	}
+	p.changed = true
 }
 
 // confirmable is the number of handled messages of this session.
@@ -365,6 +370,37 @@ func (p *peer) flush() {
 	}
 	clear(later)
 	p.unconfirmed = later[:0]
+}
+
+// transmit sends everything that is due.
+func (p *peer) transmit(now time.Duration) {
+	p.flush()
+	for more := true; more; more = p.refill() {
+		for f := p.session.Frame(now); f != nil; f = p.session.Frame(now) {
+			p.core.emit(p.name, f)
+		}
+	}
+	p.changed, p.dueAt = false, p.nextAt()
+}
+
+// nextAt returns when the core must look at the node, although nothing happens.
+func (p *peer) nextAt() time.Duration {
+	at := never
+	if t, due := p.session.Next(); due {
+		at = t
+	}
+	if t, due := p.listenAt(); due {
+		at = min(at, t)
+	}
+	if len(p.unconfirmed) > 0 && !p.full {
+		at = min(at, p.confirmAt)
+	}
+	if p.slot != nil {
+		if t, due := p.forgetAt(); due {
+			at = min(at, max(t, p.core.expireAt))
+		}
+	}
+	return at
 }
 
 // newPair makes the sending end of a pair to this node.

@@ -20,6 +20,7 @@ type answer struct {
 // offer gives a message to the session. It returns false if the queue is full. Then refill
 // goes on when there is room.
 func (p *peer) offer(lane uint64, m []byte) bool {
+	p.changed = true
 	if most := p.core.queueMax; most > 0 && p.session.Stats().QueuedMessages >= most {
 		p.full = true
 		return false
