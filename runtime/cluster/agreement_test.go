@@ -14,6 +14,7 @@ import (
 // phases is a pool without instances. Its groups are quiet in each of their phases.
 type phases struct {
 	open   bool // no group is quiet
+	looks  int  // calls of IsIdle
 	groups []uint8
 }
 
@@ -38,11 +39,15 @@ func (p *phases) Group(i int) piper.GroupState {
 
 func (p *phases) Groups() int     { return len(p.groups) }
 func (p *phases) GroupOf(int) int { return 0 }
-func (p *phases) IsIdle() bool    { return true }
 func (p *phases) IsClosed() bool  { return false }
 func (p *phases) StopTimers()     {}
 func (p *phases) Fail(error)      {}
 func (p *phases) Leave()          {}
+
+func (p *phases) IsIdle() bool {
+	p.looks++
+	return true
+}
 
 func (p *phases) finished() bool {
 	return !slices.ContainsFunc(p.groups, func(phase uint8) bool { return phase != piper.GroupFinished })

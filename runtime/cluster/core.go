@@ -49,9 +49,10 @@ type core struct {
 	drainAt  time.Duration
 	idleAt   time.Duration
 	lastIdle bool
-	ended    bool // Run returns
-	left     bool // it has stopped while others go on
-	decided  bool // it has told the others that a group may go on
+	lookAt   time.Duration // when mayLeave looks again whether the node is idle
+	ended    bool          // Run returns
+	left     bool          // it has stopped while others go on
+	decided  bool          // it has told the others that a group may go on
 	failed   error
 	flushed  chan struct{} // see happened
 	leader   string        // the coordinator that has the reports of this node
@@ -235,12 +236,8 @@ func (c *core) next() (at time.Duration, ok bool) {
 		}
 		at = min(at, p.dueAt)
 	}
-	every := expireEvery
-	if c.client {
-		every = closeEvery
-	}
 	if c.draining && !c.left && !c.ended {
-		at = min(at, c.now+every)
+		at = min(at, max(c.lookAt, c.now+closeEvery))
 	}
 	return at, at != never
 }
@@ -411,6 +408,13 @@ func (c *core) expire(now time.Duration) {
 func (c *core) mayLeave(now time.Duration) {
 	if !c.draining || c.left || c.ended || c.client && !c.pool.IsClosed() || !c.client && c.allDrain(now) {
 		return
+	}
+	if now < c.lookAt {
+		return
+	}
+	c.lookAt = now + expireEvery // not in each step, because IsIdle looks at all instances
+	if c.client {
+		c.lookAt = now + closeEvery
 	}
 	if now-c.drainAt >= c.leaveAfter { // the others would drain by now, too
 		c.pool.StopTimers()

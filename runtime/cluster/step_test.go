@@ -28,3 +28,19 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// TestDrainingNodeLooksRarely handles many messages on a node that drains. It must not look
+// at all its instances after each of them.
+func TestDrainingNodeLooksRarely(t *testing.T) {
+	n := newPhaseNodes(t, "n1", "n2")
+	p := n.start("n1")
+	c := n.cores["n1"]
+	c.step(0, &happened{stopping: true})
+	const steps, seconds = 10_000, 1
+	for i := range time.Duration(steps) {
+		c.step((i+1)*seconds*time.Second/steps, &happened{})
+	}
+	if most := int(seconds * time.Second / expireEvery); p.looks == 0 || p.looks > most+1 {
+		t.Errorf("the node has looked %d times whether it is idle, want 1 to %d", p.looks, most+1)
+	}
+}
