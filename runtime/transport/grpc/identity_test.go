@@ -293,6 +293,50 @@ func echo(r gogrpc.ServiceRegistrar) {
 	}, nil)
 }
 
+// TestClients: the service for clients accepts clients and operators, other services do not
+// accept clients, and the connection of a client makes room for those of nodes.
+func TestClients(t *testing.T) {
+	p := newPKI(t)
+	c := p.config(t, "n1")
+	c.Register, c.ClientService = echo, "test.Echo"
+	a := start(t, c)
+	files := p.issue("web", certs.ID{TrustDomain: "example.org", Topology: "bank", Client: "web"}, time.Hour)
+	connection, err := Dial(a.Addr().String(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ask := func(method string) error {
+		return connection.Invoke(t.Context(), method, &emptypb.Empty{}, &emptypb.Empty{})
+	}
+	if err := ask("/test.Echo/Who"); err == nil || !strings.Contains(err.Error(), "you are spiffe://example.org/bank/client/web true") {
+		t.Error(err)
+	}
+	a.connections.mu.Lock()
+	for _, c := range a.connections.open {
+		if c.uses > 0 || c.unidentified == nil {
+			t.Error("the connection of a client is kept before those of nodes")
+		}
+	}
+	if len(a.connections.open) != 1 {
+		t.Errorf("%d connections are open", len(a.connections.open))
+	}
+	a.connections.mu.Unlock()
+
+	c = p.config(t, "n2")
+	c.Register, c.ClientService = echo, "test.Other"
+	b := start(t, c)
+	other, err := Dial(b.Addr().String(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	err = other.Invoke(t.Context(), "/test.Echo/Who", &emptypb.Empty{}, &emptypb.Empty{})
+	if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "client/web is not an operator") {
+		t.Error(err)
+	}
+}
+
 // TestOperators: the services for operators accept only operators of this topology, and
 // an operator's certificate is not accepted as a node's.
 func TestOperators(t *testing.T) {

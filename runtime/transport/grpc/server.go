@@ -104,8 +104,10 @@ func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	id, _ := Caller(ctx)
 	mayCall := id.Operator != "" || id.Client != "" && t.config.ClientService != "" && strings.HasPrefix(method, "/"+t.config.ClientService+"/")
 	if mayCall && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
-		t.connections.acquire(addressOf(ctx)) // until the connection ends
-		return nil
+		if id.Operator != "" {
+			t.connections.acquire(addressOf(ctx)) // until the connection ends
+		}
+		return nil // the connection of a client is closed first, so that clients keep no node out
 	}
 	advice, of := "", "an operator"
 	if client := t.config.ClientService; client != "" && strings.HasPrefix(method, "/"+client+"/") {
