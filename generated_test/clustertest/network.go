@@ -155,8 +155,8 @@ func (n *node) Find(name string) (here, known bool) {
 	return name == nodeName(n.index), known
 }
 
-// Members implements piper.Nodes.
-func (n *node) Members() (here bool, others int) { return true, len(n.net.nodes) - 1 }
+// Others implements piper.Nodes.
+func (n *node) Others() int { return len(n.net.nodes) - 1 }
 
 // Forward implements piper.Nodes.
 func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {

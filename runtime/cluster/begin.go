@@ -82,16 +82,13 @@ func (n *Node) Find(node string) (here, known bool) {
 	return node == n.settings.node, known
 }
 
-// Members implements piper.Nodes.
-func (n *Node) Members() (here bool, others int) {
-	here, others = n.client == nil, len(n.settings.Nodes)
+// Others implements piper.Nodes. For a client, the node whose instances count as its own is
+// none of the others.
+func (n *Node) Others() int {
 	if where := n.where.Load(); where != nil {
-		others = len(where.nodes())
+		return max(0, len(where.nodes())-1)
 	}
-	if here {
-		others--
-	}
-	return here, others
+	return max(0, len(n.settings.Nodes)-1)
 }
 
 // connect opens the transport.

@@ -204,7 +204,6 @@ func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
 	if err != nil {
 		return err
 	}
-	n.where.Store(where)
 	if err := p.Place(func(int, int) bool { return false }); err != nil {
 		return err
 	}
@@ -212,6 +211,7 @@ func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
 		where.home = members[uint64(n.boot)%uint64(len(members))] // so that clients choose different ones
 	}
 	n.core.home = where.home
+	n.where.Store(where)
 	n.core.begin(p, where)
 	n.start()
 	n.opened.Store(&opened{lookup: where, pool: p})

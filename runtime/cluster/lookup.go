@@ -54,7 +54,7 @@ func (l *lookup) Node(processor, instance int) (name string, ok bool) {
 // part in the topology.
 func (l *lookup) find(name string) (here, known bool) {
 	n := l.replica.Node(name)
-	return name == l.settings.node, n != nil && n.State < table.Left
+	return name == cmp.Or(l.home, l.settings.node), n != nil && n.State < table.Left
 }
 
 // isHere reports whether this node runs an instance.

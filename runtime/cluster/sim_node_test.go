@@ -141,8 +141,8 @@ func (n *simNode) End(error)                                {}
 // Find implements piper.Nodes.
 func (n *simNode) Find(node string) (here, known bool) { return n.where.find(node) }
 
-// Members implements piper.Nodes.
-func (n *simNode) Members() (here bool, others int) { return true, len(n.where.nodes()) - 1 }
+// Others implements piper.Nodes.
+func (n *simNode) Others() int { return len(n.where.nodes()) - 1 }
 
 // delay notes that the script delays the node.
 func (n *simNode) delay(until time.Duration) { n.delayedUntil = max(n.delayedUntil, until) }

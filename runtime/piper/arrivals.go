@@ -335,7 +335,7 @@ func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
 		switch {
 		case n <= 0:
 			return errTruncated
-		case a.ToInstance != OnAllOthers || instance >= uint64(len(a.reported)):
+		case a.ToInstance == OnAllOthers && instance >= uint64(len(a.reported)), a.ToInstance >= 0 && instance != uint64(a.ToInstance):
 			return fmt.Errorf("%s has no instance %d on this node", g.pool.processors[a.To].Name, instance)
 		}
 		m, way = m[n:], int(instance)

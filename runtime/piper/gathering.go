@@ -51,13 +51,7 @@ func Gather[R any](instances int) *Gathering[R] {
 func GatherEverywhere[R any](x *External, instances int) *Gathering[R] {
 	g := Gather[R](x.Everywhere(instances))
 	if nodes := x.pool.nodes; nodes != nil {
-		here, others := nodes.Members()
-		g.parts[instances].of = others * instances // until it is known how many get the request
-		if !here {
-			for i := range instances {
-				g.parts[i].of = 0
-			}
-		}
+		g.parts[instances].of = nodes.Others() * instances // until it is known how many get the request
 	}
 	return g
 }

@@ -18,12 +18,12 @@ type Nodes interface {
 	// Begin is called by Run, before anything else. It calls Pool.Place when it is
 	// known which instances this node runs.
 	Begin(ctx context.Context, p *Pool) error
-	// Find reports whether a name is that of this node, and whether a node with this name
+	// Find reports whether a name is that of this node, or, for a client, of the node whose
+	// instances count as its own, and whether a node with this name
 	// takes part in the topology.
 	Find(node string) (here, known bool)
-	// Members reports whether this process is a node and no client, and how many other
-	// nodes take part in the topology.
-	Members() (here bool, others int)
+	// Others is how many other nodes take part in the topology.
+	Others() int
 	// Forward takes messages for an instance of another node.
 	Forward(o *Outlet, c Chunk)
 	// Handled reports that n messages of a, counted from its beginning, were handled.
