@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -40,6 +41,8 @@ const (
 	// VariableStart is the number of this start of the process. The sources of each start
 	// have numbers of their own, because they count their messages from 1.
 	VariableStart = "CLUSTERPROCESSES_START"
+	// VariablePause is the time that each item takes at a worker of this process.
+	VariablePause = "CLUSTERPROCESSES_PAUSE"
 )
 
 // Sources bounds the sources of one start.
@@ -66,20 +69,25 @@ func (r *record) add(source, n int) error {
 type Source struct {
 	index, n int
 	answers  *record
-	finish   string
+}
+
+// finished reports whether the sources are done.
+func finished() bool {
+	_, err := os.Stat(filepath.Join(os.Getenv(VariableDir), "finish"))
+	return err == nil
 }
 
 // NewSource makes a source.
 func NewSource(in topo.Instance) (*Source, error) {
 	answers, err := newRecord(in)
 	start, _ := strconv.Atoi(os.Getenv(VariableStart)) // 0 for the first start
-	return &Source{index: in.Index + Sources*start, answers: answers, finish: filepath.Join(os.Getenv(VariableDir), "finish")}, err
+	return &Source{index: in.Index + Sources*start, answers: answers}, err
 }
 
 // Ping sends an item, and sometimes a note and a question.
 func (s *Source) Ping(out *SourceSender) error {
 	if s.n%128 == 0 {
-		if _, err := os.Stat(s.finish); err == nil {
+		if finished() {
 			return topo.Done
 		}
 	}
@@ -102,16 +110,28 @@ func (s *Source) ReceiveAnswer(m Answer) error { return s.answers.add(m.Source, 
 func (s *Source) Finish() error { return s.answers.file.Close() }
 
 // Worker takes items.
-type Worker struct{ items *record }
+type Worker struct {
+	items *record
+	pause time.Duration
+}
 
 // NewWorker makes a worker.
 func NewWorker(in topo.Instance) (*Worker, error) {
 	items, err := newRecord(in)
-	return &Worker{items}, err
+	pause, _ := time.ParseDuration(os.Getenv(VariablePause)) // without it: 0
+	return &Worker{items, pause}, err
 }
 
 // ReceiveItem takes an item.
-func (w *Worker) ReceiveItem(m Item) error { return w.items.add(m.Source, m.N) }
+func (w *Worker) ReceiveItem(m Item) error {
+	if w.pause > 0 {
+		<-time.After(w.pause)
+		if m.N%128 == 0 && finished() { // what is queued need not be slow
+			w.pause = 0
+		}
+	}
+	return w.items.add(m.Source, m.N)
+}
 
 // Finish ends the file.
 func (w *Worker) Finish() error { return w.items.file.Close() }

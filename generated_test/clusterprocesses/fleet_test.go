@@ -146,10 +146,13 @@ func (c *fleet) path(elements ...string) string {
 // nodeDir is the folder of what a node must remember.
 func (c *fleet) nodeDir(i int) string { return c.path("nodes", name(i)) }
 
-// connect makes the links.
+// connect chooses the addresses of the nodes and makes the links. The listeners stay open
+// until the links have addresses of their own.
 func (c *fleet) connect() {
 	for range nodes {
-		c.addresses = append(c.addresses, c.freeAddress())
+		l := c.listen()
+		defer l.Close()
+		c.addresses = append(c.addresses, l.Addr().String())
 	}
 	for i := range nodes {
 		for j := range nodes {
@@ -160,25 +163,20 @@ func (c *fleet) connect() {
 	}
 }
 
-// freeAddress returns a loopback address whose port was free. The listener stays open until
-// the addresses of all nodes are known.
-func (c *fleet) freeAddress() string {
+func (c *fleet) listen() net.Listener {
 	c.t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		address := l.Addr().String()
-		l.Close()
-		taken := false
-		for _, other := range c.addresses {
-			taken = taken || other == address
-		}
-		if !taken {
-			return address
-		}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	return l
+}
+
+// freeAddress returns a loopback address whose port was free.
+func (c *fleet) freeAddress() string {
+	l := c.listen()
+	defer l.Close()
+	return l.Addr().String()
 }
 
 func (c *fleet) certificates() {
