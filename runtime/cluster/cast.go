@@ -149,10 +149,16 @@ func (e *castEnd) release() {
 		return
 	}
 	e.pair.pump()
-	if len(c.queue) == 0 { // those with a place need not hold back any longer
-		for _, end := range c.ends {
-			end.pair.pump()
-		}
+	c.goOn()
+}
+
+// goOn sends what ends with a place hold back while others wait for one, if no others do.
+func (c *cast) goOn() {
+	if len(c.queue) > 0 {
+		return
+	}
+	for _, end := range c.ends {
+		end.pair.pump()
 	}
 }
 
@@ -163,6 +169,7 @@ func (e *castEnd) lose() {
 		e.queued = false
 		e.cast.queue = slices.DeleteFunc(e.cast.queue, func(other *castEnd) bool { return other == e })
 		e.pair.wait()
+		e.cast.goOn()
 	}
 	e.release()
 }
