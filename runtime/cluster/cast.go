@@ -28,7 +28,7 @@ type castChunk struct {
 	piper.Chunk
 	outlet  *piper.Outlet // of the link, or its branch for one node
 	waiting int           // number of nodes that have not handled it
-	unsent  int           // number of nodes to which it was not sent
+	unsent  int           // number of nodes that do not have it
 	err     error         // why some node has lost it
 }
 
@@ -49,7 +49,7 @@ type castEnd struct {
 	cast   *cast
 	pair   *outPair
 	kept   []castPart // oldest first
-	placed bool       // it has a place among those that messages for all nodes are sent to
+	placed bool       // it has a place: messages for all nodes may be sent to its node
 	queued bool       // in cast.queue
 }
 
@@ -58,7 +58,7 @@ type castPart struct {
 	left  int // messages
 }
 
-// forward passes a chunk to one node, or to those that take part now. Without any it is
+// forward passes a chunk to one node, or to all nodes now in the topology. Without any it is
 // settled at once.
 func (c *cast) forward(core *core, f *forward) {
 	k := &castChunk{Chunk: f.chunk, outlet: f.outlet}
@@ -162,7 +162,7 @@ func (c *cast) goOn() {
 	}
 }
 
-// lose takes the end out of those that have a place or wait for one, because its node
+// lose gives up the place of the end, or its turn to get one, because its node
 // cannot be reached.
 func (e *castEnd) lose() {
 	if e.queued {

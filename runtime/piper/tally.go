@@ -78,7 +78,7 @@ func (t *tally) set(instance int, n uint64) (changed bool) {
 	return more > 0
 }
 
-// handled is the number of messages before the first one that some instance has not
+// handled is the number of messages before the first message that some instance has not
 // handled.
 func (t *tally) handled() uint64 {
 	t.mu.Lock()
