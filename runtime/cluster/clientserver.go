@@ -176,7 +176,7 @@ func (c *clients) receiveAll(ctx context.Context, stream gogrpc.ServerStream, na
 		case <-c.node.stop:
 			return
 		}
-		c.node.post(func(h *happened) { h.frames = append(h.frames, frame{from: name, data: f, taken: s.taken}) })
+		c.node.post(func(h *happened) { h.addFrame(frame{from: name, data: f, taken: s.taken}) })
 	}
 }
 
@@ -264,7 +264,7 @@ func (c *clients) receivePassed(from string, payloads [][]byte) {
 		if !c.reachedBy(p.client, p.owner, from) {
 			continue
 		}
-		c.node.post(func(h *happened) { h.frames = append(h.frames, frame{from: p.client, data: p.frame}) })
+		c.node.post(func(h *happened) { h.addFrame(frame{from: p.client, data: p.frame}) })
 	}
 }
 

@@ -87,18 +87,19 @@ type places interface {
 
 // happened is what has happened since the last step.
 type happened struct {
-	frames   []frame
-	forwards []forward
-	replies  []reply
-	handled  []*inPair
-	quiet    []int
-	alive    []alive
-	members  bool // nodes have joined or left
-	stopping bool // the context of Run has ended
-	ended    bool // Run returns
-	result   error
-	flushed  chan struct{} // closed when the other nodes have received everything
-	views    []chan<- coreView
+	frames     []frame
+	frameBytes int
+	forwards   []forward
+	replies    []reply
+	handled    []*inPair
+	quiet      []int
+	alive      []alive
+	members    bool // nodes have joined or left
+	stopping   bool // the context of Run has ended
+	ended      bool // Run returns
+	result     error
+	flushed    chan struct{} // closed when the other nodes have received everything
+	views      []chan<- coreView
 }
 
 type frame struct {

@@ -82,3 +82,21 @@ func TestNoConfirmationOvertakesReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestMailboxIsBounded puts frames into the mailbox while the core does not look at it.
+func TestMailboxIsBounded(t *testing.T) {
+	b := newMailbox()
+	data := make([]byte, 1<<20)
+	for range 2 * mailBytesMax / len(data) {
+		b.receive("n2", [][]byte{data})
+	}
+	if n := len(b.mail.frames); n != mailBytesMax/len(data) {
+		t.Errorf("%d frames of 1 MiB wait, want %d", n, mailBytesMax/len(data))
+	}
+	var h happened
+	b.take(&h)
+	b.receive("n2", [][]byte{data})
+	if n := len(b.mail.frames); n != 1 {
+		t.Errorf("%d frames wait after the core has looked, want 1", n)
+	}
+}
