@@ -327,9 +327,46 @@ func (n *Node) membersChanged(where *lookup) {
 	n.post(func(h *happened) { h.members = true })
 }
 
-// leaveTableTimeout is how long a node waits at its end for the address table. The table
-// has no majority any more if most first members end at the same time.
-const leaveTableTimeout = 2 * time.Second
+// leaveTableTimeout is how long a node that is not a first member waits at its end for the
+// address table, and how long the first members wait for such nodes. The table may have no
+// majority.
+const leaveTableTimeout = 5 * time.Second
+
+// leavePoll is how often a first member looks whether the other nodes have left.
+const leavePoll = 5 * time.Millisecond
+
+// awaitLeaving keeps the address table open when all nodes end, until the nodes that are
+// not first members have left it. Without a majority of the first members they could not.
+func (n *Node) awaitLeaving() {
+	if _, first := n.settings.Nodes[n.settings.node]; !first || n.table == nil {
+		return
+	}
+	n.running.Lock()
+	alone := n.core.left
+	n.running.Unlock()
+	if alone {
+		return // the others go on
+	}
+	timeout, poll := time.After(leaveTableTimeout), time.NewTicker(leavePoll)
+	defer poll.Stop()
+	for n.othersAlive() {
+		select {
+		case <-poll.C:
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// othersAlive reports whether a node of the address table is alive that is not a first
+// member.
+func (n *Node) othersAlive() bool {
+	alive := n.alive()
+	return slices.ContainsFunc(n.table.Replica().Nodes(), func(t *table.Node) bool {
+		_, first := n.settings.Nodes[t.Name]
+		return !first && slices.Contains(alive, t.Name)
+	})
+}
 
 // leaveTable says in the address table that a node has left that is not a first member.
 // No instance waits for its next process, so the topology must be able to finish without
@@ -374,6 +411,7 @@ func (n *Node) End(result error) {
 		case <-flushed:
 		case <-time.After(wait):
 		}
+		n.awaitLeaving()
 	}
 	close(n.stop)
 	if n.done != nil {

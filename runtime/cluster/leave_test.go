@@ -15,7 +15,7 @@ import (
 
 // memoryNodes makes the topologies of nodes that share a network and an address table in
 // memory. The first two are first members, and the others join.
-func memoryNodes(t *testing.T, p *program, tables *table.Memory, nodes int) (tops []*top) {
+func memoryNodes(t *testing.T, p *program, tables table.Opener, nodes int) (tops []*top) {
 	t.Helper()
 	network, dir := transport.NewMemory(transport.MemoryOptions{}), t.TempDir()
 	for i := range nodes {
@@ -26,7 +26,9 @@ func memoryNodes(t *testing.T, p *program, tables *table.Memory, nodes int) (top
 		}
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 			s.Transport = wire
-			return Open(p.config(2, dir, tables), s)
+			c := p.config(2, dir, nil)
+			c.Table = tables
+			return Open(c, s)
 		}, piper.Node(name), piper.NodeAddress(name+":1"), piper.DrainTimeout(30*time.Second))
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,8 @@ func stateOf(v *View, name string) string {
 // together, and do not wait for the node that has left.
 func TestJoinedNodeLeaves(t *testing.T) {
 	p := endless()
-	tops := memoryNodes(t, p, table.NewMemory(), 3)
+	tables := table.NewMemory()
+	tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 3)
 	tops[2].node.core.leaveAfter = time.Millisecond
 	stop, wait := runEach(t, tops)
 	first, joined := tops[0].node, tops[2].node
@@ -133,13 +136,33 @@ func TestJoinedNodeLeaves(t *testing.T) {
 	}
 }
 
+// TestJoinedNodeLeavesWithAllOthers stops all nodes at the same time. The first members,
+// which replicate the address table, wait until the other node has left it.
+func TestJoinedNodeLeavesWithAllOthers(t *testing.T) {
+	tops := memoryNodes(t, endless(), tableraft.Opener(), 3)
+	stop, wait := runEach(t, tops)
+	awaitNode(t, tops[2].node, "the node to join", func(v *View) bool { return v.State == stateRunning })
+	for _, n := range tops[:2] {
+		awaitNode(t, n.node, "the joined node", func(v *View) bool { return stateOf(v, "n3") == table.Member.String() })
+	}
+	for i := range stop {
+		stop[i]()
+	}
+	for i := range tops {
+		wait(i)
+	}
+	if got := stateOf(tops[2].node.View(), "n3"); got != table.Left.String() {
+		t.Errorf("the node that is not a first member is in the state %q", got)
+	}
+}
+
 // TestFinishAfterANodeHasLeft lets the topology wait for a node that has joined and is
 // silent, and then says that it has left: the topology finishes.
 func TestFinishAfterANodeHasLeft(t *testing.T) {
 	p := endless()
 	p.messages = 100
 	tables := table.NewMemory()
-	tops := memoryNodes(t, p, tables, 2)
+	tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 2)
 	_, wait := runEach(t, tops)
 	outside := tables.Open()
 	defer func() { _ = outside.Close() }()
