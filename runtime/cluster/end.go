@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// leaveTableTimeout is how long a node that is not a first member waits at its end for the
+// address table, and how long the first members wait for such nodes. The table may have no
+// majority.
+const leaveTableTimeout = 5 * time.Second
+
+// leavePoll is how often a first member looks whether the other nodes have left.
+const leavePoll = 5 * time.Millisecond
+
+// awaitLeaving keeps the address table open when all nodes end, until the nodes that are
+// not first members have left it. Without a majority of the first members they could not.
+func (n *Node) awaitLeaving() {
+	if _, first := n.settings.Nodes[n.settings.node]; !first || n.table == nil {
+		return
+	}
+	n.running.Lock()
+	alone := n.core.left
+	n.running.Unlock()
+	if alone {
+		return // the others go on
+	}
+	timeout, poll := time.After(leaveTableTimeout), time.NewTicker(leavePoll)
+	defer poll.Stop()
+	for n.othersAlive() {
+		select {
+		case <-poll.C:
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// othersAlive reports whether a node of the address table is alive that is not a first
+// member.
+func (n *Node) othersAlive() bool {
+	alive := n.alive()
+	return slices.ContainsFunc(n.table.Replica().Nodes(), func(t *table.Node) bool {
+		_, first := n.settings.Nodes[t.Name]
+		return !first && slices.Contains(alive, t.Name)
+	})
+}
+
+// leaveTable says in the address table that a node has left that is not a first member.
+// No instance waits for its next process, so the topology must be able to finish without
+// it. A first member remains a member, because its instances stay with it.
+func (n *Node) leaveTable() {
+	if _, first := n.settings.Nodes[n.settings.node]; first || n.table == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTableTimeout)
+	defer cancel()
+	left := table.SetState{Name: n.settings.node, Boot: n.boot, State: table.Left}
+	if _, err := n.table.Txn(ctx, nil, []table.Change{left}); err != nil {
+		n.log.Warn("topogen: this node remains in the address table; the topology does not finish before the node runs again or has left",
+			slog.String("node", n.settings.node), slog.Any("error", err))
+	}
+}
+
+// farewell is how long a node waits at its end until the other nodes know how the topology
+// has ended. If all groups have finished, a node that does not learn it would wait forever.
+func (c *Config) farewell(result error) time.Duration {
+	if result == nil {
+		return max(farewellShort, c.Retry.Timeout)
+	}
+	return farewellShort
+}
+
+// farewellShort is how long a node waits that has failed, and a client.
+const farewellShort = 2 * time.Second
+
+// End implements piper.Nodes. It waits until the other nodes know how the topology has
+// ended.
+func (n *Node) End(result error) {
+	n.ending.Store(true)
+	if n.done != nil {
+		flushed := make(chan struct{})
+		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
+		wait := n.settings.farewell(result)
+		if n.client != nil {
+			wait = farewellShort // the nodes need nothing from a client that has ended
+		}
+		select {
+		case <-flushed:
+		case <-time.After(wait):
+		}
+		n.awaitLeaving()
+	}
+	close(n.stop)
+	if n.done != nil {
+		<-n.done
+		n.transport.Handle(n.group(), nil)
+		n.transport.Handle(n.clients.group(), nil)
+		n.leaveTable()
+	}
+	if n.detector != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = n.detector.Leave(ctx) // otherwise the others detect it
+		cancel()
+		_ = n.detector.Close()
+	}
+	if n.table != nil {
+		if err := n.table.Close(); err != nil {
+			n.log.Warn("topogen: closing the address table", slog.Any("error", err))
+		}
+	}
+	if n.transport != nil {
+		if err := n.close(); err != nil {
+			n.log.Warn("topogen: closing the transport", slog.Any("error", err))
+		}
+	}
+}
