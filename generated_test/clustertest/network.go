@@ -186,7 +186,7 @@ func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
 	}
 	s.mu.Unlock()
 	for _, e := range to {
-		e.arrivals.Put(slices.Clone(c.Data[piper.ChunkRoom:]), 0)
+		e.arrivals.Put(slices.Clone(c.Data[piper.ChunkRoom:]), 0, 0)
 	}
 }
 
@@ -226,9 +226,9 @@ func (lostError) Error() string { return "the other node could not decode the me
 var errLost lostError
 
 // Reply implements piper.Nodes.
-func (n *node) Reply(a *piper.Arrivals, call uint64, reply []byte, err error) {
+func (n *node) Reply(a *piper.Arrivals, call piper.Call, reply []byte, err error) {
 	e := a.State.(*end)
-	e.outlet.Reply(nodeName(n.index), call, reply, err)
+	e.outlet.Reply(nodeName(n.index), call.Number, reply, err)
 }
 
 // Quiet implements piper.Nodes.

@@ -4,28 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
 // TestConfirmationsWait checks when the confirmation of handled messages is sent: after
 // confirmDelay, with another message, or when the sender needs it.
 func TestConfirmationsWait(t *testing.T) {
-	p := newProgram()
-	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-		return Open(p.config(2, t.TempDir(), nil), s)
-	}, piper.Node("n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
-	core := top.node.core
-	core.begin(top.pool, nobody{})
-	n2, err := core.newPeer("n2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n2 := newPeerOf(t, "n2")
+	core := n2.core
 	if err := n2.message(firstLane, appendOpen(nil, piper.Pair{To: 1})); err != nil {
 		t.Fatal(err)
 	}
@@ -77,5 +64,51 @@ func TestConfirmationsWait(t *testing.T) {
 	}
 	if !handled(1) {
 		t.Error("messages are not confirmed although the sender may have to wait")
+	}
+}
+
+// newPeerOf returns a peer of a node that runs all instances of a program.
+func newPeerOf(t *testing.T, name string) *peer {
+	p := newProgram()
+	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+		return Open(p.config(2, t.TempDir(), nil), s)
+	}, piper.Node("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	top.node.core.begin(top.pool, nobody{})
+	other, err := top.node.core.newPeer(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
+// TestRepliesOfAFormerProcess restarts a node while a handler has its call. The reply must
+// not reach the new process, whose calls have the same numbers.
+func TestRepliesOfAFormerProcess(t *testing.T) {
+	n2 := newPeerOf(t, "n2")
+	open := appendOpen(nil, piper.Pair{To: 1})
+	if err := n2.message(firstLane, open); err != nil {
+		t.Fatal(err)
+	}
+	in := n2.in[firstLane]
+	of := func(process uint64) *reply { return &reply{in: in, call: piper.Call{Process: process, Number: 1}} }
+	former := in.process
+	n2.event(session.PeerRestarted{})
+	if err := n2.message(firstLane, open); err != nil {
+		t.Fatal(err)
+	}
+	before := n2.session.Stats().MessagesQueuedTotal
+	n2.sendReply(of(former))
+	if n := n2.session.Stats().MessagesQueuedTotal - before; n != 0 {
+		t.Error("the reply to a call of the former process was sent to the new one")
+	}
+	n2.sendReply(of(in.process))
+	if n := n2.session.Stats().MessagesQueuedTotal - before; n != 1 {
+		t.Errorf("%d replies were sent to the new process, want 1", n)
 	}
 }

@@ -121,7 +121,7 @@ func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byt
 
 // reply reads a reply, and the lane of its pair.
 func (r *reader) reply() (lane uint64, m reply) {
-	lane, m.call = r.uint(), r.uint()
+	lane, m.call.Number = r.uint(), r.uint()
 	switch r.uint() {
 	case 0:
 		m.data = r.b
@@ -140,24 +140,24 @@ func (p *peer) replied(r *reader) error {
 	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: reply", errMalformed)
 	}
-	p.out[lane-firstLane].outlet.Reply(p.name, m.call, m.data, m.err)
+	p.out[lane-firstLane].outlet.Reply(p.name, m.call.Number, m.data, m.err)
 	return nil
 }
 
 // reply is a reply to a call. in is the pair of the request on the node that replies.
 type reply struct {
 	in   *inPair
-	call uint64
+	call piper.Call // the process that reads a reply has no use for Process
 	data []byte
 	err  error
 }
 
 func (p *peer) sendReply(r *reply) {
-	if p.in[r.in.lane] != r.in {
+	if p.in[r.in.lane] != r.in || r.call.Process != r.in.process {
 		return // the process that has asked has ended
 	}
 	r.in.replies = true
-	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call, r.data, r.err))
+	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call.Number, r.data, r.err))
 }
 
 // groupMessage is a message about the end of a group.

@@ -26,7 +26,7 @@ func TestReplies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := reader{b: appendReply(nil, 20, 7, []byte(c.reply), c.err)[1:]}
 			lane, m := r.reply()
-			if r.err != nil || lane != 20 || m.call != 7 || string(m.data) != c.reply {
+			if r.err != nil || lane != 20 || m.call.Number != 7 || string(m.data) != c.reply {
 				t.Errorf("lane %d, call %d, reply %q, %v", lane, m.call, m.data, r.err)
 			}
 			if (m.err == nil) != (c.err == nil) || m.err != nil && m.err.Error() != c.want {

@@ -91,7 +91,7 @@ func (b *mailbox) dirty(in *inPair) {
 }
 
 // Reply implements piper.Nodes.
-func (b *mailbox) Reply(a *piper.Arrivals, call uint64, data []byte, err error) {
+func (b *mailbox) Reply(a *piper.Arrivals, call piper.Call, data []byte, err error) {
 	b.post(func(h *happened) { h.replies = append(h.replies, reply{a.State.(*inPair), call, data, err}) })
 }
 

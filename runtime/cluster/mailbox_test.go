@@ -14,11 +14,11 @@ func TestMailboxConfirmsWhatItHasReplies(t *testing.T) {
 	b := newMailbox()
 	in := &inPair{}
 	a := &piper.Arrivals{State: in}
-	b.Reply(a, 1, nil, nil)
+	b.Reply(a, piper.Call{Number: 1}, nil, nil)
 	b.Handled(a, 1)
 	var first, second happened
 	b.take(&first)
-	b.Reply(a, 2, nil, nil)
+	b.Reply(a, piper.Call{Number: 2}, nil, nil)
 	b.Handled(a, 2)
 	if len(first.replies) != 1 || len(first.handled) != 1 || in.done != 1 {
 		t.Errorf("first look: %d replies and %d handled messages, want 1 and 1", len(first.replies), in.done)
@@ -49,7 +49,7 @@ func TestNoConfirmationOvertakesReplies(t *testing.T) {
 					b.Lost(a, n/16)
 					continue
 				}
-				b.Reply(a, n, nil, nil)
+				b.Reply(a, piper.Call{Number: n}, nil, nil)
 				b.Handled(a, n-n/16)
 			}
 		})

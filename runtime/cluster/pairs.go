@@ -56,6 +56,7 @@ type inPair struct {
 	lane     uint64
 	limit    uint64 // of messages that were put and not handled
 	put      uint64 // messages that were passed to the pool, in all sessions
+	process  uint64 // counts the processes that have opened the pair
 	base     uint64 // value of put at the beginning of the session
 	told     uint64 // the last confirmation of this session
 	hurry    uint64 // so many handled messages are confirmed without a delay

@@ -248,7 +248,7 @@ func (p *peer) message(lane uint64, m []byte) error {
 			return fmt.Errorf("cluster: %d messages of a pair wait here, and the limit is %d; they were sent without regard to the capacity", waiting, in.limit)
 		}
 		in.put += uint64(messages - skip)
-		in.arrivals.Put(data, skip)
+		in.arrivals.Put(data, skip, in.process)
 		if bug.On(bug.ConfirmedEarly) {
 			in.done = in.put
 			p.confirm(in)
@@ -289,6 +289,7 @@ func (p *peer) open(lane uint64, m []byte) error {
 		p.pairs[pair] = in
 	}
 	in.lane, in.base, in.told = lane, in.put, 0
+	in.process++
 	p.in[lane] = in
 	return nil
 }

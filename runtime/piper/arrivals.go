@@ -41,6 +41,8 @@ type arrived struct {
 	data []byte
 	edge int
 	skip int // messages to leave out
+
+	process uint64 // that has sent it
 }
 
 // Arrivals is the beginning of a link whose sending instance runs on another node.
@@ -219,13 +221,21 @@ func (a *Arrivals) handled() uint64 {
 	return n
 }
 
+// Call identifies a call of another node.
+type Call struct {
+	Process uint64 // that has asked, as it was given to Put
+	Number  uint64
+}
+
 // Put passes a chunk that has arrived to its receiver. Any goroutine may call it. The
-// data belongs to the pool. The first skip messages are left out.
-func (a *Arrivals) Put(data []byte, skip int) {
+// data belongs to the pool. The first skip messages are left out. Process identifies the
+// process that has sent the chunk, because the next one with its name uses the same numbers
+// of calls.
+func (a *Arrivals) Put(data []byte, skip int, process uint64) {
 	g := a.guest
 	g.waiting.Add(1)
 	g.mu.Lock()
-	g.inbox = append(g.inbox, arrived{a: a, data: data, skip: skip})
+	g.inbox = append(g.inbox, arrived{a: a, data: data, skip: skip, process: process})
 	g.mu.Unlock()
 	g.unit.Wake()
 }
@@ -284,7 +294,7 @@ func (g *guest) decode(in *arrived) (whole bool) {
 				in.skip--
 				continue
 			}
-			err = g.arrive(in.a, edge, m)
+			err = g.arrive(in, edge, m)
 		} else {
 			in.data = nil // the sending node counts the rest as handled
 		}
@@ -321,7 +331,8 @@ var (
 )
 
 // arrive decodes one message.
-func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
+func (g *guest) arrive(in *arrived, edge int, m []byte) error {
+	a := in.a
 	if edge < 0 || edge >= len(g.pool.edges) || g.pool.edges[edge].From != a.From || g.pool.edges[edge].To != a.To {
 		return fmt.Errorf("the edge with index %d does not lead from %s to %s", edge, g.pool.processors[a.From].Name, g.pool.processors[a.To].Name)
 	}
@@ -341,13 +352,13 @@ func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
 		m, way = m[n:], int(instance)
 		first, end = way, way+1
 	}
-	call := uint64(0)
+	call := Call{Process: in.process}
 	if g.pool.edges[edge].Reply {
 		number, n := binary.Uvarint(m)
 		if n <= 0 {
 			return errTruncated
 		}
-		m, call = m[n:], number
+		m, call.Number = m[n:], number
 	}
 	if a.tally != nil {
 		a.tally.add(way)
@@ -369,8 +380,8 @@ func (g *guest) arrive(a *Arrivals, edge int, m []byte) error {
 
 // replyTo sends the reply of an instance to a call. If several instances answer, a reply
 // begins with the number of the instance as a varint.
-func (a *Arrivals) replyTo(call uint64, instance, way int) ReplyTo {
-	if call == 0 {
+func (a *Arrivals) replyTo(call Call, instance, way int) ReplyTo {
+	if call.Number == 0 {
 		return nil
 	}
 	nodes := a.guest.pool.nodes

@@ -33,7 +33,7 @@ type Nodes interface {
 	// and were dropped.
 	Lost(a *Arrivals, n uint64)
 	// Reply sends the reply to a call, or its error.
-	Reply(a *Arrivals, call uint64, reply []byte, err error)
+	Reply(a *Arrivals, call Call, reply []byte, err error)
 	// Quiet reports that a group has nothing to do on this node. It waits for Agree.
 	Quiet(group int)
 	// Stopping reports that the context of Run has ended: this node begins to drain.
