@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -160,6 +161,11 @@ func (d *design) isCyclic(of int) bool {
 		}
 	}
 	return false
+}
+
+// dropsOldest reports whether an edge between two processors has drop-oldest.
+func (d *design) dropsOldest(from, to int) bool {
+	return slices.ContainsFunc(d.between(from, to), func(i int) bool { return d.edges[i].full == dropOldest })
 }
 
 // components numbers the strongly connected components, upstream first.

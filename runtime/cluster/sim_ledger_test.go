@@ -324,10 +324,12 @@ func (s *simulation) checkEnd() {
 // checkTime checks that a call to a node that never returns has not waited much longer
 // than retry.timeout: once until the node counts as lost, once for the message, and as long
 // as its own node was paused or slow. Calls into a cycle may wait longer, for any node whose
-// messages fill the cycle.
+// messages fill the cycle. So may those behind messages of an edge with drop-oldest, which
+// are passed on only after others were settled.
 func (s *simulation) checkTime(number int, a *simAsk) {
 	const slack = 10 * time.Second
-	if s.design.isCyclic(s.design.edges[a.edge].to) {
+	e := &s.design.edges[a.edge]
+	if s.design.isCyclic(e.to) || s.design.dropsOldest(e.from, e.to) {
 		return
 	}
 	for _, to := range s.nodes {
