@@ -85,43 +85,6 @@ type places interface {
 	Members() []string
 }
 
-// happened is what has happened since the last step.
-type happened struct {
-	frames     []frame
-	frameBytes int
-	forwards   []forward
-	replies    []reply
-	handled    []*inPair
-	quiet      []int
-	alive      []alive
-	members    bool // nodes have joined or left
-	stopping   bool // the context of Run has ended
-	ended      bool // Run returns
-	result     error
-	flushed    chan struct{} // closed when the other nodes have received everything
-	views      []chan<- coreView
-}
-
-type frame struct {
-	from  string
-	data  []byte
-	taken chan struct{} // of a client: the core receives from it, so that the client may send another frame; nil for nodes
-}
-
-type forward struct {
-	outlet *piper.Outlet
-	chunk  piper.Chunk
-}
-
-// alive is what the failure detector says about a node.
-type alive struct {
-	node  string
-	alive bool
-	left  bool // it has said that it ends
-
-	passedOn bool // a client that is connected only to other nodes
-}
-
 const (
 	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
 	closeEvery  = 5 * time.Millisecond   // how often a client that is closed looks whether all messages are settled
@@ -141,37 +104,7 @@ func (c *core) begin(p pool, where places) {
 // step handles what has happened until now, and sends what is due.
 func (c *core) step(now time.Duration, h *happened) {
 	c.now = now
-	for _, a := range h.alive {
-		p := c.peers[a.node]
-		if p == nil && (a.alive || !isClient(a.node)) {
-			p = c.peer(a.node)
-		}
-		if p != nil {
-			p.setReachable(now, a.alive)
-			p.ended, p.passedOn, p.changed = a.left, a.passedOn, true
-		}
-	}
-	for i := range h.forwards {
-		c.forward(&h.forwards[i])
-	}
-	for i := range h.replies {
-		h.replies[i].in.peer.sendReply(&h.replies[i])
-	}
-	for _, in := range h.handled {
-		in.peer.confirm(in)
-	}
-	for _, f := range h.frames {
-		if p := c.peers[f.from]; p != nil {
-			p.receive(now, f.data)
-		} else if !isClient(f.from) { // a frame of a client may come after the client was forgotten
-			if p := c.peer(f.from); p != nil {
-				p.receive(now, f.data)
-			}
-		}
-		if f.taken != nil {
-			<-f.taken
-		}
-	}
+	c.handle(h)
 	if h.members || len(h.alive) > 0 {
 		c.membersChanged()
 	}
@@ -181,22 +114,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		}
 		c.groups.tellOwed()
 	}
-	if h.stopping && !c.draining {
-		c.draining, c.drainAt = true, now
-		if !c.client && !bug.On(bug.DrainingSilent) {
-			c.sendAll(laneControl, []byte{controlDraining})
-		}
-		c.drainingChanged()
-	}
-	if h.ended && h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
-		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
-	}
-	if h.ended {
-		c.ended, c.flushed = true, h.flushed
-		for _, p := range c.ordered {
-			p.changed = true // confirmations wait no longer
-		}
-	}
+	c.stop(h)
 	c.expire(now)
 	c.mayLeave(now)
 	for _, p := range c.ordered {
@@ -210,6 +128,66 @@ func (c *core) step(now time.Duration, h *happened) {
 	if c.flushed != nil && c.hasFlushed() {
 		close(c.flushed)
 		c.flushed = nil
+	}
+}
+
+// handle handles what failure detection, the pool and other nodes have said.
+func (c *core) handle(h *happened) {
+	for _, a := range h.alive {
+		p := c.sender(a.node)
+		if p == nil && a.alive {
+			p = c.peer(a.node)
+		}
+		if p != nil {
+			p.setReachable(c.now, a.alive)
+			p.ended, p.passedOn, p.changed = a.left, a.passedOn, true
+		}
+	}
+	for i := range h.forwards {
+		c.forward(&h.forwards[i])
+	}
+	for i := range h.replies {
+		h.replies[i].in.peer.sendReply(&h.replies[i])
+	}
+	for _, in := range h.handled {
+		in.peer.confirm(in)
+	}
+	for _, f := range h.frames {
+		if p := c.sender(f.from); p != nil {
+			p.receive(c.now, f.data)
+		}
+		if f.taken != nil {
+			<-f.taken
+		}
+	}
+}
+
+// sender returns another node, or a client that the core has not forgotten.
+func (c *core) sender(name string) *peer {
+	if isClient(name) {
+		return c.peers[name]
+	}
+	return c.peer(name)
+}
+
+// stop tells the other nodes that this node drains, and how it has ended.
+func (c *core) stop(h *happened) {
+	if h.stopping && !c.draining {
+		c.draining, c.drainAt = true, c.now
+		if !c.client && !bug.On(bug.DrainingSilent) {
+			c.sendAll(laneControl, []byte{controlDraining})
+		}
+		c.drainingChanged()
+	}
+	if !h.ended {
+		return
+	}
+	if h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
+		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
+	}
+	c.ended, c.flushed = true, h.flushed
+	for _, p := range c.ordered {
+		p.changed = true // confirmations wait no longer
 	}
 }
 
@@ -351,81 +329,4 @@ func (c *core) membersChanged() {
 		c.groups.tellAll()
 	}
 	c.groups.membersChanged()
-}
-
-// allDrain reports whether all nodes drain and none of them has left. Then they end
-// together, when the groups have finished.
-func (c *core) allDrain(now time.Duration) bool {
-	if !c.draining {
-		return false
-	}
-	for _, name := range c.participants() {
-		if name == c.node {
-			continue
-		}
-		if p := c.peers[name]; p == nil || !p.draining || p.hasLeft(now) {
-			return false
-		}
-	}
-	return true
-}
-
-// drainingChanged sends what has waited for another draining node.
-func (c *core) drainingChanged() {
-	for _, p := range c.ordered {
-		p.resume()
-	}
-}
-
-// expire drops messages that have waited too long for a node.
-func (c *core) expire(now time.Duration) {
-	if now < c.expireAt {
-		return
-	}
-	c.expireAt = now + expireEvery
-	c.forgetClients(now)
-	timeout := c.config.Retry.Timeout
-	for _, p := range c.ordered {
-		p.changed = true // its dueAt depends on expireAt
-		p.listen(now)
-		p.waitedFor = false
-		if p.takes() || now-p.lostAt < timeout && !p.draining {
-			continue
-		}
-		before := now - timeout
-		if c.draining && (p.hasLeft(now) || now-c.drainAt >= timeout) && now-p.lostAt >= timeout {
-			p.waitedFor, before = true, now // otherwise this node would wait again for each message that it still sends
-		}
-		why := p.unreachable()
-		for _, pair := range p.out {
-			pair.expire(before, why)
-		}
-	}
-}
-
-// mayLeave ends a node that drains while others go on, after it has handled everything
-// that it has accepted, and others have handled everything that it has sent. Only the core
-// passes on what arrives, so nothing arrives between the last look and the end.
-func (c *core) mayLeave(now time.Duration) {
-	if !c.draining || c.left || c.ended || c.client && !c.pool.IsClosed() || !c.client && c.allDrain(now) {
-		return
-	}
-	if now < c.lookAt {
-		return
-	}
-	c.lookAt = now + expireEvery // not in each step, because IsIdle looks at all instances
-	if c.client {
-		c.lookAt = now + closeEvery
-	}
-	if now-c.drainAt >= c.leaveAfter { // the others would drain by now, too
-		c.pool.StopTimers()
-	}
-	if idle := c.pool.IsIdle(); idle != c.lastIdle {
-		c.lastIdle, c.idleAt = idle, now
-	}
-	if c.lastIdle && now-c.idleAt >= c.leaveAfter {
-		c.left = true
-		c.sendAll(laneControl, []byte{controlLeft})
-		c.pool.Leave()
-	}
 }

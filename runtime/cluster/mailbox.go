@@ -113,20 +113,3 @@ func (b *mailbox) receive(from string, payloads [][]byte) {
 		}
 	})
 }
-
-// mailBytesMax bounds the frames that wait for the core. It is rarely behind, and nodes
-// send 4 MiB at most before it has acknowledged something.
-const mailBytesMax = 256 << 20
-
-// addFrame adds a frame. If too much waits for the core, the frame is lost, as on the
-// network, and the session of its sender sends it again.
-func (h *happened) addFrame(f frame) {
-	if h.frameBytes+len(f.data) > mailBytesMax {
-		if f.taken != nil {
-			<-f.taken
-		}
-		return
-	}
-	h.frameBytes += len(f.data)
-	h.frames = append(h.frames, f)
-}

@@ -1,0 +1,57 @@
+package cluster
+
+import "github.com/topogen/topogen/runtime/piper"
+
+// happened is what has happened since the last step.
+type happened struct {
+	frames     []frame
+	frameBytes int
+	forwards   []forward
+	replies    []reply
+	handled    []*inPair
+	quiet      []int
+	alive      []alive
+	members    bool // nodes have joined or left
+	stopping   bool // the context of Run has ended
+	ended      bool // Run returns
+	result     error
+	flushed    chan struct{} // closed when the other nodes have received everything
+	views      []chan<- coreView
+}
+
+type frame struct {
+	from  string
+	data  []byte
+	taken chan struct{} // of a client: the core receives from it, so that the client may send another frame; nil for nodes
+}
+
+type forward struct {
+	outlet *piper.Outlet
+	chunk  piper.Chunk
+}
+
+// alive is what the failure detector says about a node.
+type alive struct {
+	node  string
+	alive bool
+	left  bool // it has said that it ends
+
+	passedOn bool // a client that is connected only to other nodes
+}
+
+// mailBytesMax bounds the frames that wait for the core. It is rarely behind, and nodes
+// send 4 MiB at most before it has acknowledged something.
+const mailBytesMax = 256 << 20
+
+// addFrame adds a frame. If too much waits for the core, the frame is lost, as on the
+// network, and the session of its sender sends it again.
+func (h *happened) addFrame(f frame) {
+	if h.frameBytes+len(f.data) > mailBytesMax {
+		if f.taken != nil {
+			<-f.taken
+		}
+		return
+	}
+	h.frameBytes += len(f.data)
+	h.frames = append(h.frames, f)
+}
