@@ -59,8 +59,7 @@ func (n *Node) leaveTable() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTableTimeout)
 	defer cancel()
-	left := table.SetState{Name: n.settings.node, Boot: n.boot, State: table.Left}
-	if _, err := n.table.Txn(ctx, nil, []table.Change{left}); err != nil {
+	if err := table.Leave(ctx, n.table, n.settings.node, n.boot); err != nil {
 		n.log.Warn("topogen: this node remains in the address table; the topology does not finish before the node runs again or has left",
 			slog.String("node", n.settings.node), slog.Any("error", err))
 	}

@@ -97,3 +97,28 @@ func Superseded(ctx context.Context, r *Replica, name string, boot Boot) error {
 	}
 	return fmt.Errorf("%w: node %q has the boot id %v, and this process has %v", ErrSuperseded, name, found.Boot, boot)
 }
+
+// leftKept is the number of nodes that have left and stay in the table, so that commands
+// show them. Where each process has a name of its own, they would fill the table.
+const leftKept = 64
+
+// Leave says that a node has left, and forgets nodes that have left if there are too many.
+func Leave(ctx context.Context, t Table, name string, boot Boot) error {
+	var guards []Guard
+	changes := []Change{SetState{name, boot, Left}}
+	var left []*Node
+	for _, n := range t.Replica().Nodes() {
+		if n.State == Left && n.Name != name {
+			left = append(left, n)
+		}
+	}
+	for _, n := range left[:max(0, len(left)-leftKept+1)] {
+		guards = append(guards, BootIs{n.Name, n.Boot}, StateIs{n.Name, Left})
+		changes = append(changes, Forget{n.Name})
+	}
+	_, err := t.Txn(ctx, guards, changes)
+	if errors.Is(err, ErrGuard) { // one of them has come back, or another node forgets them
+		_, err = t.Txn(ctx, nil, changes[:1])
+	}
+	return err
+}
