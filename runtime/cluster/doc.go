@@ -17,7 +17,9 @@
 // it, and a pair never has more than its capacity in flight. There are the same exceptions
 // as in one process: a handler call sends all its messages, and full queues do not pause
 // the members of a cycle. An edge with drop-oldest and capacity 1 has up to two messages.
-// After retry.timeout, messages that were dropped may still be in flight.
+// After retry.timeout, messages that were dropped may still be in flight. Then a queue of the
+// receiver may be full, and drop messages too. Such a message is confirmed at once, so an
+// older message of another edge between the two instances may count as handled too early.
 //
 // # Guarantees
 //

@@ -189,6 +189,9 @@ func (x *place) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
 	if !l.head().Room() && e.full != block && !t.sim.loose() {
 		t.sim.fault("%s: the queue of edge %d for %s/%d has no room for a message of another node", t.node.name, edge, t.sim.design.parts[e.to].name, to)
 	}
+	if !l.head().Room() && (e.full == dropOldest || e.full == dropNewest) {
+		t.sim.ledger.overfull[[3]int{m.node, e.from, e.to}] = true
+	}
 	l.put(c.number(), r)
 	t.sim.checkDepth(t.node, edge, l.head())
 	return nil
