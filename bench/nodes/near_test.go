@@ -11,41 +11,48 @@ import (
 
 // BenchmarkSameNode_topogen sends between two instances on one node of a cluster.
 func BenchmarkSameNode_topogen(b *testing.B) {
-	near.Messages = b.N
 	b.Setenv("TOPOGEN_DIR", b.TempDir())
-	t, err := near.New(near.Processors{}, quiet(), pool.Workers(1), pool.Node("n1"), pool.NodeAddress("127.0.0.1:0"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := t.Run(context.Background()); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(near.Took.Nanoseconds())/float64(b.N), "ns/op")
+	benchmarkNear(b, pool.Node("n1"), pool.NodeAddress("127.0.0.1:0"))
 }
 
 // BenchmarkSameNode_section sends in a process that is no node, although the topology has a
 // cluster.
-func BenchmarkSameNode_section(b *testing.B) {
-	near.Messages = b.N
-	t, err := near.New(near.Processors{}, quiet(), pool.Workers(1))
+func BenchmarkSameNode_section(b *testing.B) { benchmarkNear(b) }
+
+func benchmarkNear(b *testing.B, options ...pool.Option) {
+	near.Messages, near.Began, near.Ended = b.N, make(chan struct{}), make(chan struct{})
+	t, err := near.New(near.Processors{}, append(options, quiet(), pool.Workers(1))...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := t.Run(context.Background()); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(near.Took.Nanoseconds())/float64(b.N), "ns/op")
+	timeRun(b, t.Run, near.Began, near.Ended)
 }
 
 // BenchmarkSameNode_alone sends without a cluster.
 func BenchmarkSameNode_alone(b *testing.B) {
-	alone.Messages = b.N
+	alone.Messages, alone.Began, alone.Ended = b.N, make(chan struct{}), make(chan struct{})
 	t, err := alone.New(alone.Processors{}, quiet(), pool.Workers(1))
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := t.Run(context.Background()); err != nil {
+	timeRun(b, t.Run, alone.Began, alone.Ended)
+}
+
+// timeRun measures from the first message to the last one, without the start and the end of
+// the topology.
+func timeRun(b *testing.B, run func(context.Context) error, began, ended <-chan struct{}) {
+	b.StopTimer()
+	result := make(chan error, 1)
+	go func() { result <- run(context.Background()) }()
+	select {
+	case <-began:
+	case err := <-result:
+		b.Fatal("the topology has ended early: ", err)
+	}
+	b.StartTimer()
+	<-ended
+	b.StopTimer()
+	if err := <-result; err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(alone.Took.Nanoseconds())/float64(b.N), "ns/op")
 }
