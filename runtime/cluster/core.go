@@ -193,12 +193,13 @@ func (c *core) stop(h *happened) {
 
 // hasFlushed reports whether all nodes that can be reached have received everything. The
 // node that has told others how groups go on also waits for those that cannot be reached:
-// no other node would tell them.
+// no other node would tell them. A node that has said that it leaves needs nothing; failure
+// detection does not report its end if it has never heard of it.
 func (c *core) hasFlushed() bool {
 	for _, p := range c.ordered {
 		v := p.session.Stats()
 		switch {
-		case !p.found || p.ended, p.slot != nil && !p.reachable:
+		case !p.found || p.ended || p.left, p.slot != nil && !p.reachable:
 		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
