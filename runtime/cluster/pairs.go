@@ -117,7 +117,7 @@ func chunkMessage(messages, skip int, data []byte) []byte {
 func readChunk(b []byte) (messages, skip int, data []byte, err error) {
 	r := reader{b: b}
 	messages, skip = r.index(), r.index()
-	if r.err == nil && (skip >= messages || messages > len(r.b)) { // a message has at least one byte, and a chunk has one that counts
+	if r.err == nil && (skip >= messages || messages > len(r.b)) { // a message has at least one byte, and some message of a chunk counts
 		r.fail()
 	}
 	return messages, skip, r.b, r.err
@@ -289,7 +289,7 @@ func (p *outPair) settleLost() {
 }
 
 // settle says what became of the oldest messages of the pair. It may pass further messages
-// on to the pair, so it is called when nothing else is to be changed.
+// on to the pair, so it is called after all other changes.
 func (p *outPair) settle(n int, dropped error) {
 	p.peer.kept -= uint64(n)
 	if dropped != nil {
