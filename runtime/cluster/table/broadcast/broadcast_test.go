@@ -127,6 +127,11 @@ func TestBothSidesOfACutWrite(t *testing.T) {
 	if err := table.Bootstrap(ctx, nodes["n1"], "plan-1", list, []table.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}}); err != nil {
 		t.Fatal(err)
 	}
+	for name, n := range nodes { // a cut node would not get the first placement
+		if err := n.Replica().WaitFor(ctx, func(r *table.Replica) bool { return r.Plan() != "" }); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
 	move := func(at string, instance int, to string, times int) {
 		t.Helper()
 		for range times {
