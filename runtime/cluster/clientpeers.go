@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -88,6 +87,7 @@ func (c *core) forgetClients(now time.Duration) {
 		if !ok || now < at {
 			return false
 		}
+		p.reportRefusals()
 		delete(c.peers, p.name)
 		c.clients.leaving = append(c.clients.leaving, p)
 		if c.clients.forgotten != nil {
@@ -97,25 +97,6 @@ func (c *core) forgetClients(now time.Duration) {
 	})
 	c.clients.collect()
 }
-
-// refused handles a message that a correct peer would not send. A client loses its
-// connection, and is not reported more than once in clientLogEvery.
-func (p *peer) refused(err error) {
-	if p.slot == nil {
-		p.core.log.Error("topogen: a message of another node was refused", slog.String("node", p.name), slog.Any("error", err))
-		return
-	}
-	if p.core.now >= p.logAt {
-		p.logAt = p.core.now + clientLogEvery
-		p.core.log.Warn("topogen: a message of a client was refused, and its connection is closed", slog.String("client", p.name), slog.Any("error", err))
-	}
-	if p.core.clients.drop != nil {
-		p.core.clients.drop(p.name)
-	}
-}
-
-// clientLogEvery is the time between two log entries about one client.
-const clientLogEvery = time.Minute
 
 // checkPair refuses pairs that a client must not open: it sends only as an external
 // processor, and only to instances of this node.

@@ -188,6 +188,7 @@ func (c *core) stop(h *happened) {
 	c.ended, c.flushed = true, h.flushed
 	for _, p := range c.ordered {
 		p.changed = true // confirmations wait no longer
+		p.reportRefusals()
 	}
 }
 

@@ -36,7 +36,8 @@ type peer struct {
 	slot     *guestSlot    // of a client; nil for a node
 	passedOn bool          // another node passes on the frames of the client
 	heardAt  time.Duration // when the last frame of the client has arrived
-	logAt    time.Duration // the client is not reported before
+
+	badFrames, badMessages refusals
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -177,12 +178,8 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 	for _, e := range p.session.Events() {
 		p.event(e)
 	}
-	switch {
-	case err == nil:
-	case p.slot != nil:
-		p.refused(err)
-	default:
-		p.core.log.Warn("topogen: a frame of another node was refused", slog.String("node", p.name), slog.Any("error", err))
+	if err != nil {
+		p.refusedFrame(err)
 	}
 	defer func() {
 		clear(messages)
