@@ -24,6 +24,7 @@ type outPair struct {
 
 	kept    []kept // oldest first
 	handed  int    // number of elements of kept that the session has
+	given   int    // among them, those that this session got: the others are lost
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
 	waiting bool   // in peer.waiting
@@ -228,6 +229,7 @@ func (p *outPair) pump() {
 			p.wait()
 			return
 		}
+		p.given++
 		if k.atMostOnce {
 			k.data = nil
 		}
@@ -249,14 +251,17 @@ func (p *outPair) confirm(n uint64) error {
 	}
 	left := n - p.settled
 	p.settled = n
+	sent := p.given - p.peer.session.Queued(p.lane) // below 0 if the message that opens the pair is queued
 	for p.settleLost(); left > 0; p.settleLost() {
-		if p.handed == 0 {
+		if sent <= 0 { // the session still reads the other chunks, so their buffers must not be used again
+			p.settled -= left
 			return fmt.Errorf("%w: %d messages of a pair are confirmed that were not sent", errMalformed, left)
 		}
 		k := &p.kept[0]
 		handled, counts := int(min(left, uint64(k.messages-k.done))), !k.dropped
 		left -= uint64(handled)
 		if k.done += handled; k.done == k.messages {
+			sent--
 			p.drop()
 		}
 		if counts {
@@ -312,6 +317,9 @@ func (p *outPair) drop() {
 	if p.kept[0].shared {
 		p.shared--
 	}
+	if !p.kept[0].lost {
+		p.given--
+	}
 	piper.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
@@ -322,7 +330,7 @@ func (p *outPair) drop() {
 
 // restart begins again for a new process of the other node, which has received nothing.
 func (p *outPair) restart() {
-	p.opened, p.settled = false, 0
+	p.opened, p.settled, p.given = false, 0, 0
 	for i := range p.kept[:p.handed] {
 		k := &p.kept[i]
 		k.lost = k.lost || k.atMostOnce

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -62,12 +64,64 @@ func (r *refilling) check(t *testing.T) {
 	}
 }
 
+// TestUnsentMessagesAreNotConfirmed confirms messages that the session has not sent yet. A
+// correct node cannot have them. Their buffers must not be used for messages of another pair,
+// because the session would send these to the wrong node.
+func TestUnsentMessagesAreNotConfirmed(t *testing.T) {
+	r := newRefilling(t, 0)
+	p := r.pair.peer
+	check := func(n uint64, handled int, refused bool) {
+		t.Helper()
+		if err := r.pair.confirm(n); errors.Is(err, errMalformed) != refused {
+			t.Errorf("%d messages are confirmed: got the error %v, want one: %v", n, err, refused)
+		}
+		if r.handled != handled {
+			t.Errorf("%d messages are confirmed: %d were handled, want %d", n, r.handled, handled)
+		}
+		r.check(t)
+	}
+	check(1, 0, true) // three chunks wait, and the message that opens the pair
+	p.transmit(p.core.now)
+	check(2, 2, false)
+	r.send()
+	if n := p.session.Queued(r.pair.lane); n != 1 {
+		t.Fatalf("%d messages wait in the session, want 1", n)
+	}
+	check(6, 6, false)
+	check(7, 6, true)
+	p.transmit(p.core.now)
+	check(8, 8, false)
+	check(9, 8, true)
+}
+
+// TestPartOfAMessageIsNotConfirmed confirms a large message of which the session has sent
+// only a part. The session still reads the rest from its buffer.
+func TestPartOfAMessageIsNotConfirmed(t *testing.T) {
+	r := newRefilling(t, 0)
+	p := r.pair.peer
+	p.transmit(p.core.now)
+	if err := r.pair.confirm(6); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte{1}, 4*session.FrameBytesMax)
+	r.sent++
+	r.pair.forward(p.core.now, piper.Chunk{Data: large, Messages: 1})
+	if p.session.Frame(p.core.now) == nil || p.session.Stats().QueuedBytes >= len(large)-piper.ChunkRoom {
+		t.Fatal("no part of the message was sent")
+	}
+	if err := r.pair.confirm(7); !errors.Is(err, errMalformed) {
+		t.Errorf("a message that was sent in part is confirmed: got the error %v", err)
+	}
+	r.check(t)
+}
+
 // TestMessagesAreSentWhileOthersAreSettled passes on messages while others of the pair are
 // confirmed, dropped or lost.
 func TestMessagesAreSentWhileOthersAreSettled(t *testing.T) {
 	t.Run("confirmed", func(t *testing.T) {
 		r := newRefilling(t, 20)
 		for n := uint64(1); n <= 30; n += 3 {
+			r.pair.peer.transmit(r.pair.peer.core.now)
 			if err := r.pair.confirm(n); err != nil {
 				t.Fatal(err)
 			}

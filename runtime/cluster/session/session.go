@@ -86,6 +86,15 @@ func (s *Session) Send(lane uint64, message []byte) error {
 	return nil
 }
 
+// Queued returns how many messages of a lane are not completely in a frame. The session still
+// reads them, and the peer cannot have received them.
+func (s *Session) Queued(lane uint64) int {
+	if l := s.queue.lanes[lane]; l != nil {
+		return l.count
+	}
+	return 0
+}
+
 // hasRoom reports whether a message of n bytes fits into the queue, whose limits are
 // larger by a part, such as a quarter with 4.
 func (s *Session) hasRoom(n, part int) bool {
