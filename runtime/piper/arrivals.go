@@ -52,7 +52,8 @@ type Arrivals struct {
 
 	// Limit is how many messages of the pair may be in the queues of this node. A node that
 	// keeps to the capacities and to the limits of cycles never sends more before some of
-	// them are handled.
+	// them are handled. There is no limit of their bytes: a correct node may send so many
+	// messages of the largest size, so nodes trust each other with memory (SECURITY.md).
 	Limit uint64
 	// Capacity is the smallest capacity of the edges of the pair. The sending instance may
 	// have to wait while so many messages are not confirmed.
