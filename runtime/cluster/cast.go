@@ -18,9 +18,10 @@ import (
 type cast struct {
 	outlet *piper.Outlet
 	ends   []*castEnd
-	kept   []*castChunk // for all nodes, oldest first
-	placed int          // number of ends that have a place
-	queue  []*castEnd   // ends that wait for a place, oldest first
+	byPeer map[*peer]*castEnd // the same
+	kept   []*castChunk       // for all nodes, oldest first
+	placed int                // number of ends that have a place
+	queue  []*castEnd         // ends that wait for a place, oldest first
 }
 
 // castChunk is a chunk that some nodes have not handled.
@@ -62,16 +63,7 @@ type castPart struct {
 // settled at once.
 func (c *cast) forward(core *core, f *forward) {
 	k := &castChunk{Chunk: f.chunk, outlet: f.outlet}
-	names := []string{f.outlet.Node}
-	if !k.isForOne() {
-		names = slices.DeleteFunc(core.participants(), func(name string) bool { return name == core.home })
-	}
-	var ends []*castEnd
-	for _, name := range names {
-		if p := core.peer(name); p != nil {
-			ends = append(ends, c.endOf(p))
-		}
-	}
+	ends := c.endsFor(core, k)
 	k.waiting, k.unsent = len(ends), len(ends)
 	switch {
 	case !k.isForOne():
@@ -96,16 +88,39 @@ func (c *cast) forward(core *core, f *forward) {
 	c.settle()
 }
 
-// endOf returns the part for a node.
-func (c *cast) endOf(p *peer) *castEnd {
-	for _, end := range c.ends {
-		if end.pair.peer == p {
-			return end
+// endsFor returns the parts for the nodes that get a chunk.
+func (c *cast) endsFor(core *core, k *castChunk) []*castEnd {
+	if k.isForOne() {
+		if p := core.peer(k.outlet.Node); p != nil {
+			return []*castEnd{c.endOf(p)}
+		}
+		return nil
+	}
+	names := core.participants()
+	ends := make([]*castEnd, 0, len(names))
+	for _, name := range names {
+		if name == core.home {
+			continue
+		}
+		if p := core.peer(name); p != nil {
+			ends = append(ends, c.endOf(p))
 		}
 	}
-	end := &castEnd{cast: c}
-	end.pair = p.newPair(c.outlet.Pair, end, c.outlet)
-	c.ends = append(c.ends, end)
+	return ends
+}
+
+// endOf returns the part for a node.
+func (c *cast) endOf(p *peer) *castEnd {
+	end := c.byPeer[p]
+	if end == nil {
+		end = &castEnd{cast: c}
+		end.pair = p.newPair(c.outlet.Pair, end, c.outlet)
+		c.ends = append(c.ends, end)
+		if c.byPeer == nil {
+			c.byPeer = map[*peer]*castEnd{}
+		}
+		c.byPeer[p] = end
+	}
 	return end
 }
 

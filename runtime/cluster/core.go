@@ -81,7 +81,8 @@ type places interface {
 	// Node returns the node of an instance.
 	Node(processor, instance int) (name string, ok bool)
 	// Members returns the nodes that take part in the topology, by name: those that have
-	// joined and have not left, and those that must run instances.
+	// joined and have not left, and those that must run instances. The caller must not change
+	// the list.
 	Members() []string
 }
 

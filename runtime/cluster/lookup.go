@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
@@ -18,6 +19,14 @@ type lookup struct {
 	// messages to the instances of all nodes go there, and from there nowhere else: the
 	// others get them as those of other nodes. It is "" on a node.
 	home string
+
+	members atomic.Pointer[members]
+}
+
+// members are the names of the nodes that take part, for one list of the address table.
+type members struct {
+	of    []*table.Node
+	names []string
 }
 
 func newLookup(s *settings, replica *table.Replica) (*lookup, error) {
@@ -69,12 +78,19 @@ func (l *lookup) nodes() []*table.Node {
 }
 
 // Members implements places. First members that have not started yet count: they must
-// run instances.
+// run instances. The list is made once for each change of the nodes, because the core reads it for each
+// message to all nodes.
 func (l *lookup) Members() []string {
-	var names []string
-	for _, n := range l.nodes() {
-		names = append(names, n.Name)
+	nodes := l.replica.Nodes()
+	if m := l.members.Load(); m != nil && len(m.of) == len(nodes) && (len(nodes) == 0 || &m.of[0] == &nodes[0]) {
+		return m.names // the table replaces the slice when a node changes
 	}
-	slices.Sort(names)
-	return names
+	m := &members{of: nodes}
+	for _, n := range nodes { // by name
+		if n.State < table.Left {
+			m.names = append(m.names, n.Name)
+		}
+	}
+	l.members.Store(m)
+	return m.names
 }

@@ -30,6 +30,7 @@ type layout struct {
 	byName     map[string]int
 	nodes      []*Node        // by slot-1; nil: the slot is free
 	slots      map[string]int // by name of the node
+	ordered    []*Node        // by name; the same slice until the nodes change
 }
 
 // withNodes returns a copy of the layout with other nodes. A node without a slot gets a
@@ -63,7 +64,17 @@ func (l *layout) withNodes(changed map[string]*Node) *layout {
 		}
 		next.nodes[slot-1] = n
 	}
+	next.order()
 	return &next
+}
+
+// order fills ordered. It is called once for each change of the nodes, because nodes are
+// listed much more often than they change.
+func (l *layout) order() {
+	l.ordered = make([]*Node, 0, len(l.slots))
+	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
+		l.ordered = append(l.ordered, l.nodes[l.slots[name]-1])
+	}
 }
 
 // withProcessors returns a copy of the layout with another plan and other processors. The
@@ -106,11 +117,5 @@ func (l *layout) node(slot int) *Node {
 // named returns the node with a name, or nil.
 func (l *layout) named(name string) *Node { return l.node(l.slots[name]) }
 
-// sorted returns the nodes in the order of their names.
-func (l *layout) sorted() []*Node {
-	list := make([]*Node, 0, len(l.slots))
-	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
-		list = append(list, l.nodes[l.slots[name]-1])
-	}
-	return list
-}
+// sorted returns the nodes in the order of their names. The caller must not change the list.
+func (l *layout) sorted() []*Node { return l.ordered }

@@ -50,7 +50,8 @@ func (r *Replica) Processor(name string) (index, instances int, ok bool) {
 // Node returns the node with a name, or nil. The caller must not change it.
 func (r *Replica) Node(name string) *Node { return r.current.Load().layout.Load().named(name) }
 
-// Nodes returns the nodes in the order of their names. The caller must not change them.
+// Nodes returns the nodes in the order of their names. The caller must change neither them
+// nor the slice. It is the same slice until a node changes, and takes no time.
 func (r *Replica) Nodes() []*Node { return r.current.Load().layout.Load().sorted() }
 
 // Plan returns the plan of the table; "" before the first Define.

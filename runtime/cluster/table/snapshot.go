@@ -164,6 +164,7 @@ func (r *reader) nodes(l *layout) {
 		l.nodes = append(l.nodes, &n)
 		l.slots[n.Name] = len(l.nodes)
 	}
+	l.order()
 }
 
 func (r *reader) processors(s *State, l *layout) {
