@@ -30,7 +30,7 @@ const (
 	controlQuery    = 4 // group, phase, round: is it still quiet?
 	controlAnswer   = 5 // group, phase, round, quiet, turns
 	controlAgree    = 6 // group, phase: the group is quiet on all nodes
-	controlFailed   = 7 // the text of the error that ends the topology
+	controlFailed   = 7 // the node that has failed and the text of its error, which ends the topology
 	controlDraining = 8 // the node drains its queues and stops
 	controlLeft     = 9 // the node has drained its queues and stops, while others go on
 )
@@ -58,7 +58,10 @@ func (p *peer) control(kind byte, r *reader) error {
 			p.core.log.Warn("topogen: the topology has failed on a node", slog.String("node", p.name), slog.String("error", text))
 			return nil
 		}
-		p.core.fail(fmt.Errorf("%w: node %s: %s", ErrNodeFailed, p.name, text))
+		if p.core.failed == nil && !p.core.ended {
+			p.core.passOnFailure(p, text)
+		}
+		p.core.fail(fmt.Errorf("%w: %s", ErrNodeFailed, text))
 		return nil
 	case controlDraining:
 		p.draining = true

@@ -184,7 +184,7 @@ func (c *core) stop(h *happened) {
 		return
 	}
 	if h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
-		c.sendAll(laneControl, append([]byte{controlFailed}, firstLine(h.result)...))
+		c.sendAll(laneControl, failure(fmt.Sprintf("node %s: %v", c.node, h.result)))
 	}
 	c.ended, c.flushed = true, h.flushed
 	for _, p := range c.ordered {
@@ -271,6 +271,22 @@ func (c *core) fail(err error) {
 	if c.failed == nil {
 		c.failed = err
 		c.pool.Fail(err)
+	}
+}
+
+// failure is the message that the topology has failed. text names the node.
+func failure(text string) []byte {
+	return append([]byte{controlFailed}, firstLine(errors.New(text))...)
+}
+
+// passOnFailure tells the other nodes what one of them has said: that the topology has failed
+// on a node. That node may not reach all of them, and it ends soon. They are told at once and not
+// at the end of Run, because they end too, and then acknowledge nothing.
+func (c *core) passOnFailure(from *peer, text string) {
+	for _, p := range c.ordered {
+		if p != from && p.slot == nil {
+			p.send(laneControl, failure(text))
+		}
 	}
 }
 

@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestFailureIsPassedOn ends the topology on n1 with an error while no frame passes between
+// n1 and n3. The process of n1 is gone soon. So n3 must learn of the failure from n2.
+func TestFailureIsPassedOn(t *testing.T) {
+	n := newPhaseNodes(t, "n1", "n2", "n3")
+	for _, name := range n.nodes {
+		n.start(name).open = true
+	}
+	n.run()
+	told := map[string]int{}
+	for name, c := range n.cores {
+		emit := c.emit
+		c.emit = func(to string, f []byte) {
+			if cut := name+to == "n1n3" || name+to == "n3n1"; !cut {
+				told[name+to]++
+				emit(to, f)
+			}
+		}
+	}
+	n.cores["n1"].step(n.now, &happened{ended: true, result: errors.New("the disk is full\na stack")})
+	n.run()
+	if told["n2n3"] == 0 || told["n1n3"] > 0 {
+		t.Fatalf("the frames between the nodes are %v, want some from n2 to n3 and none from n1 to n3", told)
+	}
+	for _, name := range []string{"n2", "n3"} {
+		err := n.cores[name].failed
+		if !errors.Is(err, ErrNodeFailed) || !strings.HasSuffix(err.Error(), ": node n1: the disk is full") {
+			t.Errorf("%s ends with the error %v, want that of n1", name, err)
+		}
+	}
+}
