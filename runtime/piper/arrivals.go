@@ -328,6 +328,7 @@ func cutMessage(b []byte, edge int) (edgeOf int, m, rest []byte, err error) {
 
 var (
 	errTruncated = errors.New("the message ends too early")
+	errFinished  = errors.New("the processor has finished")
 	errNoReply   = errors.New("the handler of another node returned no reply")
 )
 
@@ -361,6 +362,12 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 		}
 		m, call.Number = m[n:], number
 	}
+	if g.isLate(a) {
+		if reply := a.replyTo(call, first, way); reply != nil {
+			reply(nil, errFinished)
+		}
+		return errFinished
+	}
 	if a.tally != nil {
 		a.tally.add(way)
 	}
@@ -379,6 +386,20 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 	return nil
 }
 
+// isLate reports whether the receiving instances have had their Finish, so that no handler may
+// be called. No node sends to them then, except for one that was restarted after the nodes
+// had agreed upon the end: its instances begin again.
+func (g *guest) isLate(a *Arrivals) bool {
+	to := g.pool.processors[a.To].group
+	switch to.accepts.Load() {
+	case acceptsAll:
+		return false
+	case acceptsWithin:
+		return g.unit.proc.group != to
+	}
+	return true
+}
+
 // replyTo sends the reply of an instance to a call. If several instances answer, a reply
 // begins with the number of the instance as a varint.
 func (a *Arrivals) replyTo(call Call, instance, way int) ReplyTo {
@@ -394,13 +415,17 @@ func (a *Arrivals) replyTo(call Call, instance, way int) ReplyTo {
 	}
 }
 
-// refuse counts a message that cannot be decoded as dropped.
+// refuse counts a message that cannot be decoded, or that comes too late, as dropped.
 func (g *guest) refuse(a *Arrivals, edge int, err error) {
 	if edge >= 0 && edge < len(g.pool.edges) {
 		g.pool.edges[edge].refused.Add(1)
 	}
 	a.lost++
 	g.pool.nodes.Lost(a, a.lost)
-	g.pool.logRepeated(&g.pool.processors[a.To].crossLog, slog.LevelError, "topogen: a message of another node cannot be decoded and is dropped",
+	level, text := slog.LevelError, "topogen: a message of another node cannot be decoded and is dropped"
+	if errors.Is(err, errFinished) {
+		level, text = slog.LevelWarn, "topogen: a message of another node comes after the end of its receiver and is dropped"
+	}
+	g.pool.logRepeated(&g.pool.processors[a.To].crossLog, level, text,
 		slog.String("node", g.node), slog.String("from", g.pool.processors[a.From].Name), slog.String("to", g.pool.processors[a.To].Name), slog.Any("error", err))
 }

@@ -30,6 +30,13 @@ func (p *Pool) cycleLimit(h *queue.Head) uint64 {
 	return max(cycleLimitMin, cycleFactor*capacity)
 }
 
+// values of group.accepts
+const (
+	acceptsAll    = iota
+	acceptsWithin // messages of the group itself: Finish may send some
+	acceptsNone
+)
+
 type phase uint8
 
 const (
@@ -56,6 +63,9 @@ type group struct {
 	// have not yet seen controlClosing, and the caller of Finish. The upper half counts
 	// how often an activity began.
 	activity atomic.Uint64
+
+	// accepts says which messages of other nodes still enter the group, see guest.isLate.
+	accepts atomic.Uint32
 
 	mu            sync.Mutex
 	phase         phase
@@ -208,6 +218,7 @@ func (g *group) leave(sent *Link) {
 	g.agreed = false
 	if g.phase == phaseClosing {
 		g.phase = phaseFinishing
+		g.accepts.Store(acceptsWithin)
 		g.activity.Add(1) // counted until the last Finish has returned
 		g.mu.Unlock()
 		g.pool.closeTimers(g) // no further tick can come
@@ -218,6 +229,7 @@ func (g *group) leave(sent *Link) {
 		return
 	}
 	g.phase = phaseFinished
+	g.accepts.Store(acceptsNone)
 	g.mu.Unlock()
 	if g.pool.faulty {
 		// Edges within the group close with it, when there is no receiver left.
