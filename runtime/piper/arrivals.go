@@ -386,9 +386,14 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 	return nil
 }
 
-// isLate reports whether the receiving instances have had their Finish, so that no handler may
-// be called. No node sends to them then, except for one that was restarted after the nodes
-// had agreed upon the end: its instances begin again.
+// isLate reports whether Finish of the receiving instances was called, so that no handler may
+// be called. Only a node that was restarted after the nodes had agreed upon the end sends
+// to them then, because its instances begin again.
+//
+// The group may begin to finish on another worker after this look and before the guest has
+// published the message. Then the handler is called after Finish. The agreement of all nodes
+// would have to arrive in just this moment, after the restart of the node that sends, so this
+// costs no lock for each message.
 func (g *guest) isLate(a *Arrivals) bool {
 	to := g.pool.processors[a.To].group
 	switch to.accepts.Load() {
