@@ -119,6 +119,19 @@ func TestEmptyDisk(t *testing.T) {
 	c.checkAll()
 }
 
+// TestNewAddress starts the next process of a node at another address. The others find it in
+// the address table: their messages that wait go there.
+func TestNewAddress(t *testing.T) {
+	unlinked := variableLinks + "=" + direct
+	c := start(t, unlinked)
+	const one = 3
+	c.kill(one)
+	c.launch(one, unlinked, "TOPOGEN_ADDRESS="+c.freeAddress())
+	c.awaitEffects()
+	c.finish()
+	c.checkAll()
+}
+
 // TestOldDisk: a process that returns with the files of an earlier moment ends at once and
 // says why, because its group of the address table has relied on what it had saved since
 // then. With an empty folder it returns.
