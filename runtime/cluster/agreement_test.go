@@ -15,6 +15,7 @@ import (
 type phases struct {
 	open   bool // no group is quiet
 	looks  int  // calls of IsIdle
+	closed bool // no external sender accepts messages
 	groups []uint8
 }
 
@@ -39,7 +40,7 @@ func (p *phases) Group(i int) piper.GroupState {
 
 func (p *phases) Groups() int     { return len(p.groups) }
 func (p *phases) GroupOf(int) int { return 0 }
-func (p *phases) IsClosed() bool  { return false }
+func (p *phases) IsClosed() bool  { return p.closed }
 func (p *phases) StopTimers()     {}
 func (p *phases) Fail(error)      {}
 func (p *phases) Leave()          {}

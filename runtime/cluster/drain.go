@@ -72,7 +72,7 @@ func (c *core) mayLeave(now time.Duration) {
 	if idle := c.pool.IsIdle(); idle != c.lastIdle {
 		c.lastIdle, c.idleAt = idle, now
 	}
-	if c.lastIdle && now-c.idleAt >= c.leaveAfter {
+	if c.lastIdle && (c.client || now-c.idleAt >= c.leaveAfter) { // a client has no messages to expect
 		c.left = true
 		c.sendAll(laneControl, []byte{controlLeft})
 		c.pool.Leave()

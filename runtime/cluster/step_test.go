@@ -44,3 +44,21 @@ func TestDrainingNodeLooksRarely(t *testing.T) {
 		t.Errorf("the node has looked %d times whether it is idle, want 1 to %d", p.looks, most+1)
 	}
 }
+
+// TestClosedClientEndsWithoutDelay closes a client. It must end when its senders are closed
+// and its messages are settled: it has no signals of other nodes to wait for.
+func TestClosedClientEndsWithoutDelay(t *testing.T) {
+	n := newPhaseNodes(t, "client", "n1")
+	p := n.start("client")
+	c := n.cores["client"]
+	c.client = true
+	c.step(0, &happened{stopping: true})
+	if c.left {
+		t.Fatal("the client has ended before its senders were closed")
+	}
+	p.closed = true
+	c.step(closeEvery, &happened{})
+	if !c.left {
+		t.Error("the client waits although all its messages are settled")
+	}
+}
