@@ -170,7 +170,7 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 	{"etcd", "/$defs/etcd", "An endpoint is a URL with `http` or `https` and a host with a port. `addresses: etcd` needs this section."},
 	{"etcd_tls", "/$defs/etcd_tls", "The certificates of nodes (`cluster.tls`) are not used for etcd."},
 	{"membership", "/$defs/membership", "A key of this mapping overrides the value of the profile."},
-	{"retry", "/$defs/retry", "`min` is at most `max`, and `max` is at most `timeout`. Each attempt looks up the node of the receiver again."},
+	{"retry", "/$defs/retry", "`min` is at most `max`, and `max` is at most `timeout`. Each attempt to connect uses the address that the node has then."},
 	{"placement", "/$defs/placement/anyOf/1", `A word, or a mapping with the keys below. It needs the section ` + "`cluster`" + `.
 
 - Processors with placement ` + "`spread`" + ` and the same number of instances are placed together if an edge with ` + "`route: local`" + ` joins them: instance 3 of both is always on the same node.

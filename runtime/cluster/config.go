@@ -27,7 +27,7 @@ type Config struct {
 	Detect       func(s member.Settings) (member.Detector, error)
 	Membership   member.Config
 	Retry        Retry
-	Rebalance    bool // minimal moves when a node joins
+	Rebalance    bool // no effect yet: minimal moves when a node joins
 	Neighborhood int  // nodes to which messages for all nodes are sent at a time; 0: no limit
 }
 
