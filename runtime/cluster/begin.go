@@ -288,8 +288,8 @@ func (n *Node) hasEnded(name string) bool {
 	return false
 }
 
-// watch passes changes of the address table on to the core, and ends the topology if
-// another process takes the name of this node.
+// watch passes changes of the address table on to the core, and ends this node if another
+// process takes its name, or if the table fails.
 func (n *Node) watch(where *lookup) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -302,7 +302,7 @@ func (n *Node) watch(where *lookup) {
 	}()
 	go func() {
 		if err := table.Superseded(ctx, n.table.Replica(), n.settings.node, n.boot); errors.Is(err, table.ErrSuperseded) {
-			n.core.pool.Fail(fmt.Errorf("cluster: node %s: %w", n.settings.node, err))
+			n.core.pool.Fail(&nodeError{n.settings.node, err})
 		}
 	}()
 	w := n.table.Replica().Watch(n.table.Replica().Revision())
@@ -310,7 +310,7 @@ func (n *Node) watch(where *lookup) {
 	for {
 		if _, err := w.Next(ctx); err != nil {
 			if ctx.Err() == nil {
-				n.core.pool.Fail(fmt.Errorf("cluster: node %s: the address table: %w", n.settings.node, err))
+				n.core.pool.Fail(&nodeError{n.settings.node, fmt.Errorf("the address table: %w", err)})
 			}
 			return
 		}

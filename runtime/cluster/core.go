@@ -183,7 +183,7 @@ func (c *core) stop(h *happened) {
 	if !h.ended {
 		return
 	}
-	if h.result != nil && !c.client && !errors.Is(h.result, ErrNodeFailed) {
+	if c.endsTopology(h.result) {
 		c.sendAll(laneControl, failure(fmt.Sprintf("node %s: %v", c.node, h.result)))
 	}
 	c.ended, c.flushed = true, h.flushed

@@ -2,11 +2,14 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // leaveTableTimeout is how long a node that is not a first member waits at its end for the
@@ -48,6 +51,29 @@ func (n *Node) othersAlive() bool {
 		_, first := n.settings.Nodes[t.Name]
 		return !first && slices.Contains(alive, t.Name)
 	})
+}
+
+// nodeError is why one node cannot continue: its disk has failed, or another process has its
+// name. The other nodes continue.
+type nodeError struct {
+	node string
+	err  error
+}
+
+func (e *nodeError) Error() string { return fmt.Sprintf("cluster: node %s: %v", e.node, e.err) }
+
+func (e *nodeError) Unwrap() error { return e.err }
+
+// endsTopology reports whether an error of Run ends the topology on all nodes, as the error of
+// a handler does. The errors of a node that ends alone do not: another process of the node
+// can take its place. The drain timeout is one of them, because each node that drains has its
+// own.
+func (c *core) endsTopology(result error) bool {
+	if result == nil || c.client || c.left {
+		return false
+	}
+	_, own := errors.AsType[*nodeError](result)
+	return !own && !errors.Is(result, ErrNodeFailed) && !errors.Is(result, piper.ErrDrainTimeout)
 }
 
 // leaveTable says in the address table that a node has left that is not a first member.

@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // TestFailureIsPassedOn ends the topology on n1 with an error while no frame passes between
@@ -33,6 +36,34 @@ func TestFailureIsPassedOn(t *testing.T) {
 		err := n.cores[name].failed
 		if !errors.Is(err, ErrNodeFailed) || !strings.HasSuffix(err.Error(), ": node n1: the disk is full") {
 			t.Errorf("%s ends with the error %v, want that of n1", name, err)
+		}
+	}
+}
+
+// TestOneNodeFailsAlone ends one node with an error that concerns only this node. The others
+// must continue.
+func TestOneNodeFailsAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		result error
+		left   bool
+	}{
+		"the drain timeout":    {result: fmt.Errorf("%w after 10s", piper.ErrDrainTimeout)},
+		"beside a failed call": {result: errors.Join(fmt.Errorf("%w after 10s", piper.ErrDrainTimeout), &piper.HandlerError{Err: errors.New("canceled")})},
+		"its address table":    {result: &nodeError{"n1", errors.New("the disk is full")}},
+		"an instance given up": {result: piper.ErrGaveUp, left: true},
+	} {
+		n := newPhaseNodes(t, "n1", "n2", "n3")
+		for _, node := range n.nodes {
+			n.start(node).open = true
+		}
+		n.run()
+		n.cores["n1"].left = c.left
+		n.cores["n1"].step(n.now, &happened{stopping: true, ended: true, result: c.result})
+		n.run()
+		for _, node := range []string{"n2", "n3"} {
+			if err := n.cores[node].failed; err != nil {
+				t.Errorf("%s: %s ends with the error %v", name, node, err)
+			}
 		}
 	}
 }
