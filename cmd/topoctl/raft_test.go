@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"time"
@@ -169,10 +170,15 @@ func operators(ts *testscript.TestScript, neg bool, args []string) {
 	go func() { _ = s.Serve(l) }()
 }
 
-// freeAddresses returns n free loopback addresses.
+// freeAddresses returns n free loopback addresses. Their ports are below those of outgoing
+// connections, which could take a port before its node listens.
 func freeAddresses(ts *testscript.TestScript, n int) (list []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const first, end = 10_000, 32_000
+	for tries := 0; len(list) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
+		if err != nil && tries < 100 {
+			continue // the port is in use
+		}
 		ts.Check(err)
 		defer func() { _ = l.Close() }()
 		list = append(list, l.Addr().String())
