@@ -174,6 +174,9 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 		p.silent = false
 		defer p.resume()
 	}
+	if p.slot != nil && len(frame) == 0 {
+		return // the client says only that it is there, see keepRelays
+	}
 	messages, err := p.session.Receive(now, frame, p.core.deliveries[:0])
 	for _, e := range p.session.Events() {
 		p.event(e)
