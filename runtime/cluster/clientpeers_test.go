@@ -29,3 +29,41 @@ func TestEmptyFrameOfAClient(t *testing.T) {
 		t.Error("the client was not forgotten")
 	}
 }
+
+// TestEndDoesNotWaitForVanishedClient ends a node while a client does not acknowledge a frame
+// whose connection is at another node. Nothing tells the node that the client has vanished.
+func TestEndDoesNotWaitForVanishedClient(t *testing.T) {
+	const name = clientPrefix + "web"
+	n := newPhaseNodes(t, "n1")
+	n.start("n1").open = true
+	n.start(name).open = true
+	node, client := n.cores["n1"], n.cores[name]
+	client.client = true
+	step := func(c *core, h happened) {
+		h.frames, n.frames[c.node] = n.frames[c.node], nil
+		c.step(n.now, &h)
+	}
+	step(node, happened{alive: []alive{{node: name, alive: true, passedOn: true}}})
+	step(client, happened{alive: []alive{{node: "n1", alive: true}}})
+	for ; !node.peers[name].found; n.now += time.Millisecond {
+		step(node, happened{})
+		step(client, happened{})
+		if n.now > time.Minute {
+			t.Fatal("the client was not found")
+		}
+	}
+	node.peers[name].send(laneControl, []byte{controlDraining})
+	flushed := make(chan struct{})
+	began := n.now
+	step(node, happened{ended: true, flushed: flushed})
+	for node.flushed != nil {
+		n.now += 100 * time.Millisecond
+		step(node, happened{})
+		if n.now-began > 2*farewellShort {
+			t.Fatal("the node waits for the client")
+		}
+	}
+	if n.now-began < farewellShort {
+		t.Errorf("the node has waited %v for the client, want %v", n.now-began, farewellShort)
+	}
+}

@@ -51,6 +51,7 @@ type core struct {
 	lastIdle bool
 	lookAt   time.Duration // when mayLeave looks again whether the node is idle
 	ended    bool          // Run returns
+	endedAt  time.Duration // when ended became true
 	left     bool          // it has stopped while others go on
 	decided  bool          // it has told the others that a group may go on
 	failed   error
@@ -186,7 +187,7 @@ func (c *core) stop(h *happened) {
 	if c.endsTopology(h.result) {
 		c.sendAll(laneControl, failure(fmt.Sprintf("node %s: %v", c.node, h.result)))
 	}
-	c.ended, c.flushed = true, h.flushed
+	c.ended, c.endedAt, c.flushed = true, c.now, h.flushed
 	for _, p := range c.ordered {
 		p.changed = true // confirmations wait no longer
 		p.reportRefusals()
@@ -202,6 +203,7 @@ func (c *core) hasFlushed() bool {
 		v := p.session.Stats()
 		switch {
 		case !p.found || p.ended || p.left, p.slot != nil && !p.reachable:
+		case p.passedOn && c.now-c.endedAt >= farewellShort: // nothing tells that such a client has ended
 		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
