@@ -15,8 +15,7 @@ func BenchmarkSameNode_topogen(b *testing.B) {
 	benchmarkNear(b, pool.Node("n1"), pool.NodeAddress("127.0.0.1:0"))
 }
 
-// BenchmarkSameNode_section sends in a process that is no node, although the topology has a
-// cluster.
+// BenchmarkSameNode_section runs a topology with a cluster in a process without a node's name.
 func BenchmarkSameNode_section(b *testing.B) { benchmarkNear(b) }
 
 func benchmarkNear(b *testing.B, options ...pool.Option) {

@@ -214,7 +214,7 @@ func (a *asking) checkFull(t *testing.T, got Total, err error, n int, names []st
 	}
 }
 
-// late asks instances one of which does not answer before the timeout.
+// late asks several instances, and one of them does not answer before the timeout.
 func (a *asking) late(t *testing.T, api *ApiSender, own string) {
 	t.Helper()
 	silent := own

@@ -50,7 +50,7 @@ func TestKills(t *testing.T) {
 				}
 			}
 			c.launch(one)
-		default: // two nodes, so that the rest is no majority
+		default: // two nodes, so that the others have no majority
 			c.kill(one)
 			c.kill(two)
 			c.awaitDead((round+2)%nodes, one)
@@ -166,7 +166,7 @@ func TestOldDisk(t *testing.T) {
 	c.checkAll()
 }
 
-// TestOneDiskTwice: a second process with the folder of one that runs ends at once and says
+// TestOneDiskTwice: a second process with the folder of a running process ends at once and says
 // why. The first one is not disturbed.
 func TestOneDiskTwice(t *testing.T) {
 	c := start(t)

@@ -11,7 +11,7 @@ import (
 type link struct {
 	listener net.Listener
 	to       string
-	accepted atomic.Int64 // connections, also those that were refused
+	accepted atomic.Int64 // connections, with the refused ones
 	passed   atomic.Int64 // bytes, in both directions
 
 	mu    sync.Mutex

@@ -42,7 +42,7 @@ func TestLinksAreCut(t *testing.T) {
 	c.checkAll()
 }
 
-// TestEndWithoutWarnings: the end of a topology is no fault, so no node logs a warning.
+// TestEndWithoutWarnings: no node logs a warning when a topology ends in order.
 func TestEndWithoutWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name string

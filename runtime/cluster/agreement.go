@@ -17,8 +17,8 @@ import (
 // method of Mattern (Algorithms for distributed termination detection, 1987), with turns
 // in place of message counts.
 //
-// The coordinator, the first member by name, collects what the nodes say. What it finds
-// remains true, so it does no harm if two nodes are coordinators for some time.
+// The coordinator, the first member by name, collects the reports of the nodes. A group
+// that it has found quiet remains quiet, so it does no harm if two nodes are coordinators for some time.
 type agreement struct {
 	core   *core
 	groups []groupAgreement

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// clientsMax bounds the clients that a node remembers: those that are connected, and
-	// those that were within clientWindow. Each has a session, with a window of 4 MiB.
+	// clientsMax bounds the clients that a node remembers: connected clients, and clients
+	// that were connected within clientWindow. Each has a session, with a window of 4 MiB.
 	clientsMax = 1024
-	// ownerMax bounds those with one certificate, so that a program that makes clients
+	// ownerMax bounds the clients with one certificate, so that a program that makes clients
 	// without end leaves room for others.
 	ownerMax = clientsMax / 4
 	// placesMax bounds the snapshots of the address table that are sent at the same time.

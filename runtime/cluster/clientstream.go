@@ -47,7 +47,7 @@ type outStream struct {
 	heard bool               // another node has passed on a frame of this one, since conn was lost
 }
 
-// follow connects to nodes, and ends the streams to those that are not in the list.
+// follow connects to the nodes of a list, and ends the streams to all other nodes.
 func (t *clientTransport) follow(nodes []*table.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

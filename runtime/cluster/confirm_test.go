@@ -45,7 +45,7 @@ func TestConfirmationsWait(t *testing.T) {
 	}
 	n2.session.Frame(core.now) // the hello; what is queued waits for the answer
 	if !handled(1) {
-		t.Error("a message is not confirmed with another one that is sent anyway")
+		t.Error("a message is not confirmed in a frame that is sent anyway")
 	}
 	if n := n2.session.Stats().QueuedMessages; n != 2 {
 		t.Errorf("%d messages are queued, want 2 confirmations", n)
@@ -79,7 +79,7 @@ func newPeerOf(t *testing.T, name string) *peer {
 	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	top.node.core.begin(top.pool, nobody{})
+	top.node.core.begin(top.pool, noPlaces{})
 	other, err := top.node.core.newPeer(name)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ var (
 
 // core decides what a node does: which messages it sends, keeps and drops, and when the
 // groups of the topology finish. It has no goroutine, clock or network. The caller passes
-// the time, and what has happened in the meantime, to step.
+// the time, and the events since the last call, to step.
 type core struct {
 	config *Config
 	node   string
@@ -81,8 +81,8 @@ type pool interface {
 type places interface {
 	// Node returns the node of an instance.
 	Node(processor, instance int) (name string, ok bool)
-	// Members returns the nodes that take part in the topology, by name: those that have
-	// joined and have not left, and those that must run instances. The caller must not change
+	// Members returns the nodes that take part in the topology, by name: nodes that have
+	// joined and have not left, and nodes that must run instances. The caller must not change
 	// the list.
 	Members() []string
 }
@@ -195,7 +195,7 @@ func (c *core) stop(h *happened) {
 }
 
 // hasFlushed reports whether all nodes that can be reached have received everything. The
-// node that has told others how groups go on also waits for those that cannot be reached:
+// node that has told others how groups go on also waits for nodes that cannot be reached:
 // no other node would tell them. A node that has said that it leaves needs nothing; failure
 // detection does not report its end if it has never heard of it.
 func (c *core) hasFlushed() bool {

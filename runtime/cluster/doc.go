@@ -13,8 +13,7 @@
 // the receiving instance. The handled messages of a pair are confirmed by their number.
 //
 // A message counts as queued on its sending node until it is confirmed. So capacity and
-// full mean the same as within a process: a slow instance pauses only those that send to
-// it, and a pair never has more than its capacity in flight. There are the same exceptions
+// full mean the same as within a process: a slow instance pauses only its senders, and a pair never has more than its capacity in flight. There are the same exceptions
 // as in one process: a handler call sends all its messages, and full queues do not pause
 // the members of a cycle. An edge with drop-oldest and capacity 1 has up to two messages.
 // After retry.timeout, messages that were dropped may still be in flight. Then a queue of the
@@ -26,7 +25,7 @@
 // Messages of a pair are handled in the order in which they were sent. A message is
 // handled once as long as the processes of both nodes run, whatever the network does. If
 // the process of the receiving node ends, messages that it has not confirmed are sent to
-// the next process under its name, and those that it has handled without confirming are
+// the next process under its name, and messages that it has handled without confirming are
 // handled twice. With delivery: at-most-once they are dropped and counted instead.
 //
 // A message waits for a node that cannot be reached. After retry.timeout it is dropped

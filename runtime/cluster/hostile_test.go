@@ -21,7 +21,7 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	core := top.node.core
-	core.begin(top.pool, nobody{})
+	core.begin(top.pool, noPlaces{})
 	n2, err := core.newPeer("n2")
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +95,8 @@ func TestHostileMessages(t *testing.T) {
 	})
 }
 
-// nobody are the places of a topology without nodes.
-type nobody struct{}
+// noPlaces are the places of a topology without nodes.
+type noPlaces struct{}
 
-func (nobody) Node(int, int) (string, bool) { return "", false }
-func (nobody) Members() []string            { return nil }
+func (noPlaces) Node(int, int) (string, bool) { return "", false }
+func (noPlaces) Members() []string            { return nil }

@@ -15,9 +15,9 @@ type lookup struct {
 	replica  *table.Replica
 	entries  []int // by processor: its index in the table, or -1
 
-	// home is the node whose instances are, for a client, those that each node has. Its
-	// messages to the instances of all nodes go there, and from there nowhere else: the
-	// others get them as those of other nodes. It is "" on a node.
+	// home takes the place of a client's own node in its broadcasts, because a client has no
+	// instances. All other nodes get the broadcast from the client: home passes nothing on.
+	// It is "" on a node.
 	home string
 
 	members atomic.Pointer[members]

@@ -23,7 +23,7 @@ func TestTheNodeLooksAtEachPost(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := top.node
-	n.core.begin(top.pool, nobody{})
+	n.core.begin(top.pool, noPlaces{})
 	n.start()
 	var posting sync.WaitGroup
 	for range 8 {

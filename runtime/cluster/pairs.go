@@ -24,7 +24,7 @@ type outPair struct {
 
 	kept    []kept // oldest first
 	handed  int    // number of elements of kept that the session has
-	given   int    // among them, those that this session got: the others are lost
+	given   int    // elements among them that this session got: the others are lost
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
 	waiting bool   // in peer.waiting
@@ -236,7 +236,7 @@ func (p *outPair) pump() {
 	}
 }
 
-// wait adds the pair to those that are looked at when the node can be reached again.
+// wait adds the pair to the list of pairs that go on when the node can be reached again.
 func (p *outPair) wait() {
 	if !p.waiting {
 		p.waiting = true

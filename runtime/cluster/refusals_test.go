@@ -52,13 +52,13 @@ func TestRefusalsAreLoggedRarely(t *testing.T) {
 			core.now += time.Nanosecond
 			bad(n2)
 			if got := lines(); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint("times=", flood+1)) {
-				t.Errorf("got the lines %q, want one that counts %d refusals", got, flood+1)
+				t.Errorf("got the lines %q, want one line with %d refusals", got, flood+1)
 			}
 			bad(n2)
 			bad(n2)
 			core.stop(&happened{ended: true})
 			if got := lines(); len(got) != 1 || !strings.Contains(got[0], "times=2") {
-				t.Errorf("got the lines %q at the end, want one that counts 2 refusals", got)
+				t.Errorf("got the lines %q at the end, want one line with 2 refusals", got)
 			}
 		})
 		core.now += refusalLogEvery

@@ -7,8 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// checkPlaces checks the places of nodes among those that messages for all nodes are sent
-// to: there are at most Config.Neighborhood, and no node waits while one is free.
+// checkPlaces checks the nodes to which messages for all nodes are sent: there are at most Config.Neighborhood, and no node waits while one is free.
 func (n *simNode) checkPlaces() {
 	most := n.core.config.Neighborhood
 	casts := map[*cast]bool{}

@@ -65,8 +65,8 @@ type Arrivals struct {
 	reported []atomic.Uint64 // by receiving instance: number of handled messages
 }
 
-// ReplyTo sends the reply to a message that has arrived. It is nil if nobody waits for
-// the reply. It may be called from any goroutine, at most once.
+// ReplyTo sends the reply to a message that has arrived. It is nil if no caller waits
+// for the reply. It may be called from any goroutine, at most once.
 type ReplyTo func(reply []byte, err error)
 
 // GuestKey identifies an instance of another node.

@@ -330,7 +330,7 @@ func NodeDir(dir string) Option {
 	return func(o *options) error { o.node.Dir = dir; return nil }
 }
 
-// UseNodes sets Nodes in place of those that Spec.Cluster makes. Tests of generated code
+// UseNodes sets Nodes in place of the Nodes that Spec.Cluster makes. Tests of generated code
 // connect the nodes of one process with it.
 func UseNodes(nodes Nodes) Option {
 	return func(o *options) error { o.nodes = nodes; return nil }

@@ -24,7 +24,7 @@ type Pair struct {
 // Each message begins with a varint. Its lowest bit says that the index of the edge
 // follows, as another varint; without it the edge is that of the message before. The
 // other bits are the number of bytes that follow. On an edge with a reply they begin
-// with the number of the call as a varint, which is 0 if nobody waits for the reply.
+// with the number of the call as a varint, which is 0 if no caller waits for the reply.
 type Chunk struct {
 	Data     []byte // belongs to Nodes; it begins with ChunkRoom bytes for a header of Nodes
 	Messages int
@@ -76,7 +76,7 @@ type Outlet struct {
 	active   *Outlet            // the Outlet or branch that has got the last message
 
 	mu        sync.Mutex            // of the trunk: guards the rest
-	calls     map[uint64]remoteCall // of the trunk: those that wait for a reply, by number
+	calls     map[uint64]remoteCall // of the trunk: calls without a reply yet, by number
 	callOrder []orderedCall         // those of the messages of this Outlet, by message
 	lastCall  uint64                // of the trunk
 	sent      uint64                // number of messages that were passed on
@@ -87,7 +87,7 @@ type Outlet struct {
 type orderedCall struct{ message, call uint64 }
 
 // Trunk is the Outlet of the link to which a branch belongs, and the Outlet itself if it
-// is no branch.
+// is not a branch.
 func (o *Outlet) Trunk() *Outlet {
 	if o.trunk != nil {
 		return o.trunk

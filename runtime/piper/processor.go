@@ -27,8 +27,8 @@ type Processor struct {
 	Instances, New, Default any
 
 	// Others says that the last element of Instances stands for all instances of other
-	// nodes: the processor has the same instances on each node. What is sent to it goes
-	// to all other nodes. Outside of a cluster nothing is sent to it.
+	// nodes: the processor has the same instances on each node. Messages to it go to
+	// all other nodes. Outside of a cluster it gets none.
 	Others bool
 
 	// Guest points to a struct with the fields unit and out, the sender of an external

@@ -182,7 +182,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// TestGap sends a node a change before the one that it lacks.
+// TestGap sends a node a change before an earlier change that it lacks.
 func TestGap(t *testing.T) {
 	c := newCore("n2", table.NewReplica(), &memoryLog{}, contents{})
 	e := &entry{revision: table.Revision{Term: 1, Index: 5}}
