@@ -38,6 +38,7 @@ var seedsOfBug = map[bug.Bug]int{
 	bug.OrderAcrossIgnored: 200,
 	bug.CastSettledByOne:   2000,
 	bug.CastShared:         500,
+	bug.ReturnForgotten:    1000,
 	// bugs of package session, which is a part of the simulation
 	bug.FrameAgain:    100,
 	bug.GapSkipped:    200,

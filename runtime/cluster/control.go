@@ -24,15 +24,16 @@ const laneAnswers = 1 << 62
 
 // Kinds of control messages.
 const (
-	controlConfirm  = 1 // pairs of lane and number of handled messages
-	controlReply    = 2 // lane, call, and 0 and the reply, 1 and the text of an error, or 2 for topo.ErrFull
-	controlStatus   = 3 // group, phase, turns: the group is quiet on this node
-	controlQuery    = 4 // group, phase, round: is it still quiet?
-	controlAnswer   = 5 // group, phase, round, quiet, turns
-	controlAgree    = 6 // group, phase: the group is quiet on all nodes
-	controlFailed   = 7 // the node that has failed and the text of its error, which ends the topology
-	controlDraining = 8 // the node drains its queues and stops
-	controlLeft     = 9 // the node has drained its queues and stops, while others go on
+	controlConfirm  = 1  // pairs of lane and number of handled messages
+	controlReply    = 2  // lane, call, and 0 and the reply, 1 and the text of an error, or 2 for topo.ErrFull
+	controlStatus   = 3  // group, phase, turns: the group is quiet on this node
+	controlQuery    = 4  // group, phase, round: is it still quiet?
+	controlAnswer   = 5  // group, phase, round, quiet, turns
+	controlAgree    = 6  // group, phase: the group is quiet on all nodes
+	controlFailed   = 7  // the node that has failed and the text of its error, which ends the topology
+	controlDraining = 8  // the node drains its queues and stops
+	controlLeft     = 9  // the node has drained its queues and stops, while others go on
+	controlReturned = 10 // lane: the instance of the pair is not on this node
 )
 
 // control handles a control message.
@@ -82,6 +83,8 @@ func (p *peer) answered(kind byte, r *reader) error {
 		return p.confirmed(r)
 	case controlReply:
 		return p.replied(r)
+	case controlReturned:
+		return p.cameBack(r)
 	}
 	return fmt.Errorf("%w: message %d in a lane of replies", errMalformed, kind)
 }

@@ -39,6 +39,7 @@ type core struct {
 	peers       map[string]*peer
 	ordered     []*peer // the same by name, so that the same calls always have the same effects
 	groups      *agreement
+	returned    []*outPair         // pairs that other nodes have returned; their instances are looked up again
 	reuseFrames bool               // the transport copies each frame before the other node receives it
 	deliveries  []session.Delivery // used again in each call of session.Receive
 
@@ -117,6 +118,7 @@ func (c *core) step(now time.Duration, h *happened) {
 		c.groups.tellOwed()
 	}
 	c.stop(h)
+	c.lookUpReturned(now, h.members)
 	c.expire(now)
 	c.mayLeave(now)
 	for _, p := range c.ordered {

@@ -32,6 +32,9 @@
 // and counted, and a call fails with ErrUnreachable. If such a message was already on its
 // way, the other node may still handle it.
 //
+// A node returns messages for an instance that it does not run, and the sending node looks up
+// the instance again (returns.go).
+//
 // A group of processors finishes when it is quiet on all nodes (agreement.go).
 //
 // # Clients

@@ -50,6 +50,7 @@ func (c *core) expire(now time.Duration) {
 			pair.expire(before, why)
 		}
 	}
+	c.expireReturned(now)
 }
 
 // mayLeave ends a node that drains while others go on, after it has handled everything

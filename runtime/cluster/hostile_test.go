@@ -61,6 +61,8 @@ func TestHostileMessages(t *testing.T) {
 		"a second pair of a lane":     {n2, firstLane, open(0, 0, 1, 1), "opened twice"},
 		"a pair without an edge":      {n2, firstLane + 1, open(1, 0, 0, 0), "no edge"},
 		"a confirmation of nothing":   {n2, laneConfirm, []byte{controlConfirm, firstLane, 1}, "unknown pair"},
+		"a return of nothing":         {n2, laneAnswers | firstLane, []byte{controlReturned, firstLane}, "unknown pair"},
+		"half a return":               {n2, laneAnswers | firstLane, []byte{controlReturned}, "unknown pair"},
 		"half a confirmation":         {n2, laneConfirm, []byte{controlConfirm, firstLane}, "malformed"},
 		"a reply to nothing":          {n2, laneConfirm, []byte{controlReply, firstLane, 1, 0}, "malformed"},
 		"an unknown group":            {n2, laneControl, (&groupMessage{kind: controlAgree, group: 99, phase: piper.GroupClosing}).append(nil), "group 99"},

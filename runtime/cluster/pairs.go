@@ -29,6 +29,11 @@ type outPair struct {
 	opened  bool   // the session knows the pair
 	waiting bool   // in peer.waiting
 	shared  int    // number of chunks for all nodes that the session has
+
+	away   bool          // the node has returned the pair, which is in core.returned
+	lookAt time.Duration // if away: when the instance is looked up again
+	delay  time.Duration // before the next lookup
+	homes  []*outPair    // if the instance was on several nodes: the pairs with all of them
 }
 
 // settler counts messages that need not be kept any longer: a *piper.Outlet or a
@@ -45,8 +50,8 @@ type kept struct {
 	messages   int
 	done       int // messages at its beginning that were handled
 	atMostOnce bool
-	dropped    bool // counted as dropped, although the session may still deliver it
-	lost       bool // was sent at most once to a process that has ended
+	dropped    bool  // counted as dropped, although the session may still deliver it
+	lost       error // why no process has it, although it was sent at most once; or nil
 	since      time.Duration
 }
 
@@ -193,11 +198,10 @@ func (p *outPair) keep(now time.Duration, k kept) {
 
 // pump gives the session what it does not have yet.
 func (p *outPair) pump() {
-	if !p.peer.takes() {
-		p.wait()
+	if p.away || p.handed == len(p.kept) {
 		return
 	}
-	if p.peer.full {
+	if !p.peer.takes() || p.peer.full {
 		p.wait()
 		return
 	}
@@ -213,7 +217,7 @@ func (p *outPair) pump() {
 			p.kept[p.handed], p.kept[p.handed+1] = p.kept[p.handed+1], p.kept[p.handed]
 		}
 		k := &p.kept[p.handed]
-		if k.lost {
+		if k.lost != nil {
 			continue
 		}
 		if k.cast != nil && !k.shared {
@@ -250,6 +254,7 @@ func (p *outPair) confirm(n uint64) error {
 		return nil // the lane of replies has overtaken that of confirmations
 	}
 	left := n - p.settled
+	p.delay = 0
 	p.settled = n
 	sent := p.given - p.peer.session.Queued(p.lane) // below 0 if the message that opens the pair is queued
 	for p.settleLost(); left > 0; p.settleLost() {
@@ -285,10 +290,10 @@ func (p *outPair) release() {
 
 // settleLost counts messages that no process has any more, when they are the oldest.
 func (p *outPair) settleLost() {
-	for p.handed > 0 && p.kept[0].lost {
+	for p.handed > 0 && p.kept[0].lost != nil {
 		k := p.kept[0]
 		if p.drop(); !k.dropped {
-			p.settle(k.messages-k.done, errProcessEnded)
+			p.settle(k.messages-k.done, k.lost)
 		}
 	}
 }
@@ -317,7 +322,7 @@ func (p *outPair) drop() {
 	if p.kept[0].shared {
 		p.shared--
 	}
-	if !p.kept[0].lost {
+	if p.kept[0].lost == nil {
 		p.given--
 	}
 	piper.ReuseChunk(p.kept[0].data)
@@ -330,27 +335,36 @@ func (p *outPair) drop() {
 
 // restart begins again for a new process of the other node, which has received nothing.
 func (p *outPair) restart() {
+	p.away = false
+	p.takeBack(errProcessEnded)
+	if len(p.kept) > 0 {
+		p.pump()
+	}
+}
+
+// takeBack prepares all messages to be sent again, because the process of the other node
+// does not have them. why is what becomes of messages that are sent at most once.
+func (p *outPair) takeBack(why error) {
 	p.opened, p.settled, p.given = false, 0, 0
 	for i := range p.kept[:p.handed] {
 		k := &p.kept[i]
-		k.lost = k.lost || k.atMostOnce
+		if k.lost == nil && k.atMostOnce {
+			k.lost = why
+		}
 		k.shared = false
 	}
 	p.shared = 0
 	before := len(p.kept)
-	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && !k.lost })
+	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && k.lost == nil })
 	if n := before - len(p.kept); n > 0 {
 		defer p.peer.core.groups.doubt(p.To, -n)
 	}
 	p.handed = 0
-	for p.handed < len(p.kept) && p.kept[p.handed].lost {
+	for p.handed < len(p.kept) && p.kept[p.handed].lost != nil {
 		p.handed++
 	}
 	p.settleLost()
 	p.release()
-	if len(p.kept) > 0 {
-		p.pump()
-	}
 }
 
 // expire drops the messages that were sent before a time.

@@ -38,16 +38,18 @@ type peer struct {
 	heardAt  time.Duration // when the last frame of the client has arrived
 
 	badFrames, badMessages refusals
+	misses                 refusals // pairs that the node has returned
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
 
-	out     []*outPair // by lane, from firstLane
-	waiting []*outPair // whose messages wait because the node does not take them now, or the session is full
-	answers []answer   // that wait for room in the session
-	full    bool       // the session has refused a message since the last refill
-	in      map[uint64]*inPair
-	pairs   map[piper.Pair]*inPair // the same, in all sessions
+	out      []*outPair // by lane, from firstLane
+	waiting  []*outPair // whose messages wait because the node does not take them now, or the session is full
+	answers  []answer   // that wait for room in the session
+	full     bool       // the session has refused a message since the last refill
+	in       map[uint64]*inPair
+	pairs    map[piper.Pair]*inPair // the same, in all sessions
+	returned map[uint64]struct{}    // lanes of pairs that this node has returned
 
 	unconfirmed []*inPair     // have handled messages whose confirmation was not sent
 	confirmAt   time.Duration // when it is sent at the latest
@@ -124,7 +126,7 @@ const pauseMin = 5 * expireEvery
 
 // listenAt returns when listen and expire must look at the node, although nothing happens.
 func (p *peer) listenAt() (at time.Duration, ok bool) {
-	if at = p.core.expireAt; !p.isLost() && len(p.waiting) == 0 {
+	if at = p.core.expireAt; !p.isLost() && len(p.waiting) == 0 && len(p.core.returned) == 0 {
 		at = max(at, p.silentAt+p.core.config.Retry.Timeout/2)
 	}
 	return at, p.kept > 0 && !bug.On(bug.ExpiryUnscheduled) || len(p.waiting) > 0
@@ -205,7 +207,7 @@ func (p *peer) event(e session.Event) {
 	case session.PeerRestarted:
 		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
 		p.core.groups.restarted(p.name)
-		p.in = map[uint64]*inPair{}
+		p.in, p.returned = map[uint64]*inPair{}, nil
 		p.answers, p.full = nil, false
 		p.waiting, p.draining, p.left, p.ended = nil, false, false, false
 		for _, pair := range p.out {
@@ -237,6 +239,9 @@ func (p *peer) message(lane uint64, m []byte) error {
 	case pairChunk:
 		in := p.in[lane]
 		if in == nil {
+			if _, ok := p.returned[lane]; ok {
+				return nil // the sending node keeps them
+			}
 			return fmt.Errorf("%w: messages of a pair that was not opened", errMalformed)
 		}
 		messages, skip, data, err := readChunk(m[1:])
@@ -279,9 +284,12 @@ func (p *peer) open(lane uint64, m []byte) error {
 		}
 		in = &inPair{peer: p}
 		key := piper.GuestKey{Node: p.guestNode(), Processor: pair.From, Instance: pair.FromInstance}
-		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); err != nil {
+		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); errors.Is(err, piper.ErrAway) {
+			return p.giveBack(lane)
+		} else if err != nil {
 			return err
 		}
+		delete(p.returned, lane)
 		in.arrivals.State = in
 		in.limit = in.arrivals.Limit
 		in.hurry = uint64(max(1, in.arrivals.Capacity/hurryPart))

@@ -33,7 +33,7 @@ const failuresShown = 3
 // part of its input.
 var simInputs = []string{
 	"messages of other nodes", "messages to all nodes", "messages sent at most once", "large messages", "calls",
-	"dropped", "nodes that wait for a place", "late starts", "nodes dead", "nodes left", "nodes that never return",
+	"dropped", "nodes that wait for a place", "late starts", "pairs that moved", "nodes dead", "nodes left", "nodes that never return",
 }
 
 // TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network

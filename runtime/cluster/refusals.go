@@ -56,6 +56,7 @@ func (r *refusals) report(log *slog.Logger) {
 func (p *peer) reportRefusals() {
 	p.badFrames.report(p.core.log)
 	p.badMessages.report(p.core.log)
+	p.misses.report(p.core.log)
 }
 
 // refusedFrame handles a frame that a correct session would not send. The session counts

@@ -23,11 +23,13 @@ func (s *simulation) loose() bool { return s.config.Retry.Timeout < neverExpires
 
 // draw draws the faults of the run, and how it ends.
 func (s *simulation) draw(r *rand.Rand) {
-	s.config.Retry = Retry{Timeout: neverExpires}
 	if r.IntN(4) == 0 {
 		s.expireSoon(r)
 	}
 	s.drawNetwork(r)
+	if r.IntN(4) == 0 {
+		s.misplaced = r.Float64()
+	}
 	if r.IntN(4) == 0 {
 		s.profile = []string{member.ProfileLocal, member.ProfileLAN}[r.IntN(2)]
 	}

@@ -161,7 +161,7 @@ func (s *simulation) mayMiss(from, to int) bool {
 		return true
 	}
 	for _, i := range s.design.between(from, to) {
-		if f := s.design.edges[i].full; f == dropOldest || f == dropNewest {
+		if s.mayDrop(i) {
 			return true
 		}
 	}
@@ -231,7 +231,7 @@ func (s *simulation) ask(t *simTop, edge int, m parcel) request {
 		a.err, a.done = err, s.now
 		var got parcel
 		switch {
-		case err != nil && !s.loose() && !errors.Is(err, errFull):
+		case err != nil && !s.mayDrop(edge) && !errors.Is(err, errFull):
 			s.fault("%s: call %d: %v", t.node.name, number, err)
 		case err != nil:
 		case decodeParcel(b, &got) != nil || got.call != number:
@@ -282,8 +282,8 @@ func (s *simulation) checkNode(n *simNode) {
 
 // mayDrop reports whether messages of an edge may be dropped.
 func (s *simulation) mayDrop(edge int) bool {
-	f := s.design.edges[edge].full
-	return s.loose() || f == dropOldest || f == dropNewest
+	e := &s.design.edges[edge]
+	return s.loose() || e.full == dropOldest || e.full == dropNewest || e.once && s.misplaced > 0
 }
 
 // checkEnd checks what holds when all nodes have ended.
@@ -303,6 +303,11 @@ func (s *simulation) checkEnd() {
 		for _, p := range n.core.ordered {
 			if s.counts["dropped"] += int(p.dropped); p.kept > 0 {
 				s.fault("%s: %d messages for %s are kept at the end", n.name, p.kept, p.name)
+			}
+			for _, pair := range p.out {
+				if len(pair.homes) > 0 {
+					s.counts["pairs that moved"]++
+				}
 			}
 		}
 		for i, f := range n.top.pool.Snapshot().Edges[:len(s.design.edges)] {

@@ -130,7 +130,7 @@ func (n *simNode) enter() (err error) {
 	if err = n.top.pool.Place(n.where.isHere); err != nil {
 		return err
 	}
-	n.core.begin(n.top.pool, n.where)
+	n.core.begin(n.top.pool, n.places())
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -47,8 +48,10 @@ type simulation struct {
 	startsLate  bool                      // some nodes start long after the others
 	onSent      func(edge int, m *parcel) // may be nil, like the next one
 	onReceived  func(edge int, m *parcel)
-	clientsOnly bool // the external processors of nodes send nothing
-	together    bool // all nodes are stopped at the same time, and can reach each other
+	misplaced   float64                            // part of the instances that a node looks for on another node than theirs, for some time
+	wrong       func(n *simNode) map[[2]int]string // such instances of a given topology; may be nil
+	clientsOnly bool                               // the external processors of nodes send nothing
+	together    bool                               // all nodes are stopped at the same time, and can reach each other
 }
 
 // packet is a message in the network.
@@ -104,7 +107,7 @@ func simulate(seed uint64, d *design) *simulation {
 		design: d, config: d.config(), ledger: newLedger(d), leaveAfter: leaveAfter, until: simEndsWithin,
 		net: transport.NewNetwork[packet](rand.New(rand.NewPCG(seed, 3)), transport.Faults{}),
 	}
-	s.config.Retry.Timeout = neverExpires
+	s.config.Retry = Retry{Timeout: neverExpires, Min: session.RetryMinDefault, Max: session.RetryMaxDefault}
 	s.log = slog.New(simLog{s})
 	return s
 }

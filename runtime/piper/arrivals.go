@@ -75,8 +75,12 @@ type GuestKey struct {
 	Processor, Instance int
 }
 
+// ErrAway is the error of Arrivals for an instance that this node does not run.
+var ErrAway = errors.New("the instance is on another node")
+
 // Arrivals makes the beginning of a link from an instance of another node to an instance
-// of this one. It must not be called twice for the same pair.
+// of this one. It must not be called twice for the same pair. It returns ErrAway for an
+// instance of another node.
 func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	switch {
 	case from.Processor < 0 || from.Processor >= len(p.processors) || to < 0 || to >= len(p.processors):
@@ -86,12 +90,13 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[to].Name, instance)
 	case from.Instance < 0 || from.Instance >= max(1, p.processors[from.Processor].instances()):
 		return nil, fmt.Errorf("%s has no instance %d", p.processors[from.Processor].Name, from.Instance)
-	case instance != OnAllOthers && p.processors[to].units[instance].IsAway():
-		return nil, fmt.Errorf("instance %d of %s is on another node", instance, p.processors[to].Name)
 	}
 	limit, capacity := p.pairLimits(from.Processor, to)
-	if limit == 0 {
+	switch {
+	case limit == 0:
 		return nil, fmt.Errorf("no edge leads from %s to %s", p.processors[from.Processor].Name, p.processors[to].Name)
+	case instance != OnAllOthers && p.processors[to].units[instance].IsAway():
+		return nil, fmt.Errorf("%w: instance %d of %s", ErrAway, instance, p.processors[to].Name)
 	}
 	p.guestsMu.Lock()
 	defer p.guestsMu.Unlock()

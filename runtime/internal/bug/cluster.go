@@ -24,6 +24,7 @@ const (
 	ExpiredSilently    Bug = "expired-silently"     // messages that have waited too long are removed, and neither counted nor are their calls completed
 	ExpiryUnscheduled  Bug = "expiry-unscheduled"   // messages that the session has do not expire if nothing else happens
 	DoubtsIgnored      Bug = "doubts-ignored"       // a group finishes while messages that count as dropped are on their way
+	ReturnForgotten    Bug = "return-forgotten"     // the messages of a returned pair are not sent to another node
 	BusyIgnored        Bug = "busy-ignored"         // a node that is not quiet in the second round counts as quiet
 )
 
@@ -32,5 +33,5 @@ var InCluster = []Bug{
 	ConfirmedEarly, SecondRoundOmitted, TurnsNotCompared, StatusLost, SettledTwice, RepliesLate, DrainingSilent,
 	RoomUnreported, PassedStuck, FarewellShort, ResumeForgotten, DropsNotCounted, OrderAcrossIgnored,
 	CastSettledByOne, CastShared, ResentReversed, SettledShort, ConfirmLost, ExpiredSilently,
-	ExpiryUnscheduled, DoubtsIgnored, BusyIgnored,
+	ExpiryUnscheduled, DoubtsIgnored, BusyIgnored, ReturnForgotten,
 }
