@@ -228,7 +228,7 @@ func TestAskingOneThatFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"topo: the handler failed: it fails", "nn"}; !slices.Equal(answers, want) {
+		if want := []string{"topo: the Ask failed: it fails", "nn"}; !slices.Equal(answers, want) {
 			t.Errorf("%q", answers)
 		}
 	})

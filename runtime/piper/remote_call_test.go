@@ -133,6 +133,25 @@ func TestEncodeRequest(t *testing.T) {
 	}
 }
 
+// TestUnhandledCall checks the error of a call whose message reached no handler.
+func TestUnhandledCall(t *testing.T) {
+	unreachable := errors.New("the node cannot be reached")
+	for _, dropped := range []error{unreachable, topo.ErrStopping} {
+		var calls Calls[string, string]
+		r := calls.Request("hello")
+		answer := r.call.answer
+		o := &Outlet{unit: testUnit()}
+		if _, err := EncodeRequest(o, encodeText, decodeText)(nil, &r, limit); err != nil {
+			t.Fatal(err)
+		}
+		o.resolveCalls(1, dropped)
+		err := (<-answer).err
+		if !errors.Is(err, topo.ErrFailed) || !errors.Is(err, dropped) || strings.Contains(err.Error(), "handler") {
+			t.Errorf("%v: %v", dropped, err)
+		}
+	}
+}
+
 // TestEncodeRequestWithoutCaller checks the encoding of a message whose reply is not needed.
 func TestEncodeRequestWithoutCaller(t *testing.T) {
 	r := NoReply[string, string]("hello")

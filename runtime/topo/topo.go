@@ -31,9 +31,10 @@ var (
 	ErrStopping = errors.New("topo: topology is stopping")
 	// ErrClosed: the external processor was closed.
 	ErrClosed = errors.New("topo: sender is closed")
-	// ErrFailed: the processor failed to handle the message of an Ask, and the message
-	// is not handled again. The error wraps the cause.
-	ErrFailed = errors.New("topo: the handler failed")
+	// ErrFailed: an Ask has no reply, because the handler failed and the message is not
+	// handled again, or because the message or its reply was lost. The error wraps the
+	// cause.
+	ErrFailed = errors.New("topo: the Ask failed")
 	// ErrNoInstance: the route of the edge returned an index that is out of range. The
 	// message was counted as dropped.
 	ErrNoInstance = errors.New("topo: no such instance")
