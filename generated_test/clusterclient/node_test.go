@@ -17,6 +17,7 @@ import (
 	"time"
 
 	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/topogen/topogen/internal/rerun"
@@ -27,6 +28,7 @@ import (
 const (
 	domain   = "example.org"
 	nodes    = 3
+	deskNode = 1               // index of the node with the processor desk
 	awaitMax = 2 * time.Minute // far more than anything takes on a busy computer
 )
 
@@ -349,4 +351,15 @@ func (w *way) set(address string, cut bool) {
 // askPlaces asks a node for the address table, as the client of a plan does.
 func askPlaces(ctx context.Context, conn *gogrpc.ClientConn, plan string) error {
 	return conn.Invoke(ctx, "/topogen.cluster.Clients/Places", wrapperspb.String(plan+"\n"), new(wrapperspb.BytesValue))
+}
+
+// openStream opens the stream of a client to a node. It returns false if the node refuses it.
+func openStream(ctx context.Context, conn *gogrpc.ClientConn, name string) bool {
+	ctx = metadata.AppendToOutgoingContext(ctx, "topogen-client", name)
+	stream, err := conn.NewStream(ctx, &gogrpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/topogen.cluster.Clients/Connect")
+	if err != nil {
+		return false
+	}
+	header, err := stream.Header()
+	return err == nil && header != nil
 }

@@ -3,11 +3,13 @@ package clusterclient
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -182,4 +184,47 @@ func TestCloseWithoutNodes(t *testing.T) {
 	if err := c.Phone().SendNote(context.Background(), Note{}); !errors.Is(err, topo.ErrStopping) {
 		t.Errorf("a message to a client that is closed: %v", err)
 	}
+}
+
+// TestTooManyClients fills the clients that the node with the orders remembers for one
+// certificate. An Ask of a further client fails soon, and the error says why. The client
+// goes on when there is room again.
+func TestTooManyClients(t *testing.T) {
+	const (
+		most    = 256 // as in docs/howto/clients.md
+		perConn = 64  // streams
+	)
+	s := startServers(t).startAll()
+	s.closeAll(s.client(s.config())) // the nodes have started
+	files := &grpc.TLS{Cert: s.path("client.crt"), Key: s.path("client.key"), CA: s.path("ca.crt")}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var conn *gogrpc.ClientConn
+	for i := range most {
+		if i%perConn == 0 {
+			var err error
+			if conn, err = grpc.Dial(s.addresses[deskNode], files); err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+		}
+		s.await("room for a client", func() bool { return openStream(ctx, conn, fmt.Sprintf("CLIENT%010d", i)) })
+	}
+	config := s.config()
+	config.Retry = 5 * time.Minute
+	c := s.client(config)
+	began := time.Now()
+	_, err := c.Phone().AskOrder(t.Context(), Order{Client: "c"})
+	if !errors.Is(err, cluster.ErrUnreachable) || !strings.Contains(err.Error(), "remembers 256 clients with the certificate") {
+		t.Errorf("an Ask to a node without room: %v", err)
+	}
+	if took := time.Since(began); took >= config.Retry {
+		t.Errorf("the Ask took %v", took)
+	}
+	leave()
+	s.await("room for the client", func() bool { return reaches(c, deskNode) })
+	if r, err := c.Phone().AskOrder(t.Context(), Order{Client: "c", N: 7}); err != nil || r.N != 7 {
+		t.Errorf("after the others have left: got %+v and the error %v", r, err)
+	}
+	_ = c.Close() // the first Ask was dropped
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -43,8 +46,9 @@ type outStream struct {
 	stop          context.CancelFunc
 
 	// Guarded by the lock of the transport.
-	conn  *gogrpc.ClientConn // nil: the node cannot be reached
-	heard bool               // another node has passed on a frame of this one, since conn was lost
+	conn   *gogrpc.ClientConn // nil: the node cannot be reached
+	noRoom string             // why the node has no room for this client; "": it has, or it cannot be reached
+	heard  bool               // another node has passed on a frame of this one, since conn was lost
 }
 
 // follow connects to the nodes of a list, and ends the streams to all other nodes.
@@ -90,7 +94,13 @@ func (t *clientTransport) run(ctx context.Context, s *outStream) {
 			return
 		}
 		t.node.log.Debug("topogen: the stream to a node has ended", slog.String("node", s.name), slog.Any("error", orEnded(err)))
-		if text := refusal(err).Error(); isFinal(err) && text != refused {
+		text, noRoom := refusal(err).Error(), errors.Is(err, errNoRoom)
+		if noRoom {
+			t.setNoRoom(s, text)
+		} else {
+			t.setNoRoom(s, "")
+		}
+		if (noRoom || isFinal(err)) && text != refused {
 			refused = text
 			t.node.log.Error("topogen: a node refuses this client", slog.String("node", s.name), slog.String("reason", text))
 		}
@@ -121,7 +131,11 @@ func (t *clientTransport) connect(ctx context.Context, s *outStream) error {
 	case err != nil:
 		return err
 	case header == nil: // the node has refused the client
-		return stream.RecvMsg(new(wrapperspb.BytesValue))
+		err := stream.RecvMsg(new(wrapperspb.BytesValue))
+		if status.Code(err) == codes.ResourceExhausted {
+			return fmt.Errorf("%w: %w", errNoRoom, refusal(err))
+		}
+		return err
 	}
 	t.setConn(s, conn)
 	defer t.setConn(s, nil)
@@ -168,7 +182,7 @@ func (t *clientTransport) setConn(s *outStream, conn *gogrpc.ClientConn) {
 		t.mu.Unlock() // the node has another address now
 		return
 	}
-	s.conn, s.heard = conn, false
+	s.conn, s.heard, s.noRoom = conn, false, ""
 	if t.relay() == nil {
 		for _, other := range t.streams {
 			other.heard = false
@@ -178,6 +192,19 @@ func (t *clientTransport) setConn(s *outStream, conn *gogrpc.ClientConn) {
 	t.post()
 }
 
+// setNoRoom records why a node has no room for this client. "" means that it may have room.
+func (t *clientTransport) setNoRoom(s *outStream, why string) {
+	t.mu.Lock()
+	changed := t.streams[s.name] == s && s.noRoom != why
+	if changed {
+		s.noRoom = why
+	}
+	t.mu.Unlock()
+	if changed {
+		t.post()
+	}
+}
+
 // post tells the core which nodes it may send to.
 func (t *clientTransport) post() {
 	t.node.post(func(h *happened) {
@@ -185,10 +212,11 @@ func (t *clientTransport) post() {
 		defer t.mu.Unlock()
 		connected := slices.ContainsFunc(slices.Collect(maps.Values(t.streams)), func(s *outStream) bool { return s.conn != nil })
 		for _, name := range slices.Sorted(maps.Keys(t.streams)) {
+			noRoom := t.streams[name].noRoom
 			if t.streams[name].conn == nil { // the session must know that frames may be lost
-				h.alive = append(h.alive, alive{node: name})
+				h.alive = append(h.alive, alive{node: name, noRoom: noRoom})
 			}
-			if connected {
+			if connected && noRoom == "" { // the node would also refuse frames that another node passes on
 				h.alive = append(h.alive, alive{node: name, alive: true})
 			}
 		}
@@ -305,6 +333,9 @@ func (t *clientTransport) Close() error {
 
 // errStreamEnded says that the stream of a client has ended without an error.
 var errStreamEnded = errors.New("the node has ended the stream")
+
+// errNoRoom says that a node has as many clients as it may have.
+var errNoRoom = errors.New("it has too many clients")
 
 // orEnded returns a better error for the end of a stream.
 func orEnded(err error) error {

@@ -144,7 +144,7 @@ func (c *core) handle(h *happened) {
 		}
 		if p != nil {
 			p.setReachable(c.now, a.alive)
-			p.ended, p.passedOn, p.changed = a.left, a.passedOn, true
+			p.ended, p.passedOn, p.noRoom, p.changed = a.left, a.passedOn, a.noRoom, true
 		}
 	}
 	for i := range h.forwards {

@@ -33,8 +33,8 @@ func (c *core) expire(now time.Duration) {
 	}
 	c.expireAt = now + expireEvery
 	c.forgetClients(now)
-	timeout := c.config.Retry.Timeout
 	for _, p := range c.ordered {
+		timeout := p.patience()
 		p.changed = true // its dueAt depends on expireAt
 		p.listen(now)
 		p.waitedFor = false

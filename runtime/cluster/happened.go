@@ -36,6 +36,8 @@ type alive struct {
 	alive bool
 	left  bool // it has said that it ends
 
+	noRoom string // why the node has no room for this client; "": it has, or it is not known
+
 	passedOn bool // a client that is connected only to other nodes
 }
 

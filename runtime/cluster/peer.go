@@ -32,6 +32,7 @@ type peer struct {
 	draining   bool          // the node drains its queues and stops
 	left       bool          // it has stopped while others go on
 	ended      bool          // the failure detector says that it has ended in order
+	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
 
 	slot     *guestSlot    // of a client; nil for a node
 	passedOn bool          // another node passes on the frames of the client
@@ -91,8 +92,23 @@ func (p *peer) takes() bool {
 // isLost reports whether the node cannot be reached, or was not found.
 func (p *peer) isLost() bool { return !p.found || !p.reachable || p.silent }
 
+// noRoomWait is how long messages wait for a node that has too many clients. A client that
+// ends makes room within a second. To wait longer would only hide the limit.
+const noRoomWait = 2 * time.Second
+
+// patience is how long messages wait for the node while it cannot be reached.
+func (p *peer) patience() time.Duration {
+	if p.noRoom != "" {
+		return min(noRoomWait, p.core.config.Retry.Timeout)
+	}
+	return p.core.config.Retry.Timeout
+}
+
 // unreachable is why messages to the node are dropped.
 func (p *peer) unreachable() error {
+	if p.noRoom != "" {
+		return fmt.Errorf("%w: %s refuses this client: %s", ErrUnreachable, p.name, p.noRoom)
+	}
 	return fmt.Errorf("%w: %s, for %v", ErrUnreachable, p.name, p.core.config.Retry.Timeout)
 }
 
