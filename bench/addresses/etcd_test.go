@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/etcd"
@@ -24,8 +25,8 @@ type server struct {
 	config *embed.Config
 }
 
-// startServer starts an etcd with one member.
-func startServer(t testing.TB) *server {
+// startServer starts an etcd with one member. The options are for its server.
+func startServer(t testing.TB, options ...grpc.ServerOption) *server {
 	t.Helper()
 	c := embed.NewConfig()
 	c.Name, c.Dir, c.LogLevel = "etcd", t.TempDir(), "fatal"
@@ -33,6 +34,7 @@ func startServer(t testing.TB) *server {
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	c.InitialCluster = c.Name + "=" + peer.String()
+	c.GRPCAdditionalServerOptions = append(c.GRPCAdditionalServerOptions, options...)
 	s := &server{endpoint: client.String(), config: c}
 	s.start(t)
 	t.Cleanup(func() { s.Close() })

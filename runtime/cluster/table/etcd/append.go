@@ -31,8 +31,8 @@ func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.C
 	case <-ctx.Done():
 		return table.Revision{}, ctx.Err()
 	}
-	waiter := make(chan applied, 1)
-	t.setWaiter(p.entry.nonce, waiter)
+	w := &waiter{answer: make(chan applied, 1)}
+	t.setWaiter(p.entry.nonce, w)
 	defer t.setWaiter(p.entry.nonce, nil)
 	err = t.append(ctx, p)
 	<-t.appending
@@ -40,7 +40,10 @@ func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.C
 		return table.Revision{}, err
 	}
 	select {
-	case a := <-waiter:
+	case a := <-w.answer:
+		if a.lost {
+			return table.Revision{}, fmt.Errorf("%w: it is in the log, but this node has got a snapshot instead of the entry", table.ErrUnknown)
+		}
 		return a.revision, p.err(&a.outcome)
 	case <-t.done:
 		return table.Revision{}, fmt.Errorf("%w: %w", table.ErrUnknown, t.Err())
@@ -49,13 +52,35 @@ func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.C
 	}
 }
 
-func (t *Table) setWaiter(nonce uint64, waiter chan<- applied) {
+func (t *Table) setWaiter(nonce uint64, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if waiter == nil {
+	if w == nil {
 		delete(t.waiting, nonce)
 	} else {
-		t.waiting[nonce] = waiter
+		t.waiting[nonce] = w
+	}
+}
+
+// appended notes the number of the entry of a proposal. If the replica has got this entry
+// in a snapshot in the meantime, the outcome is lost.
+func (t *Table) appended(nonce, number uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w := t.waiting[nonce]; w != nil {
+		w.number = number
+		t.loseOutcomes()
+	}
+}
+
+// loseOutcomes answers the proposals whose entries the replica has got in a snapshot. The
+// lock must be held.
+func (t *Table) loseOutcomes() {
+	for nonce, w := range t.waiting {
+		if w.number > 0 && w.number <= t.last {
+			delete(t.waiting, nonce)
+			w.answer <- applied{lost: true} // it has room
+		}
 	}
 }
 
@@ -111,30 +136,38 @@ func (p *proposal) err(o *table.Outcome) error {
 // append appends the entry of a proposal to the log. It repeats a request until its result
 // is known. The nonce tells whether an entry is the entry of the proposal.
 func (t *Table) append(ctx context.Context, p *proposal) error {
-	sent := false // a request may still succeed
+	sent := false          // a request may have succeeded
+	snapshots := uint64(0) // that had been loaded before this request
 	for retry := newBackoff(); ; {
-		last := t.applied()
-		response, err := t.request(ctx, p, last)
+		at := t.position(p.entry.nonce)
+		switch {
+		case !at.waiting:
+			return nil // a request whose answer was lost has succeeded
+		case !sent:
+			snapshots = at.snapshots
+		case at.snapshots != snapshots:
+			return fmt.Errorf("%w: this node has got a snapshot, which may contain the entry", table.ErrUnknown)
+		}
+		response, err := t.request(ctx, p, at.last)
 		switch {
 		case err != nil:
 			sent = sent || !permanent(err)
 			err = t.pause(ctx, retry.next(), err)
 		case response.Succeeded:
+			t.appended(p.entry.nonce, at.last+1)
 			return nil
 		default:
 			var stored uint64
 			if stored, err = lastOf(response.Responses[0].GetResponseRange().GetKvs()); err != nil {
 				break
 			}
-			if stored == last {
-				return p.leaseError(response.Responses[1:])
-			}
-			if err = checkLast(last, stored); err != nil {
+			if err = checkLast(at.last, stored); err != nil {
 				break
 			}
-			if err = t.replica.Wait(ctx, table.Revision{Index: stored}); err == nil && !t.isWaiting(p.entry.nonce) {
-				return nil // a request whose answer was lost has succeeded
+			if stored == at.last {
+				return p.leaseError(response.Responses[1:])
 			}
+			err = t.replica.Wait(ctx, table.Revision{Index: stored})
 		}
 		if err == nil {
 			continue
@@ -146,6 +179,19 @@ func (t *Table) append(ctx context.Context, p *proposal) error {
 	}
 }
 
+// position is what a node knows before it sends a request.
+type position struct {
+	last      uint64 // number of the last entry that the replica has applied
+	snapshots uint64 // that were loaded so far
+	waiting   bool   // the entry of the proposal was not applied yet
+}
+
+func (t *Table) position(nonce uint64) position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return position{t.last, t.snapshots, t.waiting[nonce] != nil}
+}
+
 // checkLast returns an error if the log in etcd has fewer entries than this node had
 // applied before it asked. Then etcd was restored from a backup, or the keys were deleted.
 func checkLast(applied, stored uint64) error {
@@ -153,13 +199,6 @@ func checkLast(applied, stored uint64) error {
 		return fmt.Errorf("%w: the last entry is %d, but this node has applied entry %d: etcd was restored to an older state, or keys were deleted. Stop all nodes of the cluster, and start them again", errKey, stored, applied)
 	}
 	return nil
-}
-
-// isWaiting reports whether the entry with a nonce was not applied yet.
-func (t *Table) isWaiting(nonce uint64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.waiting[nonce] != nil
 }
 
 // request appends the entry after the entry last. If it is not the last one any more, or

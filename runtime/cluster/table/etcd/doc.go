@@ -30,6 +30,8 @@
 //
 // If a request is lost, the node repeats it. The entry contains a random number, so that
 // the node recognizes an entry that was appended although its answer was lost.
+// table.ErrUnknown remains if the node has got this entry in a snapshot, which has no
+// outcomes.
 //
 // # Limits
 //
@@ -39,7 +41,9 @@
 // The ttl of a lease is rounded up to seconds, and etcd has a minimum of about two
 // seconds.
 //
-// The keys below the prefix must not be changed. If etcd is restored to an older state,
-// the tables of running nodes end with an error; start all of them again. etcd keeps old
-// revisions until it compacts them: set --auto-compaction-retention.
+// The keys below the prefix must not be changed, and no table may have a prefix below that
+// of another one. Stop all nodes before etcd is restored to an older state. A running node
+// ends with an error when it finds fewer entries than it has applied. It does not notice
+// the restore when the log has become as long again. etcd keeps old revisions until it
+// compacts them: set --auto-compaction-retention.
 package etcd

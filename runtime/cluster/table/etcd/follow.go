@@ -103,6 +103,8 @@ func (t *Table) loadSnapshot(h head, revision int64) error {
 	defer t.mu.Unlock()
 	t.replica.Adopt(s)
 	t.last, t.size = h.last, 0
+	t.snapshots++
+	t.loseOutcomes()
 	return nil
 }
 
@@ -151,10 +153,9 @@ func (t *Table) take(kv *mvccpb.KeyValue) error {
 	a.outcome = t.replica.Apply(a.revision, e.time, c)
 	t.last = n
 	t.size += len(kv.Value)
-	waiter := t.waiting[e.nonce]
-	if waiter != nil {
+	if w := t.waiting[e.nonce]; w != nil {
 		delete(t.waiting, e.nonce)
-		waiter <- a // it has room
+		w.answer <- a // it has room
 		t.snapshotIfDue()
 	}
 	return nil

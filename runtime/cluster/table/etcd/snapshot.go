@@ -29,8 +29,9 @@ func (t *Table) snapshotIfDue() {
 
 // writeSnapshot writes the state of the replica in parts, and then the head that names
 // them. In the same request it deletes the entries that the snapshot contains. If another
-// node has written a snapshot in the meantime, the parts are deleted again. Parts that
-// were left by a crash are deleted with the next snapshot.
+// node has written a snapshot in the meantime, the parts remain: the other snapshot may be
+// at the same entry, and then they are its parts, too. Parts that no head names are deleted
+// with the next snapshot.
 func (t *Table) writeSnapshot() error {
 	previous, err := t.get(t.ctx, t.keys.head())
 	if err != nil {
@@ -66,8 +67,6 @@ func (t *Table) writeSnapshot() error {
 		clientv3.OpPut(t.keys.head(), h.encode()),
 		clientv3.OpDelete(t.keys.log(), clientv3.WithRange(t.keys.entry(h.last+1))),
 		clientv3.OpDelete(t.keys.snapshots(), clientv3.WithRange(t.keys.snapshot(h.last))),
-	).Else(
-		clientv3.OpDelete(t.keys.snapshot(h.last), clientv3.WithPrefix()),
 	).Commit()
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
@@ -33,17 +34,25 @@ type Table struct {
 
 	appending chan struct{} // holds a value while a goroutine appends entries; the others wait for it
 
-	mu       sync.Mutex
-	last     uint64                    // number of the last entry that the replica has applied
-	waiting  map[uint64]chan<- applied // by nonce: proposals of this node
-	size     int                       // bytes of the entries since the last snapshot
-	snapshot bool                      // a snapshot is being written
+	mu        sync.Mutex
+	last      uint64             // number of the last entry that the replica has applied
+	snapshots uint64             // that were loaded
+	waiting   map[uint64]*waiter // by nonce: proposals of this node
+	size      int                // bytes of the entries since the last snapshot
+	snapshot  bool               // a snapshot is being written
+}
+
+// waiter waits for the entry of a proposal to be applied.
+type waiter struct {
+	answer chan applied // has room for one
+	number uint64       // of the entry; 0: not known
 }
 
 // applied is an outcome with its revision.
 type applied struct {
 	revision table.Revision
 	outcome  table.Outcome
+	lost     bool // the entry was in a snapshot, which has no outcomes
 }
 
 var _ table.Table = (*Table)(nil)
@@ -65,7 +74,7 @@ func Open(c Config) (*Table, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	t := &Table{
 		config: c, keys: keys{c.Prefix}, client: client, replica: table.NewReplica(), stop: stop, ctx: ctx,
-		done: make(chan struct{}), appending: make(chan struct{}, 1), waiting: map[uint64]chan<- applied{},
+		done: make(chan struct{}), appending: make(chan struct{}, 1), waiting: map[uint64]*waiter{},
 	}
 	t.running.Go(t.follow)
 	return t, nil
@@ -129,11 +138,15 @@ func permanent(err error) bool {
 	if errors.Is(err, errKey) || errors.Is(err, table.ErrDamaged) {
 		return true
 	}
-	switch status.Code(err) {
-	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
-		return true
+	if errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) {
+		return false // the client gets another token
 	}
-	return false
+	code := status.Code(err)
+	var known rpctypes.EtcdError // which package status does not know
+	if errors.As(err, &known) {
+		code = known.Code()
+	}
+	return code == codes.PermissionDenied || code == codes.Unauthenticated || code == codes.InvalidArgument
 }
 
 // backoff is a growing time between repeated requests, with a random part so that nodes do
