@@ -16,14 +16,24 @@ import (
 // certificates reads the files of a TLS again when they change. It compares their
 // contents, because times and sizes miss a change that comes shortly after another one.
 type certificates struct {
-	files  TLS
-	want   certs.ID // the required subject of the certificate
-	logger *slog.Logger
+	files    TLS
+	want     certs.ID // the required subject of the certificate
+	logger   *slog.Logger
+	readFile func(name string) ([]byte, error)
 
-	mu         sync.Mutex
+	mu   sync.Mutex
+	next *reading // the reading that has not begun; nil: no call waits for one
+
+	turn       chan struct{}     // holds a value while a reading runs, which owns the fields below
 	lastDigest [sha256.Size]byte // of the files that were read last, valid or not
 	current    *credential
 	changed    func() // called when current has changed
+}
+
+// reading is one reading of the files. Several calls of get share it.
+type reading struct {
+	done   chan struct{}
+	result *credential // valid after done
 }
 
 // credential is the result of reading the files once.
@@ -37,7 +47,7 @@ type credential struct {
 
 // loadCertificates reads the files for the first time.
 func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certificates, error) {
-	c := &certificates{files: files, want: want, logger: logger, changed: func() {}}
+	c := &certificates{files: files, want: want, logger: logger, readFile: certs.ReadFile, turn: make(chan struct{}, 1), changed: func() {}}
 	parts, err := c.read()
 	if err != nil {
 		return nil, err
@@ -51,9 +61,35 @@ func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certifica
 
 // get returns the current credential. If the files have changed and do not match each
 // other, for example while they are being replaced, it returns the previous one.
+//
+// The reading begins after the call. All calls that come while another reading runs share
+// the next one. Otherwise a flood of connections, which costs its sender less than a
+// reading costs this node, would make a queue of handshakes that grows without limit, and
+// in which handshakes of peers wait too.
 func (c *certificates) get() *credential {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	r := c.next
+	if r != nil {
+		c.mu.Unlock()
+		<-r.done
+		return r.result
+	}
+	r = &reading{done: make(chan struct{})}
+	c.next = r
+	c.mu.Unlock()
+
+	c.turn <- struct{}{}
+	c.mu.Lock()
+	c.next = nil // later calls need a reading that begins later
+	c.mu.Unlock()
+	r.result = c.refresh()
+	<-c.turn
+	close(r.done)
+	return r.result
+}
+
+// refresh reads the files. Only one call may run at a time.
+func (c *certificates) refresh() *credential {
 	parts, err := c.read()
 	seen := digest(parts)
 	if err != nil {
@@ -93,7 +129,7 @@ func (c *certificates) expiredText(now time.Time) string {
 // read reads the certificate, the key and the authorities.
 func (c *certificates) read() (parts [3][]byte, err error) {
 	for i, name := range []string{c.files.Cert, c.files.Key, c.files.CA} {
-		if parts[i], err = certs.ReadFile(name); err != nil {
+		if parts[i], err = c.readFile(name); err != nil {
 			return parts, err
 		}
 	}

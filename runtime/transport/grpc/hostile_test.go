@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -345,7 +346,52 @@ func TestUnidentifiedClientsKeepNoPeerOut(t *testing.T) {
 			t.Errorf("it took %v, until the unidentified connections timed out", since)
 		}
 		alive()
+		if log.count("use of closed network connection") > 0 {
+			t.Errorf("connections that this node has closed are logged as refused:\n%s", log)
+		}
 	})
+}
+
+// TestStrangersHideNoErrors: a refusal is logged although the host was refused for another
+// reason in the same minute, and a warning about a peer is logged although as many hosts as
+// the log remembers were refused.
+func TestStrangersHideNoErrors(t *testing.T) {
+	p := newPKI(t)
+	foreign := newPKI(t)
+	a, log, alive := pair(t, p, nil)
+	files := foreign.issue("n4", node("n4"), time.Hour)
+	cert, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, knock := range map[string]func(conn net.Conn){
+		"first record does not look like a TLS handshake": func(conn net.Conn) { _, _ = io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n") },
+		"client offered only unsupported versions": func(conn net.Conn) {
+			_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}).Handshake()
+		},
+		"certificate signed by unknown authority": func(conn net.Conn) {
+			_ = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{cert}}).Handshake()
+		},
+	} {
+		for range 3 {
+			conn, err := net.Dial("tcp", a.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			knock(conn)
+			_, _ = io.Copy(io.Discard, conn) // until the listener has refused it
+			_ = conn.Close()
+		}
+		await(t, want, func() bool { return log.count("ERROR", "refused a connection", want) == 1 })
+	}
+	alive()
+	for i := range 2 * logKeysMax {
+		a.refuse(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i)), Port: 1}, "TLS", errors.New("garbage"))
+	}
+	a.Send("n9", number(0))
+	if log.count("to a node whose address is not known") != 1 {
+		t.Error("strangers have hidden a warning about a peer")
+	}
 }
 
 // addressed is a connection from a port.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -153,6 +154,54 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	if c.get() == first || c.get() != c.current || changed != 1 || log.count("INFO", "certificates reloaded") != 1 {
 		t.Errorf("a new certificate: changed was called %d times\n%s", changed, &log)
 	}
+}
+
+// TestReadingsAreShared: handshakes that begin while the files are read share the next
+// reading, so their number does not grow with a flood of connections. That reading begins
+// later than they do, so it sees files that were replaced before.
+func TestReadingsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPKI(t)
+		files := p.issue("n1", node("n1"), time.Hour)
+		c, err := loadCertificates(*files, node("n1"), logger(t, "n1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		readings, goOn := 0, make(chan struct{})
+		c.readFile = func(name string) ([]byte, error) {
+			if name == files.Cert {
+				readings++
+				<-goOn
+			}
+			return certs.ReadFile(name)
+		}
+		const handshakes = 1000
+		first, results := c.current, make(chan *credential, handshakes)
+		begin := func() { go func() { results <- c.get() }() }
+		begin()
+		synctest.Wait() // it reads
+		for range handshakes - 1 {
+			begin()
+		}
+		synctest.Wait()
+		if readings != 1 {
+			t.Fatalf("%d readings at the same time, want 1", readings)
+		}
+		goOn <- struct{}{}
+		if got := <-results; got != first {
+			t.Error("the files have not changed, but the credential has")
+		}
+		p.issue("n1", node("n1"), time.Hour)
+		goOn <- struct{}{}
+		for range handshakes - 1 {
+			if got := <-results; got == first {
+				t.Fatal("a handshake uses the previous certificate, but the files were replaced before they were read")
+			}
+		}
+		if readings != 2 {
+			t.Errorf("%d readings for %d handshakes at the same time, want 2", readings, handshakes)
+		}
+	})
 }
 
 // TestStreamsAreRenewed: a stream is replaced before its certificate expires. Without a

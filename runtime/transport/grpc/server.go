@@ -42,7 +42,7 @@ func (t *Transport) newServer() *gogrpc.Server {
 	credentials := insecure.NewCredentials()
 	if t.certificates != nil {
 		credentials = newMutualTLS(t.certificates, func(conn net.Conn, err error) {
-			t.refuse(conn.RemoteAddr(), "TLS", fmt.Errorf("TLS: %w", err))
+			t.refuseTLS(conn.RemoteAddr(), err)
 		})
 	}
 	server := gogrpc.NewServer(

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -27,7 +29,8 @@ type Transport struct {
 	server       *gogrpc.Server
 	connections  *connections
 	certificates *certificates // nil without TLS
-	logLimit     *logLimiter
+	logLimit     *logLimiter   // about peers
+	strangers    *logLimiter   // about unidentified clients, which cannot use up the keys of logLimit
 	handlers     transport.Handlers
 	unattributed transport.Counters // events that belong to no known peer
 	assembling   budget
@@ -67,7 +70,7 @@ func listen(c Config) (*Transport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	t := &Transport{config: c, logLimit: newLogLimiter(c.Logger), peers: make(map[string]*peer), incarnation: random()}
+	t := &Transport{config: c, logLimit: newLogLimiter(c.Logger), strangers: newLogLimiter(c.Logger), peers: make(map[string]*peer), incarnation: random()}
 	t.assembling.give(c.ReassemblyBytesMax)
 	if c.TLS != nil {
 		want := certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: c.Node}
@@ -270,16 +273,30 @@ func (t *Transport) hello(to string) *hello {
 // refuse counts and logs a refused connection or call of an unidentified client. It
 // logs once a minute for each host and reason.
 func (t *Transport) refuse(address net.Addr, reason string, err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return // this node has closed the connection, and tooMany has counted it
+	}
 	t.unattributed.Refused.Add(1)
 	host, _, splitErr := net.SplitHostPort(address.String())
 	if splitErr != nil {
 		host = address.String()
 	}
 	if isBroken(err) {
-		t.logLimit.log(slog.LevelInfo, "broken "+host, "a connection has ended before the peer was identified", "address", address.String(), "error", err)
+		t.strangers.log(slog.LevelInfo, "broken "+host, "a connection has ended before the peer was identified", "address", address.String(), "error", err)
 		return
 	}
-	t.logLimit.log(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
+	t.strangers.log(slog.LevelError, "refused "+host+" "+reason, "refused a connection", "address", address.String(), "error", err)
+}
+
+// refuseTLS refuses a connection whose handshake has failed. Each kind of error is a
+// reason of its own, so that the errors of a health checker do not hide those of a node on
+// the same host.
+func (t *Transport) refuseTLS(address net.Addr, err error) {
+	reason := fmt.Sprintf("TLS %T", err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("no handshake within %v", handshakeTimeout)
+	}
+	t.refuse(address, reason, fmt.Errorf("TLS: %w", err))
 }
 
 func (t *Transport) tooMany(address net.Addr) {
