@@ -32,7 +32,7 @@ func (c *Core) handle(from string, m *message) {
 		p.cutOff = m.cutOff
 	}
 	if c.leaving {
-		if m.kind == kindAck && m.echo == c.self.boot && c.farewells > 0 {
+		if m.kind == kindAck && m.echo == c.self.boot && m.sequence == c.sequence && c.farewells > 0 { // not of an earlier ping
 			c.farewells--
 		}
 		return
@@ -270,7 +270,7 @@ func (c *Core) learnAboutSelf(r *record, hasAddress bool) (news bool) {
 	switch {
 	case r.boot < self.boot || c.leaving:
 		return false
-	case r.boot > self.boot && (!c.joined || r.status >= statusDead || hasAddress && r.address == self.address):
+	case r.boot > self.boot && r.boot < countMax && (!c.joined || r.status >= statusDead || hasAddress && r.address == self.address):
 		// A former process of this node had a higher boot id.
 		c.changeSelf(r.boot+1, 0)
 	case r.boot > self.boot && !hasAddress:
@@ -283,7 +283,11 @@ func (c *Core) learnAboutSelf(r *record, hasAddress bool) (news bool) {
 	case r.status != statusAlive && r.incarnation >= self.incarnation:
 		c.stats.Refutations++
 		c.worsen(1)
-		c.changeSelf(self.boot, r.incarnation+1)
+		if r.incarnation < countMax {
+			c.changeSelf(self.boot, r.incarnation+1)
+		} else { // no process refutes so often: the claim is wrong, and a higher number would be malformed
+			c.changeSelf(self.boot+1, 0)
+		}
 		if r.status == statusDead {
 			// This node was cut off, and its claims about others are wrong, too. It
 			// exchanges all claims at once, so that the others can refute them.

@@ -80,7 +80,8 @@ type Config struct {
 	TieBreaker string
 
 	// ForgetDead and ForgetLeft are the times after which a member that is Dead or Left is
-	// never counts itself as a majority. First members are never forgotten.
+	// removed from the list. A node that reaches no majority forgets no dead member, so that
+	// it never counts itself as a majority. First members are never forgotten.
 	ForgetDead, ForgetLeft time.Duration
 }
 

@@ -125,6 +125,10 @@ func (d *decoder) accusers(r *record) {
 		d.fail("a record has %d accusers, at most %d are allowed", n, accusersMax)
 		return
 	}
+	if n == 0 { // the time of a suspicion depends on the number of confirmations, which is one less
+		d.fail("a suspicion has no accuser")
+		return
+	}
 	for range n {
 		a := d.uint32()
 		if d.err != nil {

@@ -11,8 +11,8 @@ var (
 	// The message was counted and has had no effect.
 	ErrMalformed = errors.New("member: malformed message")
 
-	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("member: the detector is closed")
+	// ErrClosed is returned before Start and after Close.
+	ErrClosed = errors.New("member: the detector does not run")
 
 	// ErrAlive is returned by Remove for a member that is not Dead.
 	ErrAlive = errors.New("member: only a dead member can be removed")

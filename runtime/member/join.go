@@ -137,8 +137,8 @@ func (c *Core) Leave(now time.Duration) {
 }
 
 // Left reports whether at least half of the members have confirmed that this node leaves.
-// They inform the others.
-func (c *Core) Left() bool { return c.leaving && c.farewells == 0 }
+// They inform the others. A process that was replaced has nothing to say.
+func (c *Core) Left() bool { return c.replaced || c.leaving && c.farewells == 0 }
 
 // Remove notes that a dead member will not come back, and tells all others. It counts as
 // Left: the fence does not count it as a known member any more.

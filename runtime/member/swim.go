@@ -116,13 +116,17 @@ func (s *Swim) Heard(name string) { s.heard.set(name) }
 
 // Remove implements [Detector].
 func (s *Swim) Remove(name string) (err error) {
-	s.do(func(now time.Duration) { err = s.core.Remove(now, name) })
+	if !s.do(func(now time.Duration) { err = s.core.Remove(now, name) }) {
+		return ErrClosed
+	}
 	return err
 }
 
 // Leave implements [Detector].
 func (s *Swim) Leave(ctx context.Context) error {
-	s.do(s.core.Leave)
+	if !s.do(s.core.Leave) {
+		return ErrClosed
+	}
 	select {
 	case <-s.left:
 		return nil
@@ -196,12 +200,13 @@ func (s *Swim) warn(err error) {
 	}
 }
 
-// do makes a call of the core, and carries out its effects.
-func (s *Swim) do(call func(now time.Duration)) {
+// do makes a call of the core, and carries out its effects. It returns false if the
+// detector does not run.
+func (s *Swim) do(call func(now time.Duration)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.started || s.closed {
-		return
+		return false
 	}
 	before, now := s.core.Next(), time.Since(s.start)
 	s.heard.take(func(name string) { s.core.Heard(now, name) })
@@ -209,10 +214,6 @@ func (s *Swim) do(call func(now time.Duration)) {
 	messages, events := s.core.Take()
 	for _, e := range events { // under the lock, so that their order is that of the core
 		s.events.Add(e)
-		if e.Kind == EventForgotten {
-			delete(s.addresses, e.Member.Name)
-			s.settings.Transport.RemovePeer(e.Member.Name)
-		}
 	}
 	for _, m := range messages {
 		if known, ok := s.addresses[m.To]; !ok || known != m.Address {
@@ -220,6 +221,12 @@ func (s *Swim) do(call func(now time.Duration)) {
 			s.settings.Transport.SetPeer(m.To, m.Address)
 		}
 		s.settings.Transport.Send(m.To, transport.Message{Group: s.settings.Group, Payload: m.Payload, Class: transport.Urgent})
+	}
+	for _, e := range events { // after the messages: one of them may be for this member
+		if e.Kind == EventForgotten {
+			delete(s.addresses, e.Member.Name)
+			s.settings.Transport.RemovePeer(e.Member.Name)
+		}
 	}
 	if s.core.Left() {
 		select {
@@ -234,4 +241,5 @@ func (s *Swim) do(call func(now time.Duration)) {
 		default:
 		}
 	}
+	return true
 }

@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -181,5 +182,78 @@ func TestLeaveEnds(t *testing.T) {
 		}
 		a.end(t)
 		b.end(t)
+	})
+}
+
+// peers notes the peers of a transport.
+type peers struct {
+	transport.Transport
+	mu   sync.Mutex
+	list map[string]bool
+}
+
+func (p *peers) SetPeer(name, address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list[name] = true
+	p.Transport.SetPeer(name, address)
+}
+
+func (p *peers) RemovePeer(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.list, name)
+	p.Transport.RemovePeer(name)
+}
+
+// TestForgottenPeers: a member that was forgotten is no peer of the transport any more,
+// although dead members are pinged now and then.
+func TestForgottenPeers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := transport.NewMemory(transport.MemoryOptions{})
+		tr, err := memory.Join("n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &peers{Transport: tr, list: make(map[string]bool)}
+		c := member.Config{Fence: member.FenceOff, ForgetDead: time.Minute}
+		d, err := member.New(member.Settings{
+			Node: member.Node{Name: "n1", Address: "n1:1"}, First: map[string]string{"n1": "n1:1"}, Config: c,
+			Transport: p, Group: transport.GroupID("test", "member"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Start(); err != nil {
+			t.Fatal(err)
+		}
+		other := start(t, memory, "n2", c, "n1") // two of three nodes are a majority
+		for i := range 20 {
+			guest := start(t, memory, fmt.Sprint("guest", i), c, "n1")
+			time.Sleep(5 * time.Second)
+			guest.end(t)
+			time.Sleep(2 * time.Minute)
+			if got := len(d.Members()); got != 2 {
+				t.Errorf("n1 has %d members, want itself and n2", got)
+			}
+		}
+		other.end(t)
+		p.mu.Lock()
+		if len(p.list) != 1 || !p.list["n2"] {
+			t.Errorf("the transport has the peers %v, want n2", slices.Sorted(maps.Keys(p.list)))
+		}
+		p.mu.Unlock()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := d.Remove("guest1"); !errors.Is(err, member.ErrClosed) {
+			t.Errorf("Remove after Close returned %v, want ErrClosed", err)
+		}
+		if err := d.Leave(t.Context()); !errors.Is(err, member.ErrClosed) {
+			t.Errorf("Leave after Close returned %v, want ErrClosed", err)
+		}
 	})
 }

@@ -63,7 +63,7 @@ func anyRecord(t *rapid.T) record {
 	}
 	switch {
 	case r.status == statusSuspect:
-		r.accusers, _ = addAccusers(nil, rapid.SliceOfN(rapid.Uint32(), 0, accusersMax).Draw(t, "accusers"))
+		r.accusers, _ = addAccusers(nil, rapid.SliceOfN(rapid.Uint32(), 1, accusersMax).Draw(t, "accusers"))
 	case r.status >= statusDead:
 		r.age = time.Duration(rapid.IntRange(0, int(ageMax/time.Second)).Draw(t, "age")) * time.Second
 	}
@@ -129,6 +129,7 @@ func TestMalformedMessages(t *testing.T) {
 		{"the name is not UTF-8", gossip(1, 0, 1, 0xff, 0, 0, 1, 0)},
 		{"a record has no boot id", gossip(1, 0, 1, 'n', 0, 0, 0, 0)},
 		{"a record has 5 accusers, at most 4 are allowed", gossip(1, 1, 1, 'n', 0, 0, 1, 0, 5)},
+		{"a suspicion has no accuser", gossip(1, 1, 1, 'n', 0, 0, 1, 0, 0)},
 		{"the accusers of a record are not sorted", gossip(1, 1, 1, 'n', 0, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1)},
 		{"the age is 315360001, at most", gossip(append([]byte{1, 2, 1, 'n', 0, 0, 1, 0}, long(315360001)...)...)},
 		{"the time for the answer is 3600001, at most", append(append(head(kindPingRequest), 1, 1, 'n'), long(3600001)...)},
