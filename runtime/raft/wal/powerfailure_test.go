@@ -14,7 +14,6 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -26,7 +25,7 @@ const callsOfHistory = 40
 // command that repeats it.
 func histories(t *testing.T, each func(t *testing.T, seed uint64, mode wal.Sync)) {
 	n := uint64(8)
-	if thorough(2) == 1 && !race.Enabled { // the race detector finds nothing here: the test has one goroutine
+	if thorough(2) == 1 {
 		n = 30
 	}
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
