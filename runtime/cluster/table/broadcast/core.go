@@ -25,6 +25,7 @@ type core struct {
 	alive     []string // sorted, with self
 	term      uint64   // highest term that this node knows
 	sequencer string   // of this term; "": unknown
+	installed bool     // the state is that of the sequencer, or follows it
 	last      table.Revision
 
 	collected map[string][]byte // states of the other nodes, while self collects; nil otherwise
@@ -287,7 +288,7 @@ func (c *core) append(e *entry) bool {
 		return false
 	}
 	c.last = e.revision
-	c.size += entryHeader + len(e.records)*recordSize + len(e.command)
+	c.size += e.size()
 	return true
 }
 
@@ -329,8 +330,11 @@ func (c *core) answer(p proposal, r result) {
 // propose handles a command or a read.
 func (c *core) propose(now int64, p proposal) {
 	busy := c.flight != nil && c.flight.number == p.number || slices.ContainsFunc(c.queue, func(o proposal) bool { return o.number == p.number })
+	_, known := c.recent[p.number]
 	switch {
 	case busy: // a repetition
+	case !c.leads && known: // it was in flight when this node lost its role
+		c.answer(p, result{number: p.number, status: statusLost})
 	case !c.leads || len(c.queue) >= queueMax:
 		c.answer(p, result{number: p.number, status: statusRetry})
 	default:

@@ -196,3 +196,64 @@ func TestGap(t *testing.T) {
 		t.Errorf("the node answered %+v to a second sequencer of the term, want a refusal", c.out)
 	}
 }
+
+// TestTermOfTwoNodes: n1 begins a term that n2 does not learn of, and n2 uses the same
+// number when it runs alone. Then a node that knows the term of n1 returns.
+func TestTermOfTwoNodes(t *testing.T) {
+	s := newSimulation(t, 1, transport.Faults{DelayMin: 1, DelayMax: 1})
+	move := func() { s.propose(table.Assign{Processor: "a", First: 0, Count: 1, Node: "n1"}) }
+	s.propose(table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 4}}}, table.Join{Node: table.Node{Name: "n1"}})
+	s.cores[0], s.cores[1] = nil, nil
+	s.start(0)
+	for range 5 {
+		move()
+	}
+	term := s.cores[2].term
+	s.cores[0], s.cores[2], s.cores[3] = nil, nil, nil
+	s.start(1)
+	move()
+	if got := s.cores[1].term; got != term {
+		t.Fatalf("n2 is in term %d, want that of n1, %d", got, term)
+	}
+	s.start(2)
+	for range 50 { // the nodes see each other
+		s.step()
+	}
+	for range 3 {
+		move()
+	}
+	for range 50 {
+		s.step()
+	}
+	if a, b := s.cores[1], s.cores[2]; !slices.Equal(a.state.Append(nil), b.state.Append(nil)) {
+		t.Errorf("n2 has the state %v, and n3 has %v", a.applied(), b.applied())
+	}
+	if _, epoch := s.cores[1].state.Lookup(0, 0); epoch < 8 { // 5 of n1 that n3 has, and 3
+		t.Errorf("a/0 has epoch %d, want at least 8", epoch)
+	}
+}
+
+// TestRepeatedAfterLostRole repeats a command that was in flight when its sequencer lost
+// its role: the answer is that its outcome is lost.
+func TestRepeatedAfterLostRole(t *testing.T) {
+	c := newCore("n1", table.NewReplica(), &memoryLog{}, contents{})
+	c.tick(1, []string{"n1", "n2"})
+	c.receive(1, "n2", message{kindState, c.term, 0, table.NewState().Append(nil)})
+	c.receive(1, "n2", message{kind: kindAck, term: c.term, index: c.applied().Index})
+	p := proposal{from: "n2", number: 7, data: []byte{1, 0, 0}}
+	c.propose(1, p)
+	if c.flight == nil {
+		t.Fatal("the command is not in flight")
+	}
+	c.receive(1, "n0", message{kind: kindCollect, term: c.term + 1})
+	for range 2 {
+		r, err := readResult(&c.out[len(c.out)-1].message)
+		if c.out[len(c.out)-1].kind == kindState {
+			r, err = readResult(&c.out[len(c.out)-2].message)
+		}
+		if err != nil || r.number != 7 || r.status != statusLost {
+			t.Errorf("the answer is %+v (%v), want that the outcome is lost", r, err)
+		}
+		c.propose(1, p)
+	}
+}

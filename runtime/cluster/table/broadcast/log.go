@@ -83,6 +83,9 @@ func (e *entry) append(b []byte) []byte {
 
 const entryHeader = payloadHeader + 20
 
+// size returns the number of bytes of an encoded entry.
+func (e *entry) size() int { return entryHeader + len(e.records)*recordSize + len(e.command) }
+
 func readEntry(b []byte) (*entry, error) {
 	if len(b) < entryHeader || b[0] != kindEntry {
 		return nil, fmt.Errorf("%w: an entry of %d bytes", errLog, len(b))
@@ -136,13 +139,14 @@ func parse(b []byte) (c contents, valid int, err error) {
 
 // readFrame returns the payload of the first frame of b. A frame is torn if b ends before
 // it, or if it ends the file and its checksum is wrong: its sectors were not all written.
+// The sector with its length may be the one that is missing; then the length is 0.
 func readFrame(b []byte) (payload []byte, torn bool, err error) {
 	if len(b) < frameHeader {
 		return nil, true, nil
 	}
 	n := binary.LittleEndian.Uint32(b)
 	if n < payloadHeader || n > frameMax {
-		return nil, allZero(b), fmt.Errorf("%w: a frame of %d bytes", errLog, n)
+		return nil, n == 0 && !followsFrame(b), fmt.Errorf("%w: a frame of %d bytes", errLog, n)
 	}
 	if uint64(len(b)) < frameHeader+uint64(n) {
 		return nil, !followsFrame(b), fmt.Errorf("%w: the length of a frame is wrong", errLog)
@@ -176,15 +180,6 @@ func followsFrame(b []byte) bool {
 // checksMax limits the time that followsFrame takes: a torn entry of a node contains few
 // places that look like a frame.
 const checksMax = 1000
-
-func allZero(b []byte) bool {
-	for _, v := range b {
-		if v != 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // add adds the content of a frame.
 func (c *contents) add(payload []byte, last table.Revision) (table.Revision, error) {

@@ -196,6 +196,51 @@ func TestLogIsShortened(t *testing.T) {
 	}
 }
 
+// TestSizeAfterRestart: the entries of former processes count when the log is shortened.
+func TestSizeAfterRestart(t *testing.T) {
+	_, b := writeLog(t, t.TempDir(), 3)
+	from, _, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, e := range from.entries {
+		want += len(e.append(nil))
+	}
+	if c := newCore("n1", table.NewReplica(), &memoryLog{}, from); c.size != want || want == 0 {
+		t.Errorf("the log has %d bytes of entries after a restart, want %d", c.size, want)
+	}
+}
+
+// TestMissingSector writes zeros over the first sector of an entry: it is torn if it is
+// the last one, and damage otherwise.
+func TestMissingSector(t *testing.T) {
+	log, _, err := openFile(t.TempDir(), "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int64{log.size}
+	for i := range 2 {
+		e := &entry{revision: table.Revision{Term: 1, Index: uint64(i + 1)}, command: bytes.Repeat([]byte{1}, 3000)}
+		if err := log.append(e); err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, log.size)
+	}
+	b, err := os.ReadFile(log.path)
+	if err = errors.Join(err, log.close()); err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range sizes[:2] {
+		torn := bytes.Clone(b)
+		clear(torn[at : at+512])
+		c, valid, err := parse(torn)
+		if last := i == 1; last && (err != nil || int64(valid) != at || len(c.entries) != 1) || !last && !errors.Is(err, errLog) {
+			t.Errorf("without the first sector of entry %d, %d entries end at %d: %v", i+1, len(c.entries), valid, err)
+		}
+	}
+}
+
 // failing is a log whose writes fail.
 type failing struct{ storage }
 

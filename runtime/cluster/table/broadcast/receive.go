@@ -1,6 +1,10 @@
 package broadcast
 
-import "github.com/topogen/topogen/runtime/cluster/table"
+import (
+	"bytes"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
 
 // receive handles a message of another node.
 func (c *core) receive(now int64, from string, m message) {
@@ -52,7 +56,7 @@ func (c *core) follows(from string, term uint64) bool {
 	}
 	if term > c.term || c.sequencer == "" {
 		c.stepDown()
-		c.term, c.sequencer = term, from
+		c.term, c.sequencer, c.installed = term, from, false
 	}
 	return true
 }
@@ -65,12 +69,15 @@ func (c *core) takeCollect(from string, m *message) {
 }
 
 // takeInstall replaces the state of this node by the state of the sequencer. If this node
-// has the state already, it only acknowledges it.
+// has the state already, it only acknowledges it. Before a restart of this node, another
+// node may have used the same term, while the sequencer was alone. Then the term is
+// refused, and the sequencer merges both states in a higher one.
 func (c *core) takeInstall(from string, m *message) {
 	if !c.follows(from, m.term) {
 		return
 	}
-	if c.last.Term != m.term || c.last.Index < m.index {
+	switch {
+	case c.last.Term != m.term || c.last.Index < m.index:
 		s, err := table.ReadState(m.body)
 		if err != nil || s.Revision().Index != m.index || s.Revision().Term > m.term {
 			return // damaged: the sequencer repeats it
@@ -78,7 +85,11 @@ func (c *core) takeInstall(from string, m *message) {
 		if !c.adopt(s) {
 			return
 		}
+	case !c.installed && !bytes.Equal(c.state.Append(nil), m.body):
+		c.send(from, message{kind: kindRefuse, term: c.term})
+		return
 	}
+	c.installed = true
 	c.send(from, message{kind: kindAck, term: m.term, index: m.index})
 }
 

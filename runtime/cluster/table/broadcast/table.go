@@ -107,6 +107,7 @@ func newCore(node string, r *table.Replica, log storage, from contents) *core {
 	r.Adopt(c.state)
 	for _, e := range from.entries {
 		c.applyEntry(e)
+		c.size += e.size()
 	}
 	c.last = c.state.Revision()
 	c.term = c.last.Term
