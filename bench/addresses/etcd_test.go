@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/namespace"
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
 
@@ -257,6 +260,52 @@ func TestInvalidKeys(t *testing.T) {
 			}
 			if ctx.Err() != nil {
 				t.Errorf("Sync returned %v; the value must be an error", err)
+			}
+		})
+	}
+}
+
+// TestMissingKeys deletes keys, or names entries that are not there. A node that joins neither
+// waits forever nor overwrites an entry, and its error says what to do.
+func TestMissingKeys(t *testing.T) {
+	s := startServer(t)
+	for name, change := range map[string]clientv3.Op{
+		"last":            clientv3.OpDelete("/last"),
+		"an entry":        clientv3.OpDelete("/log/0000000000000002"),
+		"the last entry":  clientv3.OpDelete("/log/0000000000000006"),
+		"all entries":     clientv3.OpDelete("/log/", clientv3.WithPrefix()),
+		"last is too big": clientv3.OpPut("/last", "0000000000000007"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{server: s, prefix: "/" + t.Name()}
+			ctx, o := started(t, c)
+			move(ctx, t, o, 5)
+			kv := clientv3.NewKV(c.client(t))
+			entries := func() (list []string) {
+				r, err := kv.Get(ctx, c.prefix+"/log/", clientv3.WithPrefix())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range r.Kvs {
+					list = append(list, string(e.Key)+string(e.Value))
+				}
+				return list
+			}
+			if n := len(entries()); n != 6 {
+				t.Fatalf("%d entries, want 6", n)
+			}
+			if _, err := namespace.NewKV(kv, c.prefix).Do(ctx, change); err != nil {
+				t.Fatal(err)
+			}
+			before := entries()
+			late := c.open(t)
+			defer late.Close()
+			_, err := late.Txn(ctx, nil, []table.Change{table.Forget{Name: "n9"}})
+			if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "remove all keys below "+c.prefix) {
+				t.Errorf("a node that joins got %v", err)
+			}
+			if got := entries(); !slices.Equal(got, before) {
+				t.Errorf("the log has changed:\n%q\n%q", before, got)
 			}
 		})
 	}

@@ -158,14 +158,15 @@ func (t *Table) append(ctx context.Context, p *proposal) error {
 			return nil
 		default:
 			var stored uint64
-			if stored, err = lastOf(response.Responses[0].GetResponseRange().GetKvs()); err != nil {
-				break
+			if stored, err = lastOf(response.Responses[0].GetResponseRange().GetKvs()); err == nil {
+				err = checkLast(at.last, stored)
 			}
-			if err = checkLast(at.last, stored); err != nil {
-				break
+			if err == nil && stored == at.last {
+				err = p.leaseError(response.Responses[1:])
 			}
-			if stored == at.last {
-				return p.leaseError(response.Responses[1:])
+			if err != nil {
+				err = t.final(err)
+				break
 			}
 			err = t.replica.Wait(ctx, table.Revision{Index: stored})
 		}
@@ -196,17 +197,20 @@ func (t *Table) position(nonce uint64) position {
 // applied before it asked. Then etcd was restored from a backup, or the keys were deleted.
 func checkLast(applied, stored uint64) error {
 	if stored < applied {
-		return fmt.Errorf("%w: the last entry is %d, but this node has applied entry %d: etcd was restored to an older state, or keys were deleted. Stop all nodes of the cluster, and start them again", errKey, stored, applied)
+		return fmt.Errorf("%w: the last entry is %d, but this node has applied entry %d; etcd may have been restored to an older state", errKey, stored, applied)
 	}
 	return nil
 }
 
-// request appends the entry after the entry last. If it is not the last one any more, or
-// if a lease has another token, the responses are the keys that say so.
+// request appends the entry after the entry last, and overwrites no entry. If it is not the
+// last one any more, or if a lease has another token, the responses are the keys that say so.
 func (t *Table) request(ctx context.Context, p *proposal, last uint64) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	conditions := []clientv3.Cmp{clientv3.Compare(clientv3.Value(t.keys.last()), "=", digits(last))}
+	conditions := []clientv3.Cmp{
+		clientv3.Compare(clientv3.Value(t.keys.last()), "=", digits(last)),
+		clientv3.Compare(clientv3.CreateRevision(t.keys.entry(last+1)), "=", 0), // or the number of the last entry is wrong
+	}
 	if last == 0 {
 		conditions[0] = clientv3.Compare(clientv3.CreateRevision(t.keys.last()), "=", 0)
 	}
@@ -240,5 +244,5 @@ func (p *proposal) leaseError(responses []*etcdserverpb.ResponseOp) error {
 			return &table.GuardError{Index: l.index, Guard: l.LeaseIs, Got: strconv.FormatUint(token, 10)}
 		}
 	}
-	return errKey
+	return fmt.Errorf("%w: there are entries after the last one", errKey)
 }

@@ -29,12 +29,12 @@ func (t *Table) follow() {
 			return
 		}
 		if permanent(err) {
-			go t.finish(fmt.Errorf("table/etcd: %w", err)) // finish waits for this goroutine
+			go t.finish(t.final(err)) // finish waits for this goroutine
 			return
 		}
 		if now := time.Now(); !errors.Is(err, rpctypes.ErrCompacted) && now.Sub(warned) > time.Minute {
 			warned = now
-			t.config.Logger.Warn("table: etcd cannot be read; this is tried again", slog.Any("error", err))
+			t.config.Logger.Warn("table: etcd cannot be read; this is tried again", slog.Any("endpoints", t.config.Endpoints), slog.Any("error", err))
 		}
 		if t.pause(t.ctx, retry.next(), err) != nil {
 			return
@@ -69,14 +69,32 @@ func (t *Table) load() (revision int64, err error) {
 			return 0, err
 		}
 		for _, kv := range page.Kvs {
-			if err := t.take(kv); err != nil {
+			err := t.take(kv)
+			if errors.Is(err, errGap) { // all keys were read at one revision, so reading them again does not help
+				err = fmt.Errorf("%w: %w", errKey, err)
+			}
+			if err != nil {
 				return 0, err
 			}
 		}
 		if !page.More {
-			return revision, nil
+			return revision, t.checkComplete(revision)
 		}
 	}
+}
+
+// checkComplete returns an error if the keys at one revision of etcd name entries that are
+// not there. A node would wait for these entries forever.
+func (t *Table) checkComplete(revision int64) error {
+	response, err := t.get(t.ctx, t.keys.last(), clientv3.WithRev(revision))
+	if err != nil {
+		return err
+	}
+	last, err := lastOf(response.Kvs)
+	if applied := t.applied(); err == nil && last > applied {
+		err = fmt.Errorf("%w: %q says that there are %d entries, but there are only %d", errKey, t.keys.last(), last, applied)
+	}
+	return err
 }
 
 // loadSnapshot replaces the state of the replica with a snapshot.
@@ -135,7 +153,7 @@ func (t *Table) take(kv *mvccpb.KeyValue) error {
 	}
 	e, err := readEntry(kv.Value)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w in %q", err, kv.Key)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

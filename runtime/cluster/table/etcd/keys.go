@@ -31,7 +31,7 @@ func (k keys) snapshot(n uint64) string       { return k.snapshots() + digits(n)
 func (k keys) part(n uint64, part int) string { return k.snapshot(n) + digits(uint64(part)) }
 func digits(n uint64) string                  { return fmt.Sprintf("%016x", n) }
 
-var errKey = errors.New("table/etcd: a key or value was not written by this package")
+var errKey = errors.New("keys in etcd were changed or deleted, or belong to another program")
 
 // entryNumber returns the number in the key of an entry.
 func (k keys) entryNumber(key string) (uint64, error) {

@@ -98,7 +98,7 @@ func (t *Table) Sync(ctx context.Context) error {
 				err = checkLast(before, last)
 			}
 			if err != nil {
-				return err
+				return t.final(err)
 			}
 			return t.replica.Wait(ctx, table.Revision{Index: last})
 		}
@@ -119,7 +119,7 @@ func (t *Table) get(ctx context.Context, key string, options ...clientv3.OpOptio
 // error if repeating does not help, or if the table or ctx ends.
 func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
 	if permanent(err) {
-		return fmt.Errorf("table/etcd: %w", err)
+		return t.final(err)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -131,6 +131,17 @@ func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
 	case <-ctx.Done():
 		return fmt.Errorf("table/etcd: %w; the last request failed: %w", ctx.Err(), err)
 	}
+}
+
+// final returns an error as users get it. Only a permanent error changes.
+func (t *Table) final(err error) error {
+	switch {
+	case errors.Is(err, errKey) || errors.Is(err, table.ErrDamaged):
+		return fmt.Errorf("table/etcd: %w. Stop all nodes of the cluster, and start them again; if that does not help, remove all keys below %s before", err, t.config.Prefix)
+	case permanent(err):
+		return fmt.Errorf("table/etcd: %w", err)
+	}
+	return err
 }
 
 // permanent reports whether a request fails again when it is repeated.
