@@ -43,7 +43,7 @@ func (c *clientPart) find(ctx context.Context, plan string) (*table.Replica, err
 				return nil, fmt.Errorf("node at %s: %w", address, refusal(err))
 			}
 			if ctx.Err() == nil {
-				last = fmt.Errorf("%s: %w", address, err)
+				last = fmt.Errorf("%s: %w", address, refusal(err))
 			}
 		}
 		select {
@@ -84,10 +84,10 @@ func isFinal(err error) bool {
 	return false
 }
 
-// refusal is the text of a node's own error.
+// refusal is an error of a node, or of the connection to it, without the codes of gRPC.
 func refusal(err error) error {
 	if s, ok := status.FromError(err); ok {
-		return errors.New(s.Message())
+		return errors.New(grpc.Readable(s.Message()))
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (c *clientPart) refresh(n *Node, where *lookup) {
 		cancel()
 		switch {
 		case err != nil:
-			n.log.Debug("topogen: a node has not answered", slog.Any("error", err))
+			n.log.Debug("topogen: a node has not answered", slog.Any("error", refusal(err)))
 		case state != nil && state.Revision().Compare(where.replica.Revision()) > 0:
 			where.replica.Adopt(state)
 			c.transport.follow(where.nodes())

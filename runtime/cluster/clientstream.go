@@ -93,7 +93,7 @@ func (t *clientTransport) run(ctx context.Context, s *outStream) {
 		if ctx.Err() != nil {
 			return
 		}
-		t.node.log.Debug("topogen: the stream to a node has ended", slog.String("node", s.name), slog.Any("error", orEnded(err)))
+		t.node.log.Debug("topogen: the stream to a node has ended", slog.String("node", s.name), slog.Any("error", refusal(orEnded(err))))
 		text, noRoom := refusal(err).Error(), errors.Is(err, errNoRoom)
 		if noRoom {
 			t.setNoRoom(s, text)

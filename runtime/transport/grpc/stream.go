@@ -197,9 +197,9 @@ func readable(err error) error {
 	}
 	switch st.Code() {
 	case codes.PermissionDenied, codes.InvalidArgument, codes.AlreadyExists, codes.Unauthenticated, codes.Unimplemented, codes.ResourceExhausted:
-		return fmt.Errorf("%w: %.500s", errRefused, st.Message())
+		return fmt.Errorf("%w: %.500s", errRefused, Readable(st.Message()))
 	}
-	return fmt.Errorf("%.500s", st.Message())
+	return fmt.Errorf("%.500s", Readable(st.Message()))
 }
 
 // dialError returns the reason why connecting failed. gRPC hides the error of TLS.
