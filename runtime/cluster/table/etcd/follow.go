@@ -34,7 +34,7 @@ func (t *Table) follow() {
 		}
 		if now := time.Now(); !errors.Is(err, rpctypes.ErrCompacted) && now.Sub(warned) > time.Minute {
 			warned = now
-			t.config.Logger.Warn("table: etcd cannot be read; this is tried again", slog.Any("endpoints", t.config.Endpoints), slog.Any("error", err))
+			t.config.Logger.Warn("table: etcd cannot be read; this is tried again", slog.Any("endpoints", t.config.Endpoints), slog.Any("error", t.connection.explain(err)))
 		}
 		if t.pause(t.ctx, retry.next(), err) != nil {
 			return

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -20,10 +21,12 @@ import (
 
 // Table is the address table of a node, see [table.Table].
 type Table struct {
-	config  Config
-	keys    keys
-	client  *clientv3.Client
-	replica *table.Replica
+	config Config
+	keys   keys
+	client *clientv3.Client
+
+	connection *connection
+	replica    *table.Replica
 
 	stop    context.CancelFunc
 	ctx     context.Context // of the goroutines
@@ -63,17 +66,19 @@ func Open(c Config) (*Table, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	connection := new(connection)
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: requestTimeout, DialKeepAliveTimeout: requestTimeout,
-		Logger: zap.NewNop(), // errors are returned, or logged by this package
+		Logger:      zap.NewNop(), // errors are returned, or logged by this package
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(connection.note)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table/etcd: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	t := &Table{
-		config: c, keys: keys{c.Prefix}, client: client, replica: table.NewReplica(), stop: stop, ctx: ctx,
+		config: c, keys: keys{c.Prefix}, client: client, connection: connection, replica: table.NewReplica(), stop: stop, ctx: ctx,
 		done: make(chan struct{}), appending: make(chan struct{}, 1), waiting: map[uint64]*waiter{},
 	}
 	t.running.Go(t.follow)
@@ -118,6 +123,7 @@ func (t *Table) get(ctx context.Context, key string, options ...clientv3.OpOptio
 // pause waits before a request is repeated that failed with an error. It returns the
 // error if repeating does not help, or if the table or ctx ends.
 func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
+	err = t.connection.explain(err)
 	if permanent(err) {
 		return t.final(err)
 	}
