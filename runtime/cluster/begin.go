@@ -186,14 +186,36 @@ func (n *Node) logWaiting() (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				n.log.Info("topogen: this node waits for the address table: all first members must run when the cluster starts for the first time, and most of them later",
-					slog.String("node", n.settings.node), slog.String("not_reached", strings.Join(n.missing(), ", ")))
+				n.log.LogAttrs(context.Background(), slog.LevelInfo, "topogen: this node waits for the address table", n.waiting()...)
 			case <-done:
 				return
 			}
 		}
 	}()
 	return func() { close(done) }
+}
+
+// waiting says what a node waits for that has not joined the cluster.
+func (n *Node) waiting() []slog.Attr {
+	attrs := []slog.Attr{slog.String("node", n.settings.node)}
+	if o := n.opened.Load(); o != nil && o.table != nil {
+		reason := ""
+		if w, ok := o.table.(table.Waiter); ok {
+			reason = w.Waiting()
+		}
+		switch {
+		case reason != "":
+		case o.table.Replica().Plan() == "":
+			reason = "the first placement, which a first member makes"
+		default:
+			reason = "the transaction that enters this node"
+		}
+		attrs = append(attrs, slog.String("waits_for", reason))
+	}
+	if missing := n.missing(); len(missing) > 0 {
+		attrs = append(attrs, slog.String("not_reached", strings.Join(missing, ", ")))
+	}
+	return attrs
 }
 
 // missing lists the first members that this node does not see as alive.
@@ -263,9 +285,12 @@ func (n *Node) observe(e member.Event) {
 	case member.EventDuplicate, member.EventReplaced:
 		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
 	case member.EventFenced, member.EventUnfenced:
-		// While the nodes start or end together, a majority is missing in good order.
 		level, o := slog.LevelInfo, n.opened.Load()
-		if e.Kind == member.EventFenced && o != nil && o.lookup != nil && !n.ending.Load() {
+		switch {
+		case n.ending.Load(): // while the nodes end together, a majority is missing in good order
+		case o == nil || o.lookup == nil:
+			level = slog.LevelDebug // each node starts without a majority; waiting says for what it waits
+		case e.Kind == member.EventFenced:
 			level = slog.LevelWarn
 		}
 		n.log.Log(context.Background(), level, "topogen: this node is "+e.Kind.String(), slog.String("node", n.settings.node))

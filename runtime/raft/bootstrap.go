@@ -16,6 +16,7 @@ type bootstrap struct {
 	id         uint64
 	joins      bool              // the node never founds a group
 	configured map[string]string // the configured peers, including this node: names and addresses
+	lostLog    string            // CoreConfig.LostLog
 
 	number         uint64 // number in the questions of this start; an answer with another number belongs to an earlier start
 	election       int64  // ticks of an election timeout
@@ -59,7 +60,7 @@ const (
 
 func newBootstrap(c *CoreConfig) *bootstrap {
 	b := &bootstrap{
-		name: c.Name, id: c.ID, joins: c.Join, configured: c.Peers, number: c.Nonce, election: int64(c.ElectionTicks),
+		name: c.Name, id: c.ID, joins: c.Join, configured: c.Peers, lostLog: c.LostLog, number: c.Nonce, election: int64(c.ElectionTicks),
 		peers: map[string]*peerAnswer{}, others: map[string]*peerAnswer{},
 	}
 	for name := range c.Peers {
@@ -202,7 +203,7 @@ func (b *bootstrap) checkOwnID(names []string) error {
 			return nil
 		}
 		return fmt.Errorf("%w: the group of %s has %s as the node with id %s, but this disk has the id %s: the disk was emptied or exchanged. %s",
-			ErrLogLost, name, b.name, groupText(a.members[i].ID), groupText(b.id), wrongDiskAdvice(b.name, b.configured[b.name]))
+			ErrLogLost, name, b.name, groupText(a.members[i].ID), groupText(b.id), wrongDiskAdvice(b.lostLog, b.name, b.configured[b.name]))
 	}
 	b.idMismatchTick = 0
 	return nil
@@ -218,8 +219,12 @@ const soleMemberTimeouts = 2
 // peers.
 const identityTimeouts = 3
 
-// lostLogAdvice says what to do about a member whose log is lost.
-func lostLogAdvice(name, address string) string {
+// lostLogAdvice says what to do about a member whose log is lost: own, which is
+// CoreConfig.LostLog, or the commands of topoctl.
+func lostLogAdvice(own, name, address string) string {
+	if own != "" {
+		return own
+	}
 	if address == "" {
 		address = "ADDRESS"
 	}
@@ -228,8 +233,11 @@ func lostLogAdvice(name, address string) string {
 
 // wrongDiskAdvice says what to do about a member whose folder does not hold its log. The
 // folder may be the wrong one.
-func wrongDiskAdvice(name, address string) string {
-	return "If the log is in another folder, start the node with that folder (log.path, TOPOGEN_RAFT_DIR). If the log is lost: " + lostLogAdvice(name, address)
+func wrongDiskAdvice(own, name, address string) string {
+	if own != "" {
+		return own
+	}
+	return "If the log is in another folder, start the node with that folder (log.path, TOPOGEN_RAFT_DIR). If the log is lost: " + lostLogAdvice("", name, address)
 }
 
 // blocker says why the group cannot be founded yet, or returns "".
@@ -268,7 +276,10 @@ func (b *bootstrap) blocker(names, all []string) string {
 func (b *bootstrap) notMemberText(name string, a *peerAnswer) string {
 	if i := slices.IndexFunc(a.members, func(m Member) bool { return m.Name == b.name && !m.Leaving }); i >= 0 {
 		return fmt.Sprintf("%s belongs to a group in which %s is the node with id %s, but this disk has another id: it was emptied or exchanged. %s",
-			name, b.name, groupText(a.members[i].ID), wrongDiskAdvice(b.name, b.configured[b.name]))
+			name, b.name, groupText(a.members[i].ID), wrongDiskAdvice(b.lostLog, b.name, b.configured[b.name]))
+	}
+	if b.lostLog != "" { // another package adds the node
+		return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node waits until it is added", name, groupText(a.groupID))
 	}
 	return fmt.Sprintf("%s belongs to an existing group, with identity %s, and this node is not a member: add it with \"topoctl raft add %s %s --addr %s\", or, if it must found its own group, configure other peers",
 		name, groupText(a.groupID), b.name, b.configured[b.name], b.configured[name])

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -31,5 +32,26 @@ func TestAMemberThatLags(t *testing.T) {
 				t.Errorf("it must end with ErrLogLost: %v, got %v", test.lost, err)
 			}
 		})
+	}
+}
+
+// TestOwnAdvice checks that a group whose members another package changes does not advise
+// the commands of topoctl, which cannot work there.
+func TestOwnAdvice(t *testing.T) {
+	const own = "start the node with an empty folder"
+	for _, advice := range []string{"", own} {
+		b := newBootstrap(&CoreConfig{Name: "n2", ID: 22, Nonce: 5, ElectionTicks: 10, LostLog: advice, Peers: map[string]string{"n1": "a", "n2": "b"}})
+		a := &peerAnswer{groupID: 7}
+		notMember := b.notMemberText("n1", a)
+		a.members = []Member{{ID: 21, Name: "n2"}}
+		otherDisk := b.notMemberText("n1", a)
+		for _, text := range []string{notMember, otherDisk} {
+			if got, want := strings.Contains(text, "topoctl"), advice == ""; got != want {
+				t.Errorf("with the advice %q: %q", advice, text)
+			}
+		}
+		if advice != "" && !strings.Contains(otherDisk, own) {
+			t.Errorf("the advice is missing: %q", otherDisk)
+		}
 	}
 }

@@ -79,6 +79,10 @@ type Config struct {
 	Disk      Disk                // used instead of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()
 
+	// LostLog says what to do about a member whose log is lost or is another one, in place of
+	// the commands of topoctl. It is for a package that changes the members itself.
+	LostLog string
+
 	// Listener observes the state machine, for a package that keeps its own view of the
 	// state. Its methods are called while the state changes: they must not wait, and must
 	// not call the Machine. Machine.OnApplied replaces it.

@@ -63,6 +63,8 @@ type CoreConfig struct {
 	Uptime    func() time.Duration
 	LeaseTime time.Duration
 
+	LostLog string // see Config.LostLog
+
 	Log    func(level LogLevel, text string)
 	Stored wal.Stored // content of the log; zero if there is no log yet
 }

@@ -51,10 +51,10 @@ func (n *Node) identify() error {
 	switch {
 	case r.GroupID != 0 && !hasLog:
 		return fmt.Errorf("%w: the node is a member of the group with identity %s, and its log is gone. %s",
-			ErrLogLost, groupText(r.GroupID), lostLogAdvice(r.Name, c.Core.Peers[r.Name]))
+			ErrLogLost, groupText(r.GroupID), lostLogAdvice(c.Core.LostLog, r.Name, c.Core.Peers[r.Name]))
 	case r.GroupID != 0:
 		if n.log, c.Core.Stored, err = c.Disk.Open(r.identity()); err != nil {
-			return explainMissingRecord(err, fresh, &r, c.Core.Peers[r.Name])
+			return explainMissingRecord(err, fresh, &r, lostLogAdvice(c.Core.LostLog, r.Name, c.Core.Peers[r.Name]))
 		}
 		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
 			return err
@@ -74,14 +74,14 @@ func (n *Node) identify() error {
 	return nil
 }
 
-// explainMissingRecord adds advice to err if the log belongs to a node with this name,
+// explainMissingRecord adds the advice about a lost log to err if the log belongs to a node with this name,
 // and the folder does not contain the record of that node.
-func explainMissingRecord(err error, fresh bool, r *Record, address string) error {
+func explainMissingRecord(err error, fresh bool, r *Record, advice string) error {
 	var identity *wal.IdentityError
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
 		return err
 	}
-	return fmt.Errorf("raft: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, lostLogAdvice(r.Name, address), err)
+	return fmt.Errorf("raft: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, advice, err)
 }
 
 // removeUnused removes the log of a node that was not a member yet. The node was stopped

@@ -98,7 +98,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		}
 	case pb.MsgHeartbeat:
 		if last := c.memory.last(); m.GetTerm() >= c.node.BasicStatus().GetTerm() && m.GetCommit() > last {
-			return fmt.Errorf("%w: it ends at %d, but a peer saw that it was saved up to %d. %s", ErrLogLost, last, m.GetCommit(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+			return fmt.Errorf("%w: it ends at %d, but a peer saw that it was saved up to %d. %s", ErrLogLost, last, m.GetCommit(), lostLogAdvice(c.config.LostLog, c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgProp:
 		for _, e := range m.Entries {
@@ -121,7 +121,7 @@ func (c *Core) checkMessage(from uint64, m *pb.Message) error {
 		b := c.node.BasicStatus()
 		leads := b.RaftState == raft.StateLeader && m.GetTerm() == b.GetTerm()
 		if last := c.memory.last(); leads && !m.GetReject() && m.GetIndex() > last { // the leader has written all entries of its term itself, so its log has lost entries
-			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+			return fmt.Errorf("%w: it ends at %d, and %s has more of it, up to %d. %s", ErrLogLost, last, c.members[from].Name, m.GetIndex(), lostLogAdvice(c.config.LostLog, c.config.Name, c.config.Peers[c.config.Name]))
 		}
 	case pb.MsgVote, pb.MsgVoteResp, pb.MsgPreVote, pb.MsgPreVoteResp, pb.MsgHeartbeatResp,
 		pb.MsgTimeoutNow, pb.MsgTransferLeader:
@@ -143,5 +143,5 @@ func (c *Core) checkCommitted(m *pb.Message, index, term uint64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: entry %d is of term %d here, and of term %d at %s. One of the two nodes has lost its log or belongs to another group. Compare their logs (topoctl log dump). To continue with the leader's log: %s",
-		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostLogAdvice(c.config.Name, c.config.Peers[c.config.Name]))
+		ErrConflict, index, own, term, c.members[m.GetFrom()].Name, lostLogAdvice(c.config.LostLog, c.config.Name, c.config.Peers[c.config.Name]))
 }

@@ -175,7 +175,7 @@ func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 		o.ID = m.id
 	case known && (m.name == member.Name || m.name == member.Was):
 		return fmt.Errorf("%s is the node with id %s, but the node that answers has the id %s: its disk was emptied or exchanged. %s",
-			o.Name, groupText(member.ID), groupText(m.id), wrongDiskAdvice(o.Name, member.Address))
+			o.Name, groupText(member.ID), groupText(m.id), wrongDiskAdvice(n.core.config.LostLog, o.Name, member.Address))
 	case known || m.name != o.Name:
 	case m.groupID == 0:
 		o.ID = m.id

@@ -39,6 +39,13 @@ type Table interface {
 	Close() error
 }
 
+// Waiter is a Table that can say what its transactions wait for.
+type Waiter interface {
+	// Waiting returns what the table waits for now, for example "an answer of etcd". It
+	// returns "" if it waits for nothing. It does not wait itself.
+	Waiting() string
+}
+
 // Revision is the position of a transaction in the log of the table. Revisions are ordered
 // by Index and Position; Term never decreases with them.
 type Revision struct {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,7 +93,7 @@ func (t *Table) start() (*machine, error) {
 		Topology: c.Topology, Group: c.Group, Node: c.Node, Peers: c.peers(), Join: !first,
 		Dir: filepath.Join(c.Dir, defaultGroup), Disk: c.Disk, Sync: wal.Always, SnapshotEvery: snapshotEvery,
 		ElectionTimeout: c.ElectionTimeout, Heartbeat: c.Heartbeat, Forward: true,
-		Transport: link{c.Transport}, Logger: c.Logger,
+		Transport: link{c.Transport}, Logger: c.Logger, LostLog: t.advice(),
 		Listener: listener{func() { signal(t.adopt) }},
 	}, definition(t.replica, func() { signal(t.adopt) }))
 	if err != nil {
@@ -174,16 +177,21 @@ func (t *Table) restart() error {
 	return nil
 }
 
-// advise adds to an error what to do about a log that is damaged or lost. The advice of
-// the packages below is for state machines: the commands topoctl raft and topoctl log do
+// advise adds to an error what to do about a log that is damaged or is another one. The
+// advice of package wal is for state machines: the commands topoctl raft and topoctl log do
 // not know the address table, and need not, because a node with an empty disk joins again
 // by itself.
 func (t *Table) advise(err error) error {
-	if !errors.Is(err, wal.ErrDamaged) && !errors.Is(err, wal.ErrIdentity) && !errors.Is(err, raft.ErrLogLost) && !errors.Is(err, raft.ErrConflict) {
-		return err
+	if !errors.Is(err, wal.ErrDamaged) && !errors.Is(err, wal.ErrIdentity) {
+		return err // Config.LostLog is in the errors of a lost log
 	}
-	return fmt.Errorf("%w. This log holds the address table, for which no topoctl command is needed: if the folder is damaged or lost, remove %s, and start the node while most other first members run",
-		err, filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
+	return fmt.Errorf("%w. %s", err, t.advice())
+}
+
+// advice says what to do about a log that is damaged or lost.
+func (t *Table) advice() string {
+	return fmt.Sprintf("This log holds the address table, for which no topoctl command is needed: if the folder is damaged or lost, remove %s, and start the node while most other first members run",
+		filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
 }
 
 // current returns the machine, and a channel that is closed when it is replaced.
@@ -217,6 +225,22 @@ func (t *Table) call(ctx context.Context, f func(*machine) error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Waiting says what the table waits for while this node is not a member of the group, or
+// knows no leader.
+func (t *Table) Waiting() string {
+	m, _ := t.current()
+	s, first := m.Status(), strings.Join(slices.Sorted(maps.Keys(t.config.First)), ", ")
+	switch {
+	case s.Role == "founding":
+		return fmt.Sprintf("all first members (%s), which must run when the cluster starts for the first time", first)
+	case s.Role == "joining":
+		return fmt.Sprintf("most of the first members (%s), which admit this node to the address table", first)
+	case s.Leader == "":
+		return "a leader of the address table, which most of its voters elect"
+	}
+	return ""
 }
 
 // Replica returns the table's copy on this node.
