@@ -101,8 +101,8 @@ func appendText(b []byte, s string) []byte {
 
 func appendInt(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
-// AppendCommand appends an encoded command to b. Numbers below zero and commands that
-// exceed a limit are errors.
+// AppendCommand appends an encoded command to b. Numbers below zero, and commands that
+// exceed a limit or that ReadCommand refuses, are errors.
 func AppendCommand(b []byte, c *Command) ([]byte, error) {
 	if err := c.Check(); err != nil {
 		return b, err
@@ -133,6 +133,9 @@ func AppendCommand(b []byte, c *Command) ([]byte, error) {
 	}
 	if n := len(b) - begin; n > CommandBytes {
 		return nil, fmt.Errorf("%w: a transaction has at most %d bytes, got %d; split it", ErrLimit, CommandBytes, n)
+	}
+	if _, err := ReadCommand(b[begin:]); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return b, nil
 }

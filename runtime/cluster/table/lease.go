@@ -62,7 +62,8 @@ func (l *Lease) Release(ctx context.Context) error {
 // replica of this node has applied it.
 type Propose func(ctx context.Context, c *Command) (Outcome, error)
 
-// renewals is how many times a lease is renewed within its ttl. Two of them may fail.
+// renewals is how many times a lease is renewed within its ttl. Two of them may fail, or
+// get no answer until the next one is due.
 const renewals = 4
 
 // AcquireWith implements Acquire of [Table] with commands in the log. closed ends the
@@ -122,16 +123,18 @@ func (r *Replica) waitReleased(ctx context.Context, name string, expires time.Du
 }
 
 // Keep renews the lease until it ends, for engines. renew returns an error that matches
-// ErrLeaseLost if the lease cannot be renewed any more. The lease is lost when the ttl has
+// ErrLeaseLost if the lease cannot be renewed any more. Its context ends when the next
+// renewal is due. The lease is lost when the ttl has
 // passed since the last successful call of renew began, by the clock of this process; the
 // first time is renewed. closed ends the lease.
 func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	every := ttl / renewals
 	results := make(chan error, 1)
 	expire := time.NewTimer(time.Until(renewed.Add(ttl)))
 	defer expire.Stop()
-	next := time.NewTimer(ttl / renewals)
+	next := time.NewTimer(every)
 	defer next.Stop()
 	var began time.Time
 	for {
@@ -144,7 +147,11 @@ func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, t
 			l.End(fmt.Errorf("%w: %q was not renewed within %v", ErrLeaseLost, l.Name, ttl))
 		case <-next.C:
 			began = time.Now()
-			go func() { results <- renew(ctx) }()
+			go func() {
+				limited, cancel := context.WithTimeout(ctx, every)
+				defer cancel()
+				results <- renew(limited)
+			}()
 		case err := <-results:
 			switch {
 			case errors.Is(err, ErrLeaseLost):
@@ -152,7 +159,7 @@ func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, t
 			case err == nil:
 				expire.Reset(time.Until(began.Add(ttl)))
 			}
-			next.Reset(ttl / renewals)
+			next.Reset(time.Until(began.Add(every)))
 		}
 	}
 }

@@ -80,23 +80,30 @@ func TestLeaseOfDeadHolder(t *testing.T) {
 
 // TestRenewalsThatRecover lets two renewals fail: the lease is not lost.
 func TestRenewalsThatRecover(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const ttl = 8 * time.Second
-		failures := 2 // of four renewals within a ttl
-		l := table.NewLease("x", 1, func(context.Context) error { return nil })
-		go l.Keep(func(context.Context) error {
-			if failures > 0 {
-				failures--
-				return errors.New("no connection")
-			}
-			return nil
-		}, time.Now(), ttl, nil)
-		time.Sleep(10 * ttl) // virtual time
-		if err := l.Err(); err != nil {
-			t.Errorf("two failed renewals have ended the lease: %v", err)
-		}
-		if err := l.Release(t.Context()); err != nil || !errors.Is(l.Err(), table.ErrReleased) {
-			t.Errorf("Release returned %v, and the lease has the error %v", err, l.Err())
-		}
-	})
+	for name, fail := range map[string]func(context.Context) error{
+		"an error":  func(context.Context) error { return errors.New("no connection") },
+		"no answer": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const ttl = 8 * time.Second
+				failures := 2 // of four renewals within a ttl
+				l := table.NewLease("x", 1, func(context.Context) error { return nil })
+				go l.Keep(func(ctx context.Context) error {
+					if failures > 0 {
+						failures--
+						return fail(ctx)
+					}
+					return nil
+				}, time.Now(), ttl, nil)
+				time.Sleep(10 * ttl) // virtual time
+				if err := l.Err(); err != nil {
+					t.Errorf("two failed renewals have ended the lease: %v", err)
+				}
+				if err := l.Release(t.Context()); err != nil || !errors.Is(l.Err(), table.ErrReleased) {
+					t.Errorf("Release returned %v, and the lease has the error %v", err, l.Err())
+				}
+			})
+		})
+	}
 }

@@ -11,6 +11,7 @@ const (
 	LeasesMax     = 4096    // a lease guards a role of the cluster, such as the rebalancer
 	NameBytesMax  = 256     // of the name of a node, processor, role or lease, and of an address: a DNS name has at most 255 bytes
 	RolesMax      = 64      // of a node
+	RolesBytesMax = 4096    // of the names of a node's roles: the largest table must fit into SnapshotBytes
 	PlanBytesMax  = 128     // a hash as text
 	ChangesMax    = 1 << 16 // guards of a transaction, and changes of a transaction
 	CommandBytes  = 1 << 20 // an encoded transaction: etcd accepts requests of 1.5 MiB

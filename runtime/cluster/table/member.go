@@ -64,12 +64,18 @@ func Enter(ctx context.Context, t Table, n Node) error {
 		return fmt.Errorf("table: the first nodes have not agreed on the first placement yet: %w", err)
 	}
 	n.State = Joining
-	for {
-		_, err := t.Txn(ctx, nil, []Change{Join{n}})
+	for repeated := false; ; repeated = true {
+		before := r.boot(n.Name)
+		if repeated && before == n.Boot {
+			break // a transaction whose answer was lost was applied
+		}
+		// The guard stops a transaction that arrives after this process has ended and the
+		// next one has joined.
+		_, err := t.Txn(ctx, []Guard{BootIs{n.Name, before}}, []Change{Join{n}})
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, ErrUnknown) || ctx.Err() != nil {
+		if !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrGuard) || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -78,6 +84,14 @@ func Enter(ctx context.Context, t Table, n Node) error {
 		return err
 	}
 	return fmt.Errorf("%w: node %q was forgotten while it joined", ErrSuperseded, n.Name)
+}
+
+// boot returns the boot id of a node; 0 if the table does not have the node.
+func (r *Replica) boot(name string) Boot {
+	if n := r.Node(name); n != nil {
+		return n.Boot
+	}
+	return 0
 }
 
 // Superseded waits until another process has joined under the name of a node, or until

@@ -73,7 +73,11 @@ func (n *Node) check() error {
 	case n.State > Left:
 		return fmt.Errorf("%w: node %q has the %v", ErrInvalid, n.Name, n.State)
 	}
+	bytes := 0
 	for i, role := range n.Roles {
+		if bytes += len(role); bytes > RolesBytesMax {
+			return fmt.Errorf("%w: the roles of node %q must have at most %d bytes together", ErrInvalid, n.Name, RolesBytesMax)
+		}
 		if err := checkName("role", role); err != nil {
 			return err
 		}

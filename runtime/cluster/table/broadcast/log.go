@@ -139,7 +139,7 @@ func parse(b []byte) (c contents, valid int, err error) {
 
 // readFrame returns the payload of the first frame of b. A frame is torn if b ends before
 // it, or if it ends the file and its checksum is wrong: its sectors were not all written.
-// The sector with its length may be the one that is missing; then the length is 0.
+// If its first sector was not written, the length is 0.
 func readFrame(b []byte) (payload []byte, torn bool, err error) {
 	if len(b) < frameHeader {
 		return nil, true, nil

@@ -1,0 +1,72 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+)
+
+// late is a table whose first transaction arrives late: its answer is lost, and it is
+// applied by arrive.
+type late struct {
+	table.Table
+	arrive func()
+	end    context.CancelFunc // of the process
+}
+
+func (l *late) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {
+	if l.arrive != nil {
+		return l.Table.Txn(ctx, guards, changes)
+	}
+	l.arrive = func() { _, _ = l.Table.Txn(context.Background(), guards, changes) }
+	if l.end != nil {
+		l.end()
+	}
+	return table.Revision{}, table.ErrUnknown
+}
+
+func bootstrapped(t *testing.T) *table.Memory {
+	t.Helper()
+	m := table.NewMemory()
+	o := m.Open()
+	defer o.Close()
+	list := []table.Placement{{Processor: table.Processor{Name: "counter", Instances: 2}}}
+	if err := table.Bootstrap(t.Context(), o, "p", list, []table.Node{{Name: "n1"}}); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestLateJoin: the join of a process that has ended arrives after the next process has
+// joined. The next process remains.
+func TestLateJoin(t *testing.T) {
+	m := bootstrapped(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	former := &late{Table: m.Open(), end: cancel}
+	if err := table.Enter(ctx, former, table.Node{Name: "n1", Boot: 1, Plan: "p"}); !errors.Is(err, table.ErrUnknown) {
+		t.Fatalf("Enter returned %v, want ErrUnknown", err)
+	}
+	next := m.Open()
+	if err := table.Enter(t.Context(), next, table.Node{Name: "n1", Boot: 2, Plan: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	former.arrive()
+	if n := next.Replica().Node("n1"); n.Boot != 2 || n.State != table.Member {
+		t.Errorf("the table has the process %v, %v, want the newest one", n.Boot, n.State)
+	}
+}
+
+// TestLostJoin: the answer to a join is lost, and the join was applied.
+func TestLostJoin(t *testing.T) {
+	m := bootstrapped(t)
+	l := &late{Table: m.Open()}
+	l.end = func() { l.arrive() }
+	if err := table.Enter(t.Context(), l, table.Node{Name: "n1", Boot: 7, Plan: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.Replica().Node("n1"); n.Boot != 7 || n.State != table.Member {
+		t.Errorf("the table has the process %v, %v", n.Boot, n.State)
+	}
+}
