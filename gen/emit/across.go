@@ -198,11 +198,11 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
 				jen.If(define(err, id(mustIdent(p.boundary.codecs[e.Message].Consume)).Call(id(b), ref(m))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
 			}
+			element := code(id(m))
 			if e.requests() {
-				body = append(body, p.putRequest(e, sender)...)
-			} else {
-				body = append(body, p.pass(sender, e, id(to), e.arrived(id(m)))...)
+				element = piper("RemoteRequest").Call(ref(x, "unit"), id(m), id(p.boundary.encoders[e.Reply]), id(reply))
 			}
+			body = append(body, p.pass(sender, e, id(to), e.arrived(element))...)
 			cases = append(cases, jen.Case(id(e.constant)).Block(append(body, jen.Return(jen.Nil()))...))
 		}
 	}
@@ -211,21 +211,6 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 	p.method(x, typ, "Arrive", params, []code{jen.Error()},
 		jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...),
 		jen.Return(piper("UnknownEdge").Call(id(edge))))
-}
-
-// putRequest writes the code that puts the message m, whose sender may wait for the reply.
-func (p *part) putRequest(e *edge, sender Ident) []code {
-	r, l, to := p.v("r"), p.v("l"), id(p.v("to"))
-	request := piper("RemoteRequest").Call(ref(p.v("x"), "unit"), id(p.v("m")), id(p.boundary.encoders[e.Reply]), id(p.v("reply")))
-	if !e.offers() {
-		return p.pass(sender, e, to, e.arrived(request))
-	}
-	get := p.linkAt(sender, e.link)
-	if e.link.many() {
-		get.Call(to)
-	}
-	body := append([]code{define(r, request)}, p.makeLink(sender, e.link)...)
-	return append(append(body, define(l, get)), p.put(e, id(l), e.arrived(id(r)), sel(r, "Evicted").Call())...)
 }
 
 // guest writes the type that stands for an external processor on another node.

@@ -16,9 +16,10 @@
 // full mean the same as within a process: a slow instance pauses only its senders, and a pair never has more than its capacity in flight. There are the same exceptions
 // as in one process: a handler call sends all its messages, and full queues do not pause
 // the members of a cycle. An edge with drop-oldest and capacity 1 has up to two messages.
-// After retry.timeout, messages that were dropped may still be in flight. Then a queue of the
-// receiver may be full, and drop messages too. Such a message is confirmed at once, so an
-// older message of another edge between the two instances may count as handled too early.
+// After retry.timeout, messages that were dropped may still be in flight, and later ones come
+// in addition. The receiver drops none of them, whatever the policy of their edge is: the
+// sending node has applied it. So messages are confirmed in their order. A node takes a
+// bounded number of messages of a pair (piper.Arrivals).
 //
 // # Guarantees
 //

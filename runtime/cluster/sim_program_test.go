@@ -186,11 +186,11 @@ func (x *place) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
 	}
 	c := x.channel(e.to, to)
 	l := c.lane(edge)
-	if !l.head().Room() && e.full != block && !t.sim.loose() {
+	if int(l.head().Depth()) >= e.capacity && e.full != block && !t.sim.loose() {
 		t.sim.fault("%s: the queue of edge %d for %s/%d has no room for a message of another node", t.node.name, edge, t.sim.design.parts[e.to].name, to)
 	}
-	if !l.head().Room() && (e.full == dropOldest || e.full == dropNewest) {
-		t.sim.ledger.overfull[[3]int{m.node, e.from, e.to}] = true
+	if int(l.head().Depth()) >= e.capacity && (e.full == dropOldest || e.full == dropNewest) {
+		t.sim.counts["arrived beyond the capacity"]++
 	}
 	l.put(c.number(), r)
 	t.sim.checkDepth(t.node, edge, l.head())

@@ -95,7 +95,7 @@ func (c *crossing) report() {
 	}
 	n := uint64(0)
 	for _, h := range c.link.heads {
-		n += h.Taken() + h.Dropped()
+		n += h.Taken()
 	}
 	if n -= c.unresolved; a.set(c.at, n) {
 		c.link.to.proc.pool.nodes.Handled(a, a.handled())
@@ -115,6 +115,16 @@ func (c *crossing) resolved() {
 func crossingOf(l *Link) *crossing {
 	c, _ := l.inlet.(*crossing)
 	return c
+}
+
+// keepAll lets the queues of l drop nothing, because the sending node has already dropped
+// the messages beyond their capacities. After retry.timeout, or after a restart of that node, a
+// queue may have more: older messages may still wait here. Their number confirms them, so a
+// dropped one would count while older ones wait. Arrivals.Limit bounds how many there are.
+func (l *Link) keepAll() {
+	for _, h := range l.heads {
+		h.KeepAll()
+	}
 }
 
 // arrives reports whether the sending instance of l runs on another node.

@@ -73,6 +73,9 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*qu
 	l.inlet, l.to = in, to
 	l.heads = append(append(make([]*queue.Head, 0, 1+len(more)), first), more...)
 	l.out = out
+	if l.arrives() {
+		l.keepAll()
+	}
 	l.edge = int32(first.Index())
 	l.ordered = len(more) > 0
 	group := to.proc.group

@@ -31,6 +31,9 @@ func TestEdgeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &edgeModel{capacity: rapid.IntRange(1, 300).Draw(t, "capacity")}
 		m.edge, m.counts = newEdge[int](m.capacity)
+		if m.keeps = rapid.Bool().Draw(t, "keeps all"); m.keeps {
+			m.edge.Head.KeepAll()
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"put":     m.put,
 			"offer":   m.offer,
@@ -46,6 +49,7 @@ type edgeModel struct {
 	edge     *Edge[int]
 	counts   *listenerCounts
 	capacity int
+	keeps    bool // all messages
 
 	next      int   // value of the next put
 	waiting   []int // put and not taken
@@ -82,7 +86,7 @@ func (m *edgeModel) put(t *rapid.T) {
 func (m *edgeModel) offer(t *rapid.T) {
 	for range rapid.IntRange(1, 10).Draw(t, "n") {
 		Offer(m.edge, m.next)
-		if len(m.waiting) >= m.capacity {
+		if len(m.waiting) >= m.capacity && !m.keeps {
 			m.refused++
 		} else {
 			m.one()
@@ -147,7 +151,7 @@ func (m *edgeModel) check(t *rapid.T) {
 		t.Fatalf("taken %d, dropped %d, sent %d; want %d, %d, %d",
 			e.Head.Taken(), e.Head.Dropped(), e.Head.Sent(), m.taken, m.refused, m.refused+m.taken+m.published)
 	}
-	if e.Head.Room() != (len(m.waiting) < m.capacity) {
+	if e.Head.Room() != (len(m.waiting) < m.capacity || m.keeps) {
 		t.Fatalf("Room with %d of %d returns %v", len(m.waiting), m.capacity, e.Head.Room())
 	}
 	if m.counts.filled != m.fills || m.counts.touched != m.touches {

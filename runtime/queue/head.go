@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/internal/count"
@@ -33,6 +34,7 @@ type Head struct {
 	list      *list   // for an Edge
 	end       uintptr // length of the current segment
 	capacity  uint64
+	room      uint64 // number of messages at which Room is false and a Latest drops; the capacity unless KeepAll was called
 	full      bool
 	awaiting  bool // Await was called since the queue became full
 	touched   bool
@@ -41,7 +43,7 @@ type Head struct {
 
 	published count.Count
 
-	_ [24]byte // the consumer's fields begin in a new cache line
+	_ [16]byte // the consumer's fields begin in a new cache line
 
 	// Owned by the consumer.
 	get   uint64
@@ -61,9 +63,13 @@ type Head struct {
 // must be called once, before any other method.
 func (h *Head) Init(index int, capacity int, l Listener) {
 	h.index = int32(index)
-	h.capacity = uint64(capacity)
+	h.capacity, h.room = uint64(capacity), uint64(capacity)
 	h.listener = l
 }
+
+// KeepAll makes Room true also at the capacity, and a Latest drop nothing. Filled is called
+// as before. KeepAll must be called before the first message.
+func (h *Head) KeepAll() { h.room = math.MaxUint64 }
 
 // Index is the index of the queue's edge.
 func (h *Head) Index() int { return int(h.index) }
@@ -139,7 +145,7 @@ func (h *Head) Depth() uint64 {
 
 // Room reports whether there is room for one more message. Only the producer calls it.
 func (h *Head) Room() bool {
-	return h.putCount()-h.takenSeen < h.capacity || h.Depth() < h.capacity
+	return h.putCount()-h.takenSeen < h.room || h.Depth() < h.room
 }
 
 // Full reports whether Filled was called and Drained was not called since then.

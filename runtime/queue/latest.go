@@ -6,8 +6,8 @@ import "sync"
 type Evictee interface{ Evicted() }
 
 // Latest is a bounded queue that drops its oldest message to make room. It never holds
-// more than its capacity. The zero value must be initialized with Init. It has one
-// producer and one consumer at a time.
+// more than its capacity, unless Head.KeepAll was called. The zero value must be
+// initialized with Init. It has one producer and one consumer at a time.
 //
 // Both ends remove messages, so both take a lock; the producer may evict a message that
 // the consumer is about to take. Messages are visible at once. Each message is put
@@ -36,7 +36,7 @@ func (q *Latest[T]) Put(n uint64, m T) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.count > 0 && uint64(q.count)+q.Head.pending >= q.Head.capacity {
+	if q.count > 0 && uint64(q.count)+q.Head.pending >= q.Head.room {
 		if m, ok := any(&q.ring[q.start].M).(Evictee); ok {
 			m.Evicted()
 		}
@@ -53,7 +53,7 @@ func (q *Latest[T]) Put(n uint64, m T) {
 
 // grow makes room in small steps, so that a queue with few messages stays small.
 func (q *Latest[T]) grow() {
-	ring := make([]Numbered[T], min(uint64(max(segmentMin, len(q.ring)+len(q.ring)/4)), q.Head.capacity))
+	ring := make([]Numbered[T], min(uint64(max(segmentMin, len(q.ring)+len(q.ring)/4)), q.Head.room))
 	k := copy(ring, q.ring[q.start:])
 	copy(ring[k:], q.ring[:q.start])
 	q.ring, q.start = ring, 0

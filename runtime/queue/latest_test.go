@@ -17,6 +17,10 @@ func TestLatestModel(t *testing.T) {
 		capacity := rapid.IntRange(1, 60).Draw(t, "capacity")
 		q, l := new(Latest[string]), new(listenerCounts)
 		Init(q, 3, capacity, l)
+		keeps := rapid.Bool().Draw(t, "keeps all")
+		if keeps {
+			q.Head.KeepAll()
+		}
 		type entry struct {
 			n uint64
 			m string
@@ -29,7 +33,7 @@ func TestLatestModel(t *testing.T) {
 					next += uint64(1 + rapid.IntRange(0, 3).Draw(t, "gap"))
 					m := rapid.StringN(0, 3, 10).Draw(t, "m")
 					q.Put(next, m)
-					if held = append(held, entry{next, m}); len(held) > capacity {
+					if held = append(held, entry{next, m}); len(held) > capacity && !keeps {
 						held = held[1:]
 						evicted++
 					}
