@@ -283,7 +283,7 @@ func (n *Node) observe(e member.Event) {
 			h.alive = append(h.alive, alive{node: e.Member.Name, left: e.Kind == member.EventLeft})
 		})
 	case member.EventDuplicate, member.EventReplaced:
-		n.log.Error("topogen: two processes have the name of one node", slog.String("node", e.Member.Name))
+		n.duplicates.add(n.log, time.Since(n.began), e.Member.Name)
 	case member.EventFenced, member.EventUnfenced:
 		level, o := slog.LevelInfo, n.opened.Load()
 		switch {

@@ -107,6 +107,7 @@ const farewellShort = 2 * time.Second
 // ended.
 func (n *Node) End(result error) {
 	n.ending.Store(true)
+	n.duplicates.report(n.log)
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })

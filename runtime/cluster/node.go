@@ -37,6 +37,8 @@ type Node struct {
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 
+	duplicates duplicates // in the log
+
 	running sync.Mutex // guards core
 	started bool       // guarded by running
 	timer   *time.Timer

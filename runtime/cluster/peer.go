@@ -39,7 +39,10 @@ type peer struct {
 	heardAt  time.Duration // when the last frame of the client has arrived
 
 	badFrames, badMessages refusals
-	misses                 refusals // pairs that the node has returned
+	// Events of the session, which a program that fails again and again causes.
+	restarts, duplicates, refusedByPeer, refusesPeer refusals
+
+	misses refusals // pairs that the node has returned
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -221,7 +224,7 @@ func (p *peer) event(e session.Event) {
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
-		p.core.log.Info("topogen: another node was restarted", slog.String("node", p.name))
+		p.logRarely(&p.restarts, slog.LevelInfo, "topogen: another node was restarted")
 		p.core.groups.restarted(p.name)
 		p.in, p.returned = map[uint64]*inPair{}, nil
 		p.answers, p.full = nil, false
@@ -232,9 +235,13 @@ func (p *peer) event(e session.Event) {
 		}
 		p.core.peerFound(p)
 	case session.TwoProcesses:
-		p.core.log.Error("topogen: two processes have the name of one node", slog.String("node", p.name))
+		p.logRarely(&p.duplicates, slog.LevelError, twoProcesses)
 	case session.Refused:
-		p.core.log.Error("topogen: nodes do not accept each other", slog.String("node", p.name), slog.Bool("by_peer", e.ByPeer), slog.String("reason", e.Text))
+		r := &p.refusesPeer
+		if e.ByPeer {
+			r = &p.refusedByPeer
+		}
+		p.logRarely(r, slog.LevelError, "topogen: nodes do not accept each other", slog.Bool("by_peer", e.ByPeer), slog.String("reason", e.Text))
 	}
 }
 

@@ -3,11 +3,15 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 )
 
-// refusals count what one peer has sent and this node has refused. A hostile or broken peer
-// can send as many refused frames as its connection carries, so not each of them is logged.
+// refusals count what one peer has sent and this node has refused, or events of the peer. A
+// hostile or broken peer can send as many refused frames as its connection carries, so not
+// each of them is logged.
 type refusals struct {
 	times  uint64        // since the last line
 	logAt  time.Duration // no line before
@@ -54,9 +58,46 @@ func (r *refusals) report(log *slog.Logger) {
 
 // reportRefusals logs what was refused and is not in the log yet.
 func (p *peer) reportRefusals() {
-	p.badFrames.report(p.core.log)
-	p.badMessages.report(p.core.log)
-	p.misses.report(p.core.log)
+	for _, r := range []*refusals{&p.badFrames, &p.badMessages, &p.misses, &p.restarts, &p.duplicates, &p.refusedByPeer, &p.refusesPeer} {
+		r.report(p.core.log)
+	}
+}
+
+// logRarely logs an event of the peer's session. A process that fails at its start, and is
+// started again each second, causes as many of them.
+func (p *peer) logRarely(r *refusals, level slog.Level, text string, attrs ...slog.Attr) {
+	r.add(p.core.log, p.core.now, refusedLine{level, text, append([]slog.Attr{slog.String("node", p.name)}, attrs...)})
+}
+
+const twoProcesses = "topogen: two processes have the name of one node"
+
+// duplicates limits the lines about nodes for which failure detection sees two processes.
+type duplicates struct {
+	mu     sync.Mutex
+	byName map[string]*refusals // as many as there are members
+}
+
+func (d *duplicates) add(log *slog.Logger, now time.Duration, name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.byName == nil {
+		d.byName = map[string]*refusals{}
+	}
+	r := d.byName[name]
+	if r == nil {
+		r = new(refusals)
+		d.byName[name] = r
+	}
+	r.add(log, now, refusedLine{slog.LevelError, twoProcesses, []slog.Attr{slog.String("node", name)}})
+}
+
+// report logs what is not in the log yet.
+func (d *duplicates) report(log *slog.Logger) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(d.byName)) {
+		d.byName[name].report(log)
+	}
 }
 
 // refusedFrame handles a frame that a correct session would not send. The session counts

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/member"
 )
 
 // TestRefusalsAreLoggedRarely sends many malformed messages and frames from one node, and
@@ -62,5 +65,63 @@ func TestRefusalsAreLoggedRarely(t *testing.T) {
 			}
 		})
 		core.now += refusalLogEvery
+	}
+}
+
+// TestEventsOfPeersAreLoggedRarely repeats the events that a node causes whose process fails
+// and is started again all the time. The first one of each kind is logged at once, and the
+// others are counted.
+func TestEventsOfPeersAreLoggedRarely(t *testing.T) {
+	const loop = 1000
+	n := newPhaseNodes(t, "n1", "n2", "n3")
+	for _, name := range n.nodes {
+		n.start(name)
+	}
+	n.run()
+	core := n.cores["n1"]
+	core.now = n.now
+	for name, event := range map[string]session.Event{
+		"another node was restarted":              session.PeerRestarted{},
+		"two processes have the name of one node": session.TwoProcesses{},
+		"this node does not accept the other one": session.Refused{Text: "another plan"},
+		"the other node does not accept this one": session.Refused{ByPeer: true, Text: "another plan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			core.log = slog.New(slog.NewTextHandler(&out, nil))
+			for i := range loop {
+				if core.peers["n2"].event(event); i == 0 && strings.Count(out.String(), "node=n2") != 1 {
+					t.Errorf("the first event is not logged: %q", out.String())
+				}
+			}
+			if got := strings.Count(out.String(), "\n"); got != 1 {
+				t.Errorf("%d lines, want 1", got)
+			}
+			out.Reset()
+			core.now += refusalLogEvery
+			core.peers["n2"].event(event)
+			if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, fmt.Sprint("times=", loop)) {
+				t.Errorf("after a minute: got %q, want one line with %d events", got, loop)
+			}
+		})
+	}
+}
+
+// TestDuplicatesAreLoggedRarely repeats what failure detection says about two processes.
+func TestDuplicatesAreLoggedRarely(t *testing.T) {
+	var out bytes.Buffer
+	n := &Node{log: slog.New(slog.NewTextHandler(&out, nil)), began: time.Now()}
+	for range 100 {
+		for _, name := range []string{"n2", "n3"} {
+			n.observe(member.Event{Kind: member.EventDuplicate, Member: member.Member{Name: name}})
+		}
+	}
+	if got := out.String(); strings.Count(got, "\n") != 2 {
+		t.Errorf("got the lines %q, want one for each node", got)
+	}
+	out.Reset()
+	n.duplicates.report(n.log)
+	if got := out.String(); strings.Count(got, "times=99") != 2 {
+		t.Errorf("got the lines %q at the end, want one for each node with 99 events", got)
 	}
 }
