@@ -32,7 +32,7 @@
 //     change. A node that was forgotten by the table counts as gone.
 //  2. While there are fewer voters than first nodes, a learner gets a vote. First nodes
 //     come before others, and then the order is by name. The learner must lack fewer than
-//     1,024 entries.
+//     1,024 entries. If it gets no vote for Config.ReplaceAfter, the next one is tried.
 //  3. A learner that was gone and silent for as long is removed.
 //
 // Without a learner, a voter that is gone remains a voter. A node that only crashed is

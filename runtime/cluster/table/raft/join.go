@@ -47,7 +47,7 @@ func (t *Table) seek(ctx context.Context) {
 	number := randomNumber()
 	tick := time.NewTicker(max(t.config.Heartbeat, t.config.ElectionTimeout/4))
 	defer tick.Stop()
-	var waiting time.Time // since when the answer is that this node must wait
+	var waiting waiting
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,19 +76,24 @@ func (t *Table) seek(ctx context.Context) {
 	}
 }
 
+// waiting is how long the answers have been that this node must wait.
+type waiting struct{ since, last time.Time }
+
 // takeAnswer handles an answer. The error ends the table.
-func (t *Table) takeAnswer(a answer, waiting *time.Time) error {
+func (t *Table) takeAnswer(a answer, w *waiting) error {
 	switch a.code {
 	case answerAdmitted:
-		*waiting = time.Time{}
+		*w = waiting{}
 		return nil
 	case answerPlan:
 		return fmt.Errorf("%w: %s", table.ErrPlan, a.text)
 	case answerWait:
-		if waiting.IsZero() {
-			*waiting = time.Now()
+		now := time.Now()
+		if now.Sub(w.last) > t.config.ElectionTimeout*waitTimeouts/2 { // there was no leader in between
+			w.since = now
 		}
-		if time.Since(*waiting) < waitTimeouts*t.config.ElectionTimeout {
+		w.last = now
+		if now.Sub(w.since) < waitTimeouts*t.config.ElectionTimeout {
 			return nil
 		}
 	}
@@ -144,13 +149,13 @@ func (t *Table) gone(name string) bool {
 	return t.config.Gone(name) || t.replica.Plan() != "" && t.replica.Node(name) == nil
 }
 
-// admit handles the request of a node.
+// admit handles the request of a node. If the members cannot be changed now, the node gets
+// no answer: it asks again, and is not refused because a disk or the majority is slow.
 func (t *Table) admit(ctx context.Context, m *machine, r incoming, s raft.Status) {
 	a := admit(r, t.replica.Plan(), s.Members)
 	for _, changes := range a.changes {
 		if err := t.change(ctx, m, changes); err != nil {
-			a.answer.code, a.answer.text = answerWait, err.Error()
-			break
+			return
 		}
 	}
 	t.config.Transport.SetPeer(r.from, r.address) // for the answer

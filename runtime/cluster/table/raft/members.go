@@ -16,6 +16,7 @@ type members struct {
 	first  map[string]string    // the first nodes: there should be as many voters
 	after  time.Duration        // ReplaceAfter
 	silent map[uint64]time.Time // members that are gone and silent, since when
+	chosen map[uint64]time.Time // learners that were chosen for a vote and do not have it yet, since when
 }
 
 // observation is what the leader knows.
@@ -33,11 +34,7 @@ type observation struct {
 //  3. A learner that was gone and silent for ReplaceAfter is removed.
 func (m *members) decide(o observation) []raft.Change {
 	m.observe(o)
-	voters, learner := 0, ""
-	for _, name := range m.candidates(o) {
-		learner = name
-		break
-	}
+	voters, learner := 0, m.candidate(o)
 	var lost, removed string
 	for _, s := range o.members {
 		since, silent := m.silent[s.ID]
@@ -54,10 +51,10 @@ func (m *members) decide(o observation) []raft.Change {
 		}
 	}
 	switch {
-	case lost != "" && learner != "":
-		return []raft.Change{{Kind: raft.Promote, Name: learner}, {Kind: raft.Remove, Name: lost}}
-	case voters < len(m.first) && learner != "":
-		return []raft.Change{{Kind: raft.Promote, Name: learner}}
+	case lost != "" && learner != nil:
+		return []raft.Change{m.promote(o, learner), {Kind: raft.Remove, Name: lost}}
+	case voters < len(m.first) && learner != nil:
+		return []raft.Change{m.promote(o, learner)}
 	case removed != "":
 		return []raft.Change{{Kind: raft.Remove, Name: removed}}
 	}
@@ -80,22 +77,58 @@ func (m *members) observe(o observation) {
 	m.silent = silent
 }
 
-// candidates returns the learners that may get a vote, the best one first: first nodes,
-// and then the others by name.
-func (m *members) candidates(o observation) (names []string) {
-	for _, s := range o.members {
-		if s.Learner && s.Active && !s.Leaving && !o.gone(s.Name) {
-			names = append(names, s.Name)
+// candidate returns the learner that should get a vote, or nil: a first node, and then
+// others by name. A learner that was chosen for ReplaceAfter and still has no vote, for
+// example because it is too slow to get the log, comes after the others.
+func (m *members) candidate(o observation) *raft.MemberStatus {
+	chosen := map[uint64]time.Time{}
+	var list []*raft.MemberStatus
+	for i := range o.members {
+		s := &o.members[i]
+		if !s.Learner || s.Leaving {
+			continue
+		}
+		if since, known := m.chosen[s.ID]; known {
+			chosen[s.ID] = since
+		}
+		if s.Active && !o.gone(s.Name) {
+			list = append(list, s)
 		}
 	}
-	rank := func(name string) int {
-		if _, first := m.first[name]; first {
+	m.chosen = chosen
+	late := func(s *raft.MemberStatus) bool {
+		since, known := m.chosen[s.ID]
+		return known && o.now.Sub(since) >= m.after
+	}
+	rank := func(s *raft.MemberStatus) int {
+		if _, first := m.first[s.Name]; first {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
-	return names
+	if len(list) == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(list, func(s *raft.MemberStatus) bool { return !late(s) }) {
+		clear(m.chosen) // all were tried: from the beginning
+	}
+	return slices.MinFunc(list, func(a, b *raft.MemberStatus) int {
+		if late(a) != late(b) {
+			if late(b) {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// promote returns the change that gives a learner a vote, and notes that it was chosen.
+func (m *members) promote(o observation, s *raft.MemberStatus) raft.Change {
+	if _, known := m.chosen[s.ID]; !known {
+		m.chosen[s.ID] = o.now
+	}
+	return raft.Change{Kind: raft.Promote, Name: s.Name}
 }
 
 // admission is the decision about a node that wants to become a member.

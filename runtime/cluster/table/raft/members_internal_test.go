@@ -53,6 +53,11 @@ func TestChangesOfMembers(t *testing.T) {
 		"a missing voter is replaced at once, first nodes first": {
 			{"n1 n3 (n0) (n2)", "", "promote n2"}, {"n1 n2 n3 (n0)", "", ""},
 		},
+		"a learner that cannot get the vote lets the next one try": {
+			{"n1 n3 (n4) (n5)", "", "promote n4"}, {"n1 n3 (n4) (n5)", "", "promote n4"}, {"n1 n3 (n4) (n5)", "", "promote n4"},
+			{"n1 n3 (n4) (n5)", "", "promote n5"}, {"n1 n3 (n4) (n5)", "", "promote n5"}, {"n1 n3 (n4) (n5)", "", "promote n5"},
+			{"n1 n3 (n4) (n5)", "", "promote n4"}, {"n1 n3 n4 (n5)", "", ""},
+		},
 		"then the order is by name": {{"n1 n3 (n5) (n4)", "", "promote n4"}},
 		"a learner that is gone is removed": {
 			{"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", ""}, {"n1 n2 n3 (n4)!", "n4", "remove n4"},
