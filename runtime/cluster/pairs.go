@@ -238,6 +238,7 @@ func (p *outPair) pump() {
 			k.data = nil
 		}
 	}
+	p.settleLost() // the messages before them may have expired, or were confirmed while the session was full
 }
 
 // wait adds the pair to the list of pairs that go on when the node can be reached again.

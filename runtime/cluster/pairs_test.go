@@ -155,3 +155,33 @@ func TestMessagesAreSentWhileOthersAreSettled(t *testing.T) {
 		}
 	})
 }
+
+// TestLostMessagesAfterOthers loses messages that were sent at most once, behind others that
+// are sent again to the next process. Then the others expire, or are handled. The lost
+// messages must be counted as dropped, although nothing else happens to the pair.
+func TestLostMessagesAfterOthers(t *testing.T) {
+	for _, expires := range []bool{true, false} {
+		r := newRefilling(t, 0)
+		p := r.pair.peer
+		p.transmit(p.core.now)
+		r.pair.kept[2].atMostOnce = true
+		r.pair.kept[2].since++
+		p.reachable = false
+		r.pair.restart()
+		if expires {
+			r.pair.expire(r.pair.kept[1].since, errors.New("expired"))
+		}
+		p.reachable = true
+		p.resume()
+		if !expires {
+			p.transmit(p.core.now)
+			if err := r.pair.confirm(4); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.check(t)
+		if r.handled+r.dropped != r.sent {
+			t.Errorf("expires %v: %d messages were handled and %d dropped of %d", expires, r.handled, r.dropped, r.sent)
+		}
+	}
+}
