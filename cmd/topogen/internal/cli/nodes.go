@@ -13,6 +13,22 @@ import (
 // has a line for each.
 const nodesMax = 16
 
+// nodeCount is the value of --nodes. 0 means that the flag was not set.
+type nodeCount int
+
+func (n *nodeCount) String() string { return strconv.Itoa(int(*n)) }
+func (n *nodeCount) Type() string   { return "int" }
+
+// Set says what is allowed, in place of the error of strconv.
+func (n *nodeCount) Set(text string) error {
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 1 || v > nodesMax {
+		return fmt.Errorf("want a number from 1 to %d", nodesMax)
+	}
+	*n = nodeCount(v)
+	return nil
+}
+
 // nodeNames returns the names of n nodes: the first nodes in the topology file, then n1, n2
 // and so on. It fails if the cluster cannot run with these nodes alone.
 func nodeNames(p *plan.Plan, file string, n int) ([]string, error) {

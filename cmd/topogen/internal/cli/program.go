@@ -70,15 +70,12 @@ has its own logger or observer. The exit code is the exit code of the program.`,
 				args = append([]string{defaultTopology}, args...)
 			}
 			p.File, p.Args = args[0], args[1:]
-			if cmd.Flags().Changed("nodes") && (p.Nodes < 1 || p.Nodes > nodesMax) {
-				return fmt.Errorf("--nodes must be 1 to %d, got %d", nodesMax, p.Nodes)
-			}
 			*chosen = p
 			return nil
 		},
 	}
 	cmd.Flags().BoolVarP(&p.Quiet, "quiet", "q", false, "print no status line and no lines about failures; the log of the program remains")
-	cmd.Flags().IntVar(&p.Nodes, "nodes", 0, "start this many processes, the nodes of the topology's cluster")
+	cmd.Flags().Var((*nodeCount)(&p.Nodes), "nodes", "start this many processes, the nodes of the topology's cluster")
 	addTags(cmd, &p.Flags)
 	return cmd
 }
