@@ -105,9 +105,12 @@ func (b *builder) checkNodes(c *Cluster, options *Value) {
 	if f == nil || b.found.exact[f.Value.Pointer] {
 		return
 	}
-	if len(f.Value.Fields) > nodesOfCluster {
-		over := f.Value.Fields[nodesOfCluster].Key
-		b.found.addText(finding.Nodes, over, fmt.Sprintf("cluster must have at most %d nodes, got %d", nodesOfCluster, len(f.Value.Fields)), "remove it; further nodes join while the topology runs")
+	n := len(f.Value.Fields)
+	switch {
+	case n > nodesOfCluster:
+		b.found.addText(finding.Nodes, f.Value.Fields[nodesOfCluster].Key, fmt.Sprintf("cluster must have at most %d nodes, got %d", nodesOfCluster, n), "remove it; further nodes join while the topology runs")
+	case n > nodesOfRaft && c.Addresses == AddressesRaft:
+		b.found.addText(finding.Nodes, f.Value.Fields[nodesOfRaft].Key, fmt.Sprintf("a cluster with addresses raft must have at most %d nodes, got %d", nodesOfRaft, n), `remove it, or write "addresses: etcd"`)
 	}
 	seen := map[string]Text{}
 	for _, node := range c.Nodes {

@@ -166,7 +166,7 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 - An external processor exists on every node: code on each node can send its messages.
 - Each node makes the ticks of the instances that run on it.
 - Without ` + "`tls`" + `, a node listens only on the loopback interface of its host, unless ` + "`insecure`" + ` is true.`},
-	{"nodes", "/$defs/nodes", "A mapping from the names of nodes to their addresses, such as `n1: \"10.0.0.1:7400\"`, with at most " + strconv.Itoa(nodesOfCluster) + " entries. A name has ASCII letters and digits, in parts that are joined by one `.`, `_` or `-`. An address is a host and a port. Each node has a different address. The order of the entries has no effect."},
+	{"nodes", "/$defs/nodes", "A mapping from the names of nodes to their addresses, such as `n1: \"10.0.0.1:7400\"`, with at most " + strconv.Itoa(nodesOfCluster) + " entries, and with `addresses: raft` at most " + strconv.Itoa(nodesOfRaft) + ". More nodes can join. A name has ASCII letters and digits, in parts that are joined by one `.`, `_` or `-`. An address is a host and a port. Each node has a different address. The order of the entries has no effect."},
 	{"etcd", "/$defs/etcd", "An endpoint is a URL with `http` or `https` and a host with a port. `addresses: etcd` needs this section."},
 	{"etcd_tls", "/$defs/etcd_tls", "The certificates of nodes (`cluster.tls`) are not used for etcd."},
 	{"membership", "/$defs/membership", "A key of this mapping overrides the value of the profile."},

@@ -37,6 +37,7 @@ const (
 	typeDepthMax    = 32                    // nesting of a Go type expression
 	arrayMax        = 1 << 30               // length of an array in a Go type expression
 	nodesOfCluster  = 1 << 10               // first members; the largest simulation has 1,000
+	nodesOfRaft     = 63                    // first members that vote; table/raft has at most 64 nodes, and an empty disk needs one of them for a moment
 	placedMax       = 1 << 12               // processors in an address table; each takes part in every change of the plan
 	placedInstances = 1 << 20               // instances in an address table; 8 bytes each on every node
 	memberTimeMax   = time.Hour             // a longer time of failure detection is a mistake, such as a wrong unit

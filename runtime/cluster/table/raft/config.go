@@ -67,7 +67,7 @@ func (c *Config) check() error {
 	case c.Topology == "" || c.Node == "" || c.Plan == "":
 		return errors.New("table/raft: Config.Topology, Node and Plan must be set")
 	case len(c.First) == 0 || len(c.First) >= membersMax:
-		return fmt.Errorf("table/raft: Config.First must name 1 to %d nodes, got %d", membersMax-1, len(c.First))
+		return fmt.Errorf("table/raft: a cluster must have 1 to %d first nodes, got %d: name fewer, or use another engine of the address table, such as etcd", membersMax-1, len(c.First))
 	case c.Transport == nil:
 		return errors.New("table/raft: Config.Transport must be set")
 	case c.ReplaceAfter < 0:
