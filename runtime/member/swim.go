@@ -96,13 +96,6 @@ func (s *Swim) Fenced() bool {
 	return s.core.Fenced()
 }
 
-// Joined reports whether another member has answered, or there was none to ask.
-func (s *Swim) Joined() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.core.Joined()
-}
-
 // Stats returns the counts so far.
 func (s *Swim) Stats() Stats {
 	s.mu.Lock()
