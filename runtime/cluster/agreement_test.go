@@ -59,6 +59,7 @@ type sameNodes []string
 
 func (n sameNodes) Node(int, int) (string, bool) { return "", false }
 func (n sameNodes) Members() []string            { return n }
+func (n sameNodes) Boot(string) (uint64, bool)   { return 0, true }
 
 // phaseNodes are nodes that only agree on the phases of their groups.
 type phaseNodes struct {

@@ -117,7 +117,7 @@ func (n *Node) connect() error {
 
 // register adds the services of the node for operators and for clients.
 func (n *Node) register(r gogrpc.ServiceRegistrar) {
-	(&operators{view: n.View}).register(r)
+	(&operators{view: n.View, remove: n.remove}).register(r)
 	n.clients.register(r)
 }
 
@@ -349,5 +349,6 @@ func (n *Node) membersChanged(where *lookup) {
 			n.transport.SetPeer(m.Name, m.Address)
 		}
 	}
+	n.removeForgotten(where)
 	n.post(func(h *happened) { h.members = true })
 }

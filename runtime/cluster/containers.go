@@ -60,6 +60,22 @@ func (l *lookup) count(add func(node string)) {
 	}
 }
 
+// placed is the number of instances that are placed on a node, and that no other node runs.
+func (l *lookup) placed(node string) (instances int) {
+	for i := range l.settings.Processors {
+		p := &l.settings.Processors[i]
+		if p.Placement == EveryNode {
+			continue
+		}
+		for j := range p.Instances {
+			if n, _ := l.replica.Lookup(l.entries[i], j); n != nil && n.Name == node {
+				instances++
+			}
+		}
+	}
+	return instances
+}
+
 // String returns the name of the placement, as in topology files.
 func (p Placement) String() string {
 	switch p {

@@ -86,6 +86,9 @@ type places interface {
 	// joined and have not left, and nodes that must run instances. The caller must not change
 	// the list.
 	Members() []string
+	// Boot returns the boot id of a node in the address table, and false if the table does not
+	// have the node.
+	Boot(name string) (boot uint64, known bool)
 }
 
 const (
@@ -344,6 +347,7 @@ func (c *core) membersChanged() {
 	for _, name := range c.participants() {
 		c.peer(name)
 	}
+	c.releaseForgotten()
 	if now := c.coordinator(); now != c.leader {
 		c.leader = now
 		if bug.On(bug.StatusLost) {

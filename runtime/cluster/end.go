@@ -83,6 +83,9 @@ func (n *Node) leaveTable() {
 	if _, first := n.settings.Nodes[n.settings.node]; first || n.table == nil {
 		return
 	}
+	if t := n.table.Replica().Node(n.settings.node); t == nil || t.Boot != n.boot {
+		return // it was removed, or its next process has joined
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTableTimeout)
 	defer cancel()
 	if err := table.Leave(ctx, n.table, n.settings.node, n.boot); err != nil {

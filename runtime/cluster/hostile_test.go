@@ -102,3 +102,4 @@ type noPlaces struct{}
 
 func (noPlaces) Node(int, int) (string, bool) { return "", false }
 func (noPlaces) Members() []string            { return nil }
+func (noPlaces) Boot(string) (uint64, bool)   { return 0, false }

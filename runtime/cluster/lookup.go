@@ -77,6 +77,14 @@ func (l *lookup) nodes() []*table.Node {
 	return slices.DeleteFunc(slices.Clone(l.replica.Nodes()), func(n *table.Node) bool { return n.State >= table.Left })
 }
 
+// Boot implements places.
+func (l *lookup) Boot(name string) (boot uint64, known bool) {
+	if n := l.replica.Node(name); n != nil {
+		return uint64(n.Boot), true
+	}
+	return 0, false
+}
+
 // Members implements places. First members that have not started yet count: they must
 // run instances. The list is made once for each change of the nodes, because the core reads it for each
 // message to all nodes.

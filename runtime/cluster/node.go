@@ -36,6 +36,8 @@ type Node struct {
 	where     atomic.Pointer[lookup] // for Find
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
+	listed    []string    // nodes in the address table when watch has looked at it last
+	removing  atomic.Bool // an operator's command removes a node
 
 	duplicates duplicates // in the log
 

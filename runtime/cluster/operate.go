@@ -65,6 +65,32 @@ func Operate(ctx context.Context, address string, files *grpc.TLS, c Command) (r
 	}
 }
 
+// Remove asks the node that listens on an address to remove another one from the address
+// table. files are an operator's certificate, or nil. Errors of the node, and of the
+// connection to it, have the method GRPCStatus, except for the reason of a refusal.
+func Remove(ctx context.Context, address string, files *grpc.TLS, r Removal) (done Removed, err error) {
+	conn, err := grpc.Dial(address, files)
+	if err != nil {
+		return done, err
+	}
+	defer func() { _ = conn.Close() }()
+	b, err := json.Marshal(r)
+	if err != nil {
+		return done, err
+	}
+	var answer wrapperspb.StringValue
+	if err := conn.Invoke(ctx, removeMethod, wrapperspb.String(string(b)), &answer); err != nil {
+		return done, operateError(address, err)
+	}
+	if err := json.Unmarshal([]byte(answer.GetValue()), &done); err != nil {
+		return done, fmt.Errorf("cluster: the answer of %s: %w", address, err)
+	}
+	if done.Node != r.Node {
+		return done, fmt.Errorf("cluster: %s has answered for the node %.300q", address, done.Node)
+	}
+	return done, nil
+}
+
 // add adds a part of the answer.
 func (r *Report) add(text string) error {
 	var p answerPart

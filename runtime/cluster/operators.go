@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,16 +11,21 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// The operators' service has one stream, Show. The request and each part of the answer are
-// JSON in a google.protobuf.StringValue, so that any gRPC client can call the service. An
-// answer has many parts, because a cluster may have 2^20 instances. The transport refuses
-// callers without the certificate of an operator, if it has TLS.
+// The operators' service has the stream Show, which only reads, and the method Remove. The
+// requests and each part of the answers are JSON in a google.protobuf.StringValue, so that any
+// gRPC client can call the service. An answer of Show has many parts, because a cluster may
+// have 2^20 instances. The transport refuses callers without the certificate of an operator,
+// if it has TLS.
 const (
 	operatorService = "topogen.cluster.Operators"
 	showStream      = "Show"
 	showMethod      = "/" + operatorService + "/" + showStream
+	removeName      = "Remove"
+	removeMethod    = "/" + operatorService + "/" + removeName
 
 	requestBytesMax = 4 << 10 // the longest names of a node and of a processor, escaped
 	partRecords     = 512     // records in a part of an answer: less than 1 MiB with the longest names, and gRPC accepts 4 MiB
@@ -60,19 +66,21 @@ type answerPart struct {
 
 // operators answers the commands to a node.
 type operators struct {
-	view  func() *View
-	shows atomic.Int32 // answers that are being sent
+	view   func() *View
+	remove func(ctx context.Context, by string, r Removal) (Removed, error)
+	shows  atomic.Int32 // answers that are being sent
 }
 
 func (o *operators) register(r gogrpc.ServiceRegistrar) {
 	r.RegisterService(&gogrpc.ServiceDesc{
 		ServiceName: operatorService,
 		HandlerType: (*any)(nil),
+		Methods:     []gogrpc.MethodDesc{{MethodName: removeName, Handler: o.handleRemoval}},
 		Streams:     []gogrpc.StreamDesc{{StreamName: showStream, Handler: o.handle, ServerStreams: true}},
 	}, o)
 }
 
-// handle is called by the gRPC server.
+// handle is called by the gRPC server for Show.
 func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
 	defer o.shows.Add(-1)
 	if o.shows.Add(1) > showsMax {
@@ -84,7 +92,7 @@ func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
 	}
 	c, err := parseCommand(request.GetValue())
 	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+		return err
 	}
 	v := o.view()
 	if err := c.check(v); err != nil {
@@ -104,19 +112,61 @@ func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
 
 // parseCommand reads a command in JSON.
 func parseCommand(text string) (c Command, err error) {
-	if len(text) > requestBytesMax {
-		return c, fmt.Errorf("the command has %d bytes, at most %d are allowed", len(text), requestBytesMax)
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
-		return c, fmt.Errorf("the command: %w", err)
+	if err := parseRequest(text, &c); err != nil {
+		return c, err
 	}
 	switch c.Show {
 	case ShowStatus, ShowNodes, ShowTable:
 		return c, nil
 	}
-	return c, fmt.Errorf("no command %.100q", c.Show)
+	return c, status.Errorf(codes.InvalidArgument, "no command %.100q", c.Show)
+}
+
+// parseRequest reads a request in JSON.
+func parseRequest(text string, request any) error {
+	if len(text) > requestBytesMax {
+		return status.Errorf(codes.InvalidArgument, "the command has %d bytes, at most %d are allowed", len(text), requestBytesMax)
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(request); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the command: %v", err)
+	}
+	return nil
+}
+
+// handleRemoval is called by the gRPC server for Remove. The interceptor between refuses
+// callers that are not operators.
+func (o *operators) handleRemoval(_ any, ctx context.Context, decode func(any) error, between gogrpc.UnaryServerInterceptor) (any, error) {
+	request := new(wrapperspb.StringValue)
+	if err := decode(request); err != nil {
+		return nil, err
+	}
+	answer := func(ctx context.Context, _ any) (any, error) { return o.answerRemoval(ctx, request.GetValue()) }
+	if between == nil {
+		return answer(ctx, request)
+	}
+	return between(ctx, request, &gogrpc.UnaryServerInfo{Server: o, FullMethod: removeMethod}, answer)
+}
+
+func (o *operators) answerRemoval(ctx context.Context, text string) (any, error) {
+	var r Removal
+	if err := parseRequest(text, &r); err != nil {
+		return nil, err
+	}
+	by := "unknown, because the node has no TLS"
+	if id, ok := grpc.Caller(ctx); ok {
+		by = id.Operator
+	}
+	removed, err := o.remove(ctx, by, r)
+	if err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	b, err := json.Marshal(removed)
+	if err != nil {
+		return nil, err
+	}
+	return wrapperspb.String(string(b)), nil
 }
 
 // check refuses names that the cluster does not have, so that a wrong name does not look

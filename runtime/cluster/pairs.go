@@ -189,7 +189,7 @@ func (p *outPair) keep(now time.Duration, k kept) {
 	p.peer.changed = true
 	k.since = now
 	p.kept = append(p.kept, k)
-	if p.peer.waitedFor && !p.peer.takes() {
+	if (p.peer.waitedFor || p.peer.forgotten) && !p.peer.takes() {
 		p.expire(now, p.peer.unreachable())
 		return
 	}

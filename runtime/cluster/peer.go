@@ -33,6 +33,8 @@ type peer struct {
 	left       bool          // it has stopped while others go on
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
+	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen
+	forgotten  bool          // it was removed from the address table
 
 	slot     *guestSlot    // of a client; nil for a node
 	passedOn bool          // another node passes on the frames of the client

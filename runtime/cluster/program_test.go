@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
@@ -46,7 +47,9 @@ type program struct {
 	edges      [][2]int // from and to; at most one for each pair
 	groups     []int    // by processor
 	capacity   int
-	messages   int // that each instance of a source sends
+	messages   int          // that each instance of a source sends
+	gated      bool         // the sources wait before they send more than allowed messages
+	allowed    atomic.Int64 // of each source
 
 	mu     sync.Mutex
 	faults []string
@@ -198,6 +201,9 @@ func (c *cell) Ping(budget int) (n int, err error) {
 	for ; n < budget && !c.unit.Hold(); n++ {
 		if c.p.pings == c.p.top.program.messages {
 			return n, topo.Done
+		}
+		if of := c.p.top.program; of.gated && c.p.pings == int(of.allowed.Load()) {
+			return n, nil // it is called again
 		}
 		c.p.pings++
 		c.p.send(c, 3)

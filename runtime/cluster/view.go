@@ -154,6 +154,9 @@ func (c *core) view() coreView {
 		v.coordinator = c.coordinator()
 	}
 	for name, p := range c.peers {
+		if p.forgotten {
+			continue
+		}
 		v.peers[name] = peerView{
 			found: p.found, reachable: p.reachable, draining: p.draining,
 			kept: p.kept, dropped: p.dropped, session: p.session.Stats(),
@@ -252,6 +255,9 @@ func (v *View) addNodes(o *opened, core coreView) {
 	if o.detector != nil {
 		began := o.detector.Started()
 		for _, m := range o.detector.Members() {
+			if m.State == member.Left && nodes[m.Name] == nil && o.lookup != nil {
+				continue // it was removed from the table
+			}
 			n := get(m.Name)
 			n.Detector, n.DetectorSince = m.State.String(), new(began.Add(m.Changed))
 			if n.Address == "" {

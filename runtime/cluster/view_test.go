@@ -56,7 +56,7 @@ func (k *pki) issue(id certs.ID) *grpc.TLS {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	name := id.Node + id.Operator
+	name := id.Node + id.Operator + id.Client
 	return &grpc.TLS{Cert: k.write(name+".crt", pair.Cert), Key: k.write(name+".key", pair.Key), CA: filepath.Join(k.dir, "ca.crt")}
 }
 

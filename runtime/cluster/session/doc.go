@@ -34,7 +34,8 @@
 //
 // A frame of a former incarnation is never taken for one of the current. A process that
 // was replaced by another one is refused until it restarts, so two processes with one name
-// do not alternate. Both the node and the refused process report it.
+// do not alternate. Both the node and the refused process report it. The upper layer can also
+// exclude a process that must not come back ([Session.Exclude]).
 //
 // Memory is limited, whatever the peer sends: to WindowBytes and a frame for frames that
 // wait for a missing one, to ReassemblyBytes for incomplete messages, and to 80 bytes for

@@ -46,10 +46,11 @@ const (
 	PlanIncompatible
 	WrongName
 	Replaced // another process with the same name has replaced this one
+	Excluded // the peer has excluded this process
 	reasonsEnd
 )
 
-var reasonTexts = [...]string{VersionUnknown: "unknown version", OtherTopology: "other topology", PlanIncompatible: "incompatible plan", WrongName: "wrong node name", Replaced: "replaced by another process"}
+var reasonTexts = [...]string{VersionUnknown: "unknown version", OtherTopology: "other topology", PlanIncompatible: "incompatible plan", WrongName: "wrong node name", Replaced: "replaced by another process", Excluded: "excluded"}
 
 func (r Reason) String() string {
 	if r == 0 || r >= reasonsEnd {

@@ -143,6 +143,10 @@ func (s *Session) receiveHello(frame []byte) error {
 		return nil
 	}
 	if slices.Contains(s.former, h.from) && !bug.On(bug.TwoProcessesMute) {
+		if s.peer.boot == 0 {
+			s.refuse(&h, Excluded, fmt.Sprintf("the node %q was removed", s.config.Peer))
+			return nil
+		}
 		s.reportTwo(h.from)
 		s.refuse(&h, Replaced, fmt.Sprintf("another process uses the name %q", s.config.Peer))
 		return nil
@@ -170,7 +174,7 @@ func (s *Session) refuse(h *hello, reason Reason, text string) {
 	s.counts.Refusals++
 	s.hands.due, s.hands.refuses = true, true
 	s.hands.refusal = refusal{version: Version, from: s.config.Boot, to: h.from, echo: h.nonce, reason: reason, text: text}
-	if reason != Replaced { // TwoProcesses was reported
+	if reason != Replaced && reason != Excluded { // TwoProcesses was reported, and Exclude was called here
 		s.reportRefusal(Refused{Boot: h.from, Reason: reason, Text: text})
 	}
 }
@@ -201,11 +205,36 @@ func (s *Session) accept(h *hello) {
 		s.events = append(s.events, PeerStarted{Boot: h.from})
 		return
 	}
-	if s.former = append(s.former, old); len(s.former) > formerMax {
-		s.former = s.former[1:]
-	}
+	s.noteFormer(old)
 	s.changed = true
 	s.events = append(s.events, PeerRestarted{Old: old, New: h.from, Forgotten: s.forget()})
+}
+
+// noteFormer notes an incarnation that is not accepted again.
+func (s *Session) noteFormer(boot uint64) {
+	if s.former = append(s.former, boot); len(s.former) > formerMax {
+		s.former = s.former[1:]
+	}
+}
+
+// Exclude ends the connection with an incarnation of the peer, which must not come back. If
+// it is the current one, the session forgets all messages that it was given, and the next
+// incarnation is reported with [PeerStarted]. If it was not found yet, it is refused from now
+// on. Exclude changes nothing and returns false if a newer incarnation is the current one.
+func (s *Session) Exclude(boot uint64) bool {
+	switch s.peer.boot {
+	case boot:
+		s.peer = incarnation{}
+		s.hands.nonce, s.hands.due = s.config.Rand.Uint64(), false // an answer to an old hello must not bring it back
+		s.forget()
+	case 0:
+	default:
+		return false
+	}
+	if !slices.Contains(s.former, boot) {
+		s.noteFormer(boot)
+	}
+	return true
 }
 
 // noteOther notes a process that claims the name of the peer without an answer to a hello.

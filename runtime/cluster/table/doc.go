@@ -47,7 +47,7 @@
 // events are kept, or fewer if they contain more than 16,384 moves.
 //
 // The table does not detect failures. A node that has crashed remains a member until
-// another part of the cluster removes it. A lookup of two containers may see a transaction
+// another part of the cluster removes it ([Remove]). A lookup of two containers may see a transaction
 // that moves both at different times; [Replica.Snapshot] does not.
 //
 // # Design

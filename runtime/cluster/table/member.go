@@ -83,7 +83,7 @@ func Enter(ctx context.Context, t Table, n Node) error {
 	if err == nil || !errors.Is(err, ErrInvalid) || r.Node(n.Name) != nil {
 		return err
 	}
-	return fmt.Errorf("%w: node %q was forgotten while it joined", ErrSuperseded, n.Name)
+	return &removedError{n.Name}
 }
 
 // boot returns the boot id of a node; 0 if the table does not have the node.
@@ -93,6 +93,15 @@ func (r *Replica) boot(name string) Boot {
 	}
 	return 0
 }
+
+// removedError is the ErrSuperseded of a node that the table does not have any more.
+type removedError struct{ node string }
+
+func (e *removedError) Error() string {
+	return fmt.Sprintf("table: node %q was removed from the address table; start it again to join as a new process", e.node)
+}
+
+func (e *removedError) Is(target error) bool { return target == ErrSuperseded }
 
 // Superseded waits until another process has joined under the name of a node, or until
 // the node was forgotten, and then returns ErrSuperseded. A process must stop its work in
@@ -107,9 +116,21 @@ func Superseded(ctx context.Context, r *Replica, name string, boot Boot) error {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf("%w: node %q was removed from the table", ErrSuperseded, name)
+		return &removedError{name}
 	}
 	return fmt.Errorf("%w: node %q has the boot id %v, and this process has %v", ErrSuperseded, name, found.Boot, boot)
+}
+
+// Remove forgets a node whose process has ended without leaving. boot is its process, as the
+// caller has seen it in the table: a newer process remains, and the error matches ErrGuard.
+// It returns ErrInUse if the node has containers. If the error matches ErrUnknown, Remove can
+// be called again.
+func Remove(ctx context.Context, t Table, name string, boot Boot) error {
+	err := repeat(ctx, t, []Guard{BootIs{name, boot}}, []Change{Forget{name}})
+	if errors.Is(err, ErrGuard) && t.Replica().Node(name) == nil {
+		return nil // a transaction whose answer was lost, or that of another node
+	}
+	return err
 }
 
 // leftKept is the number of nodes that have left and stay in the table, so that commands

@@ -46,6 +46,12 @@ type Waiter interface {
 	Waiting() string
 }
 
+// Lossy is implemented by a Table whose engine may lose changes that it has acknowledged,
+// for example after a cut between the nodes.
+type Lossy interface {
+	LosesChanges() bool
+}
+
 // Revision is the position of a transaction in the log of the table. Revisions are ordered
 // by Index and Position; Term never decreases with them.
 type Revision struct {

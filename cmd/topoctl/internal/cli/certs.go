@@ -60,7 +60,7 @@ are for development only, because DIR contains the unencrypted key of the author
 	flags.StringVar(&c.TrustDomain, "trust-domain", "", "the trust domain of the nodes, such as example.org")
 	flags.StringVar(&c.Topology, "topology", "", "the name of the topology")
 	flags.StringSliceVar(&c.Nodes, "nodes", nil, "the names of the nodes, such as n1,n2,n3")
-	flags.StringSliceVar(&c.Operators, "operator", nil, "the names of operators; an operator may run topoctl raft")
+	flags.StringSliceVar(&c.Operators, "operator", nil, "the names of operators; an operator may run topoctl raft and topoctl cluster")
 	flags.StringSliceVar(&c.Clients, "client", nil, "the names of clients; a client may only send messages to a cluster")
 	flags.IntVar(&c.Days, "days", c.Days, "how many days the certificates are valid")
 	flags.BoolVar(&c.Force, "force", false, "replace existing certificates and keys")

@@ -12,14 +12,15 @@ func newCluster(chosen *command) *cobra.Command {
 	n := Node{Timeout: nodeTimeout, service: "a cluster"}
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Inspect a topology that runs on several nodes",
-		Long: `Inspect a topology that runs on several nodes. The commands ask the node that listens
-on --addr, and print what this node knows. Other nodes may know something else at the
-same moment.
+		Short: "Operate a topology that runs on several nodes",
+		Long: `Operate a topology that runs on several nodes. The commands ask the node that listens
+on --addr. status, nodes and table print what this node knows, and change nothing. Other
+nodes may know something else at the same moment. forget changes the address table, which
+all nodes share.
 
 With TLS, --cert, --key and --ca are the files of an operator's certificate.
-"topoctl certs --operator" creates one for development. A node without TLS answers
-any client that can connect to it.`,
+"topoctl certs --operator" creates one for development. A node without TLS accepts
+commands from any client that can connect to it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(cmd.ErrOrStderr())
@@ -30,7 +31,8 @@ any client that can connect to it.`,
 		},
 	}
 	n.addFlags(cmd.PersistentFlags())
-	cmd.AddCommand(newClusterStatus(chosen, &n), newClusterNodes(chosen, &n), newClusterTable(chosen, &n))
+	cmd.AddCommand(newClusterStatus(chosen, &n), newClusterNodes(chosen, &n), newClusterTable(chosen, &n),
+		newClusterForget(chosen, &n))
 	return cmd
 }
 

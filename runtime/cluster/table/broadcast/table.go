@@ -198,6 +198,9 @@ func (t *Table) propose(ctx context.Context, c *table.Command) (result, error) {
 	return t.request(ctx, kindPropose, b)
 }
 
+// LosesChanges implements [table.Lossy]: after a cut, the changes of one side are lost.
+func (t *Table) LosesChanges() bool { return true }
+
 // Sync asks the sequencer for its revision, and waits until the replica has it.
 func (t *Table) Sync(ctx context.Context) error {
 	_, err := t.request(ctx, kindRead, nil)

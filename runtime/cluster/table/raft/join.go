@@ -41,13 +41,20 @@ func (t *Table) receive(from string, payloads [][]byte) {
 	}
 }
 
+// leaderlessTimeouts is how many election timeouts a member hears of no leader before it asks
+// whether it is still a member. An election takes one or two.
+const leaderlessTimeouts = 5
+
 // seek asks the first nodes to admit this node, until it is a member of the group. A first
-// node also asks, because its disk may have been emptied.
+// node also asks, because its disk may have been emptied. A member asks whether it is still
+// one if it hears of no leader: the group may have removed it while it was away, and then does
+// not answer to a node without a vote.
 func (t *Table) seek(ctx context.Context) {
 	number := randomNumber()
 	tick := time.NewTicker(max(t.config.Heartbeat, t.config.ElectionTimeout/4))
 	defer tick.Stop()
 	var waiting waiting
+	var leaderless time.Time // since when this node is a member and knows no leader
 	for {
 		select {
 		case <-ctx.Done():
@@ -62,15 +69,25 @@ func (t *Table) seek(ctx context.Context) {
 			}
 		case <-tick.C:
 			m, _ := t.current()
-			switch s := m.Status(); s.Role {
-			case "founding", "joining":
-				r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
-				for _, name := range t.config.others() {
-					t.send(name, appendRequest(nil, r))
-				}
-			case "stopped": // the machine is started again, or the table ends
+			s := m.Status()
+			r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
+			switch {
+			case s.Role == "stopped": // the machine is started again, or the table ends
+				continue
+			case s.Role == "founding" || s.Role == "joining":
+			case s.Leader != "":
+				leaderless = time.Time{}
+				continue
+			case leaderless.IsZero():
+				leaderless = time.Now()
+				continue
+			case time.Since(leaderless) < leaderlessTimeouts*t.config.ElectionTimeout:
+				continue
 			default:
-				return
+				r.known = max(1, s.Commit)
+			}
+			for _, name := range t.config.others() {
+				t.send(name, appendRequest(nil, r))
 			}
 		}
 	}
@@ -85,6 +102,8 @@ func (t *Table) takeAnswer(a answer, w *waiting) error {
 	case answerAdmitted:
 		*w = waiting{}
 		return nil
+	case answerRemoved:
+		return t.removed(nil)
 	case answerPlan:
 		return fmt.Errorf("%w: %s", table.ErrPlan, a.text)
 	case answerWait:
@@ -152,7 +171,7 @@ func (t *Table) gone(name string) bool {
 // admit handles the request of a node. If the members cannot be changed now, the node gets
 // no answer: it asks again, and is not refused because a disk or the majority is slow.
 func (t *Table) admit(ctx context.Context, m *machine, r incoming, s raft.Status) {
-	a := admit(r, t.replica.Plan(), s.Members)
+	a := admit(r, t.replica.Plan(), s.Applied, s.Members)
 	for _, changes := range a.changes {
 		if err := t.change(ctx, m, changes); err != nil {
 			return

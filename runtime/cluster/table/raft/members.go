@@ -137,8 +137,9 @@ type admission struct {
 	changes [][]raft.Change // made one after the other
 }
 
-// admit decides about a request. plan is the plan of the table; "" if it has none.
-func admit(r incoming, plan string, list []raft.MemberStatus) admission {
+// admit decides about a request. plan is the plan of the table; "" if it has none. list are
+// the members after the entry with the index applied.
+func admit(r incoming, plan string, applied uint64, list []raft.MemberStatus) admission {
 	a := admission{answer: answer{number: r.number}}
 	refuse := func(code answerCode, text string) admission {
 		a.answer.code, a.answer.text = code, text
@@ -152,6 +153,10 @@ func admit(r incoming, plan string, list []raft.MemberStatus) admission {
 	switch {
 	case at >= 0 && list[at].ID == r.id:
 		return a
+	case r.known > applied: // this leader has not applied yet that the node is a member
+		return a
+	case r.known > 0:
+		return refuse(answerRemoved, "node "+r.from+" was removed from the cluster")
 	case at >= 0 && list[at].Active:
 		return refuse(answerWait, "another process with the name "+r.from+" and another folder is running, or has just stopped; each node needs a name and a folder of its own")
 	case at >= 0:

@@ -91,19 +91,23 @@ func TestAdmission(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		from, plan, members string
-		id                  uint64
+		id, known           uint64
 		want                answerCode
 		text, changes       string
 	}{
-		"a new node":                  {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
-		"a table without a plan":      {from: "n4", plan: "", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
-		"a member":                    {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID},
-		"another plan":                {from: "n4", plan: "q", members: "n1 n2 n3", id: 7, want: answerPlan, text: "plan"},
-		"an emptied disk":             {from: "n2", plan: "p", members: "n1 n2! n3", id: 7, changes: "remove n2, add learner n2"},
-		"two processes with one name": {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, want: answerWait, text: "another process"},
-		"too many nodes":              {from: "n4", plan: "p", members: strings.Join(full, " "), id: 7, want: answerRefused, text: "largest number"},
+		"a new node":                                 {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
+		"a table without a plan":                     {from: "n4", plan: "", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
+		"a member":                                   {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID},
+		"another plan":                               {from: "n4", plan: "q", members: "n1 n2 n3", id: 7, want: answerPlan, text: "plan"},
+		"an emptied disk":                            {from: "n2", plan: "p", members: "n1 n2! n3", id: 7, changes: "remove n2, add learner n2"},
+		"two processes with one name":                {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, want: answerWait, text: "another process"},
+		"a member without a leader":                  {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID, known: 10},
+		"a removed member":                           {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, known: 10, want: answerRemoved, text: "was removed"},
+		"a replaced member":                          {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, known: 10, want: answerRemoved, text: "was removed"},
+		"a member that the leader does not know yet": {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, known: 11, want: answerAdmitted},
+		"too many nodes":                             {from: "n4", plan: "p", members: strings.Join(full, " "), id: 7, want: answerRefused, text: "largest number"},
 	} {
-		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p"}}, c.plan, list(c.members))
+		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p", known: c.known}}, c.plan, 10, list(c.members))
 		var changes []string
 		for _, list := range got.changes {
 			changes = append(changes, changeTexts(list)...)
@@ -115,7 +119,7 @@ func TestAdmission(t *testing.T) {
 }
 
 func FuzzMessage(f *testing.F) {
-	f.Add(appendRequest(nil, request{1, 2, "host:1", "plan"}))
+	f.Add(appendRequest(nil, request{1, 2, "host:1", "plan", 3}))
 	f.Add(appendAnswer(nil, answer{1, answerWait, "text"}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -7,8 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
-// A node that is not a member of the group asks the first nodes to admit it. The leader
-// answers. Both messages travel in a group of the transport of their own.
+// A node that is not a member of the group asks the first nodes to admit it, and a member
+// that hears of no leader asks whether it is still one. The leader answers. Both messages travel in a group of the transport of their own.
 const (
 	messageVersion = 1
 	kindRequest    = 1
@@ -24,6 +24,7 @@ type request struct {
 	id      uint64 // of the node's disk
 	address string
 	plan    string
+	known   uint64 // 0: the node wants to join; otherwise it is a member after this committed entry, and hears of no leader
 }
 
 // answer is the answer of the leader.
@@ -40,6 +41,7 @@ const (
 	answerWait                       // the node must ask again
 	answerPlan                       // the node has another plan
 	answerRefused                    // the node cannot become a member
+	answerRemoved                    // the group has removed the node
 )
 
 var errMessage = errors.New("table/raft: a message is damaged")
@@ -47,7 +49,7 @@ var errMessage = errors.New("table/raft: a message is damaged")
 func appendRequest(b []byte, r request) []byte {
 	b = append(b, messageVersion, kindRequest)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, r.number), r.id)
-	return appendText(appendText(b, r.address), r.plan)
+	return binary.AppendUvarint(appendText(appendText(b, r.address), r.plan), r.known)
 }
 
 func appendAnswer(b []byte, a answer) []byte {
@@ -64,7 +66,7 @@ func readMessage(b []byte) (r *request, a *answer, err error) {
 	in := reader{b: b[2:]}
 	switch b[1] {
 	case kindRequest:
-		r = &request{number: in.uint(), id: in.uint(), address: in.text(table.NameBytesMax), plan: in.text(table.PlanBytesMax)}
+		r = &request{number: in.uint(), id: in.uint(), address: in.text(table.NameBytesMax), plan: in.text(table.PlanBytesMax), known: in.uint()}
 	case kindAnswer:
 		a = &answer{number: in.uint(), code: answerCode(in.byte()), text: in.text(textMax)}
 	default:

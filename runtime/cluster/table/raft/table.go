@@ -160,8 +160,7 @@ func (t *Table) restart() error {
 	case err == nil:
 		return nil // Close of the table
 	case errors.Is(err, raft.ErrRemoved):
-		return fmt.Errorf("%w: node %q was removed from the cluster, or another process has taken its place. To join again as a new node, empty the folder %s: %w",
-			table.ErrSuperseded, t.config.Node, filepath.Join(t.config.Dir, defaultGroup, t.config.Node), err)
+		return t.removed(err)
 	case !errors.Is(err, raft.ErrLogLost) || status.GroupID != 0:
 		return t.advise(err)
 	}
@@ -175,6 +174,16 @@ func (t *Table) restart() error {
 	close(t.changed)
 	t.changed = make(chan struct{})
 	return nil
+}
+
+// removed is the error of a node that the group has removed. err may be nil.
+func (t *Table) removed(err error) error {
+	text := fmt.Sprintf("node %q was removed from the cluster, or another process has taken its place. To join again as a new node, empty the folder %s",
+		t.config.Node, filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
+	if err == nil {
+		return fmt.Errorf("%w: %s", table.ErrSuperseded, text)
+	}
+	return fmt.Errorf("%w: %s: %w", table.ErrSuperseded, text, err)
 }
 
 // advise adds to an error what to do about a log that is damaged or is another one. The

@@ -59,6 +59,7 @@ func Run(t *testing.T, e Engine) {
 		{"LateNodeGetsEverything", "", lateNodeGetsEverything},
 		{"OtherPlanIsRefused", "", otherPlanIsRefused},
 		{"NewestProcessHasTheName", "", newestProcessHasTheName},
+		{"RemovedNodeIsGone", "", removedNodeIsGone},
 		{"InvalidTransactionsChangeNothing", "", invalidTransactionsChangeNothing},
 		{"NodesJoinAndLeave", "", nodesJoinAndLeave},
 		{"LeaseHasOneHolder", "", leaseHasOneHolder},

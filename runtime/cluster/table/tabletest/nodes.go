@@ -90,6 +90,41 @@ func newestProcessHasTheName(t *testing.T, s *suite) {
 	s.same()
 }
 
+// removedNodeIsGone removes a node that has joined, and lets it join again.
+func removedNodeIsGone(t *testing.T, s *suite) {
+	s.bootstrap()
+	n1, n2 := s.node("n1"), s.node("n2")
+	boot := table.NewBoot()
+	node := table.Node{Name: "n4", Address: "n4:7400", Boot: boot, Plan: plan}
+	if err := table.Enter(s.ctx, n2, node); err != nil {
+		t.Fatal(err)
+	}
+	superseded := make(chan error, 1)
+	go func() { superseded <- table.Superseded(s.ctx, n2.Replica(), "n4", boot) }()
+	s.sync(n1)
+	if err := table.Remove(s.ctx, n1, "n4", boot+1); !errors.Is(err, table.ErrGuard) || n1.Replica().Node("n4") == nil {
+		t.Errorf("another process was removed in place of a former one: %v", err)
+	}
+	if err := table.Remove(s.ctx, n1, "n2", n1.Replica().Node("n2").Boot); !errors.Is(err, table.ErrInUse) {
+		t.Errorf("a node with containers was removed: %v, want ErrInUse", err)
+	}
+	for range 2 { // the answer to the first one may be lost
+		if err := table.Remove(s.ctx, n1, "n4", boot); err != nil || n1.Replica().Node("n4") != nil {
+			t.Fatalf("the node was not removed: %v", err)
+		}
+	}
+	want := "table: node \"n4\" was removed from the address table; start it again to join as a new process"
+	if err := <-superseded; !errors.Is(err, table.ErrSuperseded) || err.Error() != want {
+		t.Errorf("the removed process got %v, want %s", err, want)
+	}
+	s.refused(n2, table.ErrInvalid, nil, table.SetState{Name: "n4", Boot: boot, State: table.Left})
+	node.Boot = table.NewBoot()
+	if err := table.Enter(s.ctx, n2, node); err != nil {
+		t.Fatalf("the next process cannot join: %v", err)
+	}
+	s.same()
+}
+
 // closedTableRefuses uses a table after Close.
 func closedTableRefuses(t *testing.T, s *suite) {
 	s.bootstrap()
