@@ -57,9 +57,9 @@
 //
 // An operator can also remove a node (removal.go, Remove, "topoctl cluster forget") that has
 // joined, and whose process has ended without leaving. The address table must be able to
-// change, and failure detection must not see the node as alive. The other nodes drop the messages that they
-// keep for it, and finish without it. A client drops its messages for the node after
-// retry.timeout.
+// change, and failure detection must not see the node as alive. The other nodes drop the
+// messages that they keep for it, and finish without it. A client drops its messages for the
+// node after retry.timeout.
 //
 // # Design
 //
