@@ -76,6 +76,9 @@ func TestFullDisk(t *testing.T) {
 	disks := c.withDisks()
 	ctx, nodes := c.started(t)
 	move(ctx, t, nodes["n1"], 0, 10)
+	if err := nodes["n3"].Sync(ctx); err != nil { // its replica must have the plan before its disk is full
+		t.Fatal(err)
+	}
 	disks["n3"].FailSync()
 	done := make(chan struct{})
 	go func() {
