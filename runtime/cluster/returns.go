@@ -94,9 +94,11 @@ func (c *core) expireReturned(now time.Duration) {
 // lookUp sends the messages of a returned pair to the node that the address table names.
 func (p *outPair) lookUp(now time.Duration) {
 	c := p.peer.core
-	name, ok := c.places.Node(p.To, p.ToInstance)
-	to := c.peer(name)
-	if !ok || to == nil {
+	var to *peer
+	if name, ok := c.places.Node(p.To, p.ToInstance); ok {
+		to = c.peer(name) // nil if the table names this node
+	}
+	if to == nil {
 		p.lookAt = now + max(p.delay, expireEvery)
 		c.returned = append(c.returned, p)
 		return
