@@ -158,7 +158,7 @@ func (c *core) view() coreView {
 			continue
 		}
 		v.peers[name] = peerView{
-			found: p.found, reachable: p.reachable, draining: p.draining,
+			found: p.found, reachable: p.reachable && !p.silent && !p.left, draining: p.draining && !p.left,
 			kept: p.kept, dropped: p.dropped, session: p.session.Stats(),
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -297,5 +299,27 @@ func TestReportIsBounded(t *testing.T) {
 	}
 	if err := new(Report).complete("here"); err == nil {
 		t.Error("accepted an empty answer")
+	}
+}
+
+// TestReachableAfterTheNextProcess: when the process of a node has left, the node is reachable
+// only after its next process has joined, and not as soon as failure detection sees it.
+func TestReachableAfterTheNextProcess(t *testing.T) {
+	c := newCore(&Config{Topology: "test", Plan: "plan"}, "n1", 1, rand.New(rand.NewPCG(1, 1)), slog.New(slog.DiscardHandler))
+	c.places = noPlaces{}
+	p, err := c.newPeer("n2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.found = true
+	for _, kind := range []byte{controlDraining, controlLeft} {
+		if err := p.message(laneControl, []byte{kind}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.setReachable(1, false)
+	p.setReachable(2, true)
+	if v := c.view().peers["n2"]; v.reachable || v.draining {
+		t.Errorf("a node whose process has left is reachable: %v, drains: %v", v.reachable, v.draining)
 	}
 }
