@@ -36,7 +36,9 @@ func (t *Table) follow() {
 			warned = now
 			t.config.Logger.Warn("table: etcd cannot be read; this is tried again", slog.Any("endpoints", t.config.Endpoints), slog.Any("error", t.connection.explain(err)))
 		}
-		if t.pause(t.ctx, retry.next(), err) != nil {
+		select {
+		case <-time.After(retry.next()):
+		case <-t.ctx.Done():
 			return
 		}
 	}

@@ -121,7 +121,8 @@ func (t *Table) get(ctx context.Context, key string, options ...clientv3.OpOptio
 }
 
 // pause waits before a request is repeated that failed with an error. It returns the
-// error if repeating does not help, or if the table or ctx ends.
+// error if repeating does not help, and the reason if the table or ctx ends. The goroutines
+// of the table must not call it, because the table waits for their end before it has a reason.
 func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
 	err = t.connection.explain(err)
 	if permanent(err) {
@@ -133,7 +134,8 @@ func (t *Table) pause(ctx context.Context, d time.Duration, err error) error {
 	case <-timer.C:
 		return nil
 	case <-t.ctx.Done():
-		return table.ErrClosed
+		<-t.done
+		return t.Err()
 	case <-ctx.Done():
 		return fmt.Errorf("table/etcd: %w; the last request failed: %w", ctx.Err(), err)
 	}
