@@ -143,10 +143,10 @@ func TestOldDisk(t *testing.T) {
 	if err := os.CopyFS(old, os.DirFS(c.nodeDir(one))); err != nil {
 		t.Fatal(err)
 	}
-	c.launch(one)
-	c.awaitEffects()
-	c.kill(other) // each start changes the table
-	c.launch(other)
+	c.kill(other)
+	joined := c.launch(other) // its start changes the table, so another node leads from now on
+	c.await("effects at the other node", func() bool { return c.handled(joined) > 0 })
+	c.launch(one) // its start also changes the table, and the leader knows what this node has saved
 	c.awaitEffects()
 	c.kill(one)
 	c.clear(one)
