@@ -69,18 +69,7 @@ func TestConfirmationsWait(t *testing.T) {
 
 // newPeerOf returns a peer of a node that runs all instances of a program.
 func newPeerOf(t *testing.T, name string) *peer {
-	p := newProgram()
-	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-		return Open(p.config(2, t.TempDir(), nil), s)
-	}, piper.Node("n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
-	top.node.core.begin(top.pool, noPlaces{})
-	other, err := top.node.core.newPeer(name)
+	other, err := coreOf(t, everywhere).newPeer(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,4 +100,23 @@ func TestRepliesOfAFormerProcess(t *testing.T) {
 	if n := n2.session.Stats().MessagesQueuedTotal - before; n != 1 {
 		t.Errorf("%d replies were sent to the new process, want 1", n)
 	}
+}
+
+// everywhere places all instances on the node.
+func everywhere(int, int) bool { return true }
+
+// coreOf returns the core of the node n1, which runs some instances of a program.
+func coreOf(t *testing.T, isHere func(processor, instance int) bool) *core {
+	p := newProgram()
+	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+		return Open(p.config(2, t.TempDir(), nil), s)
+	}, piper.Node("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := top.pool.Place(isHere); err != nil {
+		t.Fatal(err)
+	}
+	top.node.core.begin(top.pool, noPlaces{})
+	return top.node.core
 }

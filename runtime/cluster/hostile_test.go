@@ -10,18 +10,7 @@ import (
 // TestHostileMessages passes messages to a node that no correct node sends. Each must be
 // refused, and none may make the node allocate, fail or wait.
 func TestHostileMessages(t *testing.T) {
-	p := newProgram()
-	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-		return Open(p.config(2, t.TempDir(), nil), s)
-	}, piper.Node("n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := top.pool.Place(func(int, int) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
-	core := top.node.core
-	core.begin(top.pool, noPlaces{})
+	core := coreOf(t, everywhere)
 	n2, err := core.newPeer("n2")
 	if err != nil {
 		t.Fatal(err)

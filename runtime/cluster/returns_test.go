@@ -131,18 +131,7 @@ func TestInstanceOnNoNode(t *testing.T) {
 
 // TestReturnedMessages passes messages for an instance of another node to a node.
 func TestReturnedMessages(t *testing.T) {
-	p := newProgram()
-	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-		return Open(p.config(2, t.TempDir(), nil), s)
-	}, piper.Node("n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := top.pool.Place(func(of, i int) bool { return of != 1 || i != 0 }); err != nil {
-		t.Fatal(err)
-	}
-	core := top.node.core
-	core.begin(top.pool, noPlaces{})
+	core := coreOf(t, func(of, i int) bool { return of != 1 || i != 0 })
 	n2, err := core.newPeer("n2")
 	if err != nil {
 		t.Fatal(err)

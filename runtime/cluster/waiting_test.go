@@ -12,7 +12,7 @@ import (
 )
 
 // TestFenceIsLogged checks the level of the line about the fence. Each node starts and ends
-// without a majority, so this is no warning.
+// without a majority, so this is not a warning.
 func TestFenceIsLogged(t *testing.T) {
 	joined := &opened{lookup: new(lookup)}
 	for _, c := range []struct {

@@ -206,7 +206,7 @@ func (p *peers) RemovePeer(name string) {
 	p.Transport.RemovePeer(name)
 }
 
-// TestForgottenPeers: a member that was forgotten is no peer of the transport any more,
+// TestForgottenPeers: a member that was forgotten is not a peer of the transport any more,
 // although dead members are pinged now and then.
 func TestForgottenPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

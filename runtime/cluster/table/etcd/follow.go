@@ -94,7 +94,7 @@ func (t *Table) checkComplete(revision int64) error {
 	}
 	last, err := lastOf(response.Kvs)
 	if applied := t.applied(); err == nil && last > applied {
-		err = fmt.Errorf("%w: %q says that there are %d entries, but there are only %d", errKey, t.keys.last(), last, applied)
+		err = fmt.Errorf("%w: %q must be the number of the last entry, %d, got %d", errKey, t.keys.last(), applied, last)
 	}
 	return err
 }
