@@ -42,7 +42,7 @@ var tiers = map[string]int{
 	"internal": 0, "topo": 0, "queue": 0, "route": 0, "clock": 0, "graph": 0, "tree": 0, "shard": 0, "piper": 0, "pool": 0,
 	"rankedmap": 0, "hexid": 0, "freelist": 0,
 	"errtop": 1, "supervise": 1, "wire": 1, "fsm": 1,
-	"process": 2, "transport": 2, "raft": 2, "member": 2, "cluster": 2,
+	"process": 2, "transport": 2, "raft": 2, "member": 2, "cluster": 2, "durable": 2,
 }
 
 // outsideOfTier0 are the modules that tier 0 may use.

@@ -1,0 +1,75 @@
+package protocol
+
+// A Result is the answer to an operation: the status and the data of a response.
+// A Status below 400 comes with the fields that the kind of the operation has, every
+// other Status with Error.
+type Result struct {
+	Status int
+	Error  string // a sentence, if Status is 400 or more
+
+	Promise   *Promise
+	Task      *Task
+	Schedule  *Schedule
+	Preload   []Promise // the other promises of the task's branch
+	Action    *Result   // of task.fence
+	Promises  []Promise // of promise.search
+	Tasks     []Task    // of task.search
+	Schedules []Schedule
+	Cursor    string    // of a search with more results
+	Snapshot  *Snapshot // of debug.snap
+}
+
+// Statuses of results. They are the statuses of HTTP with the same numbers.
+const (
+	OK             = 200
+	Redirect       = 300 // task.suspend: an awaited promise is settled already
+	BadRequest     = 400
+	Unauthorized   = 401
+	Forbidden      = 403
+	NotFound       = 404
+	Conflict       = 409
+	Unprocessable  = 422
+	TooMany        = 429
+	Internal       = 500
+	NotImplemented = 501
+	Unavailable    = 503
+)
+
+// A Snapshot is everything that a store contains, for debug.snap.
+type Snapshot struct {
+	Promises        []Promise          `json:"promises"`
+	PromiseTimeouts []PromiseTimeout   `json:"promiseTimeouts"`
+	Callbacks       []RegisterCallback `json:"callbacks"`
+	Listeners       []Listener         `json:"listeners"`
+	Tasks           []Task             `json:"tasks"`
+	TaskTimeouts    []TaskTimeout      `json:"taskTimeouts"`
+	Messages        []Envelope         `json:"messages"`
+}
+
+type (
+	PromiseTimeout struct {
+		ID      string `json:"id"`
+		Timeout int64  `json:"timeout"`
+	}
+	// A TaskTimeout is a retry (Type 0) or a lease (Type 1).
+	TaskTimeout struct {
+		ID      string `json:"id"`
+		Type    int    `json:"type"`
+		Timeout int64  `json:"timeout"`
+	}
+	Listener struct {
+		ID      string `json:"id"`
+		Address string `json:"address"`
+	}
+	// An Envelope is a message and the address to which it goes.
+	Envelope struct {
+		Address string  `json:"address"`
+		Message Message `json:"message"`
+	}
+)
+
+// A Message goes to a worker or a listener: exactly one of Execute and Unblock is set.
+type Message struct {
+	Execute *TaskRef // a task to acquire, at this version
+	Unblock *Promise // a promise that was settled
+}
