@@ -17,6 +17,14 @@ type Result struct {
 	Schedules []Schedule
 	Cursor    string    // of a search with more results
 	Snapshot  *Snapshot // of debug.snap
+
+	// The following is for the driver of the core and not on the wire.
+
+	// More says that more timeouts are due, after core.Tick and debug.tick.
+	More bool
+	// Fault says that the store is corrupt (*core.CorruptError). Status is 500. The
+	// transaction must be rolled back.
+	Fault error
 }
 
 // Statuses of results. They are the statuses of HTTP with the same numbers.

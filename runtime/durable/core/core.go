@@ -1,0 +1,75 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// Defaults of [Config].
+const (
+	RetryTimeoutDefault = 30_000          // ms, as in the original
+	UnblocksMaxDefault  = 1_000           // per address: a client that is gone must not fill the disk
+	UnblockAgeDefault   = 24 * 60 * 60e3  // ms: longer than a client is offline and still waits
+	retryTimeoutMax     = 365 * 24 * 3600e3 // ms: beyond it, a retry is as good as none
+)
+
+// Config has the settings of a [Core]. All replicas of a store must use the same.
+type Config struct {
+	// RetryTimeout is the time in milliseconds after which the execute message of a
+	// pending task is sent again. 0 means [RetryTimeoutDefault].
+	RetryTimeout int64
+	// UnblocksMax is the number of undelivered unblock messages that are kept for an
+	// address. Beyond it the oldest is dropped. 0 means [UnblocksMaxDefault].
+	UnblocksMax int
+	// UnblockAge is the time in milliseconds for which an undelivered unblock message is
+	// kept at least. It is dropped within an hour after that. 0 means [UnblockAgeDefault].
+	UnblockAge int64
+	// Strict refuses promises that have both a timer and a target, as the formal
+	// specification demands. The sleep of the TypeScript SDK 0.11.5 creates such promises.
+	Strict bool
+}
+
+// Core is the state machine. It has no state of its own: everything is in the [KV], so
+// several goroutines may call a Core with different KVs.
+type Core struct{ config Config }
+
+// New returns a Core. It refuses negative settings.
+func New(config Config) (*Core, error) {
+	if config.RetryTimeout == 0 {
+		config.RetryTimeout = RetryTimeoutDefault
+	}
+	if config.UnblocksMax == 0 {
+		config.UnblocksMax = UnblocksMaxDefault
+	}
+	if config.UnblockAge == 0 {
+		config.UnblockAge = UnblockAgeDefault
+	}
+	if config.RetryTimeout < 0 || config.RetryTimeout > retryTimeoutMax {
+		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 ms and 365 days, got %d ms", config.RetryTimeout)
+	}
+	if config.UnblocksMax < 0 || config.UnblockAge < 0 {
+		return nil, fmt.Errorf("durable: UnblocksMax and UnblockAge must be positive, got %d and %d ms", config.UnblocksMax, config.UnblockAge)
+	}
+	return &Core{config}, nil
+}
+
+// An Effect is a message to send after the transaction of the step is committed. An
+// execute message is not stored: if it is lost, the retry of the task sends it again. An
+// unblock message is stored until a [Delivered] says that a connection took it.
+type Effect struct {
+	Address string
+	Message protocol.Message
+	// Dropped says that the message, an unblock, was deleted without being delivered: its
+	// address had more of them than Config.UnblocksMax, or it was older than
+	// Config.UnblockAge. The driver counts it and does not send it.
+	Dropped bool
+}
+
+// Step carries out one operation. It reads and writes kv, and returns the answer and the
+// messages to send. Operations that only read do not write. An operation that is refused
+// (a Status of 400 or more) has written nothing, unless Result.Fault is set: then kv must
+// be rolled back.
+func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (protocol.Result, []Effect) {
+	return protocol.Result{Status: protocol.NotImplemented, Error: op.Kind() + " is not implemented"}, nil
+}
