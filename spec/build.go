@@ -32,6 +32,7 @@ var topologyKeys = setters[Topology]{
 	"health_check_interval": func(b *builder, t *Topology, v *Value) { t.HealthCheckInterval = b.duration(v, timeoutMin) },
 	"groups":                (*builder).groups,
 	"cluster":               (*builder).cluster,
+	"durable":               (*builder).durable,
 }
 
 var processorKeys = setters[Processor]{
@@ -84,6 +85,10 @@ var edgeKeys = setters[Edge]{
 	"delivery":      func(b *builder, e *Edge, v *Value) { e.Delivery = v.Text },
 	"input_timeout": func(b *builder, e *Edge, v *Value) { e.InputTimeout = b.duration(v, timeoutMin) },
 	"arm":           func(b *builder, e *Edge, v *Value) { e.ArmAtStart = v.Text == armAtStart },
+
+	"durable": func(_ *builder, e *Edge, v *Value) { e.Durable = v.boolean() },
+	"id":      func(_ *builder, e *Edge, v *Value) { e.ID = v.text() },
+	"limit":   (*builder).limit,
 }
 
 // timerKeys are the keys of edgeKeys that a timer can have.
@@ -146,6 +151,7 @@ type builder struct {
 	options   []*Value          // options of each edge; nil for none
 	groupOf   map[int]Text      // the name of the group that a processor is in
 	section   *Field            // the key cluster; nil for none
+	store     *Field            // the key durable; nil for none
 
 	nodeNames     map[string]bool   // of the cluster
 	nodeAddresses map[string]string // the names of the nodes, by address
@@ -181,7 +187,7 @@ func (b *builder) build(root *Value) {
 	}
 	b.machines()
 	b.policies()
-	b.section = root.field("cluster")
+	b.section, b.store = root.field("cluster"), root.field("durable")
 	b.clusters()
 }
 

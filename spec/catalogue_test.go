@@ -45,7 +45,7 @@ func TestExamplesOfTheCatalogue(t *testing.T) {
 // ownEntries returns the sections of the findings of this package.
 func ownEntries() (own []finding.Explanation) {
 	for _, code := range finding.Codes() {
-		if e, _ := finding.Explain(code); code < finding.ProcessorType && code != finding.Generated || strings.HasPrefix(code, "TG40") || code == finding.Exposed {
+		if e, _ := finding.Explain(code); code < finding.ProcessorType && code != finding.Generated || strings.HasPrefix(code, "TG40") || code == finding.Exposed || code == finding.UnusedStore {
 			own = append(own, e)
 		}
 	}

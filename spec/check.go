@@ -17,6 +17,7 @@ func (b *builder) check() {
 	b.checkFailures()
 	b.checkMachines()
 	b.checkCluster()
+	b.checkDurable()
 	if len(b.found.broken) == 0 {
 		b.checkGraph()
 	}

@@ -26,6 +26,10 @@ func (b *builder) checkEdges() {
 		}
 		if !e.Implied {
 			b.checkField(e.Route.Field)
+			b.checkField(e.ID)
+			if e.Limit != nil {
+				b.checkField(e.Limit.Per)
+			}
 		}
 		if b.found.broken[e.Pointer] || e.From == noProcessor || e.To == noProcessor {
 			continue
@@ -39,10 +43,11 @@ func (b *builder) checkEdges() {
 		b.checkRoute(i, e)
 		b.checkTimeout(i, e)
 		b.checkSupervisedEdge(i, e)
+		b.checkDurableEdge(i, e)
 	}
 	for i := range b.topology.Edges {
 		e := &b.topology.Edges[i]
-		if e.Reply.Value == "" || e.From < 0 || e.To < 0 || b.topology.Processors[e.From].External {
+		if e.Reply.Value == "" || e.From < 0 || e.To < 0 || b.topology.Processors[e.From].External || e.Durable {
 			continue
 		}
 		if back, ok := seen[edgeKey{from: e.To, to: e.From, message: e.Reply.Value}]; ok {
@@ -120,7 +125,7 @@ func (b *builder) checkField(field Text) {
 func (b *builder) checkTimeout(i int, e *Edge) {
 	option := b.option(i, "timeout")
 	switch {
-	case option == nil:
+	case option == nil, e.Durable:
 	case e.Reply.Value == "":
 		b.found.addText(finding.NoEffect, option.Key, "timeout must go with a reply, but the edge has no reply", `write "reply: Message", or remove timeout`)
 	case !b.topology.Processors[e.From].External:

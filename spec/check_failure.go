@@ -9,7 +9,7 @@ import (
 
 // checkFailures reports options about failures that are invalid or have no effect.
 func (b *builder) checkFailures() {
-	receives := b.receives()
+	receives, durable := b.receives(), b.durableAlone()
 	for i := range b.topology.Processors {
 		p := &b.topology.Processors[i]
 		if p.External || p.Machine != nil { // each of these keys already has a finding
@@ -17,7 +17,7 @@ func (b *builder) checkFailures() {
 		}
 		b.checkRestart(p, b.entries[i])
 		b.checkMemory(p, b.entries[i])
-		b.checkOnError(i, b.entries[i], receives[i])
+		b.checkOnError(i, b.entries[i], receives[i], durable[i])
 	}
 	b.checkDeadLetters()
 }
@@ -82,10 +82,17 @@ func (b *builder) checkMemory(p *Processor, entry *Value) {
 	}
 }
 
-func (b *builder) checkOnError(processor int, entry *Value, receives bool) {
+// checkOnError reports options of on_error that have no effect. If durable is set, all inputs
+// of the processor are durable edges.
+func (b *builder) checkOnError(processor int, entry *Value, receives, durable bool) {
 	p := &b.topology.Processors[processor]
 	o := &p.OnError
 	if !o.Given || b.found.broken[o.Pointer] || b.found.broken[p.Pointer+"/restart"] || b.found.broken["/groups"] {
+		return
+	}
+	if durable && o.Then == Stop && !b.found.broken["/edges"] {
+		b.found.add(finding.DurableHas, entry.field("on_error").Key.At, o.Pointer, fmt.Sprintf("on_error of %s must not be stop: an error of a durable function rejects its promise, and the topology continues", quoted(p.Name.Value)),
+			`write "then: retry" or "then: skip"`)
 		return
 	}
 	_, grouped := b.groupOf[processor]

@@ -26,6 +26,8 @@ func (b *builder) checkGraph() {
 	b.checkAttempts()
 	b.checkTicks()
 	b.checkExposed()
+	b.checkListen()
+	b.checkUnusedStore()
 }
 
 // unconnected returns for each processor whether it has no edge. A processor of kind fsm or raft

@@ -123,6 +123,7 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors 
 		{"Restarts, errors of handlers, health and groups:", "clean-failures"},
 		{"State machines in memory, on a disk and on several hosts, and a raft group:", "clean-machines"},
 		{"The nodes of a cluster, and processors with each placement:", "clean-cluster"},
+		{"Durable work:", "clean-durable"},
 	} {
 		text := strings.TrimRight(string(read(t, "testdata/parse/"+example.name+"/input.yml")), "\n")
 		fmt.Fprintf(&out, "\n%s\n\n```yaml\n%s\n```\n", example.title, text)
@@ -180,6 +181,15 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 - A replicated state machine or a processor of kind raft runs on every node: its peers are the nodes of the cluster, and its controller has the placement ` + "`every-node`" + `. Another state machine needs a controller with ` + "`{node: NAME}`" + ` and runs on that node. All edges between a state machine and other processors stay on their node.
 - Messages of an edge that can lead to another node are [encoded](wire.md). An edge stays on its node if it leads to ` + "`every-node` with `route: local`" + `, if both ends have the same ` + "`{node: NAME}`" + `, or if it has ` + "`route: local`" + ` and its ends are placed together. All other edges can lead to another node.`},
 	{"checkpoint", "/$defs/checkpoint", "Reserved for a later version: topogen reports it."},
+	{"durable", "/properties/durable", `The store of durable edges.
+
+- An edge with ` + "`durable: true`" + ` leads from an external processor or a processor with ` + "`blocking: true`" + ` to a processor with ` + "`blocking: true`" + `. Its sender sends the message along no other edge.
+- It can have ` + "`key`, `route: {id: FIELD}`, `reply`, `timeout`, `id` and `limit`" + `. It cannot have ` + "`capacity`, `full`, `shared`, `delivery` and `input_timeout`" + `, because its messages wait on the disk. A timer cannot be durable.
+- Messages and replies are kept as JSON. A type that JSON does not keep unchanged is a finding.
+- The promise of a message has the id ` + "`TOPOLOGY:FROM.TO.MESSAGE:ID`" + `. The id of the message has at most 2,048 bytes together with the rest.
+- ` + "`on_error`" + ` of the receiver has ` + "`then: retry`" + ` with ` + "`max_attempts`, `delay`, `max_delay`, `jitter`" + `, or ` + "`then: skip`" + `. After the last attempt the promise is rejected with the error, the message goes to ` + "`dead_letter`" + `, and the topology continues.
+- A file must not have both sections ` + "`durable` and `cluster`" + ` in this version.`},
+	{"limit", "/$defs/limit", "A limit applies to the executions of one edge in one process. Executions that wait for their limit keep no instance, and those of different values of `per` take turns."},
 	{"pool", "/properties/pool", "These keys are defaults. An environment variable overrides the file, and an option of `New` overrides both."},
 	{"errors", "/properties/errors", "[Keep errors](../howto/errors.md) describes which errors are kept and how to read the file. Package [errtop](runtime.md#errtop) keeps them. It is part of the program only if the file has this section."},
 }
@@ -307,7 +317,9 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 			return "`stop`, `skip`, `retry` or [mapping](#on_error)"
 		case "memory", "message_limit":
 			return "number of bytes, or an amount such as `512MiB`"
-		case "log", "raft", "peers", "tls", "nodes", "etcd", "etcd_tls", "membership", "retry", "checkpoint":
+		case "store":
+			return "path of a folder, or `{raft: NAME}`"
+		case "log", "raft", "peers", "tls", "nodes", "etcd", "etcd_tls", "membership", "retry", "checkpoint", "limit":
 			return "[mapping](#" + definition + ")"
 		case "duration":
 			return "[duration](#durations)"
@@ -322,6 +334,9 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 		default:
 			t.Fatalf("%s has the type %s", name, definition)
 		}
+	}
+	if name == "rate" {
+		return "number, or a rate such as `100/s`"
 	}
 	if name == "placement" { // its definition has the default
 		return "`spread`, `every-node` or [mapping](#placement)"
@@ -338,7 +353,7 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 	}
 	word := strings.NewReplacer("an ", "", "a ", "", "true or false", "`true` or `false`").Replace(typeWords[fmt.Sprint(property["type"])])
 	switch word + " " + name { // a group has a list called processors
-	case "list edges", "mapping messages", "mapping processors", "mapping groups", "mapping pool", "mapping errors", "mapping cluster", "mapping range":
+	case "list edges", "mapping messages", "mapping processors", "mapping groups", "mapping pool", "mapping errors", "mapping cluster", "mapping durable", "mapping range":
 		return "[" + word + "](#" + name + ")"
 	}
 	if low, ok := property["minimum"].(float64); ok {

@@ -41,6 +41,8 @@ const (
 	placedMax       = 1 << 12               // processors in an address table; each takes part in every change of the plan
 	placedInstances = 1 << 20               // instances in an address table; 8 bytes each on every node
 	memberTimeMax   = time.Hour             // a longer time of failure detection is a mistake, such as a wrong unit
+	leaseMin        = time.Second           // a shorter lease ends when a process pauses, for example for its garbage
+	rateMax         = 1_000_000             // executions in the time of a rate; a store syncs less often
 	millisecondsMin = 50                    // a larger number without a unit probably means milliseconds
 	similarStepsMax = 1 << 24               // steps of the search for similar names, in Parse and again in package bind; about 0.1 s
 )
@@ -75,4 +77,6 @@ const (
 	defaultResendMin     = 50 * time.Millisecond
 	defaultResendMax     = 2 * time.Second
 	defaultNeighborhood  = 32
+
+	defaultLease = 30 * time.Second
 )

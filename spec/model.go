@@ -34,6 +34,7 @@ type Topology struct {
 	HealthCheckInterval time.Duration // 5s by default
 	Groups              []Group       // in file order
 	Cluster             *Cluster      // nil when the file leaves it out
+	Durable             *Durable      // nil when the file leaves it out
 }
 
 // Message is one entry of messages: the Go type of a message name.
@@ -114,6 +115,10 @@ type Edge struct {
 
 	InputTimeout time.Duration // 0: none
 	ArmAtStart   bool          // arm: start; if false, the first message starts the timeout
+
+	Durable bool   // its messages are kept in the store of Topology.Durable
+	ID      Text   // the field or method that identifies an execution; "" for none
+	Limit   *Limit // of executions; nil: none
 
 	Implied  bool // an edge between a state machine and its controller; not in the file
 	Optional bool // its receiver needs no handler

@@ -76,6 +76,7 @@ var missingHint = map[string]string{
 	"peers":   `name each node with its address: {n1: "127.0.0.1:7101"}`,
 	"nodes":   `name each node with its address: {n1: "127.0.0.1:7400"}`,
 	"edges":   `write "edges: []" if there are none`,
+	"store":   `name a folder, such as "store: ./promises"`,
 }
 
 func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []string) {

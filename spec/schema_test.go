@@ -88,6 +88,9 @@ func TestSchemaAndParserNameTheSameKeys(t *testing.T) {
 		"/$defs/membership":                     keysOf(membershipKeys),
 		"/$defs/retry":                          keysOf(resendKeys),
 		"/$defs/placement/anyOf/1":              keysOf(placementKeys),
+		"/properties/durable":                   keysOf(durableKeys),
+		"/$defs/store/anyOf/1":                  keysOf(storeKeys),
+		"/$defs/limit":                          keysOf(limitKeys),
 		"/$defs/route/anyOf/1":                  keysOf(routeKeys),
 		"/$defs/route/anyOf/1/properties/range": keysOf(rangeKeys),
 	} {
@@ -124,7 +127,16 @@ processors: {a: {}, b: {}}
 edges: [{a -> b: M}]
 `)
 	cluster := many.Cluster
+	kept := parseClean(t, `version: 1
+name: kept
+durable: {store: ./promises, listen: "127.0.0.1:1"}
+processors: {api: {external: true}, a: {blocking: true}}
+edges: [{api -> a: {message: M, durable: true}}]
+`).Durable
 	model := map[string]any{
+		"/properties/durable/properties/lease":           kept.Lease,
+		"/properties/durable/properties/insecure":        kept.Insecure,
+		"/$defs/edge/anyOf/1/properties/durable":         e.Durable,
 		"/properties/cluster/properties/addresses":       cluster.Addresses,
 		"/properties/cluster/properties/fence":           cluster.Fence,
 		"/properties/cluster/properties/rebalance":       cluster.Rebalance,
@@ -234,6 +246,8 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 		"/properties/cluster/properties/rebalance/enum":                   []any{string(RebalanceNone), string(RebalanceMinimal), string(RebalanceLoad)},
 		"/$defs/processor/properties/instances/maximum":                   float64(instancesMax),
 		"/$defs/edge/anyOf/1/properties/capacity/maximum":                 float64(capacityMax),
+		"/$defs/limit/properties/concurrency/maximum":                     float64(instancesMax),
+		"/$defs/limit/properties/rate/anyOf/0/maximum":                    float64(rateMax),
 		"/properties/pool/properties/workers/maximum":                     float64(workersMax),
 		"/properties/pool/properties/cycle_limit/maximum":                 float64(cycleLimitMax),
 		"/properties/errors/properties/top/maximum":                       float64(topMax),

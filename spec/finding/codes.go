@@ -55,6 +55,10 @@ const (
 	TieBreaker    = "TG232"
 	Times         = "TG233"
 	Endpoint      = "TG234"
+	NoStore       = "TG235"
+	DurableHas    = "TG236"
+	DurableEnd    = "TG237"
+	DurableAlone  = "TG238"
 
 	ProcessorType    = "TG301"
 	MethodMissing    = "TG302"
@@ -80,6 +84,7 @@ const (
 	ForeignLifecycle = "TG322"
 	NotCopyable      = "TG323"
 	NoAggregate      = "TG324"
+	NotJSON          = "TG325"
 
 	NoEdges     = "TG401"
 	Unreachable = "TG402"
@@ -92,6 +97,7 @@ const (
 	NoWindow    = "TG409"
 	NeverCalled = "TG411"
 	Exposed     = "TG412"
+	UnusedStore = "TG413"
 
 	Unreadable    = "TG501"
 	NotOurs       = "TG502"
