@@ -14,6 +14,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 
+	"github.com/topogen/topogen/runtime/internal/filelock"
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
@@ -35,7 +36,7 @@ type dirLock struct{ *os.File }
 // that is being started has copies of all open files for a moment, and until they are
 // closed they would keep the directory locked.
 func (l *dirLock) Close() error {
-	unlock(l.File)
+	filelock.Unlock(l.File)
 	return l.File.Close()
 }
 

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+
+	"github.com/topogen/topogen/runtime/internal/filelock"
+	"github.com/topogen/topogen/runtime/internal/regular"
+)
+
+// dirLock is the locked file that protects a directory. It contains a description of the
+// process that locked it.
+type dirLock struct{ *os.File }
+
+// Close unlocks the directory.
+func (l *dirLock) Close() error {
+	err := l.Truncate(0) // so that no later message names this process
+	filelock.Unlock(l.File)
+	return errors.Join(err, l.File.Close())
+}
+
+// lockDir locks a directory, and creates it if it does not exist. It does not wait.
+func lockDir(dir string) (*dirLock, error) {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("store: cannot create the directory of the store: %w", err)
+		}
+		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
+			return nil, fmt.Errorf("store: cannot make the directory of the store durable: %w", err)
+		}
+	} else if err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("store: %s must be a directory, got %s", dir, regular.Kind(info.Mode()))
+	}
+	path := filepath.Join(dir, lockName)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("store: cannot lock %s: it is %s, not a regular file", path, regular.Kind(info.Mode()))
+	}
+	locked, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+	if errors.Is(err, fileutil.ErrLocked) {
+		return nil, fmt.Errorf("store: %s is %w%s", dir, ErrInUse, holder(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: cannot lock %s: %w", dir, err)
+	}
+	lock := &dirLock{locked.File}
+	lock.describe()
+	return lock, nil
+}
+
+// describe writes a description of this process into the file, for the message of another
+// process. Errors are ignored: the lock holds without the description.
+func (l *dirLock) describe() {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	text := fmt.Sprintf("process %d (%s) on %s since %s", os.Getpid(), filepath.Base(os.Args[0]), host, time.Now().UTC().Format(time.RFC3339))
+	if l.Truncate(0) == nil {
+		_, _ = l.WriteAt([]byte(text), 0)
+	}
+}
+
+// holderBytesMax limits the description of another process.
+const holderBytesMax = 300
+
+// holder describes the process that holds a lock, if it is known.
+func holder(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, holderBytesMax))
+	text := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(b), ""))
+	if err != nil || text == "" {
+		return ""
+	}
+	return " by " + text
+}
