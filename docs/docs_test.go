@@ -153,7 +153,7 @@ exec 'GO' "$@"
 // Go's caches from the user who runs the tests.
 func environment(root string) []string {
 	return append([]string{
-		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		"PATH=" + strings.Join([]string{bin, filepath.Join(root, "commands"), os.Getenv("PATH")}, string(filepath.ListSeparator)),
 		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
 		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",

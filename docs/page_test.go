@@ -10,6 +10,7 @@ type page struct {
 	path   string   // relative to the repository
 	module string   // the module in which the script starts; "" for an empty folder
 	ports  []string // loopback ports in its text, which are replaced by free ones
+	needs  string   // "node" for a page that runs TypeScript
 	blocks []block
 	lines  []string
 }
@@ -21,6 +22,7 @@ type page struct {
 //	console like=shape  a session with other numbers and words each time, in the same form
 //	go, yaml, json …    text that is checked on its own
 //	go file=parser.go   a file of the module, written at this point of the script
+//	ts file=worker.ts   the same in TypeScript, which commands of the page run
 //	mermaid of=FILE     the picture that topogen graph draws of a file
 //	text, mermaid       text that is not checked
 type block struct {
@@ -44,6 +46,9 @@ func parsePage(path string, src []byte) (*page, error) {
 		}
 		if ports, ok := strings.CutPrefix(line, "<!-- ports: "); ok {
 			p.ports = strings.Fields(strings.TrimSuffix(ports, " -->"))
+		}
+		if needs, ok := strings.CutPrefix(line, "<!-- needs: "); ok {
+			p.needs = strings.TrimSuffix(needs, " -->")
 		}
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		info, ok := strings.CutPrefix(line[len(indent):], "```")

@@ -53,6 +53,9 @@ func (s *script) run() {
 	if s.page.module != "" {
 		s.writeModule(s.dir, s.page.module)
 	}
+	if s.page.needs == "node" {
+		s.provideNode()
+	}
 	if *update {
 		defer s.update()
 	}
@@ -134,6 +137,10 @@ func (s *script) block(b block) {
 		}
 	case "mermaid":
 		s.mermaid(b)
+	case "ts":
+		if b.settings["file"] == "" || s.page.needs != "node" {
+			s.errorf(b.line, "TypeScript must be in a file, on a page that needs node")
+		}
 	case "text": // a picture or a list, not code
 		if strings.HasPrefix(b.text, "$ ") || strings.HasPrefix(b.text, "go ") {
 			s.errorf(b.line, "commands must be in a block with the language console")
