@@ -127,8 +127,22 @@ func newModule(t testing.TB) string {
 			write(t, filepath.Join(dir, "topogen", filepath.FromSlash(folder), filepath.Base(file)), string(text))
 		}
 	}
+	write(t, filepath.Join(dir, "topogen", "runtime", "durable", "durable.go"), durablePackage)
 	return dir
 }
+
+// durablePackage has the names of the runtime's package durable that handlers and senders use.
+// The package itself imports too much for these tests.
+const durablePackage = `package durable
+
+import "context"
+
+type Context interface{ context.Context }
+
+type Handle[R any] struct{ reply R }
+
+type None struct{}
+`
 
 func write(t testing.TB, file, text string) {
 	t.Helper()
@@ -202,7 +216,7 @@ func describe(t *testing.T, r *Result) string {
 		return out.String()
 	}
 	for _, folder := range r.Inputs() {
-		if folder != r.Dir && filepath.Base(folder) != "topo" {
+		if folder != r.Dir && filepath.Base(folder) != "topo" && filepath.Base(folder) != "durable" {
 			rel, err := filepath.Rel(filepath.Dir(r.Dir), folder)
 			if err != nil {
 				t.Fatal(err)
@@ -239,6 +253,15 @@ func describeEdge(out *bytes.Buffer, p *plan.Plan, i int) {
 			fmt.Fprintf(out, " nil at %v", e.Nils)
 		}
 	}
+	if d := e.Durable; d != nil {
+		fmt.Fprintf(out, " durable %s", d.Function)
+		if d.ID != nil {
+			fmt.Fprintf(out, " id %s", strings.Join(d.ID.Access, "."))
+		}
+		if d.Limit != nil && d.Limit.Per != nil {
+			fmt.Fprintf(out, " per %s", strings.Join(d.Limit.Per.Access, "."))
+		}
+	}
 	out.WriteString("\n")
 }
 
@@ -258,6 +281,7 @@ func describeProcessor(out *bytes.Buffer, p *plan.Processor) {
 			text string
 		}{
 			{m.Context, "ctx"},
+			{m.Durable, "durable"},
 			{m.Message == plan.ByPointer, "pointer"},
 			{m.Out == plan.SenderOut, "sender"},
 			{m.Out == plan.InterfaceOut, "interface"},

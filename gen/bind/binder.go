@@ -35,6 +35,7 @@ type binder struct {
 	kept                                       map[string]types.Type      // states and updates of state machines, by name
 	messageTypes                               map[string]types.Type      // by message name; nil if the type has a finding
 	renamedMessages                            map[string]bool            // messages whose finding suggests another type
+	asJSON                                     map[string]bool            // messages and replies that keptAsJSON has checked
 	sources                                    map[string]*source         // sources of other packages by import path
 	edgesOf                                    map[string][]int           // edges by message; nil until needed
 	used                                       map[string]map[string]bool // types of the package in use, by the code of findings about them
@@ -54,6 +55,7 @@ func newBinder(r *Result, c *checked) *binder {
 		calls:           make(map[*types.TypeName]*calls),
 		messageTypes:    make(map[string]types.Type),
 		kept:            make(map[string]types.Type),
+		asJSON:          make(map[string]bool),
 		renamedMessages: make(map[string]bool),
 		sources:         make(map[string]*source),
 		renamed:         make(map[int]string),
@@ -75,6 +77,7 @@ func (b *binder) bind() {
 	}
 	for i := range b.plan.Edges {
 		b.key(i)
+		b.durableEdge(i)
 	}
 	b.aggregates()
 	b.ownership()
@@ -155,6 +158,9 @@ func (b *binder) runtime() {
 	}
 	b.instance = b.checked.lookup(instanceName)
 	b.importable(plan.Topo, b.topology.Name)
+	if b.plan.Durable != nil {
+		b.importable(plan.DurableRuntime, b.topology.Name)
+	}
 }
 
 // importable reports whether the generated package can import the package at path. If not,

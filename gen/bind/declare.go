@@ -62,6 +62,23 @@ func (b *binder) keyFields() map[string]*keyField {
 		}
 		fields[e.Type.Name].add(path, basic)
 	}
+	text := func(e *plan.Edge, s *plan.Selector) {
+		if s == nil || e.Type.Kind != plan.Named || e.Type.Import != "" {
+			return
+		}
+		if fields[e.Type.Name] == nil {
+			fields[e.Type.Name] = new(keyField)
+		}
+		fields[e.Type.Name].add(strings.Join(s.Access, "."), "string")
+	}
+	for i := range b.plan.Edges {
+		if e := &b.plan.Edges[i]; e.Durable != nil {
+			text(e, e.Durable.ID)
+			if e.Durable.Limit != nil {
+				text(e, e.Durable.Limit.Per)
+			}
+		}
+	}
 	for i := range b.topology.Edges { // only edges of the file have keys, not those for replies and dead letters
 		if e := &b.plan.Edges[i]; b.plan.Processors[e.To].Machine == nil {
 			add(e, b.topology.Edges[i].Route.Field.Value)

@@ -89,7 +89,7 @@ func (b *binder) attempts() {
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
 		w := b.plan.Processors[e.To].Watch
-		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || w.Attempts < 2 && !(w.Abandons() && w.DeadLetter >= 0) {
+		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || e.Durable != nil || w.Attempts < 2 && !(w.Abandons() && w.DeadLetter >= 0) {
 			continue
 		}
 		t := b.messageTypes[e.Message]

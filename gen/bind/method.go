@@ -21,9 +21,11 @@ const (
 )
 
 // form describes the valid signatures of a method:
-// ([ctx context.Context,] m M or *M [, out]) [Reply] [error].
+// ([ctx context.Context,] m M or *M [, out]) [Reply] [error]. The handler of a durable edge
+// takes a durable.Context and returns an error.
 type form struct {
 	context   need
+	durable   string       // the durable edge whose handler it is, which takes a durable.Context; "": none
 	message   types.Type   // nil: none
 	value     bool         // the message must be a value, not a pointer
 	text      string       // the message's type as the user writes it
@@ -170,8 +172,20 @@ func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 	return misfit("uses an unknown type")
 }
 
+// isDurableContext reports whether t is the context of durable functions.
+func isDurableContext(t types.Type) bool { return isNamed(t, plan.DurableRuntime, "Context") }
+
 func (b *binder) params(s *subject, params *types.Tuple, want form, m *plan.Method) *mismatch {
 	list := typeList(params)
+	durable := len(list) > 0 && isDurableContext(list[0])
+	switch {
+	case want.durable != "" && !durable:
+		return misfit("must take durable.Context as its first parameter: the edge %s is durable", want.durable)
+	case want.durable == "" && durable && want.message != nil && !want.event:
+		return misfit("must not take durable.Context: its edge is not durable")
+	case want.durable != "":
+		m.Durable, list = true, list[1:]
+	}
 	if len(list) > 0 && b.context != nil && types.Identical(list[0], b.context) {
 		if want.context == never {
 			return misfit("must not take a context")

@@ -43,6 +43,9 @@ func (m Method) suggestion(pkg string) string {
 	return text
 }
 
+// durableParam is the first parameter of the handler of a durable edge.
+const durableParam = "ctx durable.Context"
+
 // canonical is the suggested form of a handler. It takes the message by value, takes the
 // sender if there is one, and returns an error. The message is a value because a handler may
 // keep a value, but not a pointer, and a beginner does not know this.
@@ -53,8 +56,15 @@ func (b *binder) canonical(s *subject, e int, name string) Method {
 		params[0] = "tick " + edge.Type.Format(b.qualifier)
 	}
 	imports := edge.Type.Imports(nil)
+	if edge.Durable != nil {
+		params = append([]string{durableParam}, params...)
+		imports = append(imports, plan.DurableRuntime)
+	}
 	if out := b.outText(s); out != "" {
 		params = append(params, out)
+		if strings.Contains(out, "(context.Context, ") { // a method for a durable edge
+			imports = append(imports, "context")
+		}
 	}
 	m := Method{Name: name, Edge: e}
 	result := "error"
@@ -107,6 +117,10 @@ func (b *binder) outText(s *subject) string {
 	var methods []string
 	for _, send := range s.Sends {
 		if send.Name == "Send"+spec.Exported(send.Message) && common(&send, sharing) {
+			if send.Start != "" {
+				methods = append(methods, b.durableMethod(&send))
+				continue
+			}
 			method := send.Name + "(" + send.Type.Format(b.qualifier) + ")"
 			if send.Error {
 				method += " error"
@@ -118,6 +132,15 @@ func (b *binder) outText(s *subject) string {
 		return ""
 	}
 	return "out interface{ " + strings.Join(methods, "; ") + " }"
+}
+
+// durableMethod is the method of a sender for a durable edge, as an interface declares it.
+func (b *binder) durableMethod(send *plan.Send) string {
+	params := "(context.Context, " + send.Type.Format(b.qualifier) + ") "
+	if send.Ask != "" {
+		return send.Ask + params + "(" + b.plan.Edges[send.Edges[0]].ReplyType.Format(b.qualifier) + ", error)"
+	}
+	return send.Name + params + "error"
 }
 
 // common reports whether all of the processors have the same send.

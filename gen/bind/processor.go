@@ -165,6 +165,9 @@ func (b *binder) receive(s *subject, e int) {
 	default:
 		want.message, want.text = b.messageTypes[edge.Message], edge.Type.Format(b.qualifier)
 	}
+	if edge.Durable != nil {
+		want.durable, want.context, want.err = b.plan.EdgeText(e), never, required
+	}
 	if edge.Reply != "" {
 		want.reply, want.replyText = b.messageTypes[edge.Reply], edge.ReplyType.Format(b.qualifier)
 	}
@@ -178,10 +181,22 @@ func (b *binder) receive(s *subject, e int) {
 	if want.message == nil || edge.Reply != "" && want.reply == nil {
 		return // the message has a finding already
 	}
-	want.canonical = b.canonical(s, e, f.Name())
+	want.canonical = b.canonical(s, e, b.ownName(s, e, f.Name()))
 	if m, ok := b.match(s, f, want); ok {
 		entry.Method = m
 	}
+}
+
+// ownName is the name that a handler of edge e should have if its signature must change. A durable
+// edge and another one cannot share a handler, so each of them needs the name with the sender.
+func (b *binder) ownName(s *subject, e int, name string) string {
+	edge := &b.plan.Edges[e]
+	for _, other := range s.Incoming {
+		if o := &b.plan.Edges[other]; o.From >= 0 && edge.From >= 0 && o.Message == edge.Message && (o.Durable != nil) != (edge.Durable != nil) {
+			return b.plan.Handlers(e)[0]
+		}
+	}
+	return name
 }
 
 // missingReceive reports that an edge has no handler. Edges that need the same method have one
@@ -193,6 +208,7 @@ func (b *binder) missingReceive(s *subject, e int, want form) {
 	if edge.ReplyOf >= 0 {
 		name = names[0] // the name with the sender tells a reply from other messages of its type
 	}
+	name = b.ownName(s, e, name)
 	method := b.canonical(s, e, name)
 	if s.reported[name] {
 		return

@@ -21,6 +21,7 @@ const (
 	tickName        = "_topogen_tick"
 	instanceName    = "_topogen_instance"
 	deadLetterName  = "_topogen_dead_letter"
+	durableName     = "_topogen_durable"
 	statePrefix     = "_topogen_state_"
 	updatePrefix    = "_topogen_update_"
 	resultPrefix    = "_topogen_result_"
@@ -50,6 +51,9 @@ func newSkeleton(p *plan.Plan) *skeleton {
 	declare(tickName, s.qualify(plan.Topo)+".Tick")
 	declare(instanceName, s.qualify(plan.Topo)+".Instance")
 	declare(deadLetterName, s.qualify(plan.Topo)+".DeadLetter")
+	if p.Durable != nil {
+		declare(durableName, s.qualify(plan.DurableRuntime)+".Context")
+	}
 	if p.Supervision != nil {
 		s.body.WriteString("type ProcessorIndex int\n")
 	}
@@ -86,7 +90,7 @@ func newSkeleton(p *plan.Plan) *skeleton {
 		declare(a.Name, a.Type.Format(s.qualify))
 	}
 	for i := range p.Processors {
-		s.sender(&p.Processors[i])
+		s.sender(p, &p.Processors[i])
 		s.inputs(&p.Processors[i])
 	}
 	s.text = "package " + p.Package + "; import (" + s.importText.String() + ")\n" + strings.Join(declarations, "") + s.body.String()
@@ -103,7 +107,7 @@ func (s *skeleton) qualify(path string) string {
 	return alias
 }
 
-func (s *skeleton) sender(q *plan.Processor) {
+func (s *skeleton) sender(p *plan.Plan, q *plan.Processor) {
 	if !q.HasSender() {
 		return
 	}
@@ -113,11 +117,28 @@ func (s *skeleton) sender(q *plan.Processor) {
 		return
 	}
 	for _, send := range q.Sends {
+		if send.Start != "" {
+			s.durableSend(q, &send, &p.Edges[send.Edges[0]])
+			continue
+		}
 		result := ""
 		if send.Error {
 			result = " error"
 		}
 		fmt.Fprintf(&s.body, "func (*%s) %s(m %s)%s\n", q.Sender(), send.Name, send.Type.Format(s.qualify), result)
+	}
+}
+
+// durableSend declares the methods of a sender for a durable edge.
+func (s *skeleton) durableSend(q *plan.Processor, send *plan.Send, e *plan.Edge) {
+	method := func(name, result string) {
+		fmt.Fprintf(&s.body, "func (*%s) %s(ctx %s.Context, m %s) %s\n", q.Sender(), name, s.qualify("context"), send.Type.Format(s.qualify), result)
+	}
+	handle := e.Handle()
+	method(send.Name, "error")
+	method(send.Start, "("+handle.Format(s.qualify)+", error)")
+	if send.Ask != "" {
+		method(send.Ask, "("+e.ReplyType.Format(s.qualify)+", error)")
 	}
 }
 

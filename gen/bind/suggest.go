@@ -103,7 +103,7 @@ func (b *binder) firstParam(f *types.Func) types.Type {
 		return nil
 	}
 	for v := range f.Signature().Params().Variables() {
-		if b.context == nil || !types.Identical(v.Type(), b.context) {
+		if (b.context == nil || !types.Identical(v.Type(), b.context)) && !isDurableContext(v.Type()) {
 			return v.Type()
 		}
 	}

@@ -48,6 +48,7 @@ func Outline(t *spec.Topology, pkg Package) (*Plan, []finding.Finding) {
 	b.processors()
 	b.watches()
 	b.edges()
+	b.durable()
 	b.inputs()
 	b.links()
 	b.groups()
@@ -160,7 +161,7 @@ func (b *builder) edges() {
 		b.plan.Edges = append(b.plan.Edges, edge)
 	}
 	for i := range b.topology.Edges {
-		if ask := &b.plan.Edges[i]; ask.Reply != "" && ask.From >= 0 && !b.plan.Processors[ask.From].External {
+		if ask := &b.plan.Edges[i]; !b.topology.Edges[i].Durable && ask.Reply != "" && ask.From >= 0 && !b.plan.Processors[ask.From].External {
 			ask.ReplyEdge = len(b.plan.Edges)
 			b.plan.Edges = append(b.plan.Edges, b.replyEdge(i))
 		}
@@ -215,12 +216,12 @@ func (b *builder) route(edge *Edge, r spec.Route) {
 	}
 }
 
-// links joins each pair of processors, in order of their first edge.
+// links joins each pair of processors with queues between them, in order of their first edge.
 func (b *builder) links() {
 	index := make(map[[2]int]int)
 	idents := make(map[string]bool)
 	for i, e := range b.plan.Edges {
-		if e.From < 0 {
+		if e.From < 0 || e.Durable != nil { // the store keeps the messages of a durable edge
 			continue
 		}
 		pair := [2]int{e.From, e.To}

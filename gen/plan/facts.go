@@ -44,6 +44,8 @@ type EdgeFacts struct {
 	Pointerful bool      // the message's type holds pointers
 	CloneAgain bool      // each attempt gets a Clone of the message
 	Joins      bool      // Ask collects the replies of several instances with the reply's method Aggregate
+	ID         *Selector // of an execution of a durable edge; nil: as in the outline
+	Per        *Selector // of its limit; nil: as in the outline
 }
 
 // MachineFacts are the facts of a state machine.
@@ -80,6 +82,9 @@ func Complete(outline *Plan, facts *Facts) *Plan {
 		e.Pointerful, e.CloneAgain, e.Joins = f.Pointerful, f.CloneAgain, f.Joins
 		if f.Key != nil {
 			e.Selector = *f.Key
+		}
+		if e.Durable != nil {
+			e.Durable = e.Durable.complete(&f)
 		}
 		if m := p.Processors[e.To].Machine; m != nil && m.Keyed != nil && (e.Route == Key || e.Route == ID) {
 			e.Selector = m.Keyed.proposed()

@@ -174,11 +174,11 @@ func (b *builder) inputs() {
 			continue
 		}
 		taken := make(map[string]int)
-		for _, e := range p.Incoming {
+		for _, e := range b.observed(p) {
 			taken[spec.Exported(b.plan.Edges[e].Message)]++
 		}
 		seen := map[string]bool{"AnyClosed": true, "Closed": true, "State": true} // methods of the tracker
-		for _, e := range p.Incoming {
+		for _, e := range b.observed(p) {
 			edge := &b.plan.Edges[e]
 			in := Input{Edge: e, Ident: spec.Exported(edge.Message)}
 			if taken[in.Ident] > 1 {
@@ -196,6 +196,12 @@ func (b *builder) inputs() {
 	}
 }
 
+// observed lists the edges to p that it can observe. Messages of a durable edge may come from
+// an earlier process.
+func (b *builder) observed(p *Processor) []int {
+	return slices.DeleteFunc(slices.Clone(p.Incoming), func(e int) bool { return b.plan.Edges[e].Durable != nil })
+}
+
 // inputFrom distinguishes inputs of the same message, by the sender and by the period.
 func (b *builder) inputFrom(e *Edge) string {
 	if e.From < 0 {
@@ -206,7 +212,7 @@ func (b *builder) inputFrom(e *Edge) string {
 
 // observes reports whether an input of p has a timeout or a watched sender.
 func (b *builder) observes(p *Processor) bool {
-	return slices.ContainsFunc(p.Incoming, func(e int) bool {
+	return slices.ContainsFunc(b.observed(p), func(e int) bool {
 		from := b.plan.Edges[e].From
 		return from >= 0 && b.plan.Processors[from].Watch != nil ||
 			e < len(b.topology.Edges) && b.topology.Edges[e].InputTimeout > 0

@@ -19,6 +19,12 @@ func (b *builder) groups() {
 			self[l.From] = true
 		}
 	}
+	for _, e := range p.Edges {
+		if e.Durable != nil {
+			next[e.From] = append(next[e.From], e.To)
+			self[e.From] = self[e.From] || e.From == e.To
+		}
+	}
 	of := spec.Components(next)
 	var components [][]int // ordered by their first processor; each is in ascending order
 	numbers := make(map[int]int)
@@ -41,14 +47,14 @@ func (b *builder) groups() {
 	}
 	for i := range p.Links {
 		l := &p.Links[i]
-		from, to := p.Processors[l.From].Group, p.Processors[l.To].Group
-		l.InCycle = from == to
+		l.InCycle = b.join(l.From, l.To)
 		for _, e := range l.Edges {
 			p.Edges[e].InCycle = l.InCycle
 		}
-		if from != to {
-			p.Groups[to].Upstream = append(p.Groups[to].Upstream, from)
-			p.Groups[from].Downstream = append(p.Groups[from].Downstream, to)
+	}
+	for i := range p.Edges {
+		if e := &p.Edges[i]; e.Durable != nil {
+			e.InCycle = b.join(e.From, e.To)
 		}
 	}
 	for i := range p.Groups {
@@ -57,6 +63,18 @@ func (b *builder) groups() {
 		g.Downstream = sorted(g.Downstream)
 		g.OnlyTimers = len(g.Upstream) == 0 && b.timed(g)
 	}
+}
+
+// join records that messages go from one processor to another, and reports whether both are in
+// one group.
+func (b *builder) join(from, to int) (cycle bool) {
+	p := b.plan
+	from, to = p.Processors[from].Group, p.Processors[to].Group
+	if from != to {
+		p.Groups[to].Upstream = append(p.Groups[to].Upstream, from)
+		p.Groups[from].Downstream = append(p.Groups[from].Downstream, to)
+	}
+	return from == to
 }
 
 // timed reports whether a member of g has a timer. Only bind knows whether a member also has

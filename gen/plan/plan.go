@@ -28,6 +28,7 @@ type Plan struct {
 	Collided    []string      // generated names that the file also uses for the user's types; they have findings
 	Bound       bool          // every processor binds: topology_gen.go can be emitted
 	Cluster     *Cluster      // nil: the topology runs in one process
+	Durable     *Durable      // nil: no edge is durable
 }
 
 // Errors has the settings for the store of the most frequent handler errors.
@@ -56,7 +57,7 @@ type Processor struct {
 	Outgoing  []int // edges from it, including reply edges, in edge order
 	Sends     []Send
 	Watch     *Watch  // nil: a failure ends the topology
-	Inputs    []Input // one for each element of Incoming, if the processor can observe its inputs
+	Inputs    []Input // one for each element of Incoming that is not durable, if the processor can observe its inputs
 
 	Calls // in an outline, set only for state machines
 
@@ -79,8 +80,9 @@ type Send struct {
 	Type    TypeRef
 	Edges   []int
 	Clone   bool   // the message is cloned for all receivers but the last
-	Error   bool   // it returns an error (a full: fail edge, or the sender of a source or external)
-	Ask     string // the Ask method for the same edge; only for an external processor and a single edge with reply
+	Error   bool   // it returns an error (a full: fail edge, a durable edge, or the sender of a source or external)
+	Ask     string // the Ask method for the same edge; only for a single edge with reply from an external processor, or a durable one
+	Start   string // the method that returns a handle; only for a durable edge
 
 	Proposes bool // Type is a state machine's update; the method makes the proposal from it
 	Proposer bool // it sets the field Proposer to its instance, which receives the state machine's answer
@@ -90,6 +92,7 @@ type Send struct {
 type Method struct {
 	Name    string
 	Context bool
+	Durable bool      // the context is a durable.Context
 	Message ParamKind // of Receive methods
 	Out     OutKind
 	Reply   bool // the first result is the reply
@@ -219,6 +222,8 @@ type Edge struct {
 	Crosses  bool   // with a cluster: messages and replies may go to another node
 	Joins    bool   // Ask collects the replies of several instances with the reply's method Aggregate
 	Delivery string // "at-least-once", "at-most-once"; "" if the edge does not cross
+
+	Durable *DurableEdge // nil: a queue holds its messages
 }
 
 // Selector is the path to the key or id of a message, which chooses the instance. In an
@@ -231,7 +236,7 @@ type Selector struct {
 	Nils     []int    // the pointers: the first Nils[i] elements of Access lead to one
 }
 
-// Link joins a pair of processors: all edges from From to To.
+// Link joins a pair of processors: all edges from From to To that are not durable.
 type Link struct {
 	From, To  int
 	Ident     string // parserToPricing

@@ -58,9 +58,16 @@ func (b *builder) send(p *Processor, message, suffix string, edges []int) Send {
 		Error:   p.External || p.Source(),
 	}
 	for _, e := range edges {
-		if b.plan.Edges[e].Full == string(spec.Fail) {
+		if b.plan.Edges[e].Full == string(spec.Fail) || b.plan.Edges[e].Durable != nil {
 			s.Error = true
 		}
+	}
+	if b.plan.Edges[edges[0]].Durable != nil { // package spec makes sure that it is the only edge
+		s.Start = "Start" + spec.Exported(message) + suffix
+		if b.plan.Edges[edges[0]].Reply != "" {
+			s.Ask = "Ask" + spec.Exported(message) + suffix
+		}
+		return s
 	}
 	if p.External && len(edges) == 1 && b.plan.Edges[edges[0]].Reply != "" {
 		s.Ask = "Ask" + spec.Exported(message) + suffix
