@@ -1,0 +1,100 @@
+package durable
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// A parameter is the data of the promise of a call, in the form of the SDKs.
+type parameter struct {
+	Func    string            `json:"func"`
+	Args    []json.RawMessage `json:"args"`
+	Version int               `json:"version"`
+}
+
+// callVersion is the version of every function that this package calls or runs. The SDKs
+// register several versions of a function; durable functions in Go use Context.Version.
+const callVersion = 1
+
+// encode returns the value of a promise: base64 text of JSON.
+func encode(v any) (protocol.Value, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return protocol.Value{}, err
+	}
+	return encoded(data), nil
+}
+
+func encoded(data []byte) protocol.Value {
+	text := base64.StdEncoding.EncodeToString(data)
+	return protocol.Value{Data: &text}
+}
+
+// encodeError returns the value of a rejected promise.
+func encodeError(e *Error) protocol.Value {
+	v, err := encode(errorJSON{Type: "error", Name: e.Name, Message: e.Message})
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return v
+}
+
+// decode returns the JSON of a value: "null" for the undefined of TypeScript.
+func decode(v protocol.Value) (json.RawMessage, error) {
+	if v.Data == nil || *v.Data == "" {
+		return json.RawMessage("null"), nil
+	}
+	data, err := base64.StdEncoding.DecodeString(*v.Data)
+	if err != nil {
+		return nil, fmt.Errorf("the data of the promise is not base64 text: %w", err)
+	}
+	return data, nil
+}
+
+// encodeCall returns the parameter of a call.
+func encodeCall(function string, arg any) (protocol.Value, error) {
+	data, err := json.Marshal(arg)
+	if err != nil {
+		return protocol.Value{}, err
+	}
+	return encode(parameter{Func: function, Args: []json.RawMessage{data}, Version: callVersion})
+}
+
+// decodeCall returns the function and the argument that a promise names. A call without
+// an argument has the argument null.
+func decodeCall(v protocol.Value) (function string, arg json.RawMessage, err error) {
+	data, err := decode(v)
+	if err != nil {
+		return "", nil, err
+	}
+	var p parameter
+	if err := json.Unmarshal(data, &p); err != nil {
+		return "", nil, fmt.Errorf("the parameter of the promise is not a call: %w", err)
+	}
+	if p.Func == "" || p.Version < 0 || p.Version > callVersion {
+		return "", nil, fmt.Errorf("the parameter of the promise calls function %q in version %d", p.Func, p.Version)
+	}
+	arg = json.RawMessage("null")
+	if len(p.Args) > 0 {
+		arg = p.Args[0]
+	}
+	return p.Func, arg, nil
+}
+
+// outcomeOf returns the JSON or the error of a settled promise.
+func outcomeOf(p *protocol.Promise) (json.RawMessage, error) {
+	switch p.State {
+	case protocol.RejectedCancel:
+		return nil, ErrCanceled
+	case protocol.RejectedTimeout:
+		return nil, ErrTimedOut
+	}
+	data, err := decode(p.Value)
+	if err == nil && p.State == protocol.Rejected {
+		err = rejection(data)
+	}
+	return data, err
+}

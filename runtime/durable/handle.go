@@ -1,0 +1,128 @@
+package durable
+
+import (
+	"context"
+	"errors"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// A Handle is the handle of a promise whose result is an R. It outlives the process: Get
+// makes a handle from an id. Handles may be copied and used from any goroutine.
+type Handle[R any] struct{ handle }
+
+// An Awaitable is a Handle with any type of result.
+type Awaitable interface {
+	// ID is the id of the promise.
+	ID() string
+	awaitable() handle
+}
+
+// A handle is a Handle without its type.
+type handle struct {
+	worker  *Worker
+	promise *protocol.Promise // as it was when the handle was made
+}
+
+// ID is the id of the promise. Get and other programs find the result with it.
+func (h handle) ID() string        { return h.promise.ID }
+func (h handle) awaitable() handle { return h }
+
+// Get returns the handle of a promise. It does not check that the promise exists.
+func Get[R any](w *Worker, id string) Handle[R] {
+	return Handle[R]{handle{worker: w, promise: &protocol.Promise{ID: id, State: protocol.Pending}}}
+}
+
+// Wait waits for the result. The error is an *Error if the function failed, ErrCanceled or
+// ErrTimedOut.
+//
+// With the Context of a durable function, Wait suspends the execution until the promise is
+// settled: the function does not occupy memory in the meantime, and is repeated from its
+// records when it is resumed. Elsewhere, Wait blocks until ctx ends.
+func (h Handle[R]) Wait(ctx context.Context) (R, error) {
+	var result R
+	p, err := h.wait(ctx)
+	if err != nil {
+		return result, err
+	}
+	return result, h.result(ctx, p, &result)
+}
+
+// Result returns the result, and whether there is one, without waiting. A durable function
+// must not call it, because the answer may differ on replay.
+func (h Handle[R]) Result(ctx context.Context) (result R, settled bool, err error) {
+	if e := executionOf(ctx); e != nil {
+		return result, false, e.misuse("Result is called in a durable function")
+	}
+	p, err := h.worker.promise(ctx, h.ID())
+	if err != nil || p.State == protocol.Pending {
+		return result, false, err
+	}
+	return result, true, h.result(ctx, p, &result)
+}
+
+// Cancel cancels the promise: Wait returns ErrCanceled, and the context of a function that
+// runs for it ends. It does nothing if the promise is settled. Calls that the function
+// made are not canceled.
+func (h handle) Cancel(ctx context.Context) error {
+	settle := protocol.PromiseSettle{ID: h.ID(), State: protocol.RejectedCancel, Value: encodeError(&Error{Name: "Canceled", Message: "the promise was canceled"})}
+	run := func(ctx context.Context) error {
+		result, err := h.worker.do(ctx, settle)
+		if err == nil && result.Status != protocol.OK {
+			err = refused(settle, result)
+		}
+		return err
+	}
+	e := executionOf(ctx)
+	if e == nil {
+		return run(ctx)
+	}
+	return e.internalStep(nameCancel, func(ctx context.Context) (any, error) { return h.ID(), run(ctx) }, nil)
+}
+
+// wait returns the settled promise.
+func (h handle) wait(ctx context.Context) (*protocol.Promise, error) {
+	e := executionOf(ctx)
+	if e == nil {
+		return h.worker.wait(ctx, h.ID())
+	}
+	return e.await(ctx, h)
+}
+
+// result decodes the outcome of a settled promise.
+func (h handle) result(ctx context.Context, p *protocol.Promise, result any) error {
+	data, err := outcomeOf(p)
+	if err != nil || p.Tags[protocol.TagTimer] == "true" {
+		return err
+	}
+	return unmarshal(data, result)
+}
+
+// All waits for all handles and returns their results in order. If some fail, All returns
+// their errors joined, in the order of the handles.
+func All[R any](ctx context.Context, handles ...Handle[R]) ([]R, error) {
+	results := make([]R, len(handles))
+	errs := make([]error, len(handles))
+	for i, h := range handles {
+		results[i], errs[i] = h.Wait(ctx)
+		if ended(errs[i]) {
+			return nil, errs[i]
+		}
+	}
+	return results, errors.Join(errs...)
+}
+
+// Any waits until one of the handles is settled and returns its index. The index is
+// recorded: on replay it is the same, even if other promises are settled by then.
+func Any(ctx Context, handles ...Awaitable) (int, error) {
+	hs := make([]handle, len(handles))
+	for i, h := range handles {
+		hs[i] = h.awaitable()
+	}
+	return ctx.execution().any(hs)
+}
+
+// ended reports whether an error says that the context cannot be used any longer.
+func ended(err error) bool {
+	return errors.Is(err, ErrMisuse) || errors.Is(err, ErrEnded)
+}

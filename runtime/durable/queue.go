@@ -1,0 +1,221 @@
+package durable
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// A queue decides which of the announced tasks is acquired next. Each task is in the lane
+// of its function and key, and the lanes take turns. A queue has no clock and no goroutine.
+type queue struct {
+	runningMax, waitingMax, lanesMax int
+
+	lanes   map[string]*lane
+	items   map[string]*item // by the id of the task
+	ready   []*lane          // lanes that can have their turn, in order
+	later   laneHeap         // lanes that wait for their rate, and idle lanes until their rate is unused
+	running int
+	waiting int
+}
+
+// A lane has the tasks of one function and key.
+type lane struct {
+	name    string
+	limit   Limit
+	resumed items // tasks that have run before: the rate does not apply
+	first   items
+	running int
+	// full is the time from which the next Limit.Rate tasks may start at once. Each start
+	// moves it by a part of the period.
+	full    time.Time
+	isReady bool
+	index   int // in later, or -1
+	at      time.Time
+}
+
+// An item is a task that waits.
+type item struct {
+	ref   protocol.TaskRef
+	lane  *lane
+	first bool
+}
+
+// add adds a task that was announced. It reports whether there was room. A task that
+// waits already is not added again.
+func (q *queue) add(ref protocol.TaskRef, name string, limit Limit, now time.Time) bool {
+	if waiting := q.items[ref.ID]; waiting != nil {
+		waiting.ref.Version = max(waiting.ref.Version, ref.Version)
+		return true
+	}
+	q.expire(now)
+	l := q.lanes[name]
+	if q.waiting >= q.waitingMax || l == nil && len(q.lanes) >= q.lanesMax {
+		return false
+	}
+	if l == nil {
+		l = &lane{name: name, limit: limit, index: -1}
+		q.lanes[name] = l
+	}
+	it := &item{ref: ref, lane: l, first: ref.Version == 0}
+	q.items[ref.ID] = it
+	if it.first {
+		l.first.push(it)
+	} else {
+		l.resumed.push(it)
+	}
+	q.waiting++
+	q.settle(l, now)
+	return true
+}
+
+// next returns the next task to acquire, which is then running until done is called.
+func (q *queue) next(now time.Time) (*item, bool) {
+	q.expire(now)
+	for q.running < q.runningMax && len(q.ready) > 0 {
+		l := q.ready[0]
+		q.ready[0] = nil
+		q.ready = q.ready[1:]
+		l.isReady = false
+		it := l.pop(now)
+		if it != nil {
+			delete(q.items, it.ref.ID)
+			q.waiting--
+			q.running++
+			l.running++
+		}
+		q.settle(l, now)
+		if it != nil {
+			return it, true
+		}
+	}
+	return nil, false
+}
+
+// done says that a task is not running any longer. started is false if it was not
+// acquired: it then does not count against the rate.
+func (q *queue) done(it *item, started bool, now time.Time) {
+	l := it.lane
+	q.running--
+	l.running--
+	if !started && it.first && l.limit.Rate > 0 {
+		l.full = l.full.Add(-l.interval())
+	}
+	q.settle(l, now)
+}
+
+// wake is the time of the next change without a call, and whether there is one.
+func (q *queue) wake() (time.Time, bool) {
+	for _, l := range q.later { // the first is the earliest; idle lanes do not matter
+		if l.waits() > 0 {
+			return q.later[0].at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// settle puts a lane where it belongs: among the ready lanes, to the lanes that wait
+// for a time, or nowhere while it waits for done.
+func (q *queue) settle(l *lane, now time.Time) {
+	if l.index >= 0 {
+		heap.Remove(&q.later, l.index)
+	}
+	switch {
+	case l.isReady:
+	case l.waits() == 0 && l.running > 0:
+	case l.waits() == 0 && !now.Before(l.full):
+		delete(q.lanes, l.name)
+	case l.waits() == 0:
+		l.at = l.full // forget the lane when its rate is unused
+		heap.Push(&q.later, l)
+	case l.limit.Concurrency > 0 && l.running >= l.limit.Concurrency:
+	case l.resumed.len() > 0 || l.allowed(now):
+		l.isReady = true
+		q.ready = append(q.ready, l)
+	default:
+		l.at = l.allowedAt()
+		heap.Push(&q.later, l)
+	}
+}
+
+// expire moves the lanes whose time has come.
+func (q *queue) expire(now time.Time) {
+	for len(q.later) > 0 && !now.Before(q.later[0].at) {
+		q.settle(q.later[0], now)
+	}
+}
+
+func (l *lane) waits() int { return l.resumed.len() + l.first.len() }
+
+// interval is how much of the period a start uses.
+func (l *lane) interval() time.Duration {
+	period := l.limit.Period
+	if period <= 0 {
+		period = time.Second
+	}
+	return max(period/time.Duration(l.limit.Rate), 1)
+}
+
+// allowedAt is the time from which the rate allows another start.
+func (l *lane) allowedAt() time.Time {
+	return l.full.Add(-time.Duration(l.limit.Rate-1) * l.interval())
+}
+
+func (l *lane) allowed(now time.Time) bool {
+	return l.limit.Rate <= 0 || !now.Before(l.allowedAt())
+}
+
+// pop takes the next task of a lane, if its limits allow one.
+func (l *lane) pop(now time.Time) *item {
+	switch {
+	case l.limit.Concurrency > 0 && l.running >= l.limit.Concurrency:
+		return nil
+	case l.resumed.len() > 0:
+		return l.resumed.pop()
+	case l.first.len() == 0 || !l.allowed(now):
+		return nil
+	}
+	if l.limit.Rate > 0 {
+		if l.full.Before(now) {
+			l.full = now
+		}
+		l.full = l.full.Add(l.interval())
+	}
+	return l.first.pop()
+}
+
+// items is a queue of items.
+type items struct {
+	all  []*item
+	head int
+}
+
+func (q *items) len() int     { return len(q.all) - q.head }
+func (q *items) push(i *item) { q.all = append(q.all, i) }
+func (q *items) pop() *item {
+	i := q.all[q.head]
+	q.all[q.head] = nil
+	if q.head++; q.head == len(q.all) {
+		q.all, q.head = nil, 0
+	} else if q.head > 64 && 2*q.head > len(q.all) {
+		q.all, q.head = append([]*item(nil), q.all[q.head:]...), 0
+	}
+	return i
+}
+
+// A laneHeap has lanes, the earliest first.
+type laneHeap []*lane
+
+func (h laneHeap) Len() int           { return len(h) }
+func (h laneHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i]; h[i].index, h[j].index = i, j }
+func (h *laneHeap) Push(x any)        { l := x.(*lane); l.index = len(*h); *h = append(*h, l) }
+func (h *laneHeap) Pop() any {
+	last := len(*h) - 1
+	l := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	l.index = -1
+	return l
+}

@@ -1,0 +1,209 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/topogen/topogen/runtime/internal/backoff"
+)
+
+// announcing is how many promises a worker with limits reads at once, to find out the
+// keys of announced tasks.
+const announcing = 64
+
+// Serve connects the worker and runs the tasks of its group until ctx ends or Close is
+// called. If the connection ends, Serve connects again. Each worker serves once.
+//
+// Serve returns nil after Close. When ctx ends, Serve closes the worker at once: tasks are
+// released without waiting for the end of their steps.
+func (w *Worker) Serve(ctx context.Context) error {
+	if w.config.Manual {
+		return errors.New("durable: Serve is called on a manual worker: use Step")
+	}
+	stop := context.AfterFunc(ctx, func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.Close(ended) // logs what it leaves
+	})
+	defer stop()
+	go w.every(w.config.Lease/heartbeatsPerLease, w.heartbeat)
+	go w.every(checkPeriod, w.check)
+	for k := 1; ; k++ {
+		began := w.now()
+		err := w.serveConnection()
+		if w.stopping.Load() {
+			<-w.ctx.Done()
+			return nil
+		}
+		if w.now().Sub(began) > repeatMax {
+			k = 1
+		}
+		w.log.Warn("durable: the worker is not connected", "group", w.config.Group, "error", err)
+		select {
+		case <-time.After(backoff.Delay(repeatFirst, repeatMax, 0.5, k, w.config.Chance)):
+		case <-w.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// every calls f in each period until the worker is closed.
+func (w *Worker) every(period time.Duration, f func(context.Context)) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			ctx, cancel := context.WithTimeout(w.ctx, max(period, leaseMin))
+			f(ctx)
+			cancel()
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// serveConnection handles the messages of one connection.
+func (w *Worker) serveConnection() error {
+	c, err := w.connect()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	slots := make(chan struct{}, announcing)
+	for m := range c.Messages() {
+		if m.Execute == nil || !w.limited {
+			w.message(m)
+			continue
+		}
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			w.message(m)
+		}()
+	}
+	w.mu.Lock()
+	w.connected = false
+	w.mu.Unlock()
+	return errors.New("the connection ended")
+}
+
+func (w *Worker) connect() (Connection, error) {
+	c, err := w.backend.Connect(w.config.Group, w.config.PID)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.connection, w.connected = c, true
+	if w.stopping.Load() {
+		c.Close()
+	}
+	return c, nil
+}
+
+// Step does the next piece of work of a manual worker: it handles a message, extends
+// leases or starts a task. It reports whether there was something to do.
+func (w *Worker) Step() bool {
+	if w.stopping.Load() {
+		return false
+	}
+	if w.connection == nil {
+		if _, err := w.connect(); err != nil {
+			w.log.Warn("durable: the worker is not connected", "group", w.config.Group, "error", err)
+			return false
+		}
+		return true
+	}
+	if now := w.now(); now.Sub(w.beaten) >= w.config.Lease/heartbeatsPerLease {
+		w.beaten = now
+		if len(w.heldExecutions()) > 0 {
+			w.heartbeat(w.ctx)
+			return true
+		}
+	}
+	w.mu.Lock()
+	it, ok := w.queue.next(w.now())
+	w.mu.Unlock()
+	if ok {
+		w.activate(it)
+		return true
+	}
+	select {
+	case m, ok := <-w.connection.Messages():
+		if !ok {
+			w.connection = nil
+			return true
+		}
+		if m.Execute != nil {
+			w.announced(*m.Execute)
+		} else {
+			w.message(m)
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// Next is the time at which Step has something to do although no message comes.
+func (w *Worker) Next() (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.queue.wake()
+	if beat := w.beaten.Add(w.config.Lease / heartbeatsPerLease); len(w.held) > 0 && (!ok || beat.Before(at)) {
+		at, ok = beat, true
+	}
+	return at, ok
+}
+
+// Close stops the worker. It takes no more tasks. An execution that runs is released at its
+// next durable call, so that another worker continues it at once. When ctx ends before
+// all have been released, Close ends their contexts and releases them all the same; a step
+// that still runs is then repeated elsewhere. Close then returns an error with their
+// number.
+func (w *Worker) Close(ctx context.Context) error {
+	if w.stopping.Swap(true) {
+		<-w.ctx.Done()
+		return nil
+	}
+	defer w.cancel()
+	w.mu.Lock()
+	if w.connection != nil {
+		w.connection.Close()
+	}
+	if w.wakeTimer != nil {
+		w.wakeTimer.Stop()
+	}
+	idle := make(chan struct{})
+	if len(w.held) == 0 {
+		close(idle)
+	} else {
+		w.idle = idle
+	}
+	w.mu.Unlock()
+	for _, e := range w.heldExecutions() {
+		if e.activation != nil {
+			e.activation.Release() // does nothing if it runs
+		}
+	}
+	if ctx.Err() == nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
+	left := w.heldExecutions()
+	for _, e := range left {
+		w.endContext(e, ErrStopping)
+		if err := w.releaseTask(e.task); err != nil {
+			w.log.Warn("durable: a task could not be released; another worker gets it when its lease ends", "id", e.task.ID, "error", err)
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("durable: %d executions did not end in time: %w", len(left), ctx.Err())
+	}
+	return nil
+}
