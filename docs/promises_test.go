@@ -12,7 +12,7 @@ import (
 const noTestYet = "none yet"
 
 // promisePages are the pages whose tables name tests in their last column.
-var promisePages = []string{"docs/reference/promises.md", "docs/reference/promises-runtime.md", "docs/reference/rast.md", "docs/reference/chimaera.md", "docs/reference/faults.md"}
+var promisePages = []string{"docs/reference/promises.md", "docs/reference/promises-runtime.md", "docs/reference/rast.md", "docs/reference/chimaera.md", "docs/reference/recovery.md", "docs/reference/faults.md"}
 
 // TestPromises checks that every test that a table names exists.
 func TestPromises(t *testing.T) {
