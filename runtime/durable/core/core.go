@@ -8,9 +8,9 @@ import (
 
 // Defaults of [Config].
 const (
-	RetryTimeoutDefault = 30_000          // ms, as in the original
-	UnblocksMaxDefault  = 1_000           // per address: a client that is gone must not fill the disk
-	UnblockAgeDefault   = 24 * 60 * 60e3  // ms: longer than a client is offline and still waits
+	RetryTimeoutDefault = 30_000            // ms, as in the original
+	UnblocksMaxDefault  = 1_000             // per address: a client that is gone must not fill the disk
+	UnblockAgeDefault   = 24 * 60 * 60e3    // ms: longer than a client is offline and still waits
 	retryTimeoutMax     = 365 * 24 * 3600e3 // ms: beyond it, a retry is as good as none
 )
 
