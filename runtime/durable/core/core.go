@@ -65,11 +65,3 @@ type Effect struct {
 	// Config.UnblockAge. The driver counts it and does not send it.
 	Dropped bool
 }
-
-// Step carries out one operation. It reads and writes kv, and returns the answer and the
-// messages to send. Operations that only read do not write. An operation that is refused
-// (a Status of 400 or more) has written nothing, unless Result.Fault is set: then kv must
-// be rolled back.
-func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (protocol.Result, []Effect) {
-	return protocol.Result{Status: protocol.NotImplemented, Error: op.Kind() + " is not implemented"}, nil
-}

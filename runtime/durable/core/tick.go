@@ -1,6 +1,11 @@
 package core
 
-import "github.com/topogen/topogen/runtime/durable/protocol"
+import (
+	"strconv"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/bug"
+)
 
 // Operations for the driver of the core. They are not on the wire.
 type (
@@ -15,17 +20,165 @@ type (
 	Delivered struct{ Promise, Address string }
 )
 
-// TickLimitDefault bounds the work of a [Tick] to a few milliseconds, so that requests do
-// not wait for long behind a large number of timeouts.
-const TickLimitDefault = 1_000
+// Limits of one step that processes timeouts.
+const (
+	// TickLimitDefault bounds a [Tick] to a few milliseconds, so that requests do not wait
+	// for long behind a large number of timeouts.
+	TickLimitDefault = 1_000
+	// debugTickLimit bounds a debug.tick, which should process everything at once.
+	debugTickLimit = 200_000
+)
 
 func (Tick) Kind() string      { return "tick" }
 func (Delivered) Kind() string { return "delivered" }
 
-var _, _ protocol.Operation = Tick{}, Delivered{}
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func (s *step) tick(op Tick) protocol.Result {
+	limit := op.Limit
+	if limit <= 0 {
+		limit = TickLimitDefault
+	}
+	phases := []func(int) int{s.expirePromises, s.expireTasks, s.endDelays, s.runSchedules, s.expireOutbox}
+	for _, phase := range phases {
+		if limit <= 0 {
+			break // the later phases rely on the earlier ones being complete
+		}
+		limit -= phase(limit)
+	}
+	wait, ok := s.next(s.now)
+	return protocol.Result{Status: protocol.OK, More: ok && wait == 0}
+}
+
+// debugTick processes what is due at a time that the client names. Both clocks have this
+// time.
+func (s *step) debugTick(op protocol.DebugTick) protocol.Result {
+	s.now = Instant{Wall: op.Time, Run: op.Time}
+	r := protocol.Result{More: true}
+	for done := 0; r.More && done < debugTickLimit; done += TickLimitDefault {
+		r = s.tick(Tick{})
+	}
+	return r
+}
+
+// expirePromises settles promises whose deadline has passed, and returns their number.
+// All are settled before any task is resumed, and all their tasks are fulfilled before,
+// so that no task is resumed that ends in the same step.
+func (s *step) expirePromises(limit int) int {
+	due := s.due(PromiseTimeouts, s.now.Wall, limit)
+	for _, e := range due {
+		p := s.mustPromise(e.id, PromiseTimeouts)
+		if p.state != pending || p.timeoutAt != e.at {
+			panic(corrupt(PromiseTimeouts, timeKey(nil, e.at, e.id), "does not match its promise"))
+		}
+		s.settle(p, p.outcome(), protocol.Value{}, p.timeoutAt)
+		if bug.On(bug.TimeoutsOneByOne) {
+			s.expireAlone(e)
+		}
+	}
+	if bug.On(bug.TimeoutsOneByOne) {
+		return len(due)
+	}
+	for _, e := range due {
+		head, _ := s.promiseHead(e.id)
+		s.fulfill(head, e.id)
+	}
+	for _, e := range due {
+		s.notify(s.mustPromise(e.id, PromiseTimeouts))
+	}
+	return len(due)
+}
+
+// expireAlone completes the settlement of one promise as if it was alone.
+func (s *step) expireAlone(e entry) {
+	now := s.now
+	s.now.Wall = e.at
+	p := s.mustPromise(e.id, PromiseTimeouts)
+	s.fulfill(p.promiseHead, e.id)
+	s.notify(p)
+	s.now = now
+}
+
+// expireTasks ends leases and repeats execute messages. The task keeps its version: only
+// the next lease increments it.
+func (s *step) expireTasks(limit int) int {
+	due := s.due(TaskTimeouts, s.now.Run, limit)
+	s.offerDue(TaskTimeouts, due)
+	return len(due)
+}
+
+// endDelays sends the first execute messages of tasks whose delay has passed.
+func (s *step) endDelays(limit int) int {
+	due := s.due(TaskDelays, s.now.Wall, limit)
+	s.offerDue(TaskDelays, due)
+	return len(due)
+}
+
+func (s *step) offerDue(table Table, due []entry) {
+	for _, e := range due {
+		t := s.mustTask(e.id, table)
+		// a task that is not live has no timeout any more, because promises expire first
+		if !t.timed() || t.due != e.at || t.timeouts() != table || !t.live(s.now) {
+			panic(corrupt(table, timeKey(nil, e.at, e.id), "does not match its task"))
+		}
+		s.offer(t)
+	}
+}
+
+func (s *step) runSchedules(limit int) int {
+	n := 0
+	for n < limit {
+		due := s.due(ScheduleTimes, s.now.Wall, 1)
+		if len(due) == 0 {
+			break
+		}
+		n += s.runSchedule(due[0], limit-n)
+	}
+	return n
+}
+
+func (s *step) expireOutbox(limit int) int {
+	n := 0
+	for _, e := range s.due(OutboxAges, s.now.Wall, limit) {
+		if n >= limit {
+			break
+		}
+		n += 1 + s.expireMessages(e, limit-n)
+	}
+	return n
+}
 
 // Next returns in how many milliseconds a [Tick] has work to do, 0 if it has work now. It
-// returns false if nothing is scheduled.
+// returns false if nothing is scheduled. A store that is corrupt has work now: the Tick
+// returns the error.
 func Next(kv KV, now Instant) (wait int64, ok bool) {
-	return 0, false
+	var fault error
+	defer func() {
+		if fault != nil {
+			wait, ok = 0, true
+		}
+	}()
+	defer catch(&fault)
+	x := tx{kv: kv}
+	return x.next(now)
+}
+
+func (x *tx) next(now Instant) (wait int64, ok bool) {
+	for _, index := range [...]struct {
+		table Table
+		now   int64
+	}{{PromiseTimeouts, now.Wall}, {TaskTimeouts, now.Run}, {TaskDelays, now.Wall}, {ScheduleTimes, now.Wall}, {OutboxAges, now.Wall}} {
+		key := x.first(index.table, nil)
+		if key == nil {
+			continue
+		}
+		at, _, valid := splitTime(key)
+		if !valid {
+			panic(corrupt(index.table, key, "the key has no time"))
+		}
+		if left := max(0, at-index.now); !ok || left < wait {
+			wait, ok = left, true
+		}
+	}
+	return wait, ok
 }

@@ -1,20 +1,75 @@
 package core
 
-import "iter"
+import (
+	"iter"
 
-// Unblocks yields the undelivered unblock messages of an address, oldest first. After an
-// error it ends.
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// Unblocks yields the undelivered unblock messages of an address, oldest first. It ends
+// after an error, which is a [*CorruptError].
 func Unblocks(kv KV, address string) iter.Seq2[Effect, error] {
-	return func(yield func(Effect, error) bool) {}
+	return reading(func(yield func(Effect) bool) {
+		x := tx{kv: kv}
+		for u := range x.undelivered(address) {
+			p := x.mustPromise(u.promise, Outbox)
+			if !yield(Effect{Address: address, Message: protocol.Message{Unblock: p.record()}}) {
+				return
+			}
+		}
+	})
 }
 
 // UnblockAddresses yields the addresses that have undelivered unblock messages, in order.
+// It ends after an error, which is a [*CorruptError].
 func UnblockAddresses(kv KV) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {}
+	return reading(func(yield func(string) bool) {
+		x := tx{kv: kv}
+		for address := range x.ids(OutboxSizes) {
+			if x.outboxSize(address).count > 0 && !yield(address) {
+				return
+			}
+		}
+	})
 }
 
-// Executes yields the execute message of each pending task whose delay has passed. A
-// driver sends them when it starts, because execute messages are not stored.
+// Executes yields the execute message of each pending task whose delay has passed, in the
+// order of their retries. A driver sends them when it starts, because execute
+// messages are not stored. It ends after an error, which is a [*CorruptError].
 func Executes(kv KV, now Instant) iter.Seq2[Effect, error] {
-	return func(yield func(Effect, error) bool) {}
+	return reading(func(yield func(Effect) bool) {
+		x := tx{kv: kv}
+		for key := range kv.Ascend(TaskTimeouts, nil) {
+			_, id, ok := splitTime(key)
+			if !ok {
+				panic(corrupt(TaskTimeouts, key, "the key has no time"))
+			}
+			t := x.mustTask(string(id), TaskTimeouts)
+			if t.state != taskPending || !t.live(now) {
+				continue
+			}
+			if !yield(Effect{Address: t.address, Message: protocol.Message{Execute: &protocol.TaskRef{ID: t.id, Version: t.version}}}) {
+				return
+			}
+		}
+	})
+}
+
+// reading makes the panics of the reading functions the last pair of a sequence.
+func reading[T any](read func(yield func(T) bool)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		stopped := false
+		err := func() (err error) {
+			defer catch(&err)
+			read(func(v T) bool {
+				stopped = !yield(v, nil)
+				return !stopped
+			})
+			return nil
+		}()
+		if err != nil && !stopped {
+			var zero T
+			yield(zero, err)
+		}
+	}
 }

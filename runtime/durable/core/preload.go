@@ -1,0 +1,68 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// Limits of a preload. A worker asks for the promises that do not fit one by one.
+const (
+	preloadMax      = 10_000
+	preloadMaxBytes = 4 << 20 // as large as a request
+)
+
+// preload returns the other promises of the branch of a task's promise: the steps and
+// calls that the execution has made. A worker need not ask for them again.
+func (s *step) preload(tags map[string]string, id string) []protocol.Promise {
+	list := []protocol.Promise{}
+	branch, ok := tags[protocol.TagBranch]
+	if !ok {
+		return list
+	}
+	ids := make([]string, 0, 8)
+	for rest := range s.below(PromiseTags, tagPrefix(nil, protocol.TagBranch, branch)) {
+		if ids = append(ids, string(rest)); len(ids) > preloadMax {
+			break
+		}
+	}
+	if at, found := slices.BinarySearch(ids, branch); !found {
+		ids = slices.Insert(ids, at, branch) // its tag needs no entry, see tagIndexed
+	}
+	size := 0
+	for _, other := range ids {
+		if other == id {
+			continue
+		}
+		p := s.promise(other)
+		if p == nil || p.tags[protocol.TagBranch] != branch {
+			continue // the branch need not exist, and two long values may share an entry
+		}
+		if size += p.size(); len(list) == preloadMax || size > preloadMaxBytes {
+			break
+		}
+		p.project(s.now)
+		list = append(list, *p.record())
+	}
+	return list
+}
+
+// size is the number of bytes that a promise has about, in a response.
+func (p *promise) size() int {
+	size := 200 + len(p.id) + valueSize(p.param) + valueSize(p.value)
+	for k, v := range p.tags {
+		size += len(k) + len(v)
+	}
+	return size
+}
+
+func valueSize(v protocol.Value) int {
+	size := 0
+	if v.Data != nil {
+		size = len(*v.Data)
+	}
+	for k, v := range v.Headers {
+		size += len(k) + len(v)
+	}
+	return size
+}

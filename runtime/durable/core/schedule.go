@@ -1,0 +1,148 @@
+package core
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// Texts that a promise id of a schedule may contain.
+const (
+	idField        = "{{.id}}"
+	timestampField = "{{.timestamp}}"
+)
+
+func (x *tx) schedule(id string) *protocol.Schedule {
+	x.key = append(x.key[:0], id...)
+	body := x.get(Schedules, x.key)
+	if body == nil {
+		return nil
+	}
+	found, bad := decodeSchedule(id, body)
+	if bad != "" {
+		panic(corrupt(Schedules, x.key, "%s", bad))
+	}
+	return found
+}
+
+func (s *step) scheduleGet(op protocol.ScheduleGet) protocol.Result {
+	found := s.schedule(op.ID)
+	if found == nil {
+		return noSchedule(op.ID)
+	}
+	return protocol.Result{Status: protocol.OK, Schedule: found}
+}
+
+func noSchedule(id string) protocol.Result {
+	return fail(protocol.NotFound, "schedule "+quote(id)+" does not exist")
+}
+
+// badSchedule checks that each occurrence of a schedule can create a promise with an id of
+// its own.
+func badSchedule(op *protocol.ScheduleCreate, strict bool) string {
+	if _, ok := op.PromiseTags[protocol.TagTarget]; !ok {
+		return "promiseTags must have the tag " + protocol.TagTarget
+	}
+	if !strings.Contains(op.PromiseID, timestampField) {
+		return "promiseId must contain " + timestampField + ", because all occurrences would have the same promise otherwise"
+	}
+	if len(op.PromiseTags) == protocol.MaxTags {
+		return "promiseTags must leave room for the tag " + protocol.TagSchedule
+	}
+	if bad := first(badID("id", op.ID), badID("promiseId", expand(op.PromiseID, op.ID, protocol.MaxTime))); bad != "" {
+		return bad
+	}
+	return first(badTime("promiseTimeout", op.PromiseTimeout), badTags("promiseTags", op.PromiseTags, strict),
+		badValue("promiseParam", op.PromiseParam))
+}
+
+// expand returns the id of the promise of an occurrence.
+func expand(template, id string, at int64) string {
+	return strings.NewReplacer(idField, id, timestampField, itoa(at)).Replace(template)
+}
+
+func (s *step) scheduleCreate(op *protocol.ScheduleCreate) protocol.Result {
+	spec, refusal := parseCron(op.Cron)
+	if spec == nil {
+		return fail(protocol.BadRequest, refusal)
+	}
+	if found := s.schedule(op.ID); found != nil {
+		return protocol.Result{Status: protocol.OK, Schedule: found}
+	}
+	next, ok := nextOccurrence(spec, s.now.Wall)
+	if !ok {
+		return fail(protocol.BadRequest, "cron has no occurrence")
+	}
+	created := &protocol.Schedule{
+		ID: op.ID, Cron: op.Cron, PromiseID: op.PromiseID, PromiseTimeout: op.PromiseTimeout, PromiseParam: op.PromiseParam,
+		PromiseTags: op.PromiseTags, CreatedAt: s.now.Wall, NextRunAt: next,
+	}
+	s.putSchedule(created)
+	s.markTime(ScheduleTimes, next, op.ID)
+	return protocol.Result{Status: protocol.OK, Schedule: created}
+}
+
+func (s *step) putSchedule(p *protocol.Schedule) {
+	s.key = append(s.key[:0], p.ID...)
+	s.put(Schedules, s.key, appendSchedule(s.body[:0], p))
+}
+
+func (s *step) scheduleDelete(op protocol.ScheduleDelete) protocol.Result {
+	found := s.schedule(op.ID)
+	if found == nil {
+		return noSchedule(op.ID)
+	}
+	s.unmarkTime(ScheduleTimes, found.NextRunAt, op.ID)
+	s.key = append(s.key[:0], op.ID...)
+	s.kv.Delete(Schedules, s.key)
+	return protocol.Result{Status: protocol.OK}
+}
+
+// occurrencesInARow is how many occurrences of one schedule are handled before other
+// schedules that are due get their turn.
+const occurrencesInARow = 100
+
+// runSchedule creates the promises of the occurrences of a schedule that are due, at most
+// limit. It returns their number.
+func (s *step) runSchedule(due entry, limit int) int {
+	p := s.schedule(due.id)
+	if p == nil || p.NextRunAt != due.at {
+		panic(corrupt(ScheduleTimes, timeKey(nil, due.at, due.id), "does not match its schedule"))
+	}
+	spec, refusal := parseCron(p.Cron)
+	if spec == nil {
+		panic(corrupt(Schedules, []byte(p.ID), "%s", refusal))
+	}
+	tags := maps.Clone(p.PromiseTags)
+	tags[protocol.TagSchedule] = p.ID
+	s.unmarkTime(ScheduleTimes, p.NextRunAt, p.ID)
+	n := 0
+	for again := true; again && n < min(limit, occurrencesInARow); n++ {
+		again = s.occur(p, spec, tags)
+	}
+	s.putSchedule(p)
+	s.markTime(ScheduleTimes, p.NextRunAt, p.ID)
+	return n
+}
+
+// occur creates the promise of the next occurrence of a schedule, and reports whether the
+// occurrence after it is due as well. The promise of an occurrence that was missed is
+// created late, or is settled at once if its deadline has passed.
+func (s *step) occur(p *protocol.Schedule, spec *cron.SpecSchedule, tags map[string]string) bool {
+	at := p.NextRunAt
+	id := expand(p.PromiseID, p.ID, at)
+	create := protocol.PromiseCreate{ID: id, TimeoutAt: at + p.PromiseTimeout, Param: p.PromiseParam, Tags: tags, Origin: id}
+	if _, exists := s.promiseHead(id); !exists {
+		s.create(&create)
+	}
+	p.LastRunAt = &at
+	next, ok := nextOccurrence(spec, at)
+	if !ok {
+		next = protocol.MaxTime // there are no more
+	}
+	p.NextRunAt = next
+	return next <= s.now.Wall
+}
