@@ -27,7 +27,7 @@ func (s *step) unblock(p *promise, address string) {
 		size.count--
 	}
 	expiry := (s.now.Wall+s.config.UnblockAge)/expiryStep*expiryStep + expiryStep
-	if size.expiry != expiry {
+	if expiry = max(expiry, size.expiry); size.expiry != expiry {
 		s.markTime(OutboxAges, expiry, address)
 		size.expiry = expiry
 	}

@@ -97,7 +97,11 @@ type entry struct {
 	id string
 }
 
+// promise returns a promise, or nil. The id may be any text: a tag can name a promise.
 func (x *tx) promise(id string) *promise {
+	if id == "" {
+		return nil
+	}
 	x.key = append(x.key[:0], id...)
 	body := x.get(Promises, x.key)
 	if body == nil {
@@ -112,6 +116,9 @@ func (x *tx) promise(id string) *promise {
 
 // promiseHead returns the head of a promise, which costs less than the promise.
 func (x *tx) promiseHead(id string) (promiseHead, bool) {
+	if id == "" {
+		return promiseHead{}, false
+	}
 	x.key = append(x.key[:0], id...)
 	body := x.get(Promises, x.key)
 	if body == nil {

@@ -1,0 +1,60 @@
+package core
+
+func (c *checker) scheduleEntry(key, body []byte) {
+	id := string(key)
+	s, bad := decodeSchedule(id, body)
+	if bad == "" {
+		_, bad = parseCron(s.Cron)
+	}
+	if bad != "" {
+		panic(corrupt(Schedules, key, "%s", bad))
+	}
+	c.check(c.has(ScheduleTimes, timeKey(nil, s.NextRunAt, id)), "schedule_unindexed", id, "has no entry for its next occurrence %d", s.NextRunAt)
+	c.check(s.CreatedAt <= s.NextRunAt, "well_formed_schedule_created_at_lte_next_run_at", id, "was created at %d, and its next occurrence is %d", s.CreatedAt, s.NextRunAt)
+	if s.LastRunAt != nil {
+		c.check(s.CreatedAt <= *s.LastRunAt, "well_formed_schedule_created_at_lte_last_run_at", id, "was created at %d, and its last occurrence was %d", s.CreatedAt, *s.LastRunAt)
+		c.check(*s.LastRunAt < s.NextRunAt, "well_formed_schedule_last_run_at_lt_next_run_at", id, "occurred at %d, and its next occurrence is %d", *s.LastRunAt, s.NextRunAt)
+	}
+}
+
+func (c *checker) scheduleTime(key, _ []byte) {
+	e := c.time(ScheduleTimes, key)
+	s := c.schedule(e.id)
+	c.check(s != nil && s.NextRunAt == e.at, "stale_schedule_time", e.id, "has an entry at %d that does not belong to it", e.at)
+}
+
+func (c *checker) message(key, body []byte) {
+	address, rest := c.pair(Outbox, key)
+	at, id, ok := splitTime([]byte(rest))
+	d := decoder{rest: string(body)}
+	expiry := d.number()
+	if bad := d.end(); bad != "" || !ok {
+		panic(corrupt(Outbox, key, "the entry cannot be read: %s", bad))
+	}
+	c.messages[address]++
+	p, ok := c.promiseHead(string(id))
+	c.check(ok && p.state != pending && p.settledAt == at, "consistent_outbox_unblock_names_settled_promise", string(id), "has a message for %s but was not settled at %d", quote(address), at)
+	c.check(badAddress("", address) == "", "consistent_outbox_unblock_address_deliverable", string(id), "has a message for %s", quote(address))
+	c.check(c.has(OutboxAges, timeKey(nil, expiry, address)), "message_without_expiry", address, "has a message that would be kept for ever")
+}
+
+func (c *checker) outboxSizeEntry(key, _ []byte) {
+	address := string(key)
+	size := c.outboxSize(address)
+	c.check(size.count == c.messages[address], "outbox_size_mismatch", address, "has %d messages, and %d are counted", c.messages[address], size.count)
+	delete(c.messages, address)
+	c.check(c.has(OutboxAges, timeKey(nil, size.expiry, address)), "message_without_expiry", address, "has a count that would be kept for ever")
+}
+
+func (c *checker) outboxAge(key, _ []byte) {
+	e := c.time(OutboxAges, key)
+	size := c.outboxSize(e.id)
+	c.check(size.expiry >= e.at, "stale_outbox_age", e.id, "has an expiry at %d but no message that needs it", e.at)
+}
+
+// uncounted checks that all addresses with messages have a count.
+func (c *checker) uncounted() {
+	for address, n := range c.messages {
+		c.check(false, "outbox_size_mismatch", address, "has %d messages, and they are not counted", n)
+	}
+}
