@@ -21,7 +21,7 @@
 // makes a [Worker] with its functions:
 //
 //	w, err := durable.NewWorker(durable.Config{
-//		Backend:   durable.Use(engine),
+//		Backend:   engine,
 //		Group:     "shop",
 //		Functions: []durable.Function{durable.Func("place", place)},
 //	})
