@@ -173,13 +173,13 @@ func (s *scanner) field(field fieldSet, k *kind, f *fields) (err error) {
 	case fieldPromiseID:
 		f.promiseID, err = s.string()
 	case fieldTimeoutAt:
-		f.timeoutAt, err = s.int(0, MaxTime)
+		f.timeoutAt, err = s.millis(0, MaxTime)
 	case fieldTTL:
-		f.ttl, err = s.int(1, MaxTime)
+		f.ttl, err = s.millis(1, MaxTime)
 	case fieldVersion:
 		f.version, err = s.int(0, MaxVersion)
 	case fieldPromiseTimeout:
-		f.promiseTimeout, err = s.int(0, MaxTime)
+		f.promiseTimeout, err = s.millis(0, MaxTime)
 	case fieldTime:
 		f.time, err = s.int(0, MaxTime)
 	case fieldLimit:

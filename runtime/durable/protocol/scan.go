@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -329,7 +330,14 @@ func hex4(b []byte) (rune, bool) {
 
 // int reads a number that is an integer from low to high. The forms 1000, 1e3 and 1000.0
 // are the same number in JSON.
-func (s *scanner) int(low, high int64) (int64, error) {
+func (s *scanner) int(low, high int64) (int64, error) { return s.rounded(low, high, false) }
+
+// millis reads a time in milliseconds, and rounds a fraction up. The SDK for TypeScript
+// sends fractions, for example for a sleep of 1000 / 3. A request that is refused for
+// that would be sent again and again, because the worker runs its function again.
+func (s *scanner) millis(low, high int64) (int64, error) { return s.rounded(low, high, true) }
+
+func (s *scanner) rounded(low, high int64, up bool) (int64, error) {
 	if c := s.peek(); c != '-' && (c < '0' || c > '9') {
 		return 0, s.wrongType("an integer")
 	}
@@ -337,7 +345,7 @@ func (s *scanner) int(low, high int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, ok := integer(text, plain)
+	n, ok := integer(text, plain, up)
 	if !ok {
 		return 0, problem("must be an integer")
 	}
@@ -347,9 +355,9 @@ func (s *scanner) int(low, high int64) (int64, error) {
 	return n, nil
 }
 
-// integer returns the value of a number. A number beyond int64 becomes math.MaxInt64 or
-// math.MinInt64, which no range contains.
-func integer(text []byte, plain bool) (int64, bool) {
+// integer returns the value of a number that is an integer or may be rounded up. A number
+// beyond int64 becomes math.MaxInt64 or math.MinInt64, which no range contains.
+func integer(text []byte, plain, up bool) (int64, bool) {
 	const longest = 64 // no number with more digits is meant as an integer
 	if len(text) > longest {
 		return 0, false
@@ -373,6 +381,8 @@ func integer(text []byte, plain bool) (int64, bool) {
 	switch {
 	case digits == "" || digits == "-":
 		return 0, true
+	case zeros < 0 && up:
+		return roundUp(digits, len(digits)+zeros), true
 	case zeros < 0:
 		return 0, false
 	case len(digits)+zeros > longestInt64:
@@ -380,6 +390,16 @@ func integer(text []byte, plain bool) (int64, bool) {
 	}
 	n, _ := strconv.ParseInt(digits+strings.Repeat("0", zeros), 10, 64)
 	return n, true
+}
+
+// roundUp rounds a number to the next integer. The first n of its digits, which may begin
+// with a sign, are before the point.
+func roundUp(digits string, n int) int64 {
+	whole, _ := strconv.ParseInt(digits[:max(n, 0)], 10, 64) // 0 if there are none
+	if digits[0] != '-' && whole < math.MaxInt64 {
+		whole++
+	}
+	return whole
 }
 
 // number reads a number. It is plain if it has neither a fraction nor an exponent.
