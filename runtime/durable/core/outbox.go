@@ -91,11 +91,14 @@ func (x *tx) undelivered(address string) func(yield func(undelivered) bool) {
 }
 
 func (s *step) dropOldest(address string) {
-	for u := range s.undelivered(address) {
-		s.drop(address, u)
-		return
+	var oldest undelivered
+	for oldest = range s.undelivered(address) {
+		break
 	}
-	panic(corrupt(OutboxSizes, []byte(address), "counts messages that do not exist"))
+	if oldest.key == nil {
+		panic(corrupt(OutboxSizes, []byte(address), "counts messages that do not exist"))
+	}
+	s.drop(address, oldest)
 }
 
 // drop deletes a message that was not delivered, and reports it.

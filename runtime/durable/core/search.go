@@ -52,8 +52,8 @@ func (p *page) cursor(kind byte) string {
 	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, p.last...))
 }
 
-// openPage reads the limit and the cursor of a search. The kind of a cursor is the first
-// letter of what is searched.
+// openPage reads the limit and the cursor of a search. The kind of a cursor is p for
+// promises, t for tasks and s for schedules.
 func openPage(limit int, cursor string, kind byte) (page, string) {
 	p := page{limit: limit}
 	if limit == 0 {

@@ -161,7 +161,7 @@ func badCreate(op *protocol.PromiseCreate, strict bool) string {
 	return ""
 }
 
-// badTags checks the tags of a promise that is to be created.
+// badTags checks the tags of a new promise.
 func badTags(field string, tags map[string]string, strict bool) string {
 	if bad := badTexts(field, tags); bad != "" {
 		return bad

@@ -10,8 +10,8 @@ type tx struct {
 	body []byte // of the current Put
 }
 
-// bodyKept is the size up to which a buffer is reused, so that one large promise does not
-// keep its memory.
+// bodyKept is the size up to which a buffer is reused. The memory for a large promise is
+// released after its step.
 const bodyKept = 64 << 10
 
 func (x *tx) trim() {
