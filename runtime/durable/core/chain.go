@@ -31,7 +31,7 @@ func (s *step) fulfill(p promiseHead, id string) {
 	}
 	s.disarm(t)
 	s.forgetResumes(t)
-	t.state = taskFulfilled
+	t.enter(taskFulfilled)
 	s.putTask(t)
 }
 
@@ -64,8 +64,8 @@ func (s *step) resume(t *task, awaited string) {
 	case taskFulfilled:
 		return
 	case taskSuspended:
-		t.state, t.due = taskPending, s.now.Run+s.config.RetryTimeout
-		t.resumed = true
+		t.enter(taskPending)
+		t.due, t.resumed = s.now.Run+s.config.RetryTimeout, true
 		s.arm(t)
 		s.putTask(t)
 		s.execute(t)

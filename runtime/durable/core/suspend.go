@@ -38,7 +38,7 @@ func (s *step) taskSuspend(op protocol.TaskSuspend) protocol.Result {
 		s.disarm(t)
 	}
 	s.forgetResumes(t)
-	t.state, t.due, t.ttl, t.pid = taskSuspended, 0, 0, ""
+	t.enter(taskSuspended)
 	s.putTask(t)
 	return protocol.Result{Status: protocol.OK}
 }

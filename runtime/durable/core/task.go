@@ -91,8 +91,8 @@ func (t *task) timeouts() Table {
 // offer makes a task pending and sends its execute message.
 func (s *step) offer(t *task) {
 	s.disarm(t)
-	t.state, t.delayed, t.due = taskPending, false, s.now.Run+s.config.RetryTimeout
-	t.ttl, t.pid = 0, ""
+	t.enter(taskPending)
+	t.due = s.now.Run + s.config.RetryTimeout
 	s.arm(t)
 	s.putTask(t)
 	s.execute(t)
@@ -103,9 +103,9 @@ func (s *step) offer(t *task) {
 func (s *step) lease(t *task, pid string, ttl int64) {
 	s.disarm(t)
 	s.forgetResumes(t)
-	t.state, t.delayed, t.due = taskAcquired, false, s.now.Run+ttl
+	t.enter(taskAcquired)
+	t.due, t.ttl, t.pid = s.now.Run+ttl, ttl, pid
 	t.version++
-	t.ttl, t.pid = ttl, pid
 	s.arm(t)
 	s.putTask(t)
 }
@@ -218,8 +218,7 @@ func (s *step) taskHalt(op protocol.TaskHalt) protocol.Result {
 		return protocol.Result{Status: protocol.OK}
 	}
 	s.disarm(t)
-	t.state, t.delayed, t.due = taskHalted, false, 0
-	t.ttl, t.pid = 0, ""
+	t.enter(taskHalted)
 	s.putTask(t)
 	return protocol.Result{Status: protocol.OK}
 }

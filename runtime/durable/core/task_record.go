@@ -65,6 +65,11 @@ func appendTask(b []byte, t *task) []byte {
 // timed reports whether the task has a timeout.
 func (t *task) timed() bool { return t.state == taskPending || t.state == taskAcquired }
 
+// enter changes the state. The fields of the old state's timeout and lease are cleared.
+func (t *task) enter(state taskState) {
+	t.state, t.delayed, t.due, t.ttl, t.pid = state, false, 0, 0, ""
+}
+
 func decodeTask(id string, body []byte) (*task, string) {
 	d := decoder{rest: string(body)}
 	if v := d.byte(); v != recordVersion {
