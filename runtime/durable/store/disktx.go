@@ -29,7 +29,8 @@ type diskTx struct {
 	err     error
 }
 
-func (x *diskTx) Err() error { return x.err }
+func (x *diskTx) Err() error    { return x.err }
+func (x *diskTx) Changed() bool { return x.changed }
 
 func (x *diskTx) fail(err error) {
 	if x.err == nil {

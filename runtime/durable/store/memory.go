@@ -110,12 +110,14 @@ func run(tx Tx, f func(Tx) error) error {
 }
 
 type memoryTx struct {
-	tree   *tree
-	writes bool
-	err    error
+	tree    *tree
+	writes  bool
+	changed bool
+	err     error
 }
 
-func (tx *memoryTx) Err() error { return tx.err }
+func (tx *memoryTx) Err() error    { return tx.err }
+func (tx *memoryTx) Changed() bool { return tx.changed }
 
 func (tx *memoryTx) fail(err error) {
 	if tx.err == nil {
@@ -158,6 +160,8 @@ func (tx *memoryTx) checkWrite(err error) error {
 	}
 	if err != nil {
 		tx.fail(err)
+	} else {
+		tx.changed = true
 	}
 	return err
 }

@@ -34,6 +34,9 @@ type Tx interface {
 	core.KV
 	// Err returns the first error of the transaction. After it, reads may find nothing.
 	Err() error
+	// Changed reports whether the transaction has written. A commit without changes does
+	// not sync.
+	Changed() bool
 }
 
 // A Record is a key and a value of a table.

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/store"
+)
+
+// A Clock is the clock of a computer.
+type Clock interface {
+	// Wall returns the time of day. It can jump.
+	Wall() time.Time
+	// Elapsed returns the time since some instant. It only advances, at the speed of the
+	// timers of package time.
+	Elapsed() time.Duration
+}
+
+// NewClock returns the clock of the computer.
+func NewClock() Clock { return systemClock{time.Now()} }
+
+type systemClock struct{ start time.Time }
+
+func (c systemClock) Wall() time.Time        { return time.Now() }
+func (c systemClock) Elapsed() time.Duration { return time.Since(c.start) }
+
+// clockKey is the key of the clock in table core.Meta.
+var clockKey = []byte("clock")
+
+// clock is the time of a store, on two axes (see [core.Instant]). Neither goes back, also
+// over the end of the process.
+type clock struct {
+	source Clock
+	debug  bool // Run follows Wall
+
+	mu      sync.Mutex
+	wall    time.Duration // since 1970, as returned last
+	run     time.Duration // the time for which the store was open
+	elapsed time.Duration // of source, at the last call
+}
+
+// newClock returns the clock of a store. A new store begins with Run at the time of day:
+// so Run is never far from Wall, and a store that was used with debug works without it.
+func newClock(source Clock, debug bool, tx store.Tx) (*clock, error) {
+	c := &clock{source: source, debug: debug, elapsed: source.Elapsed()}
+	at, ok, err := LastCommit(tx)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		c.wall = time.Duration(source.Wall().UnixNano())
+		c.run = c.wall
+		return c, nil
+	}
+	c.wall = time.Duration(at.Wall) * time.Millisecond
+	c.run = time.Duration(at.Run) * time.Millisecond
+	return c, nil
+}
+
+// LastCommit returns the time of the last commit of a store, and false if an engine has
+// never committed to it. [core.Check] needs it.
+func LastCommit(kv core.KV) (core.Instant, bool, error) {
+	b := kv.Get(core.Meta, clockKey)
+	if b == nil {
+		return core.Instant{}, false, nil
+	}
+	if len(b) != 16 {
+		return core.Instant{}, false, fmt.Errorf("engine: the clock in the store has %d bytes, want 16", len(b))
+	}
+	return core.Instant{Wall: int64(binary.LittleEndian.Uint64(b)), Run: int64(binary.LittleEndian.Uint64(b[8:]))}, true, nil
+}
+
+// now returns the time. If the clock of the computer is behind the last result, Wall
+// advances at half its speed until the clock has caught up: deadlines come late rather
+// than twice.
+func (c *clock) now() core.Instant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	elapsed := c.source.Elapsed()
+	passed := max(elapsed-c.elapsed, 0)
+	c.elapsed = max(elapsed, c.elapsed)
+	c.wall = max(time.Duration(c.source.Wall().UnixNano()), c.wall+passed/2)
+	c.run += passed
+	if c.debug {
+		c.run = max(c.run, c.wall)
+	}
+	return core.Instant{Wall: c.wall.Milliseconds(), Run: c.run.Milliseconds()}
+}
+
+// save stores an instant, so that the clock continues from it after a restart.
+func save(kv core.KV, now core.Instant) {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(now.Wall))
+	kv.Put(core.Meta, clockKey, binary.LittleEndian.AppendUint64(b, uint64(now.Run)))
+}

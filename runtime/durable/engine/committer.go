@@ -1,0 +1,306 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+)
+
+// schedule says when the committer has work of its own. Times are those of Clock.Elapsed.
+type schedule struct {
+	tickAt time.Duration // the next timeout is due
+	fullAt time.Duration // while the disk is full: the next attempt
+	paused bool          // by debug.start
+	again  []*call       // debug.tick that must continue
+}
+
+// A batch is what one transaction carries out.
+type batch struct {
+	calls []*call
+	acks  []core.Delivered
+	tick  bool
+
+	// The result, valid if the transaction was committed.
+	effects []core.Effect
+	more    bool          // further timeouts are due
+	skipped bool          // the tick panicked
+	wait    time.Duration // until the next timeout is due
+	broken  *call         // its step panicked
+}
+
+// run is the committer: the only goroutine that writes. While it syncs a commit, the
+// callers of the next one gather in the queue.
+func (e *Engine) run() {
+	defer e.end()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-e.queue.wake:
+		case <-e.hub.wake:
+		case <-timer.C:
+		case <-e.closing:
+		}
+		for e.Err() == nil && e.work() {
+		}
+		select {
+		case <-e.closing:
+			return
+		default:
+		}
+		if e.Err() != nil {
+			return
+		}
+		timer.Reset(e.untilWork())
+	}
+}
+
+// end answers the calls that are left, and closes everything. Calls are left only if the
+// store has failed.
+func (e *Engine) end() {
+	for c := e.queue.take(); c != nil; c = e.queue.take() {
+		c.refuse(protocol.Unavailable, e.closedText())
+		c.answer()
+	}
+	e.hub.close()
+	e.pusher.close()
+	if e.Err() == nil {
+		e.lastCommit()
+	}
+	e.closeErr = e.config.Store.Close()
+	close(e.stopped)
+}
+
+// lastCommit stores the clock and the acknowledgements that are left.
+func (e *Engine) lastCommit() {
+	b := batch{acks: e.hub.takeAcks(math.MaxInt)}
+	err := e.config.Store.Update(func(tx store.Tx) error {
+		save(tx, e.clock.now())
+		return e.carryOut(tx, &b)
+	})
+	if err != nil { // these messages are sent again after the next start
+		e.config.Logger.Error("durable: cannot store which messages were delivered", "error", err)
+	}
+}
+
+// work runs one transaction if there is work for it, and reports whether there is more.
+func (e *Engine) work() bool {
+	e.refill()
+	elapsed := e.config.Clock.Elapsed()
+	b := batch{}
+	if len(e.schedule.again) > 0 {
+		b.calls, e.schedule.again = e.schedule.again, nil
+	} else if c := e.queue.take(); c != nil {
+		b.calls = append(b.calls, c)
+	}
+	own := e.schedule.fullAt <= elapsed
+	b.tick = own && !e.schedule.paused && e.schedule.tickAt <= elapsed
+	if own && (len(b.calls) > 0 || b.tick || e.hub.acksAt() <= elapsed) {
+		b.acks = e.hub.takeAcks(acksMax)
+	}
+	if len(b.calls) == 0 && !b.tick && len(b.acks) == 0 {
+		return false
+	}
+	err := e.transact(&b)
+	e.settle(&b, err)
+	return true
+}
+
+// untilWork returns the time until the committer has work of its own.
+func (e *Engine) untilWork() time.Duration {
+	elapsed := e.config.Clock.Elapsed()
+	at := elapsed + tickInterval
+	if !e.schedule.paused {
+		at = min(at, e.schedule.tickAt)
+	}
+	at = min(at, e.hub.acksAt())
+	return max(at, e.schedule.fullAt) - elapsed
+}
+
+// transact runs the transaction of a batch. If a step panics, the transaction is repeated
+// without it.
+func (e *Engine) transact(b *batch) error {
+	for {
+		start := time.Now()
+		var changed bool
+		err := e.config.Store.Update(func(tx store.Tx) error {
+			err := e.carryOut(tx, b)
+			changed = tx.Changed()
+			return err
+		})
+		switch {
+		case err == nil && changed:
+			e.counters.commits.add(time.Since(start))
+			for _, c := range b.calls {
+				e.counters.operations.Add(uint64(len(c.ops)))
+			}
+			return nil
+		case !errors.Is(err, errPanic):
+			return err
+		}
+		b.exclude()
+	}
+}
+
+// exclude answers the call that panicked and removes it from the batch. If it was the tick
+// or an acknowledgement, these wait for the next attempt.
+func (b *batch) exclude() {
+	if b.broken == nil {
+		b.skipped = b.tick
+		b.tick, b.acks = false, nil
+		return
+	}
+	for i, c := range b.calls {
+		if c == b.broken {
+			b.calls = append(b.calls[:i:i], b.calls[i+1:]...)
+		}
+	}
+	b.broken.refuse(protocol.Internal, "the operation failed, see the log of the server")
+	b.broken.answer()
+	b.broken = nil
+}
+
+// carryOut carries out the steps of a batch in a transaction. The first call is in the
+// batch already; those that wait in the queue follow until the batch is full.
+func (e *Engine) carryOut(tx store.Tx, b *batch) error {
+	b.effects, b.more = nil, false
+	now := e.clock.now()
+	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
+	for i := 0; ; i++ {
+		if i == len(b.calls) {
+			if limit.reached() {
+				break
+			}
+			c := e.queue.take()
+			if c == nil {
+				break
+			}
+			b.calls = append(b.calls, c)
+		}
+		limit.add(b.calls[i])
+		if err := e.carryOutCall(tx, b, b.calls[i], now); err != nil {
+			return err
+		}
+	}
+	return e.carryOutOwn(tx, b, now)
+}
+
+func (e *Engine) carryOutCall(tx store.Tx, b *batch, c *call, now core.Instant) error {
+	if c.at != nil {
+		now = *c.at
+	}
+	for i, op := range c.ops {
+		r, effects := e.step(tx, op, now)
+		if r.Fault != nil {
+			b.broken = c
+			return r.Fault
+		}
+		c.results[i] = r
+		b.effects = append(b.effects, effects...)
+	}
+	return nil
+}
+
+// carryOutOwn carries out the engine's own part of a batch.
+func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
+	b.broken = nil
+	for _, ack := range b.acks {
+		if r, _ := e.step(tx, ack, now); r.Fault != nil {
+			return r.Fault
+		}
+	}
+	if b.tick {
+		r, effects := e.step(tx, core.Tick{}, now)
+		if r.Fault != nil {
+			return r.Fault
+		}
+		b.effects = append(b.effects, effects...)
+		b.more = r.More
+	}
+	b.wait = tickInterval
+	if wait, ok := core.Next(tx, now); ok {
+		b.wait = min(b.wait, time.Duration(min(wait, tickInterval.Milliseconds()))*time.Millisecond)
+	}
+	if tx.Changed() {
+		save(tx, now)
+	}
+	return nil
+}
+
+// limit bounds a batch.
+type limit struct {
+	start       time.Time
+	opsMax      int
+	ops, bytes  int
+	sinceLooked int
+	late        bool
+}
+
+// lookInterval is how many operations are carried out between two readings of the clock.
+const lookInterval = 16
+
+func (l *limit) add(c *call) {
+	l.ops += len(c.ops)
+	l.bytes += c.size
+	if l.sinceLooked += len(c.ops); l.sinceLooked >= lookInterval {
+		l.sinceLooked = 0
+		l.late = time.Since(l.start) > batchTimeMax
+	}
+}
+
+func (l *limit) reached() bool { return l.late || l.ops >= l.opsMax || l.bytes >= batchBytesMax }
+
+// settle answers the calls of a batch after its transaction, and sends its messages.
+func (e *Engine) settle(b *batch, err error) {
+	switch {
+	case err == nil:
+		e.schedule.fullAt = 0
+	case errors.Is(err, store.ErrFull):
+		e.counters.full.Add(1)
+		e.config.Logger.Error("durable: operations are refused", "operations", len(b.calls), "error", err)
+		e.schedule.fullAt = e.config.Clock.Elapsed() + fullDelay
+		for _, c := range b.calls {
+			c.refuse(protocol.Unavailable, err.Error())
+		}
+	default:
+		e.fail(err)
+		for _, c := range b.calls {
+			c.err = e.Err()
+		}
+	}
+	if err != nil {
+		e.hub.returnAcks(b.acks)
+	} else {
+		e.hub.acked(b.acks)
+		e.plan(b)
+	}
+	for _, c := range b.calls {
+		if err == nil && e.debug(c) {
+			e.schedule.again = append(e.schedule.again, c)
+		} else {
+			c.answer()
+		}
+	}
+	if err == nil {
+		e.hub.deliver(b.effects)
+	}
+}
+
+// plan sets the time of the next tick.
+func (e *Engine) plan(b *batch) {
+	elapsed := e.config.Clock.Elapsed()
+	switch {
+	case b.more:
+		e.schedule.tickAt = elapsed
+	case b.skipped:
+		e.schedule.tickAt = elapsed + tickInterval
+	case b.tick:
+		e.schedule.tickAt = elapsed + max(b.wait, time.Millisecond) // the unit of all times
+	default:
+		e.schedule.tickAt = elapsed + b.wait
+	}
+}

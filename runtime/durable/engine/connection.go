@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// A Connection receives the messages for a process of a group. See [protocol.Connection].
+type Connection struct {
+	hub        *hub
+	group, pid string
+	out        chan protocol.Message
+	ready      chan struct{} // receives when a message was added
+	closed     chan struct{}
+	closeOnce  sync.Once
+
+	// Protected by hub.mu.
+	waiting []core.Effect
+	index   int  // in group.order
+	starved bool // the store has messages for which there was no room
+	gone    bool // removed from its group
+	last    core.Effect
+}
+
+var _ protocol.Connection = (*Connection)(nil)
+
+// connect adds a connection, and closes an earlier one of the same process: if a process
+// connects again, its earlier connection is broken, although this may not be noticed yet.
+func (h *hub) connect(name, pid string) (*Connection, error) {
+	if name == "" || pid == "" || strings.Contains(name, "/") {
+		return nil, ErrConnectionNames
+	}
+	c := &Connection{
+		hub: h, group: name, pid: pid,
+		out: make(chan protocol.Message), ready: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrClosed
+	}
+	g := h.groups[name]
+	var before *Connection
+	if g != nil {
+		before = g.byPID[pid]
+	}
+	if before == nil && h.count >= h.connectionsMax {
+		return nil, ErrConnections
+	}
+	if before != nil {
+		before.remove()
+		before.closeOnce.Do(func() { close(before.closed) })
+	}
+	if g = h.groups[name]; g == nil {
+		g = &group{byPID: map[string]*Connection{}}
+		h.groups[name] = g
+	}
+	c.index = len(g.order)
+	g.order = append(g.order, c)
+	g.byPID[pid] = c
+	h.count++
+	if before != nil {
+		h.reroute(before)
+	}
+	c.pull()
+	h.refills = append(h.refills, c)
+	signal(h.wake)
+	go c.pump()
+	return c, nil
+}
+
+// Messages returns the channel of messages. It is closed when the connection ends.
+func (c *Connection) Messages() <-chan protocol.Message { return c.out }
+
+// Close ends the connection. Messages that were not received go to other connections.
+func (c *Connection) Close() { c.end(false) }
+
+// Abort ends the connection, like Close, and gives back the message that was received
+// last: a server calls it if it could not send the message.
+func (c *Connection) Abort() { c.end(true) }
+
+func (c *Connection) end(giveBack bool) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if !c.gone {
+		c.remove()
+		if giveBack && c.last.Address != "" {
+			c.hub.giveBack(c.last)
+		}
+		c.hub.reroute(c)
+	}
+	c.closeOnce.Do(func() { close(c.closed) })
+}
+
+// remove removes the connection from its group.
+func (c *Connection) remove() {
+	c.gone = true
+	h := c.hub
+	g := h.groups[c.group]
+	delete(g.byPID, c.pid)
+	g.order = slices.Delete(g.order, c.index, c.index+1)
+	for i, other := range g.order[c.index:] {
+		other.index = c.index + i
+	}
+	if len(g.order) == 0 {
+		delete(h.groups, c.group)
+	} else {
+		g.next %= len(g.order)
+	}
+	h.count--
+}
+
+// reroute sends the messages of a connection that was removed to others.
+func (h *hub) reroute(c *Connection) {
+	for _, e := range c.waiting {
+		h.again(e)
+	}
+	c.waiting = nil
+}
+
+// again sends a message that a connection did not take.
+func (h *hub) again(e core.Effect) {
+	if e.Message.Execute != nil {
+		h.execute(e)
+		return
+	}
+	delete(h.flying, core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address})
+	if !h.closed {
+		h.unblock(e)
+	}
+}
+
+// giveBack sends a message again that a connection took but could not pass on. If the
+// store has deleted the message by now, it is only in memory.
+func (h *hub) giveBack(e core.Effect) {
+	if u := e.Message.Unblock; u != nil {
+		id := core.Delivered{Promise: u.ID, Address: e.Address}
+		h.acks = slices.DeleteFunc(h.acks, func(other core.Delivered) bool { return other == id })
+	}
+	h.counters.polled.failed.Add(1)
+	h.again(e)
+}
+
+// room reports whether the connection can take one more message.
+func (c *Connection) room() bool { return len(c.waiting) < c.hub.bufferMax }
+
+func (c *Connection) enqueue(e core.Effect) {
+	c.waiting = append(c.waiting, e)
+	signal(c.ready)
+}
+
+// pull fills the connection with held messages.
+func (c *Connection) pull() {
+	for c.room() && !c.gone {
+		address, t, ok := c.hub.held.take(c.group, c.pid)
+		if !ok {
+			return
+		}
+		c.enqueue(core.Effect{Address: address, Message: protocol.Message{Execute: &t}})
+	}
+}
+
+// pump hands the messages to the receiver, one at a time. A message that the receiver does
+// not take before the connection is closed goes to another connection.
+func (c *Connection) pump() {
+	defer close(c.out)
+	for {
+		e, ok := c.next()
+		if !ok {
+			return
+		}
+		select {
+		case c.out <- e.Message:
+			c.sent(e)
+		case <-c.closed:
+			c.hub.mu.Lock()
+			c.hub.again(e)
+			c.hub.mu.Unlock()
+			return
+		}
+	}
+}
+
+// next waits for a message. It returns false when the connection is closed.
+func (c *Connection) next() (core.Effect, bool) {
+	for {
+		c.hub.mu.Lock()
+		if len(c.waiting) > 0 {
+			e := c.waiting[0]
+			c.waiting[0] = core.Effect{}
+			c.waiting = c.waiting[1:]
+			c.hub.mu.Unlock()
+			return e, true
+		}
+		c.hub.mu.Unlock()
+		select {
+		case <-c.ready:
+		case <-c.closed:
+			return core.Effect{}, false
+		}
+	}
+}
+
+// sent notes that the receiver has a message, and fills the place.
+func (c *Connection) sent(e core.Effect) {
+	h := c.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counters.polled.delivered.Add(1)
+	c.last = e
+	if u := e.Message.Unblock; u != nil {
+		h.took(core.Delivered{Promise: u.ID, Address: e.Address})
+	}
+	c.pull()
+	if c.starved && !c.gone && len(c.waiting) <= h.bufferMax/2 {
+		c.starved = false
+		h.refills = append(h.refills, c)
+		signal(h.wake)
+	}
+}

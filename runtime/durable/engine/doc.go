@@ -1,0 +1,96 @@
+// Package engine drives the core of durable promises: it commits operations to a store,
+// fires timeouts, and delivers messages.
+//
+//	s, err := store.Open("promises", store.Options{})
+//	e, err := engine.Open(engine.Config{Store: s})
+//	result, err := e.Do(ctx, protocol.PromiseCreate{ID: "order-17", TimeoutAt: deadline})
+//	c, err := e.Connect("orders", "process-1")
+//	for message := range c.Messages() { ... }
+//	err = e.Close(ctx)
+//
+// A server and workers in the same process use the same Engine.
+//
+// # Guarantees
+//
+// When Do returns a result below 400, its effects are on disk. Operations take effect one
+// after the other; each sees the effects of all that were answered before it began. An
+// operation that only reads does not write and does not wait for a commit.
+//
+// If the context of Do ends while the operation waits in the queue, the operation is not
+// carried out. After it was taken from the queue its outcome is unknown (ErrUnknown).
+//
+// Close answers all operations that were accepted.
+//
+// A full disk refuses operations with status 503. Nothing is lost, reads continue, and
+// operations are accepted again when there is space. After any other error of a write or a
+// sync the engine stops: the callers of the commit get an error that matches ErrStopped,
+// because its outcome is unknown, and further operations are refused with status 503. A
+// damaged store has the same effect.
+//
+// A step that panics is rolled back and answered with status 500. Other operations of the
+// same transaction are carried out.
+//
+// # Time
+//
+// Deadlines follow the time of day. It never goes back: if the clock of the computer is
+// behind the time that the engine has used, the engine advances at half speed until the
+// clock has caught up. Leases and retries follow the time for which the store was open,
+// measured by the monotonic clock. A clock that jumps therefore ends no lease, and a
+// worker does not lose its lease because the server was down. Both times are stored with
+// each commit. A process that is killed forgets the time since its last commit: a lease
+// then lasts longer by as much.
+//
+// A deadline that only a read has seen passed can be open again for a moment, if the
+// process is killed before the timeout is committed and the clock of the computer goes back
+// at the same time.
+//
+// The engine knows when the next timeout is due, and looks at the clock at least every
+// second to notice a jump. A transaction processes at most 1,000 timeouts, and operations
+// that wait are part of the same transaction. So a large number of timeouts delays an
+// operation by one transaction, not by all of them.
+//
+// # Delivery
+//
+// An execute message for poll://any@group/pid goes to the process if it is connected, else
+// to the process of the group with the fewest waiting messages. If no connection has room,
+// the message waits in memory: at most 10,000 for a group or process and 100,000 in all.
+// Further messages are counted and dropped, and the retry of their task sends them again.
+// When an engine opens, it sends the messages of all pending tasks whose delay has passed.
+//
+// An unblock message is in the store until a connection takes it. A connection that has no
+// room does not lose it: the engine reads it from the store when there is room. Delivery to
+// a connection is at least once. A process that is killed right after a delivery sends the
+// message again after its start.
+//
+// A connection takes a message when its program receives it from the channel. A server that
+// could not pass the last message on calls [Connection.Abort], and another connection gets
+// it. A process has one connection: if it connects again, the earlier one is closed.
+//
+// Messages to http and https addresses are pushed with POST. At most 256 requests run at a
+// time, of these at most 32 to one address. Connecting may take 10 s, a request 180 s.
+// Redirects are not followed, because they can lead to a host that the client of the address
+// did not choose. A status of 200 to 299 is a delivery, all others are failures. After a
+// failure the address gets one message at a time, first after a second, then after twice
+// the delay up to a minute. An unblock message is sent again that way until it is delivered
+// or core.Config.UnblockAge has passed. An execute message is dropped in the meantime, and
+// the retry of its task sends it again.
+//
+// # Limits
+//
+// 16,384 operations or 256 MiB may wait for a commit; further ones are refused with status
+// 429. 1000 connections, 100 messages each. All limits are constants in config.go, and
+// those that depend on the use are in [Config].
+//
+// # Design
+//
+// One goroutine, the committer, writes. It takes all operations that wait, carries them out
+// with the core in one transaction, commits it with one sync, answers the callers, and hands
+// the messages to the hub. While a commit syncs, the next operations gather, so the number
+// of operations for each sync grows with the number of callers, and a single caller does not
+// wait for others.
+//
+// Read operations use a transaction of their own in the goroutine of the caller.
+//
+// The hub is passive: deliver never blocks the committer. Each connection has a goroutine
+// that hands messages to the program.
+package engine

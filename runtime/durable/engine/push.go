@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/backoff"
+)
+
+// pusher sends messages to http and https addresses. A message is sent once: the retry of
+// a task sends an execute message again, and a refill sends an unblock message again. An
+// address that fails gets one message at a time, after a delay that doubles.
+type pusher struct {
+	engine *Engine
+	client *http.Client
+	ctx    context.Context // of all requests
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	targets map[string]*target
+	line    []*target // with messages, and fewer requests than pushesForAddress
+	waiting int       // messages
+	active  int       // requests
+	stored  bool      // the store may have messages to send
+	scanAt  time.Duration
+}
+
+// A target is an address with messages, requests or failures.
+type target struct {
+	address  string
+	messages []core.Effect
+	active   int
+	inLine   bool
+	failures int // in a row
+	retryAt  time.Duration
+}
+
+func newTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: PushConnectTimeout, KeepAlive: PushConnectTimeout}).DialContext
+	t.TLSHandshakeTimeout = PushConnectTimeout
+	t.MaxIdleConns = PushesMax
+	t.MaxIdleConnsPerHost = pushesForAddress
+	return t
+}
+
+func newPusher(e *Engine) *pusher {
+	p := &pusher{engine: e, targets: map[string]*target{}, stored: true}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.client = &http.Client{
+		Transport: e.config.Push, Timeout: PushTimeout,
+		// A redirect can lead to a host that the client of the address did not choose, so
+		// it counts as a failure.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return p
+}
+
+// add takes a message. It reports false if the message has no place.
+func (p *pusher) add(e core.Effect) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.accepts(e.Address) {
+		p.stored = p.stored || e.Message.Unblock != nil
+		return false
+	}
+	t := p.targets[e.Address]
+	if t == nil {
+		t = &target{address: e.Address}
+		p.targets[e.Address] = t
+	}
+	t.messages = append(t.messages, e)
+	p.waiting++
+	p.enter(t)
+	p.start()
+	return true
+}
+
+// accepts reports whether an address can take a message.
+func (p *pusher) accepts(address string) bool {
+	t := p.targets[address]
+	switch {
+	case p.closed || p.waiting >= pushesWaiting:
+		return false
+	case t == nil:
+		return len(p.targets) < pushTargetsMax || p.evict()
+	}
+	return t.failures == 0 || t.active == 0 && len(t.messages) == 0 && p.engine.config.Clock.Elapsed() >= t.retryAt
+}
+
+// evict forgets the failures of an address.
+func (p *pusher) evict() bool {
+	for address, t := range p.targets {
+		if t.active == 0 && len(t.messages) == 0 {
+			delete(p.targets, address)
+			return true
+		}
+	}
+	return false
+}
+
+// enter puts a target in line if it may have one more request.
+func (p *pusher) enter(t *target) {
+	if !t.inLine && len(t.messages) > 0 && t.active < pushesForAddress {
+		t.inLine = true
+		p.line = append(p.line, t)
+	}
+}
+
+// start starts requests, for the addresses in turn.
+func (p *pusher) start() {
+	for p.active < PushesMax && len(p.line) > 0 {
+		t := p.line[0]
+		p.line[0] = nil
+		p.line = p.line[1:]
+		e := t.messages[0]
+		t.messages[0] = core.Effect{}
+		t.messages = t.messages[1:]
+		t.inLine = false
+		t.active++
+		p.active++
+		p.waiting--
+		p.enter(t)
+		p.group.Go(func() { p.finish(t, e, p.send(e)) })
+	}
+}
+
+// send sends a message, and returns nil if the receiver has answered with a status of 200
+// to 299.
+func (p *pusher) send(e core.Effect) error {
+	body := protocol.AppendMessage(nil, &e.Message, p.engine.config.ServerURL)
+	request, err := http.NewRequestWithContext(p.ctx, http.MethodPost, e.Address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, pushAnswerMax)) // only the status counts
+	_ = response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("the status is %s", response.Status)
+	}
+	return nil
+}
+
+// finish notes the outcome of a request.
+func (p *pusher) finish(t *target, e core.Effect, err error) {
+	p.engine.hub.pushed(e, err == nil)
+	if err != nil && p.ctx.Err() == nil {
+		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", e.Address, "error", err)
+	}
+	p.mu.Lock()
+	dropped := p.note(t, err)
+	p.start()
+	p.mu.Unlock()
+	for _, e := range dropped {
+		p.engine.hub.notPushed(e)
+	}
+}
+
+// note updates a target after a request, and returns the messages that a failed target
+// gives up.
+func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
+	p.active--
+	t.active--
+	if err == nil {
+		t.failures = 0
+		if p.enter(t); t.active == 0 && len(t.messages) == 0 {
+			delete(p.targets, t.address)
+		}
+		return nil
+	}
+	t.failures++
+	t.retryAt = p.engine.config.Clock.Elapsed() + backoff.Delay(pushDelayMin, pushDelayMax, 0.5, t.failures, rand.Float64)
+	p.stored = true
+	dropped, t.messages = t.messages, nil
+	p.waiting -= len(dropped)
+	if t.inLine {
+		t.inLine = false
+		for i, other := range p.line {
+			if other == t {
+				p.line = append(p.line[:i:i], p.line[i+1:]...)
+				break
+			}
+		}
+	}
+	return dropped
+}
+
+// wantsRefill reports whether the store should be searched for messages.
+func (p *pusher) wantsRefill() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	elapsed := p.engine.config.Clock.Elapsed()
+	if !p.stored || p.closed || elapsed < p.scanAt {
+		return false
+	}
+	p.stored = false
+	p.scanAt = elapsed + pushInterval
+	return true
+}
+
+// ready reports whether an address can take a message now. If not, the store is searched
+// again.
+func (p *pusher) ready(address string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ok := p.accepts(address)
+	p.stored = p.stored || !ok
+	return ok
+}
+
+// close ends all requests.
+func (p *pusher) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cancel()
+	p.group.Wait()
+}
+
+// offerPush hands a stored unblock message to the pusher.
+func (h *hub) offerPush(e core.Effect) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id := core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address}
+	if h.flying[id] {
+		return true
+	}
+	ok := h.push(e)
+	if ok {
+		h.flying[id] = true
+	}
+	return ok
+}
+
+// pushed notes the outcome of a request.
+func (h *hub) pushed(e core.Effect, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !ok {
+		h.counters.pushed.failed.Add(1)
+		h.land(e)
+		return
+	}
+	h.counters.pushed.delivered.Add(1)
+	if u := e.Message.Unblock; u != nil {
+		h.took(core.Delivered{Promise: u.ID, Address: e.Address})
+	}
+}
+
+// notPushed notes that the pusher gave up a message without sending it.
+func (h *hub) notPushed(e core.Effect) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Message.Execute != nil {
+		h.counters.pushed.dropped.Add(1)
+	}
+	h.land(e)
+}
+
+// land notes that an unblock message is only in the store again.
+func (h *hub) land(e core.Effect) {
+	if u := e.Message.Unblock; u != nil {
+		delete(h.flying, core.Delivered{Promise: u.ID, Address: e.Address})
+	}
+}
