@@ -90,6 +90,9 @@ func (e *execution) fail(err error) error {
 
 // reject records the failure of the execution.
 func (e *execution) reject(err error) error {
+	if f := e.function.Rejecting; f != nil {
+		f(e.activation, err)
+	}
 	if rejected := e.backend.fulfill(e, protocol.Rejected, encodeError(recorded(err))); rejected != nil {
 		return rejected
 	}

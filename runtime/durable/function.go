@@ -22,6 +22,11 @@ type Function struct {
 	// that Activation.Run or Activation.Release is called. So generated code queues the
 	// activation at the instance of a processor, which calls Run.
 	Dispatch func(*Activation)
+	// Rejecting is called when the last attempt has failed, before the promise is rejected.
+	// It runs in the goroutine of the function, and again on another worker if this one
+	// loses the task before the rejection is on disk. Generated code sends the dead letter
+	// here. It may be nil.
+	Rejecting func(a *Activation, err error)
 	// Retry says how often a failed execution is attempted. The default is once.
 	Retry Retry
 	// Limit bounds how many executions run in this process. The default is no limit.

@@ -7,6 +7,9 @@ import (
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
+// None is the result of a call without a result.
+type None = struct{}
+
 // A Handle is the handle of a promise whose result is an R. It outlives the process: Get
 // makes a handle from an id. Handles may be copied and used from any goroutine.
 type Handle[R any] struct{ handle }

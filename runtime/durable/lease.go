@@ -147,7 +147,8 @@ func (w *Worker) check(ctx context.Context) {
 	}
 }
 
-// do carries out an operation, and repeats it until there is an answer or ctx ends.
+// do carries out an operation, and repeats it until there is an answer or ctx ends. It does
+// not repeat it after ErrStopping, with which a backend says that it has ended for good.
 func (w *Worker) do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
 	results, err := w.repeat(ctx, []protocol.Operation{op}, func() bool { return true })
 	if err != nil {
@@ -177,7 +178,7 @@ func (w *Worker) repeat(ctx context.Context, ops []protocol.Operation, allowed f
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
-		if w.config.Manual {
+		if w.config.Manual || errors.Is(err, ErrStopping) {
 			return nil, err
 		}
 		timer := time.NewTimer(backoff.Delay(repeatFirst, repeatMax, 0.5, k, w.config.Chance))

@@ -87,7 +87,10 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 			return p, err
 		}
 		if w.config.Manual {
-			return nil, errors.New("durable: Wait would block a manual worker: use Result")
+			if !w.awaited(ctx, id) {
+				return nil, errNothingLeft
+			}
+			continue
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -100,6 +103,18 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// errNothingLeft is the error of Wait if the scheduler of a manual worker cannot settle the
+// promise.
+var errNothingLeft = errors.New("durable: Wait would block a manual worker: the promise is pending, and nothing is left to do")
+
+// awaited lets the scheduler of a manual worker work until a promise is settled.
+func (w *Worker) awaited(ctx context.Context, id string) bool {
+	return w.config.Await != nil && w.config.Await(func() bool {
+		p, err := w.promise(ctx, id)
+		return err != nil || p.State != protocol.Pending
+	})
 }
 
 // subscribe registers for the message about a promise, and returns the promise and the

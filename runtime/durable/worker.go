@@ -47,6 +47,10 @@ type Config struct {
 	// one goroutine under its own clock: Step does the work. Now, Random and Chance are
 	// then the clock and the source of randomness.
 	Manual bool
+	// Await lets the scheduler of a manual worker work until the condition holds. It
+	// returns false if it cannot. Handle.Wait calls it outside of durable functions. If it
+	// is nil, Wait returns an error.
+	Await func(settled func() bool) bool
 	Now    func() time.Time
 	Random func() uint64
 	Chance func() float64

@@ -162,7 +162,7 @@ func (p *Pool) serveFailure(err error) error {
 func (p *Pool) drainError() error {
 	var b strings.Builder
 	for i := range p.edges {
-		if f := p.edgeFigures(i); f.Len > 0 {
+		if f := p.edgeFigures(i); f.Len > 0 && !p.edges[i].Durable {
 			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), f.Len)
 		}
 	}

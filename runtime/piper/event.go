@@ -101,7 +101,7 @@ func (u *Unit) HasQueued(edge int) bool { return !u.isDrained(edge) }
 func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 	for i := range p.edges {
 		e := &p.edges[i]
-		if e.From < 0 || !closed(e) || p.processors[e.To].boxes == nil {
+		if e.From < 0 || e.Durable || !closed(e) || p.processors[e.To].boxes == nil {
 			continue
 		}
 		e.closed.Store(true)

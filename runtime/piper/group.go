@@ -76,6 +76,7 @@ type group struct {
 	outputsClosed bool    // closeOutputs was called: the receivers were informed
 	awaitingRoom  []*Unit // units that wait for room within the group
 	lastBusy      *Link   // a link that had messages at the last check
+	durable       bool    // durable edges lead into it, and are open
 	agreed        bool    // in a cluster: the group is quiet on all nodes, so it may go on to its next phase
 }
 
@@ -140,7 +141,11 @@ func (g *group) sourceBegins() bool {
 // holds the lock; beginClosing unlocks it.
 func (g *group) beginClosing() {
 	if g.phase != phaseOpen || g.openInputs > 0 || g.sources > 0 || g.holds > 0 {
+		awaits := g.awaitsDurable()
 		g.mu.Unlock()
+		if awaits {
+			g.pool.durable.InputsClosed(g.index)
+		}
 		return
 	}
 	g.phase = phaseClosing

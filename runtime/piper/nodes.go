@@ -201,7 +201,7 @@ func (p *Pool) Agree(i int, phase uint8) {
 // another node: no message is queued, and no call runs. Nodes calls it while the node
 // leaves the cluster, after the sources of this node have ended.
 func (p *Pool) IsIdle() bool {
-	if s := p.stepper; s != nil && s.inStep {
+	if s := p.stepper; s != nil && s.inStep.Load() {
 		return false // a Stepper does not count calls
 	}
 	before, idle := p.callCount()

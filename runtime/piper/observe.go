@@ -100,7 +100,7 @@ type InstanceFigures struct {
 }
 
 // EdgeFigures are the figures of one edge, summed over its links: Sent = Received +
-// Dropped + Len. In a cluster they count what the instances of this node have sent, and
+// Dropped + Len. Those of a durable edge are described at DurableFigures. In a cluster they count what the instances of this node have sent, and
 // Arrived and Waiting what those of other nodes have sent to instances of this node.
 type EdgeFigures struct {
 	From     string        `json:"from"`            // "" for a timer
@@ -166,6 +166,11 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 	f := EdgeFigures{Late: e.late.Load(), Every: e.Every, To: p.processors[e.To].Name, Message: e.Message}
 	if e.From >= 0 {
 		f.From = p.processors[e.From].Name
+	}
+	if e.Durable {
+		d := p.durable.Figures(i)
+		f.Sent, f.Received, f.Dropped, f.Len = d.Sent, d.Received, d.Dropped, d.Len
+		return f
 	}
 	discarded := e.discarded.Load() // read before the taken counts, so that Received is not negative
 	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()+discarded

@@ -23,6 +23,7 @@ type options struct {
 	errors       func() (Recorder, error)
 	node         NodeSettings
 	nodes        Nodes // nil: Spec.Cluster makes them
+	durable      DurableSettings
 }
 
 const (

@@ -41,6 +41,9 @@ type Spec struct {
 	// Cluster connects the pool with other nodes. It returns nil if the settings name no
 	// node; then this process runs the whole topology. It may be nil.
 	Cluster func(NodeSettings) (Nodes, error)
+
+	// Durable makes the carrier of durable edges. It is nil if there are none.
+	Durable func(DurableSettings) (DurableEdges, error)
 }
 
 // Pool runs a topology.
@@ -62,6 +65,7 @@ type Pool struct {
 	rebalancer *rebalancer // nil if instances never move
 	place      func(*placement) (to []int, pays bool)
 	nodes      Nodes // nil if this process runs the whole topology
+	durable    DurableEdges
 	pinned     bool  // for tests of the placement: no instance is donated
 
 	began      time.Time
@@ -126,6 +130,9 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p.build()
 	p.chains = chains(p.spec)
 	if err := p.newNodes(); err != nil {
+		return nil, err
+	}
+	if err := p.newDurable(); err != nil {
 		return nil, err
 	}
 	if err := p.construct(); err != nil {
@@ -277,6 +284,13 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if p.durable != nil {
+		defer p.durable.End()
+		if err := p.durable.Begin(ctx, p); err != nil {
+			p.finish(err)
+			return err
+		}
+	}
 	p.prepare(ctx)
 	defer p.abandon()
 	defer p.logSkipped()
@@ -288,6 +302,9 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 		return p.closeAll(err)
 	}
 	p.start()
+	if p.durable != nil {
+		p.durable.Start()
+	}
 	var drain <-chan time.Time
 	stop := ctx.Done()
 	for ended := false; !ended; {
@@ -381,6 +398,9 @@ func (p *Pool) stop() {
 	p.stopping.Store(true)
 	if p.nodes != nil {
 		p.nodes.Stopping()
+	}
+	if p.durable != nil {
+		p.durable.Stopping()
 	}
 	p.sourcesDone()
 	p.stopServe()

@@ -43,6 +43,7 @@ type Edge struct {
 	Capacity int
 	Full     Policy        // Wait pauses the sending instance; the other policies do not
 	Every    time.Duration // period of a timer
+	Durable  bool          // a store keeps its messages; no link carries them
 
 	// In a cluster:
 	Reply      bool // the sender waits for a reply

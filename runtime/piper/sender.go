@@ -36,10 +36,13 @@ func (o *Out) First(to int, m any, fields string) bool {
 	return true
 }
 
+// errNoSender is the panic of a sender that the runtime did not make.
+const errNoSender = "topogen: this sender comes neither from a topology nor from a recorder; in the test of a handler use the Sender of a recorder"
+
 // Link makes the link to an instance.
 func (o *Out) Link(to, instance int) {
 	if o.unit == nil {
-		panic("topogen: this sender comes neither from a topology nor from a recorder; in the test of a handler use the Sender of a recorder")
+		panic(errNoSender)
 	}
 	o.unit.cell.Link(to, instance)
 }

@@ -33,7 +33,7 @@ type Stepper struct {
 	err        error
 	ended      bool
 	begun      atomic.Bool
-	inStep     bool
+	inStep     atomic.Bool
 	steps      uint64
 	trace      func(step uint64, processor string, instance int)
 }
@@ -74,6 +74,9 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 		}
 	}
 	p.stepper, p.began = s, epoch
+	if p.durable != nil {
+		s.now.Store(int64(p.durable.BeginStepped(p)))
+	}
 	p.workers = []*Worker{s.worker}
 	return s
 }
@@ -125,7 +128,7 @@ func (s *Stepper) Advance(d time.Duration) error {
 	for {
 		for s.turn() {
 		}
-		if s.ended || len(s.worker.timers) == 0 || s.worker.timers[0].at > until {
+		if at, ok := s.due(); s.ended || !ok || at > until {
 			break
 		}
 		s.jump()
@@ -166,6 +169,9 @@ func (s *Stepper) begin() {
 	if s.pool.unfinishedGroups == 0 {
 		s.pool.finish(nil)
 	}
+	if s.pool.durable != nil {
+		s.pool.durable.Start()
+	}
 	s.end()
 }
 
@@ -179,6 +185,9 @@ func (s *Stepper) end() {
 		c.stop()
 	}
 	s.err = s.pool.closeAll(s.pool.result())
+	if s.pool.durable != nil {
+		s.pool.durable.End()
+	}
 	s.pool.logSkipped()
 	s.pool.abandon()
 }
@@ -189,7 +198,7 @@ func (s *Stepper) step(always bool) bool {
 	if s.turn() {
 		return true
 	}
-	if s.ended || len(s.worker.timers) == 0 || !always && !s.awaitsTime() {
+	if _, ok := s.due(); s.ended || !ok || !always && !s.awaitsTime() {
 		return false
 	}
 	s.jump()
@@ -199,6 +208,9 @@ func (s *Stepper) step(always bool) bool {
 // awaitsTime reports whether an idle Ping, a restart, a retry, or a tick of a group
 // that holds work waits for the time to pass.
 func (s *Stepper) awaitsTime() bool {
+	if d := s.pool.durable; d != nil && d.AwaitsTime() {
+		return true
+	}
 	for _, e := range s.worker.timers {
 		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() ||
 			e.kind == timerTick && e.unit.proc.group.isHeld() {
@@ -208,27 +220,53 @@ func (s *Stepper) awaitsTime() bool {
 	return false
 }
 
-// jump advances the clock to the next timer.
+// jump advances the clock to the next timer, or to the next time at which something is due
+// in the store of durable edges.
 func (s *Stepper) jump() {
-	s.now.Store(max(s.now.Load(), s.worker.timers[0].at))
+	at, _ := s.due()
+	s.now.Store(max(s.now.Load(), at))
 	s.worker.fireTimers()
+	s.stepDurable()
+}
+
+// due returns when jump has something to do.
+func (s *Stepper) due() (at int64, ok bool) {
+	if len(s.worker.timers) > 0 {
+		at, ok = s.worker.timers[0].at, true
+	}
+	if d := s.pool.durable; d != nil {
+		if next, any := d.Next(); any && (!ok || int64(next) < at) {
+			at, ok = int64(next), true
+		}
+	}
+	return at, ok
+}
+
+// stepDurable passes the messages of durable edges that may be handled now to their
+// instances.
+func (s *Stepper) stepDurable() {
+	if d := s.pool.durable; d != nil {
+		for d.Step() {
+		}
+	}
 }
 
 // turn gives one instance a turn. It returns false if no instance has work.
 func (s *Stepper) turn() (did bool) {
 	s.begin()
-	if s.ended || s.inStep {
+	if s.ended || s.inStep.Load() {
 		return false
 	}
 	if s.pool.ended.Load() { // between steps, by Nodes
 		s.end()
 		return false
 	}
-	s.inStep = true
+	s.inStep.Store(true)
 	defer func() {
-		s.inStep = false
+		s.inStep.Store(false)
 		s.end()
 	}()
+	s.stepDurable()
 	s.worker.readNotes()
 	ready := s.worker.runq.len()
 	serves := s.resumable()

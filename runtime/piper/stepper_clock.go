@@ -18,10 +18,11 @@ func (s *Stepper) Turn() bool {
 func (s *Stepper) Next() (d time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || len(s.worker.timers) == 0 {
+	at, ok := s.due()
+	if s.ended || !ok {
 		return 0, false
 	}
-	return time.Duration(max(0, s.worker.timers[0].at-s.now.Load())), true
+	return time.Duration(max(0, at-s.now.Load())), true
 }
 
 // Skip advances the clock by d without a handler call. Timers that are due in this time
@@ -30,7 +31,11 @@ func (s *Stepper) Skip(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until := s.now.Load() + int64(d)
-	for !s.ended && len(s.worker.timers) > 0 && s.worker.timers[0].at <= until {
+	for !s.ended {
+		at, ok := s.due()
+		if !ok || at > until {
+			break
+		}
 		s.jump()
 	}
 	s.now.Store(max(s.now.Load(), until))

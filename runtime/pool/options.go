@@ -63,3 +63,15 @@ func NodeDir(dir string) Option { return piper.NodeDir(dir) }
 
 // NodeRoles sets the roles of the node. Environment: TOPOGEN_ROLES, separated by commas.
 func NodeRoles(roles ...string) Option { return piper.NodeRoles(roles...) }
+
+// DurableStore sets the folder of the store for durable edges, in place of the folder in
+// the topology file. Environment: TOPOGEN_DURABLE_STORE.
+func DurableStore(dir string) Option { return piper.DurableStore(dir) }
+
+// DurableListen sets the host and port where programs outside use the store of durable
+// edges, in place of the address in the topology file. Environment: TOPOGEN_DURABLE_LISTEN.
+func DurableListen(address string) Option { return piper.DurableListen(address) }
+
+// DurableMemory keeps the store of durable edges in memory, for tests. store is a
+// *edge.Memory.
+func DurableMemory(store any) Option { return piper.DurableMemory(store) }

@@ -14,7 +14,7 @@ import (
 // names are the names that users need. A name that only generated code needs belongs in
 // package piper.
 var names = []string{
-	"Batch", "CycleLimit", "DrainTimeout", "Logger", "MessageLimit", "Node", "NodeAddress", "NodeDir", "NodeRoles", "Observe", "Option", "Rebalance", "Record", "Workers",
+	"Batch", "CycleLimit", "DrainTimeout", "Logger", "MessageLimit", "Node", "NodeAddress", "NodeDir", "DurableStore", "DurableListen", "DurableMemory", "NodeRoles", "Observe", "Option", "Rebalance", "Record", "Workers",
 	"ErrAbandoned", "ErrCloseHangs", "ErrCycleGrows", "ErrDrainTimeout", "ErrGaveUp", "ErrHung", "ErrLateSend", "ErrNoStepper", "ErrStarted", "ErrStays", "HandlerError",
 	"EdgeFigures", "FaultFigures", "InstanceFigures", "ProcessorFigures", "Snapshot",
 	"FaultObserver", "Observer", "Recorder", "StartObserver",
