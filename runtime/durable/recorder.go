@@ -45,7 +45,7 @@ func (l live) children(e *execution) ([]protocol.Promise, error) {
 	}
 	var all []protocol.Promise
 	search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagParent: e.promise.ID, protocol.TagScope: "global"}, Limit: childrenPage}
-	for {
+	for len(all) <= 2*l.w.config.Records {
 		result, err := l.send(e, search)
 		switch {
 		case err != nil:
@@ -54,11 +54,11 @@ func (l live) children(e *execution) ([]protocol.Promise, error) {
 			return nil, l.fail(e, refused(search, result))
 		}
 		all = append(all, result.Promises...)
-		if result.Cursor == "" || len(result.Promises) == 0 || len(all) > 2*l.w.config.Records {
-			return all, nil
+		if search.Cursor = result.Cursor; search.Cursor == "" || len(result.Promises) == 0 {
+			break
 		}
-		search.Cursor = result.Cursor
 	}
+	return all, nil
 }
 
 func (l live) run(e *execution, run func(context.Context) (any, error)) (protocol.Value, error) {

@@ -398,6 +398,10 @@ func (w *Worker) rejectMalformed(e *execution, err error) {
 
 // finish forgets an activation.
 func (w *Worker) finish(e *execution) {
+	if e.finished != nil {
+		close(e.finished)
+		return
+	}
 	w.observe(e)
 	w.mu.Lock()
 	delete(w.held, e)
