@@ -43,9 +43,14 @@ func (l live) children(e *execution) ([]protocol.Promise, error) {
 	if e.task.Version == 1 {
 		return nil, nil // no activation came before
 	}
+	return l.search(e, map[string]string{protocol.TagParent: e.promise.ID, protocol.TagScope: "global"})
+}
+
+// search returns all promises with these tags. A page may be empty although more follow.
+func (l live) search(e *execution, tags map[string]string) ([]protocol.Promise, error) {
 	var all []protocol.Promise
-	search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagParent: e.promise.ID, protocol.TagScope: "global"}, Limit: childrenPage}
-	for len(all) <= 2*l.w.config.Records {
+	search := protocol.PromiseSearch{Tags: tags, Limit: childrenPage}
+	for {
 		result, err := l.send(e, search)
 		switch {
 		case err != nil:
@@ -54,11 +59,11 @@ func (l live) children(e *execution) ([]protocol.Promise, error) {
 			return nil, l.fail(e, refused(search, result))
 		}
 		all = append(all, result.Promises...)
-		if search.Cursor = result.Cursor; search.Cursor == "" || len(result.Promises) == 0 {
-			break
+		if result.Cursor == "" || result.Cursor == search.Cursor || len(all) > 2*l.w.config.Records {
+			return all, nil
 		}
+		search.Cursor = result.Cursor
 	}
-	return all, nil
 }
 
 func (l live) run(e *execution, run func(context.Context) (any, error)) (protocol.Value, error) {
@@ -136,14 +141,9 @@ func (l live) suspended(e *execution, result protocol.Result, ids []string) erro
 		return errExit
 	case protocol.Redirect:
 		return l.refresh(e, ids)
-	case protocol.Conflict:
+	case protocol.Conflict, protocol.NotFound:
 		return l.lost(e)
-	case protocol.NotFound:
-		if err := l.refresh(e, ids); err != nil { // a promise does not exist
-			return err
-		}
-		return l.lost(e)
-	default:
+	default: // a promise does not exist, or belongs to another call tree
 		return refused(protocol.TaskSuspend{}, result)
 	}
 }

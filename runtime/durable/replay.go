@@ -87,7 +87,7 @@ func searchAll(ctx context.Context, w *Worker, search protocol.PromiseSearch) it
 					return
 				}
 			}
-			if result.Cursor == "" || len(result.Promises) == 0 {
+			if result.Cursor == "" || result.Cursor == search.Cursor {
 				return
 			}
 			search.Cursor = result.Cursor

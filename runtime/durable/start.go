@@ -37,7 +37,8 @@ const timeoutDefault = 24 * time.Hour
 // Start starts a call, and returns when its promise is on disk. With the Context of a
 // durable function the call is a child: it is recorded, and on replay Start returns the
 // handle of the same promise. Children run at the same time as their caller; the handles
-// can be awaited one by one, or with All and Any.
+// can be awaited one by one, or with All and Any. The worker is then that of the
+// execution, and w may be nil.
 func Start[R any](ctx context.Context, w *Worker, call Call) (Handle[R], error) {
 	h, err := start(ctx, w, call)
 	return Handle[R]{h}, err
@@ -54,15 +55,19 @@ func Invoke[R any](ctx context.Context, w *Worker, call Call) (R, error) {
 }
 
 func start(ctx context.Context, w *Worker, call Call) (handle, error) {
+	e := executionOf(ctx)
+	if e != nil {
+		w = e.worker
+	}
 	if call.Timeout <= 0 {
 		call.Timeout = timeoutDefault
 	}
 	if call.Target == "" {
 		call.Target = w.target
 	}
-	if e := executionOf(ctx); e != nil {
+	if e != nil {
 		p, err := e.start(call)
-		return handle{worker: e.worker, promise: p}, err
+		return handle{worker: w, promise: p}, err
 	}
 	p, err := w.start(ctx, call)
 	return handle{worker: w, promise: p}, err

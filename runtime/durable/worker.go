@@ -355,7 +355,6 @@ func (w *Worker) acquire(it *item) *execution {
 		task:    protocol.TaskRef{ID: result.Task.ID, Version: result.Task.Version},
 		promise: result.Promise, origin: originOf(result.Promise),
 	}
-	e.journal = newJournal(e.promise.ID, result.Preload)
 	e.acquired = sent
 	e.leaseUntil.Store(int64(sent.Add(w.config.Lease).Sub(w.epoch)))
 	if e.promise.State != protocol.Pending || e.promise.Tags[protocol.TagTimer] == "true" {
@@ -372,11 +371,41 @@ func (w *Worker) acquire(it *item) *execution {
 		return nil // the lease ends by itself: a release would be followed by a message at once
 	}
 	e.arg = arg
+	if err := w.readJournal(e, result.Preload); err != nil {
+		return nil // the server does not answer; the lease ends by itself
+	}
 	w.mu.Lock()
 	w.stats.Activations++
 	w.held[e] = struct{}{}
 	w.mu.Unlock()
 	return e
+}
+
+// preloadSmall is the number of records, and their bytes, up to which the records that come
+// with an acquisition are certainly complete. Servers cut longer lists.
+const (
+	preloadSmall      = 1000
+	preloadSmallBytes = 1 << 20
+)
+
+// readJournal makes the journal of an execution. If the server may have cut the records, it
+// reads all of them.
+func (w *Worker) readJournal(e *execution, records []protocol.Promise) error {
+	size := 0
+	for i := range records {
+		if data := records[i].Value.Data; data != nil {
+			size += len(*data)
+		}
+	}
+	if len(records) >= preloadSmall || size >= preloadSmallBytes {
+		var err error
+		if records, err = w.live.search(e, map[string]string{protocol.TagParent: e.promise.ID}); err != nil {
+			return err
+		}
+		e.complete = true
+	}
+	e.journal = newJournal(e.promise.ID, records)
+	return nil
 }
 
 // originOf is the origin of a promise: its tag, or its id if another program has created
