@@ -1,0 +1,255 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+var seeds = flag.Int("seeds", 1000, "how many random workflows TestRandomWorkflows runs")
+
+// A script is a random workflow: the handler of the function "script" carries it out.
+type script struct {
+	Ops []op
+	// FailUntil is the attempt that succeeds. The attempts before it fail, every other one
+	// with a panic.
+	FailUntil int
+}
+
+type op struct {
+	Kind    string
+	Seconds int
+	Name    string
+	Child   script
+}
+
+var kinds = []string{"step", "step", "step", "failing step", "retried step", "sleep", "now", "version", "child", "start", "start", "all", "any", "timeout", "lasting child failure", "promise"}
+
+func randomScript(r *rand.Rand, depth int) script {
+	s := script{FailUntil: 1}
+	if r.IntN(5) == 0 {
+		s.FailUntil = 1 + r.IntN(3)
+	}
+	for i := range r.IntN(7) {
+		o := op{Kind: kinds[r.IntN(len(kinds))], Seconds: r.IntN(100) * r.IntN(100), Name: fmt.Sprint("op", i)}
+		if strings.Contains(o.Kind, "child") || o.Kind == "start" {
+			if depth == 0 {
+				o.Kind = "step"
+			} else {
+				o.Child = randomScript(r, depth-1)
+			}
+		}
+		s.Ops = append(s.Ops, o)
+	}
+	return s
+}
+
+// A runner carries out scripts in a world.
+type runner struct {
+	t     *testing.T
+	w     *world
+	pause func() // is called in a step, and may let other workers run
+	ran   int
+}
+
+func (r *runner) function() durable.Function {
+	f := durable.Func("script", r.run)
+	f.Retry = durable.Retry{Attempts: 4, Delay: time.Minute, Jitter: 0.5}
+	return f
+}
+
+// run returns a text that contains everything that the script has seen, except times.
+func (r *runner) run(ctx durable.Context, s script) (string, error) {
+	var seen strings.Builder
+	var handles []durable.Handle[string]
+	note := func(v any, err error) error {
+		if errors.Is(err, durable.ErrMisuse) || errors.Is(err, durable.ErrEnded) {
+			r.t.Errorf("%v", err)
+		}
+		fmt.Fprintf(&seen, "%v/%v;", v, err)
+		return nil
+	}
+	for i, o := range s.Ops {
+		if err := r.do(ctx, o, &handles, note); err != nil {
+			return "", err
+		}
+		if ctx.Attempt() < s.FailUntil && i == len(s.Ops)/2 {
+			if ctx.Attempt()%2 == 0 {
+				panic(fmt.Sprint("attempt ", ctx.Attempt()))
+			}
+			return "", fmt.Errorf("attempt %d failed", ctx.Attempt())
+		}
+	}
+	for _, h := range handles {
+		_ = note(h.Wait(ctx))
+	}
+	return seen.String(), nil
+}
+
+func (r *runner) do(ctx durable.Context, o op, handles *[]durable.Handle[string], note func(any, error) error) error {
+	d := time.Duration(o.Seconds) * time.Second
+	call := durable.Call{Func: "script", Arg: o.Child, Timeout: 500 * time.Hour}
+	failing := func(context.Context) (int, error) { r.step(ctx, o.Name); return 0, fmt.Errorf("%s failed", o.Name) }
+	switch o.Kind {
+	case "step":
+		return note(durable.Step(ctx, o.Name, func(context.Context) (string, error) { r.step(ctx, o.Name); return o.Name, nil }))
+	case "failing step":
+		return note(durable.Step(ctx, o.Name, failing))
+	case "retried step":
+		return note(durable.Step(ctx, o.Name, failing, durable.Retry{Attempts: 3, Delay: d}))
+	case "sleep":
+		return note(nil, durable.Sleep(ctx, d))
+	case "now":
+		durable.Now(ctx)
+	case "version":
+		return note(ctx.Version(o.Name, 1, 3), nil)
+	case "start":
+		h, err := durable.Start[string](ctx, nil, call)
+		*handles = append(*handles, h)
+		return note(h.ID(), err)
+	case "child":
+		return note(durable.Invoke[string](ctx, nil, call))
+	case "lasting child failure":
+		call.Func = "failing"
+		return note(durable.Invoke[string](ctx, nil, call))
+	case "all":
+		return note(durable.All(ctx, *handles...))
+	case "any":
+		var awaited []durable.Awaitable
+		for _, h := range *handles {
+			awaited = append(awaited, h)
+		}
+		if len(awaited) > 0 {
+			i, err := durable.Any(ctx, awaited...) // which one depends on time
+			if _, waitErr := (*handles)[i].Wait(ctx); err != nil {
+				return note(nil, errors.Join(err, waitErr))
+			}
+		}
+	case "timeout":
+		timer, err := durable.After(ctx, d)
+		if err != nil {
+			return note(nil, err)
+		}
+		never, err := durable.Start[int](ctx, nil, durable.Call{Func: o.Name, External: true, Timeout: 500 * time.Hour})
+		if err != nil {
+			return note(nil, err)
+		}
+		return note(durable.Any(ctx, never, timer))
+	case "promise":
+		h, err := durable.Start[int](ctx, nil, durable.Call{Func: o.Name, External: true, Timeout: d + time.Second})
+		if err != nil {
+			return note(nil, err)
+		}
+		return note(h.Wait(ctx)) // it times out
+	}
+	return nil
+}
+
+// step is the effect of a step. It must not happen if the result is on disk.
+func (r *runner) step(ctx durable.Context, name string) {
+	r.ran++
+	if ctx.Attempt() == 1 {
+		search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagParent: ctx.ID(), "topogen:step": name}}
+		result, err := r.w.server.Do(context.Background(), search)
+		if err != nil || len(result.Promises) > 0 && result.Promises[0].State != protocol.Pending {
+			r.t.Errorf("step %s of %s runs, although its result is on disk: %v %v", name, ctx.ID(), result.Promises, err)
+		}
+	}
+	if r.pause != nil {
+		r.pause()
+	}
+}
+
+func (r *runner) functions() []durable.Function {
+	return []durable.Function{r.function(), durable.Func("failing", func(ctx durable.Context, _ script) (string, error) {
+		if err := durable.Sleep(ctx, time.Second); err != nil {
+			return "", err
+		}
+		return "", &durable.Error{Name: "Always", Message: "it always fails"}
+	})}
+}
+
+// TestRandomWorkflows compares random workflows whose workers are killed and paused at
+// random with the same workflows without interruption.
+func TestRandomWorkflows(t *testing.T) {
+	n := *seeds
+	if testing.Short() {
+		n = min(n, 200)
+	}
+	var killed, paused, ran uint64
+	for seed := range n {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			s := randomScript(random, 2)
+			want, _ := runScript(t, s, uint64(seed), nil, nil)
+			got, r := runScript(t, s, uint64(seed), random, &paused)
+			if got != want {
+				t.Errorf("with kills the result is\n%s\nand without\n%s", got, want)
+			}
+			killed, ran = killed+uint64(r.w.killed), ran+uint64(r.ran)
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d workers killed, %d paused, %d steps", killed, paused, ran)
+}
+
+// runScript runs a script. If random is not nil, workers are killed and paused.
+func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *uint64) (string, *runner) {
+	r := &runner{t: t}
+	w := newWorld(t, seed, r.functions()...)
+	r.w = w
+	kills := 0
+	var startWorker func()
+	startWorker = func() {
+		killAt := 0
+		if random != nil && kills < 40 {
+			kills++
+			killAt = 1 + random.IntN(30)
+		}
+		w.start(killAt, random != nil && random.IntN(2) == 0)
+	}
+	workers := 1
+	if random != nil {
+		workers = 1 + random.IntN(3)
+		nested := false
+		r.pause = func() {
+			if nested || random.IntN(20) > 0 {
+				return
+			}
+			nested = true
+			defer func() { nested = false }()
+			*paused++
+			w.pauseStep(w.lease+time.Second, random.IntN(50), startWorker)
+		}
+	}
+	for range workers {
+		startWorker()
+	}
+	w.call("test:root", "script", s)
+	w.run(startWorker)
+	w.check()
+	return w.result("test:root"), r
+}
+
+// pauseStep pauses the worker that runs a step: time passes, and other workers do some of
+// their work. Everything is in one goroutine, so the step calls this itself.
+func (w *world) pauseStep(d time.Duration, steps int, replace func()) {
+	paused := w.workers
+	w.workers = nil
+	replace()
+	w.now = w.now.Add(d)
+	for range steps {
+		w.step(replace)
+	}
+	w.workers = append(paused, w.workers...)
+}
