@@ -68,7 +68,9 @@ func TestLimits(t *testing.T) {
 	listed := func(n int) string {
 		return `{"pid":"p","tasks":[` + strings.Repeat(`{"id":"a","version":1},`, n-1) + `{"id":"a","version":1}]}`
 	}
-	deep := func(n int) string { return `{"id":"a","x":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` }
+	deep := func(n int) string {
+		return `{"id":"a","x":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}`
+	}
 	text := func(n int) string { return strings.Repeat("x", n) }
 	for _, test := range []struct {
 		name, kind string

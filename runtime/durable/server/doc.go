@@ -1,0 +1,50 @@
+// Package server answers requests of Resonate's protocol for durable promises over HTTP.
+//
+//	e, err := engine.Open(engine.Config{Store: disk})
+//	…
+//	s, err := server.Listen(server.Config{Backend: e})
+//	…
+//	<-ctx.Done()
+//	s.Close(shutdown) // then close the engine
+//
+// # Endpoints
+//
+//	POST /                    a request of the protocol; the HTTP status is that of the response
+//	GET /poll/{group}/{pid}   the messages for a worker, as server-sent events
+//	GET /health               200
+//	GET /ready                200 if operations can be carried out, else 503
+//	GET /metrics              on its own listener, if Config.MetricsListen is set
+//
+// Every other path is 404. All answers are JSON, except streams and metrics.
+//
+// # Guarantees
+//
+// A response with status 200 or 300 is sent after the effects are on disk. A request that
+// was accepted is answered, also during Close and if a handler panics.
+//
+// Every endpoint needs a token or, with mutual TLS, a certificate of the client, if the
+// server has them. Without them the server listens only on a loopback address, unless
+// Config.Insecure is set, and answers only requests to names that no web page can use
+// (see Config.Hosts). A request that a browser makes for a web page is refused, unless
+// Config.Origins lists the page.
+//
+// Memory is limited, whatever clients do: the number of connections, of streams, of
+// requests and of their bytes, and the time to send a request and to read a response. A
+// request beyond a limit of load gets status 429, and a worker beyond the limit of streams
+// gets 503.
+//
+// # Limits
+//
+// A stream delivers each message at most once. A message that could not be written goes
+// to another worker or to the next connection, but the messages that the kernel has
+// already taken for a worker that is gone (64 KiB) are lost. The retry of the task
+// repeats messages of kind execute.
+//
+// A worker that does not read is disconnected after Config.WriteTimeout.
+//
+// # Design
+//
+// The package has its own routing of a few lines: the one of net/http redirects requests
+// to cleaned paths, and SDKs do not follow redirects of a POST. Only HTTP/1.1 is spoken,
+// so that the limit of connections is also one of requests.
+package server

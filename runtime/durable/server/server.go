@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// A Server answers requests until it is closed.
+type Server struct {
+	config  Config
+	access  access
+	metrics *metrics
+	backend protocol.Backend
+
+	listener *listener
+	scrapes  net.Listener // of the metrics; nil if there are none
+	http     *http.Server
+	scraped  *http.Server
+
+	slots  chan struct{} // one for each request that is carried out
+	bodies atomic.Int64  // bytes
+
+	closing   chan struct{} // closed by Close: streams end
+	closeOnce sync.Once
+	serving   sync.WaitGroup
+	failed    chan error // has room for the error of each listener
+}
+
+// Listen opens the sockets and begins to answer requests.
+func Listen(config Config) (*Server, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, access: newAccess(&config), backend: config.Backend,
+		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
+	}
+	s.metrics = newMetrics(s)
+	socket, err := config.listen(config.Listen)
+	if err != nil {
+		return nil, err
+	}
+	s.listener = newListener(socket, config.ConnectionsMax, &s.metrics.refused)
+	s.http = s.newHTTP(s.serve)
+	if config.MetricsListen != "" {
+		socket, err := config.listen(config.MetricsListen)
+		if err != nil {
+			return nil, errors.Join(err, s.listener.Close())
+		}
+		s.scrapes = newListener(socket, scrapesMax, &s.metrics.refused)
+		s.scraped = s.newHTTP(s.serveMetrics)
+		s.run(s.scraped, s.scrapes)
+	}
+	s.run(s.http, s.listener)
+	return s, nil
+}
+
+const scrapesMax = 64 // connections of programs that read the metrics
+
+func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true) // HTTP/2 has streams, which the limit of connections does not count
+	return &http.Server{
+		Handler:           s.guard(handle),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    headerBytesMax,
+		Protocols:         &protocols,
+		ErrorLog:          log.New(discard{}, "", 0), // a line for each broken connection says nothing
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+	}
+}
+
+type connKey struct{}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func (s *Server) run(h *http.Server, l net.Listener) {
+	if s.config.TLS != nil {
+		config := s.config.TLS.Clone()
+		config.NextProtos = []string{"http/1.1"}
+		l = tls.NewListener(l, config)
+	}
+	s.serving.Go(func() {
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.config.Logger.Error("durable: the server cannot accept connections", "error", err)
+			s.failed <- err
+		}
+	})
+}
+
+// Address is the address of the protocol, with the port that the system has chosen if
+// the configured one is 0.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// MetricsAddress is the address of the metrics, or "".
+func (s *Server) MetricsAddress() string {
+	if s.scrapes == nil {
+		return ""
+	}
+	return s.scrapes.Addr().String()
+}
+
+// URL is the URL of the protocol.
+func (s *Server) URL() string {
+	if s.config.TLS != nil {
+		return "https://" + s.Address()
+	}
+	return "http://" + s.Address()
+}
+
+// Failed receives the error if a socket of the server fails. The program should then
+// close the server.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Close stops to accept connections, answers the requests that were accepted, and ends the
+// streams of messages. If ctx ends first, Close closes the connections that are left and
+// returns the error of ctx. It does not close the backend.
+func (s *Server) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() { close(s.closing) })
+	err := s.http.Shutdown(ctx)
+	if s.scraped != nil {
+		err = errors.Join(err, s.scraped.Shutdown(ctx))
+	}
+	if err != nil {
+		s.http.Close()
+		if s.scraped != nil {
+			s.scraped.Close()
+		}
+	}
+	s.serving.Wait()
+	return err
+}
+
+func (s *Server) logger() *slog.Logger { return s.config.Logger }
