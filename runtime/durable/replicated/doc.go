@@ -1,0 +1,38 @@
+// Package replicated keeps the promises of a durable server on several nodes, with Raft.
+//
+//	n, err := replicated.Open(replicated.Config{
+//		Raft:   raft.Config{Topology: "shop", Group: "promises", Node: "n1", Peers: peers, Dir: dir},
+//		URL:    "https://10.0.0.1:8001",
+//		Dial:   dial,
+//		Engine: engine.Config{},
+//	})
+//	result, err := n.Do(ctx, operation)
+//
+// A [Node] is a protocol.Backend: servers and workers use it like an engine, on any node.
+//
+// # Guarantees
+//
+// When Do returns a result below 400, its effects are on the disks of a majority of the
+// nodes. They survive any crash of fewer than half of them. Operations take effect one
+// after the other, whichever node was asked. If the outcome of an operation is not known,
+// because the leader failed while it was carried out, Do returns an error.
+//
+// # Limits
+//
+// The tables are in the memory of each node, and a snapshot of them is written to the
+// disk from time to time. A store on one disk (package store) has no such limit.
+//
+// While no node leads, operations are answered with status 503 after [Config].Wait.
+// Connections stay open and receive messages again when a node leads.
+//
+// # Design
+//
+// The node that leads the Raft group runs the engine, with a store whose commits are
+// entries of the log: an entry is the list of the records that a transaction wrote. The
+// other nodes apply the entries, and forward operations and connections to the server of
+// the leader. So timeouts fire on one node, and messages have one sender.
+//
+// A new leader first proposes an entry that begins an epoch. Entries of an earlier epoch
+// that come after it are refused on every node. So an engine that does not know yet that
+// it was replaced cannot commit.
+package replicated

@@ -1,0 +1,318 @@
+package replicated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// Config has the settings of a [Node].
+type Config struct {
+	// Raft names the group, the nodes, the folder and the certificates. Forward is set.
+	Raft raft.Config
+	// Engine has the settings of the engine that runs while this node leads. Store is
+	// not used.
+	Engine engine.Config
+	// URL is the address of this node's server, which the other nodes use while this node
+	// leads.
+	URL string
+	// Dial returns a backend that carries out operations at the server of another node,
+	// without forwarding them.
+	Dial func(url string) (protocol.Backend, error)
+	// Wait is how long an operation waits for a leader. 0 means WaitDefault.
+	Wait time.Duration
+}
+
+// WaitDefault is longer than an election, and shorter than clients wait for an answer.
+const WaitDefault = 5 * time.Second
+
+const (
+	closeTimeout  = 10 * time.Second       // of an engine that was replaced: its commits have failed already
+	retryInterval = 100 * time.Millisecond // between two attempts to begin an epoch
+)
+
+// A Node is one of the nodes that keep the promises.
+type Node struct {
+	config  Config
+	machine *machine
+	log     *slog.Logger
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when run has returned
+	signals chan struct{} // from the host: an event waits
+
+	mu      sync.Mutex
+	lead    fsm.Leadership
+	engine  *engine.Engine // while this node leads and has begun its epoch
+	changed chan struct{}  // closed when lead or engine changes
+	remotes map[string]protocol.Backend
+}
+
+var _ protocol.Backend = (*Node)(nil)
+
+// Open starts a node. It does not wait for a leader.
+func Open(config Config) (*Node, error) {
+	if config.URL == "" || config.Dial == nil {
+		return nil, errors.New("replicated: Config.URL and Config.Dial are required")
+	}
+	config.Wait = cmp.Or(config.Wait, WaitDefault)
+	config.Raft.Forward = true
+	m, err := raft.New(config.Raft, definition)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &Node{
+		config: config, machine: m, log: config.Raft.Logger, ctx: ctx, cancel: cancel,
+		ended: make(chan struct{}), signals: make(chan struct{}, 1), changed: make(chan struct{}),
+		remotes: make(map[string]protocol.Backend),
+	}
+	if n.log == nil {
+		n.log = slog.Default()
+	}
+	m.OnLeadership(0, func(l fsm.Leadership) { n.change(func() { n.lead = l }) })
+	if err := m.Start(ctx, host{n}); err != nil {
+		cancel()
+		return nil, err
+	}
+	go n.run()
+	return n, nil
+}
+
+// host lets the machine send its events to a goroutine of the node.
+type host struct{ node *Node }
+
+func (host) BeginReply()   {}
+func (host) EndReply()     {}
+func (host) Stepped() bool { return false }
+
+func (h host) Wake() {
+	select {
+	case h.node.signals <- struct{}{}:
+	default:
+	}
+}
+
+// change changes the fields that mu protects, and wakes all that wait for a change.
+func (n *Node) change(f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// run opens and closes the engine as the leader changes.
+func (n *Node) run() {
+	defer close(n.ended)
+	events := make(chan struct{})
+	go func() {
+		defer close(events)
+		for {
+			select {
+			case <-n.ctx.Done():
+				return
+			case <-n.signals:
+			}
+			if err := n.machine.Finish(); err != nil {
+				n.log.Error("durable: cannot follow the leader of the group", "error", err)
+			}
+		}
+	}()
+	for n.ctx.Err() == nil {
+		n.mu.Lock()
+		lead, changed := n.lead, n.changed
+		n.mu.Unlock()
+		if lead.Here {
+			n.serve(lead.Term)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-n.ctx.Done():
+		}
+	}
+	<-events
+}
+
+// serve runs the engine until this node does not lead any longer in a term.
+func (n *Node) serve(term uint64) {
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	go n.endWith(ctx, cancel, term)
+	e, err := n.open(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			n.log.Warn("durable: this node leads, but cannot begin to serve", "error", err)
+			wait(ctx, retryInterval)
+		}
+		return
+	}
+	n.change(func() { n.engine = e })
+	select {
+	case <-ctx.Done():
+	case <-e.Stopped():
+	}
+	n.change(func() { n.engine = nil })
+	closing, done := context.WithTimeout(context.Background(), closeTimeout)
+	defer done()
+	if n.ctx.Err() == nil {
+		cancel() // the commits of this engine cannot succeed any longer
+	}
+	if err := e.Close(closing); err != nil && ctx.Err() == nil {
+		n.log.Warn("durable: the engine has ended", "error", err)
+	}
+}
+
+func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
+	r, err := begin(ctx, n.machine, n.config.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := n.config.Engine
+	c.Store, c.ServerURL = r, cmp.Or(c.ServerURL, n.config.URL)
+	e, err := engine.Open(c)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return e, nil
+}
+
+// endWith calls cancel when this node does not lead in a term any longer.
+func (n *Node) endWith(ctx context.Context, cancel func(), term uint64) {
+	defer cancel()
+	for {
+		n.mu.Lock()
+		lead, changed := n.lead, n.changed
+		n.mu.Unlock()
+		if !lead.Here || lead.Term != term {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// Close ends the node. Operations that this node has accepted are answered.
+func (n *Node) Close(ctx context.Context) error {
+	n.mu.Lock()
+	e := n.engine
+	n.mu.Unlock()
+	var err error
+	if e != nil {
+		err = e.Close(ctx) // while the group still commits
+	}
+	n.cancel()
+	select {
+	case <-n.ended:
+	case <-ctx.Done():
+		return errors.Join(err, ctx.Err())
+	}
+	return errors.Join(err, n.machine.Close())
+}
+
+// Status is the status of the node in its group.
+func (n *Node) Status() raft.Status { return n.machine.Status() }
+
+// backend returns the backend that carries out operations: the engine of this node, or the
+// server of the leader. changed is closed when the answer may change. local is whether
+// only the engine of this node is wanted.
+func (n *Node) backend(local bool) (b protocol.Backend, changed <-chan struct{}, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.engine != nil {
+		return n.engine, n.changed, nil
+	}
+	if local || n.lead.Here || n.lead.Leader == "" {
+		return nil, n.changed, nil
+	}
+	var url string
+	if err := n.machine.Stale(func(s *state) { url = s.url }); err != nil || url == "" || url == n.config.URL {
+		return nil, n.changed, nil
+	}
+	if b = n.remotes[url]; b == nil {
+		if b, err = n.config.Dial(url); err != nil {
+			return nil, n.changed, fmt.Errorf("replicated: cannot use the server of the leader: %w", err)
+		}
+		n.remotes[url] = b
+	}
+	return b, n.changed, nil
+}
+
+// Do implements protocol.Backend.
+func (n *Node) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	return n.do(ctx, op, false)
+}
+
+// Local is the backend for requests that another node has forwarded. It does not forward
+// them again.
+func (n *Node) Local() protocol.Backend { return local{n} }
+
+type local struct{ *Node }
+
+func (l local) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	return l.do(ctx, op, true)
+}
+
+func (l local) Connect(group, pid string) (protocol.Connection, error) {
+	b, _, err := l.backend(true)
+	switch {
+	case err != nil:
+		return nil, err
+	case b == nil:
+		return nil, errNoLeader
+	}
+	return b.Connect(group, pid)
+}
+
+var errNoLeader = errors.New("replicated: no node leads")
+
+func (n *Node) do(ctx context.Context, op protocol.Operation, local bool) (protocol.Result, error) {
+	timeout := time.NewTimer(n.config.Wait)
+	defer timeout.Stop()
+	for {
+		b, changed, err := n.backend(local)
+		if err != nil {
+			return unavailable(err.Error()), nil
+		}
+		if b != nil {
+			return b.Do(ctx, op)
+		}
+		// The state of a follower changes without a change of the leader: poll it.
+		poll := time.NewTimer(retryInterval)
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-timeout.C:
+			return unavailable("no node leads, try again later"), nil
+		case <-ctx.Done():
+			return protocol.Result{}, ctx.Err()
+		case <-n.ctx.Done():
+			return unavailable("the server is shutting down"), nil
+		}
+		poll.Stop()
+	}
+}
+
+func unavailable(text string) protocol.Result {
+	return protocol.Result{Status: protocol.Unavailable, Error: text}
+}

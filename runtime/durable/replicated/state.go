@@ -1,0 +1,229 @@
+package replicated
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// errReplaced is the result of an entry of an engine that another engine has replaced.
+var errReplaced = errors.New("replicated: another node leads, and its engine has replaced this one")
+
+// state is what each node keeps.
+type state struct {
+	epoch  uint64 // of the engine that may commit; 0: no engine has begun
+	url    string // of the server of that engine
+	memory *store.Memory
+}
+
+// tables returns the tables of a state that is not the zero value.
+func (s *state) tables() *store.Memory {
+	if s.memory == nil {
+		s.memory = store.NewMemory()
+	}
+	return s.memory
+}
+
+// snapshot returns a copy of the tables that later updates do not change.
+func (s *state) snapshot() *store.Memory {
+	if s.memory == nil {
+		return store.NewMemory()
+	}
+	return s.memory.Snapshot()
+}
+
+// Freeze implements fsm.Freezer.
+func (s *state) Freeze() *state { return &state{s.epoch, s.url, s.snapshot()} }
+
+// entry is an update of the state: the begin of an epoch, or the records that a
+// transaction wrote.
+type entry struct {
+	begin  string // the URL of the server whose engine begins; "": a transaction
+	epoch  uint64 // of a transaction
+	writes []write
+}
+
+// write is a record that was set, or deleted if value is nil.
+type write struct {
+	table      core.Table
+	key, value []byte
+}
+
+// apply applies an entry. It returns the epoch of the state.
+func (e *entry) apply(s *state) (uint64, error) {
+	if e.begin != "" {
+		s.epoch++
+		s.url = e.begin
+		return s.epoch, nil
+	}
+	if e.epoch != s.epoch {
+		return 0, errReplaced
+	}
+	err := s.tables().Update(func(tx store.Tx) error {
+		for _, w := range e.writes {
+			if w.value == nil {
+				tx.Delete(w.table, w.key)
+			} else {
+				tx.Put(w.table, w.key, w.value)
+			}
+		}
+		return nil
+	})
+	return s.epoch, err
+}
+
+var definition = fsm.Definition[state, entry, uint64]{
+	Update:      (*entry).apply,
+	StateCodec:  fsm.Codec[state]{Append: appendState, Consume: consumeState},
+	UpdateCodec: fsm.Codec[entry]{Append: appendEntry, Consume: consumeEntry},
+	ResultCodec: fsm.Codec[uint64]{
+		Append: func(b []byte, v *uint64) ([]byte, error) { return binary.AppendUvarint(b, *v), nil },
+		Consume: func(b []byte, v *uint64) error {
+			d := decoder{rest: b}
+			*v = d.number()
+			return d.end()
+		},
+	},
+	Errors: []fsm.Sentinel{{Name: "replaced", Err: errReplaced}},
+}
+
+// format begins each entry and each state.
+const format = 1
+
+func appendBytes(b, data []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
+}
+
+func appendState(b []byte, s *state) ([]byte, error) {
+	b = binary.AppendUvarint(append(b, format), s.epoch)
+	b = appendBytes(b, []byte(s.url))
+	err := s.snapshot().View(func(tx store.Tx) error {
+		for r := range store.Records(tx) {
+			b = appendBytes(appendBytes(append(b, byte(r.Table)), r.Key), r.Value)
+		}
+		return nil
+	})
+	return b, err
+}
+
+func consumeState(b []byte, s *state) error {
+	d := decoder{rest: b}
+	d.format()
+	s.epoch, s.url = d.number(), string(d.bytes())
+	if d.err != nil {
+		return d.err
+	}
+	return s.tables().Update(func(tx store.Tx) error {
+		for len(d.rest) > 0 && d.err == nil {
+			if t, key, value := d.table(), d.bytes(), d.bytes(); d.err == nil {
+				tx.Put(t, key, value)
+			}
+		}
+		return d.end()
+	})
+}
+
+func appendEntry(b []byte, e *entry) ([]byte, error) {
+	b = appendBytes(append(b, format), []byte(e.begin))
+	b = binary.AppendUvarint(b, e.epoch)
+	for _, w := range e.writes {
+		// The number before a value is its length plus one, and 0 for a deleted record.
+		b = appendBytes(append(b, byte(w.table)), w.key)
+		if w.value == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = append(binary.AppendUvarint(b, uint64(len(w.value))+1), w.value...)
+	}
+	return b, nil
+}
+
+func consumeEntry(b []byte, e *entry) error {
+	d := decoder{rest: b}
+	d.format()
+	e.begin, e.epoch = string(d.bytes()), d.number()
+	for len(d.rest) > 0 && d.err == nil {
+		w := write{table: d.table(), key: d.copied(d.number())}
+		if size := d.number(); size > 0 {
+			w.value = d.copied(size - 1)
+		}
+		e.writes = append(e.writes, w)
+	}
+	return d.end()
+}
+
+// decoder reads an encoding. After the first error it returns zero values.
+type decoder struct {
+	rest []byte
+	err  error
+}
+
+var errTruncated = errors.New("replicated: the encoding ends too early")
+
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+	d.rest = nil
+}
+
+func (d *decoder) format() {
+	if v := d.byte(); v != format && d.err == nil {
+		d.fail(fmt.Errorf("replicated: format %d is not known", v))
+	}
+}
+
+func (d *decoder) byte() byte {
+	if len(d.rest) == 0 {
+		d.fail(errTruncated)
+		return 0
+	}
+	b := d.rest[0]
+	d.rest = d.rest[1:]
+	return b
+}
+
+func (d *decoder) table() core.Table {
+	t := core.Table(d.byte())
+	if t >= store.Tables {
+		d.fail(fmt.Errorf("replicated: table %d does not exist", t))
+	}
+	return t
+}
+
+func (d *decoder) number() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	if n <= 0 {
+		d.fail(errTruncated)
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+// bytes returns a string of bytes, which refers to the encoding.
+func (d *decoder) bytes() []byte { return d.take(d.number()) }
+
+// copied returns n bytes that do not refer to the encoding. They are not nil.
+func (d *decoder) copied(n uint64) []byte { return append([]byte{}, d.take(n)...) }
+
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.rest)) {
+		d.fail(errTruncated)
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) end() error {
+	if d.err == nil && len(d.rest) > 0 {
+		d.fail(errors.New("replicated: the encoding is too long"))
+	}
+	return d.err
+}
