@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/topogen/topogen/runtime/internal/filelock"
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
@@ -130,8 +131,9 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil { // the file is damaged, and was not checked
-			_ = file.Close() // the first error counts
-			err = &DamageError{Path: path, Page: -1, Reason: fmt.Sprint(r)}
+			filelock.Unlock(file) // the memory to which the file is mapped keeps it open
+			_ = file.Close()      // the first error counts
+			err = panicked(path, r)
 		}
 	}()
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{

@@ -41,9 +41,9 @@ func (x *diskTx) fail(err error) {
 // caught turns a panic of bbolt, or a fault of the memory to which the file is mapped,
 // into the error of the transaction. It is deferred around each call of bbolt, and not
 // around the code of the caller, whose panics are not damage.
-func (x *diskTx) caught(t core.Table, key []byte) {
+func (x *diskTx) caught() {
 	if r := recover(); r != nil {
-		x.damage(t, key, fmt.Sprint(r))
+		x.fail(panicked(x.disk.path, r))
 	}
 }
 
@@ -76,7 +76,7 @@ func (x *diskTx) Get(t core.Table, key []byte) []byte {
 
 // get returns the value of a key and its checksum.
 func (x *diskTx) get(t core.Table, key []byte) (value []byte, s uint64, ok bool) {
-	defer x.caught(t, key)
+	defer x.caught()
 	b := x.bucket(t)
 	if b == nil {
 		return nil, 0, false
@@ -101,7 +101,7 @@ func (x *diskTx) Put(t core.Table, key, value []byte) {
 	if x.err != nil {
 		return
 	}
-	defer x.caught(t, key)
+	defer x.caught()
 	b := x.bucket(t)
 	if b == nil {
 		var err error
@@ -132,7 +132,7 @@ func (x *diskTx) Delete(t core.Table, key []byte) {
 	if x.err != nil || !exists {
 		return
 	}
-	defer x.caught(t, key)
+	defer x.caught()
 	if err := x.bucket(t).Delete(key); err != nil {
 		x.fail(fmt.Errorf("store: %w", err))
 		return
@@ -169,7 +169,7 @@ func (x *diskTx) Ascend(t core.Table, from []byte) iter.Seq2[[]byte, []byte] {
 
 // seek returns a cursor at the first key at or above from.
 func (x *diskTx) seek(t core.Table, from []byte) (cursor *bbolt.Cursor, key, value []byte) {
-	defer x.caught(t, from)
+	defer x.caught()
 	b := x.bucket(t)
 	if b == nil {
 		return nil, nil, nil
@@ -181,7 +181,7 @@ func (x *diskTx) seek(t core.Table, from []byte) (cursor *bbolt.Cursor, key, val
 
 // step returns the record to which a cursor moves, or a nil key after the last one.
 func (x *diskTx) step(t core.Table, move func() ([]byte, []byte)) (key, value []byte) {
-	defer x.caught(t, nil)
+	defer x.caught()
 	k, raw := move()
 	if k == nil {
 		return nil, nil
@@ -216,10 +216,15 @@ func (d *Disk) guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = &DamageError{Path: d.path, Page: -1, Reason: fmt.Sprint(r)}
+			err = panicked(d.path, r)
 		}
 	}()
 	return f()
+}
+
+// panicked returns the error for a panic of bbolt.
+func panicked(path string, r any) *DamageError {
+	return &DamageError{Path: path, Page: -1, Reason: fmt.Sprintf("it cannot be read: %v", r)}
 }
 
 // View implements [Store].

@@ -43,7 +43,7 @@ func decodeFormat(b []byte) (format, error) {
 	}
 	switch err := json.Unmarshal(b[:n], &f); {
 	case err != nil || f.Kind != kind:
-		return f, fmt.Errorf("the file describes itself as %q, not as %q", f.Kind, kind)
+		return f, fmt.Errorf("the file describes itself as %q, so it is %w", f.Kind, ErrNotAStore)
 	case f.Version != formatVersion:
 		return f, fmt.Errorf("version %d of the store's format: %w, only version %d is. Use the version of this program that wrote the store, or a newer one", f.Version, ErrFormat, formatVersion)
 	}

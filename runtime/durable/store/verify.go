@@ -207,6 +207,9 @@ func (v *verifier) tables() error {
 		}
 		return nil
 	})
+	if err == nil && len(v.report.Damage) == 0 && !slices.ContainsFunc(buckets, func(b bucket) bool { return string(b.name) == metaBucketName }) {
+		return fmt.Errorf("store: %s is a file of bbolt, but %w", v.path, ErrNotAStore)
+	}
 	for _, b := range buckets {
 		f := v.metaRecord
 		if t, ok := tableOf(b.name); ok {
@@ -333,7 +336,7 @@ func (v *verifier) metaRecord(page uint64, key, value []byte, _ uint32) error {
 	switch string(key) {
 	case formatKey:
 		var f format
-		if f, err = decodeFormat(value); errors.Is(err, ErrFormat) {
+		if f, err = decodeFormat(value); errors.Is(err, ErrFormat) || errors.Is(err, ErrNotAStore) {
 			return fmt.Errorf("store: %s: %w", v.path, err)
 		} else if err == nil {
 			v.format = &f
