@@ -40,6 +40,10 @@ type Options struct {
 	// ConnectionsMax is the number of TCP connections that are kept for later operations.
 	// 0: ConnectionsMaxDefault.
 	ConnectionsMax int
+	// Forwarded says that the client is a node of a group that passes requests of its own
+	// clients on. The server carries them out itself or refuses them, see
+	// server.Config.Local.
+	Forwarded bool
 	// Events is called when a [Connection] is connected or disconnected. It must return
 	// soon, because the connection waits for it. nil: events are ignored.
 	Events func(Event)
@@ -222,6 +226,9 @@ func (c *Client) request(ctx context.Context, method string, u *url.URL, body io
 	}
 	if c.auth != "" {
 		request.Header.Set("Authorization", c.auth)
+	}
+	if c.options.Forwarded {
+		request.Header.Set(protocol.HeaderForwarded, "true")
 	}
 	return request, nil
 }

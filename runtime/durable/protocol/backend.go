@@ -23,3 +23,7 @@ type Connection interface {
 	Messages() <-chan Message
 	Close()
 }
+
+// HeaderForwarded is the header of requests that one node of a group has forwarded to
+// another. The value is "true".
+const HeaderForwarded = "Topogen-Forwarded"

@@ -3,9 +3,9 @@
 //	n, err := replicated.Open(replicated.Config{
 //		Raft:   raft.Config{Topology: "shop", Group: "promises", Node: "n1", Peers: peers, Dir: dir},
 //		URL:    "https://10.0.0.1:8001",
-//		Dial:   dial,
-//		Engine: engine.Config{},
+//		Client: client.Options{Token: token, TLS: certificates},
 //	})
+//	s, err := server.Listen(server.Config{Backend: n, Local: n.Local(), Listen: "10.0.0.1:8001"})
 //	result, err := n.Do(ctx, operation)
 //
 // A [Node] is a protocol.Backend: servers and workers use it like an engine, on any node.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/fsm"
@@ -23,10 +25,12 @@ type Config struct {
 	// not used.
 	Engine engine.Config
 	// URL is the address of this node's server, which the other nodes use while this node
-	// leads.
+	// leads. The server has this node as its Backend, and [Node.Local] as its Local.
 	URL string
+	// Client has the token and the certificates for the servers of other nodes.
+	Client client.Options
 	// Dial returns a backend that carries out operations at the server of another node,
-	// without forwarding them.
+	// without forwarding them. nil: a client.
 	Dial func(url string) (protocol.Backend, error)
 	// Wait is how long an operation waits for a leader. 0 means WaitDefault.
 	Wait time.Duration
@@ -61,8 +65,12 @@ var _ protocol.Backend = (*Node)(nil)
 
 // Open starts a node. It does not wait for a leader.
 func Open(config Config) (*Node, error) {
-	if config.URL == "" || config.Dial == nil {
-		return nil, errors.New("replicated: Config.URL and Config.Dial are required")
+	if config.URL == "" {
+		return nil, errors.New("replicated: Config.URL is missing")
+	}
+	if config.Dial == nil {
+		config.Client.Forwarded = true
+		config.Dial = func(url string) (protocol.Backend, error) { return dial(url, config.Client) }
 	}
 	config.Wait = cmp.Or(config.Wait, WaitDefault)
 	config.Raft.Forward = true
@@ -86,6 +94,14 @@ func Open(config Config) (*Node, error) {
 	}
 	go n.run()
 	return n, nil
+}
+
+func dial(url string, options client.Options) (protocol.Backend, error) {
+	c, err := client.New(url, options)
+	if err != nil {
+		return nil, err // not a nil *Client
+	}
+	return c, nil
 }
 
 // host lets the machine send its events to a goroutine of the node.
@@ -226,6 +242,13 @@ func (n *Node) Close(ctx context.Context) error {
 	case <-n.ended:
 	case <-ctx.Done():
 		return errors.Join(err, ctx.Err())
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, b := range n.remotes {
+		if c, ok := b.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
 	}
 	return errors.Join(err, n.machine.Close())
 }

@@ -16,6 +16,9 @@ import (
 type Config struct {
 	// Backend carries out the operations. The server does not close it.
 	Backend protocol.Backend
+	// Local carries out requests that another node of the group has forwarded, so that two
+	// nodes do not forward a request to each other. nil: Backend.
+	Local protocol.Backend
 	// Listen is the address of the protocol. "": AddressDefault.
 	Listen string
 	// MetricsListen is the address of the metrics, such as MetricsAddressDefault. "": there

@@ -18,7 +18,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, group, pid string)
 		refuse(w, protocol.BadRequest, why)
 		return
 	}
-	connection, err := s.backend.Connect(group, pid)
+	connection, err := s.backendOf(r).Connect(group, pid)
 	switch {
 	case errors.Is(err, engine.ErrConnectionNames):
 		refuse(w, protocol.BadRequest, err.Error())

@@ -70,7 +70,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	default:
 		return refusal(protocol.TooMany, "too many requests are being carried out, try again later")
 	}
-	res, err := s.backend.Do(ctx, req.Op)
+	res, err := s.backendOf(r).Do(ctx, req.Op)
 	switch {
 	case err != nil && r.Context().Err() != nil: // only the metrics see this
 		return refusal(protocol.Unavailable, "the client has disconnected")

@@ -144,4 +144,12 @@ func (s *Server) Close(ctx context.Context) error {
 	return err
 }
 
+// backendOf returns the backend that carries out a request.
+func (s *Server) backendOf(r *http.Request) protocol.Backend {
+	if s.config.Local != nil && r.Header.Get(protocol.HeaderForwarded) == "true" {
+		return s.config.Local
+	}
+	return s.backend
+}
+
 func (s *Server) logger() *slog.Logger { return s.config.Logger }
