@@ -126,11 +126,22 @@ func (e *execution) sleep(d time.Duration) error {
 	defer e.leave()
 	p, s, err := e.next(nameSleep)
 	if err == nil && p == nil {
-		_, err = e.backend.suspendUntil(e, e.timerOf(e.journal.id(s), nameSleep, d))
-	} else if err == nil && p.State == protocol.Pending {
+		p, err = e.sleepUntil(e.timerOf(e.journal.id(s), nameSleep, d), d > 0)
+	}
+	if err == nil && p.State == protocol.Pending {
 		err = e.wait(p.ID)
 	}
 	return e.ending(err)
+}
+
+// sleepUntil creates a timer. If its deadline is in the future, the suspension goes to the
+// backend together with it.
+func (e *execution) sleepUntil(timer protocol.PromiseCreate, future bool) (*protocol.Promise, error) {
+	if future {
+		return e.backend.suspendUntil(e, timer)
+	}
+	created, err := e.backend.fence(e, timer)
+	return last(created), err
 }
 
 // await returns the settled promise of a handle.

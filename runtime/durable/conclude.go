@@ -31,7 +31,7 @@ func (e *execution) conclude(result any, err error) {
 }
 
 func (e *execution) concluded(result any, err error) error {
-	if cause := context.Cause(e.ctx); cause != nil && err != nil {
+	if cause := context.Cause(e.ctx); cause != nil && cause != ErrEnded && err != nil {
 		return e.lost(cause) // err is probably the end of the context
 	}
 	if err != nil {

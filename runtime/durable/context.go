@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"time"
 )
 
 // A Context is the context of one activation of a durable function. It ends when the
@@ -43,6 +44,11 @@ type functionContext struct {
 func (c *functionContext) ID() string            { return c.e.promise.ID }
 func (c *functionContext) Attempt() int          { return c.e.journal.attempt() }
 func (c *functionContext) execution() *execution { return c.e }
+
+// Deadline is the deadline of the promise.
+func (c *functionContext) Deadline() (time.Time, bool) {
+	return time.UnixMilli(c.e.promise.TimeoutAt), true
+}
 
 // Value finds the execution, so that a context that was derived from a Context is
 // recognized.

@@ -68,7 +68,7 @@ func (l live) search(e *execution, tags map[string]string) ([]protocol.Promise, 
 
 func (l live) run(e *execution, run func(context.Context) (any, error)) (protocol.Value, error) {
 	l.w.count(func(s *Stats) { s.Steps++ })
-	return runStep(e.ctx, run)
+	return runStep(&e.context, run)
 }
 
 func (l live) fence(e *execution, ops ...protocol.Operation) ([]*protocol.Promise, error) {
@@ -117,7 +117,21 @@ func (l live) get(e *execution, id string) (*protocol.Promise, error) {
 	return result.Promise, nil
 }
 
+// recordsFew is the number of records from which on a suspension reads the promises
+// first: a server that refuses a suspension returns all records.
+const recordsFew = 100
+
 func (l live) suspend(e *execution, ids ...string) error {
+	if len(e.journal.records) >= recordsFew || e.position >= recordsFew {
+		if err := l.refresh(e, ids); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if e.settled[id] != nil {
+				return nil
+			}
+		}
+	}
 	result, err := l.send(e, suspension(e, ids))
 	if err != nil {
 		return err

@@ -106,8 +106,8 @@ func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{
 		config: c, backend: c.Backend, log: c.Logger,
 		functions: make(map[string]*Function),
-		target:    "poll://any@" + url.PathEscape(c.Group),
-		address:   "poll://uni@" + url.PathEscape(c.Group) + "/" + url.PathEscape(c.PID),
+		target:    "poll://any@" + c.Group,
+		address:   "poll://uni@" + c.Group + "/" + c.PID,
 		held:      make(map[*execution]struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
 		unknown:   make(map[string]bool),
@@ -140,8 +140,10 @@ func (c *Config) complete() error {
 	switch {
 	case c.Backend == nil:
 		return errors.New("durable: Config.Backend is nil")
-	case c.Group == "":
-		return errors.New("durable: Config.Group is empty")
+	case c.Group == "" || url.PathEscape(c.Group) != c.Group:
+		return fmt.Errorf("durable: Config.Group must be a name that needs no escapes in an address, got %q", c.Group)
+	case url.PathEscape(c.PID) != c.PID:
+		return fmt.Errorf("durable: Config.PID must need no escapes in an address, got %q", c.PID)
 	case c.Lease < 0 || c.Running < 0 || c.Waiting < 0 || c.Records < 0:
 		return errors.New("durable: a number of Config is negative")
 	case c.Manual && (c.Now == nil || c.Random == nil || c.Chance == nil):

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -141,7 +142,11 @@ func (w *world) disconnect(p *process) {
 }
 
 // run works until nothing is left to do, and jumps to the next timer when all wait.
-func (w *world) run(replace func()) {
+func (w *world) run(replace func()) { w.runFor(1<<62, replace) }
+
+// runFor is run for a time at most.
+func (w *world) runFor(d time.Duration, replace func()) {
+	end := w.now.Add(d)
 	for range 1_000_000 {
 		if w.step(replace) {
 			continue
@@ -152,7 +157,7 @@ func (w *world) run(replace func()) {
 				next, ok = at, true
 			}
 		}
-		if !ok {
+		if !ok || next.After(end) {
 			return
 		}
 		if next.After(w.now) {
@@ -204,3 +209,24 @@ func (w *world) check() {
 		}
 	})
 }
+
+// logTo is a logger that writes the error of each record to a text.
+func logTo(text *string) *slog.Logger { return slog.New(errorHandler{text: text}) }
+
+type errorHandler struct {
+	slog.Handler
+	text *string
+}
+
+func (h errorHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h errorHandler) Handle(_ context.Context, r slog.Record) error {
+	*h.text += r.Message + "\n"
+	r.Attrs(func(a slog.Attr) bool {
+		*h.text += a.Key + ": " + a.Value.String() + "\n"
+		return true
+	})
+	return nil
+}
+
+func goexit() { runtime.Goexit() }

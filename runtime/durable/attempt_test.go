@@ -1,0 +1,171 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// TestAttempts lets an attempt fail after a step failed. The next attempt replays the step
+// before it, and runs the failed step and everything after it again, under new ids.
+func TestAttempts(t *testing.T) {
+	var ran []string
+	f := durable.Func("place", func(ctx durable.Context, _ int) (string, error) {
+		note := func(name string, err error) error {
+			_, err = durable.Step(ctx, name, func(context.Context) (int, error) {
+				ran = append(ran, fmt.Sprint(name, ctx.Attempt()))
+				return 0, err
+			})
+			return err
+		}
+		if err := note("reserve", nil); err != nil {
+			return "", err
+		}
+		if ctx.Attempt() < 3 {
+			_ = note("charge", fs.ErrPermission)
+		} else {
+			_ = note("charge", nil)
+		}
+		if err := note("bill", nil); err != nil {
+			return "", err
+		}
+		if n := topo.Attempt(ctx); n < 3 {
+			return "", fmt.Errorf("attempt %d failed", n)
+		}
+		return "done", nil
+	})
+	f.Retry = durable.Retry{Attempts: 3, Delay: time.Minute}
+	w := newWorld(t, 1, f)
+	w.start(0, false)
+	begun := w.now
+	w.call("place-1", "place", 1)
+	w.run(nil)
+	if got := w.result("place-1"); got != `"done"` {
+		t.Errorf("the result is %s", got)
+	}
+	if got, want := strings.Join(ran, " "), "reserve1 charge1 bill1 charge2 bill2 charge3 bill3"; got != want {
+		t.Errorf("the steps %s ran, want %s", got, want)
+	}
+	if d := w.now.Sub(begun); d != 3*time.Minute {
+		t.Errorf("the delays before the attempts are %v in all, want 1m and 2m", d)
+	}
+	for id, state := range map[string]string{
+		"place-1:1": "resolved", "place-1:2": "rejected", "place-1:3": "resolved",
+		"place-1:~2": "resolved", "place-1:2~2": "rejected", "place-1:3~2": "resolved",
+		"place-1:~3": "resolved", "place-1:2~3": "resolved", "place-1:3~3": "resolved",
+	} {
+		if p := w.promise(id); p == nil || string(p.State) != state {
+			t.Errorf("the record %s is %v, want %s", id, p, state)
+		}
+	}
+	if w.promise("place-1:1~2") != nil {
+		t.Error("attempt 2 has recorded the step before the failure again")
+	}
+	w.check()
+}
+
+// TestFailures checks what is recorded for each way in which a function can fail.
+func TestFailures(t *testing.T) {
+	tests := []struct {
+		name     string
+		run      func(ctx durable.Context) error
+		attempts int
+		want     string
+		ran      int
+	}{
+		{"an error", func(durable.Context) error { return errors.New("no") }, 3, "error: no", 3},
+		{"without retry", func(durable.Context) error { return errors.New("no") }, 0, "error: no", 1},
+		{"a final error", func(durable.Context) error { return durable.Final(errors.New("never")) }, 3, "error: never", 1},
+		{"a wrapped final error", func(durable.Context) error { return fmt.Errorf("a: %w", durable.Final(errors.New("b"))) }, 3, "error: a: b", 1},
+		{"a panic", func(durable.Context) error { panic("boom") }, 2, "error: panic: boom", 2},
+		{"a panic in a step", func(ctx durable.Context) error {
+			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) { panic("boom") })
+			return errors.Join(err, errors.New("continued"))
+		}, 2, "error: panic: boom", 2},
+		{"a long message", func(durable.Context) error { return errors.New(strings.Repeat("x", 100_000)) }, 1, "error: " + strings.Repeat("x", 16<<10) + "…", 1},
+		{"a result that is not JSON", func(ctx durable.Context) error {
+			_, err := durable.Step(ctx, "a", func(context.Context) (func(), error) { return nil, nil })
+			return err
+		}, 1, "error: the result of the step cannot be encoded as JSON: json: unsupported type: func()", 1},
+		{"a name", func(ctx durable.Context) error {
+			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) { return 0, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist} })
+			var e *durable.Error
+			if !errors.As(err, &e) || e.Name != "PathError" || errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("Step returned %#v", err)
+			}
+			return err
+		}, 1, "error: open x: file does not exist", 1},
+		{"the wrong argument", nil, 3, "error: durable: the argument of the call does not fit: json: cannot unmarshal string into Go value of type int", 0},
+		{"too many records", func(ctx durable.Context) error {
+			for range 60_000 {
+				if err := durable.Sleep(ctx, -1); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, 3, "error: durable: the execution has too many records: f has reached the limit of 50000. Let it start a child that continues its work", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ran := 0
+			f := durable.Func("fail", func(ctx durable.Context, _ int) (int, error) {
+				ran++
+				return 0, test.run(ctx)
+			})
+			f.Retry = durable.Retry{Attempts: test.attempts}
+			var rejected error
+			f.Rejecting = func(_ *durable.Activation, err error) { rejected = err }
+			w := newWorld(t, 1, f)
+			w.start(0, false)
+			if test.run == nil {
+				w.call("f", "fail", "text")
+			} else {
+				w.call("f", "fail", 1)
+			}
+			w.run(nil)
+			if got := w.result("f"); got != test.want {
+				t.Errorf("the result is %s, want %s", got, test.want)
+			}
+			if ran != test.ran {
+				t.Errorf("the function ran %d times, want %d", ran, test.ran)
+			}
+			if rejected == nil {
+				t.Error("Rejecting was not called")
+			}
+			w.check()
+		})
+	}
+}
+
+// TestStepRetry counts the attempts at a step whose delays are on disk, while the worker is
+// killed between them.
+func TestStepRetry(t *testing.T) {
+	for killAt := 0; killAt < 12; killAt++ {
+		ran := 0
+		w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (string, error) {
+			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) {
+				ran++
+				return 0, fmt.Errorf("failure %d", ran)
+			}, durable.Retry{Attempts: 4, Delay: time.Hour, MaxDelay: 2 * time.Hour})
+			return fmt.Sprint(err), nil
+		}))
+		w.start(killAt, false)
+		begun := w.now
+		w.call("f", "f", 1)
+		w.run(func() { w.start(0, false) })
+		if ran < 4 || ran > 4+w.killed || w.result("f") != fmt.Sprintf(`"failure %d"`, ran) {
+			t.Errorf("killed at call %d: the step ran %d times, and the result is %s", killAt, ran, w.result("f"))
+		}
+		if d := w.now.Sub(begun); d < 5*time.Hour || d > 5*time.Hour+2*w.lease {
+			t.Errorf("killed at call %d: the attempts took %v, want 1h, 2h and 2h", killAt, d)
+		}
+		w.check()
+	}
+}

@@ -1,0 +1,213 @@
+package durable_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// value is a step that returns its name and notes that it ran.
+func value(ctx durable.Context, ran *[]string, name string) error {
+	_, err := durable.Step(ctx, name, func(context.Context) (string, error) {
+		*ran = append(*ran, name)
+		return name, nil
+	})
+	return err
+}
+
+// recorded is the function that the executions of TestDivergence begin with: two steps, a
+// child and a long sleep.
+func recorded(ran *[]string) func(durable.Context, int) (string, error) {
+	return func(ctx durable.Context, _ int) (string, error) {
+		if err := value(ctx, ran, "reserve"); err != nil {
+			return "", err
+		}
+		if err := value(ctx, ran, "charge"); err != nil {
+			return "", err
+		}
+		if _, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship"}); err != nil {
+			return "", err
+		}
+		if err := durable.Sleep(ctx, time.Hour); err != nil {
+			return "", err
+		}
+		return "done", value(ctx, ran, "bill")
+	}
+}
+
+// TestDivergence changes the function while an execution sleeps. The changed function must
+// be halted before it runs a step, and the error names both steps. When the old function
+// comes back, the execution continues.
+func TestDivergence(t *testing.T) {
+	tests := []struct {
+		name    string
+		changed func(ctx durable.Context, ran *[]string) error
+		want    []string // in the error
+	}{
+		{"another name", func(ctx durable.Context, ran *[]string) error {
+			return value(ctx, ran, "book")
+		}, []string{"position 1", `calls "book"`, `place-1:1 is of "reserve"`, "execution place-1 of place"}},
+		{"a step in the middle", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			return value(ctx, ran, "new")
+		}, []string{"position 2", `calls "new"`, `of "charge"`}},
+		{"another order", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "charge")
+			return value(ctx, ran, "reserve")
+		}, []string{"position 1", `calls "charge"`, `of "reserve"`}},
+		{"a sleep in place of a step", func(ctx durable.Context, ran *[]string) error {
+			return durable.Sleep(ctx, time.Second)
+		}, []string{"position 1", `calls "durable.Sleep"`, `of "reserve"`}},
+		{"a step in place of a call", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			return value(ctx, ran, "new")
+		}, []string{"position 3", `calls "new"`, `of "durable.Call ship"`}},
+		{"a call of another function", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			_, err := durable.Start[string](ctx, nil, durable.Call{Func: "fly"})
+			return err
+		}, []string{"position 3", `calls "durable.Call fly"`, `of "durable.Call ship"`}},
+		{"an earlier end", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			return value(ctx, ran, "charge")
+		}, []string{"returns after position 2", `of "durable.Call ship"`}},
+		{"an earlier wait", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			h, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship"})
+			if err != nil {
+				return err
+			}
+			_, err = h.Wait(ctx)
+			return err
+		}, []string{"after position 3 it waits", `of "durable.Sleep"`}},
+		{"another type of a result", func(ctx durable.Context, ran *[]string) error {
+			_, err := durable.Step(ctx, "reserve", func(context.Context) (int, error) { return 0, nil })
+			return err
+		}, []string{`the result of "reserve", recorded at position 1, is not of the type`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var ran []string
+			w := newWorld(t, 1, durable.Func("place", recorded(&ran)))
+			old := w.start(0, false)
+			w.call("place-1", "place", 1)
+			for w.step(nil) {
+			}
+			old.dead = true
+			w.step(nil)
+			outcome := ""
+			w.functions = []durable.Function{durable.Func("place", func(ctx durable.Context, _ int) (string, error) {
+				return "", test.changed(ctx, &ran)
+			})}
+			w.log = logTo(&outcome)
+			changed := w.start(0, false)
+			ran = nil
+			w.runFor(2*time.Hour, nil)
+			for _, text := range test.want {
+				if !strings.Contains(outcome, text) {
+					t.Errorf("the error is %q, without %q", outcome, text)
+				}
+			}
+			if len(ran) > 0 {
+				t.Errorf("the changed function ran the steps %v", ran)
+			}
+			if n := changed.worker.Stats().Diverged; n != 1 || w.result("place-1") != "pending" {
+				t.Errorf("%d executions diverged, and the result is %s", n, w.result("place-1"))
+			}
+
+			// The old function comes back.
+			w.workers = nil
+			changed.dead = true
+			w.disconnect(changed)
+			w.functions = []durable.Function{durable.Func("place", recorded(&ran))}
+			w.start(0, false)
+			if r, err := w.server.Do(context.Background(), protocol.TaskContinue{ID: "place-1"}); err != nil || r.Status != protocol.OK {
+				t.Fatalf("the task was not halted: %v %v", r, err)
+			}
+			w.run(nil)
+			if got := w.result("place-1"); got != `"done"` || strings.Join(ran, " ") != "bill" {
+				t.Errorf("after the old function came back, it ran %v and the result is %s", ran, got)
+			}
+			w.check()
+		})
+	}
+}
+
+// TestVersion changes a function with Version, for an execution that has begun before.
+func TestVersion(t *testing.T) {
+	var ran []string
+	oldFunction := func(ctx durable.Context, _ int) (string, error) {
+		_ = value(ctx, &ran, "reserve")
+		_ = value(ctx, &ran, "truck")
+		_ = durable.Sleep(ctx, time.Hour)
+		return "old", nil
+	}
+	changed := func(least, most int) func(durable.Context, int) (string, error) {
+		return func(ctx durable.Context, _ int) (string, error) {
+			_ = value(ctx, &ran, "reserve")
+			v := ctx.Version("ship by", least, most)
+			switch v {
+			case 1:
+				_ = value(ctx, &ran, "truck")
+			case 2:
+				_ = value(ctx, &ran, "plane")
+			default:
+				_ = value(ctx, &ran, "rocket")
+			}
+			_ = durable.Sleep(ctx, time.Hour)
+			if ctx.Version("ship by", least, most) != v {
+				t.Error("Version has returned two values")
+			}
+			return []string{"", "truck", "plane", "rocket"}[v], nil
+		}
+	}
+	w := newWorld(t, 1)
+	p := (*process)(nil)
+	deploy := func(f func(durable.Context, int) (string, error)) {
+		if p != nil {
+			p.dead = true
+			w.step(nil)
+		}
+		w.functions = []durable.Function{durable.Func("place", f)}
+		p = w.start(0, false)
+		for w.step(nil) {
+		}
+	}
+	deploy(oldFunction)
+	begin := func(id string) {
+		w.call(id, "place", 1)
+		for w.step(nil) {
+		}
+	}
+	begin("place-1")
+	deploy(changed(1, 2))
+	begin("place-2")
+	deploy(changed(1, 3))
+	begin("place-3")
+	w.run(nil)
+	for id, want := range map[string]string{"place-1": `"truck"`, "place-2": `"plane"`, "place-3": `"rocket"`} {
+		if got := w.result(id); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	if got := strings.Join(ran, " "); got != "reserve truck reserve plane reserve rocket" {
+		t.Errorf("the steps %s ran", got)
+	}
+
+	// An execution with a version that the program does not support any longer is halted.
+	begin("place-4")
+	outcome := ""
+	w.log = logTo(&outcome)
+	deploy(changed(4, 5))
+	w.runFor(2*time.Hour, nil)
+	if w.result("place-4") != "pending" || !strings.Contains(outcome, `supports the versions 4 to 5 of "ship by", and it began with version 3`) {
+		t.Errorf("the result is %s, and the log is %s", w.result("place-4"), outcome)
+	}
+}

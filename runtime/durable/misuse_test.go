@@ -1,0 +1,186 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+)
+
+// TestMisuse uses a context in ways that would make replays differ. The attempt fails, even
+// if the function ignores the error.
+func TestMisuse(t *testing.T) {
+	elsewhere := func(f func() error) (err error) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			err = f()
+		}()
+		<-done
+		return err
+	}
+	step := func(ctx durable.Context, name string) error {
+		_, err := durable.Step(ctx, name, func(context.Context) (int, error) { return 1, nil })
+		return err
+	}
+	tests := []struct {
+		name string
+		use  func(ctx durable.Context) error
+		want string
+	}{
+		{"a step in a step", func(ctx durable.Context) (err error) {
+			_, _ = durable.Step(ctx, "outer", func(context.Context) (int, error) {
+				err = step(ctx, "inner")
+				return 1, nil
+			})
+			return err
+		}, "inside a step, or in another goroutine"},
+		{"a sleep in a step", func(ctx durable.Context) (err error) {
+			_, _ = durable.Step(ctx, "outer", func(context.Context) (int, error) {
+				err = durable.Sleep(ctx, time.Hour)
+				return 1, nil
+			})
+			return err
+		}, "inside a step"},
+		{"a wait in a step", func(ctx durable.Context) (err error) {
+			h, _ := durable.Start[int](ctx, nil, durable.Call{Func: "g", External: true})
+			_, _ = durable.Step(ctx, "outer", func(c context.Context) (int, error) {
+				_, err = h.Wait(c)
+				return 1, nil
+			})
+			return err
+		}, "inside a step"},
+		{"another goroutine", func(ctx durable.Context) error {
+			return elsewhere(func() error { return step(ctx, "a") })
+		}, "in a goroutine that does not run the function"},
+		{"a wait in another goroutine", func(ctx durable.Context) error {
+			h, _ := durable.Start[int](ctx, nil, durable.Call{Func: "g", External: true})
+			return elsewhere(func() error { _, err := h.Wait(ctx); return err })
+		}, "in a goroutine that does not run the function"},
+		{"a context with a timeout", func(ctx durable.Context) error {
+			h, _ := durable.Start[int](ctx, nil, durable.Call{Func: "g", External: true})
+			c, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			_, err := h.Wait(c)
+			return err
+		}, "Use After and Any for a timeout"},
+		{"a look at a result", func(ctx durable.Context) error {
+			h, _ := durable.Start[int](ctx, nil, durable.Call{Func: "g", External: true})
+			_, _, err := h.Result(ctx)
+			return err
+		}, "Result is called in a durable function"},
+		{"a reserved name", func(ctx durable.Context) error { return step(ctx, "durable.Now") }, "not a name for a step"},
+		{"no name", func(ctx durable.Context) error { return step(ctx, "") }, "not a name for a step"},
+		{"any of nothing", func(ctx durable.Context) error { _, err := durable.Any(ctx); return err }, "without a handle"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var returned error
+			w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+				returned = test.use(ctx)
+				return 1, nil
+			}))
+			w.start(0, false)
+			w.call("f", "f", 1)
+			w.run(nil)
+			if !errors.Is(returned, durable.ErrMisuse) {
+				t.Errorf("the call returned %v", returned)
+			}
+			if got := w.result("f"); !strings.Contains(got, test.want) || !strings.HasPrefix(got, "error: durable: wrong use of a durable context: f: ") {
+				t.Errorf("the result is %s, without %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestContextAfterTheEnd uses a context that a function has leaked.
+func TestContextAfterTheEnd(t *testing.T) {
+	var leaked durable.Context
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		leaked = ctx
+		return 1, durable.Sleep(ctx, time.Hour)
+	}))
+	w.start(0, false)
+	w.call("f", "f", 1)
+	for w.step(nil) {
+	}
+	if err := durable.Sleep(leaked, time.Second); !errors.Is(err, durable.ErrEnded) {
+		t.Errorf("Sleep of a suspended execution returned %v", err)
+	}
+	func() {
+		defer func() {
+			if err, ok := recover().(error); !ok || !errors.Is(err, durable.ErrEnded) {
+				t.Errorf("Now of a suspended execution panicked with %v", err)
+			}
+		}()
+		durable.Now(leaked)
+	}()
+	if leaked.Err() == nil {
+		t.Error("the context of a suspended execution has not ended")
+	}
+	w.run(nil)
+	if _, err := durable.Step(leaked, "a", func(context.Context) (int, error) { return 1, nil }); !errors.Is(err, durable.ErrEnded) {
+		t.Errorf("Step after the end returned %v", err)
+	}
+}
+
+// TestSuspensionRunsDeferredFunctions suspends a function below deferred functions that
+// recover, make durable calls and panic.
+func TestSuspensionRunsDeferredFunctions(t *testing.T) {
+	var events []string
+	note := func(text string, args ...any) { events = append(events, fmt.Sprintf(text, args...)) }
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (result string, err error) {
+		note("begin")
+		defer func() { note("last: %v %v", result, err) }()
+		defer func() { panic("in a deferred function") }()
+		defer func() {
+			note("durable call")
+			_, err := durable.Step(ctx, "cleanup", func(context.Context) (int, error) { note("cleanup"); return 1, nil })
+			note("durable call returned %v", err)
+		}()
+		defer func() { note("recovered %v, context %v", recover(), ctx.Err() != nil) }()
+		_ = durable.Sleep(ctx, time.Hour)
+		note("slept")
+		return "done", nil
+	}))
+	outcome := ""
+	w.log = logTo(&outcome)
+	w.start(0, false)
+	w.call("f", "f", 1)
+	for w.step(nil) {
+	}
+	want := []string{"begin", "recovered <nil>, context true", "durable call", "last:  <nil>"}
+	if fmt.Sprint(events) != fmt.Sprint(want) {
+		t.Errorf("while the function was suspended, the events were %q, want %q", events, want)
+	}
+	if !strings.Contains(outcome, "a deferred function panicked") {
+		t.Errorf("the panic of a deferred function was not reported: %s", outcome)
+	}
+	events = nil
+	w.run(nil)
+	want = []string{"begin", "slept", "recovered <nil>, context false", "durable call", "cleanup", "durable call returned <nil>", "last: done <nil>"}
+	if fmt.Sprint(events) != fmt.Sprint(want) {
+		t.Errorf("at the end the events were %q, want %q", events, want)
+	}
+	if got := w.result("f"); got != "error: panic: in a deferred function" {
+		t.Errorf("the result is %s", got)
+	}
+}
+
+// TestGoexitOfTheUser ends the goroutine of a function as t.FailNow does.
+func TestGoexitOfTheUser(t *testing.T) {
+	w := newWorld(t, 1, durable.Func("f", func(durable.Context, int) (int, error) {
+		goexit()
+		return 1, nil
+	}))
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	if got := w.result("f"); got != "error: durable: the function called runtime.Goexit" {
+		t.Errorf("the result is %s", got)
+	}
+}
