@@ -8,11 +8,12 @@ import (
 
 // Defaults of [Config].
 const (
-	RetryTimeoutDefault = 30_000            // ms, as in the original
-	UnblocksMaxDefault  = 1_000             // per address: a client that is gone must not fill the disk
-	UnblockAgeDefault   = 24 * 60 * 60e3    // ms: longer than a client is offline and still waits
-	retryTimeoutMax     = 365 * 24 * 3600e3 // ms: beyond it, a retry is as good as none
+	RetryTimeoutDefault = 30_000        // ms, as in the original
+	UnblocksMaxDefault  = 1_000         // per address: a client that is gone must not fill the disk
+	UnblockAgeDefault   = 24 * 3600_000 // ms: longer than a client is offline and still waits
 )
+
+const durationMax = 365 * 24 * 3600_000 // ms of a setting
 
 // Config has the settings of a [Core]. All replicas of a store must use the same.
 type Config struct {
@@ -45,11 +46,14 @@ func New(config Config) (*Core, error) {
 	if config.UnblockAge == 0 {
 		config.UnblockAge = UnblockAgeDefault
 	}
-	if config.RetryTimeout < 0 || config.RetryTimeout > retryTimeoutMax {
+	if config.RetryTimeout < 0 || config.RetryTimeout > durationMax {
 		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 ms and 365 days, got %d ms", config.RetryTimeout)
 	}
-	if config.UnblocksMax < 0 || config.UnblockAge < 0 {
-		return nil, fmt.Errorf("durable: UnblocksMax and UnblockAge must be positive, got %d and %d ms", config.UnblocksMax, config.UnblockAge)
+	if config.UnblocksMax < 0 {
+		return nil, fmt.Errorf("durable: UnblocksMax must be positive, got %d", config.UnblocksMax)
+	}
+	if config.UnblockAge < 0 || config.UnblockAge > durationMax {
+		return nil, fmt.Errorf("durable: UnblockAge must be between 1 ms and 365 days, got %d ms", config.UnblockAge)
 	}
 	return &Core{config}, nil
 }
