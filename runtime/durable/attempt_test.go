@@ -95,7 +95,9 @@ func TestFailures(t *testing.T) {
 			return err
 		}, 1, "error: the result of the step cannot be encoded as JSON: json: unsupported type: func()", 1},
 		{"a name", func(ctx durable.Context) error {
-			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) { return 0, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist} })
+			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) {
+				return 0, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
+			})
 			var e *durable.Error
 			if !errors.As(err, &e) || e.Name != "PathError" || errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("Step returned %#v", err)
@@ -104,13 +106,13 @@ func TestFailures(t *testing.T) {
 		}, 1, "error: open x: file does not exist", 1},
 		{"the wrong argument", nil, 3, "error: durable: the argument of the call does not fit: json: cannot unmarshal string into Go value of type int", 0},
 		{"too many records", func(ctx durable.Context) error {
-			for range 60_000 {
+			for range 600 {
 				if err := durable.Sleep(ctx, -1); err != nil {
 					return err
 				}
 			}
 			return nil
-		}, 3, "error: durable: the execution has too many records: f has reached the limit of 50000. Let it start a child that continues its work", 1},
+		}, 3, "error: durable: the execution has too many records: f has reached the limit of 500. Let it start a child that continues its work", 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,6 +125,7 @@ func TestFailures(t *testing.T) {
 			var rejected error
 			f.Rejecting = func(_ *durable.Activation, err error) { rejected = err }
 			w := newWorld(t, 1, f)
+			w.records = 500
 			w.start(0, false)
 			if test.run == nil {
 				w.call("f", "fail", "text")

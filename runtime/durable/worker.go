@@ -50,7 +50,7 @@ type Config struct {
 	// Await lets the scheduler of a manual worker work until the condition holds. It
 	// returns false if it cannot. Handle.Wait calls it outside of durable functions. If it
 	// is nil, Wait returns an error.
-	Await func(settled func() bool) bool
+	Await  func(settled func() bool) bool
 	Now    func() time.Time
 	Random func() uint64
 	Chance func() float64

@@ -28,6 +28,7 @@ type world struct {
 	functions []durable.Function
 	workers   []*process
 	lease     time.Duration
+	records   int // Config.Records of the workers
 	log       *slog.Logger
 	killed    int // workers
 	pids      int
@@ -93,7 +94,7 @@ func newWorld(t testing.TB, seed uint64, functions ...durable.Function) *world {
 
 func (w *world) newWorker(b durable.Backend, pid string, functions []durable.Function) *durable.Worker {
 	worker, err := durable.NewWorker(durable.Config{
-		Backend: b, Group: "test", PID: pid, Functions: functions, Lease: w.lease, Logger: w.log, Manual: true,
+		Backend: b, Group: "test", PID: pid, Functions: functions, Lease: w.lease, Records: w.records, Logger: w.log, Manual: true,
 		Now: func() time.Time { return w.now }, Random: w.random.Uint64, Chance: w.random.Float64,
 	})
 	if err != nil {
