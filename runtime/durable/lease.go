@@ -143,6 +143,9 @@ func (w *Worker) check(ctx context.Context) {
 		if result, err := w.backend.Do(ctx, protocol.PromiseGet{ID: e.task.ID}); err == nil && result.Promise != nil {
 			cause = causeOf(result.Promise.State)
 		}
+		if cause == ErrTimedOut && w.now().UnixMilli() >= e.promise.TimeoutAt {
+			continue // the context ends by itself, with DeadlineExceeded
+		}
 		w.endContext(e, cause)
 	}
 }

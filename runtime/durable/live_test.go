@@ -223,7 +223,7 @@ func TestCancel(t *testing.T) {
 				t.Errorf("Wait returned after %v", d)
 			}
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(3 * time.Second)
 		if got, _ := cause.Load().(error); !errors.Is(got, durable.ErrCanceled) {
 			t.Errorf("the context ended because of %v", got)
 		}

@@ -13,7 +13,8 @@ type queue struct {
 	runningMax, waitingMax, lanesMax int
 
 	lanes   map[string]*lane
-	items   map[string]*item // by the id of the task
+	items   map[string]*item // that wait, by the id of the task
+	taken   map[string]*item // that run
 	ready   []*lane          // lanes that can have their turn, in order
 	later   laneHeap         // lanes that wait for their rate, and idle lanes until their rate is unused
 	running int
@@ -42,12 +43,22 @@ type item struct {
 	first bool
 }
 
+func newQueue(runningMax, waitingMax int) queue {
+	return queue{
+		runningMax: runningMax, waitingMax: waitingMax, lanesMax: lanesMax,
+		lanes: make(map[string]*lane), items: make(map[string]*item), taken: make(map[string]*item),
+	}
+}
+
 // add adds a task that was announced. It reports whether there was room. A task that
 // waits already is not added again.
 func (q *queue) add(ref protocol.TaskRef, name string, limit Limit, now time.Time) bool {
 	if waiting := q.items[ref.ID]; waiting != nil {
 		waiting.ref.Version = max(waiting.ref.Version, ref.Version)
 		return true
+	}
+	if it := q.taken[ref.ID]; it != nil && ref.Version <= it.ref.Version {
+		return true // announced twice
 	}
 	q.expire(now)
 	l := q.lanes[name]
@@ -81,6 +92,7 @@ func (q *queue) next(now time.Time) (*item, bool) {
 		it := l.pop(now)
 		if it != nil {
 			delete(q.items, it.ref.ID)
+			q.taken[it.ref.ID] = it
 			q.waiting--
 			q.running++
 			l.running++
@@ -96,6 +108,9 @@ func (q *queue) next(now time.Time) (*item, bool) {
 // done says that a task is not running any longer. started is false if it was not
 // acquired: it then does not count against the rate.
 func (q *queue) done(it *item, started bool, now time.Time) {
+	if q.taken[it.ref.ID] == it {
+		delete(q.taken, it.ref.ID)
+	}
 	l := it.lane
 	q.running--
 	l.running--

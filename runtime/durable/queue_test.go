@@ -11,10 +11,6 @@ import (
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
-func newQueue(running, waiting int) *queue {
-	return &queue{runningMax: running, waitingMax: waiting, lanesMax: lanesMax, lanes: make(map[string]*lane), items: make(map[string]*item)}
-}
-
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // TestKeysTakeTurns announces a thousand tasks of one key before one task of each of a

@@ -111,10 +111,7 @@ func NewWorker(c Config) (*Worker, error) {
 		held:      make(map[*execution]struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
 		unknown:   make(map[string]bool),
-		queue: queue{
-			runningMax: c.Running, waitingMax: c.Waiting, lanesMax: lanesMax,
-			lanes: make(map[string]*lane), items: make(map[string]*item),
-		},
+		queue:     newQueue(c.Running, c.Waiting),
 	}
 	w.live = live{w}
 	w.epoch = w.now()

@@ -23,7 +23,8 @@ type Engine struct {
 	hub      *hub
 	pusher   *pusher
 	counters counters
-	schedule schedule // of the committer
+	calls    sync.Pool // of *call
+	schedule schedule  // of the committer
 
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
@@ -113,7 +114,7 @@ func (e *Engine) DoAll(ctx context.Context, ops []protocol.Operation) ([]protoco
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := newCall(ctx, ops)
+	c := e.newCall(ctx, ops)
 	if !e.config.Debug && needsDebug(c) {
 		c.refuse(protocol.Forbidden, "this server was not started with --debug")
 		return c.take(), nil

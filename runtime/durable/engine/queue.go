@@ -25,12 +25,16 @@ type call struct {
 	size    int
 	state   atomic.Int32
 	done    chan struct{} // receives when results or err is set
+	pool    *sync.Pool
 }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
-
-func newCall(ctx context.Context, ops []protocol.Operation) *call {
-	c := calls.Get().(*call)
+// newCall takes a call from the engine's pool. The pool is not shared by engines, because
+// the channel of a call belongs to the synctest bubble in which it was made.
+func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
+	c, ok := e.calls.Get().(*call)
+	if !ok {
+		c = &call{pool: &e.calls, done: make(chan struct{}, 1)}
+	}
 	c.ops = append(c.ops[:0], ops...)
 	c.results = make([]protocol.Result, len(ops))
 	c.err, c.at, c.size = nil, timeOf(ctx), 0
@@ -45,7 +49,7 @@ func newCall(ctx context.Context, ops []protocol.Operation) *call {
 func (c *call) free() {
 	clear(c.ops)
 	c.results = nil
-	calls.Put(c)
+	c.pool.Put(c)
 }
 
 // refuse answers all operations with the same refusal.
