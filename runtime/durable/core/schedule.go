@@ -137,6 +137,7 @@ func (s *step) occur(p *protocol.Schedule, spec *cron.SpecSchedule, tags map[str
 	create := protocol.PromiseCreate{ID: id, TimeoutAt: at + p.PromiseTimeout, Param: p.PromiseParam, Tags: tags, Origin: id}
 	if _, exists := s.promiseHead(id); !exists {
 		s.create(&create)
+		s.occurrences++
 	}
 	p.LastRunAt = &at
 	next, ok := nextOccurrence(spec, at)

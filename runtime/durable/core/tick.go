@@ -47,7 +47,7 @@ func (s *step) tick(op Tick) protocol.Result {
 		limit -= phase(limit)
 	}
 	wait, ok := s.next(s.now)
-	return protocol.Result{Status: protocol.OK, More: ok && wait == 0}
+	return protocol.Result{Status: protocol.OK, More: ok && wait == 0, Occurrences: s.occurrences}
 }
 
 // debugTick processes what is due at a time that the client names. Both clocks have this

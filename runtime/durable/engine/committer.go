@@ -27,6 +27,7 @@ type batch struct {
 	// The result, valid if the transaction was committed.
 	effects []core.Effect
 	more    bool          // further timeouts are due
+	created int           // promises that schedules created
 	skipped bool          // the tick panicked
 	wait    time.Duration // until the next timeout is due
 	broken  *call         // its step panicked
@@ -167,7 +168,7 @@ func (b *batch) exclude() {
 // carryOut carries out the steps of a batch in a transaction. The first call is in the
 // batch already; those that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
-	b.effects, b.more = nil, false
+	b.effects, b.more, b.created = nil, false, 0
 	now := e.clock.now()
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
 	for i := 0; ; i++ {
@@ -219,7 +220,7 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 			return r.Fault
 		}
 		b.effects = append(b.effects, effects...)
-		b.more = r.More
+		b.more, b.created = r.More, r.Occurrences
 	}
 	b.wait = tickInterval
 	if wait, ok := core.Next(tx, now); ok {
@@ -277,6 +278,7 @@ func (e *Engine) settle(b *batch, err error) {
 	} else {
 		e.hub.acked(b.acks)
 		e.plan(b)
+		e.counters.schedules.Add(uint64(b.created))
 	}
 	for _, c := range b.calls {
 		if err == nil && e.debug(c) {

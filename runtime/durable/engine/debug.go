@@ -61,6 +61,7 @@ func (e *Engine) debug(c *call) (again bool) {
 			e.hub.reset()
 		case protocol.DebugTick:
 			again = again || c.results[i].More
+			e.counters.schedules.Add(uint64(c.results[i].Occurrences))
 		}
 	}
 	return again

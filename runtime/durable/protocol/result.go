@@ -22,6 +22,9 @@ type Result struct {
 
 	// More says that more timeouts are due, after core.Tick and debug.tick.
 	More bool
+	// Occurrences is how many promises schedules have created, after core.Tick and
+	// debug.tick.
+	Occurrences int
 	// Fault says that the store is corrupt (*core.CorruptError). Status is 500. The
 	// transaction must be rolled back.
 	Fault error

@@ -1,0 +1,73 @@
+package server_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/durable/client"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/server"
+)
+
+func scrape(t testing.TB, s *server.Server) string {
+	t.Helper()
+	response, body := exchange(t, "GET", "http://"+s.MetricsAddress()+"/metrics", "", nil)
+	if response.StatusCode != 200 {
+		t.Fatalf("/metrics: got status %d", response.StatusCode)
+	}
+	return body
+}
+
+// TestMetrics is row S15: the metrics of the original server, with its names and labels.
+func TestMetrics(t *testing.T) {
+	s := listen(t, server.Config{MetricsListen: "127.0.0.1:0"})
+	c := connect(t, s, client.Options{})
+	worker, err := c.Connect("g", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, c, 200, targeted("a", "poll://any@g"))
+	do(t, c, 200, protocol.RegisterListener{Awaited: "a", Address: "poll://any@g"})
+	receive(t, worker)
+	do(t, c, 200, protocol.PromiseSettle{ID: "a", State: protocol.Resolved})
+	receive(t, worker)
+	do(t, c, 404, protocol.PromiseGet{ID: "none"})
+	do(t, c, 200, protocol.ScheduleCreate{ID: "s", Cron: "* * * * * *", PromiseID: "s.{{.timestamp}}", PromiseTimeout: 1000, PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"}})
+	if m := receive(t, worker); m.Execute == nil || !strings.HasPrefix(m.Execute.ID, "s.") {
+		t.Errorf("got %+v, want the first promise of the schedule", m)
+	}
+	do(t, c, 200, protocol.ScheduleDelete{ID: "s"})
+	exchange(t, "POST", s.URL(), envelope("made-up", "1", "", "{}"), nil)
+	exchange(t, "POST", s.URL(), "not JSON", nil)
+	text := scrape(t, s)
+	for _, line := range []string{
+		`resonate_request_total{kind="promise.create",status="200"} 1`,
+		`resonate_request_total{kind="promise.get",status="404"} 1`,
+		`resonate_request_total{kind="unknown",status="400"} 2`,
+		`resonate_request_duration_seconds_count{kind="promise.create"} 1`,
+		`resonate_messages_total{kind="unblock"} 1`,
+		`resonate_deliveries_total{status="error"} 0`,
+		`topogen_durable_streams 1`,
+		`topogen_durable_connections_refused_total 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	if strings.Contains(text, "made-up") {
+		t.Error("a client can add series")
+	}
+	for name, least := range map[string]int{ // a schedule of every second may have run again
+		`resonate_messages_total{kind="execute"}`:     2,
+		`resonate_deliveries_total{status="success"}`: 3,
+		`resonate_schedule_promises_total`:            1,
+		`topogen_durable_commit_seconds_count`:        5,
+	} {
+		_, rest, _ := strings.Cut(text, "\n"+name+" ")
+		value, _, _ := strings.Cut(rest, "\n")
+		if n, err := strconv.Atoi(value); err != nil || n < least {
+			t.Errorf("%s is %q, want at least %d", name, value, least)
+		}
+	}
+}
