@@ -10,6 +10,7 @@ type page struct {
 	path   string   // relative to the repository
 	module string   // the module in which the script starts; "" for an empty folder
 	ports  []string // loopback ports in its text, which are replaced by free ones
+	env    []string // environment variables of its commands, NAME=VALUE
 	needs  string   // "node" for a page that runs TypeScript
 	blocks []block
 	lines  []string
@@ -46,6 +47,9 @@ func parsePage(path string, src []byte) (*page, error) {
 		}
 		if ports, ok := strings.CutPrefix(line, "<!-- ports: "); ok {
 			p.ports = strings.Fields(strings.TrimSuffix(ports, " -->"))
+		}
+		if env, ok := strings.CutPrefix(line, "<!-- environment: "); ok {
+			p.env = strings.Fields(strings.TrimSuffix(env, " -->"))
 		}
 		if needs, ok := strings.CutPrefix(line, "<!-- needs: "); ok {
 			p.needs = strings.TrimSuffix(needs, " -->")

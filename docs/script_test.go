@@ -222,6 +222,9 @@ func (s *script) command(text string) (out string, code int) {
 	cmd := exec.Command("bash", "-c", s.toFree.Replace(text)+"\ncode=$?\npwd >"+at+"\nexit $code")
 	cmd.Dir = s.dir
 	cmd.Env = append(environment(s.root), "PWD="+s.dir)
+	for _, variable := range s.page.env {
+		cmd.Env = append(cmd.Env, s.toFree.Replace(variable))
+	}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err := runGroup(s.T, cmd)

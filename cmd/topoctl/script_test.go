@@ -37,6 +37,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Values[durableKey{}] = map[string]*durableServer{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -55,6 +56,14 @@ func TestScripts(t *testing.T) {
 			"operators":   operators,
 			"ports":       ports,
 			"ask":         ask,
+			"serves":      serves,
+			"stops":       stops,
+			"hastask":     hasTask,
+			"debugtime":   debugTime,
+			"metrics":     metrics,
+			"breakstore":  breakStore,
+
+			"webcertificates": webCertificates,
 		},
 	})
 }

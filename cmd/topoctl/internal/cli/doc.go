@@ -12,6 +12,7 @@
 // contain any text, for example a user's input. Characters that control a terminal
 // or change the direction of text are printed as codes.
 //
-// The exit codes are those of topogen: 0 for success, 2 for wrong usage, and 3 for
-// any other failure, such as a file that cannot be read.
+// The exit codes are those of topogen: 0 for success, 1 for a problem that a command has
+// found, 2 for wrong usage, and 3 for any other failure, such as a file that cannot be
+// read.
 package cli

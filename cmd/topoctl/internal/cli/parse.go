@@ -47,12 +47,13 @@ func newRoot(chosen *command) *cobra.Command {
 		Short: "Operate running topologies and read their files",
 		Long: `topoctl operates running topologies and reads their files.
 
-Data goes to stdout, messages to stderr. Exit codes: 0 success, 2 wrong usage,
-3 any other failure.`,
+Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 a negative outcome of
+"durable check" or "durable invoke --wait", 2 wrong usage, 3 any other failure.`,
 		Example: `  topoctl errors errors.pb                        # errors with their counts
   topoctl log verify ledger                       # check the log of a state machine
   topoctl raft status --addr 10.0.0.1:7101        # roles, leader and progress
-  topoctl cluster status --addr 10.0.0.1:7400     # the nodes of a topology`,
+  topoctl cluster status --addr 10.0.0.1:7400     # the nodes of a topology
+  topoctl durable serve --store ./promises        # a server of durable promises`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Args is nil so that cobra suggests similar commands for an unknown one.
@@ -65,7 +66,7 @@ Data goes to stdout, messages to stderr. Exit codes: 0 success, 2 wrong usage,
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newErrors(chosen), newLog(chosen), newRaft(chosen), newCluster(chosen), newCerts(chosen), newVersion(chosen))
+	root.AddCommand(newErrors(chosen), newLog(chosen), newRaft(chosen), newCluster(chosen), newDurable(chosen), newCerts(chosen), newVersion(chosen))
 	return root
 }
 

@@ -8,12 +8,19 @@ import (
 	"os"
 )
 
-// Exit codes; topogen has 1 for findings.
+// Exit codes, as those of topogen.
 const (
-	exitSuccess = 0
-	exitUsage   = 2
-	exitOther   = 3
+	exitSuccess  = 0
+	exitNegative = 1
+	exitUsage    = 2
+	exitOther    = 3
 )
+
+// negative is the outcome of a command that did its work and found a problem, as topogen
+// finds mistakes in a file.
+type negative string
+
+func (n negative) Error() string { return string(n) }
 
 // Streams are the streams of the process that a command may use.
 type Streams struct {
@@ -37,12 +44,16 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		err = command.run(ctx, s)
 	}
 	var usage *usageError
+	var found negative
 	switch {
 	case err == nil:
 		return exitSuccess
 	case errors.As(err, &usage):
 		fmt.Fprintln(s.Err, usage)
 		return exitUsage
+	case errors.As(err, &found):
+		fmt.Fprintf(s.Err, "topoctl: %s\n", oneLine(found.Error()))
+		return exitNegative
 	default:
 		fmt.Fprintf(s.Err, "topoctl: %v\n", err)
 		return exitOther
