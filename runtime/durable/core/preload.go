@@ -15,10 +15,9 @@ const (
 // preload returns the other promises of the branch of a task's promise: the steps and
 // calls that the execution has made. A worker need not ask for them again.
 func (s *step) preload(tags map[string]string, id string) []protocol.Promise {
-	list := []protocol.Promise{}
 	branch, ok := tags[protocol.TagBranch]
 	if !ok {
-		return list
+		return []protocol.Promise{}
 	}
 	ids := make([]string, 0, 8)
 	for rest := range s.below(PromiseTags, tagPrefix(nil, protocol.TagBranch, branch)) {
@@ -30,19 +29,22 @@ func (s *step) preload(tags map[string]string, id string) []protocol.Promise {
 		ids = slices.Insert(ids, at, branch) // its tag needs no entry, see tagIndexed
 	}
 	size := 0
+	found := make([]promise, 0, len(ids)) // its elements are referred to, and must not move
+	list := make([]protocol.Promise, 0, len(ids))
 	for _, other := range ids {
 		if other == id {
 			continue
 		}
-		p := s.promise(other)
-		if p == nil || p.tags[protocol.TagBranch] != branch {
+		found = found[:len(list)+1]
+		p := &found[len(list)]
+		if !s.read(p, other) || p.tags[protocol.TagBranch] != branch {
 			continue // the branch need not exist, and two long values may share an entry
 		}
 		if size += p.size(); len(list) == preloadMax || size > preloadMaxBytes {
 			break
 		}
 		p.project(s.now)
-		list = append(list, *p.record())
+		list = append(list, p.shown())
 	}
 	return list
 }

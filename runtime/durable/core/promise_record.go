@@ -17,6 +17,9 @@ type promise struct {
 	tags   map[string]string
 	param  protocol.Value
 	value  protocol.Value
+	// birth is the origin, the tags and the param as they are stored, which never change. It
+	// is "" for a new promise.
+	birth string
 }
 
 type promiseHead struct {
@@ -74,9 +77,13 @@ func appendPromise(b []byte, p *promise) []byte {
 	if p.state != pending {
 		b = wire.AppendUint(b, uint64(p.settledAt))
 	}
-	b = wire.AppendString(b, p.origin)
-	b = appendTexts(b, p.tags)
-	b = appendValue(b, p.param)
+	if p.birth != "" {
+		b = append(b, p.birth...)
+	} else {
+		b = wire.AppendString(b, p.origin)
+		b = appendTexts(b, p.tags)
+		b = appendValue(b, p.param)
+	}
 	return appendValue(b, p.value)
 }
 
@@ -98,11 +105,21 @@ func (d *decoder) head() (h promiseHead) {
 	return h
 }
 
-// decodePromise reads a record. The result does not refer to body.
-func decodePromise(id string, body []byte) (*promise, string) {
+// decode reads a record, and returns why it cannot be read, or "". The promise does not
+// refer to body.
+func (p *promise) decode(id string, body []byte) string {
 	d := decoder{rest: string(body)}
-	p := &promise{id: id, promiseHead: d.head(), origin: d.text(), tags: d.texts(), param: d.value(), value: d.value()}
-	return p, d.end()
+	p.id, p.promiseHead = id, d.head()
+	p.birth = d.rest
+	p.origin, p.tags, p.param = d.text(), d.texts(), d.value()
+	p.birth = p.birth[:len(p.birth)-len(d.rest)]
+	p.value = d.value()
+	return d.end()
+}
+
+func decodePromise(id string, body []byte) (*promise, string) {
+	p := new(promise)
+	return p, p.decode(id, body)
 }
 
 // headSize is enough for the head of a record.
@@ -113,9 +130,15 @@ func decodeHead(body []byte) (promiseHead, string) {
 	return d.head(), d.bad
 }
 
-// record is the promise as responses show it.
+// record is the promise as responses show it. It refers to p, which must not change any
+// more.
 func (p *promise) record() *protocol.Promise {
-	r := &protocol.Promise{
+	r := p.shown()
+	return &r
+}
+
+func (p *promise) shown() protocol.Promise {
+	r := protocol.Promise{
 		ID: p.id, State: stateNames[p.state], Param: p.param, Value: p.value, Tags: p.tags,
 		TimeoutAt: p.timeoutAt, CreatedAt: p.createdAt,
 	}
@@ -123,8 +146,7 @@ func (p *promise) record() *protocol.Promise {
 		r.Tags = map[string]string{}
 	}
 	if p.state != pending {
-		at := p.settledAt
-		r.SettledAt = &at
+		r.SettledAt = &p.settledAt
 	}
 	return r
 }

@@ -190,19 +190,19 @@ func (s *step) taskFulfill(op *protocol.TaskFulfill) protocol.Result {
 }
 
 func (s *step) taskHeartbeat(op protocol.TaskHeartbeat) protocol.Result {
+	var t task
 	for _, ref := range op.Tasks {
-		t := s.task(ref.ID)
-		if t == nil || !t.live(s.now) || t.state != taskAcquired || t.version != ref.Version {
+		if !s.readTask(&t, ref.ID) || !t.live(s.now) || t.state != taskAcquired || t.version != ref.Version {
 			continue
 		}
 		due := s.now.Run + t.ttl
 		if t.pid != op.PID && !bug.On(bug.HeartbeatAnyPID) || t.due == due {
 			continue
 		}
-		s.disarm(t)
+		s.disarm(&t)
 		t.due = due
-		s.arm(t)
-		s.putTask(t)
+		s.arm(&t)
+		s.putTask(&t)
 	}
 	return protocol.Result{Status: protocol.OK}
 }

@@ -70,13 +70,15 @@ func (t *task) enter(state taskState) {
 	t.state, t.delayed, t.due, t.ttl, t.pid = state, false, 0, 0, ""
 }
 
-func decodeTask(id string, body []byte) (*task, string) {
+// decode reads a record, and returns why it cannot be read, or "". The task does not
+// refer to body.
+func (t *task) decode(id string, body []byte) string {
 	d := decoder{rest: string(body)}
 	if v := d.byte(); v != recordVersion {
 		d.fail("the record has an unknown version")
 	}
 	bits := d.byte()
-	t := &task{
+	*t = task{
 		id: id, state: taskState(bits & 0xf), delayed: bits&delayedBit != 0, resumed: bits&resumedBit != 0,
 		version: d.number(), timeoutAt: d.number(), address: d.text(),
 	}
@@ -89,7 +91,12 @@ func decodeTask(id string, body []byte) (*task, string) {
 	if d.bad == "" && t.state == taskAcquired {
 		t.ttl, t.pid = d.number(), d.text()
 	}
-	return t, d.end()
+	return d.end()
+}
+
+func decodeTask(id string, body []byte) (*task, string) {
+	t := new(task)
+	return t, t.decode(id, body)
 }
 
 // live reports whether the task's promise is pending at an instant. A task that is not

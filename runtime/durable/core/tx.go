@@ -97,21 +97,30 @@ type entry struct {
 	id string
 }
 
-// promise returns a promise, or nil. The id may be any text: a tag can name a promise.
+// promise returns a promise, or nil.
 func (x *tx) promise(id string) *promise {
-	if id == "" {
+	p := new(promise)
+	if !x.read(p, id) {
 		return nil
+	}
+	return p
+}
+
+// read reads a promise, and reports whether it exists. The id may be any text, because a
+// tag can name a promise.
+func (x *tx) read(p *promise, id string) bool {
+	if id == "" {
+		return false
 	}
 	x.key = append(x.key[:0], id...)
 	body := x.get(Promises, x.key)
 	if body == nil {
-		return nil
+		return false
 	}
-	p, bad := decodePromise(id, body)
-	if bad != "" {
+	if bad := p.decode(id, body); bad != "" {
 		panic(corrupt(Promises, x.key, "%s", bad))
 	}
-	return p
+	return true
 }
 
 // promiseHead returns the head of a promise, which costs less than the promise.
@@ -131,17 +140,26 @@ func (x *tx) promiseHead(id string) (promiseHead, bool) {
 	return h, true
 }
 
+// task returns a task, or nil.
 func (x *tx) task(id string) *task {
+	t := new(task)
+	if !x.readTask(t, id) {
+		return nil
+	}
+	return t
+}
+
+// readTask reads a task, and reports whether it exists.
+func (x *tx) readTask(t *task, id string) bool {
 	x.key = append(x.key[:0], id...)
 	body := x.get(Tasks, x.key)
 	if body == nil {
-		return nil
+		return false
 	}
-	t, bad := decodeTask(id, body)
-	if bad != "" {
+	if bad := t.decode(id, body); bad != "" {
 		panic(corrupt(Tasks, x.key, "%s", bad))
 	}
-	return t
+	return true
 }
 
 // mustTask returns the task that an entry of another table names.
