@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -29,15 +30,12 @@ const (
 type Options struct {
 	// MaxBytes limits the file. A transaction that needs more gets ErrFull. 0: no limit.
 	MaxBytes int64
-	// AcceptOlder opens a file with one invalid meta page. The page is invalid if the
-	// power failed while it was written, on a disk that can tear a sector of 512 bytes.
-	// Then no answered commit is lost. If the disk damaged the page later, the last commit
-	// is lost. The store cannot tell the two apart, so an operator must decide.
-	AcceptOlder bool
-	// TrustFile skips the check of the file. Damage then surfaces when it is read, and
-	// damage of the structure can end the process. It is for files so large that the check
-	// takes too long, on disks that have checksums of their own.
+	// TrustFile skips the check of a file that was closed. Damage then surfaces when it is
+	// read, and damage of the structure can end the process. It is for files so large that
+	// the check takes too long, on disks that have checksums of their own.
 	TrustFile bool
+	// Logger receives a warning if the last commit was incomplete. nil: slog.Default.
+	Logger *slog.Logger
 }
 
 // mapBytes is the address space that is reserved for the file from the beginning. Until
@@ -59,6 +57,8 @@ type Disk struct {
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
 	arena  arena
+	sync   func() error // of the file
+	synced synced
 }
 
 // Open opens the store in a directory, and creates both if they do not exist. It reads
@@ -85,17 +85,63 @@ func open(dir string, o Options) (*Disk, error) {
 			return nil, fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
 		}
 	}
-	if !o.TrustFile {
-		report, err := verifyFile(path, o.AcceptOlder)
-		if err != nil {
-			return nil, err
-		}
-		if len(report.Damage) > 0 {
-			return nil, report.Damage[0]
-		}
+	if err := check(path, o); err != nil {
+		return nil, err
 	}
 	d := &Disk{path: path}
 	return d, d.start(o)
+}
+
+// check verifies a file. It removes the last commit if that is incomplete.
+func check(path string, o Options) error {
+	file, size, err := openRegular(path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // changes are synced
+	if o.TrustFile {
+		if m, err := readMetas(path, file, size); err == nil && m.before != nil && m.before.root == m.newest.root {
+			return nil
+		}
+	}
+	report, err := verify(path, file)
+	if err != nil {
+		return err
+	}
+	if len(report.Damage) > 0 {
+		return report.Damage[0]
+	}
+	if report.Incomplete == nil {
+		return nil
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Logger.Warn("store: a commit is incomplete, because the power failed while it was written; the store continues with the commit before", "file", path, "commit", report.Commits, "damage", report.Incomplete.Error())
+	// Without its meta page the incomplete commit does not exist for bbolt.
+	if _, err := file.WriteAt(make([]byte, pageBytes), int64((report.Commits+1)%2)*pageBytes); err != nil {
+		return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
+	}
+	return nil
+}
+
+// openRegular opens a file that must be a regular one.
+func openRegular(path string, flag int) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("store: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("store: %s is %s, so it is %w", path, regular.Kind(info.Mode()), ErrNotAStore)
+	}
+	file, err := os.OpenFile(path, flag, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("store: %w", err)
+	}
+	return file, info.Size(), nil
 }
 
 // start opens the file with bbolt.
@@ -105,6 +151,8 @@ func (d *Disk) start(o Options) error {
 	if err != nil {
 		return err
 	}
+	d.sync = d.db.Sync
+	d.synced.changed.L = &d.synced.mu
 	err = d.guard(func() error {
 		return d.db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(metaBucketName))
@@ -116,6 +164,7 @@ func (d *Disk) start(o Options) error {
 				return fmt.Errorf("store: %s: %w", d.path, err)
 			}
 			d.id = f.ID
+			d.synced.commit = uint64(tx.ID())
 			d.totals, err = decodeTotals(b.Get([]byte(totalsKey)))
 			return err
 		})
@@ -143,6 +192,7 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		MaxSize:         int(o.MaxBytes),
 		PageSize:        pageBytes,
 		NoStatistics:    true,
+		NoSync:          true, // a commit syncs once, after bbolt has written everything
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			file = f
@@ -177,6 +227,9 @@ func create(dir string) error {
 		f := format{Kind: kind, Version: formatVersion, ID: rand.Text()}
 		return errors.Join(b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), new(totals).encode()))
 	})
+	if err == nil {
+		err = db.Sync()
+	}
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
@@ -195,16 +248,6 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// verifyFile reads a file with a verifier.
-func verifyFile(path string, older bool) (Report, error) {
-	file, _, err := regular.Open(path)
-	if err != nil {
-		return Report{}, fmt.Errorf("store: %w", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	return verify(path, file, older)
-}
-
 // Verify reads the store in a directory completely and reports damage. It does not change
 // it. The error is not nil if the store is in use, is not a store or cannot be read.
 func Verify(dir string) (Report, error) {
@@ -216,8 +259,13 @@ func Verify(dir string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report, err := verifyFile(path, false)
-	return report, errors.Join(err, lock.Close())
+	defer func() { _ = lock.Close() }() // nothing was written
+	file, _, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return verify(path, file)
 }
 
 // ID returns the identity of the store, which was drawn when it was created.
@@ -240,6 +288,28 @@ func (d *Disk) Close() error {
 		return ErrClosed
 	}
 	d.closed = true
-	err := d.guard(d.db.Close)
-	return errors.Join(err, d.lock.Close())
+	var err error
+	if d.failed.Load() == nil {
+		err = d.lastCommit()
+	}
+	return errors.Join(err, d.guard(d.db.Close), d.lock.Close())
+}
+
+// lastCommit makes a commit without changes. The last two commits are then the same, and
+// damage in the last one is not mistaken for a commit that the power interrupted.
+func (d *Disk) lastCommit() error {
+	err := d.guard(func() error {
+		tx, err := d.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+	if full(err) {
+		return nil // the file is as valid as it was
+	}
+	if err == nil {
+		err = d.sync()
+	}
+	return err
 }

@@ -262,6 +262,7 @@ func (d *Disk) transact(writes bool, f func(Tx) error) error {
 			d.rollback(x)
 		}
 	}()
+	number := uint64(x.tx.ID())
 	if writes {
 		x.totals = d.totals
 		d.arena.blocks = d.arena.blocks[:0]
@@ -272,11 +273,15 @@ func (d *Disk) transact(writes bool, f func(Tx) error) error {
 		}
 		return err
 	}
-	if !x.changed {
-		return nil
-	}
 	open = false
-	return d.commit(x)
+	if !x.changed {
+		d.rollback(x)
+		if writes {
+			return nil // it saw only synced commits
+		}
+		return d.await(number)
+	}
+	return d.commit(x, number)
 }
 
 // rollback ends a transaction. If that fails, bbolt may hold its locks forever.
@@ -291,14 +296,14 @@ func (d *Disk) rollback(x *diskTx) {
 func (d *Disk) fail(err error) error {
 	err = fmt.Errorf("store: %s: %w: %w", d.path, ErrFailed, err)
 	if d.failed.CompareAndSwap(nil, &err) {
+		d.synced.set(0) // wakes the views that wait
 		return err
 	}
 	return *d.failed.Load()
 }
 
 // commit writes a transaction to the disk.
-func (d *Disk) commit(x *diskTx) error {
-	number := uint64(x.tx.ID())
+func (d *Disk) commit(x *diskTx, number uint64) error {
 	err := d.guard(func() error {
 		b := x.tx.Bucket([]byte(metaBucketName))
 		if err := b.Put([]byte(totalsKey), x.totals.encode()); err != nil {
@@ -307,7 +312,11 @@ func (d *Disk) commit(x *diskTx) error {
 		return x.tx.Commit()
 	})
 	if err == nil {
+		if err := d.sync(); err != nil {
+			return d.fail(fmt.Errorf("the sync failed: %w", err))
+		}
 		d.totals = x.totals
+		d.synced.set(number)
 		return nil
 	}
 	d.rollback(x) // after a panic; otherwise bbolt has done it

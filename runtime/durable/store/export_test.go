@@ -18,6 +18,11 @@ func (d *Disk) HookWrites(wrap func(WriteAt) WriteAt) {
 	*place = wrap(*place)
 }
 
+// HookSync replaces the sync of the file.
+func (d *Disk) HookSync(wrap func(sync func() error) error) {
+	d.sync = func() error { return wrap(d.db.Sync) }
+}
+
 // File returns the file that bbolt has opened.
 func (d *Disk) File() *os.File { return d.file }
 

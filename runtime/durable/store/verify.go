@@ -20,6 +20,12 @@ type Report struct {
 	Commits uint64 // the number of the last commit
 	Records [Tables]uint64
 	Damage  []*DamageError // the first damageMax; empty: the store is intact
+	// Incomplete is set if the last commit is damaged and the one before it is not: the
+	// power failed during the last commit. The other fields describe the one before, with
+	// which Open continues.
+	Incomplete *DamageError
+
+	clean bool // the store was closed
 }
 
 // damageMax limits a report. A file of another program has an error on every page.
@@ -32,13 +38,12 @@ const depthMax = 40
 // errTooMuchDamage ends a walk.
 var errTooMuchDamage = errors.New("too much damage")
 
-// verifier reads a file page by page and never follows a number that it has not checked.
-// bbolt maps the file and trusts it, so that a damaged page can end the process. That is
-// why a verifier reads the file before bbolt opens it.
+// verifier reads the state of one commit, page by page, and never follows a number that it
+// has not checked. bbolt maps the file and trusts it, so that a damaged page can end the
+// process. That is why a verifier reads the file before bbolt opens it.
 type verifier struct {
 	path   string
 	file   io.ReaderAt
-	limit  uint64 // the number of whole pages in the file
 	meta   meta
 	used   []uint64             // a bit for each page that was reached
 	pages  [depthMax + 1][]byte // the pages from the root of a bucket to the current one
@@ -49,79 +54,99 @@ type verifier struct {
 }
 
 // verify reads the file of a store. The error is not nil if the file is not a store of
-// this format or cannot be read. Damage is in the report. With older, one invalid meta
-// page is accepted.
-func verify(path string, file *os.File, older bool) (Report, error) {
+// this format or cannot be read. Damage is in the report.
+func verify(path string, file *os.File) (Report, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return Report{}, fmt.Errorf("store: %w", err)
 	}
-	v := &verifier{path: path, file: file, limit: uint64(info.Size()) / pageBytes}
-	v.report.Bytes = info.Size()
-	if err := v.metas(older); err != nil || len(v.report.Damage) > 0 {
-		return v.report, err
+	m, err := readMetas(path, file, info.Size())
+	if err != nil || m.damage != nil {
+		return Report{Bytes: info.Size(), Damage: m.damage}, err
 	}
-	v.used = make([]uint64, v.meta.pages/64+1)
+	report, err := verifyCommit(path, file, info.Size(), m.newest)
+	incomplete := m.invalid
+	if err == nil && len(report.Damage) > 0 && m.before != nil {
+		if older, e := verifyCommit(path, file, info.Size(), *m.before); e == nil && len(older.Damage) == 0 {
+			incomplete = report.Damage[0]
+			report = older
+		}
+	}
+	if len(report.Damage) == 0 {
+		report.Incomplete = incomplete
+	}
+	report.clean = m.before != nil && m.before.root == m.newest.root
+	return report, err
+}
+
+// verifyCommit reads the state of a commit.
+func verifyCommit(path string, file io.ReaderAt, size int64, m meta) (Report, error) {
+	v := &verifier{path: path, file: file, meta: m, used: make([]uint64, m.pages/64+1)}
+	v.report = Report{Bytes: size, Pages: int64(m.pages), Commits: m.tx}
 	v.mark(0, 2)
-	err = v.tables()
+	err := v.tables()
 	if err == nil {
 		err = v.free()
 	}
-	if err != nil && !errors.Is(err, errTooMuchDamage) {
-		return v.report, err
+	if errors.Is(err, errTooMuchDamage) {
+		err = nil
 	}
-	if v.format == nil && len(v.report.Damage) == 0 {
-		return v.report, fmt.Errorf("store: %s is a file of bbolt, but %w", path, ErrNotAStore)
+	if err == nil && v.format == nil && len(v.report.Damage) == 0 {
+		v.damage(-1, "the description of the format is missing")
 	}
-	return v.report, nil
+	return v.report, err
 }
 
-// metas reads the two meta pages and selects the newer one.
-func (v *verifier) metas(older bool) error {
-	var metas [2]meta
+// metas are the meta pages of a file.
+type metas struct {
+	newest  meta
+	before  *meta          // the commit before newest, if its page is valid
+	invalid *DamageError   // the other page, if it is not valid
+	damage  []*DamageError // neither page is valid
+}
+
+// readMetas reads the meta pages of a file.
+func readMetas(path string, file io.ReaderAt, size int64) (metas, error) {
+	var pages [2]meta
 	var errs [2]error
-	for i := range metas {
+	for i := range pages {
 		page := make([]byte, pageBytes)
-		if _, err := v.file.ReadAt(page, int64(i)*pageBytes); errors.Is(err, io.EOF) {
-			errs[i] = fmt.Errorf("the file is too short")
+		if _, err := file.ReadAt(page, int64(i)*pageBytes); errors.Is(err, io.EOF) {
+			errs[i] = errors.New("the file is too short")
 		} else if err != nil {
-			return fmt.Errorf("store: %w", err)
-		} else if metas[i], errs[i] = parseMeta(page, uint64(i)); errs[i] == nil && metas[i].pages > v.limit {
-			errs[i] = fmt.Errorf("the file has %d pages of %d: its end is missing", v.limit, metas[i].pages)
+			return metas{}, fmt.Errorf("store: %w", err)
+		} else if pages[i], errs[i] = parseMeta(page, uint64(i)); errs[i] == nil && pages[i].pages > uint64(size/pageBytes) {
+			errs[i] = fmt.Errorf("the file has %d pages of %d: its end is missing", size/pageBytes, pages[i].pages)
+		}
+		if errors.Is(errs[i], ErrFormat) || errors.Is(errs[i], ErrNotAStore) {
+			return metas{}, fmt.Errorf("store: %s: %w", path, errs[i])
 		}
 	}
-	for _, err := range errs {
-		if errors.Is(err, ErrFormat) || errors.Is(err, ErrNotAStore) {
-			return fmt.Errorf("store: %s: %w", v.path, err)
-		}
+	newest := 0
+	if errs[0] != nil || errs[1] == nil && pages[1].tx > pages[0].tx {
+		newest = 1
 	}
-	newer := 0
-	if errs[0] != nil || errs[1] == nil && metas[1].tx > metas[0].tx {
-		newer = 1
-	}
-	other := 1 - newer
+	other := 1 - newest
+	m := metas{newest: pages[newest]}
 	switch {
-	case errs[newer] != nil:
-		return v.unknown(errs[newer])
-	case errs[other] != nil && !older:
-		v.damage(int64(other), fmt.Sprintf("%v. The state of commit %d can be read; if commit %d was answered, it is lost", errs[other], metas[newer].tx, metas[newer].tx+1))
-	case errs[other] == nil && metas[newer].tx != metas[other].tx+1:
-		v.damage(int64(other), fmt.Sprintf("the meta pages are of the commits %d and %d, which do not follow each other", metas[0].tx, metas[1].tx))
+	case errs[newest] != nil:
+		if !startsLikeMeta(file) {
+			return m, fmt.Errorf("store: %s is %w: %v", path, ErrNotAStore, errs[newest])
+		}
+		m.damage = []*DamageError{{Path: path, Page: 0, Reason: errs[0].Error() + ", and so is page 1"}}
+	case errs[other] != nil:
+		m.invalid = &DamageError{Path: path, Page: int64(other), Reason: errs[other].Error()}
+	case pages[other].tx+1 == pages[newest].tx:
+		m.before = &pages[other]
 	}
-	v.meta = metas[newer]
-	v.report.Commits = v.meta.tx
-	v.report.Pages = int64(v.meta.pages)
-	return nil
+	return m, nil
 }
 
-// unknown returns the error of a file without a valid meta page.
-func (v *verifier) unknown(err error) error {
+// startsLikeMeta reports whether a file begins as the files of bbolt do.
+func startsLikeMeta(file io.ReaderAt) bool {
 	head := make([]byte, headBytes+4)
-	if _, e := v.file.ReadAt(head, 0); e == nil && order.Uint32(head[headBytes:]) == bboltMagic {
-		v.damage(0, err.Error()+", and so is the one of page 1")
-		return nil
-	}
-	return fmt.Errorf("store: %s is %w: %v", v.path, ErrNotAStore, err)
+	_, err := file.ReadAt(head, 0)
+	return err == nil && order.Uint32(head[headBytes:]) == bboltMagic
 }
 
 // damage adds a damage of a page to the report.
