@@ -76,7 +76,6 @@ store. A second signal ends it at once; nothing that was answered is lost.`,
 	flags := cmd.Flags()
 	flags.StringVar(&d.Dir, "store", "", "the folder of the store, which is created if it does not exist")
 	flags.Int64Var(&d.Store.MaxBytes, "max-store", 0, "the largest size of the store in bytes; 0: no limit")
-	flags.BoolVar(&d.Store.AcceptOlder, "accept-older", false, "open a store whose last commit may be lost, because one of its two meta pages is damaged")
 	flags.BoolVar(&d.Store.TrustFile, "trust-file", false, "open a store without checking its file first")
 	d.flags(flags)
 	return cmd
