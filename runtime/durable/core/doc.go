@@ -77,8 +77,9 @@
 //
 // # Schedules
 //
-// Each occurrence creates one promise, also if it was missed. The promise of a missed
-// occurrence whose deadline has passed is settled at once. An occurrence whose promise
+// Each occurrence creates one promise, also if it was missed. The promise was created at
+// the time of the occurrence, however late that is. If its deadline has passed, it is
+// settled at once. An occurrence whose promise
 // exists already is not repeated.
 //
 // # Limits

@@ -37,15 +37,15 @@ func quote(id string) string {
 func (s *step) promiseCreate(op *protocol.PromiseCreate) protocol.Result {
 	p := s.promise(op.ID)
 	if p == nil {
-		p, _ = s.create(op)
+		p, _ = s.create(op, s.now.Wall)
 	}
 	return s.shown(p)
 }
 
 // create stores a new promise, and its task if it has a target. A task that has no delay
 // is offered to the workers.
-func (s *step) create(op *protocol.PromiseCreate) (*promise, *task) {
-	p := s.newPromise(op)
+func (s *step) create(op *protocol.PromiseCreate, createdAt int64) (*promise, *task) {
+	p := s.newPromise(op, createdAt)
 	if p.flags&targeted == 0 {
 		return p, nil
 	}
@@ -74,10 +74,10 @@ func (s *step) delay(t *task, p *promise) {
 }
 
 // newPromise stores a promise without its task. Beyond its deadline it is settled at once.
-func (s *step) newPromise(op *protocol.PromiseCreate) *promise {
+func (s *step) newPromise(op *protocol.PromiseCreate, createdAt int64) *promise {
 	p := &promise{
 		id: op.ID, tags: op.Tags, param: op.Param,
-		promiseHead: promiseHead{flags: flagsOf(op.Tags), timeoutAt: op.TimeoutAt, createdAt: min(s.now.Wall, op.TimeoutAt)},
+		promiseHead: promiseHead{flags: flagsOf(op.Tags), timeoutAt: op.TimeoutAt, createdAt: min(createdAt, op.TimeoutAt)},
 	}
 	if _, tagged := op.Tags[protocol.TagOrigin]; !tagged && op.Origin != "" && op.Origin != originOf(op.ID) {
 		p.origin = op.Origin

@@ -81,8 +81,11 @@ var promiseProperties = map[string]func(c *change, p, q promiseView, old bool) b
 		if old {
 			return true
 		}
-		live := q.State == protocol.Pending && q.CreatedAt < q.TimeoutAt && q.CreatedAt == c.now.Wall
-		dead := q.State == q.outcome() && q.CreatedAt == q.TimeoutAt && q.TimeoutAt <= c.now.Wall && *q.SettledAt == q.TimeoutAt
+		// a Tick creates the promise of a missed occurrence and ends it at its deadline
+		_, missed := q.Tags[protocol.TagSchedule]
+		live := q.State == protocol.Pending && q.CreatedAt < q.TimeoutAt && (q.CreatedAt == c.now.Wall || missed && q.CreatedAt < c.now.Wall)
+		dead := q.State == q.outcome() && (q.CreatedAt == q.TimeoutAt || missed && q.CreatedAt < q.TimeoutAt) &&
+			q.TimeoutAt <= c.now.Wall && *q.SettledAt == q.TimeoutAt
 		return len(q.callbacks)+len(q.listeners) == 0 && q.Value.Data == nil && (live || dead)
 	},
 }

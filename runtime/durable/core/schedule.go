@@ -129,14 +129,15 @@ func (s *step) runSchedule(due entry, limit int) int {
 }
 
 // occur creates the promise of the next occurrence of a schedule, and reports whether the
-// occurrence after it is due as well. The promise of an occurrence that was missed is
-// created late, or is settled at once if its deadline has passed.
+// occurrence after it is due as well. The promise of an occurrence that was missed looks as
+// if it had been created in time: its record does not depend on when the server was down.
+// It is settled at once if its deadline has passed.
 func (s *step) occur(p *protocol.Schedule, spec *cron.SpecSchedule, tags map[string]string) bool {
 	at := p.NextRunAt
 	id := expand(p.PromiseID, p.ID, at)
 	create := protocol.PromiseCreate{ID: id, TimeoutAt: at + p.PromiseTimeout, Param: p.PromiseParam, Tags: tags, Origin: id}
 	if _, exists := s.promiseHead(id); !exists {
-		s.create(&create)
+		s.create(&create, at)
 		s.occurrences++
 	}
 	p.LastRunAt = &at

@@ -123,7 +123,7 @@ func (s *step) forgetResumes(t *task) {
 func (s *step) taskCreate(op *protocol.TaskCreate) protocol.Result {
 	p := s.promise(op.Action.ID)
 	if p == nil {
-		p = s.newPromise(&op.Action)
+		p = s.newPromise(&op.Action, s.now.Wall)
 		t := s.newTask(p)
 		if p.state == pending {
 			s.lease(t, op.PID, op.TTL)
