@@ -1,0 +1,117 @@
+package oracle
+
+import "math/rand/v2"
+
+// The clocks at the beginning of a sequence. They differ, so that a comparison with the
+// wrong clock is wrong by decades. In debug mode both are the same.
+const (
+	beginWall = 1_800_000_000_000
+	beginRun  = 5_000
+)
+
+// clocks are the clocks of the engine and of its computer. Wall never goes back: if the
+// clock of the computer was set back, wall advances at half speed until that clock has
+// caught up. Run advances only while the process runs.
+type clocks struct {
+	wall, run int64
+	computer  int64
+	half      int64 // a millisecond that wall has not advanced yet
+	debug     bool  // requests say what time it is, for both clocks
+}
+
+func newClocks(debug bool) *clocks {
+	c := &clocks{wall: beginWall, run: beginRun, computer: beginWall, debug: debug}
+	if debug {
+		c.run = c.wall
+	}
+	return c
+}
+
+// advance lets time pass while the process runs.
+func (c *clocks) advance(ms int64) {
+	c.computer += ms
+	c.run += ms
+	switch {
+	case c.debug:
+		c.wall += ms
+	case c.computer >= c.wall:
+		c.wall, c.half = c.computer, 0
+	default:
+		c.wall += (ms + c.half) / 2
+		c.half = (ms + c.half) % 2
+	}
+}
+
+// down lets time pass while the process does not run.
+func (c *clocks) down(ms int64) {
+	run := c.run
+	c.advance(ms)
+	if !c.debug {
+		c.run = run
+	}
+}
+
+// jump sets the clock of the computer forward or back.
+func (c *clocks) jump(ms int64) {
+	if c.debug {
+		return
+	}
+	c.computer += ms
+	c.advance(0)
+}
+
+// pass lets a random time pass: often none, often until just before, at or after one of
+// the timers.
+func (c *clocks) pass(r *rand.Rand, longest int64, timers []timer) {
+	bounded := func(ms int64) int64 { return min(max(ms, 0), longest) }
+	switch n := r.IntN(20); {
+	case n < 8:
+	case n < 14 && len(timers) > 0:
+		t := timers[r.IntN(len(timers))]
+		now := c.wall
+		if t.run {
+			now = c.run
+		}
+		c.advance(bounded(t.at - now - 1 + r.Int64N(3)))
+	case n < 17:
+		c.advance(bounded(r.Int64N(50)))
+	case n < 18:
+		c.advance(r.Int64N(longest))
+	case n < 19:
+		c.down(r.Int64N(longest))
+	default:
+		c.jump(r.Int64N(2*longest) - longest)
+	}
+}
+
+// timer is an instant at which something happens, on one of the clocks.
+type timer struct {
+	at     int64
+	run    bool
+	silent bool // nothing happens: requests compute the new state
+}
+
+// timers returns the instants at which something happens, in an order that depends on the
+// state alone.
+func (s *Server) timers() (all []timer) {
+	for _, id := range sorted(s.promises) {
+		if p := s.promises[id]; p.State == "pending" {
+			all = append(all, timer{p.TimeoutAt, false, !p.external()})
+		}
+	}
+	for _, id := range sorted(s.tasks) {
+		t := s.tasks[id]
+		for _, at := range []*int64{t.lease, t.retry} {
+			if at != nil {
+				all = append(all, timer{*at, true, false})
+			}
+		}
+		if t.delay != nil {
+			all = append(all, timer{*t.delay, false, false})
+		}
+	}
+	for _, id := range sorted(s.schedules) {
+		all = append(all, timer{s.schedules[id].NextRunAt, false, false})
+	}
+	return all
+}

@@ -1,0 +1,40 @@
+package oracle
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// TestDifferential carries out random sequences of requests, timeouts, clocks and crashes
+// on the core and on the oracle. After each step, responses, messages and stored state
+// must be the same, and the invariants hold.
+func TestDifferential(t *testing.T) {
+	first, end := seeds(500)
+	seed := atomic.Uint64{}
+	seed.Store(first)
+	var failed atomic.Bool
+	c := newCoverage()
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for !failed.Load() {
+				n := seed.Add(1) - 1
+				if n >= end {
+					return
+				}
+				s := generate(n)
+				if compare(s, c) != nil && failed.CompareAndSwap(false, true) {
+					small, d := shrink(s)
+					t.Errorf("seed %d:\n%s\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/durable/core/oracle", n, transcript(small, d), n, t.Name())
+				}
+			}
+		})
+	}
+	workers.Wait()
+	t.Logf("%d seeds from %d on\n%s", end-first, first, c)
+	if missing := c.missing(); len(missing) > 0 && end-first >= 500 && !failed.Load() {
+		t.Errorf("no response had these outcomes: %q", missing)
+	}
+}

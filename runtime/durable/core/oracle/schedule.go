@@ -1,0 +1,68 @@
+package oracle
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+)
+
+func readSchedule(f *fields) schedule {
+	c := schedule{
+		ID: f.id("id"), Cron: f.text("cron"), PromiseID: f.id("promiseId"), PromiseTimeout: f.millis("promiseTimeout", 0),
+		PromiseParam: f.value("promiseParam"), PromiseTags: f.targetTags("promiseTags"),
+	}
+	if _, err := parseCron(c.Cron); err != nil {
+		f.fail("cron: %v", err)
+	}
+	if !strings.Contains(c.PromiseID, "{{.timestamp}}") {
+		f.fail("promiseId must have {{.timestamp}}: ids of occurrences are unique")
+	}
+	if _, hasTarget := c.PromiseTags["resonate:target"]; !hasTarget {
+		f.fail("the promises of a schedule must have a target")
+	}
+	return c
+}
+
+func (s *Server) scheduleGet(id string) answer {
+	c, exists := s.schedules[id]
+	if !exists {
+		return refuse(404, "there is no schedule %q", id)
+	}
+	return ok(object{"schedule": c})
+}
+
+func (s *Server) scheduleCreate(c schedule) answer {
+	if s.config.Strict && timerWithTarget(c.PromiseTags) {
+		return refuse(400, "a timer must not have a target")
+	}
+	if _, exists := s.schedules[c.ID]; !exists {
+		c.CreatedAt, c.NextRunAt = s.wall, next(c.Cron, s.wall)
+		s.schedules[c.ID] = c
+	}
+	return ok(object{"schedule": s.schedules[c.ID]})
+}
+
+func (s *Server) scheduleDelete(id string) answer {
+	if _, exists := s.schedules[id]; !exists {
+		return refuse(404, "there is no schedule %q", id)
+	}
+	delete(s.schedules, id)
+	return ok(object{})
+}
+
+// fire creates the promises of all occurrences of a schedule that are due, also of those
+// that were missed (S11).
+func (s *Server) fire(id string) {
+	c := s.schedules[id]
+	for c.NextRunAt <= s.wall {
+		at := c.NextRunAt
+		promiseID := strings.NewReplacer("{{.id}}", c.ID, "{{.timestamp}}", strconv.FormatInt(at, 10)).Replace(c.PromiseID)
+		if _, exists := s.promises[promiseID]; !exists {
+			tags := maps.Clone(c.PromiseTags)
+			tags["resonate:schedule"] = c.ID
+			s.create(creation{promiseID, at + c.PromiseTimeout, c.PromiseParam, tags, promiseID}, at)
+		}
+		c.LastRunAt, c.NextRunAt = &at, next(c.Cron, at)
+	}
+	s.schedules[id] = c
+}
