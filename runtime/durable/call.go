@@ -1,7 +1,6 @@
 package durable
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -50,6 +49,67 @@ func (e *execution) callOf(call Call, name, id string) (protocol.PromiseCreate, 
 		create.Tags[key] = value
 	}
 	return create, err
+}
+
+// startBatch is how many calls StartAll hands to the backend together.
+const startBatch = 100
+
+// startAll records several calls.
+func (e *execution) startAll(calls []Call) ([]*protocol.Promise, error) {
+	promises := make([]*protocol.Promise, 0, len(calls))
+	for len(calls) > 0 {
+		n := min(len(calls), startBatch)
+		part, err := e.startSome(calls[:n])
+		if err != nil {
+			return nil, err
+		}
+		promises = append(promises, part...)
+		calls = calls[n:]
+	}
+	return promises, nil
+}
+
+func (e *execution) startSome(calls []Call) ([]*protocol.Promise, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	promises := make([]*protocol.Promise, len(calls))
+	var ops []protocol.Operation
+	var missing []int
+	for i, call := range calls {
+		call = e.worker.defaults(call)
+		if call.ID != "" {
+			return nil, e.misuse("StartAll is called for a call with an id of its own: use Start")
+		}
+		name := nameCall + call.Func
+		p, s, err := e.next(name)
+		if err != nil {
+			return nil, e.ending(err)
+		}
+		if promises[i] = p; p != nil {
+			continue
+		}
+		op, err := e.callOf(call, name, e.journal.id(s))
+		if err != nil {
+			return nil, err
+		}
+		ops, missing = append(ops, op), append(missing, i)
+	}
+	if len(ops) == 0 {
+		return promises, nil
+	}
+	created, err := e.backend.fence(e, ops...)
+	if err != nil {
+		return nil, e.ending(err)
+	}
+	for k, i := range missing {
+		promises[i] = created[k]
+		if err := e.same(created[k], nameCall+calls[i].Func); err != nil {
+			return nil, e.ending(err)
+		}
+	}
+	return promises, nil
 }
 
 // startNamed records a call with an id of its own. The record at the position has the id,
@@ -142,157 +202,4 @@ func (e *execution) sleepUntil(timer protocol.PromiseCreate, future bool) (*prot
 	}
 	created, err := e.backend.fence(e, timer)
 	return last(created), err
-}
-
-// await returns the settled promise of a handle.
-func (e *execution) await(ctx context.Context, h handle) (*protocol.Promise, error) {
-	if ctx.Done() != e.ctx.Done() {
-		return nil, e.misuse("Wait is called with a context that ends before the function does. Use After and Any for a timeout")
-	}
-	if err := e.enter(); err != nil {
-		return nil, err
-	}
-	defer e.leave()
-	p := e.current(h)
-	if p.State == protocol.Pending {
-		if err := e.wait(h.ID()); err != nil {
-			return nil, e.ending(err)
-		}
-		p = e.settled[h.ID()]
-	}
-	if s, _, ok := e.journal.parse(p.ID); ok && p.State != protocol.Resolved {
-		e.noteFailure(int(s.position))
-	}
-	return p, nil
-}
-
-// current is the newest known state of a promise.
-func (e *execution) current(h handle) *protocol.Promise {
-	if p := e.settled[h.ID()]; p != nil {
-		return p
-	}
-	return h.promise
-}
-
-// wait suspends the execution until one of the promises is settled. It returns nil if one
-// of them is settled by now.
-func (e *execution) wait(ids ...string) error {
-	if err := e.proceed(); err != nil {
-		return err
-	}
-	if p := e.journal.records[e.journal.at(e.position+1)]; p != nil {
-		return e.diverge(fmt.Sprintf("after position %d it waits for %q, and the record %s is of %q", e.position, ids[0], p.ID, p.Tags[tagStep]))
-	}
-	return e.backend.suspend(e, ids...)
-}
-
-// any returns the index of the first handle whose promise is settled, and records it.
-func (e *execution) any(handles []handle) (int, error) {
-	if len(handles) == 0 {
-		return 0, e.misuse("Any is called without a handle")
-	}
-	if err := e.enter(); err != nil {
-		return 0, err
-	}
-	defer e.leave()
-	p, s, err := e.next(nameAny)
-	if err == nil && (p == nil || p.State == protocol.Pending) {
-		p, err = e.choose(handles, s, p)
-	}
-	if err != nil {
-		return 0, e.ending(err)
-	}
-	index := -1
-	data, err := outcomeOf(p)
-	if err == nil {
-		err = unmarshal(data, &index)
-	}
-	if err != nil || index < 0 || index >= len(handles) {
-		return 0, e.ending(e.diverge(fmt.Sprintf("at position %d it waits for one of %d promises, and the record has the index %d", e.position, len(handles), index)))
-	}
-	return index, nil
-}
-
-// choose waits for one of the handles and records which one was settled first.
-func (e *execution) choose(handles []handle, s slot, p *protocol.Promise) (*protocol.Promise, error) {
-	ids := make([]string, len(handles))
-	for i, h := range handles {
-		ids[i] = h.ID()
-	}
-	for {
-		first := -1
-		for i, h := range handles {
-			if c := e.current(h); c.State != protocol.Pending && (first < 0 || settledAt(c) < settledAt(e.current(handles[first]))) {
-				first = i
-			}
-		}
-		if first >= 0 {
-			value, err := encode(first)
-			if err != nil {
-				return nil, err
-			}
-			return e.settle(nameAny, s, p, protocol.Resolved, value)
-		}
-		if err := e.wait(ids...); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func settledAt(p *protocol.Promise) int64 {
-	if p.SettledAt == nil {
-		return 0
-	}
-	return *p.SettledAt
-}
-
-// version records the version with which the execution reached a place.
-func (e *execution) version(change string, least, most int) (int, error) {
-	if least > most || change == "" || len(nameVersion+change) > nameMax {
-		return 0, e.misuse(fmt.Sprintf("Version(%q, %d, %d) is not valid", change, least, most))
-	}
-	v, ok := e.versions[change]
-	if !ok {
-		var err error
-		if v, err = e.reach(change, least, most); err != nil {
-			return 0, err
-		}
-		if e.versions == nil {
-			e.versions = make(map[string]int)
-		}
-		e.versions[change] = v
-	}
-	if v < least || v > most {
-		return 0, e.ending(e.diverge(fmt.Sprintf("it supports the versions %d to %d of %q, and it began with version %d", least, most, change, v)))
-	}
-	return v, nil
-}
-
-// reach returns the recorded version. An execution that has another record at this place
-// came here before Version was called at all, so it has the oldest version, and the call
-// uses no position.
-func (e *execution) reach(change string, least, most int) (int, error) {
-	if err := e.enter(); err != nil {
-		return 0, err
-	}
-	name := nameVersion + change
-	e.position++
-	p := e.journal.records[e.journal.at(e.position)]
-	var err error
-	if p == nil {
-		if err = e.proceed(); err == nil {
-			p = e.journal.records[e.journal.at(e.position)]
-		}
-	}
-	e.position--
-	e.leave()
-	if err != nil {
-		return 0, e.ending(err)
-	}
-	if p != nil && p.Tags[tagStep] != name {
-		return least, nil
-	}
-	v := 0
-	err = e.internalStep(name, func(context.Context) (any, error) { return most, nil }, &v)
-	return v, err
 }

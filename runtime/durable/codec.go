@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -43,15 +44,19 @@ func encodeError(e *Error) protocol.Value {
 }
 
 // decode returns the JSON of a value: "null" for the undefined of TypeScript.
-func decode(v protocol.Value) (json.RawMessage, error) {
+func decode(v protocol.Value) (json.RawMessage, error) { return appendDecoded(nil, v) }
+
+// appendDecoded is decode into the space of buf, which may be nil.
+func appendDecoded(buf []byte, v protocol.Value) (json.RawMessage, error) {
 	if v.Data == nil || *v.Data == "" {
-		return json.RawMessage("null"), nil
+		return append(buf[:0], "null"...), nil
 	}
-	data, err := base64.StdEncoding.DecodeString(*v.Data)
+	buf = slices.Grow(buf[:0], base64.StdEncoding.DecodedLen(len(*v.Data)))
+	n, err := base64.StdEncoding.Decode(buf[:cap(buf)], []byte(*v.Data))
 	if err != nil {
 		return nil, fmt.Errorf("the data of the promise is not base64 text: %w", err)
 	}
-	return data, nil
+	return buf[:n], nil
 }
 
 // encodeCall returns the parameter of a call.
@@ -85,14 +90,17 @@ func decodeCall(v protocol.Value) (function string, arg json.RawMessage, err err
 }
 
 // outcomeOf returns the JSON or the error of a settled promise.
-func outcomeOf(p *protocol.Promise) (json.RawMessage, error) {
+func outcomeOf(p *protocol.Promise) (json.RawMessage, error) { return appendOutcome(nil, p) }
+
+// appendOutcome is outcomeOf with the JSON in the space of buf, which may be nil.
+func appendOutcome(buf []byte, p *protocol.Promise) (json.RawMessage, error) {
 	switch p.State {
 	case protocol.RejectedCancel:
 		return nil, ErrCanceled
 	case protocol.RejectedTimeout:
 		return nil, ErrTimedOut
 	}
-	data, err := decode(p.Value)
+	data, err := appendDecoded(buf, p.Value)
 	if err == nil && p.State == protocol.Rejected {
 		err = rejection(data)
 	}

@@ -38,6 +38,7 @@ type execution struct {
 
 	// Used only by the goroutine of the function.
 	journal  journal
+	buffer   []byte                       // of the last decoded result
 	complete bool                         // the journal has the children too
 	position int                          // of the last durable call
 	failed   int                          // the first position with a recorded failure, or 0

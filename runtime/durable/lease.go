@@ -56,7 +56,7 @@ func (w *Worker) contextOf(parent context.Context, e *execution) (context.Contex
 		parent = attempt.With(parent, n)
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	if !w.config.Manual {
+	if !w.config.Manual && e.finished == nil { // a replay may come after the deadline
 		var stop context.CancelFunc
 		ctx, stop = context.WithDeadlineCause(ctx, time.UnixMilli(e.promise.TimeoutAt), ErrTimedOut)
 		canceled := cancel

@@ -31,7 +31,7 @@ type op struct {
 	Child   script
 }
 
-var kinds = []string{"step", "step", "step", "failing step", "retried step", "sleep", "now", "version", "child", "start", "start", "all", "any", "timeout", "lasting child failure", "promise"}
+var kinds = []string{"step", "step", "step", "failing step", "retried step", "sleep", "now", "version", "child", "start", "start", "start all", "all", "any", "timeout", "lasting child failure", "promise"}
 
 func randomScript(r *rand.Rand, depth int) script {
 	s := script{FailUntil: 1}
@@ -40,7 +40,7 @@ func randomScript(r *rand.Rand, depth int) script {
 	}
 	for i := range r.IntN(7) {
 		o := op{Kind: kinds[r.IntN(len(kinds))], Seconds: r.IntN(100) * r.IntN(100), Name: fmt.Sprint("op", i)}
-		if strings.Contains(o.Kind, "child") || o.Kind == "start" {
+		if strings.Contains(o.Kind, "child") || strings.HasPrefix(o.Kind, "start") {
 			if depth == 0 {
 				o.Kind = "step"
 			} else {
@@ -115,6 +115,10 @@ func (r *runner) do(ctx durable.Context, o op, handles *[]durable.Handle[string]
 		h, err := durable.Start[string](ctx, nil, call)
 		*handles = append(*handles, h)
 		return note(h.ID(), err)
+	case "start all":
+		hs, err := durable.StartAll[string](ctx, nil, call, call)
+		*handles = append(*handles, hs...)
+		return note(len(hs), err)
 	case "child":
 		return note(durable.Invoke[string](ctx, nil, call))
 	case "lasting child failure":

@@ -13,11 +13,14 @@ func (e *execution) step(name string, options []StepOption, run func(context.Con
 	if len(name) == 0 || len(name) > nameMax || len(name) >= len(reserved) && name[:len(reserved)] == reserved {
 		return e.misuse(fmt.Sprintf("%q is not a name for a step", name))
 	}
-	var o stepOptions
+	if len(options) == 0 {
+		return e.record(name, Retry{}, run, result)
+	}
+	var o stepOptions // on the heap, because it is passed to an interface
 	for _, option := range options {
 		option.step(&o)
 	}
-	return e.record(name, o, run, result)
+	return e.record(name, o.retry, run, result)
 }
 
 // nameMax bounds the name of a step in bytes, because it is the value of a tag.
@@ -25,26 +28,27 @@ const nameMax = 1024
 
 // internalStep records a value that is not a step of the user.
 func (e *execution) internalStep(name string, run func(context.Context) (any, error), result any) error {
-	return e.record(name, stepOptions{}, run, result)
+	return e.record(name, Retry{}, run, result)
 }
 
-func (e *execution) record(name string, o stepOptions, run func(context.Context) (any, error), result any) error {
+func (e *execution) record(name string, retry Retry, run func(context.Context) (any, error), result any) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.leave()
 	p, s, err := e.next(name)
 	if err == nil && (p == nil || p.State == protocol.Pending) {
-		p, err = e.run(name, s, p, o.retry, run)
+		p, err = e.run(name, s, p, retry, run)
 	}
 	if err != nil {
 		return e.ending(err)
 	}
-	data, err := outcomeOf(p)
+	data, err := appendOutcome(e.buffer, p)
 	if err != nil {
 		e.noteFailure(e.position)
 		return err
 	}
+	e.buffer = data[:0] // unmarshal copies
 	if err := unmarshal(data, result); err != nil {
 		return e.ending(e.diverge(fmt.Sprintf("the result of %q, recorded at position %d, is not of the type that it has now: %v", name, e.position, err)))
 	}

@@ -3,6 +3,8 @@ package durable
 import (
 	"context"
 	"time"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // A Call is a call of a durable function, which may be written in another language and run
@@ -54,21 +56,49 @@ func Invoke[R any](ctx context.Context, w *Worker, call Call) (R, error) {
 	return Handle[R]{h}.Wait(ctx)
 }
 
-func start(ctx context.Context, w *Worker, call Call) (handle, error) {
-	e := executionOf(ctx)
-	if e != nil {
-		w = e.worker
+// StartAll is Start for several calls. In a durable function their promises go to the
+// backend together, so that a hundred children cost as many writes as one.
+func StartAll[R any](ctx context.Context, w *Worker, calls ...Call) ([]Handle[R], error) {
+	promises, w, err := startAll(ctx, w, calls)
+	handles := make([]Handle[R], len(promises))
+	for i, p := range promises {
+		handles[i] = Handle[R]{handle{worker: w, promise: p}}
 	}
+	return handles, err
+}
+
+func startAll(ctx context.Context, w *Worker, calls []Call) ([]*protocol.Promise, *Worker, error) {
+	if e := executionOf(ctx); e != nil {
+		promises, err := e.startAll(calls)
+		return promises, e.worker, err
+	}
+	var promises []*protocol.Promise
+	for _, call := range calls {
+		h, err := start(ctx, w, call)
+		if err != nil {
+			return promises, w, err
+		}
+		promises = append(promises, h.promise)
+	}
+	return promises, w, nil
+}
+
+// defaults sets what a call does not say.
+func (w *Worker) defaults(call Call) Call {
 	if call.Timeout <= 0 {
 		call.Timeout = timeoutDefault
 	}
 	if call.Target == "" {
 		call.Target = w.target
 	}
-	if e != nil {
-		p, err := e.start(call)
-		return handle{worker: w, promise: p}, err
+	return call
+}
+
+func start(ctx context.Context, w *Worker, call Call) (handle, error) {
+	if e := executionOf(ctx); e != nil {
+		p, err := e.start(e.worker.defaults(call))
+		return handle{worker: e.worker, promise: p}, err
 	}
-	p, err := w.start(ctx, call)
+	p, err := w.start(ctx, w.defaults(call))
 	return handle{worker: w, promise: p}, err
 }

@@ -1,0 +1,88 @@
+package durable
+
+import (
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// acquire acquires a task. It returns nil if another worker has it, or if this worker
+// cannot run it.
+func (w *Worker) acquire(it *item) *execution {
+	sent := w.now()
+	result, err := w.do(w.ctx, protocol.TaskAcquire{ID: it.ref.ID, Version: it.ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()})
+	if err != nil || result.Status != protocol.OK || result.Task == nil || result.Promise == nil {
+		return nil
+	}
+	e := &execution{
+		worker: w, backend: w.live, item: it,
+		task:    protocol.TaskRef{ID: result.Task.ID, Version: result.Task.Version},
+		promise: result.Promise, origin: originOf(result.Promise),
+	}
+	e.acquired = sent
+	e.leaseUntil.Store(int64(sent.Add(w.config.Lease).Sub(w.epoch)))
+	if e.promise.State != protocol.Pending || e.promise.Tags[protocol.TagTimer] == "true" {
+		// A timer of the SDKs has a target, but no function. The lease ends by itself.
+		return nil
+	}
+	name, arg, err := decodeCall(e.promise.Param)
+	if err != nil {
+		w.rejectMalformed(e, err)
+		return nil
+	}
+	if e.function = w.functions[name]; e.function == nil {
+		w.reportUnknown(name, e.task.ID)
+		return nil // the lease ends by itself: a release would be followed by a message at once
+	}
+	e.arg = arg
+	if err := w.readJournal(e, result.Preload); err != nil {
+		return nil // the server does not answer; the lease ends by itself
+	}
+	w.mu.Lock()
+	w.stats.Activations++
+	w.held[e] = struct{}{}
+	w.mu.Unlock()
+	return e
+}
+
+// preloadSmall is the number of records, and their bytes, up to which the records that come
+// with an acquisition are certainly complete. Servers cut longer lists.
+const (
+	preloadSmall      = 1000
+	preloadSmallBytes = 1 << 20
+)
+
+// readJournal makes the journal of an execution. If the server may have cut the records, it
+// reads all of them.
+func (w *Worker) readJournal(e *execution, records []protocol.Promise) error {
+	size := 0
+	for i := range records {
+		if data := records[i].Value.Data; data != nil {
+			size += len(*data)
+		}
+	}
+	if len(records) >= preloadSmall || size >= preloadSmallBytes {
+		var err error
+		if records, err = w.live.search(e, map[string]string{protocol.TagParent: e.promise.ID}); err != nil {
+			return err
+		}
+		e.complete = true
+	}
+	e.journal = newJournal(e.promise.ID, records)
+	return nil
+}
+
+// originOf is the origin of a promise: its tag, or its id if another program has created
+// it without a tag.
+func originOf(p *protocol.Promise) string {
+	if origin := p.Tags[protocol.TagOrigin]; origin != "" {
+		return origin
+	}
+	return p.ID
+}
+
+// rejectMalformed rejects a promise that no worker could run.
+func (w *Worker) rejectMalformed(e *execution, err error) {
+	w.count(func(s *Stats) { s.Malformed++ })
+	w.log.Error("durable: a promise is rejected, because its parameter is not a call", "id", e.task.ID, "error", err)
+	settle := protocol.PromiseSettle{ID: e.task.ID, State: protocol.Rejected, Value: encodeError(recorded(err))}
+	_, _ = w.do(w.ctx, protocol.TaskFulfill{ID: e.task.ID, Version: e.task.Version, Action: settle})
+}
