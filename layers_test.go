@@ -114,6 +114,26 @@ func TestLocalTopologyLinksLittle(t *testing.T) {
 	}
 }
 
+// TestOnlyDurableTopologiesLinkAStore checks that a program links the store of durable promises
+// if and only if it has a durable edge, and the server only with listen.
+func TestOnlyDurableTopologiesLinkAStore(t *testing.T) {
+	const store, prometheus = "go.etcd.io/bbolt", "github.com/prometheus/client_golang/prometheus"
+	for program, want := range map[string]struct{ store, server bool }{
+		"generated_test/external": {},
+		"generated_test/durable":  {store: true},
+	} {
+		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
+		for pkg, want := range map[string]bool{store: want.store, module + "runtime/durable": want.store, module + "runtime/durable/server": want.server, prometheus: want.server} {
+			if got := linked[pkg] != nil; got != want {
+				t.Errorf("%s links %s: %v, want %v", program, pkg, got, want)
+			}
+		}
+		if linked[module+"runtime/piper"] == nil {
+			t.Errorf("%s does not link runtime/piper: it was not generated", program)
+		}
+	}
+}
+
 // engines are the modules that a log on disk and a group of nodes need.
 var engines = []string{"go.etcd.io/", "google.golang.org/grpc", "google.golang.org/protobuf", "go.uber.org/zap"}
 

@@ -112,7 +112,6 @@ func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
 		bound[of[j]] = b
 		r.Plan, r.Missing, r.Messages = plan.Complete(b.Outline, b.Facts), b.Missing, b.Messages
 		r.Findings = append(r.Findings, b.Findings...)
-		r.Findings = append(r.Findings, unfinished(r.Topology)...)
 	}
 	return bound
 }

@@ -37,6 +37,10 @@ func (p *part) externalSender(q *processor) {
 	p.doc("%s sends the messages of %s. Any number of goroutines may use it at any time after New.", q.sender, q.Name)
 	p.add(jen.Type().Add(id(q.sender)).Struct(fields...))
 	for _, sent := range q.sends {
+		if sent.Start != "" {
+			p.durableSend(q, sent)
+			continue
+		}
 		p.externalSend(q, sent)
 		if sent.ask != "" {
 			p.ask(q, sent)
@@ -51,7 +55,7 @@ func (p *part) externalSender(q *processor) {
 
 // asks reports whether s has an Ask method with its own code. It is false if the Ask method
 // only calls another Ask method.
-func (s *send) asks() bool { return s.ask != "" && s.same == nil }
+func (s *send) asks() bool { return s.ask != "" && s.same == nil && s.Start == "" }
 
 // gathers reports whether the Ask method of s joins the replies of several instances.
 func (s *send) gathers() bool { return s.asks() && s.edges[0].Joins }

@@ -48,6 +48,9 @@ func (p *part) instance(q *processor) {
 	if q.tracksHere() {
 		fields = append(fields, param("in", ptr(q.trackerType())))
 	}
+	if p.plan.DurableInputs(q.index) {
+		fields = append(fields, param("inbox", edgesPkg("Inbox")))
+	}
 	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
 }
 
@@ -165,7 +168,7 @@ func (q *processor) outArgument(method *plan.Method, sender code) code {
 // arguments are the arguments of a call of a method: the context if the method takes one,
 // the message, and out unless it is nil.
 func arguments(method *plan.Method, context, out code, message ...code) (args []code) {
-	if method.Context {
+	if method.Context || method.Durable {
 		args = append(args, context)
 	}
 	if args = append(args, message...); out != nil {

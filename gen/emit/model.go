@@ -175,7 +175,7 @@ func (m *model) addProcessor(i int) {
 	switch {
 	case !p.External:
 		q.instance = m.scope.top(local + "Instance")
-	case len(p.Outgoing) > 0:
+	case slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].Durable == nil }):
 		q.linker, q.joiner = m.scope.top(local+"Links"), m.scope.top(local+"Joiner")
 		if slices.ContainsFunc(p.Outgoing, func(e int) bool { return m.plan.Edges[e].Crosses }) {
 			q.guest = m.scope.top(local + "Guest")
@@ -352,7 +352,7 @@ func (q *processor) adapter(method *plan.Method) *adapter {
 func (m *model) nameFields() {
 	// Methods for users are exported, so they cannot collide with fields. Our own
 	// unexported methods can.
-	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil, "openNode": m.plan.Cluster != nil}
+	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil, "openNode": m.plan.Cluster != nil, "openDurable": m.plan.Durable != nil}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
 		members := names{"out": true, "links": true, "door": true, "callState": true, "unit": q.guest != ""}

@@ -101,7 +101,7 @@ func (p *part) canonical(q *processor, e *edge) *receive {
 	if e.ask != nil {
 		r.name = Ident(handlers[0]) // the name with the sender tells a reply from other messages of its type
 	}
-	r.Reply, r.Error = e.Reply != "", true
+	r.Reply, r.Error, r.Durable = e.Reply != "", true, e.Durable != nil
 	switch {
 	case !q.HasSender():
 	case q.Type.Import == "":
@@ -109,7 +109,11 @@ func (p *part) canonical(q *processor, e *edge) *receive {
 	default: // a package that this one imports cannot name the sender
 		r.Out = plan.InterfaceOut
 		for _, s := range q.sends {
-			if s.Name == "Send"+spec.Exported(s.Message) {
+			switch {
+			case s.Name != "Send"+spec.Exported(s.Message):
+			case s.Start != "" && s.Ask != "":
+				r.OutNames = append(r.OutNames, s.Ask)
+			default:
 				r.OutNames = append(r.OutNames, s.Name)
 			}
 		}
@@ -125,6 +129,9 @@ func (r *receive) writable() bool {
 
 func (p *part) portMethod(q *processor, r *receive) code {
 	var params, results []code
+	if r.Durable {
+		params = append(params, param("ctx", durable("Context")))
+	}
 	if r.Context {
 		params = append(params, param("ctx", jen.Qual("context", "Context")))
 	}
@@ -160,6 +167,10 @@ func (p *part) portMethod(q *processor, r *receive) code {
 func (q *processor) outInterface(m *plan.Method) code {
 	var methods []code
 	for _, s := range q.sends {
+		if s.Start != "" {
+			methods = append(methods, s.durableMethods(m.OutNames)...)
+			continue
+		}
 		if !slices.Contains(m.OutNames, s.Name) {
 			continue
 		}

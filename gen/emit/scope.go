@@ -37,6 +37,7 @@ func Imports(t *spec.Topology) []string {
 	if t.Cluster != nil {
 		list = append(list, clusterImports(t.Cluster)...)
 	}
+	list = append(list, durableImports(t)...)
 	for _, p := range t.Processors {
 		if p.Isolation == spec.Process {
 			list = append(list, processPath, wirePath)
@@ -54,7 +55,7 @@ func Imports(t *spec.Topology) []string {
 // variables are the names of parameters and variables in the output. No import gets
 // one of these names.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "callState", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "how", "i", "in", "info", "inputs",
+	"a", "all", "at", "b", "batch", "budget", "c", "callState", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "h", "how", "i", "in", "info", "inputs",
 	"instance", "instances", "j", "k", "key", "kind", "l", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }

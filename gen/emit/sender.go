@@ -122,6 +122,9 @@ func (p *part) send(q *processor, sent *send) {
 	case sent.Proposes:
 		p.propose(q, sent)
 		return
+	case sent.Start != "":
+		p.durableSend(q, sent)
+		return
 	case sent.same != nil: // written together with the shorter method
 		return
 	}

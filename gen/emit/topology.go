@@ -17,6 +17,7 @@ func (m *model) wiring() []job {
 		p.topology()
 		p.construct()
 		p.openNode()
+		p.openDurable()
 		p.client()
 		p.methods()
 		p.crossings()
@@ -41,6 +42,7 @@ func (m *model) wiring() []job {
 			p.adapter(q, a)
 		}
 		p.lifecycle(q)
+		p.durableWoken(q)
 		p.inputMethods(q)
 		p.watched(q)
 		p.linker(q)
@@ -285,6 +287,7 @@ func (p *part) spec() code {
 		}
 		f, policy := fields{key("From", from), key("To", index(e.to.constant)), key("Message", jen.Lit(e.Message)), key("Capacity", jen.Lit(e.capacity()))}, e.policy()
 		f.when(e.from == nil, "Every", duration(e.Every))
+		f.when(e.Durable != nil, "Durable", jen.True())
 		f.when(e.from != nil && policy != "Wait", "Full", piper(policy))
 		f.when(e.Crosses && e.requests(), "Reply", jen.True())
 		f.when(e.aimed, "Aimed", jen.True())
@@ -311,6 +314,7 @@ func (p *part) spec() code {
 		f = append(f, key("Supervisor", p.supervisor()))
 	}
 	f.when(p.plan.Cluster != nil, "Cluster", sel(p.v("t"), "openNode"))
+	f.when(p.plan.Durable != nil, "Durable", sel(p.v("t"), "openDurable"))
 	f.when(p.plan.FaultLog > 0, "FaultLog", duration(p.plan.FaultLog))
 	return piper("Spec").Add(lines(f))
 }

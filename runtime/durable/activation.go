@@ -19,6 +19,9 @@ type Activation struct {
 // ID is the id of the execution.
 func (a *Activation) ID() string { return a.e.promise.ID }
 
+// Attempt is the number of the attempt at the execution.
+func (a *Activation) Attempt() int { return a.e.journal.attempt() }
+
 // Arg is the argument of the call, in JSON.
 func (a *Activation) Arg() json.RawMessage { return a.e.arg }
 

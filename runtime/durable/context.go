@@ -59,6 +59,10 @@ func (c *functionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Within reports whether ctx is the Context of a durable function or was derived from it. The
+// context of a step is not.
+func Within(ctx context.Context) bool { return executionOf(ctx) != nil }
+
 type executionKey struct{}
 
 // executionOf is the execution from whose context ctx was derived, or nil.

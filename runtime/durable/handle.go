@@ -31,9 +31,21 @@ type handle struct {
 func (h handle) ID() string        { return h.promise.ID }
 func (h handle) awaitable() handle { return h }
 
+// Resolved returns a handle whose result is known, for tests.
+func Resolved[R any](id string, result R) (Handle[R], error) {
+	value, err := encode(result)
+	return Handle[R]{handle{promise: &protocol.Promise{ID: id, State: protocol.Resolved, Value: value}}}, err
+}
+
 // Get returns the handle of a promise. It does not check that the promise exists.
 func Get[R any](w *Worker, id string) Handle[R] {
 	return Handle[R]{handle{worker: w, promise: &protocol.Promise{ID: id, State: protocol.Pending}}}
+}
+
+// Find returns the handle of a promise. The error matches ErrNotFound if it does not exist.
+func Find[R any](ctx context.Context, w *Worker, id string) (Handle[R], error) {
+	p, err := w.promise(ctx, id)
+	return Handle[R]{handle{worker: w, promise: p}}, err
 }
 
 // Wait waits for the result. The error is an *Error if the function failed, ErrCanceled or
@@ -85,6 +97,9 @@ func (h handle) Cancel(ctx context.Context) error {
 
 // wait returns the settled promise.
 func (h handle) wait(ctx context.Context) (*protocol.Promise, error) {
+	if h.worker == nil { // of Resolved
+		return h.promise, nil
+	}
 	e := executionOf(ctx)
 	if e == nil {
 		return h.worker.wait(ctx, h.ID())

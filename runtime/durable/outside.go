@@ -96,7 +96,9 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 		select {
 		case p := <-c:
 			timer.Stop()
-			return p, nil
+			if p != nil {
+				return p, nil
+			}
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()

@@ -98,6 +98,14 @@ func (w *Worker) connect() (Connection, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.connection, w.connected = c, true
+	for _, waiting := range w.waiters { // so that they register, and need not ask again and again
+		for _, waiter := range waiting {
+			select {
+			case waiter <- nil:
+			default:
+			}
+		}
+	}
 	if w.stopping.Load() {
 		c.Close()
 	}
@@ -126,11 +134,13 @@ func (w *Worker) Step() bool {
 	}
 	w.mu.Lock()
 	it, ok := w.queue.next(w.now())
-	w.mu.Unlock()
 	if ok {
+		w.acquiring++
+		w.mu.Unlock()
 		w.activate(it)
 		return true
 	}
+	w.mu.Unlock()
 	select {
 	case m, ok := <-w.connection.Messages():
 		if !ok {
@@ -178,11 +188,8 @@ func (w *Worker) Close(ctx context.Context) error {
 		w.wakeTimer.Stop()
 	}
 	idle := make(chan struct{})
-	if len(w.held) == 0 {
-		close(idle)
-	} else {
-		w.idle = idle
-	}
+	w.idle = idle
+	w.signalIdle()
 	w.mu.Unlock()
 	for _, e := range w.heldExecutions() {
 		if e.activation != nil {

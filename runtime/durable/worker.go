@@ -31,6 +31,7 @@ type Worker struct {
 	mu         sync.Mutex
 	queue      queue
 	held       map[*execution]struct{}
+	acquiring  int // tasks that are being acquired
 	waiters    map[string][]chan *protocol.Promise
 	connection Connection
 	connected  bool
@@ -184,6 +185,7 @@ func (w *Worker) pump() {
 			w.mu.Unlock()
 			return
 		}
+		w.acquiring++
 		w.mu.Unlock()
 		w.spawn(func() { w.activate(it) })
 	}
@@ -214,15 +216,18 @@ func (w *Worker) spawn(f func()) {
 // activate acquires a task and runs or dispatches its function.
 func (w *Worker) activate(it *item) {
 	e := w.acquire(it)
+	w.mu.Lock()
+	w.acquiring--
 	if e == nil {
-		w.mu.Lock()
 		w.queue.done(it, false, w.now())
+		w.signalIdle()
 		w.mu.Unlock()
 		if !w.config.Manual {
 			w.pump()
 		}
 		return
 	}
+	w.mu.Unlock()
 	a := &Activation{e: e}
 	e.activation = a
 	switch {
@@ -247,12 +252,17 @@ func (w *Worker) finish(e *execution) {
 	if e.item != nil {
 		w.queue.done(e.item, true, w.now())
 	}
-	if len(w.held) == 0 && w.idle != nil {
-		close(w.idle)
-		w.idle = nil
-	}
+	w.signalIdle()
 	w.mu.Unlock()
 	if !w.config.Manual {
 		w.pump()
+	}
+}
+
+// signalIdle tells Close that the worker holds no task. The caller holds the lock.
+func (w *Worker) signalIdle() {
+	if len(w.held) == 0 && w.acquiring == 0 && w.idle != nil {
+		close(w.idle)
+		w.idle = nil
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // DurableEdges carries the messages of durable edges, which are kept in a store until their
-// handlers have returned. Package durable/edge implements it. Its methods may be called from
+// handlers have returned. Package durable/edges implements it. Its methods may be called from
 // any goroutine, and must not wait, with the exception of Begin and End.
 type DurableEdges interface {
 	// Begin is called by Run before any instance is initialized. It opens the store.
@@ -52,7 +54,7 @@ type DurableFigures struct {
 // set.
 type DurableSettings struct {
 	Store        string // a folder
-	Memory       any    // a *edge.Memory: the store is in memory
+	Memory       any    // a *edges.Memory: the store is in memory
 	Listen       string
 	Logger       *slog.Logger
 	DrainTimeout time.Duration
@@ -70,7 +72,7 @@ func DurableListen(address string) Option {
 	return func(o *options) error { o.durable.Listen = address; return nil }
 }
 
-// DurableMemory keeps the store of durable edges in memory. store is a *edge.Memory.
+// DurableMemory keeps the store of durable edges in memory. store is a *edges.Memory.
 func DurableMemory(store any) Option {
 	return func(o *options) error { o.durable.Memory = store; return nil }
 }
@@ -96,6 +98,10 @@ func (p *Pool) newDurable() (err error) {
 
 // Durable is the carrier of the topology's durable edges.
 func (x *External) Durable() DurableEdges { return x.pool.durable }
+
+// Accepts returns the error of a send that begins now: topo.ErrClosed after Close, and
+// topo.ErrStopping when the topology stops.
+func (x *External) Accepts() error { return x.err() }
 
 // Durable is the carrier of the topology's durable edges. It is nil for the sender of a
 // recorder.
@@ -156,3 +162,53 @@ func (p *Pool) Clock() time.Duration { return time.Duration(p.clock()) }
 
 // Epoch is the start of the clock of a Stepper.
 func Epoch() time.Time { return epoch }
+
+// BeginWork keeps the unit's group from finishing until EndWork. It returns false if the group
+// finishes already, so that no handler may be called. Any goroutine may call it.
+func (u *Unit) BeginWork() bool {
+	g := u.proc.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase > phaseClosing {
+		return false
+	}
+	g.enter()
+	return true
+}
+
+// EndWork ends a BeginWork. Any goroutine may call it.
+func (u *Unit) EndWork() { u.proc.group.leave(nil) }
+
+// Work runs a durable function, in Woken. Until it returns, Out.Works is true.
+func (u *Unit) Work(run func()) {
+	u.working = true
+	run()
+	u.working = false
+}
+
+// Works reports whether the sending instance runs a durable function.
+func (o *Out) Works() bool { return o.unit != nil && o.unit.working }
+
+// SendDeadLetter sends a message of a durable edge, whose handler has failed for the last
+// time, to the processor for dead letters. It reports whether there is one. Woken must be
+// running.
+func (u *Unit) SendDeadLetter(edge int, message any, attempts int, err error) (sent bool) {
+	p := u.proc.pool
+	letter := topo.NewDeadLetter(topo.DeadLetter{
+		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
+		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: err,
+	}, message)
+	sent = u.cell.DeadLetter(letter)
+	if sent && u.proc.faults != nil {
+		u.proc.faults.deadLetters.Add(1)
+	}
+	return sent
+}
+
+// RecordFailure records the error of a handler of a durable edge. The topology continues.
+func (u *Unit) RecordFailure(edge int, err error, stack []byte) {
+	p := u.proc.pool
+	e := p.handlerError(u, nil, "Receive", err)
+	e.Edge, e.Message, e.Stack = p.edgeName(edge), p.edges[edge].Message, stack
+	p.record(e)
+}

@@ -80,6 +80,7 @@ type Unit struct {
 	pendingCalls    uint8 // call bits: methods to call, other than handlers of messages
 	deferredControl uint8 // control bits that are carried out at its next turn
 	started         bool  // Init has succeeded and Close was not called
+	working         bool  // a durable function runs
 }
 
 // bits of Unit.pendingCalls

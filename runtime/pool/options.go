@@ -73,5 +73,5 @@ func DurableStore(dir string) Option { return piper.DurableStore(dir) }
 func DurableListen(address string) Option { return piper.DurableListen(address) }
 
 // DurableMemory keeps the store of durable edges in memory, for tests. store is a
-// *edge.Memory.
+// *edges.Memory.
 func DurableMemory(store any) Option { return piper.DurableMemory(store) }

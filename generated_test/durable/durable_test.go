@@ -1,0 +1,301 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/edges"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// processors makes instances that change the world.
+func processors(w *World) Processors {
+	return Processors{
+		Orders:   func(topo.Instance) (*Orders, error) { return &Orders{w}, nil },
+		Payments: func(topo.Instance) (*Payments, error) { return &Payments{w}, nil },
+		Shipping: func(topo.Instance) (*Shipping, error) { return &Shipping{w}, nil },
+		Morgue:   func(topo.Instance) (*Morgue, error) { return &Morgue{w}, nil },
+	}
+}
+
+func newTopology(t *testing.T, w *World, opts ...pool.Option) *Topology {
+	t.Helper()
+	topology, err := New(processors(w), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology
+}
+
+const week = 7 * 24 * time.Hour
+
+var order = PlaceOrder{OrderID: "17", Customer: "ann", Cents: 300, Wait: week}
+
+// TestSleepsAWeek runs a workflow that waits for a week, in virtual time.
+func TestSleepsAWeek(t *testing.T) {
+	w := new(World)
+	topology := newTopology(t, w)
+	steps := topology.Stepper(1)
+	h, err := topology.Api().StartPlaceOrder(t.Context(), order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.ID() != "shop:api.orders.PlaceOrder:17" {
+		t.Errorf("the id is %q", h.ID())
+	}
+	began := steps.Now()
+	if err := steps.Run(); err != nil {
+		t.Fatal(err)
+	}
+	receipt, settled, err := h.Result(t.Context())
+	if want := (Receipt{"payment of 17", "parcel of 17", 7}); err != nil || !settled || receipt != want {
+		t.Errorf("the result is %v %v %v, want %v", receipt, settled, err, want)
+	}
+	if passed := steps.Now().Sub(began); passed < week || passed > week+time.Minute {
+		t.Errorf("%v have passed, want a week", passed)
+	}
+	for _, step := range []string{"charge", "ship"} {
+		if w.Calls[step] != 1 {
+			t.Errorf("%s was called %d times", step, w.Calls[step])
+		}
+	}
+	figures := topology.Snapshot().Edges
+	for _, edge := range []EdgeIndex{EdgeApiOrdersPlaceOrder, EdgeOrdersPaymentsCharge, EdgeOrdersShippingShip} {
+		if f := figures[edge]; f.Sent != 1 || f.Received != 1 || f.Len != 0 || f.Dropped != 0 {
+			t.Errorf("%v: %+v", edge, f)
+		}
+	}
+	// Each activation of a function sends its ordinary messages again.
+	if n := figures[EdgeOrdersAuditEntry].Sent; n < 2 || int(n) != len(w.Entries) {
+		t.Errorf("%d entries were sent, and %d were handled", n, len(w.Entries))
+	}
+}
+
+// TestAsk asks under a Stepper: the call runs steps until the reply is there.
+func TestAsk(t *testing.T) {
+	topology := newTopology(t, new(World))
+	topology.Stepper(2)
+	for range 2 {
+		receipt, err := topology.Api().AskPlaceOrder(t.Context(), order)
+		if err != nil || receipt.Parcel != "parcel of 17" {
+			t.Errorf("the reply is %v, %v", receipt, err)
+		}
+	}
+	if err := topology.Api().SendBoxed(t.Context(), &Box{"carl", 3}); err != nil {
+		t.Error(err)
+	}
+	if err := topology.Api().SendCancel(t.Context(), Cancel{}); !errors.Is(err, edges.ErrNoID) {
+		t.Errorf("a message without an id: %v", err)
+	}
+	h, err := topology.Api().StartCancel(t.Context(), Cancel{Instance: 7, Ref: &Ref{1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a message to an instance that does not exist: %v", err)
+	}
+	if _, err := topology.Api().FindPlaceOrder(t.Context(), "shop:api.orders.PlaceOrder:17"); err != nil {
+		t.Error(err)
+	}
+	if _, err := topology.Api().FindPlaceOrder(t.Context(), "shop:api.orders.PlaceOrder:18"); !errors.Is(err, durable.ErrNotFound) {
+		t.Errorf("an unknown id: %v", err)
+	}
+	if _, err := topology.Api().FindPlaceOrder(t.Context(), "shop:api.orders.Cancel:1"); !errors.Is(err, edges.ErrOtherEdge) {
+		t.Errorf("the id of another edge: %v", err)
+	}
+}
+
+// TestFinishes closes the inputs: the topology ends when every execution has ended.
+func TestFinishes(t *testing.T) {
+	w := &World{Failing: map[string]int{"17": 2, "18": 3}, Refused: "19"}
+	topology := newTopology(t, w)
+	steps := topology.Stepper(3)
+	handles := make(map[string]durable.Handle[Receipt])
+	for _, id := range []string{"17", "18", "19"} {
+		h, err := topology.Api().StartPlaceOrder(t.Context(), PlaceOrder{OrderID: id, Customer: "ann", Cents: 100, Wait: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		handles[id] = h
+	}
+	topology.Api().Close()
+	if err := topology.Api().SendPlaceOrder(t.Context(), order); !errors.Is(err, topo.ErrClosed) {
+		t.Errorf("a send after Close: %v", err)
+	}
+	if err := steps.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if !steps.Ended() {
+		t.Error("the topology has not ended")
+	}
+	if len(w.Letters) != 1 || w.Letters[0].Attempts != 3 || !strings.Contains(w.Letters[0].Err.Error(), "the bank") {
+		t.Errorf("the dead letters are %v", w.Letters)
+	} else if m, ok := DeadLetterOrdersPaymentsCharge(w.Letters[0]); !ok || m.OrderID != "18" {
+		t.Errorf("the dead letter has the message %v", m)
+	}
+	if w.Charged["17"] != 100 || w.Charged["18"] != 0 || w.Charged["19"] != 0 || w.Calls["refund"] != 1 {
+		t.Errorf("the charges are %v, refunds %d", w.Charged, w.Calls["refund"])
+	}
+	for _, e := range topology.Snapshot().Edges {
+		if e.Len != 0 || e.Sent != e.Received+e.Dropped {
+			t.Errorf("%s -> %s: %s: %+v", e.From, e.To, e.Message, e)
+		}
+	}
+}
+
+// TestCrashes lets the process crash after each operation on the store, and starts the next one.
+func TestCrashes(t *testing.T) {
+	crashes := 0
+	for crash := 0; ; crash++ {
+		w, store := new(World), edges.NewMemory()
+		store.CrashAfter(crash)
+		receipt, err := Receipt{}, error(nil)
+		for runs := 0; ; runs++ {
+			topology := newTopology(t, w, pool.DurableMemory(store))
+			topology.Stepper(uint64(crash))
+			if receipt, err = topology.Api().AskPlaceOrder(t.Context(), order); !store.Crashed() {
+				break
+			}
+			if crashes++; runs > 0 {
+				t.Fatal("the second process has crashed too")
+			}
+		}
+		if want := (Receipt{"payment of 17", "parcel of 17", 7}); err != nil || receipt != want {
+			t.Fatalf("after a crash at operation %d: %v, %v", crash, receipt, err)
+		}
+		if w.Calls["charge"] > 2 || w.Calls["ship"] > 2 || w.Calls["charge"]+w.Calls["ship"] > 3 {
+			t.Fatalf("after a crash at operation %d, steps were repeated that had finished: %v", crash, w.Calls)
+		}
+		if crashes == crash { // this one had no crash
+			break
+		}
+	}
+	if crashes < 20 {
+		t.Errorf("there were only %d crashes", crashes)
+	}
+}
+
+// TestSameSeedSameTrace compares two runs.
+func TestSameSeedSameTrace(t *testing.T) {
+	trace := func() (text string) {
+		topology := newTopology(t, new(World))
+		steps := topology.Stepper(9)
+		var list strings.Builder
+		steps.Trace(func(_ uint64, processor string, instance int) {
+			list.WriteString(processor)
+			list.WriteByte(byte('0' + instance))
+		})
+		for _, customer := range []string{"ann", "bob", "carl"} {
+			if err := topology.Api().SendPlaceOrder(t.Context(), PlaceOrder{OrderID: customer, Customer: customer, Wait: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := steps.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return list.String()
+	}
+	if first, second := trace(), trace(); first != second {
+		t.Errorf("the same seed gives two traces:\n%s\n%s", first, second)
+	}
+}
+
+// TestRunsOnADisk runs a topology, stops it, and lets the next one continue its work.
+func TestRunsOnADisk(t *testing.T) {
+	w, dir := new(World), t.TempDir()
+	run := func(use func(context.Context, *Topology)) {
+		topology := newTopology(t, w, pool.DurableStore(dir))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- topology.Run(ctx) }()
+		use(ctx, topology)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+	short := PlaceOrder{OrderID: "20", Customer: "bob", Cents: 5}
+	long := PlaceOrder{OrderID: "21", Customer: "bob", Cents: 5, Wait: 300 * time.Millisecond}
+	id := ""
+	run(func(ctx context.Context, topology *Topology) {
+		if receipt, err := topology.Api().AskPlaceOrder(ctx, short); err != nil || receipt.Parcel != "parcel of 20" {
+			t.Errorf("the reply is %v, %v", receipt, err)
+		}
+		h, err := topology.Api().StartPlaceOrder(ctx, long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = h.ID()
+	})
+	if err := newTopology(t, w, pool.DurableStore(dir)).Run(ended()); err != nil {
+		t.Errorf("a run whose context has ended: %v", err)
+	}
+	run(func(ctx context.Context, topology *Topology) {
+		h, err := topology.Api().FindPlaceOrder(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if receipt, err := h.Wait(ctx); err != nil || receipt.Parcel != "parcel of 21" {
+			t.Errorf("the reply of the second process is %v, %v", receipt, err)
+		}
+	})
+	if w.Calls["charge"] != 2 || w.Calls["ship"] != 2 {
+		t.Errorf("the steps were called %v", w.Calls)
+	}
+}
+
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// TestRunFinishes ends Run without the end of its context.
+func TestRunFinishes(t *testing.T) {
+	w := new(World)
+	topology := newTopology(t, w, pool.DurableStore(t.TempDir()))
+	for _, id := range []string{"1", "2", "3"} {
+		if err := topology.Api().SendPlaceOrder(t.Context(), PlaceOrder{OrderID: id, Customer: id, Wait: 10 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	topology.Api().Close()
+	if err := topology.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Charged) != 3 || w.Calls["ship"] != 3 {
+		t.Errorf("when Run returns, the charges are %v, the calls %v", w.Charged, w.Calls)
+	}
+	for _, e := range topology.Snapshot().Edges {
+		if e.Len != 0 || e.Sent != e.Received+e.Dropped {
+			t.Errorf("%s -> %s: %s: %+v", e.From, e.To, e.Message, e)
+		}
+	}
+}
+
+// TestOneProcess refuses a second process on one store.
+func TestOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	first := newTopology(t, new(World), pool.DurableStore(dir))
+	if err := first.Api().SendPlaceOrder(t.Context(), order); err != nil {
+		t.Fatal(err)
+	}
+	second := newTopology(t, new(World), pool.DurableStore(dir))
+	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second process: %v", err)
+	}
+	if err := second.Api().SendPlaceOrder(t.Context(), order); err == nil {
+		t.Error("the second process has sent a message")
+	}
+	if err := first.Run(ended()); err != nil {
+		t.Error(err)
+	}
+	if err := first.Api().SendPlaceOrder(t.Context(), order); !errors.Is(err, topo.ErrStopping) {
+		t.Errorf("a send after Run: %v", err)
+	}
+}

@@ -1,0 +1,85 @@
+package edges
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// Config describes the durable edges of a topology. Generated code makes it.
+type Config struct {
+	Topology string
+	Store    string // folder
+	Lease    time.Duration
+
+	Listen                 string // host:port for programs outside; "": there are none
+	TLSCert, TLSKey, TLSCA string // of Listen
+	Insecure               bool   // Listen may be the address of a network without TLS and without a token
+	Serve                  Server // starts the server for programs outside; nil: there is none
+
+	Edges []Edge
+}
+
+// A Server answers programs outside until it is closed. Package durable/edges/serve has the
+// usual one. A topology without listen does not link it.
+type Server func(b protocol.Backend, c *Config, token string, log *slog.Logger) (Closer, error)
+
+// A Closer is a server that runs.
+type Closer interface {
+	Close(ctx context.Context) error
+}
+
+// Edge describes one durable edge.
+type Edge struct {
+	Index    int    // of the edge
+	Receiver int    // index of the receiving processor
+	Function string // name of its handler in the store
+	Timeout  time.Duration
+	Retry    durable.Retry
+	Limit    durable.Limit
+	Handler  Handler
+}
+
+// ActivationsMax is how many executions of a process are acquired at once: those that run,
+// and those that wait for their instance. A heartbeat names all of them.
+const ActivationsMax = 1024
+
+// forever is the timeout of an execution without one. Times in the store have room for it.
+const forever = 100 * 365 * 24 * time.Hour
+
+// Names of the environment variables. They override the topology file, and options of New
+// override them.
+const (
+	storeVariable  = "TOPOGEN_DURABLE_STORE"
+	listenVariable = "TOPOGEN_DURABLE_LISTEN"
+	tokenVariable  = "TOPOGEN_DURABLE_TOKEN"
+)
+
+// apply overrides the settings of the file with the environment, and both with the options.
+func (c *Config) apply(s piper.DurableSettings) error {
+	for _, v := range []struct {
+		name   string
+		target *string
+		option string
+	}{
+		{storeVariable, &c.Store, s.Store},
+		{listenVariable, &c.Listen, s.Listen},
+	} {
+		if text := os.Getenv(v.name); text != "" {
+			*v.target = text
+		}
+		if v.option != "" {
+			*v.target = v.option
+		}
+	}
+	if c.Listen != "" && c.Serve == nil {
+		return fmt.Errorf("durable: %s is set, but the section durable of the topology file has no listen, so the program has no server", listenVariable)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package edges
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// An Inbox holds the activations that wait for an instance. The zero value is ready to use.
+// At most ActivationsMax are in all inboxes of a process.
+type Inbox struct {
+	mu      sync.Mutex
+	waiting []*work
+}
+
+// work is an activation for an instance.
+type work struct {
+	opened
+	edges      *Carrier
+	edge       *Edge
+	activation *durable.Activation
+}
+
+// put adds an activation, and makes the pool call Run of the inbox. If the processor has
+// finished, the task returns to the store.
+func (b *Inbox) put(w *work) {
+	if !w.unit.BeginWork() {
+		w.activation.Release()
+		return
+	}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, w)
+	b.mu.Unlock()
+	w.unit.Wake()
+}
+
+// take removes the oldest activation. more reports whether there are others.
+func (b *Inbox) take() (w *work, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 {
+		return nil, false
+	}
+	w = b.waiting[0]
+	b.waiting[0] = nil
+	if b.waiting = b.waiting[1:]; len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	return w, len(b.waiting) > 0
+}
+
+// Run calls one handler. Generated code calls it in Woken of an instance, on the goroutine
+// of the instance.
+func (b *Inbox) Run(u *piper.Unit) error {
+	w, more := b.take()
+	if w == nil {
+		return nil
+	}
+	if more {
+		u.Wake() // so that the instance can do other work in between
+	}
+	u.Work(func() { w.run(u) })
+	u.EndWork()
+	return nil
+}
+
+func (w *work) run(u *piper.Unit) {
+	w.edges.begins(w)
+	outcome := w.activation.Run(u.Context(), w.opened.run)
+	w.edges.ended(w, outcome)
+	if outcome.State == durable.Failed || outcome.State == durable.Retrying {
+		var stack []byte
+		if p, ok := errors.AsType[*durable.PanicError](outcome.Err); ok {
+			stack = p.Stack
+		}
+		u.RecordFailure(w.edge.Index, outcome.Err, stack)
+	}
+}

@@ -1,0 +1,127 @@
+package edges
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// A Sender is the runtime's part of the sender of a processor: a *piper.Out or a
+// *piper.External.
+type Sender interface {
+	Durable() piper.DurableEdges
+}
+
+// Errors of sends.
+var (
+	// ErrNoID: the field that identifies the execution is empty.
+	ErrNoID = errors.New("durable: the message has no id")
+	// ErrOutside: a durable function has sent a message with a context that is not its own,
+	// or in a step. The message would be sent again on each replay.
+	ErrOutside = errors.New("durable: a durable function must send with its own context, outside of steps")
+	// ErrOtherEdge: the id is not of an execution of this edge.
+	ErrOtherEdge = errors.New("durable: the id belongs to another edge")
+)
+
+// Start sends a message along a durable edge with a new id. It returns when the promise of the
+// message is on disk. In a durable function, the message is a child of its execution.
+func Start[R any](ctx context.Context, s Sender, edge int, m any) (durable.Handle[R], error) {
+	e, err := edgesOf(ctx, s)
+	if err != nil {
+		return durable.Handle[R]{}, err
+	}
+	id := ""
+	if !durable.Within(ctx) {
+		id = e.byIndex[edge].promise(e.config.Topology, e.fresh())
+	}
+	return start[R](ctx, e, e.byIndex[edge], m, id)
+}
+
+// StartID is Start for an edge whose messages have an id. A second message with the same id
+// starts nothing; its handle has the result of the first.
+func StartID[R any](ctx context.Context, s Sender, edge int, m any, id string) (durable.Handle[R], error) {
+	e, err := edgesOf(ctx, s)
+	if err != nil {
+		return durable.Handle[R]{}, err
+	}
+	if id == "" {
+		return durable.Handle[R]{}, fmt.Errorf("%w: %s", ErrNoID, e.byIndex[edge].Function)
+	}
+	return start[R](ctx, e, e.byIndex[edge], m, e.byIndex[edge].promise(e.config.Topology, id))
+}
+
+// promise is the id of the promise of an execution.
+func (e *Edge) promise(topology, id string) string {
+	return topology + ":" + e.Function + ":" + id
+}
+
+// edgesOf is the carrier of the sender's durable edges.
+func edgesOf(ctx context.Context, s Sender) (*Carrier, error) {
+	if out, ok := s.(*piper.Out); ok && out.Works() && !durable.Within(ctx) {
+		return nil, ErrOutside
+	}
+	if x, ok := s.(*piper.External); ok {
+		if err := x.Accepts(); err != nil {
+			return nil, err
+		}
+	}
+	return carrierOf(s)
+}
+
+func carrierOf(s Sender) (*Carrier, error) {
+	e, ok := s.Durable().(*Carrier)
+	if !ok {
+		return nil, errors.New("durable: the sender does not belong to a topology that New has made")
+	}
+	return e, nil
+}
+
+func start[R any](ctx context.Context, e *Carrier, edge *Edge, m any, id string) (durable.Handle[R], error) {
+	w, err := e.use()
+	if err != nil {
+		return durable.Handle[R]{}, err
+	}
+	added := id != "" && e.figures.add(edge.Index, id)
+	h, err := durable.Start[R](ctx, w, durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout})
+	switch {
+	case err != nil:
+		if added {
+			e.figures.undo(edge.Index, id) // unless its handler was called: then it has ended, or is known
+		}
+		return h, err
+	case id == "":
+		added = e.figures.add(edge.Index, h.ID())
+	}
+	if added && e.settled(ctx, h.ID()) {
+		e.figures.undo(edge.Index, h.ID()) // it had ended before it was counted, and is not known any longer
+	}
+	return h, nil
+}
+
+// Find returns the handle of an execution that was started earlier, perhaps by another process.
+// id is the ID of its first handle. The error matches durable.ErrNotFound if the store does not
+// have it.
+func Find[R any](ctx context.Context, s Sender, edge int, id string) (durable.Handle[R], error) {
+	e, err := carrierOf(s)
+	if err != nil {
+		return durable.Handle[R]{}, err
+	}
+	if !strings.HasPrefix(id, e.byIndex[edge].promise(e.config.Topology, "")) {
+		return durable.Handle[R]{}, fmt.Errorf("%w: %q is not an execution of %s", ErrOtherEdge, id, e.byIndex[edge].Function)
+	}
+	w, err := e.use()
+	if err != nil {
+		return durable.Handle[R]{}, err
+	}
+	return durable.Find[R](ctx, w, id)
+}
+
+// Recorded is the handle that the sender of a recorder returns: its result is the zero value.
+func Recorded[R any]() (durable.Handle[R], error) {
+	var zero R
+	return durable.Resolved("recorded", zero)
+}
