@@ -1,6 +1,8 @@
 package durable
 
 import (
+	"time"
+
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
@@ -30,7 +32,8 @@ func (w *Worker) acquire(it *item) *execution {
 	}
 	if e.function = w.functions[name]; e.function == nil {
 		w.reportUnknown(name, e.task.ID)
-		return nil // the lease ends by itself: a release would be followed by a message at once
+		w.releaseLater(e.task)
+		return nil
 	}
 	e.arg = arg
 	if err := w.readJournal(e, result.Preload); err != nil {
@@ -68,6 +71,31 @@ func (w *Worker) readJournal(e *execution, records []protocol.Promise) error {
 	}
 	e.journal = newJournal(e.promise.ID, records)
 	return nil
+}
+
+const (
+	// unknownDelay is the time after which a task is released whose function this program
+	// does not have. A release is followed by a message at once, which may come to this
+	// worker again.
+	unknownDelay = time.Second
+	// unknownHeld is how many such tasks are held. The leases of the others end.
+	unknownHeld = 64
+)
+
+// releaseLater releases a task for another program of the group, which may have its
+// function: while a new version of the program is started, both versions are in the group.
+func (w *Worker) releaseLater(ref protocol.TaskRef) {
+	if w.config.Manual {
+		return
+	}
+	if w.unknownHeld.Add(1) > unknownHeld {
+		w.unknownHeld.Add(-1)
+		return
+	}
+	time.AfterFunc(unknownDelay, func() {
+		defer w.unknownHeld.Add(-1)
+		_ = w.releaseTask(ref) // or the lease ends
+	})
 }
 
 // originOf is the origin of a promise: its tag, or its id if another program has created

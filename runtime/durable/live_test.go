@@ -299,6 +299,44 @@ func TestCloseHandsOver(t *testing.T) {
 	})
 }
 
+// TestCloseWithWaitingTasks closes a worker that runs one task and has announced ones that
+// wait. The second worker has all of them at once.
+func TestCloseWithWaitingTasks(t *testing.T) {
+	live(t, func(l *lab) {
+		f := durable.Func("f", func(ctx durable.Context, n int) (int, error) {
+			return durable.Step(ctx, "a", func(context.Context) (int, error) { time.Sleep(time.Second); return n, nil })
+		})
+		f.Limit.Concurrency = 1
+		first := l.worker(nil, f)
+		var handles []durable.Handle[int]
+		for n := range 300 {
+			h, err := durable.Start[int](l.ctx, first, durable.Call{Func: "f", Arg: n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
+		}
+		synctest.Wait()
+		if s := first.Stats(); s.Waiting != 299 || s.Running != 1 {
+			t.Errorf("the figures are %+v", s)
+		}
+		f.Limit.Concurrency = 0
+		second := l.worker(nil, f)
+		began := time.Now()
+		if err := first.Close(l.ctx); err != nil {
+			t.Error(err)
+		}
+		for _, h := range handles {
+			if _, err := durable.Get[int](second, h.ID()).Wait(l.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d > 4*time.Second {
+			t.Errorf("the results came after %v", d)
+		}
+	})
+}
+
 // TestCloseInTime closes a worker whose step does not end in time.
 func TestCloseInTime(t *testing.T) {
 	live(t, func(l *lab) {
@@ -430,6 +468,101 @@ func TestLimits(t *testing.T) {
 		}
 		if s := w.Stats(); s.Dropped != 0 || s.Waiting != 0 {
 			t.Errorf("the figures are %+v", s)
+		}
+	})
+}
+
+// TestUnknownFunction has a worker in the group that does not have the function, as while a
+// new version of the program is started.
+func TestUnknownFunction(t *testing.T) {
+	live(t, func(l *lab) {
+		old := l.worker(nil)
+		f := durable.Func("f", func(_ durable.Context, n int) (int, error) { return n, nil })
+		w := l.worker(nil, f)
+		began := time.Now()
+		var handles []durable.Handle[int]
+		for i := range 10 {
+			h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f", Arg: i})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
+		}
+		if _, err := durable.All(l.ctx, handles...); err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(began); old.Stats().Unknown == 0 || d > 10*time.Second {
+			t.Errorf("the results came after %v, and the figures of the old worker are %+v", d, old.Stats())
+		}
+	})
+}
+
+// A breaking backend ends its connections.
+type breaking struct {
+	protocol.Backend
+	mu    sync.Mutex
+	ended func()
+	left  int // connections that can be refused
+}
+
+func (b *breaking) Connect(group, pid string) (protocol.Connection, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left > 0 {
+		b.left--
+		return nil, errors.New("refused")
+	}
+	c, err := b.Backend.Connect(group, pid)
+	if err == nil {
+		b.ended = c.Close
+	}
+	return c, err
+}
+
+// TestReconnect ends the connection of a worker and refuses new ones for a while. Calls and
+// callers that wait continue after that.
+func TestReconnect(t *testing.T) {
+	live(t, func(l *lab) {
+		b := &breaking{Backend: l.engine}
+		w := l.worker(b, durable.Func("f", func(ctx durable.Context, d time.Duration) (string, error) {
+			return "done", durable.Sleep(ctx, d)
+		}))
+		for i := range 5 {
+			h, err := durable.Start[string](l.ctx, w, durable.Call{Func: "f", Arg: 10 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			b.mu.Lock()
+			b.ended()
+			b.left = i
+			b.mu.Unlock()
+			began := time.Now()
+			if got, err := h.Wait(l.ctx); got != "done" || err != nil {
+				t.Errorf("the result is %q, %v", got, err)
+			}
+			if d := time.Since(began); d > 15*time.Second {
+				t.Errorf("after %d refused connections the result came after %v", i, d)
+			}
+		}
+	})
+}
+
+// TestWaitEnds ends the context of a caller that waits, and leaves nothing behind.
+func TestWaitEnds(t *testing.T) {
+	live(t, func(l *lab) {
+		w := l.worker(nil)
+		h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Minute)
+		defer cancel()
+		if _, err := h.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait returned %v", err)
+		}
+		if _, err := durable.Get[int](w, "missing").Wait(l.ctx); !errors.Is(err, durable.ErrNotFound) {
+			t.Errorf("Wait for a promise that does not exist returned %v", err)
 		}
 	})
 }

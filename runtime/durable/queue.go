@@ -2,6 +2,8 @@ package durable
 
 import (
 	"container/heap"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -118,6 +120,21 @@ func (q *queue) done(it *item, started bool, now time.Time) {
 		l.full = l.full.Add(-l.interval())
 	}
 	q.settle(l, now)
+}
+
+// drain ends the queue, and returns the tasks that wait. It leaves out those that have to
+// wait for their rate: another process would take them for tasks that have run before.
+func (q *queue) drain() []protocol.TaskRef {
+	var refs []protocol.TaskRef
+	for _, it := range q.items {
+		if !it.first || it.lane.limit.Rate == 0 {
+			refs = append(refs, it.ref)
+		}
+	}
+	clear(q.items)
+	q.waiting, q.waitingMax = 0, 0
+	slices.SortFunc(refs, func(a, b protocol.TaskRef) int { return strings.Compare(a.ID, b.ID) })
+	return refs
 }
 
 // wake is the time of the next change without a call, and whether there is one.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/internal/backoff"
 )
 
@@ -191,6 +192,7 @@ func (w *Worker) Close(ctx context.Context) error {
 	w.idle = idle
 	w.signalIdle()
 	w.mu.Unlock()
+	w.passOn(ctx)
 	for _, e := range w.heldExecutions() {
 		if e.activation != nil {
 			e.activation.Release() // does nothing if it runs
@@ -213,4 +215,30 @@ func (w *Worker) Close(ctx context.Context) error {
 		return fmt.Errorf("durable: %d executions did not end in time: %w", len(left), ctx.Err())
 	}
 	return nil
+}
+
+// passOnBatch is how many tasks are passed on with one write.
+const passOnBatch = 100
+
+// passOn passes announced tasks that this worker has not acquired to other workers, who
+// would otherwise be told when the retry timeout of the server has passed. Releasing a
+// task sends its message again, and only an acquired task can be released.
+func (w *Worker) passOn(ctx context.Context) {
+	w.mu.Lock()
+	refs := w.queue.drain()
+	w.mu.Unlock()
+	for len(refs) > 0 && ctx.Err() == nil {
+		n := min(len(refs), passOnBatch)
+		var ops []protocol.Operation
+		for _, ref := range refs[:n] {
+			ops = append(ops,
+				protocol.TaskAcquire{ID: ref.ID, Version: ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()},
+				protocol.TaskRelease{ID: ref.ID, Version: ref.Version + 1})
+		}
+		if _, err := doAll(ctx, w.backend, ops); err != nil {
+			w.log.Warn("durable: announced tasks could not be passed on; the server announces them again", "tasks", len(refs), "error", err)
+			return
+		}
+		refs = refs[n:]
+	}
 }

@@ -25,8 +25,10 @@ type Worker struct {
 	live      live
 	epoch     time.Time
 	stopping  atomic.Bool
-	ctx       context.Context // ends when the worker is closed
-	cancel    context.CancelFunc
+	// unknownHeld counts the tasks that releaseLater holds.
+	unknownHeld atomic.Int32
+	ctx         context.Context // ends when the worker is closed
+	cancel      context.CancelFunc
 
 	mu         sync.Mutex
 	queue      queue

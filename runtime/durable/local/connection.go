@@ -20,7 +20,7 @@ func (c *connection) Messages() <-chan protocol.Message {
 	return c.messages
 }
 
-// Close ends the connection. Messages that were not received are lost.
+// Close ends the connection. Tasks that were not received go to another process.
 func (c *connection) Close() {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -32,6 +32,11 @@ func (c *connection) end() {
 		return
 	}
 	c.closed = true
+	select {
+	case m := <-c.messages:
+		c.waiting = append([]protocol.Message{m}, c.waiting...)
+	default:
+	}
 	close(c.messages)
 	for i, other := range c.group.members {
 		if other == c {
@@ -39,6 +44,12 @@ func (c *connection) end() {
 			break
 		}
 	}
+	for _, m := range c.waiting {
+		if m.Execute != nil {
+			c.server.send("poll://any@"+c.name, m)
+		}
+	}
+	c.waiting = nil
 }
 
 func (c *connection) put(m protocol.Message) {

@@ -1,0 +1,104 @@
+package durable_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+)
+
+// TestDispatch runs executions on an instance that handles one at a time, as a processor of
+// a topology does. The instance is occupied while a function runs, not while it sleeps.
+func TestDispatch(t *testing.T) {
+	var queue []*durable.Activation
+	running := 0
+	handler := func(ctx durable.Context, arg json.RawMessage) (any, error) {
+		if running++; running > 1 {
+			t.Error("two functions run on the instance")
+		}
+		defer func() { running-- }()
+		if err := durable.Sleep(ctx, time.Hour); err != nil {
+			return nil, err
+		}
+		if string(arg) == "3" {
+			return nil, errors.New("three")
+		}
+		return arg, nil
+	}
+	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { queue = append(queue, a) }})
+	w.start(0, false)
+	for i := range 5 {
+		w.call(fmt.Sprint("f", i), "f", i)
+	}
+	outcomes := make(map[string]string)
+	work := func() {
+		for w.step(nil) {
+		}
+		for _, a := range queue {
+			o := a.Run(t.Context(), handler)
+			outcomes[a.ID()] += fmt.Sprint(o.State, " ")
+			if again := a.Run(t.Context(), handler); again.State != durable.Released {
+				t.Errorf("the second Run of an activation returned %v", again)
+			}
+		}
+		queue = nil
+	}
+	work()
+	w.now = w.now.Add(time.Hour)
+	work()
+	for i := range 5 {
+		id, want, result := fmt.Sprint("f", i), "suspended completed ", fmt.Sprint(i)
+		if i == 3 {
+			want, result = "suspended failed ", "error: three"
+		}
+		if outcomes[id] != want || w.result(id) != result {
+			t.Errorf("%s: the outcomes are %s, and the result is %s", id, outcomes[id], w.result(id))
+		}
+	}
+}
+
+// TestActivationsThatDoNotRun releases activations, and closes a worker whose activations
+// wait for their instance. Another worker runs them at once.
+func TestActivationsThatDoNotRun(t *testing.T) {
+	var queue []*durable.Activation
+	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { queue = append(queue, a) }})
+	first := w.start(0, false)
+	for i := range 4 {
+		w.call(fmt.Sprint("f", i), "f", i)
+	}
+	for w.step(nil) {
+	}
+	w.functions = []durable.Function{durable.Func("f", func(_ durable.Context, n int) (int, error) { return n, nil })}
+	w.start(0, false)
+	queue[0].Release()
+	queue[0].Release()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if o := queue[1].Run(ended, func(ctx durable.Context, _ json.RawMessage) (any, error) {
+		return nil, ctx.Err()
+	}); o.State != durable.Released {
+		t.Errorf("an activation whose parent context has ended returned %v", o)
+	}
+	if err := first.worker.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	began := w.now
+	for w.step(nil) {
+	}
+	for i := range 4 {
+		if got := w.result(fmt.Sprint("f", i)); got != fmt.Sprint(i) {
+			t.Errorf("f%d is %s", i, got)
+		}
+	}
+	if w.now != began {
+		t.Errorf("the other worker took over after %v", w.now.Sub(began))
+	}
+	if s := first.worker.Stats(); s.Running != 0 || s.Released != 4 {
+		t.Errorf("the figures of the first worker are %+v", s)
+	}
+	w.check()
+}
