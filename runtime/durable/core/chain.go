@@ -42,9 +42,12 @@ func (s *step) notify(p *promise) {
 		return // it can have neither listeners nor callbacks
 	}
 	prefix := pairKey(nil, p.id, "")
-	for _, address := range s.rests(Listeners, prefix) {
-		s.unmarkPair(Listeners, p.id, address)
-		s.unblock(p, address)
+	if addresses := s.rests(Listeners, prefix); len(addresses) > 0 {
+		record := p.record()
+		for _, address := range addresses {
+			s.unmarkPair(Listeners, p.id, address)
+			s.unblock(p, record, address)
+		}
 	}
 	for _, awaiter := range s.rests(Callbacks, prefix) {
 		if !bug.On(bug.CallbacksKept) {

@@ -60,7 +60,8 @@ func New(config Config) (*Core, error) {
 
 // An Effect is a message to send after the transaction of the step is committed. An
 // execute message is not stored: if it is lost, the retry of the task sends it again. An
-// unblock message is stored until a [Delivered] says that a connection took it.
+// unblock message is stored until a [Delivered] says that a connection took it. The
+// unblock messages of a step may share a promise, so a receiver must not change it.
 type Effect struct {
 	Address string
 	Message protocol.Message

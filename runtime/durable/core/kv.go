@@ -1,6 +1,10 @@
 package core
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
 
 // A Table is one of the tables of a store. Each has its own keys.
 type Table uint8
@@ -33,4 +37,9 @@ type Instant struct {
 	// retries compare with it. So a clock that jumps ends no lease, and a worker does not
 	// lose its lease because the server was down.
 	Run int64
+}
+
+// valid returns the instant within the times that records can hold.
+func (i Instant) valid() Instant {
+	return Instant{Wall: min(max(i.Wall, 0), protocol.MaxTime), Run: min(max(i.Run, 0), protocol.MaxTime)}
 }

@@ -217,7 +217,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestLeapDays checks a schedule whose next occurrence is 8 years away, and one that ends.
+// TestLeapDays checks a schedule whose next occurrence is 8 years away, and a schedule
+// without further occurrences.
 func TestLeapDays(t *testing.T) {
 	w := defaults(t).at(3982262400000) // 2096-03-11
 	r, _ := w.must(protocol.ScheduleCreate{ID: "s", Cron: "0 0 29 2 *", PromiseID: "{{.timestamp}}", PromiseTags: targeted()})

@@ -20,7 +20,7 @@ type outboxSize struct{ count, expiry int64 }
 
 // unblock stores an unblock message and sends it. If the address has too many, the oldest
 // is dropped.
-func (s *step) unblock(p *promise, address string) {
+func (s *step) unblock(p *promise, record *protocol.Promise, address string) {
 	size := s.outboxSize(address)
 	if size.count >= int64(s.config.UnblocksMax) {
 		s.dropOldest(address)
@@ -35,7 +35,7 @@ func (s *step) unblock(p *promise, address string) {
 	s.putOutboxSize(address, size)
 	s.key = outboxKey(s.key[:0], address, p.settledAt, p.id)
 	s.put(Outbox, s.key, binary.AppendUvarint(s.body[:0], uint64(expiry)))
-	s.send(address, protocol.Message{Unblock: p.record()})
+	s.send(address, protocol.Message{Unblock: record})
 }
 
 func outboxKey(b []byte, address string, settledAt int64, promise string) []byte {

@@ -80,7 +80,7 @@ func (s *step) promiseSearch(op protocol.PromiseSearch) protocol.Result {
 		if !page.next() {
 			break
 		}
-		p := s.mustPromise(id, PromiseStates)
+		p := s.indexed(id)
 		p.project(s.now)
 		if matches(p, &op) {
 			if !page.room(p.size()) {
@@ -91,6 +91,15 @@ func (s *step) promiseSearch(op protocol.PromiseSearch) protocol.Result {
 		page.last = id
 	}
 	return protocol.Result{Status: protocol.OK, Promises: list, Cursor: page.cursor('p')}
+}
+
+// indexed returns a promise that an index has.
+func (s *step) indexed(id string) *promise {
+	p := s.promise(id)
+	if p == nil {
+		panic(corrupt(Promises, []byte(id), "an index has the promise, but it does not exist"))
+	}
+	return p
 }
 
 func matches(p *promise, op *protocol.PromiseSearch) bool {

@@ -24,7 +24,7 @@ var steps = sync.Pool{New: func() any { return new(step) }}
 // be rolled back.
 func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (r protocol.Result, effects []Effect) {
 	s := steps.Get().(*step)
-	s.kv, s.config, s.now, s.occurrences = kv, &c.config, now, 0
+	s.kv, s.config, s.now, s.occurrences = kv, &c.config, now.valid(), 0
 	var fault error
 	defer func() {
 		if fault != nil {
