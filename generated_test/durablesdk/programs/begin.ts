@@ -6,7 +6,7 @@
 import { Never, Resonate } from "@resonatehq/sdk";
 
 const [id, name, ...args] = process.argv.slice(2);
-const resonate = new Resonate({ group: "begin" });
+const resonate = new Resonate({ group: "begin", token: process.env.RESONATE_TOKEN });
 const options = resonate.options({ target: process.env.GROUP ?? "workers", retryPolicy: new Never() });
 const handle = await resonate.beginRpc(id, name, ...args.map((text) => JSON.parse(text)), options);
 console.log("began", handle.id);

@@ -1,7 +1,7 @@
 // The functions that worker.ts serves. A function with an asterisk is durable: each
 // yield* is recorded, and a worker that takes the function over repeats no recorded one.
 import { appendFileSync } from "node:fs";
-import type { Context } from "@resonatehq/sdk";
+import { type Context, Never } from "@resonatehq/sdk";
 
 export function add(_: Context, a: number, b: number): number {
   return a + b;
@@ -54,4 +54,29 @@ export function* approval(ctx: Context, subject: string): Generator<any, string,
   const text = yield* answer;
   appendFileSync(process.env.EFFECTS ?? "effects.txt", `${subject}: ${text}\n`);
   return `${subject}: ${text}`;
+}
+
+// order is one workflow in two languages: payment is a function in Go, see ../payment,
+// which calls receipt.
+export function* order(ctx: Context, item: string): Generator<any, string, any> {
+  const payments = ctx.options({ target: "payments", retryPolicy: new Never() });
+  yield* ctx.run(note, `reserve ${item}`);
+  const paid = yield* ctx.rpc<{ amount: number; receipt: string }>("payment", { item, amount: 3 }, payments);
+  let refused = "";
+  try {
+    yield* ctx.rpc("payment", { item, amount: -1 }, payments);
+  } catch (e: any) {
+    refused = `${e.name}: ${e.message}`;
+  }
+  return `paid ${paid.amount}, receipt ${paid.receipt}, refused with ${refused}`;
+}
+
+export function* receipt(ctx: Context, item: string): Generator<any, string, any> {
+  if (item === "") throw new RangeError("nothing was bought");
+  yield* ctx.run(note, `receipt for ${item}`);
+  return `${item}/1`;
+}
+
+function note(_: Context, line: string) {
+  appendFileSync(process.env.EFFECTS ?? "effects.txt", `${line}\n`);
 }

@@ -22,7 +22,7 @@ console.log(created.state, created.param, created.tags, created.createdAt <= Dat
 const again = await resonate.promises.create("door", at + 1, { data: "" });
 console.log("unchanged:", JSON.stringify(again) === JSON.stringify(created));
 const rejected = await resonate.promises.reject("door", { data: "c2h1dA==" });
-console.log(rejected.state, rejected.value, rejected.settledAt !== undefined);
+console.log(rejected.state, rejected.value.data, rejected.settledAt !== undefined);
 console.log("stays:", (await resonate.promises.resolve("door")).state);
 console.log(await resonate.promises.get("nothing").catch((e) => `${e.name} ${e.serverError.code}`));
 
@@ -42,7 +42,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 // plan: looks good ✓
 // pending { headers: { by: 'hand' }, data: 'b3Blbg==' } { colour: 'red' } true undefined
 // unchanged: true
-// rejected { headers: {}, data: 'c2h1dA==' } true
+// rejected c2h1dA== true
 // stays: rejected
 // ResonateError 404
 // rejected_timedout

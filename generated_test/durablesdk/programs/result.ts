@@ -3,7 +3,7 @@
 //	node result.ts ID
 import { Resonate } from "@resonatehq/sdk";
 
-const resonate = new Resonate({ group: "result" });
+const resonate = new Resonate({ group: "result", token: process.env.RESONATE_TOKEN });
 const handle = await resonate.get(process.argv[2]);
 console.log("done:", await handle.done());
 try {

@@ -9,19 +9,19 @@ resonate.register("report", function* (ctx: Context, kind: string): Generator<an
 });
 
 // A field for seconds comes first, if there are six fields.
-const schedule = await resonate.schedule("secondly", "* * * * * *", "report", "small", resonate.options({ target: "schedules" }));
-const record = await resonate.schedules.get("secondly");
+const schedule = await resonate.schedule("every.second", "* * * * * *", "report", "small", resonate.options({ target: "schedules" }));
+const record = await resonate.schedules.get("every.second");
 console.log(record.cron, record.promiseId, record.promiseTags, record.nextRunAt % 1000, record.nextRunAt > record.createdAt);
 
 // The id of an occurrence contains its time. Each occurrence is a call of its own.
 for (const run of [0, 1]) {
-  const handle = await occurrence(`secondly-${record.nextRunAt + 1000 * run}`);
+  const handle = await occurrence(`every.second-${record.nextRunAt + 1000 * run}`);
   console.log(await handle.result());
 }
-console.log("ran:", ((await resonate.schedules.get("secondly")).lastRunAt ?? 0) >= record.nextRunAt + 1000);
+console.log("ran:", ((await resonate.schedules.get("every.second")).lastRunAt ?? 0) >= record.nextRunAt + 1000);
 
 await schedule.delete();
-console.log(await resonate.schedules.get("secondly").catch(code));
+console.log(await resonate.schedules.get("every.second").catch(code));
 console.log(await schedule.delete().catch(code));
 
 // The five usual fields, and an expression that is wrong.

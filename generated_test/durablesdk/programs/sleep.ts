@@ -11,6 +11,7 @@ const nap = resonate.register("nap", function* (ctx: Context, ms: number): Gener
 });
 
 console.log(await nap.run("nap-400", 400));
+console.log(await nap.run("nap-third", 100 / 3)); // a fraction of a millisecond
 console.log(await nap.run("nap-0", 0)); // a deadline that has passed
 
 const begun = [];
@@ -20,6 +21,7 @@ console.log((await Promise.all(begun)).every((slept: any) => slept.long && slept
 await resonate.stop();
 
 // Output:
+// { long: true, short: true }
 // { long: true, short: true }
 // { long: true, short: true }
 // true

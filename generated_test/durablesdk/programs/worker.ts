@@ -10,5 +10,6 @@ import * as functions from "./functions.ts";
 const resonate = new Resonate({
   group: process.env.GROUP ?? "workers",
   ttl: Number(process.env.LEASE ?? 60_000),
+  token: process.env.RESONATE_TOKEN, // on its own the SDK sends the variable with requests only, and gets no messages
 });
 for (const [name, f] of Object.entries(functions)) resonate.register(name, f);
