@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -31,8 +32,8 @@ func newDurableCheck(chosen *command) *cobra.Command {
 		Short: "Check the file and the invariants of a store",
 		Long: `Check the store in the folder STORE: each page and each checksum of its file, and then the
 invariants of the protocol, for example that every pending task has a timeout. No server
-may have the store open; check a copy of the folder if it must run on. The store is not
-changed.
+may have the store open; check a copy of the folder if it must run on. The records are
+not changed.
 
 The command exits with 1 if it has found damage or a violation, and prints one per line.`,
 		Example: `  topoctl durable check ./promises
@@ -103,7 +104,7 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 
 // violations checks the invariants, and prints its progress.
 func (c *DurableCheck) violations(records uint64, progress io.Writer) ([]violationObject, error) {
-	disk, err := store.Open(c.Dir, store.Options{TrustFile: true}) // Verify has just read it
+	disk, err := store.Open(c.Dir, store.Options{TrustFile: true, Logger: slog.New(slog.DiscardHandler)}) // Verify has just read it
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ store. A second signal ends it at once; nothing that was answered is lost.`,
 	flags := cmd.Flags()
 	flags.StringVar(&d.Dir, "store", "", "the folder of the store, which is created if it does not exist")
 	flags.Int64Var(&d.Store.MaxBytes, "max-store", 0, "the largest size of the store in bytes; 0: no limit")
-	flags.BoolVar(&d.Store.TrustFile, "trust-file", false, "open a store without checking its file first")
+	flags.BoolVar(&d.Store.TrustFile, "trust-file", false, "open a store that was closed without checking its file first")
 	d.flags(flags)
 	return cmd
 }
@@ -212,7 +212,7 @@ func (d DurableServe) run(ctx context.Context, s Streams) error {
 
 // configure reads the files and the environment variable that the flags name.
 func (d *DurableServe) configure(logger *slog.Logger) (err error) {
-	d.Server.Logger, d.Engine.Logger = logger, logger
+	d.Server.Logger, d.Engine.Logger, d.Store.Logger = logger, logger, logger
 	if text := os.Getenv(environmentDebug); text != "" && !d.Server.Debug {
 		if d.Server.Debug, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%s must be true or false, got %q", environmentDebug, text)
