@@ -121,6 +121,8 @@ func TestOnlyDurableTopologiesLinkAStore(t *testing.T) {
 	for program, want := range map[string]struct{ store, server bool }{
 		"generated_test/external": {},
 		"generated_test/durable":  {store: true},
+
+		"generated_test/durablelisten": {store: true, server: true},
 	} {
 		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
 		for pkg, want := range map[string]bool{store: want.store, module + "runtime/durable": want.store, module + "runtime/durable/server": want.server, prometheus: want.server} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -23,6 +24,10 @@ func (b *builder) checkDurable() {
 		b.reserved(d.Raft, "a store on raft is", `name a folder, such as "store: ./promises"`)
 	}
 	options := b.store.Value
+	if isURL(d.Store.Value) {
+		b.noEffect(options, "another process has the store", "remove it", "listen", "insecure")
+		return
+	}
 	if d.Listen.Pointer == "" {
 		b.noEffect(options, "the section has no listen", `write "listen: 127.0.0.1:8001", or remove it`, "tls", "insecure")
 		return
@@ -34,6 +39,11 @@ func (b *builder) checkDurable() {
 	if _, badPort := strconv.ParseUint(port, 10, 16); err != nil || host == "" || badPort != nil {
 		b.found.addText(finding.Form, d.Listen, "listen must have the form host:port, got "+quoted(d.Listen.Value), `write an address such as "127.0.0.1:8001"`)
 	}
+}
+
+// isURL reports whether the store is in the process of a server.
+func isURL(store string) bool {
+	return strings.HasPrefix(store, "http://") || strings.HasPrefix(store, "https://")
 }
 
 // durableOnly are the options of an edge that need "durable: true".
@@ -155,7 +165,7 @@ func (b *builder) durableAlone() []bool {
 // checkListen warns of an address that other hosts can reach without TLS.
 func (b *builder) checkListen() {
 	d := b.topology.Durable
-	if d == nil || d.Listen.Value == "" || d.Insecure || d.TLS != nil {
+	if d == nil || d.Listen.Value == "" || isURL(d.Store.Value) || d.Insecure || d.TLS != nil {
 		return
 	}
 	if host, _, _ := net.SplitHostPort(d.Listen.Value); !isLoopback(host) {

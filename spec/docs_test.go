@@ -318,7 +318,7 @@ func valueOf(t *testing.T, name string, property map[string]any) string {
 		case "memory", "message_limit":
 			return "number of bytes, or an amount such as `512MiB`"
 		case "store":
-			return "path of a folder, or `{raft: NAME}`"
+			return "path of a folder, URL of a server, or `{raft: NAME}`"
 		case "log", "raft", "peers", "tls", "nodes", "etcd", "etcd_tls", "membership", "retry", "checkpoint", "limit":
 			return "[mapping](#" + definition + ")"
 		case "duration":

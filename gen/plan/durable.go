@@ -24,7 +24,7 @@ func (e *Edge) Handle() TypeRef {
 type Durable struct {
 	Store         string
 	Lease         time.Duration
-	Listen        string // "": only this process uses the store
+	Listen        string // "": this process listens for no others
 	Cert, Key, CA string // of Listen; "": not in the file
 	Insecure      bool
 }

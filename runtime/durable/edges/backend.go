@@ -2,11 +2,16 @@ package edges
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -18,21 +23,22 @@ var errEnded = fmt.Errorf("durable: the topology has ended: %w", durable.ErrStop
 // source is the backend of the worker. It opens the store at the first operation, and ends
 // for good when Run returns.
 type source struct {
-	open func() (opened backend, err error)
+	open func() (opened, error)
 
 	mu    sync.Mutex
-	now   backend // nil before it was opened
+	now   *opened // nil before it was opened
 	ended bool
 }
 
-// backend is what both engines have: package engine with a disk, package local without.
-type backend interface {
+// opened is a store that is open: in this process, or in the process of a server.
+type opened struct {
 	protocol.Backend
-	DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error)
+	close  func(context.Context) error
+	failed func() error // waits until the backend ends, and returns the reason if it is a failure; nil: it never does
 }
 
 // get opens the store if it is not open.
-func (s *source) get() (backend, error) {
+func (s *source) get() (*opened, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -41,16 +47,16 @@ func (s *source) get() (backend, error) {
 	case s.now != nil:
 		return s.now, nil
 	}
-	b, err := s.open()
+	o, err := s.open()
 	if err != nil {
 		return nil, errors.Join(err, durable.ErrStopping) // the worker must not try again
 	}
-	s.now = b
-	return b, nil
+	s.now = &o
+	return s.now, nil
 }
 
 // end refuses further operations, and returns the backend if it was opened.
-func (s *source) end() backend {
+func (s *source) end() *opened {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -82,11 +88,27 @@ func (s *source) DoAll(ctx context.Context, ops []protocol.Operation) ([]protoco
 	if err != nil {
 		return nil, err
 	}
-	results, err := b.DoAll(ctx, ops)
+	results, err := doAll(ctx, b.Backend, ops)
 	if s.isEnded() && (err != nil || len(results) > 0 && results[0].Status == protocol.Unavailable) {
 		return nil, errEnded
 	}
 	return results, err
+}
+
+func doAll(ctx context.Context, b protocol.Backend, ops []protocol.Operation) ([]protocol.Result, error) {
+	if batch, ok := b.(interface {
+		DoAll(context.Context, []protocol.Operation) ([]protocol.Result, error)
+	}); ok {
+		return batch.DoAll(ctx, ops)
+	}
+	results := make([]protocol.Result, len(ops))
+	for i, op := range ops {
+		var err error
+		if results[i], err = b.Do(ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
 }
 
 // Connect connects the worker.
@@ -98,22 +120,70 @@ func (s *source) Connect(group, pid string) (protocol.Connection, error) {
 	return b.Connect(group, pid)
 }
 
-// openEngine opens the store in the folder, or in memory.
-func (e *Carrier) openEngine() (backend, error) {
+// openStore opens the store in the folder, in memory, or of the server with the URL.
+func (e *Carrier) openStore() (opened, error) {
+	m := e.settings.memory()
+	if m == nil && isURL(e.config.Store) {
+		return e.openClient()
+	}
 	var kept store.Store
-	if m := e.settings.memory(); m != nil {
+	if m != nil {
 		kept = m.running()
 	} else {
 		disk, err := store.Open(e.config.Store, store.Options{})
 		if err != nil {
-			return nil, fmt.Errorf("durable: opening the store of the topology: %w", err)
+			return opened{}, fmt.Errorf("durable: opening the store of the topology: %w", err)
 		}
 		kept = disk
 	}
-	opened, err := engine.Open(engine.Config{Store: kept, Logger: e.log})
+	b, err := engine.Open(engine.Config{Store: kept, Logger: e.log})
 	if err != nil {
-		_ = kept.Close()
-		return nil, fmt.Errorf("durable: opening the store of the topology: %w", err)
+		return opened{}, fmt.Errorf("durable: opening the store of the topology: %w", errors.Join(err, kept.Close()))
 	}
-	return opened, nil
+	return opened{b, b.Close, func() error {
+		<-b.Stopped()
+		return b.Err()
+	}}, nil
+}
+
+// isURL reports whether the store is in the process of a server.
+func isURL(store string) bool {
+	return strings.HasPrefix(store, "http://") || strings.HasPrefix(store, "https://")
+}
+
+// openClient makes a client of the server that has the store.
+func (e *Carrier) openClient() (opened, error) {
+	options := client.Options{Token: os.Getenv(tokenVariable)}
+	if c := &e.config; c.TLSCert != "" {
+		var err error
+		if options.TLS, err = c.TLS(); err != nil {
+			return opened{}, err
+		}
+	}
+	c, err := client.New(e.config.Store, options)
+	if err != nil {
+		return opened{}, fmt.Errorf("durable: the server of the store: %w", err)
+	}
+	return opened{c, func(context.Context) error { return c.Close() }, nil}, nil
+}
+
+// TLS is the configuration that the files of the section make, for a client as well as for a
+// server.
+func (c *Config) TLS() (*tls.Config, error) {
+	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate of the section durable: %w", err)
+	}
+	pem, err := os.ReadFile(c.TLSCA)
+	if err != nil {
+		return nil, fmt.Errorf("the authorities of the section durable: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the file of authorities of the section durable has no certificate: " + c.TLSCA)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13,
+		RootCAs: authorities, ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,
+	}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
-	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -29,10 +28,11 @@ type Carrier struct {
 	worker  *durable.Worker // nil before its first use
 	stepped *stepped        // under a Stepper
 	pool    *piper.Pool     // set by Begin and BeginStepped
-	server  Closer
+	server  Listener
 	works   map[*durable.Activation]*work // that run
 	ending  bool
 
+	over       chan struct{} // closed by End
 	background sync.WaitGroup
 }
 
@@ -59,6 +59,7 @@ func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
 	e := &Carrier{
 		config: c, settings: settings{s}, log: s.Logger,
 		byIndex: make(map[int]*Edge, len(c.Edges)), figures: newFigures(c.Edges), works: make(map[*durable.Activation]*work),
+		over: make(chan struct{}),
 	}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -70,7 +71,7 @@ func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
 		}
 		e.byIndex[edge.Index] = edge
 	}
-	e.source.open = e.openEngine
+	e.source.open = e.openStore
 	e.finish.edges = e
 	return e, nil
 }
@@ -117,9 +118,9 @@ func (e *Carrier) dispatch(edge *Edge, a *durable.Activation) {
 	if e.stepped != nil {
 		delete(e.stepped.orphans, a.ID())
 	}
-	opened, err := edge.Handler.open(a.Arg())
+	d, err := edge.Handler.open(a.Arg())
 	if err == nil {
-		opened.inbox.put(&work{opened: opened, edges: e, edge: edge, activation: a})
+		d.inbox.put(&work{delivery: d, edges: e, edge: edge, activation: a})
 		return
 	}
 	e.log.Error("topogen: a message of a durable edge is rejected", "function", edge.Function, "id", a.ID(), "error", err)
@@ -174,16 +175,23 @@ func (e *Carrier) Begin(ctx context.Context, p *piper.Pool) error {
 		return err
 	}
 	if e.config.Listen != "" {
-		server, err := e.config.Serve(b, &e.config, os.Getenv(tokenVariable), e.log)
+		server, err := e.config.Serve(b.Backend, &e.config, os.Getenv(tokenVariable), e.log)
 		if err != nil {
 			return fmt.Errorf("durable: listening on %s: %w", e.config.Listen, err)
 		}
 		e.server = server
-	}
-	if opened, ok := b.(*engine.Engine); ok {
+		e.log.Info("topogen: durable promises are served", "topology", e.config.Topology, "address", e.server.Address())
 		e.background.Go(func() {
-			<-opened.Stopped()
-			if err := opened.Err(); err != nil {
+			select {
+			case err := <-e.server.Failed():
+				p.Fail(err)
+			case <-e.over:
+			}
+		})
+	}
+	if b.failed != nil {
+		e.background.Go(func() {
+			if err := b.failed(); err != nil {
 				p.Fail(err)
 			}
 		})
@@ -220,9 +228,10 @@ func (e *Carrier) Start() {
 func (e *Carrier) InputsClosed(group int) { e.finish.add(group) }
 
 // Stopping implements piper.DurableEdges. The tasks that wait for an instance return to the
-// store at once, and handlers end at their next durable call.
+// store at once, and handlers end at their next durable call. The context of a step ends before the
+// drain timeout, so that a step that heeds it does not make Run return an error.
 func (e *Carrier) Stopping() {
-	e.stop(e.settings.DrainTimeout)
+	e.stop(e.settings.DrainTimeout / 4 * 3)
 	for _, edge := range e.config.Edges {
 		e.pool.CloseDurable(e.pool.GroupOf(edge.Receiver))
 	}
@@ -257,6 +266,7 @@ const endTimeout = 5 * time.Second
 
 // End implements piper.DurableEdges.
 func (e *Carrier) End() {
+	close(e.over)
 	e.finish.end()
 	e.stop(0)
 	if e.stepped != nil {
@@ -274,7 +284,7 @@ func (e *Carrier) End() {
 		}
 	}
 	if b := e.source.end(); b != nil {
-		if err := b.(*engine.Engine).Close(ctx); err != nil {
+		if err := b.close(ctx); err != nil {
 			e.log.Error("topogen: closing the store of durable promises", "error", err)
 		}
 	}

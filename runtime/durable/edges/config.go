@@ -15,7 +15,7 @@ import (
 // Config describes the durable edges of a topology. Generated code makes it.
 type Config struct {
 	Topology string
-	Store    string // folder
+	Store    string // a folder, or the URL of a server that has the store
 	Lease    time.Duration
 
 	Listen                 string // host:port for programs outside; "": there are none
@@ -26,12 +26,14 @@ type Config struct {
 	Edges []Edge
 }
 
-// A Server answers programs outside until it is closed. Package durable/edges/serve has the
-// usual one. A topology without listen does not link it.
-type Server func(b protocol.Backend, c *Config, token string, log *slog.Logger) (Closer, error)
+// A Server begins to answer programs outside. Package durable/edges/serve has the usual one. A
+// topology without listen does not link it.
+type Server func(b protocol.Backend, c *Config, token string, log *slog.Logger) (Listener, error)
 
-// A Closer is a server that runs.
-type Closer interface {
+// A Listener is a server that runs.
+type Listener interface {
+	Address() string
+	Failed() <-chan error // receives the reason if it cannot continue
 	Close(ctx context.Context) error
 }
 
@@ -63,6 +65,8 @@ const (
 
 // apply overrides the settings of the file with the environment, and both with the options.
 func (c *Config) apply(s piper.DurableSettings) error {
+	file := c.Listen
+	c.Listen = ""
 	for _, v := range []struct {
 		name   string
 		target *string
@@ -78,8 +82,17 @@ func (c *Config) apply(s piper.DurableSettings) error {
 			*v.target = v.option
 		}
 	}
+	switch {
+	case c.Listen == "" && !isURL(c.Store): // the same program may run with the store of another process
+		c.Listen = file
+	case c.Listen != "" && isURL(c.Store):
+		return fmt.Errorf("durable: listen must not be set if another process has the store, got %q and %q", c.Listen, c.Store)
+	}
 	if c.Listen != "" && c.Serve == nil {
 		return fmt.Errorf("durable: %s is set, but the section durable of the topology file has no listen, so the program has no server", listenVariable)
 	}
 	return nil
 }
+
+// shared reports whether programs outside may start executions at any time.
+func (c *Config) shared() bool { return c.Listen != "" || isURL(c.Store) }

@@ -11,11 +11,11 @@ import (
 // A Handler passes the messages of one edge to the instances of its receiver. To makes one.
 type Handler interface {
 	// open decodes a message and finds its instance.
-	open(arg json.RawMessage) (opened, error)
+	open(arg json.RawMessage) (delivery, error)
 }
 
-// opened is a message that was decoded.
-type opened struct {
+// delivery is a message that was decoded.
+type delivery struct {
 	inbox   *Inbox
 	unit    *piper.Unit
 	run     durable.Handler
@@ -42,17 +42,17 @@ type handler[M any] struct {
 	handle    func(int, durable.Context, *M) (any, error)
 }
 
-func (h *handler[M]) open(arg json.RawMessage) (opened, error) {
+func (h *handler[M]) open(arg json.RawMessage) (delivery, error) {
 	m := new(M)
 	if err := durable.Decode(arg, m); err != nil {
-		return opened{}, err
+		return delivery{}, err
 	}
 	i := h.route(m)
 	if i < 0 || i >= h.instances {
-		return opened{}, durable.Final(fmt.Errorf("durable: the message names an instance that does not exist: the processor has the instances 0 to %d", h.instances-1))
+		return delivery{}, durable.Final(fmt.Errorf("durable: the message names an instance that does not exist: the processor has the instances 0 to %d", h.instances-1))
 	}
 	to := h.at(i)
-	return opened{
+	return delivery{
 		inbox: to.Inbox, unit: to.Unit,
 		run: func(ctx durable.Context, arg json.RawMessage) (any, error) {
 			m := new(M) // a handler may change its message, and each attempt gets its own

@@ -17,7 +17,7 @@ type Inbox struct {
 
 // work is an activation for an instance.
 type work struct {
-	opened
+	delivery
 	edges      *Carrier
 	edge       *Edge
 	activation *durable.Activation
@@ -68,7 +68,7 @@ func (b *Inbox) Run(u *piper.Unit) error {
 
 func (w *work) run(u *piper.Unit) {
 	w.edges.begins(w)
-	outcome := w.activation.Run(u.Context(), w.opened.run)
+	outcome := w.activation.Run(u.Context(), w.delivery.run)
 	w.edges.ended(w, outcome)
 	if outcome.State == durable.Failed || outcome.State == durable.Retrying {
 		var stack []byte

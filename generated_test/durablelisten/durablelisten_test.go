@@ -1,0 +1,142 @@
+package durablelisten
+
+import (
+	"context"
+	"encoding/base64"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/client"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+const token = "secret"
+
+// start runs a topology until the test or stop ends it.
+func start(t *testing.T, w *Worker, opts ...pool.Option) (topology *Topology, stop func()) {
+	t.Helper()
+	topology, err := New(Processors{Worker: func(topo.Instance) (*Worker, error) { return w, nil }}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- topology.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(stop)
+	return topology, stop
+}
+
+// freeAddress is an address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestOtherProcessWorks lets a topology in another process, which has no store of its own, do the
+// jobs: the topology with the store has handed a job over when it stopped.
+func TestOtherProcessWorks(t *testing.T) {
+	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
+	address := freeAddress(t)
+	first, _ := start(t, &Worker{Name: "first", Held: make(chan bool)}, pool.DurableStore(t.TempDir()), pool.DurableListen(address), pool.DrainTimeout(time.Second))
+	if err := first.Api().SendJob(t.Context(), Job{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	second, _ := start(t, &Worker{Name: "second"}, pool.DurableStore("http://"+address))
+	// The jobs go to the two workers in turns. The first worker holds its jobs.
+	found := false
+	for i := 0; i < 4 && !found; i++ {
+		h, err := second.Api().StartJob(t.Context(), Job{"job" + string(rune('0'+i))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		done, err := h.Wait(ctx)
+		cancel()
+		found = err == nil && done.By == "second"
+	}
+	if !found {
+		t.Error("the second process has done no job")
+	}
+}
+
+// TestForeignProgram starts a job as a program in another language does.
+func TestForeignProgram(t *testing.T) {
+	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
+	address := freeAddress(t)
+	topology, _ := start(t, &Worker{Name: "go"}, pool.DurableStore(t.TempDir()), pool.DurableListen(address))
+	if err := topology.Api().SendJob(t.Context(), Job{"first"}); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := client.New("http://"+address, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if r, err := stranger.Do(t.Context(), protocol.PromiseGet{ID: "desk:api.worker.Job:first"}); err != nil || r.Status != protocol.Unauthorized {
+		t.Errorf("without a token: %v, %v", r, err)
+	}
+	c, err := client.New("http://"+address, client.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	data := base64.StdEncoding.EncodeToString([]byte(`{"func":"api.worker.Job","args":[{"Name":"x"}],"version":1}`))
+	id := "desk:api.worker.Job:x"
+	create := protocol.PromiseCreate{ID: id, TimeoutAt: time.Now().Add(time.Hour).UnixMilli(), Param: protocol.Value{Data: &data}, Tags: map[string]string{protocol.TagTarget: "poll://any@desk"}}
+	if r, err := c.Do(t.Context(), create); err != nil || r.Status != protocol.OK {
+		t.Fatalf("promise.create: %v, %v", r, err)
+	}
+	h, err := topology.Api().FindJob(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := h.Wait(t.Context()); err != nil || done.By != "go" {
+		t.Errorf("the result is %v, %v", done, err)
+	}
+	r, err := c.Do(t.Context(), protocol.PromiseGet{ID: id})
+	if err != nil || r.Promise == nil || r.Promise.Value.Data == nil {
+		t.Fatalf("promise.get: %v, %v", r, err)
+	}
+	if value, _ := base64.StdEncoding.DecodeString(*r.Promise.Value.Data); string(value) != `{"By":"go"}` {
+		t.Errorf("the value is %s", value)
+	}
+}
+
+// TestWrongSettings checks that settings which contradict each other are refused.
+func TestWrongSettings(t *testing.T) {
+	if _, err := New(Processors{}, pool.DurableStore("http://127.0.0.1:1"), pool.DurableListen("127.0.0.1:2")); err == nil || !strings.Contains(err.Error(), "listen must not be set") {
+		t.Errorf("listen with the store of another process: %v", err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	topology, err := New(Processors{}, pool.DurableStore(t.TempDir()), pool.DurableListen(taken.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := topology.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listening on") {
+		t.Errorf("an address that is in use: %v", err)
+	}
+}
