@@ -7,6 +7,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // quick carries out an operation without checks, for large stores.
@@ -19,10 +20,18 @@ func (w *world) quick(op protocol.Operation) protocol.Result {
 	return r
 }
 
+// fewer divides the size of a test by ten where it would be slow.
+func fewer(n int) int {
+	if race.Enabled || testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // TestManyTimeouts lets 100,000 promises expire at once. Each Tick does a part of the work.
 func TestManyTimeouts(t *testing.T) {
 	w := defaults(t).at(1000)
-	const promises = 100_000
+	promises := fewer(100_000)
 	for i := range promises {
 		w.quick(protocol.PromiseCreate{ID: fmt.Sprint(i), TimeoutAt: 5000, Tags: external()})
 	}
@@ -51,8 +60,11 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 	w.must(schedule)
 	schedule.ID, schedule.Cron = "hour", "0 * * * *"
 	w.must(schedule)
-	const day = 24 * 3600
-	w.at(day * 1000)
+	day := 24 * 3600
+	if race.Enabled || testing.Short() {
+		day = 3 * 3600
+	}
+	w.at(int64(day) * 1000)
 	ticks, hours := 0, 0
 	for more := true; more; ticks++ {
 		before := w.kv.tables[core.Promises].Len()
@@ -60,7 +72,7 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 		if created := w.kv.tables[core.Promises].Len() - before; created > core.TickLimitDefault {
 			t.Fatalf("a tick has created %d promises", created)
 		}
-		if hours < 24 {
+		if hours < day/3600 {
 			next := w.quick(protocol.ScheduleGet{ID: "second"}).Schedule.NextRunAt
 			other := w.quick(protocol.ScheduleGet{ID: "hour"}).Schedule.NextRunAt
 			if next > other+200_000 { // 100 occurrences in a row
@@ -69,8 +81,8 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 			hours = int(other / 3600_000)
 		}
 	}
-	if n := w.kv.tables[core.Promises].Len(); n != day+24 {
-		t.Errorf("there are %d promises, want %d", n, day+24)
+	if n := w.kv.tables[core.Promises].Len(); n != day+day/3600 {
+		t.Errorf("there are %d promises, want %d", n, day+day/3600)
 	}
 	if ticks < day/core.TickLimitDefault || ticks > 2*day/core.TickLimitDefault {
 		t.Errorf("%d ticks", ticks)
@@ -96,7 +108,7 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 func TestManyCallbacks(t *testing.T) {
 	w := defaults(t).at(1000)
 	w.quick(protocol.PromiseCreate{ID: "job", TimeoutAt: 900_000, Tags: external()})
-	const tasks = 100_000
+	tasks := fewer(100_000)
 	writes, size := 0, 0
 	for i := range tasks {
 		id := fmt.Sprintf("t%06d", i)
