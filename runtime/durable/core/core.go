@@ -13,7 +13,9 @@ const (
 	UnblockAgeDefault   = 24 * 3600_000 // ms: longer than a client is offline and still waits
 )
 
-const durationMax = 365 * 24 * 3600_000 // ms of a setting
+// durationMax is the longest duration of a setting in milliseconds, which means for ever.
+// The sum with a time is an int64.
+const durationMax = 1 << 60
 
 // Config has the settings of a [Core]. All replicas of a store must use the same.
 type Config struct {
@@ -47,13 +49,13 @@ func New(config Config) (*Core, error) {
 		config.UnblockAge = UnblockAgeDefault
 	}
 	if config.RetryTimeout < 0 || config.RetryTimeout > durationMax {
-		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 ms and 365 days, got %d ms", config.RetryTimeout)
+		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 and %d ms, got %d", int64(durationMax), config.RetryTimeout)
 	}
 	if config.UnblocksMax < 0 {
 		return nil, fmt.Errorf("durable: UnblocksMax must be positive, got %d", config.UnblocksMax)
 	}
 	if config.UnblockAge < 0 || config.UnblockAge > durationMax {
-		return nil, fmt.Errorf("durable: UnblockAge must be between 1 ms and 365 days, got %d ms", config.UnblockAge)
+		return nil, fmt.Errorf("durable: UnblockAge must be between 1 and %d ms, got %d", int64(durationMax), config.UnblockAge)
 	}
 	return &Core{config}, nil
 }
