@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Keys are built from ids, addresses and times. Ids and addresses hold no byte 0, so 0
-// ends them inside a key. Times are 8 bytes, the highest first, so that the order of the
+// Keys are built from ids, addresses, tags and times. Texts hold no byte 0, so 0 ends them
+// inside a key. Times are 8 bytes, the highest first, so that the order of the
 // keys is the order of the times.
 const end = 0
 
@@ -33,8 +33,6 @@ func splitTime(key []byte) (ms int64, rest []byte, ok bool) {
 const tagHashed = 96
 
 // tagPrefix is the part of a key of PromiseTags that all promises with a tag share.
-// A key or value with a byte 0 makes another tag look the same, which does no harm for
-// the same reason.
 func tagPrefix(b []byte, key, value string) []byte {
 	b = append(append(b, key...), end)
 	if len(value) > tagHashed {

@@ -191,6 +191,8 @@ func TestShapes(t *testing.T) {
 		create(func(c *protocol.PromiseCreate) { c.Tags = many }),
 		create(func(c *protocol.PromiseCreate) { c.Tags = tags(invalid, "") }),
 		create(func(c *protocol.PromiseCreate) { c.Tags = tags("k", invalid) }),
+		create(func(c *protocol.PromiseCreate) { c.Tags = tags("k", "a\x00b") }),
+		create(func(c *protocol.PromiseCreate) { c.Param.Headers = tags("a\x00b", "") }),
 		create(func(c *protocol.PromiseCreate) { c.Tags = tags(strings.Repeat("k", 257), "") }),
 		create(func(c *protocol.PromiseCreate) { c.Tags = tags("k", strings.Repeat("k", 4097)) }),
 		create(func(c *protocol.PromiseCreate) { c.Param.Data = &big }),

@@ -129,6 +129,8 @@ func badTexts(field string, m map[string]string) string {
 			return fmt.Sprintf("a key of %s must have at most %d bytes, got %d", field, protocol.MaxTagKey, len(k))
 		case len(v) > protocol.MaxTagValue:
 			return fmt.Sprintf("a value of %s must have at most %d bytes, got %d", field, protocol.MaxTagValue, len(v))
+		case strings.IndexByte(k, 0) >= 0 || strings.IndexByte(v, 0) >= 0:
+			return field + " must not contain U+0000"
 		case !utf8.ValidString(k) || !utf8.ValidString(v):
 			return field + " must be valid UTF-8"
 		}

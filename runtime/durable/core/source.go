@@ -17,13 +17,7 @@ func (x *tx) listed(t Table, prefix []byte, after string) source {
 		}
 		for key := range x.kv.Ascend(t, start) {
 			id, ok := bytes.CutPrefix(key, prefix)
-			if !ok {
-				return
-			}
-			if t == PromiseTags && bytes.IndexByte(id, end) >= 0 {
-				continue // an entry of a longer value, see tagPrefix
-			}
-			if !yield(string(id)) {
+			if !ok || !yield(string(id)) {
 				return
 			}
 		}
