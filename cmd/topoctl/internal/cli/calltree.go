@@ -135,14 +135,21 @@ func (n *callNode) draw(now int64) (t table) {
 
 // kindOfPromise says what a promise is: a step, a sleep, or a call of a function.
 func kindOfPromise(p *protocol.Promise) string {
-	name := functionOf(p)
-	switch step := p.Tags[tagStep]; {
+	name, step := functionOf(p), p.Tags[tagStep]
+	// The durable calls of Go other than steps are recorded as durable.Now and the like.
+	call, internal := strings.CutPrefix(step, "durable.")
+	switch {
+	case p.Tags[protocol.TagTimer] == "true" && internal:
+		return strings.ToLower(call) // sleep, or the timer before a retry or an attempt
 	case p.Tags[protocol.TagTimer] == "true":
 		return "sleep"
-	case step != "":
-		return "step " + step
 	case p.Tags[protocol.TagTarget] != "":
 		return strings.TrimSpace("call " + name)
+	case internal:
+		verb, rest, _ := strings.Cut(call, " ")
+		return strings.TrimSpace(strings.ToLower(verb) + " " + rest)
+	case step != "":
+		return "step " + step
 	case p.Tags[protocol.TagScope] == "local":
 		return strings.TrimSpace("step " + name)
 	}

@@ -88,6 +88,25 @@ func TestCallTreeOfHostileTags(t *testing.T) {
 	}
 }
 
+func TestKindOfPromise(t *testing.T) {
+	for want, tags := range map[string][]string{
+		"sleep":            {protocol.TagTimer, "true"},
+		"retry":            {protocol.TagTimer, "true", tagStep, "durable.Retry"},
+		"now":              {tagStep, "durable.Now"},
+		"version Discount": {tagStep, "durable.Version Discount"},
+		"call f":           {protocol.TagTarget, "poll://any@shop", tagStep, "durable.Call f"},
+		"step durable":     {tagStep, "durable"},
+		"step f":           {protocol.TagScope, "local"},
+		"promise":          nil,
+	} {
+		p := called("a", "", tags...)
+		p.Param.Data = encoded(`{"func":"f"}`)
+		if got := kindOfPromise(&p); got != want {
+			t.Errorf("tags %q: %q, want %q", tags, got, want)
+		}
+	}
+}
+
 func TestCompareNumbered(t *testing.T) {
 	sorted := []string{"", "a", "a:1", "a:2", "a:2.1", "a:2.10", "a:2~2", "a:10", "a:10x", "a:99999999999999999999", "a:100000000000000000000", "b"}
 	for i, a := range sorted {

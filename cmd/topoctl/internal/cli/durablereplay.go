@@ -72,7 +72,8 @@ func (d DurableReplay) run(_ context.Context, s Streams) error {
 			name, err = filepath.Abs(name) // the program may change its folder
 		}
 		if err != nil {
-			return fmt.Errorf("cannot replay %s: %w\nName the folder of a store, or the URL of a server.", oneLine(d.Store), err)
+			const advice = "\nName the folder of a store, or the URL of a server."
+			return fmt.Errorf("cannot replay %s: %w%s", oneLine(d.Store), err, advice)
 		}
 	}
 	var end tail
