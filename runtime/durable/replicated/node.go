@@ -142,6 +142,9 @@ func (n *Node) run() {
 			if err := n.machine.Finish(); err != nil {
 				n.log.Error("durable: cannot follow the leader of the group", "error", err)
 			}
+			if n.machine.Status().Role == "stopped" {
+				n.cancel() // Close returns the reason
+			}
 		}
 	}()
 	for n.ctx.Err() == nil {
@@ -252,6 +255,10 @@ func (n *Node) Close(ctx context.Context) error {
 	}
 	return errors.Join(err, n.machine.Close())
 }
+
+// Stopped is closed when the node has ended, after Close or because its log failed. Close
+// then returns the error.
+func (n *Node) Stopped() <-chan struct{} { return n.ended }
 
 // Status is the status of the node in its group.
 func (n *Node) Status() raft.Status { return n.machine.Status() }

@@ -21,6 +21,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/replicated"
 	"github.com/topogen/topogen/runtime/durable/server"
 	"github.com/topogen/topogen/runtime/durable/store"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -44,6 +45,7 @@ type DurableServe struct {
 	Server server.Config
 	Engine engine.Config
 	Store  store.Options
+	Group  durableGroup
 }
 
 func newDurableServe(chosen *command) *cobra.Command {
@@ -59,9 +61,17 @@ The server listens on the loopback interface, where every program of the compute
 it. On another address it needs --token-file, or --tls-cert, --tls-key and --tls-ca,
 or --insecure. A file of tokens has one token per line, and each of them is valid.
 
+With --peers the promises are kept on several nodes. Any node answers, and a majority of
+them must run. The folder --store then holds the log of this node. --url is the URL of this
+node's server for the other nodes, whose servers must accept the first token of the file
+and the certificate of this server. The variables TOPOGEN_RAFT_TLS_CERT, TOPOGEN_RAFT_TLS_KEY
+and TOPOGEN_RAFT_TLS_CA name the files that protect the connections between the addresses
+in --peers; "topoctl cert" makes such files for the trust domain "durable".
+
 On a signal the server accepts no more requests, answers the accepted ones, and closes the
 store. A second signal ends it at once; nothing that was answered is lost.`,
 		Example: `  topoctl durable serve --store ./promises
+  topoctl durable serve --store ./n1 --node n1 --url http://127.0.0.1:8001 --peers n1=127.0.0.1:7401,n2=127.0.0.1:7402,n3=127.0.0.1:7403
   topoctl durable serve --store ./promises --listen 10.0.0.1:8001 --token-file token --tls-cert server.crt --tls-key server.key
   topoctl durable serve --store ./promises --metrics 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
@@ -77,6 +87,7 @@ store. A second signal ends it at once; nothing that was answered is lost.`,
 	flags.StringVar(&d.Dir, "store", "", "the folder of the store, which is created if it does not exist")
 	flags.Int64Var(&d.Store.MaxBytes, "max-store", 0, "the largest size of the store in bytes; 0: no limit")
 	flags.BoolVar(&d.Store.TrustFile, "trust-file", false, "open a store that was closed without checking its file first")
+	d.Group.flags(flags)
 	d.flags(flags)
 	return cmd
 }
@@ -163,6 +174,9 @@ func (d *DurableServe) check() error {
 	case d.Store.MaxBytes < 0:
 		return fmt.Errorf("--max-store must not be negative, got %d", d.Store.MaxBytes)
 	}
+	if err := d.Group.check(d); err != nil {
+		return err
+	}
 	for _, limit := range []struct {
 		name  string
 		value int
@@ -189,6 +203,9 @@ func (d DurableServe) run(ctx context.Context, s Streams) error {
 		return err
 	}
 	d.Server.Backend = e
+	if n, ok := e.(*replicated.Node); ok {
+		d.Server.Local = n.Local()
+	}
 	web, err := server.Listen(d.Server)
 	if err != nil {
 		return errors.Join(d.explain(err), e.Close(context.Background()))
@@ -273,8 +290,18 @@ func loadAuthorities(name string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// open opens the store with its engine.
-func (d *DurableServe) open() (*engine.Engine, error) {
+// durableBackend is an engine, or a node of a group.
+type durableBackend interface {
+	protocol.Backend
+	Stopped() <-chan struct{}
+	Close(ctx context.Context) error
+}
+
+// open opens the store with its engine, or this node of a group.
+func (d *DurableServe) open() (durableBackend, error) {
+	if len(d.Group.Peers) > 0 {
+		return d.Group.open(d)
+	}
 	if d.Dir == "" {
 		d.Engine.Store = store.NewMemory()
 	} else {
@@ -286,9 +313,9 @@ func (d *DurableServe) open() (*engine.Engine, error) {
 	}
 	e, err := engine.Open(d.Engine)
 	if err != nil {
-		err = errors.Join(err, d.Engine.Store.Close())
+		return nil, errors.Join(err, d.Engine.Store.Close())
 	}
-	return e, err
+	return e, nil
 }
 
 // explain says what to do if the server cannot start.

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"crypto/tls"
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/topogen/topogen/runtime/durable/client"
+	"github.com/topogen/topogen/runtime/durable/replicated"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// durableGroup says which group of nodes keeps the promises.
+type durableGroup struct {
+	Node  string
+	Peers map[string]string // name to HOST:PORT; empty: one disk
+}
+
+// Names of the group in certificates and logs. Peers of the group must have the same.
+const (
+	durableTopology = "durable"
+	durableName     = "promises"
+)
+
+func (g *durableGroup) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&g.Node, "node", "", "the name of this node among --peers")
+	flags.StringToStringVar(&g.Peers, "peers", nil, "the nodes that keep the promises, NAME=HOST:PORT,...; these addresses are for the log, not for --listen")
+}
+
+func (g *durableGroup) check(d *DurableServe) error {
+	switch {
+	case len(g.Peers) == 0 && g.Node != "":
+		return errors.New("--node needs --peers")
+	case len(g.Peers) == 0:
+		return nil
+	case g.Node == "":
+		return errors.New("--peers needs --node, the name of this node")
+	case g.Peers[g.Node] == "":
+		return errors.New("--node must be one of the names in --peers")
+	case d.Engine.ServerURL == "":
+		return errors.New("--peers needs --url, the URL of this server for the other nodes")
+	case d.Server.Debug:
+		return errors.New("--debug cannot be used with --peers")
+	case d.Store.MaxBytes != 0 || d.Store.TrustFile:
+		return errors.New("--max-store and --trust-file cannot be used with --peers")
+	}
+	return nil
+}
+
+// open starts this node.
+func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
+	config := replicated.Config{
+		Raft: raft.Config{
+			Topology: durableTopology, Group: durableName, Node: g.Node, Peers: g.Peers, Dir: d.Dir, Logger: d.Engine.Logger,
+		},
+		Engine: d.Engine,
+		URL:    d.Engine.ServerURL,
+	}
+	if len(d.Server.Tokens) > 0 {
+		config.Client.Token = d.Server.Tokens[0]
+	}
+	if d.Cert != "" {
+		config.Client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: d.Server.TLS.Certificates, RootCAs: d.Server.TLS.ClientCAs}
+	}
+	var environment raft.Config // only its certificates
+	if err := environment.FromEnvironment(); err != nil {
+		return nil, err
+	}
+	r := &config.Raft
+	r.TLSCert, r.TLSKey, r.TLSCA = environment.TLSCert, environment.TLSKey, environment.TLSCA
+	r.TrustDomain, r.Insecure = environment.TrustDomain, environment.Insecure
+	if _, err := client.New(config.URL, config.Client); err != nil { // the other nodes could not use it
+		return nil, err
+	}
+	n, err := replicated.Open(config)
+	if err != nil {
+		return nil, err // not a nil *Node
+	}
+	return n, nil
+}
