@@ -61,27 +61,32 @@ func (c *clocks) jump(ms int64) {
 }
 
 // pass lets a random time pass: often none, often until just before, at or after one of
-// the timers.
+// the next timers, sometimes for long.
 func (c *clocks) pass(r *rand.Rand, longest int64, timers []timer) {
-	bounded := func(ms int64) int64 { return min(max(ms, 0), longest) }
-	switch n := r.IntN(20); {
-	case n < 8:
-	case n < 14 && len(timers) > 0:
-		t := timers[r.IntN(len(timers))]
-		now := c.wall
-		if t.run {
-			now = c.run
+	switch n := r.IntN(100); {
+	case n < 60:
+	case n < 80 && len(timers) > 0:
+		wait := min(c.until(pick(r, timers...)), c.until(pick(r, timers...))) - 1 + r.Int64N(3)
+		if wait <= longest {
+			c.advance(max(0, wait))
 		}
-		c.advance(bounded(t.at - now - 1 + r.Int64N(3)))
-	case n < 17:
-		c.advance(bounded(r.Int64N(50)))
-	case n < 18:
+	case n < 94:
+		c.advance(r.Int64N(20))
+	case n < 96:
 		c.advance(r.Int64N(longest))
-	case n < 19:
+	case n < 98:
 		c.down(r.Int64N(longest))
 	default:
 		c.jump(r.Int64N(2*longest) - longest)
 	}
+}
+
+// until returns the time until a timer, which is negative if it is due.
+func (c *clocks) until(t timer) int64 {
+	if t.run {
+		return t.at - c.run
+	}
+	return t.at - c.wall
 }
 
 // timer is an instant at which something happens, on one of the clocks.

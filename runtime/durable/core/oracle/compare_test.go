@@ -55,11 +55,16 @@ func compare(s sequence, c coverage) *difference {
 func (d *comparison) transaction(i int) int {
 	err := d.store.Update(func(tx store.Tx) error {
 		for ; i < len(d.steps); i++ {
+			d.oracleAt.before(d.steps[i], d.steps[max(0, i-1)])
+			d.coreAt.before(d.steps[i], d.steps[max(0, i-1)])
 			switch d.steps[i].action {
 			case commit:
 				d.committed = d.oracle.Clone()
 				return nil
 			case crash:
+				if len(d.oracle.promises) > len(d.committed.promises) {
+					d.coverage.add("crash that loses promises")
+				}
 				d.oracle = d.committed.Clone()
 				return errCrash
 			}
@@ -90,6 +95,7 @@ func (d *comparison) carryOut(i int, tx store.Tx) {
 	}
 	kv := &countingKV{Tx: tx}
 	now := core.Instant{Wall: s.wall, Run: s.run}
+	before, cause := d.oracle.Clone(), "tick"
 	var sent []Sent
 	var effects []core.Effect
 	switch s.action {
@@ -103,14 +109,16 @@ func (d *comparison) carryOut(i int, tx store.Tx) {
 		var oracle, result []byte
 		oracle, sent = d.oracle.Apply(s.wall, s.run, s.body(d.oracleAt))
 		result, effects = d.respond(s, kv, now)
-		d.oracleAt.after(oracle)
-		d.coreAt.after(result)
+		d.oracleAt.after(s, oracle)
+		d.coreAt.after(s, result)
 		differ("response", canonical(oracle), canonical(result))
-		d.coverage.add(oracle)
+		d.coverage.response(oracle)
+		cause = s.request["kind"].(string)
 		if status := statusOf(result); kv.writes > 0 && (status >= 400 || reads(s.request["kind"])) {
 			differ("writes", "0", fmt.Sprint(kv.writes))
 		}
 	}
+	d.coverage.changes(cause, before, d.oracle, sent)
 	differ("messages", messagesOf(sent), effectsOf(effects))
 	d.compareStates(kv, now, differ)
 }
@@ -164,7 +172,7 @@ func (d *comparison) compareStates(kv core.KV, now core.Instant, differ func(sub
 		differ("state", "equal", "not equal, although all lines are: the comparison is wrong")
 	}
 	differ("messages to send at a start", d.oracle.executes(), executes(kv, now))
-	differ("the time to the next timeout", fmt.Sprint(d.oracle.due()), fmt.Sprint(due(kv, now)))
+	differ("the time to the next timeout", fmt.Sprint(d.oracle.due()), fmt.Sprint(d.due(kv, now)))
 	for _, v := range core.Check(kv, now) {
 		differ("invariants", "", v.String())
 	}
@@ -213,14 +221,21 @@ func (s *Server) due() int64 {
 	return soonest
 }
 
-// never is the age at which the core drops unblock messages. The oracle keeps them.
-const never = 1 << 50
+// never is the age at which the core drops unblock messages: longer than a sequence. The
+// oracle keeps them.
+const never = 364 * 24 * 3600e3
 
-func due(kv core.KV, now core.Instant) int64 {
-	if wait, ok := core.Next(kv, now); ok && wait < never/2 {
-		return wait
+// due returns in how many milliseconds a Tick of the core has work to do.
+func (d *comparison) due(kv core.KV, now core.Instant) int64 {
+	wait, scheduled := core.Next(kv, now)
+	oracle := d.oracle.due()
+	switch later := oracle < 0 || oracle > wait; {
+	case !scheduled:
+		return -1
+	case later && wait > never/2:
+		return oracle // the core looks for messages to drop
 	}
-	return -1
+	return wait
 }
 
 // countingKV counts the writes of a step.

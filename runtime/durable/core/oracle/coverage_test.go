@@ -8,7 +8,9 @@ import (
 	"sync"
 )
 
-// coverage counts the responses of each kind with each status.
+// coverage counts what happens in sequences: the responses of each kind with each status,
+// the changes of tasks, and messages. A generator whose requests are all refused would
+// prove nothing.
 type coverage struct {
 	mu     *sync.Mutex
 	counts map[string]int
@@ -16,13 +18,48 @@ type coverage struct {
 
 func newCoverage() coverage { return coverage{new(sync.Mutex), map[string]int{}} }
 
-func (c coverage) add(response []byte) {
+func (c coverage) add(outcome string) {
 	if c.counts == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts[fmt.Sprintf("%s %d", kindOf(response), statusOf(response))]++
+	c.counts[outcome]++
+}
+
+// response adds a response.
+func (c coverage) response(response []byte) {
+	c.add(fmt.Sprintf("%s %d", kindOf(response), statusOf(response)))
+}
+
+// changes adds what a step has changed.
+func (c coverage) changes(cause string, before, after *Server, sent []Sent) {
+	if c.counts == nil {
+		return
+	}
+	for id, t := range after.tasks {
+		old, exists := before.tasks[id]
+		if !exists {
+			old.State = "no task"
+		}
+		if t.State != old.State {
+			c.add(fmt.Sprintf("%s: %s to %s", cause, old.State, t.State))
+		}
+		if len(t.Resumes) > len(old.Resumes) {
+			c.add(fmt.Sprintf("resume of a task that is %s", old.State))
+		}
+		if old.delay != nil && t.retry != nil {
+			c.add("end of a delay")
+		}
+		if old.retry != nil && t.retry != nil && *old.retry != *t.retry {
+			c.add("retry")
+		}
+	}
+	for _, s := range sent {
+		if s.Dropped {
+			c.add("unblock that is dropped")
+		}
+	}
 }
 
 func kindOf(response []byte) string {
@@ -39,6 +76,11 @@ func (c coverage) missing() []string {
 			if outcome := fmt.Sprintf("%s %d", kind, status); c.counts[outcome] == 0 {
 				all = append(all, outcome)
 			}
+		}
+	}
+	for _, change := range changes {
+		if c.counts[change] == 0 {
+			all = append(all, change)
 		}
 	}
 	slices.Sort(all)
@@ -80,4 +122,21 @@ var outcomes = map[string][]int{
 	"debug.tick":                {200, 400},
 	"debug.snap":                {200},
 	"debug.stop":                {200},
+}
+
+// changes are the changes that sequences must reach.
+var changes = []string{
+	"promise.create: no task to pending", "promise.create: no task to fulfilled",
+	"task.create: no task to acquired", "task.create: no task to fulfilled", "task.create: pending to acquired",
+	"task.fence: no task to pending", "task.fence: pending to fulfilled", "task.fence: suspended to pending",
+	"task.acquire: pending to acquired", "task.release: acquired to pending", "task.fulfill: acquired to fulfilled",
+	"task.fulfill: suspended to pending", "task.suspend: acquired to suspended", "task.continue: halted to pending",
+	"task.halt: pending to halted", "task.halt: acquired to halted", "task.halt: suspended to halted",
+	"promise.settle: pending to fulfilled", "promise.settle: acquired to fulfilled", "promise.settle: suspended to fulfilled",
+	"promise.settle: halted to fulfilled", "promise.settle: suspended to pending",
+	"tick: no task to pending", "tick: no task to fulfilled", "tick: acquired to pending", "tick: suspended to pending",
+	"tick: pending to fulfilled", "tick: acquired to fulfilled", "tick: suspended to fulfilled", "tick: halted to fulfilled",
+	"resume of a task that is pending", "resume of a task that is acquired", "resume of a task that is halted",
+	"resume of a task that is suspended", "end of a delay", "retry", "unblock that is dropped",
+	"crash that loses promises",
 }

@@ -11,7 +11,7 @@ func (s *Server) debugHandler(kind string, f *fields) func() answer {
 	case "debug.snap":
 		return func() answer { return ok(s.snapshot()) }
 	case "debug.tick":
-		time := f.millis("time", 0)
+		time := f.number("time", 0)
 		return func() answer {
 			s.wall, s.run = time, time
 			s.tick()

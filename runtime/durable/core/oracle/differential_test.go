@@ -5,13 +5,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestDifferential carries out random sequences of requests, timeouts, clocks and crashes
 // on the core and on the oracle. After each step, responses, messages and stored state
 // must be the same, and the invariants hold.
 func TestDifferential(t *testing.T) {
-	first, end := seeds(500)
+	n := uint64(500)
+	if testing.Short() || race.Enabled { // the race detector finds nothing here: each sequence has one goroutine
+		n = 50
+	}
+	first, end := seeds(n)
 	seed := atomic.Uint64{}
 	seed.Store(first)
 	var failed atomic.Bool

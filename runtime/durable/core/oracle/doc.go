@@ -1,7 +1,7 @@
 // Package oracle is a second implementation of the promise server, for tests alone. It
 // was written from the protocol's table of operations, not from package core, and shares
-// no code with it. The differential test runs both and compares everything that a client
-// can see.
+// no code with it or with package protocol. The differential test runs both and compares
+// everything that a client can see.
 //
 //	s := oracle.New(oracle.Config{RetryTimeout: 30_000})
 //	response, messages := s.Apply(wall, run, request)
@@ -16,14 +16,23 @@
 // easier to see: nothing is indexed, nothing is fast. [Server.Clone] is what a store has
 // on disk, so a crash is a return to an earlier clone.
 //
+// # Limits
+//
+// The limits on the length of a search, of a preload and of a body are not here. Texts of
+// refusals and of cursors are free. Messages of a step have no order, nor have resumes and
+// preload: the driver sends messages concurrently, and awaiters use resumes as a set. Cron
+// expressions have numbers, no names. An undelivered unblock message has no age.
+//
 // # Sources
 //
 // The table is silent in some places. The following are decided by the formal
 // specification of the protocol (spec/02-abstract):
 //
-//   - task.suspend that names an awaited promise twice: 400 (external.lean, taskSuspend)
-//   - task.suspend that answers 300 forgets the resumes that the task had (taskSuspend)
-//   - task.suspend that succeeds forgets them too (taskSuspend)
+//   - task.suspend that answers 200 or 300 forgets the resumes that the task had
+//     (external.lean, taskSuspend)
+//   - task.suspend compares state and version (409) before it looks at the awaited promises
+//     (422): the head of the table has the opposite order, the row of task.suspend has this
+//     one (taskSuspend)
 //   - task.release, task.halt and the end of a lease keep the resumes (internal.lean)
 //   - task.heartbeat extends a lease that is over but was not processed yet (heartbeatOne)
 //   - task.continue dispatches at once, even before the instant of resonate:delay (taskContinue)
@@ -31,7 +40,6 @@
 //     server was down then (internal.lean, fireOccurrence)
 //   - an occurrence whose promise exists already does nothing (state.lean, createIfAbsent)
 //   - a schedule that is created again is returned unchanged (scheduleCreate)
-//   - a fulfilled task has no resumes, and a settled promise no callbacks (state.lean)
 //   - callbacks of an awaiter that is settled remain until the awaited promise is settled
 //     (internal.lean, resumeOne)
 //   - only a Tick changes a promise whose deadline has passed: requests compute its state
@@ -39,13 +47,21 @@
 //
 // These follow from the sentences of the table, with a choice:
 //
-//   - "guards in this order: 400, 404, 422, 409" holds for all kinds, so task.suspend
-//     answers 422 for an unknown awaited promise before it compares the version
-//   - an action of task.suspend is a promise.register_callback, so it has the same guard
-//     against another origin
-//   - the guard against another origin needs both records, because the origin can be a
-//     tag: it comes after the 404 and 422 of missing promises
-//   - preload is always computed, also when the task is fulfilled or new
-//   - messages of a step have no order, nor have resumes and preload: the driver sends
-//     them concurrently, and awaiters use resumes as a set
+//   - the row of task.suspend lists "empty/self" as its only refusals with 400. So an awaited
+//     promise may have another origin and may be named twice. The formal specification
+//     refuses duplicates.
+//   - promise.register_callback: "400 other origin" precedes the 404 of a missing promise,
+//     whose origin is that of its id
+//   - resonate:target is an "address", so another text is refused with 400, and an empty one
+//     too: "dispatched once" is a known bug of the original. resonate:delay of a target is an
+//     "instant". resonate:origin is an id.
+//   - S11 "ids are unique": promiseId of a schedule must have {{.timestamp}}
+//   - a promise of a schedule has the tag resonate:schedule, and is its own origin, so that
+//     "the root and its child have the same origin". The formal specification has no tags
+//     but those of the schedule.
+//   - preload is always computed, also for a task that is new or fulfilled
+//
+// Others have no source, and follow package protocol: fractions of milliseconds are rounded
+// up because the SDK sends them, tags and headers have no U+0000, debug.tick answers with an
+// empty list, and debug.snap shows what is stored, without projection.
 package oracle

@@ -3,7 +3,6 @@ package oracle
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 )
 
 // A sequence is a configuration with steps.
@@ -33,13 +32,13 @@ const requestsMax = 80
 
 func generate(seed uint64) sequence {
 	r := rand.New(rand.NewPCG(seed, 16))
-	config := Config{RetryTimeout: []int64{40, 1_000, 30_000}[r.IntN(3)], UnblocksMax: []int{2, 1_000}[r.IntN(2)], Strict: r.IntN(8) == 0}
+	config := Config{RetryTimeout: []int64{40, 1_000, 30_000}[r.IntN(3)], UnblocksMax: []int{1, 2, 1_000}[r.IntN(3)], Strict: r.IntN(8) == 0}
 	debug := r.IntN(4) == 0
 	g := &generator{Rand: r, server: New(config), clocks: newClocks(debug), debug: debug}
 	g.committed = g.server.Clone()
 	ids := []string{"a", "a:1", "a:1.2", "a:2", "a.b", "a.b:1", "b", "b:1", "b.c", "\U0001F600\"\\", "a\u00e9:1"}
 	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	g.pool = ids[:3+r.IntN(5)]
+	g.pool = ids[:5+r.IntN(5)]
 	for len(g.steps) < 2*requestsMax && g.requests < requestsMax {
 		g.next()
 	}
@@ -87,7 +86,10 @@ func (g *generator) send(r object) {
 	if len(g.sent) < 50 {
 		g.sent = append(g.sent, r)
 	}
-	g.add(step{action: request, request: r, paged: g.IntN(2) == 0 && strings.HasSuffix(r["kind"].(string), ".search")})
+	g.add(step{action: request, request: r, paged: isSearch(r) && g.chance(50)})
+	if isSearch(r) && g.chance(60) {
+		g.add(step{action: request, request: r, paged: true})
+	}
 }
 
 // add adds a step, and carries it out.

@@ -186,8 +186,8 @@ func (f *fields) strings(name string) map[string]string {
 	o := f.object(name).data
 	for k, v := range o {
 		s, isText := v.(string)
-		if !isText || len(k) > 256 || len(s) > 4096 {
-			f.fail("%s must have strings of at most 256 and 4,096 bytes", name)
+		if !isText || len(k) > 256 || len(s) > 4096 || strings.ContainsRune(k+s, 0) {
+			f.fail("%s must have strings of at most 256 and 4,096 bytes without U+0000", name)
 		}
 		m[k] = s
 	}

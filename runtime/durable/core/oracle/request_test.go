@@ -12,21 +12,21 @@ var kinds = []struct {
 	data   func(*generator) object
 }{
 	{"promise.get", 2, (*generator).idData},
-	{"promise.create", 14, (*generator).creation},
+	{"promise.create", 12, (*generator).creation},
 	{"promise.settle", 8, (*generator).settlement},
 	{"promise.register_callback", 8, (*generator).callback},
 	{"promise.register_listener", 7, (*generator).listener},
-	{"promise.search", 3, (*generator).promiseQuery},
+	{"promise.search", 2, (*generator).promiseQuery},
 	{"task.get", 2, (*generator).idData},
 	{"task.create", 7, (*generator).taskCreation},
-	{"task.acquire", 12, (*generator).acquisition},
+	{"task.acquire", 16, (*generator).acquisition},
 	{"task.release", 4, (*generator).held1},
 	{"task.fulfill", 4, (*generator).fulfillment},
-	{"task.suspend", 12, (*generator).suspension},
-	{"task.fence", 6, (*generator).fence},
+	{"task.suspend", 16, (*generator).suspension},
+	{"task.fence", 9, (*generator).fence},
 	{"task.heartbeat", 5, (*generator).heartbeat},
-	{"task.halt", 3, (*generator).idData},
-	{"task.continue", 4, (*generator).idData},
+	{"task.halt", 3, (*generator).taskID},
+	{"task.continue", 4, (*generator).haltedID},
 	{"task.search", 2, (*generator).taskQuery},
 	{"schedule.get", 1, (*generator).scheduleID},
 	{"schedule.create", 2, (*generator).schedule},
@@ -37,6 +37,12 @@ var kinds = []struct {
 	{"debug.stop", 1, (*generator).nothing},
 	{"debug.tick", 3, (*generator).debugTick},
 	{"debug.reset", 1, (*generator).nothing},
+}
+
+// needs are the states in which some requests expect a task.
+var needs = map[string]string{
+	"task.acquire": "pending", "task.release": "acquired", "task.fulfill": "acquired", "task.suspend": "acquired", "task.fence": "acquired",
+	"task.heartbeat": "acquired", "task.continue": "halted",
 }
 
 func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
@@ -57,6 +63,9 @@ func (g *generator) request() object {
 		i++
 	}
 	kind, data := kinds[i].kind, kinds[i].data
+	if state := needs[kind]; state != "" && len(g.tasksIn(state)) == 0 && g.chance(95) {
+		return g.request() // most of these requests find a task
+	}
 	if kind == "debug.tick" && !g.debug || kind == "debug.reset" && !g.chance(20) {
 		return g.request()
 	}
@@ -97,7 +106,19 @@ func (g *generator) id() string {
 	if g.chance(4) {
 		return "missing"
 	}
-	if ids := sorted(g.server.promises); g.chance(30) && len(ids) > 0 { // also of schedules
+	return g.promiseID(90, func(promise) bool { return true }) // also of schedules
+}
+
+// promiseID returns, with a chance, the id of a promise that meets a condition, if there is
+// one. Otherwise it returns any id of the pool.
+func (g *generator) promiseID(chance int, condition func(promise) bool) string {
+	var ids []string
+	for _, id := range sorted(g.server.promises) {
+		if condition(g.server.promises[id].at(g.clocks.wall)) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 && g.chance(chance) {
 		return pick(g.Rand, ids...)
 	}
 	return pick(g.Rand, g.pool...)
@@ -111,7 +132,10 @@ func (g *generator) ttl() int64 { return pick[int64](g.Rand, 1, 20, 60, 60_000) 
 
 // deadline returns an instant near now, or later.
 func (g *generator) deadline() int64 {
-	return g.clocks.wall + pick[int64](g.Rand, -20, 0, 1, 30, 60, 100, 200, 500, 100_000, 1e9)
+	if g.chance(10) {
+		return g.clocks.wall + pick[int64](g.Rand, -20, -1, 0, 1)
+	}
+	return g.clocks.wall + pick[int64](g.Rand, 30, 60, 100, 200, 300, 500, 1_000, 2_000, 100_000, 1e9)
 }
 
 func (g *generator) value() object {
@@ -124,7 +148,7 @@ func (g *generator) address() string {
 	if g.chance(4) {
 		return pick(g.Rand, "", "g", "poll://g", "poll://any@", "poll://uni@g", "poll://uni@g/", "poll://all@g", "ftp://h", "http://")
 	}
-	return pick(g.Rand, addresses...)
+	return pick(g.Rand, addresses[:1+g.IntN(len(addresses))]...)
 }
 
 // tags returns the tags of a promise. Most promises have a target, and most of the others
@@ -152,8 +176,8 @@ func (g *generator) tags(target bool) object {
 	if g.chance(40) {
 		tags["resonate:branch"] = pick(g.Rand, g.pool[:2]...)
 	}
-	if g.chance(60) {
-		tags["resonate:origin"] = pick(g.Rand, "a", "a", "a", "b")
+	if g.chance(75) {
+		tags["resonate:origin"] = pick(g.Rand, "a", "a", "a", "a", "a", "b")
 	}
 	if g.chance(30) {
 		tags["color"] = pick(g.Rand, "red", "blue")
@@ -161,8 +185,27 @@ func (g *generator) tags(target bool) object {
 	return tags
 }
 
+// newID returns the id of a promise that does not exist, most often.
+func (g *generator) newID() string {
+	var free []string
+	for _, id := range g.pool {
+		if _, exists := g.server.promises[id]; !exists {
+			free = append(free, id)
+		}
+	}
+	switch {
+	case g.chance(20):
+		return g.id()
+	case len(free) > 0:
+		return pick(g.Rand, free...)
+	case g.chance(30):
+		g.pool = append(g.pool, g.pool[0]+":"+strconv.Itoa(len(g.pool)))
+	}
+	return g.pool[len(g.pool)-1]
+}
+
 func (g *generator) creation() object {
-	return object{"id": g.id(), "timeoutAt": g.deadline(), "param": g.value(), "tags": g.tags(g.chance(60))}
+	return object{"id": g.newID(), "timeoutAt": g.deadline(), "param": g.value(), "tags": g.tags(g.chance(60))}
 }
 
 func (g *generator) settlement() object {
@@ -170,40 +213,42 @@ func (g *generator) settlement() object {
 	if g.chance(3) {
 		state = pick(g.Rand, "pending", "rejected_timedout", "done")
 	}
-	return object{"id": g.id(), "state": state, "value": g.value()}
+	id := g.id()
+	if g.chance(40) {
+		id = g.promiseID(95, func(p promise) bool { return alive(p) && len(p.callbacks)+len(p.listeners) > 0 })
+	} else if g.chance(60) {
+		id = g.promiseID(95, alive)
+	}
+	return object{"id": id, "state": state, "value": g.value()}
+}
+
+func alive(p promise) bool { return p.State == "pending" }
+
+// awaited returns the id of a promise that a task can await, most often.
+func (g *generator) awaited() string {
+	return g.promiseID(90, func(p promise) bool { return p.external() && (alive(p) || g.chance(4)) })
 }
 
 func (g *generator) callback() object {
-	awaited := g.id()
-	if ids := g.promisesWith(func(p promise) bool { return p.external() && p.State == "pending" }); len(ids) > 0 && g.chance(70) {
-		awaited = pick(g.Rand, ids...)
+	awaiter := g.promiseID(95, func(p promise) bool { return alive(p) && p.has("resonate:target") })
+	origin := promise{ID: awaiter}.origin()
+	if p, exists := g.server.promises[awaiter]; exists {
+		origin = p.origin()
 	}
-	return object{"awaited": awaited, "awaiter": g.id()}
+	awaited := g.promiseID(90, func(p promise) bool {
+		return p.external() && (alive(p) || g.chance(4)) && p.origin() == origin && p.ID != awaiter
+	})
+	return object{"awaited": awaited, "awaiter": awaiter}
 }
 
 func (g *generator) listener() object {
-	return object{"awaited": g.callback()["awaited"], "address": g.address()}
-}
-
-func (g *generator) promisesWith(condition func(promise) bool) (ids []string) {
-	for _, id := range sorted(g.server.promises) {
-		if condition(g.server.promises[id]) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+	return object{"awaited": g.awaited(), "address": g.address()}
 }
 
 // taskIn returns the id of a task that is stored in a state, if there is one, and its version.
 func (g *generator) taskIn(state string) (id string, version int64) {
-	var ids []string
-	for _, id := range sorted(g.server.tasks) {
-		if g.server.tasks[id].State == state {
-			ids = append(ids, id)
-		}
-	}
 	id = g.id()
-	if len(ids) > 0 && g.chance(85) {
+	if ids := g.tasksIn(state); len(ids) > 0 && g.chance(95) {
 		id = pick(g.Rand, ids...)
 	}
 	version = g.server.tasks[id].Version
@@ -213,9 +258,29 @@ func (g *generator) taskIn(state string) (id string, version int64) {
 	return id, version
 }
 
+// tasksIn returns the tasks that are stored in a state. Most of them are alive.
+func (g *generator) tasksIn(state string) (ids []string) {
+	for _, id := range sorted(g.server.tasks) {
+		if p := g.server.promises[id].at(g.clocks.wall); g.server.tasks[id].State == state && (alive(p) || g.chance(10)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 func (g *generator) held1() object {
 	id, version := g.taskIn("acquired")
 	return object{"id": id, "version": version}
+}
+
+func (g *generator) taskID() object {
+	id, _ := g.taskIn(pick(g.Rand, "pending", "acquired", "suspended", "halted", "fulfilled"))
+	return object{"id": id}
+}
+
+func (g *generator) haltedID() object {
+	id, _ := g.taskIn("halted")
+	return object{"id": id}
 }
 
 func (g *generator) acquisition() object {
@@ -249,10 +314,10 @@ func (g *generator) fulfillment() object {
 func (g *generator) suspension() object {
 	d := g.held1()
 	actions := []any{}
-	for range g.IntN(4) {
-		c := g.callback()
-		if g.chance(95) {
-			c["awaiter"] = d["id"]
+	for n := 1 + g.IntN(3); len(actions) < n && !g.chance(3); {
+		c := object{"awaited": g.awaited(), "awaiter": d["id"]}
+		if g.chance(2) {
+			c = g.callback()
 		}
 		if c["awaited"] != d["id"] || g.chance(5) {
 			actions = append(actions, g.action("promise.register_callback", c))
@@ -323,7 +388,7 @@ func (g *generator) schedule() object {
 		cron = pick(g.Rand, "", "* * * *", "60 * * * *", "* * * * * * *", "x * * * *", "@daily", "5-1 * * * *")
 	}
 	tags := g.tags(g.chance(95))
-	d["cron"], d["promiseId"] = cron, pick(g.Rand, "{{.id}}.{{.timestamp}}", "{{.id}}:{{.timestamp}}", "x{{.timestamp}}")
+	d["cron"], d["promiseId"] = cron, pick(g.Rand, "{{.id}}.{{.timestamp}}", "{{.id}}:{{.timestamp}}", "x{{.timestamp}}/{{.id}}")
 	if g.chance(5) {
 		d["promiseId"] = "{{.id}}"
 	}

@@ -52,6 +52,7 @@ func transcript(s sequence, d *difference) string {
 	at := cursors{}
 	for i, step := range s.steps {
 		fmt.Fprintln(&b, step)
+		at.before(step, s.steps[max(0, i-1)])
 		switch step.action {
 		case commit:
 			committed = server.Clone()
@@ -63,7 +64,7 @@ func transcript(s sequence, d *difference) string {
 			server.Delivered(step.promise, step.address)
 		case request:
 			response, sent := server.Apply(step.wall, step.run, step.body(at))
-			at.after(response)
+			at.after(step, response)
 			if i < d.step {
 				fmt.Fprintf(&b, "%17s%s\n", "", canonical(response))
 				printSent(&b, sent)

@@ -13,7 +13,7 @@ type step struct {
 	wall, run int64 // the two clocks
 
 	request object // of a request
-	paged   bool   // a search that continues at the cursor of the previous search of its kind
+	paged   bool   // a search that continues at the cursor of the previous one with this filter
 	limit   int    // of a tick: timeouts for each call of the core
 	unblock        // of a delivery
 }
@@ -46,28 +46,48 @@ func (s step) String() string {
 		line += fmt.Sprintf(" of origin %v", origin)
 	}
 	if s.paged {
-		line += " at the cursor of the last search"
+		line += " at the cursor of the previous page"
 	}
 	return line + " " + string(encode(s.request["data"]))
 }
 
-// cursors are the cursors of the last searches, by kind.
+// cursors are the cursors of the last searches, by their filters. Pages are compared only
+// if nothing changes between them: the table does not say whether a page shows a record
+// that matched the filter too late for the page before it.
 type cursors map[string]string
 
-// after keeps the cursor of a response, if it is one of a search.
-func (c cursors) after(response []byte) {
-	if kind := kindOf(response); strings.HasSuffix(kind, ".search") {
-		c[kind] = cursorOf(response)
+// before forgets the cursors before a step that can change what a search finds.
+func (c cursors) before(s, previous step) {
+	if s.action != request || !isSearch(s.request) || s.wall != previous.wall {
+		clear(c)
 	}
 }
 
-// body returns the JSON of the request, at the cursor of its kind.
+// filter returns the kind and the filter of a search, without its limit.
+func (s step) filter() string {
+	data := s.request["data"].(object)
+	return string(encode([]any{s.request["kind"], data["state"], data["tags"]}))
+}
+
+// after keeps the cursor of a response, if it is one of a search.
+func (c cursors) after(s step, response []byte) {
+	if isSearch(s.request) {
+		c[s.filter()] = cursorOf(response)
+	}
+}
+
+func isSearch(request object) bool { return strings.HasSuffix(request["kind"].(string), ".search") }
+
+// body returns the JSON of the request, at the cursor of its filter.
 func (s step) body(c cursors) []byte {
 	r := s.request
-	if cursor := c[r["kind"].(string)]; s.paged && cursor != "" {
-		data := object{"cursor": cursor}
-		for k, v := range s.request["data"].(object) {
+	if s.paged {
+		data := object{}
+		for k, v := range r["data"].(object) {
 			data[k] = v
+		}
+		if cursor := c[s.filter()]; cursor != "" {
+			data["cursor"] = cursor
 		}
 		r = object{"kind": r["kind"], "head": r["head"], "data": data}
 	}
