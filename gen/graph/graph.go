@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ type Edge struct {
 	InputTimeout time.Duration `json:"input_timeout,omitempty"` // 0: none
 	Crosses      bool          `json:"crosses,omitempty"`       // messages may go to another node
 	Delivery     string        `json:"delivery,omitempty"`      // of an edge that crosses
+	Durable      bool          `json:"durable,omitempty"`       // a store keeps its messages
 	Load         *EdgeLoad     `json:"load,omitempty"`          // nil: unknown
 }
 
@@ -130,7 +132,7 @@ func FromTopology(t *spec.Topology) Graph {
 		}
 	}
 	for _, e := range t.Edges {
-		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value}
+		edge := Edge{From: e.From, To: e.To, Message: e.Message.Value, Reply: e.Reply.Value, Durable: e.Durable}
 		if e.Every > 0 {
 			edge.From = len(g.Nodes)
 			edge.Message = e.Tick()
@@ -186,6 +188,12 @@ func instances(p spec.Processor) int {
 // note lists the settings of an edge that differ from the defaults.
 func note(e spec.Edge) string {
 	var parts []string
+	if e.Durable {
+		parts = append(parts, "durable")
+	}
+	if e.ID.Value != "" {
+		parts = append(parts, "once per "+e.ID.Value)
+	}
 	switch r := e.Route; r.Kind {
 	case spec.RouteKey, spec.RouteID, spec.RouteNode:
 		parts = append(parts, string(r.Kind)+" "+r.Field.Value)
@@ -197,8 +205,11 @@ func note(e spec.Edge) string {
 	switch {
 	case e.Full != spec.Block && e.Full != "":
 		parts = append(parts, fmt.Sprintf("%s %d", e.Full, e.Capacity))
-	case e.Capacity != defaultCapacity && e.Capacity != 0:
+	case e.Capacity != defaultCapacity && e.Capacity != 0 && !e.Durable:
 		parts = append(parts, fmt.Sprintf("capacity %d", e.Capacity))
+	}
+	if l := e.Limit; l != nil {
+		parts = append(parts, limitNote(l))
 	}
 	if e.Timeout > 0 {
 		parts = append(parts, "timeout "+shortDuration(e.Timeout.String()))
@@ -210,6 +221,26 @@ func note(e spec.Edge) string {
 		parts = append(parts, e.Delivery)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// limitNote describes the limit of a durable edge: "at most 1 and 100/s per Customer".
+func limitNote(l *spec.Limit) string {
+	var limits []string
+	if l.Concurrency > 0 {
+		limits = append(limits, strconv.Itoa(l.Concurrency))
+	}
+	if l.Rate.Count > 0 {
+		every := shortDuration(l.Rate.Every.String())
+		if rest, ok := strings.CutPrefix(every, "1"); ok && (rest == "s" || rest == "m" || rest == "h") {
+			every = rest
+		}
+		limits = append(limits, strconv.Itoa(l.Rate.Count)+"/"+every)
+	}
+	text := "at most " + strings.Join(limits, " and ")
+	if l.Per.Value != "" {
+		text += " per " + l.Per.Value
+	}
+	return text
 }
 
 // shortDuration drops the zeros at the end of Duration.String: "1m0s" becomes "1m".

@@ -27,6 +27,10 @@ import (
 //	        ("": a single node), peers (their number)
 //	edges   implied (true): between a state machine and its controller
 //
+// If there are durable edges there is also:
+//
+//	edges   durable (true): a store keeps its messages
+//
 // If there is a cluster there are also:
 //
 //	cluster  addresses (raft, etcd, broadcast), nodes: name, address
@@ -40,7 +44,7 @@ import (
 //	of a node     busy, paused (shares of the time elapsed, the mean over the
 //	              instances), busy_max, paused_max (the highest), received,
 //	              faults (as in the snapshot, if it has them)
-//	of an edge    capacity (of one queue; 0 for a timer), queues, len, sent, dropped
+//	of an edge    capacity (of one queue; 0 for a timer and a durable edge), queues, len, sent, dropped
 func JSON(g Graph) []byte {
 	if g.Nodes == nil {
 		g.Nodes = []Node{}

@@ -37,6 +37,8 @@ type EdgeLoad struct {
 	Len      int    `json:"len"`      // queued messages in all queues
 	Sent     uint64 `json:"sent"`
 	Dropped  uint64 `json:"dropped"`
+
+	Durable bool `json:"-"` // a store keeps its messages
 }
 
 // WithLoad returns the graph of t with the loads from s. A part of s that does not match t
@@ -166,7 +168,7 @@ func (m *mismatches) edges(g Graph, t *spec.Topology, s *Snapshot) {
 		}
 		left[k] = figures[1:]
 		l := &EdgeLoad{Queues: pairs(t, e), Len: figures[0].Len, Sent: figures[0].Sent, Dropped: figures[0].Dropped}
-		if e.Every == 0 {
+		if l.Durable = e.Durable; e.Every == 0 && !e.Durable {
 			l.Capacity = e.Capacity
 		}
 		g.Edges[i].Load = l
@@ -193,7 +195,7 @@ func letters(e Edge, t *spec.Topology) spec.Edge {
 
 // replies is the edge for the replies to messages of e, if they stay in the topology.
 func replies(t *spec.Topology, e spec.Edge) ends {
-	if e.Reply.Value == "" || e.From < 0 || t.Processors[e.From].External {
+	if e.Reply.Value == "" || e.From < 0 || t.Processors[e.From].External || e.Durable {
 		return ends{}
 	}
 	return ends{from: t.Processors[e.To].Name.Value, to: t.Processors[e.From].Name.Value, message: e.Reply.Value}
@@ -365,7 +367,10 @@ type part struct {
 // parts describes an edge's load.
 func (l *EdgeLoad) parts() []part {
 	parts := []part{{text: amount(l.Sent) + " sent"}}
-	if l.Capacity > 0 {
+	switch {
+	case l.Durable:
+		parts = append(parts, part{text: amount(uint64(l.Len)) + " pending"})
+	case l.Capacity > 0:
 		parts = append(parts, part{l.depth() + " queued", l.full()})
 	}
 	if l.Dropped > 0 {

@@ -12,8 +12,9 @@ import (
 // handlers have returned. Package durable/edges implements it. Its methods may be called from
 // any goroutine, and must not wait, with the exception of Begin and End.
 type DurableEdges interface {
-	// Begin is called by Run before any instance is initialized. It opens the store.
-	Begin(ctx context.Context, p *Pool) error
+	// Begin is called by Run before any instance is initialized. It opens the store. If it
+	// returns true, Run returns with its error, which may be nil.
+	Begin(ctx context.Context, p *Pool) (over bool, err error)
 	// Start is called when the instances are initialized: from now on, they may get work.
 	Start()
 	// InputsClosed reports that a group gets no more messages but those of durable edges.
@@ -188,6 +189,16 @@ func (u *Unit) Work(run func()) {
 
 // Works reports whether the sending instance runs a durable function.
 func (o *Out) Works() bool { return o.unit != nil && o.unit.working }
+
+// Mute drops the messages that instances send along other edges from now on. It must be called
+// before any instance runs.
+func (p *Pool) Mute() {
+	for _, proc := range p.processors {
+		for _, u := range proc.units {
+			u.muted = true
+		}
+	}
+}
 
 // SendDeadLetter sends a message of a durable edge, whose handler has failed for the last
 // time, to the processor for dead letters. It reports whether there is one. Woken must be

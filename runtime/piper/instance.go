@@ -81,6 +81,7 @@ type Unit struct {
 	deferredControl uint8 // control bits that are carried out at its next turn
 	started         bool  // Init has succeeded and Close was not called
 	working         bool  // a durable function runs
+	muted           bool  // its sends are dropped
 }
 
 // bits of Unit.pendingCalls

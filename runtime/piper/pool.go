@@ -286,7 +286,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	}
 	if p.durable != nil {
 		defer p.durable.End()
-		if err := p.durable.Begin(ctx, p); err != nil {
+		if over, err := p.durable.Begin(ctx, p); over || err != nil {
 			p.finish(err)
 			return err
 		}

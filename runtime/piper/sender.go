@@ -31,6 +31,9 @@ func (o *Out) First(to int, m any, fields string) bool {
 			keep(m, fields)
 			return false
 		}
+		if o.unit.muted {
+			return false
+		}
 	}
 	o.Link(to, -1)
 	return true

@@ -168,8 +168,16 @@ func (e *Carrier) rejecting(a *durable.Activation, err error) {
 }
 
 // Begin implements piper.DurableEdges.
-func (e *Carrier) Begin(ctx context.Context, p *piper.Pool) error {
+func (e *Carrier) Begin(ctx context.Context, p *piper.Pool) (over bool, err error) {
 	e.setPool(p)
+	if name := os.Getenv(replayVariable); name != "" {
+		return true, e.replay(ctx, p, name, os.Stdout)
+	}
+	return false, e.begin(p)
+}
+
+// begin opens the store, and lets programs outside use it.
+func (e *Carrier) begin(p *piper.Pool) error {
 	b, err := e.source.get()
 	if err != nil {
 		return err

@@ -1,0 +1,99 @@
+package edges
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// replayVariable has the folder of a store, or the URL of a server. If it is set, Run replays the
+// executions in the store with the handlers of this program, reports which of them take another
+// path, and returns. It runs no step and writes nothing to the store.
+const replayVariable = "TOPOGEN_REPLAY"
+
+// replay replays all executions of the topology and prints a line for each that takes another path,
+// and one with the totals.
+func (e *Carrier) replay(ctx context.Context, p *piper.Pool, name string, out io.Writer) error {
+	e.config.Store, e.config.Listen, e.settings.Memory = name, "", nil
+	if !isURL(name) {
+		e.source.open = e.openRecords
+	}
+	b, err := e.source.get()
+	if err != nil {
+		return err
+	}
+	p.Mute()
+	var functions []durable.Function
+	for i := range e.config.Edges {
+		h := e.config.Edges[i].Handler
+		functions = append(functions, durable.Function{Name: e.config.Edges[i].Function, Run: func(ctx durable.Context, arg json.RawMessage) (any, error) {
+			d, err := h.open(arg)
+			if err != nil {
+				return nil, err
+			}
+			var result any
+			d.unit.Work(func() { result, err = d.run(ctx, arg) })
+			return result, err
+		}})
+	}
+	replayed, diverged := 0, 0
+	for r, err := range durable.Replay(ctx, durable.ReplayConfig{Backend: b, Functions: functions, Logger: e.log}) {
+		if err != nil {
+			return err
+		}
+		if replayed++; r.Err != nil {
+			diverged++
+			fmt.Fprintf(out, "%s: %v\n", r.ID, r.Err)
+		}
+	}
+	fmt.Fprintf(out, "%d executions of topology %q were replayed, %d of them diverge\n", replayed, e.config.Topology, diverged)
+	if diverged > 0 {
+		return fmt.Errorf("%w: %d of %d executions", durable.ErrDiverged, diverged, replayed)
+	}
+	return nil
+}
+
+// openRecords opens a store to read it.
+func (e *Carrier) openRecords() (opened, error) {
+	disk, err := store.Open(e.config.Store, store.Options{})
+	if err != nil {
+		return opened{}, fmt.Errorf("durable: opening the store to replay: %w", err)
+	}
+	c, err := core.New(core.Config{})
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{&records{disk, c}, func(context.Context) error { return disk.Close() }, nil}, nil
+}
+
+// records is a backend that only reads.
+type records struct {
+	disk store.Store
+	core *core.Core
+}
+
+// Do carries out an operation that reads.
+func (r *records) Do(_ context.Context, op protocol.Operation) (result protocol.Result, err error) {
+	switch op.(type) {
+	case protocol.PromiseGet, protocol.PromiseSearch:
+	default:
+		return protocol.Result{Status: protocol.Forbidden, Error: "a replay writes nothing"}, nil
+	}
+	now := time.Now().UnixMilli()
+	err = r.disk.View(func(tx store.Tx) error {
+		result, _ = r.core.Step(tx, op, core.Instant{Wall: now, Run: now})
+		return tx.Err()
+	})
+	return result, err
+}
+
+// Connect fails: a replay takes no tasks.
+func (r *records) Connect(string, string) (protocol.Connection, error) { return nil, errEnded }
