@@ -10,7 +10,10 @@ import (
 // cannot run it.
 func (w *Worker) acquire(it *item) *execution {
 	sent := w.now()
-	result, err := w.do(w.ctx, protocol.TaskAcquire{ID: it.ref.ID, Version: it.ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()})
+	result, repeated, err := w.doOften(w.ctx, protocol.TaskAcquire{ID: it.ref.ID, Version: it.ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()})
+	if repeated && result.Status == protocol.Conflict {
+		w.releaseUnseen(it.ref)
+	}
 	if err != nil || result.Status != protocol.OK || result.Task == nil || result.Promise == nil {
 		return nil
 	}
@@ -44,6 +47,17 @@ func (w *Worker) acquire(it *item) *execution {
 	w.held[e] = struct{}{}
 	w.mu.Unlock()
 	return e
+}
+
+// releaseUnseen releases a task that this worker has acquired without an answer, so that it
+// is announced again before its lease ends. No other worker has the same pid.
+func (w *Worker) releaseUnseen(ref protocol.TaskRef) {
+	result, err := w.do(w.ctx, protocol.TaskGet{ID: ref.ID})
+	t := result.Task
+	if err != nil || t == nil || t.State != protocol.TaskAcquired || t.Version != ref.Version+1 || t.PID == nil || *t.PID != w.config.PID {
+		return
+	}
+	_ = w.releaseTask(protocol.TaskRef{ID: t.ID, Version: t.Version}) // or the lease ends
 }
 
 // preloadSmall is the number of records, and their bytes, up to which the records that come

@@ -16,6 +16,12 @@ import (
 // TestAttempts lets an attempt fail after a step failed. The next attempt replays the step
 // before it, and runs the failed step and everything after it again, under new ids.
 func TestAttempts(t *testing.T) {
+	for _, delay := range []time.Duration{time.Minute, 0} { // 0: all attempts are in one activation
+		t.Run(delay.String(), func(t *testing.T) { testAttempts(t, delay) })
+	}
+}
+
+func testAttempts(t *testing.T, delay time.Duration) {
 	var ran []string
 	f := durable.Func("place", func(ctx durable.Context, _ int) (string, error) {
 		note := func(name string, err error) error {
@@ -41,7 +47,7 @@ func TestAttempts(t *testing.T) {
 		}
 		return "done", nil
 	})
-	f.Retry = durable.Retry{Attempts: 3, Delay: time.Minute}
+	f.Retry = durable.Retry{Attempts: 3, Delay: delay}
 	w := newWorld(t, 1, f)
 	w.start(0, false)
 	begun := w.now
@@ -53,8 +59,8 @@ func TestAttempts(t *testing.T) {
 	if got, want := strings.Join(ran, " "), "reserve1 charge1 bill1 charge2 bill2 charge3 bill3"; got != want {
 		t.Errorf("the steps %s ran, want %s", got, want)
 	}
-	if d := w.now.Sub(begun); d != 3*time.Minute {
-		t.Errorf("the delays before the attempts are %v in all, want 1m and 2m", d)
+	if d := w.now.Sub(begun); d != 3*delay {
+		t.Errorf("the delays before the attempts are %v in all, want %v and twice as much", d, delay)
 	}
 	for id, state := range map[string]string{
 		"place-1:1": "resolved", "place-1:2": "rejected", "place-1:3": "resolved",

@@ -223,7 +223,7 @@ func TestForms(t *testing.T) {
 		t.Errorf("an unknown function: %s, %+v", got, w.workers[0].worker.Stats())
 	}
 
-	// What Go writes.
+	// The form that Go writes.
 	w.call("written", "other", map[string]int{"a": 1})
 	var param struct {
 		Func    string

@@ -19,10 +19,10 @@ type Context interface {
 	// makes the function run again after an error.
 	Attempt() int
 	// Version returns the version of the code that this execution began with at this
-	// place: max for an execution that gets here for the first time, the recorded version
-	// for one that was here before, and min for one that was recorded beyond this place
-	// before the call of Version was added. So a changed function can keep the old path
-	// for the executions that have begun it:
+	// place: max if the execution gets here for the first time, the recorded version if it
+	// was here before, and min if it has records beyond this place from a time when the
+	// function did not call Version. So a changed function can keep the old path for the
+	// executions that have begun it:
 	//
 	//	if ctx.Version("ship by air", 1, 2) == 1 {
 	//		… // the old path

@@ -29,14 +29,15 @@ type Function struct {
 	Rejecting func(a *Activation, err error)
 	// Retry says how often a failed execution is attempted. The default is once.
 	Retry Retry
-	// Limit bounds how many executions run in this process. The default is no limit.
+	// Limit bounds how many executions run in this process. By default there is no limit.
 	Limit Limit
 }
 
 // Retry says how often something is attempted, and how long to wait between attempts. The
 // delay doubles from one attempt to the next, up to MaxDelay (0: no limit). A random part
-// of it, of at most Jitter (0 to 1), is subtracted. A delay of an execution, or one that
-// is longer than a second, is on disk: nothing waits for it in memory.
+// of it, of at most Jitter (0 to 1), is subtracted. A delay between attempts at
+// an execution is on disk, and so is a delay of more than a second between attempts at a
+// step: nothing waits for it in memory.
 //
 // Retry is an option of Step, and a field of Function.
 type Retry struct {

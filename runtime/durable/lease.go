@@ -151,13 +151,21 @@ func (w *Worker) check(ctx context.Context) {
 }
 
 // do carries out an operation, and repeats it until there is an answer or ctx ends. It does
-// not repeat it after ErrStopping, with which a backend says that it has ended for good.
+// not repeat it after ErrStopping, with which a backend says that it will not answer again.
 func (w *Worker) do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
-	results, err := w.repeat(ctx, []protocol.Operation{op}, func() bool { return true })
+	result, _, err := w.doOften(ctx, op)
+	return result, err
+}
+
+// doOften is do, and reports whether the operation was repeated: then its effect may come
+// from an earlier time.
+func (w *Worker) doOften(ctx context.Context, op protocol.Operation) (result protocol.Result, repeated bool, err error) {
+	times := 0
+	results, err := w.repeat(ctx, []protocol.Operation{op}, func() bool { times++; return true })
 	if err != nil {
-		return protocol.Result{}, err
+		return protocol.Result{}, times > 1, err
 	}
-	return results[0], nil
+	return results[0], times > 1, nil
 }
 
 // doAll carries out operations of an execution, and repeats them until there is an answer
@@ -212,7 +220,7 @@ func unavailable(results []protocol.Result, n int) error {
 
 // releaseTask returns a task to its group.
 func (w *Worker) releaseTask(ref protocol.TaskRef) error {
-	result, err := w.backend.Do(context.WithoutCancel(w.ctx), protocol.TaskRelease{ID: ref.ID, Version: ref.Version})
+	result, err := w.backend.Do(context.WithoutCancel(w.ctx), protocol.TaskRelease(ref))
 	if err == nil && result.Status != protocol.OK && result.Status != protocol.Conflict {
 		err = errors.New(result.Error)
 	}

@@ -122,8 +122,9 @@ func (q *queue) done(it *item, started bool, now time.Time) {
 	q.settle(l, now)
 }
 
-// drain ends the queue, and returns the tasks that wait. It leaves out those that have to
-// wait for their rate: another process would take them for tasks that have run before.
+// drain ends the queue, and returns the tasks that wait. It leaves out
+// tasks that wait for their rate: another process would take them for tasks that have run
+// before.
 func (q *queue) drain() []protocol.TaskRef {
 	var refs []protocol.TaskRef
 	for _, it := range q.items {

@@ -56,13 +56,14 @@ func randomScript(r *rand.Rand, depth int) script {
 type runner struct {
 	t     *testing.T
 	w     *world
-	pause func() // is called in a step, and may let other workers run
+	delay time.Duration // before the second attempt
+	pause func()        // is called in a step, and may let other workers run
 	ran   int
 }
 
 func (r *runner) function() durable.Function {
 	f := durable.Func("script", r.run)
-	f.Retry = durable.Retry{Attempts: 4, Delay: time.Minute, Jitter: 0.5}
+	f.Retry = durable.Retry{Attempts: 4, Delay: r.delay, Jitter: 0.5}
 	return f
 }
 
@@ -209,12 +210,11 @@ func TestRandomWorkflows(t *testing.T) {
 
 // runScript runs a script. If random is not nil, workers are killed and paused.
 func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *uint64) (string, *runner) {
-	r := &runner{t: t}
+	r := &runner{t: t, delay: time.Duration(seed%3) * time.Minute}
 	w := newWorld(t, seed, r.functions()...)
 	r.w = w
 	kills := 0
-	var startWorker func()
-	startWorker = func() {
+	startWorker := func() {
 		killAt := 0
 		if random != nil && kills < 40 {
 			kills++

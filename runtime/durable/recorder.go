@@ -101,6 +101,7 @@ func (l live) fencedPromise(e *execution, op protocol.Operation, result protocol
 		}
 		return nil, l.fail(e, refused(op, result))
 	}
+	e.journal.add(result.Action.Promise) // the next attempt may begin in this activation
 	return result.Action.Promise, nil
 }
 
@@ -202,13 +203,23 @@ func (l live) fulfill(e *execution, state protocol.PromiseState, value protocol.
 	switch {
 	case err != nil:
 		return err
-	case result.Status == protocol.OK:
+	case result.Status == protocol.OK, result.Status == protocol.Conflict && l.fulfilled(e, state, value):
 		return nil
 	case result.Status == protocol.NotFound || result.Status == protocol.Conflict:
 		return l.lost(e)
 	default:
 		return l.fail(e, refused(op, result))
 	}
+}
+
+// fulfilled reports whether the promise has the result of this activation. An operation
+// that was carried out without an answer is refused when it is repeated.
+func (l live) fulfilled(e *execution, state protocol.PromiseState, value protocol.Value) bool {
+	result, err := l.w.backend.Do(l.w.ctx, protocol.PromiseGet{ID: e.task.ID})
+	if err != nil || result.Promise == nil || result.Promise.Value.Data == nil {
+		return false
+	}
+	return result.Promise.State == state && *result.Promise.Value.Data == *value.Data
 }
 
 func (l live) release(e *execution) error {
