@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// A reader reads server-sent events: lines, of which those that begin with "data:" form a
-// message, and an empty line ends the message.
+// A reader reads server-sent events. The lines that begin with "data:" form a
+// message, and an empty line ends it.
 type reader struct {
 	r    *bufio.Reader
 	max  int

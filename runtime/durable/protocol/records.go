@@ -45,7 +45,7 @@ func (s *scanner) promise() (p Promise, err error) {
 	return p, first(err, present("id", p.ID))
 }
 
-// mostPairs is how many tags a record may have: a schedule adds tags to those that its
+// mostPairs is how many tags a record may have: a schedule adds tags to the tags that its
 // creator gave it.
 const mostPairs = 2 * MaxTags
 

@@ -129,7 +129,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestCapacity: the connection after the last one that the engine allows is refused with
+// TestCapacity: a connection beyond the limit of the engine is refused with
 // status 503, and accepted when there is room again.
 func TestCapacity(t *testing.T) {
 	s := listen(t, server.Config{})
@@ -196,8 +196,8 @@ func TestSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Large results fill the buffers of the kernel.
-	data := strings.Repeat("x", 256<<10)
-	const promises = 60
+	data := strings.Repeat("x", 64<<10)
+	const promises = 24
 	for i := range promises {
 		id := fmt.Sprint("p", i)
 		do(t, c, 200, protocol.PromiseCreate{ID: id, TimeoutAt: later(), Tags: map[string]string{protocol.TagExternal: "true"}})
@@ -209,7 +209,7 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("got %+v", m)
 	}
 	until(t, "the slow worker is disconnected", func() bool { return e.Stats().Connections == 1 })
-	// Its successor receives the rest: all but those that the kernel had taken.
+	// Its successor receives the rest: the messages that the kernel had not taken.
 	worker, err := c.Connect("slow", "successor")
 	if err != nil {
 		t.Fatal(err)
