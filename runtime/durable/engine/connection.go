@@ -20,10 +20,12 @@ type Connection struct {
 
 	// Protected by hub.mu.
 	waiting []core.Effect
-	index   int  // in group.order
-	starved bool // the store has messages for which there was no room
-	gone    bool // removed from its group
-	last    core.Effect
+	index   int         // in group.order
+	starved bool        // the store has messages for which there was no room
+	gone    bool        // removed from its group
+	aborted bool        // the message that was received last must be given back
+	offered core.Effect // the pump offers it to the receiver; it may have it already
+	last    core.Effect // the receiver had it before
 }
 
 var _ protocol.Connection = (*Connection)(nil)
@@ -88,9 +90,10 @@ func (c *Connection) end(giveBack bool) {
 	defer c.hub.mu.Unlock()
 	if !c.gone {
 		c.remove()
-		if giveBack && c.last.Address != "" {
-			c.hub.giveBack(c.last)
-		}
+		c.aborted = giveBack
+		if c.offered.Address == "" {
+			c.giveBack(c.last)
+		} // else the pump knows which message was received last
 		c.hub.reroute(c)
 	}
 	c.closeOnce.Do(func() { close(c.closed) })
@@ -134,9 +137,14 @@ func (h *hub) again(e core.Effect) {
 	}
 }
 
-// giveBack sends a message again that a connection took but could not pass on. If the
-// store has deleted the message by now, it is only in memory.
-func (h *hub) giveBack(e core.Effect) {
+// giveBack sends a message again that an aborted connection took but could not pass on. If
+// the store has deleted the message by now, it is only in memory.
+func (c *Connection) giveBack(e core.Effect) {
+	if !c.aborted || e.Address == "" {
+		return
+	}
+	c.aborted = false
+	h := c.hub
 	if u := e.Message.Unblock; u != nil {
 		id := core.Delivered{Promise: u.ID, Address: e.Address}
 		h.acks = slices.DeleteFunc(h.acks, func(other core.Delivered) bool { return other == id })
@@ -177,9 +185,7 @@ func (c *Connection) pump() {
 		case c.out <- e.Message:
 			c.sent(e)
 		case <-c.closed:
-			c.hub.mu.Lock()
-			c.hub.again(e)
-			c.hub.mu.Unlock()
+			c.notSent(e)
 			return
 		}
 	}
@@ -193,6 +199,7 @@ func (c *Connection) next() (core.Effect, bool) {
 			e := c.waiting[0]
 			c.waiting[0] = core.Effect{}
 			c.waiting = c.waiting[1:]
+			c.offered = e
 			c.hub.mu.Unlock()
 			return e, true
 		}
@@ -211,7 +218,11 @@ func (c *Connection) sent(e core.Effect) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counters.polled.delivered.Add(1)
-	c.last = e
+	c.offered, c.last = core.Effect{}, e
+	if c.aborted {
+		c.giveBack(e)
+		return
+	}
 	if u := e.Message.Unblock; u != nil {
 		h.took(core.Delivered{Promise: u.ID, Address: e.Address})
 	}
@@ -221,4 +232,14 @@ func (c *Connection) sent(e core.Effect) {
 		h.refills = append(h.refills, c)
 		signal(h.wake)
 	}
+}
+
+// notSent sends the message that the receiver did not take before the end to another
+// connection.
+func (c *Connection) notSent(e core.Effect) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	c.offered = core.Effect{}
+	c.hub.again(e)
+	c.giveBack(c.last)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -43,6 +44,9 @@ func do(t testing.TB, e *engine.Engine, op protocol.Operation, status int) proto
 	return r
 }
 
+// quiet is a logger for tests that provoke errors.
+var quiet = slog.New(slog.DiscardHandler)
+
 // far is a deadline that no test reaches.
 const far = protocol.MaxTime
 
@@ -70,6 +74,10 @@ func connect(t testing.TB, e *engine.Engine, group, pid string) *engine.Connecti
 	return c.(*engine.Connection)
 }
 
+// receiveMax is longer than any test waits for a message. Most of these tests have virtual
+// time.
+const receiveMax = 1000 * time.Hour
+
 // receive returns the next message of a connection as text.
 func receive(t testing.TB, c *engine.Connection) string {
 	t.Helper()
@@ -79,7 +87,7 @@ func receive(t testing.TB, c *engine.Connection) string {
 			return "closed"
 		}
 		return text(m)
-	case <-time.After(time.Minute):
+	case <-time.After(receiveMax):
 		t.Fatal("no message")
 		return ""
 	}

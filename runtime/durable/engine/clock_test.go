@@ -1,0 +1,255 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// jumpingClock is the clock of a computer whose time of day a test sets. It advances with
+// the virtual time of synctest.
+type jumpingClock struct {
+	mu    sync.Mutex
+	start time.Time
+	shift time.Duration
+}
+
+func newJumpingClock() *jumpingClock { return &jumpingClock{start: time.Now()} }
+
+func (c *jumpingClock) Wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.shift)
+}
+
+func (c *jumpingClock) Elapsed() time.Duration { return time.Since(c.start) }
+
+func (c *jumpingClock) jump(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shift += d
+}
+
+// wall returns the time of day that the engine uses, from the record of a new promise.
+func wall(t *testing.T, e *engine.Engine, id string) time.Duration {
+	t.Helper()
+	return time.Duration(do(t, e, create(id), 200).Promise.CreatedAt) * time.Millisecond
+}
+
+// TestWallClock: the time of day of an engine over jumps of the clock of the computer, and
+// over restarts. All times are relative to the start.
+func TestWallClock(t *testing.T) {
+	for name, steps := range map[string][]struct {
+		jump, pass time.Duration
+		restart    bool // after the jump
+		want       time.Duration
+	}{
+		"no jump": {
+			{pass: time.Minute, want: time.Minute},
+			{restart: true, want: time.Minute},
+			{pass: time.Hour, want: time.Minute + time.Hour},
+		},
+		"forward": {
+			{jump: time.Hour, pass: time.Second, want: time.Hour + time.Second},
+			{pass: time.Second, want: time.Hour + 2*time.Second},
+		},
+		"back": { // half speed for twice the jump
+			{pass: time.Second, want: time.Second},
+			{jump: -time.Minute, pass: 2 * time.Second, want: 2 * time.Second},
+			{pass: 118 * time.Second, want: 61 * time.Second},
+			{pass: time.Second, want: 62 * time.Second},
+		},
+		"forward and back": {
+			{jump: time.Minute, pass: time.Second, want: 61 * time.Second},
+			{jump: -time.Minute, pass: 2 * time.Second, want: 62 * time.Second},
+			{pass: 118 * time.Second, want: 121 * time.Second},
+			{pass: time.Second, want: 122 * time.Second},
+		},
+		"back while the engine is closed": {
+			{pass: time.Minute, want: time.Minute},
+			{jump: -time.Hour, restart: true, want: time.Minute},
+			{pass: 10 * time.Second, want: time.Minute + 5*time.Second},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := store.NewMemory(), newJumpingClock()
+				e := start(t, engine.Config{Store: s, Clock: c})
+				zero := wall(t, e, "zero")
+				for i, step := range steps {
+					c.jump(step.jump)
+					if step.restart {
+						must(t, e.Close(context.Background()))
+						s = s.Snapshot()
+						e = start(t, engine.Config{Store: s, Clock: c})
+					}
+					time.Sleep(step.pass)
+					if got := wall(t, e, fmt.Sprint("p", i)) - zero; got != step.want {
+						t.Errorf("step %d: %v, want %v", i, got, step.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDeadlines: a promise times out at its deadline to the millisecond, without a poll.
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{Clock: newJumpingClock()})
+		c := connect(t, e, "g", "p")
+		begin := time.Now()
+		for _, ms := range []int64{1, 1234, 999_999, 7_777_777} {
+			p := target(fmt.Sprint("p", ms), "poll://any@workers")
+			p.TimeoutAt = time.Now().UnixMilli() + ms
+			do(t, e, p, 200)
+			do(t, e, protocol.RegisterListener{Awaited: p.ID, Address: "poll://any@g"}, 200)
+		}
+		for _, ms := range []int64{1, 1234, 999_999, 7_777_777} {
+			if got := receive(t, c); got != fmt.Sprintf("unblock p%d rejected_timedout", ms) || time.Since(begin).Milliseconds() != ms {
+				t.Errorf("%s after %v", got, time.Since(begin))
+			}
+		}
+	})
+}
+
+// TestJumps: a jump forward ends deadlines within a second, and no lease. A jump back
+// changes nothing that has happened.
+func TestJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newJumpingClock()
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s, Clock: clock})
+		c := connect(t, e, "g", "p")
+		deadline := target("deadline", "poll://any@nobody")
+		deadline.TimeoutAt = time.Now().Add(time.Hour).UnixMilli()
+		do(t, e, deadline, 200)
+		do(t, e, protocol.RegisterListener{Awaited: "deadline", Address: "poll://any@g"}, 200)
+		do(t, e, target("lease", "poll://any@g"), 200)
+		if got := receive(t, c); got != "execute lease 0" {
+			t.Fatal(got)
+		}
+		do(t, e, protocol.TaskAcquire{ID: "lease", PID: "p", TTL: 10_000}, 200)
+
+		clock.jump(2 * time.Hour)
+		begin := time.Now()
+		if got := receive(t, c); got != "unblock deadline rejected_timedout" || time.Since(begin) > time.Second {
+			t.Errorf("%s after %v", got, time.Since(begin))
+		}
+		if r := do(t, e, protocol.TaskGet{ID: "lease"}, 200); r.Task.State != protocol.TaskAcquired {
+			t.Errorf("a jump must not end a lease: %+v", r.Task)
+		}
+		clock.jump(-3 * time.Hour)
+		do(t, e, protocol.TaskHeartbeat{PID: "p", Tasks: []protocol.TaskRef{{ID: "lease", Version: 1}}}, 200)
+		time.Sleep(9 * time.Second)
+		if r := do(t, e, protocol.TaskGet{ID: "lease"}, 200); r.Task.State != protocol.TaskAcquired {
+			t.Errorf("a jump must not end a lease: %+v", r.Task)
+		}
+		if got := receive(t, c); got != "execute lease 1" || time.Since(begin) > 11*time.Second+time.Second {
+			t.Errorf("the lease ends after its time: %s after %v", got, time.Since(begin))
+		}
+		if r := do(t, e, protocol.PromiseGet{ID: "deadline"}, 200); r.Promise.State != protocol.RejectedTimeout {
+			t.Errorf("a jump back must not undo a timeout: %+v", r.Promise)
+		}
+		must(t, e.Close(context.Background()))
+	})
+}
+
+// TestDowntime: a lease does not end while the engine is closed, a deadline does.
+func TestDowntime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, clock := store.NewMemory(), newJumpingClock()
+		e := start(t, engine.Config{Store: s, Clock: clock})
+		p := protocol.TaskCreate{PID: "p", TTL: 10_000, Action: target("task", "poll://any@g")}
+		p.Action.TimeoutAt = time.Now().Add(2 * time.Hour).UnixMilli()
+		do(t, e, p, 200)
+		time.Sleep(4 * time.Second)
+		must(t, e.Close(context.Background()))
+		time.Sleep(time.Hour)
+		e = start(t, engine.Config{Store: s.Snapshot(), Clock: clock})
+		c := connect(t, e, "g", "q")
+		begin := time.Now()
+		if got := receive(t, c); got != "execute task 1" || time.Since(begin) != 6*time.Second {
+			t.Errorf("%s after %v", got, time.Since(begin))
+		}
+	})
+}
+
+// TestManyTimeouts: 100,000 timeouts in one second do not hold up other callers: a caller
+// waits for at most one transaction besides its own, each with at most 1,000 timeouts.
+func TestManyTimeouts(t *testing.T) {
+	n := 100_000
+	if testing.Short() || race.Enabled {
+		n = 20_000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: store.NewMemory()}
+		e := start(t, engine.Config{Store: h, Clock: newJumpingClock()})
+		deadline := time.Now().Add(time.Minute).UnixMilli()
+		var ops []protocol.Operation
+		for i := range n {
+			p := create(fmt.Sprint("p", i), protocol.TagExternal, "true")
+			p.TimeoutAt = deadline + int64(i%1000)
+			if ops = append(ops, p); len(ops) == 1000 {
+				_, err := e.DoAll(t.Context(), ops)
+				must(t, err)
+				ops = ops[:0]
+			}
+		}
+		g := newGate(h)
+		<-g.arrived // the first timeouts, or a tick without any
+		commits, settled := 0, 0
+		for ; settled < n; commits++ {
+			if commits%20 > 0 {
+				g.pass <- struct{}{}
+				<-g.arrived
+				continue
+			}
+			settled = countSettled(t, h)
+			asked := later(t.Context(), e, create(fmt.Sprint("other", commits)))
+			g.pass <- struct{}{}
+			<-g.arrived // the next transaction, with the call
+			select {
+			case <-asked:
+				t.Fatal("answered before its commit")
+			default:
+			}
+			g.pass <- struct{}{}
+			if o := <-asked; o.err != nil || o.result.Status != 200 {
+				t.Fatal(o)
+			}
+			<-g.arrived
+			if more := countSettled(t, h) - settled; more > 2*core.TickLimitDefault {
+				t.Fatalf("%d timeouts in two transactions", more)
+			}
+		}
+		g.open()
+		t.Logf("%d timeouts in %d transactions, %v after the first deadline", n, commits, time.Duration(time.Now().UnixMilli()-deadline)*time.Millisecond)
+	})
+}
+
+// countSettled returns the number of promises that are stored as settled.
+func countSettled(t *testing.T, s store.Store) (n int) {
+	t.Helper()
+	must(t, s.View(func(tx store.Tx) error {
+		all, timeouts := 0, 0
+		for range tx.Ascend(core.Promises, nil) {
+			all++
+		}
+		for range tx.Ascend(core.PromiseTimeouts, nil) {
+			timeouts++
+		}
+		n = all - timeouts
+		return nil
+	}))
+	return n
+}

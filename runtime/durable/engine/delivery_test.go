@@ -1,0 +1,321 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+)
+
+// waiting returns the messages that a connection has now, without those that arrive later.
+func waiting(c *engine.Connection) (texts []string) {
+	for {
+		synctest.Wait()
+		select {
+		case m, ok := <-c.Messages():
+			if !ok {
+				return append(texts, "closed")
+			}
+			texts = append(texts, text(m))
+		default:
+			return texts
+		}
+	}
+}
+
+func expect(t *testing.T, c *engine.Connection, want ...string) {
+	t.Helper()
+	if got := waiting(c); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// notify creates a promise, registers a listener, and settles the promise.
+func notify(t *testing.T, e *engine.Engine, id, address string) {
+	t.Helper()
+	do(t, e, create(id, protocol.TagExternal, "true"), 200)
+	do(t, e, protocol.RegisterListener{Awaited: id, Address: address}, 200)
+	do(t, e, settle(id), 200)
+}
+
+// outbox returns the number of unblock messages in a store.
+func outbox(t *testing.T, s store.Store) (n int) {
+	t.Helper()
+	must(t, s.View(func(tx store.Tx) error {
+		for range tx.Ascend(core.Outbox, nil) {
+			n++
+		}
+		return nil
+	}))
+	return n
+}
+
+// TestRouting sends messages to all kinds of addresses.
+func TestRouting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{})
+		a, b, other := connect(t, e, "g", "a"), connect(t, e, "g", "b"), connect(t, e, "h", "a")
+		for _, one := range []struct {
+			address string
+			to      *engine.Connection // nil: held
+		}{
+			{"poll://any@g/a", a}, {"poll://any@g/b", b}, {"poll://uni@g/a", a}, {"poll://uni@g/b", b},
+			{"poll://any@h", other}, {"poll://any@h/z", other}, {"poll://uni@h/z", nil}, {"poll://any@nothing", nil},
+		} {
+			do(t, e, target("task "+one.address, one.address), 200)
+			notify(t, e, "promise "+one.address, one.address)
+			want := []string{"execute task " + one.address + " 0", "unblock promise " + one.address + " resolved"}
+			for _, c := range []*engine.Connection{a, b, other} {
+				if c == one.to {
+					expect(t, c, want...)
+				} else {
+					expect(t, c)
+				}
+			}
+		}
+		if s := e.Stats(); s.Held != 2 || s.Connections != 3 || s.Executes != 8 || s.Unblocks != 8 || s.Polled.Delivered != 12 {
+			t.Errorf("%+v", s)
+		}
+		late := connect(t, e, "h", "z")
+		expect(t, late, "execute task poll://uni@h/z 0", "unblock promise poll://uni@h/z resolved")
+		expect(t, connect(t, e, "nothing", "x"), "execute task poll://any@nothing 0", "unblock promise poll://any@nothing resolved")
+	})
+}
+
+// TestTurns: the processes of a group get messages in turns, and a process that has fewer
+// waiting messages gets them first.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{})
+		connections := []*engine.Connection{connect(t, e, "g", "0"), connect(t, e, "g", "1"), connect(t, e, "g", "2")}
+		for i := range 9 {
+			do(t, e, target(fmt.Sprint("t", i), "poll://any@g"), 200)
+		}
+		for i, c := range connections {
+			expect(t, c, fmt.Sprintf("execute t%d 0", i), fmt.Sprintf("execute t%d 0", i+3), fmt.Sprintf("execute t%d 0", i+6))
+		}
+		for i := range 9 { // connection 1 reads nothing
+			do(t, e, target(fmt.Sprint("u", i), "poll://any@g"), 200)
+			synctest.Wait()
+			for _, c := range []*engine.Connection{connections[0], connections[2]} {
+				waiting(c)
+			}
+		}
+		if got := waiting(connections[1]); len(got) > 2 { // one in the buffer, one in the channel
+			t.Errorf("a process that does not read has %d of 9 messages", len(got))
+		}
+	})
+}
+
+// TestConnectionThatNeverReads: its messages go to others, wait in memory, or in the
+// store. Nothing is lost when it reads, and callers do not wait for it.
+func TestConnectionThatNeverReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s})
+		c := connect(t, e, "g", "p")
+		const n = 450
+		for i := range n {
+			do(t, e, target(fmt.Sprint("t", i), "poll://any@g"), 200)
+			notify(t, e, fmt.Sprint("p", i), "poll://uni@g/p")
+		}
+		synctest.Wait()
+		// 100 messages in the buffer and one in the hand of the pump
+		if stats := e.Stats(); stats.Held < n-101 || stats.Polled.Delivered != 0 || outbox(t, s) != n {
+			t.Errorf("%+v, %d in the store", stats, outbox(t, s))
+		}
+		executes, unblocks := 0, 0
+		for range 2 * n {
+			if m := <-c.Messages(); m.Execute != nil {
+				executes++
+			} else {
+				unblocks++
+			}
+			synctest.Wait() // refills
+		}
+		if executes != n || unblocks != n {
+			t.Errorf("%d executes, %d unblocks", executes, unblocks)
+		}
+		expect(t, c)
+		time.Sleep(time.Second)
+		if got := outbox(t, s); got != 0 {
+			t.Errorf("%d messages are in the store", got)
+		}
+	})
+}
+
+// TestHeldLimit: execute messages without a place are dropped and counted, and retries
+// send them again.
+func TestHeldLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{})
+		const n, most = 10_500, 10_000
+		var ops []protocol.Operation
+		for i := range n {
+			if ops = append(ops, target(fmt.Sprint("t", i), "poll://any@g")); len(ops) == 500 {
+				_, err := e.DoAll(t.Context(), ops)
+				must(t, err)
+				ops = nil
+			}
+		}
+		synctest.Wait()
+		if s := e.Stats(); s.Held != most || s.Polled.Dropped != n-most {
+			t.Errorf("%+v", s)
+		}
+		seen := map[string]bool{}
+		c := connect(t, e, "g", "p")
+		for len(seen) < n {
+			m := <-c.Messages()
+			seen[m.Execute.ID] = true
+			do(t, e, protocol.TaskAcquire{ID: m.Execute.ID, PID: "p", TTL: 1e9}, 200)
+		}
+		expect(t, c)
+	})
+}
+
+// TestReconnect: a process that connects again gets the messages that its earlier
+// connection did not take, and the earlier connection is closed.
+func TestReconnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s})
+		first := connect(t, e, "g", "p")
+		for i := range 5 {
+			do(t, e, target(fmt.Sprint("t", i), "poll://uni@g/p"), 200)
+		}
+		notify(t, e, "promise", "poll://uni@g/p")
+		if got := receive(t, first); got != "execute t0 0" {
+			t.Error(got)
+		}
+		second := connect(t, e, "g", "p")
+		expect(t, first, "closed")
+		got := waiting(second)
+		slices.Sort(got)
+		if want := []string{"execute t1 0", "execute t2 0", "execute t3 0", "execute t4 0", "unblock promise resolved"}; !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		first.Close()
+		second.Close()
+		expect(t, second, "closed")
+		do(t, e, target("last", "poll://uni@g/p"), 200)
+		expect(t, connect(t, e, "g", "p"), "execute last 0")
+	})
+}
+
+// TestAbort: the message that a server could not send goes to another connection, also if
+// it is an unblock message, which is deleted from the store when it is delivered.
+func TestAbort(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Second} { // before and after the message is deleted
+		synctest.Test(t, func(t *testing.T) {
+			s := store.NewMemory()
+			e := start(t, engine.Config{Store: s})
+			first, second := connect(t, e, "g", "1"), connect(t, e, "g", "2")
+			notify(t, e, "promise", "poll://any@g/1")
+			if got := receive(t, first); got != "unblock promise resolved" {
+				t.Error(got)
+			}
+			time.Sleep(wait)
+			first.Abort()
+			expect(t, second, "unblock promise resolved")
+			time.Sleep(time.Second)
+			if outbox(t, s) != 0 {
+				t.Error("the message is still in the store")
+			}
+			second.Abort()
+			second.Abort()
+			if s := e.Stats(); s.Polled.Failed != 2 || s.Connections != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestConnections: limits and names of connections.
+func TestConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{ConnectionsMax: 3})
+		var all []*engine.Connection
+		for i := range 3 {
+			all = append(all, connect(t, e, "g", fmt.Sprint(i)))
+		}
+		if _, err := e.Connect("g", "3"); !errors.Is(err, engine.ErrConnections) {
+			t.Error(err)
+		}
+		connect(t, e, "g", "0") // replaces one
+		all[1].Close()
+		connect(t, e, "g", "3")
+		for _, names := range [][2]string{{"", "p"}, {"g", ""}, {"g/h", "p"}} {
+			if _, err := e.Connect(names[0], names[1]); !errors.Is(err, engine.ErrConnectionNames) {
+				t.Error(names, err)
+			}
+		}
+	})
+}
+
+// TestRestart: messages that no connection took are sent after a restart: unblock messages
+// from the store, and execute messages of pending tasks whose delay has passed.
+func TestRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s})
+		do(t, e, target("pending", "poll://any@g"), 200)
+		do(t, e, target("acquired", "poll://any@g"), 200)
+		do(t, e, protocol.TaskAcquire{ID: "acquired", PID: "p", TTL: 60_000}, 200)
+		do(t, e, create("delayed", protocol.TagTarget, "poll://any@g", protocol.TagDelay, fmt.Sprint(time.Now().Add(time.Minute).UnixMilli())), 200)
+		notify(t, e, "taken", "poll://any@g")
+		c := connect(t, e, "g", "p")
+		if got := waiting(c); !slices.Contains(got, "unblock taken resolved") {
+			t.Error(got)
+		}
+		c.Close()
+		synctest.Wait()
+		notify(t, e, "waiting", "poll://any@g")
+		must(t, e.Close(context.Background()))
+
+		e = start(t, engine.Config{Store: s.Snapshot()})
+		begin := time.Now()
+		c = connect(t, e, "g", "q")
+		expect(t, c, "execute pending 0", "unblock waiting resolved")
+		do(t, e, protocol.TaskAcquire{ID: "pending", PID: "q", TTL: 1e9}, 200)
+		if got := receive(t, c); got != "execute acquired 1" || time.Since(begin) > time.Minute {
+			t.Error(got, time.Since(begin))
+		}
+		do(t, e, protocol.TaskAcquire{ID: "acquired", Version: 1, PID: "q", TTL: 1e9}, 200)
+		if got := receive(t, c); got != "execute delayed 0" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestKilledBeforeTheAcknowledgement: an unblock message whose delivery was not committed
+// is sent again after a kill, and not before.
+func TestKilledBeforeTheAcknowledgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s})
+		c := connect(t, e, "g", "p")
+		notify(t, e, "promise", "poll://any@g")
+		expect(t, c, "unblock promise resolved")
+		killed := s.Snapshot()
+		connect(t, e, "g", "q") // asks the store for messages
+		expect(t, c)
+		time.Sleep(time.Second)
+		if outbox(t, s) != 0 || outbox(t, killed) != 1 {
+			t.Error(outbox(t, s), outbox(t, killed))
+		}
+		after := start(t, engine.Config{Store: killed})
+		expect(t, connect(t, after, "g", "p"), "unblock promise resolved")
+		must(t, after.Close(context.Background()))
+		if outbox(t, killed.Snapshot()) != 0 {
+			t.Error("Close must commit the delivery")
+		}
+	})
+}

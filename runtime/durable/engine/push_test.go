@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+)
+
+// receivers answers requests in place of a network.
+type receivers struct {
+	mu      sync.Mutex
+	answer  func(url string) (status int, wait time.Duration)
+	log     []string // "time url message" since the start
+	start   time.Time
+	running map[string]int // requests by URL, and all under ""
+	most    map[string]int
+}
+
+func newReceivers(answer func(url string) (int, time.Duration)) *receivers {
+	return &receivers{answer: answer, start: time.Now(), running: map[string]int{}, most: map[string]int{}}
+}
+
+func (r *receivers) RoundTrip(request *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	m, err := protocol.DecodeMessage(body)
+	if err != nil {
+		return nil, err
+	}
+	url := request.URL.String()
+	r.mu.Lock()
+	r.log = append(r.log, fmt.Sprintf("%v %s %s", time.Since(r.start), url, text(m)))
+	status, wait := r.answer(url)
+	for _, key := range []string{url, ""} {
+		r.running[key]++
+		r.most[key] = max(r.most[key], r.running[key])
+	}
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.running[url]--
+		r.running[""]--
+	}()
+	select {
+	case <-time.After(wait):
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+	if status == 0 {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Request: request,
+		Header: http.Header{"Location": {"http://elsewhere/"}}, Body: io.NopCloser(strings.NewReader("")),
+	}, nil
+}
+
+// take returns the log so far, and empties it.
+func (r *receivers) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	log := r.log
+	r.log = nil
+	return log
+}
+
+func (r *receivers) set(answer func(url string) (int, time.Duration)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// peak returns the largest number of requests at a time.
+func (r *receivers) peak(url string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most[url]
+}
+
+func always(status int) func(string) (int, time.Duration) {
+	return func(string) (int, time.Duration) { return status, 0 }
+}
+
+// TestPush delivers messages to http addresses, over a real connection.
+func TestPush(t *testing.T) {
+	got := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	defer server.Close()
+	s := store.NewMemory()
+	e := start(t, engine.Config{Store: s, ServerURL: "http://server"})
+	do(t, e, target("task", server.URL+"/work"), 200)
+	if m := <-got; m != `POST /work application/json {"kind":"execute","head":{"serverUrl":"http://server"},"data":{"task":{"id":"task","version":0}}}` {
+		t.Error(m)
+	}
+	notify(t, e, "promise", server.URL+"/listen")
+	if m := <-got; !strings.HasPrefix(m, `POST /listen application/json {"kind":"unblock","head":{"serverUrl":"http://server"},"data":{"promise":{"id":"promise","state":"resolved"`) {
+		t.Error(m)
+	}
+	for e.Stats().Pushed.Delivered < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	must(t, e.Close(context.Background()))
+	if n := outbox(t, s.Snapshot()); n != 0 {
+		t.Errorf("%d messages are in the store", n)
+	}
+}
+
+// TestPushRetries: an unblock message is sent until it is delivered, with growing delays. An
+// execute message is sent again by the retry of its task.
+func TestPushRetries(t *testing.T) {
+	for name, status := range map[string]int{"no connection": 0, "server error": 500, "redirect": 307, "not found": 404} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReceivers(always(status))
+				s := store.NewMemory()
+				e := start(t, engine.Config{Store: s, Push: r, Logger: quiet})
+				notify(t, e, "promise", "http://host/listen")
+				do(t, e, target("task", "http://host/work"), 200)
+				time.Sleep(10 * time.Minute)
+				var unblocks, executes, others int
+				for _, line := range r.take() {
+					switch {
+					case strings.HasSuffix(line, "http://host/listen unblock promise resolved"):
+						unblocks++
+					case strings.HasSuffix(line, "http://host/work execute task 0"):
+						executes++
+					default:
+						others++
+						t.Error(line)
+					}
+				}
+				if unblocks < 10 || unblocks > 40 || executes < 10 || executes > 21 || others > 0 {
+					t.Errorf("%d unblocks, %d executes, %d others", unblocks, executes, others)
+				}
+				r.set(always(204))
+				time.Sleep(2 * time.Minute)
+				if log := r.take(); len(log) < 2 {
+					t.Error(log)
+				}
+				if n := outbox(t, s); n != 0 {
+					t.Errorf("%d messages are in the store", n)
+				}
+				do(t, e, protocol.TaskHalt{ID: "task"}, 200)
+				notify(t, e, "second", "http://host/listen")
+				synctest.Wait()
+				if log := r.take(); len(log) != 1 {
+					t.Errorf("after the success there must be no delay: %q", log)
+				}
+			})
+		})
+	}
+}
+
+// TestPushLimits: the number of requests is limited, in all and for each address, and a slow
+// address does not hold up the others.
+func TestPushLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceivers(func(url string) (int, time.Duration) {
+			if strings.Contains(url, "slow") {
+				return 200, time.Minute
+			}
+			return 200, time.Millisecond
+		})
+		e := start(t, engine.Config{Push: r})
+		var ops []protocol.Operation
+		for i := range 1000 {
+			ops = append(ops, target(fmt.Sprint("slow", i), fmt.Sprintf("http://slow%d/", i%20)))
+		}
+		_, err := e.DoAll(t.Context(), ops)
+		must(t, err)
+		time.Sleep(time.Second)
+		if all, one := r.peak(""), r.peak("http://slow0/"); all != engine.PushesMax || one > 32 {
+			t.Error(all, one)
+		}
+		for i := range 20 {
+			do(t, e, protocol.TaskHalt{ID: fmt.Sprint("slow", i)}, 200)
+		}
+		time.Sleep(10 * time.Minute)
+		if s := e.Stats(); s.Pushed.Delivered < 1000 || s.Pushed.Failed > 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceivers(func(url string) (int, time.Duration) {
+			if strings.Contains(url, "slow") {
+				return 200, time.Minute
+			}
+			return 200, 0
+		})
+		e := start(t, engine.Config{Push: r})
+		for i := range 100 {
+			do(t, e, target(fmt.Sprint("slow", i), "http://slow/"), 200)
+		}
+		do(t, e, target("fast", "http://fast/"), 200)
+		synctest.Wait()
+		if s := e.Stats(); s.Pushed.Delivered != 1 || r.peak("http://slow/") != 32 {
+			t.Errorf("%+v %d", s, r.peak("http://slow/"))
+		}
+	})
+}
+
+// TestPushTimeout: a request that is not answered ends after PushTimeout, and Close does not
+// wait for it.
+func TestPushTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceivers(func(string) (int, time.Duration) { return 200, 24 * time.Hour })
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s, Push: r, Logger: quiet})
+		notify(t, e, "promise", "http://host/")
+		time.Sleep(engine.PushTimeout - time.Millisecond)
+		if s := e.Stats(); s.Pushed.Failed != 0 {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(time.Minute)
+		if s := e.Stats(); s.Pushed.Failed != 1 || len(r.take()) != 2 {
+			t.Errorf("%+v", s)
+		}
+		begin := time.Now()
+		must(t, e.Close(t.Context()))
+		if time.Since(begin) > 0 || outbox(t, s.Snapshot()) != 1 {
+			t.Error("Close waited, or the message is lost")
+		}
+		e = start(t, engine.Config{Store: s.Snapshot(), Push: r})
+		r.set(always(200))
+		time.Sleep(2 * time.Second)
+		if log := r.take(); len(log) != 1 || e.Stats().Pushed.Delivered != 1 {
+			t.Errorf("%q", log)
+		}
+	})
+}
