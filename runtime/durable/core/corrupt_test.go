@@ -66,7 +66,7 @@ func (w *world) everything() []error {
 	for _, err := range core.Executes(w.kv, w.now) {
 		faults = append(faults, err)
 	}
-	for address, err := range core.UnblockAddresses(w.kv) {
+	for address, err := range core.UnblockAddresses(w.kv, "") {
 		faults = append(faults, err)
 		for _, err := range core.Unblocks(w.kv, address) {
 			faults = append(faults, err)

@@ -147,7 +147,7 @@ func TestFlaw9UndeliveredUnblock(t *testing.T) {
 	for range core.Unblocks(w.kv, "poll://uni@c/1") {
 		t.Fatal("a delivered message is kept")
 	}
-	for address := range core.UnblockAddresses(w.kv) {
+	for address := range core.UnblockAddresses(w.kv, "") {
 		t.Fatalf("%s is listed although it has no messages", address)
 	}
 }

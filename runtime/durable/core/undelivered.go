@@ -20,12 +20,13 @@ func Unblocks(kv KV, address string) iter.Seq2[Effect, error] {
 	})
 }
 
-// UnblockAddresses yields the addresses that have undelivered unblock messages, in order.
-// It ends after an error, which is a [*CorruptError].
-func UnblockAddresses(kv KV) iter.Seq2[string, error] {
+// UnblockAddresses yields the addresses that begin with prefix and have undelivered
+// unblock messages, in order. It ends after an error, which is a [*CorruptError].
+func UnblockAddresses(kv KV, prefix string) iter.Seq2[string, error] {
 	return reading(func(yield func(string) bool) {
 		x := tx{kv: kv}
-		for address := range x.ids(OutboxSizes) {
+		for rest := range x.below(OutboxSizes, []byte(prefix)) {
+			address := prefix + string(rest)
 			if x.outboxSize(address).count > 0 && !yield(address) {
 				return
 			}

@@ -279,6 +279,9 @@ func (e *Engine) settle(b *batch, err error) {
 		e.hub.acked(b.acks)
 		e.plan(b)
 		e.counters.schedules.Add(uint64(b.created))
+		if b.tick {
+			e.counters.ticks.Add(1)
+		}
 	}
 	for _, c := range b.calls {
 		if err == nil && e.debug(c) {

@@ -165,7 +165,8 @@ func (h *hub) takeRefills() []*Connection {
 
 // offer hands a stored unblock message to a connection. It reports false if the connection
 // has no room or is closed.
-func (h *hub) offer(c *Connection, e core.Effect) bool {
+func (c *Connection) offer(e core.Effect) bool {
+	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	id := core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address}

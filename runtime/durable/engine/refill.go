@@ -30,42 +30,47 @@ func (e *Engine) refill() {
 	}
 }
 
+// refillConnection hands stored messages to a connection, until it has no room.
 func (e *Engine) refillConnection(tx store.Tx, c *Connection) error {
-	for address, err := range core.UnblockAddresses(tx) {
+	group := "poll://any@" + c.group
+	for _, address := range [...]string{"poll://uni@" + c.group + "/" + c.pid, group} {
+		if room, err := e.offerAll(tx, address, c.offer); err != nil || !room {
+			return err
+		}
+	}
+	for address, err := range core.UnblockAddresses(tx, group+"/") {
 		if err != nil {
 			return err
 		}
-		if !parse(address).reaches(c.group, c.pid) {
-			continue
-		}
-		for effect, err := range core.Unblocks(tx, address) {
-			if err != nil {
-				return err
-			}
-			if !e.hub.offer(c, effect) {
-				return nil
-			}
+		if room, err := e.offerAll(tx, address, c.offer); err != nil || !room {
+			return err
 		}
 	}
 	return nil
 }
 
-// refillPusher hands stored messages to the pusher, until it has no room.
+// offerAll offers the stored messages of an address. It reports false if one was refused.
+func (e *Engine) offerAll(tx store.Tx, address string, offer func(core.Effect) bool) (bool, error) {
+	for effect, err := range core.Unblocks(tx, address) {
+		if err != nil || !offer(effect) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// refillPusher hands stored messages to the pusher. An address that is full or fails does
+// not hold up the others.
 func (e *Engine) refillPusher(tx store.Tx) error {
-	for address, err := range core.UnblockAddresses(tx) {
+	for address, err := range core.UnblockAddresses(tx, "http") {
 		if err != nil {
 			return err
 		}
 		if !isPush(address) || !e.pusher.ready(address) {
 			continue
 		}
-		for effect, err := range core.Unblocks(tx, address) {
-			if err != nil {
-				return err
-			}
-			if !e.hub.offerPush(effect) {
-				break
-			}
+		if _, err := e.offerAll(tx, address, e.hub.offerPush); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ type Stats struct {
 	Abandoned   uint64 // operations whose caller gave up before they were carried out
 	Full        uint64 // transactions refused for lack of space
 	Panics      uint64 // steps that panicked: errors in this program
-	Ticks       uint64 // transactions that processed timeouts
+	Ticks       uint64 // transactions that looked for timeouts that are due
 	Commits     Durations
 	Operations  uint64 // in these commits
 	Schedules   uint64 // promises that schedules created
