@@ -102,3 +102,33 @@ func TestActivationsThatDoNotRun(t *testing.T) {
 	}
 	w.check()
 }
+
+// TestParentEndsInAStep ends the context of the topology while a step runs. The error of the
+// step is the end of the context, so it is not recorded, and another worker runs the step.
+func TestParentEndsInAStep(t *testing.T) {
+	var queue []*durable.Activation
+	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { queue = append(queue, a) }})
+	w.start(0, false)
+	w.call("f", "f", 1)
+	for w.step(nil) {
+	}
+	parent, cancel := context.WithCancel(t.Context())
+	ran := 0
+	step := func(ctx durable.Context, _ json.RawMessage) (any, error) {
+		return durable.Step(ctx, "a", func(c context.Context) (string, error) {
+			if ran++; ran == 1 {
+				cancel()
+				return "", c.Err()
+			}
+			return "done", nil
+		})
+	}
+	if o := queue[0].Run(parent, step); o.State != durable.Released || w.promise("f:1") != nil {
+		t.Errorf("the outcome is %v, and the record is %v", o, w.promise("f:1"))
+	}
+	for w.step(nil) {
+	}
+	if o := queue[1].Run(t.Context(), step); o.State != durable.Completed || w.result("f") != `"done"` {
+		t.Errorf("the outcome is %v, and the result is %s", o, w.result("f"))
+	}
+}
