@@ -20,9 +20,16 @@ type parameter struct {
 // register several versions of a function; durable functions in Go use Context.Version.
 const callVersion = 1
 
+// dataMax bounds the JSON of a result or an argument in bytes. As base64 text it fits into
+// a request of the default length, with 64 KiB for ids and tags.
+const dataMax = (protocol.MaxBody - 64<<10) / 4 * 3
+
 // encode returns the value of a promise: base64 text of JSON.
 func encode(v any) (protocol.Value, error) {
 	data, err := json.Marshal(v)
+	if err == nil && len(data) > dataMax {
+		err = fmt.Errorf("it has %d bytes, and the limit is %d", len(data), dataMax)
+	}
 	if err != nil {
 		return protocol.Value{}, err
 	}

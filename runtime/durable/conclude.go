@@ -13,6 +13,14 @@ import (
 // conclude records how the function ended. It runs in the goroutine of the function and
 // must not call exit.
 func (e *execution) conclude(result any, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			e.concludePanic(&PanicError{Value: panicked, Stack: stack()})
+		}
+	}()
+	if e.calling.Load() && err == nil {
+		err = e.misuse("the function returned while a durable call was running in another goroutine")
+	}
 	if misused := e.misused.Load(); misused != nil && err != errExit {
 		err = *misused
 	}
@@ -27,6 +35,15 @@ func (e *execution) conclude(result any, err error) {
 	// The backend refused the result, for example because it is too large.
 	if e.reject(e.fatal) == errExit && e.outcome.State == 0 {
 		e.outcome = Outcome{State: Lost, Attempt: e.journal.attempt(), Err: e.fatal}
+	}
+}
+
+// concludePanic rejects the promise of a function whose result, error or Rejecting panicked.
+func (e *execution) concludePanic(err *PanicError) {
+	e.worker.log.Error("durable: the end of an execution panicked", "id", e.promise.ID, "panic", err, "stack", string(err.Stack))
+	e.outcome = Outcome{State: Lost, Attempt: e.journal.attempt(), Err: err}
+	if e.backend.fulfill(e, protocol.Rejected, encodeError(recorded(err))) == nil {
+		e.outcome = Outcome{State: Failed, Attempt: e.journal.attempt(), Err: err}
 	}
 }
 

@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -28,7 +29,13 @@ type handle struct {
 }
 
 // ID is the id of the promise. Get and other programs find the result with it.
-func (h handle) ID() string        { return h.promise.ID }
+func (h handle) ID() string {
+	if h.promise == nil { // the handle of a Start that failed
+		return ""
+	}
+	return h.promise.ID
+}
+
 func (h handle) awaitable() handle { return h }
 
 // Resolved returns a handle whose result is known, for tests.
@@ -69,6 +76,9 @@ func (h Handle[R]) Result(ctx context.Context) (result R, settled bool, err erro
 	if e := executionOf(ctx); e != nil {
 		return result, false, e.misuse("Result is called in a durable function")
 	}
+	if h.promise == nil {
+		return result, false, errNotStarted
+	}
 	p, err := h.worker.promise(ctx, h.ID())
 	if err != nil || p.State == protocol.Pending {
 		return result, false, err
@@ -80,6 +90,9 @@ func (h Handle[R]) Result(ctx context.Context) (result R, settled bool, err erro
 // runs for it ends. It does nothing if the promise is settled. Calls that the function
 // made are not canceled.
 func (h handle) Cancel(ctx context.Context) error {
+	if h.promise == nil {
+		return errNotStarted
+	}
 	settle := protocol.PromiseSettle{ID: h.ID(), State: protocol.RejectedCancel, Value: encodeError(&Error{Name: "Canceled", Message: "the promise was canceled"})}
 	run := func(ctx context.Context) error {
 		result, err := h.worker.do(ctx, settle)
@@ -95,10 +108,16 @@ func (h handle) Cancel(ctx context.Context) error {
 	return e.internalStep(nameCancel, func(ctx context.Context) (any, error) { return h.ID(), run(ctx) }, nil)
 }
 
+// errNotStarted is the error of a handle that comes from a Start that failed.
+var errNotStarted = fmt.Errorf("%w: the handle is of a call that was not started", ErrNotFound)
+
 // wait returns the settled promise.
 func (h handle) wait(ctx context.Context) (*protocol.Promise, error) {
 	if h.worker == nil { // of Resolved
 		return h.promise, nil
+	}
+	if h.promise == nil {
+		return nil, errNotStarted
 	}
 	e := executionOf(ctx)
 	if e == nil {

@@ -198,6 +198,9 @@ func (w *Worker) repeat(ctx context.Context, ops []protocol.Operation, allowed f
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-w.ctx.Done():
+			timer.Stop()
+			return nil, fmt.Errorf("%w: %w", ErrStopping, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -182,5 +183,68 @@ func TestGoexitOfTheUser(t *testing.T) {
 	w.run(nil)
 	if got := w.result("f"); got != "error: durable: the function called runtime.Goexit" {
 		t.Errorf("the result is %s", got)
+	}
+}
+
+// TestReturnDuringACall returns while another goroutine is in a step.
+func TestReturnDuringACall(t *testing.T) {
+	entered, returned := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		if err := durable.Sleep(ctx, time.Hour); err != nil {
+			return 0, err
+		}
+		go func() {
+			defer close(returned)
+			_, _ = durable.Step(ctx, "a", func(context.Context) (int, error) {
+				close(entered)
+				return 1, nil
+			})
+		}()
+		<-returned // a step in another goroutine is refused before it runs
+		return 1, nil
+	}))
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	select {
+	case <-entered:
+		t.Error("a step ran in another goroutine")
+	default:
+	}
+	if got := w.result("f"); !strings.Contains(got, "does not run the function") {
+		t.Errorf("the result is %s", got)
+	}
+}
+
+type badJSON struct{}
+
+func (badJSON) MarshalJSON() ([]byte, error) { panic("in MarshalJSON") }
+
+type badError struct{}
+
+func (badError) Error() string { panic("in Error") }
+
+// TestPanicsAtTheEnd panics in code of the user that runs after the function has returned.
+func TestPanicsAtTheEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		run       func() (any, error)
+		rejecting func(*durable.Activation, error)
+		want      string
+	}{
+		"in the result":   {func() (any, error) { return badJSON{}, nil }, nil, "error: panic: in MarshalJSON"},
+		"in the error":    {func() (any, error) { return nil, badError{} }, nil, "error: panic: in Error"},
+		"in Rejecting":    {func() (any, error) { return nil, errors.New("no") }, func(*durable.Activation, error) { panic("in Rejecting") }, "error: panic: in Rejecting"},
+		"a large result":  {func() (any, error) { return strings.Repeat("x", 4<<20), nil }, nil, "error: the result cannot be encoded as JSON: it has 4194306 bytes, and the limit is 3096576"},
+		"a result as big": {func() (any, error) { return strings.Repeat("x", 3096574), nil }, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, durable.Function{Name: "f", Rejecting: test.rejecting, Run: func(durable.Context, json.RawMessage) (any, error) { return test.run() }})
+			w.start(0, false)
+			w.call("f", "f", 1)
+			w.run(nil)
+			if got := w.result("f"); got != test.want && (test.want != "" || len(got) != 3096576) {
+				t.Errorf("the result is %.200s", got)
+			}
+		})
 	}
 }

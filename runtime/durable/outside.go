@@ -103,6 +103,9 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, ctx.Err()
+		case <-w.ctx.Done():
+			timer.Stop()
+			return nil, ErrStopping
 		}
 	}
 }

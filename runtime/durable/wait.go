@@ -80,6 +80,9 @@ func (e *execution) any(handles []handle) (int, error) {
 func (e *execution) choose(handles []handle, s slot, p *protocol.Promise) (*protocol.Promise, error) {
 	ids := make([]string, len(handles))
 	for i, h := range handles {
+		if h.promise == nil {
+			return nil, errNotStarted
+		}
 		ids[i] = h.ID()
 	}
 	for {
