@@ -77,7 +77,11 @@ func TestAny(t *testing.T) {
 // TestFanOut starts hundreds of children with StartAll, while the worker is killed.
 func TestFanOut(t *testing.T) {
 	const children = 250
-	for killAt := 0; killAt < 2000; killAt += 137 {
+	every := 137
+	if testing.Short() {
+		every = 700
+	}
+	for killAt := 0; killAt < 2000; killAt += every {
 		begun := make(map[int]int)
 		w := newWorld(t, 1, durable.Func("child", func(ctx durable.Context, n int) (int, error) {
 			return durable.Step(ctx, "square", func(context.Context) (int, error) { begun[n]++; return n * n, nil })
@@ -146,7 +150,10 @@ func TestCallWithID(t *testing.T) {
 // TestManyRecords replays an execution with more records than a server returns with an
 // acquisition, in its second attempt.
 func TestManyRecords(t *testing.T) {
-	const steps = 12_000 // the preload of the core has 10,000
+	steps := 12_000 // the preload of the core has 10,000
+	if testing.Short() {
+		steps = 1_200
+	}
 	ran, slept := 0, 0
 	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
 		sum := 0

@@ -378,7 +378,11 @@ func TestCloseInTime(t *testing.T) {
 // TestUnavailableServer lets the backend fail for a while at each operation. A worker
 // repeats the operation, and the execution completes once.
 func TestUnavailableServer(t *testing.T) {
-	for failAt := 1; failAt < 15; failAt++ {
+	last := 15
+	if testing.Short() {
+		last = 4
+	}
+	for failAt := 1; failAt < last; failAt++ {
 		live(t, func(l *lab) {
 			ran := make(map[string]int)
 			cut := &faulty{Backend: l.engine}

@@ -187,7 +187,7 @@ func (r *runner) functions() []durable.Function {
 func TestRandomWorkflows(t *testing.T) {
 	n := *seeds
 	if testing.Short() {
-		n = min(n, 200)
+		n = min(n, 100)
 	}
 	var killed, paused, ran uint64
 	for seed := range n {

@@ -123,6 +123,9 @@ func TestReplay(t *testing.T) {
 // they have ended and in the middle.
 func TestReplayOfRandomWorkflows(t *testing.T) {
 	for seed := range min(*seeds, 200) {
+		if testing.Short() && seed > 20 {
+			break
+		}
 		random := rand.New(rand.NewPCG(uint64(seed), 1))
 		s := randomScript(random, 2)
 		for _, d := range []time.Duration{time.Minute, time.Hour, 10_000 * time.Hour} {
