@@ -66,7 +66,7 @@ them must run. The folder --store then holds the log of this node. --url is the 
 node's server for the other nodes, whose servers must accept the first token of the file
 and the certificate of this server. The variables TOPOGEN_RAFT_TLS_CERT, TOPOGEN_RAFT_TLS_KEY
 and TOPOGEN_RAFT_TLS_CA name the files that protect the connections between the addresses
-in --peers; "topoctl cert" makes such files for the trust domain "durable".
+in --peers; "topoctl certs" makes them for --topology durable --trust-domain durable.
 
 On a signal the server accepts no more requests, answers the accepted ones, and closes the
 store. A second signal ends it at once; nothing that was answered is lost.`,
@@ -234,6 +234,9 @@ func (d *DurableServe) configure(logger *slog.Logger) (err error) {
 		if d.Server.Debug, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%s must be true or false, got %q", environmentDebug, text)
 		}
+	}
+	if err := d.Group.check(d); err != nil { // the variable is not a flag
+		return err
 	}
 	d.Engine.Debug = d.Server.Debug
 	if d.TokenFile != "" {
