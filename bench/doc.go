@@ -7,7 +7,8 @@
 //
 // Package raft compares replicated state machines with other engines, and package wire
 // compares codecs of messages with those of protobuf. Package member compares failure
-// detection with hashicorp/memberlist.
+// detection with hashicorp/memberlist. Package durable compares durable promises with the
+// syncs of the disk.
 //
 // The topologies in folder topologies are generated like a user's; `go generate ./...`
 // generates them again.

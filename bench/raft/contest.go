@@ -52,7 +52,7 @@ func Run(subjects []Subject, l Load, e Effort) (c Contest, err error) {
 	}
 	before := counts(subjects, groups)
 	for range e.Rounds {
-		rate, err := SyncRate(dir, warmup)
+		rate, err := measure.SyncRate(dir, warmup)
 		if err != nil {
 			return c, err
 		}

@@ -55,7 +55,7 @@ func TestSubjectsApplyAll(t *testing.T) {
 			}
 		})
 	}
-	if _, err := SyncRate(t.TempDir(), time.Millisecond); err != nil {
+	if _, err := measure.SyncRate(t.TempDir(), time.Millisecond); err != nil {
 		t.Error(err)
 	}
 }

@@ -70,7 +70,7 @@ func (r *AloneResult) run(dir string, way Way, e Effort) (err error) {
 	var rates, cpus, times []float64
 	total := 0
 	for range e.Rounds {
-		own, err := SyncRate(dir, warmup)
+		own, err := measure.SyncRate(dir, warmup)
 		if err != nil {
 			return err
 		}
