@@ -47,7 +47,7 @@ func New(c core.Config, now func() time.Time) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{core: machine, now: now, began: now(), store: store.NewMemory(), groups: make(map[string]*group)}, nil
+	return &Server{core: machine, now: now, began: now().Truncate(time.Millisecond), store: store.NewMemory(), groups: make(map[string]*group)}, nil
 }
 
 // Do carries out an operation.
