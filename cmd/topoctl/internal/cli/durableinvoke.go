@@ -68,7 +68,9 @@ func newDurableInvoke(chosen *command) *cobra.Command {
 run the function again, and shows the first one.
 
 A durable edge of a topology is called with the name of the topology as the group, and
-with the names of the edge: --target poll://any@shop --func api.orders.PlaceOrder.
+with the names of the edge: --target poll://any@shop --func api.orders.PlaceOrder. The
+program finds the call by its own id if ID has the same form as the ids that it makes:
+shop:api.orders.PlaceOrder:17.
 
 With --wait the command waits until the function has returned. It exits with 1 if the
 function returns an error, is canceled, or does not return before its deadline.`,
