@@ -15,6 +15,7 @@ type access struct {
 	tokens  [][sha256.Size]byte // hashes, so that a comparison takes the same time for each token
 	origins []string
 	hosts   []string // names of the server; nil: any name
+	usual   string   // the Host of most requests, an address
 }
 
 func newAccess(c *Config) access {
@@ -71,7 +72,7 @@ func (a *access) foreign(r *http.Request) string {
 	} else if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return "this server does not answer requests that a web page of another site makes"
 	}
-	if a.hosts != nil && !a.local(r.Host) {
+	if a.hosts != nil && r.Host != a.usual && !a.local(r.Host) {
 		return "this server is not known by the name in the header Host"
 	}
 	return ""

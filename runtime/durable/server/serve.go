@@ -18,7 +18,7 @@ func (s *Server) guard(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		tracked := &response{ResponseWriter: w}
 		defer s.recover(tracked, r)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header()["X-Content-Type-Options"] = nosniff
 		// A deadline of the request before would end this one.
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.BodyTimeout + s.config.WriteTimeout))
 		if why := s.access.foreign(r); why != "" {
@@ -170,9 +170,18 @@ func refuse(w http.ResponseWriter, status int, why string) {
 func answer(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) > bufferedMax {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	w.WriteHeader(status)
 	w.Write(body)
 }
 
-var jsonType = []string{"application/json"}
+// bufferedMax is the length up to which net/http sets the Content-Length, with less work.
+const bufferedMax = 2048
+
+// Values of headers that every response has. net/http does not change them.
+var (
+	jsonType = []string{"application/json"}
+	nosniff  = []string{"nosniff"}
+)

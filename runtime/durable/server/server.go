@@ -51,6 +51,7 @@ func Listen(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.listener = newListener(socket, config.ConnectionsMax, &s.metrics.refused)
+	s.access.usual = s.Address()
 	s.http = s.newHTTP(s.serve)
 	if config.MetricsListen != "" {
 		socket, err := config.listen(config.MetricsListen)

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/durable/server"
+)
+
+// BenchmarkPost measures the server with a client that costs almost nothing, and a store
+// in memory. An iteration is a create and a settle.
+func BenchmarkPost(b *testing.B) {
+	s := listen(b, server.Config{})
+	c, err := net.Dial("tcp", s.Address())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	r := bufio.NewReader(c)
+	var frame []byte
+	post := func(kind, data string) {
+		body := envelope(kind, "3f2a4f10-6a27-4f4e-9d3c-0a3a57a0b1de", "", data)
+		frame = fmt.Appendf(frame[:0], "POST / HTTP/1.1\r\nHost: localhost:8001\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		if _, err := c.Write(frame); err != nil {
+			b.Fatal(err)
+		}
+		length := 0
+		for line := ""; line != "\r\n"; {
+			if line, err = r.ReadString('\n'); err != nil {
+				b.Fatal(err)
+			}
+			fmt.Sscanf(line, "Content-Length: %d", &length)
+		}
+		if _, err := io.CopyN(io.Discard, r, int64(length)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		id := fmt.Sprint("promise-", i)
+		post("promise.create", `{"id":"`+id+`","timeoutAt":9007201000000000,"param":{"data":"e30="},"tags":{"resonate:origin":"`+id+`"}}`)
+		post("promise.settle", `{"id":"`+id+`","state":"resolved","value":{"data":"e30="}}`)
+	}
+}
