@@ -77,10 +77,9 @@
 //
 // # Schedules
 //
-// Each occurrence creates one promise, also if it was missed. The promise was created at
-// the time of the occurrence, however late that is. If its deadline has passed, it is
-// settled at once. An occurrence whose promise
-// exists already is not repeated.
+// Each occurrence creates one promise, also if it was missed. The createdAt of the promise
+// is the time of the occurrence, however late that is. If its deadline has passed, it is
+// settled at once. An occurrence whose promise exists already is not repeated.
 //
 // # Limits
 //
@@ -105,5 +104,6 @@
 // then delays, then schedules.
 //
 // A KV reports no errors, so functions that read the store panic with a CorruptError, and
-// Step recovers it.
+// Step recovers it. A KV that has failed may find nothing, which looks like damage: after a
+// Fault a driver asks the KV for its own error first.
 package core
