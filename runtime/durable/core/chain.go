@@ -46,7 +46,7 @@ func (s *step) notify(p *promise) {
 		record := p.record()
 		for _, address := range addresses {
 			s.unmarkPair(Listeners, p.id, address)
-			s.unblock(p, record, address)
+			s.unblock(record, address)
 		}
 	}
 	for _, awaiter := range s.rests(Callbacks, prefix) {

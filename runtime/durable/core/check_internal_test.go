@@ -155,7 +155,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		"consistent_settled_promise_has_fulfilled_task":   func(x *tx) { x.changeTask("ended", func(t *task) { t.enter(taskHalted) }) },
 		"consistent_settled_task_promise_settled":         func(x *tx) { x.changeTask("flow", func(t *task) { t.enter(taskFulfilled) }) },
 		"consistent_listener_addresses_deliverable":       func(x *tx) { x.markPair(Listeners, "open", "c") },
-		"consistent_outbox_unblock_names_settled_promise": func(x *tx) { x.changePromise("done", func(p *promise) { p.settledAt-- }) },
+		"consistent_outbox_unblock_names_settled_promise": func(x *tx) { x.changePromise("done", func(p *promise) { p.state = pending }) },
 		"consistent_outbox_unblock_address_deliverable":   func(x *tx) { x.putMessage("c") },
 		// of the tables
 		"callback_for_settled_promise": func(x *tx) { x.markPair(Callbacks, "done", "flow") },
@@ -195,8 +195,8 @@ func (x *tx) changeSchedule(change func(*protocol.Schedule)) {
 }
 
 func (x *tx) putMessage(address string) {
-	x.key = outboxKey(x.key[:0], address, now.Wall, "done")
-	x.put(Outbox, x.key, append(x.body[:0], 1))
+	x.key = outboxKey(x.key[:0], address, 0)
+	x.put(Outbox, x.key, append(x.body[:0], "\x01done"...))
 }
 
 // TestCheckIsBounded checks that a store with many violations makes a short list.

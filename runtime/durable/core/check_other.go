@@ -24,18 +24,19 @@ func (c *checker) scheduleTime(key, _ []byte) {
 }
 
 func (c *checker) message(key, body []byte) {
-	address, rest := c.pair(Outbox, key)
-	at, id, ok := splitTime([]byte(rest))
-	d := decoder{rest: string(body)}
-	expiry := d.number()
-	if bad := d.end(); bad != "" || !ok {
-		panic(corrupt(Outbox, key, "the entry cannot be read: %s", bad))
+	address, _ := c.pair(Outbox, key)
+	u := readUndelivered(key, body)
+	sequence, rest, ok := splitTime(key[len(address)+1:])
+	if !ok || len(rest) > 0 {
+		panic(corrupt(Outbox, key, "the key has no sequence number"))
 	}
 	c.messages[address]++
-	p, ok := c.promiseHead(string(id))
-	c.check(ok && p.state != pending && p.settledAt == at, "consistent_outbox_unblock_names_settled_promise", string(id), "has a message for %s but was not settled at %d", quote(address), at)
-	c.check(badAddress("", address) == "", "consistent_outbox_unblock_address_deliverable", string(id), "has a message for %s", quote(address))
-	c.check(c.has(OutboxAges, timeKey(nil, expiry, address)), "message_without_expiry", address, "has a message that would be kept for ever")
+	p, ok := c.promiseHead(u.promise)
+	c.check(ok && p.state != pending, "consistent_outbox_unblock_names_settled_promise", u.promise, "has a message for %s but is not settled", quote(address))
+	c.check(badAddress("", address) == "", "consistent_outbox_unblock_address_deliverable", u.promise, "has a message for %s", quote(address))
+	c.check(c.has(OutboxAges, timeKey(nil, u.expiry, address)), "message_without_expiry", address, "has a message that would be kept for ever")
+	size := c.outboxSize(address)
+	c.check(sequence < size.next && u.expiry <= size.expiry, "outbox_size_mismatch", address, "has a message with the number %d, and %d is the next", sequence, size.next)
 }
 
 func (c *checker) outboxSizeEntry(key, _ []byte) {

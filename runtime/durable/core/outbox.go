@@ -1,26 +1,28 @@
 package core
 
 import (
-	"encoding/binary"
-
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/wire"
 )
 
 // The outbox has three tables:
 //
-//	Outbox        (address, settledAt, promise) -> expiry    a message, oldest first
-//	OutboxSizes   address -> number of messages, expiry      of the newest messages
+//	Outbox        (address, sequence) -> expiry, promise     a message
+//	OutboxSizes   address -> outboxSize
 //	OutboxAges    (expiry, address)                          when messages are dropped
 //
-// Expiries are rounded to hours, so that an address has few entries in OutboxAges.
+// The messages of an address are numbered, so they are in the order in which they were
+// sent first. Expiries are rounded to hours, so that an address has few entries in
+// OutboxAges. They do not decrease within an address.
 const expiryStep = 3600_000
 
-// outboxSize is a value of OutboxSizes.
-type outboxSize struct{ count, expiry int64 }
+// outboxSize is a value of OutboxSizes: how many messages an address has, the expiry of
+// the newest, and the sequence number of the next.
+type outboxSize struct{ count, expiry, next int64 }
 
 // unblock stores an unblock message and sends it. If the address has too many, the oldest
 // is dropped.
-func (s *step) unblock(p *promise, record *protocol.Promise, address string) {
+func (s *step) unblock(record *protocol.Promise, address string) {
 	size := s.outboxSize(address)
 	if size.count >= int64(s.config.UnblocksMax) {
 		s.dropOldest(address)
@@ -31,15 +33,16 @@ func (s *step) unblock(p *promise, record *protocol.Promise, address string) {
 		s.markTime(OutboxAges, expiry, address)
 		size.expiry = expiry
 	}
+	s.key = outboxKey(s.key[:0], address, size.next)
+	s.put(Outbox, s.key, append(wire.AppendUint(s.body[:0], uint64(expiry)), record.ID...))
 	size.count++
+	size.next++
 	s.putOutboxSize(address, size)
-	s.key = outboxKey(s.key[:0], address, p.settledAt, p.id)
-	s.put(Outbox, s.key, binary.AppendUvarint(s.body[:0], uint64(expiry)))
 	s.send(address, protocol.Message{Unblock: record})
 }
 
-func outboxKey(b []byte, address string, settledAt int64, promise string) []byte {
-	return append(appendTime(pairKey(b, address, ""), settledAt), promise...)
+func outboxKey(b []byte, address string, sequence int64) []byte {
+	return appendTime(pairKey(b, address, ""), sequence)
 }
 
 func (x *tx) outboxSize(address string) outboxSize {
@@ -49,19 +52,20 @@ func (x *tx) outboxSize(address string) outboxSize {
 		return outboxSize{}
 	}
 	d := decoder{rest: string(body)}
-	size := outboxSize{d.number(), d.number()}
+	size := outboxSize{d.number(), d.number(), d.number()}
 	if bad := d.end(); bad != "" {
 		panic(corrupt(OutboxSizes, x.key, "%s", bad))
 	}
 	return size
 }
 
-// putOutboxSize keeps the entry when it is 0: the next message of a listener that is
+// putOutboxSize keeps the entry when the count is 0: the next message of a listener that is
 // connected needs no new entry in OutboxAges then. The expiry deletes it.
 func (s *step) putOutboxSize(address string, size outboxSize) {
 	s.key = append(s.key[:0], address...)
-	body := binary.AppendUvarint(s.body[:0], uint64(size.count))
-	s.put(OutboxSizes, s.key, binary.AppendUvarint(body, uint64(size.expiry)))
+	body := wire.AppendUint(s.body[:0], uint64(size.count))
+	body = wire.AppendUint(body, uint64(size.expiry))
+	s.put(OutboxSizes, s.key, wire.AppendUint(body, uint64(size.next)))
 }
 
 // undelivered is an entry of Outbox.
@@ -76,18 +80,20 @@ func (x *tx) undelivered(address string) func(yield func(undelivered) bool) {
 	return func(yield func(undelivered) bool) {
 		prefix := pairKey(nil, address, "")
 		for rest, body := range x.below(Outbox, prefix) {
-			key := append(prefix[:len(prefix):len(prefix)], rest...)
-			_, promise, ok := splitTime(rest)
-			d := decoder{rest: string(body)}
-			u := undelivered{key, string(promise), d.number()}
-			if bad := d.end(); bad != "" || !ok {
-				panic(corrupt(Outbox, key, "the entry cannot be read: %s", bad))
-			}
-			if !yield(u) {
+			if !yield(readUndelivered(append(prefix[:len(prefix):len(prefix)], rest...), body)) {
 				return
 			}
 		}
 	}
+}
+
+func readUndelivered(key, body []byte) undelivered {
+	d := decoder{rest: string(body)}
+	u := undelivered{key: key, expiry: d.number()}
+	if u.promise = d.rest; d.bad != "" || badID("promise", u.promise) != "" {
+		panic(corrupt(Outbox, key, "the entry has no promise"))
+	}
+	return u
 }
 
 func (s *step) dropOldest(address string) {
@@ -108,22 +114,23 @@ func (s *step) drop(address string, u undelivered) {
 	s.effects = append(s.effects, Effect{Address: address, Message: protocol.Message{Unblock: p.record()}, Dropped: true})
 }
 
-// delivered deletes a message that a connection took.
+// delivered deletes a message that a connection took. It looks at the older messages of
+// the address; a driver that delivers them in their order has deleted those already.
 func (s *step) delivered(op Delivered) protocol.Result {
-	done := protocol.Result{Status: protocol.OK}
-	head, ok := s.promiseHead(op.Promise)
-	if !ok || head.state == pending {
-		return done
+	var taken undelivered
+	for u := range s.undelivered(op.Address) {
+		if u.promise == op.Promise {
+			taken = u
+			break
+		}
 	}
-	s.key = outboxKey(s.key[:0], op.Address, head.settledAt, op.Promise)
-	if s.get(Outbox, s.key) == nil {
-		return done
+	if taken.key != nil {
+		s.kv.Delete(Outbox, taken.key)
+		size := s.outboxSize(op.Address)
+		size.count--
+		s.putOutboxSize(op.Address, size)
 	}
-	s.kv.Delete(Outbox, s.key)
-	size := s.outboxSize(op.Address)
-	size.count--
-	s.putOutboxSize(op.Address, size)
-	return done
+	return protocol.Result{Status: protocol.OK}
 }
 
 // expireMessages drops the messages of an entry of OutboxAges, at most limit. It returns
@@ -134,7 +141,7 @@ func (s *step) expireMessages(age entry, limit int) int {
 	more := false
 	for u := range s.undelivered(address) {
 		if u.expiry > age.at {
-			continue
+			break
 		}
 		if more = len(old) == limit; more {
 			break
