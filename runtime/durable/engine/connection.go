@@ -127,12 +127,12 @@ func (h *hub) reroute(c *Connection) {
 
 // again sends a message that a connection did not take.
 func (h *hub) again(e core.Effect) {
-	if e.Message.Execute != nil {
+	switch {
+	case h.closed: // the next engine on the store sends it
+	case e.Message.Execute != nil:
 		h.execute(e)
-		return
-	}
-	delete(h.flying, core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address})
-	if !h.closed {
+	default:
+		delete(h.flying, core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address})
 		h.unblock(e)
 	}
 }

@@ -78,7 +78,7 @@ func (h *hub) execute(e core.Effect) {
 			c.enqueue(e)
 			return
 		}
-		if h.closed || h.held.add(key(r), *e.Message.Execute) {
+		if h.held.add(key(r), *e.Message.Execute) {
 			return
 		}
 	}

@@ -120,7 +120,7 @@ func (p *pusher) enter(t *target) {
 
 // start starts requests, for the addresses in turn.
 func (p *pusher) start() {
-	for p.active < PushesMax && len(p.line) > 0 {
+	for !p.closed && p.active < PushesMax && len(p.line) > 0 {
 		t := p.line[0]
 		p.line[0] = nil
 		p.line = p.line[1:]

@@ -159,6 +159,8 @@ func TestPushRetries(t *testing.T) {
 					t.Errorf("%d messages are in the store", n)
 				}
 				do(t, e, protocol.TaskHalt{ID: "task"}, 200)
+				time.Sleep(time.Second)
+				r.take()
 				notify(t, e, "second", "http://host/listen")
 				synctest.Wait()
 				if log := r.take(); len(log) != 1 {

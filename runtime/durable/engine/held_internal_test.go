@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
+
+// TestHeld compares held messages with a simple list.
+func TestHeld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type message struct {
+			to   lineKey
+			task protocol.TaskRef
+		}
+		h := newHeld()
+		var list []message
+		groups := rapid.SampledFrom([]string{"g", "h"})
+		pids := rapid.SampledFrom([]string{"", "p", "q"})
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				k := lineKey{groups.Draw(t, "group"), pids.Draw(t, "pid")}
+				task := protocol.TaskRef{ID: fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id")), Version: int64(rapid.IntRange(0, 9).Draw(t, "version"))}
+				if !h.add(k, task) {
+					t.Fatal("there is room")
+				}
+				for i, m := range list {
+					if m.to == k && m.task.ID == task.ID {
+						list[i].task = task
+						return
+					}
+				}
+				list = append(list, message{k, task})
+			},
+			"take": func(t *rapid.T) {
+				group, pid := groups.Draw(t, "group"), rapid.SampledFrom([]string{"p", "q"}).Draw(t, "pid")
+				want := -1
+				for _, k := range []lineKey{{group, pid}, {group, ""}} {
+					for i, m := range list {
+						if want < 0 && m.to == k {
+							want = i
+						}
+					}
+				}
+				address, task, ok := h.take(group, pid)
+				if ok != (want >= 0) {
+					t.Fatalf("took %v: %v", task, ok)
+				}
+				if !ok {
+					return
+				}
+				if m := list[want]; task != m.task || address != m.to.address() {
+					t.Fatalf("took %v for %s, want %v", task, address, m)
+				}
+				list = append(list[:want:want], list[want+1:]...)
+			},
+			"": func(t *rapid.T) {
+				if h.total != len(list) {
+					t.Fatalf("%d messages, want %d", h.total, len(list))
+				}
+			},
+		})
+		if len(list) == 0 && len(h.lines) > 0 {
+			t.Fatal("an empty line remains")
+		}
+	})
+}
+
+// TestHeldLimits: a line and all lines together have limits.
+func TestHeldLimits(t *testing.T) {
+	h := newHeld()
+	for i := range heldTotalMax + heldMax {
+		k := lineKey{"g", fmt.Sprint(i / (heldMax + 1))}
+		want := i%(heldMax+1) < heldMax && h.total < heldTotalMax
+		if got := h.add(k, protocol.TaskRef{ID: fmt.Sprint(i)}); got != want {
+			t.Fatalf("message %d: %v, want %v", i, got, want)
+		}
+	}
+	if h.total != heldTotalMax {
+		t.Error(h.total)
+	}
+	if !h.add(lineKey{"g", "0"}, protocol.TaskRef{ID: "0", Version: 1}) {
+		t.Error("a message that is held already needs no room")
+	}
+}
+
+// TestParse parses addresses.
+func TestParse(t *testing.T) {
+	for address, want := range map[string]route{
+		"poll://any@g":      {routeAny, "g", ""},
+		"poll://any@g/p":    {routeAny, "g", "p"},
+		"poll://any@g/p/q":  {routeAny, "g", "p/q"},
+		"poll://uni@g/p":    {routeUni, "g", "p"},
+		"http://host/path":  {kind: routePush},
+		"https://host":      {kind: routePush},
+		"poll://uni@g":      {},
+		"poll://any@":       {},
+		"poll://any@g/":     {},
+		"poll://any@/p":     {},
+		"poll://all@g":      {},
+		"poll://g":          {},
+		"ftp://host":        {},
+		"bash://rm":         {},
+		"":                  {},
+		"poll://uni@g/p@q/": {routeUni, "g", "p@q/"},
+	} {
+		if got := parse(address); got != want {
+			t.Errorf("%q: %+v, want %+v", address, got, want)
+		}
+	}
+}
