@@ -27,9 +27,8 @@ func TestTwoLanguages(t *testing.T) {
 	}
 	inTypeScript := func() *process { return b.node([]string{lease, "EFFECTS=" + e.path}, "worker.ts") }
 
+	waits := b.begin("workers", "order-1", "order", `"tea"`)
 	workers := []*process{inGo("HANG=charge"), inTypeScript()}
-	b.node(nil, "begin.ts", "order-1", "order", `"tea"`).want("began order-1\n")
-	waits := b.node(nil, "result.ts", "order-1")
 	const interrupted = "reserve tea\ncharge 3 for tea\n"
 	b.await("charge runs", func() bool { return e.text() == interrupted })
 	for _, w := range workers {

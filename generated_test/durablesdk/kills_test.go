@@ -58,11 +58,14 @@ func (e effects) worker(variables ...string) *process {
 	return e.node(append([]string{"GROUP=kills", lease, "EFFECTS=" + e.path}, variables...), "worker.ts")
 }
 
-// begin begins a call of the group, and returns the process that waits for its result.
-func (e effects) begin(args ...string) *process {
-	e.Helper()
-	e.node([]string{"GROUP=kills"}, "begin.ts", args...).want("began " + args[0] + "\n")
-	return e.node(nil, "result.ts", args[0])
+// begin begins a call of a group that has no worker yet, and returns the process that
+// waits for its result.
+func (b *bench) begin(group string, args ...string) *process {
+	b.Helper()
+	b.node([]string{"GROUP=" + group}, "begin.ts", args...).want("began " + args[0] + "\n")
+	p := b.node(nil, "result.ts", args[0])
+	b.await("the process waits", func() bool { return p.out.String() == "done: false\n" })
+	return p
 }
 
 // TestKilledWorker kills a worker in step 3 of 5. Its successor repeats this step, whose
@@ -71,8 +74,8 @@ func TestKilledWorker(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, "")
 	e := b.effects()
+	waits := e.begin("kills", "killed", "steps", "5")
 	first := e.worker("HANG=3")
-	waits := e.begin("killed", "steps", "5")
 	e.await("step 3 runs", func() bool { return slices.Contains(e.steps(), 3) })
 	first.kill()
 	e.worker()
@@ -88,8 +91,8 @@ func TestWorkersKilledAtRandom(t *testing.T) {
 	b := prepare(t, "")
 	e := b.effects()
 	const steps, kills = 40, 5
+	waits := e.begin("kills", "killed", "steps", fmt.Sprint(steps))
 	w := e.worker("PAUSE=20")
-	waits := e.begin("killed", "steps", fmt.Sprint(steps))
 	for range kills {
 		e.awaitMore(1 + rand.IntN(steps/kills-1))
 		w.kill()
@@ -106,8 +109,8 @@ func TestServerKilled(t *testing.T) {
 	b := prepare(t, "")
 	e := b.effects()
 	const steps, kills = 40, 3
+	waits := e.begin("kills", "survives", "steps", fmt.Sprint(steps))
 	e.worker("PAUSE=20")
-	waits := e.begin("survives", "steps", fmt.Sprint(steps))
 	for range kills {
 		e.awaitMore(1 + rand.IntN(steps/kills-1))
 		b.server.kill()
@@ -123,8 +126,8 @@ func TestAllKilled(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, "")
 	e := b.effects()
+	waits := e.begin("kills", "fib", "fib", "9")
 	workers := []*process{e.worker(), e.worker(), e.worker()}
-	waits := e.begin("fib", "fib", "9")
 	for i := range 6 {
 		before := b.resolved("fib")
 		b.await("more calls end", func() bool { return b.resolved("fib") >= before+5 })

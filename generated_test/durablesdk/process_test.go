@@ -17,7 +17,7 @@ import (
 )
 
 // awaitMax is far more than any condition takes on a busy computer.
-const awaitMax = time.Minute
+const awaitMax = 2 * time.Minute
 
 // bench is a server, its store and programs that use it.
 type bench struct {

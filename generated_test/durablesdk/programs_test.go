@@ -30,7 +30,7 @@ func TestPrograms(t *testing.T) {
 func TestReference(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, "", "--debug")
-	out, err := b.node(nil, "compare.ts", "1", "60").result()
+	out, err := b.node(nil, "compare.ts", "1", "40").result()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

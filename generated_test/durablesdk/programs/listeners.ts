@@ -15,7 +15,9 @@ console.log("done:", await handles[0].done());
 
 while (!(await awaits.promises.get("listeners:0").catch(() => undefined))) await new Promise((r) => setTimeout(r, 20));
 await awaits.promises.resolve("listeners:0", { data: btoa('"granted"') });
-console.log(await results);
+// The server sends a message. Without it the SDK would ask again after a minute.
+const late = new Promise((resolve) => setTimeout(resolve, 50_000, "no message").unref());
+console.log(await Promise.race([results, late]));
 
 // Later, a lookup is enough.
 console.log(await (await third.get<string>("listeners")).result());
