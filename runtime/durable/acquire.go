@@ -44,7 +44,9 @@ func (w *Worker) acquire(it *item) *execution {
 	}
 	w.mu.Lock()
 	w.stats.Activations++
-	w.held[e] = struct{}{}
+	if w.held[e] = struct{}{}; len(w.held) == 1 {
+		close(w.active)
+	}
 	w.mu.Unlock()
 	return e
 }

@@ -22,7 +22,7 @@ func (e *execution) conclude(result any, err error) {
 		err = e.misuse("the function returned while a durable call was running in another goroutine")
 	}
 	if misused := e.misused.Load(); misused != nil && err != errExit {
-		err = *misused
+		err = Final(*misused) // another attempt would do the same
 	}
 	if err == errExit {
 		if err = e.fatal; err == nil {

@@ -150,9 +150,12 @@ func TestSuspensionRunsDeferredFunctions(t *testing.T) {
 	}))
 	outcome := ""
 	w.log = logTo(&outcome)
-	w.start(0, false)
+	p := w.start(0, false)
 	w.call("f", "f", 1)
 	for w.step(nil) {
+	}
+	if s := p.worker.Stats(); s.Suspended != 1 || s.Released != 0 {
+		t.Errorf("the figures are %+v", s)
 	}
 	want := []string{"begin", "recovered <nil>, context true", "durable call", "last:  <nil>"}
 	if fmt.Sprint(events) != fmt.Sprint(want) {

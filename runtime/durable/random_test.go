@@ -2,11 +2,13 @@ package durable_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +162,9 @@ func (r *runner) do(ctx durable.Context, o op, handles *[]durable.Handle[string]
 
 // step is the effect of a step. It must not happen if the result is on disk.
 func (r *runner) step(ctx durable.Context, name string) {
+	if r.w == nil {
+		return // workers with goroutines
+	}
 	r.ran++
 	if ctx.Attempt() == 1 {
 		search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagParent: ctx.ID(), "topogen:step": name}}
@@ -171,6 +176,99 @@ func (r *runner) step(ctx durable.Context, name string) {
 	if r.pause != nil {
 		r.pause()
 	}
+}
+
+// TestRandomWorkflowsLive runs random workflows with an engine and workers that have
+// goroutines. The connections of workers to the engine break for good at random.
+func TestRandomWorkflowsLive(t *testing.T) {
+	n := min(*seeds, 25)
+	if testing.Short() {
+		n = min(n, 5)
+	}
+	killed := 0
+	for seed := range n {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(seed), 2))
+			s := script{FailUntil: 1}
+			for len(s.Ops) < 3 {
+				s = randomScript(random, 2)
+			}
+			want, _ := runScript(t, s, uint64(seed), nil, nil)
+			live(t, func(l *lab) {
+				r := &runner{t: t, delay: time.Minute}
+				caller := l.worker(nil)
+				start := func() {
+					left := 5 + random.IntN(40)
+					if len(l.workers) > 20 {
+						left = 1 << 30
+					}
+					l.worker(&mortal{Backend: l.engine, left: left}, r.functions()...)
+				}
+				start()
+				start()
+				h, err := durable.Start[json.RawMessage](l.ctx, caller, durable.Call{ID: "test:root", Func: "script", Arg: s, Timeout: 1000 * time.Hour})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for {
+					ctx, cancel := context.WithTimeout(l.ctx, 20*time.Minute)
+					got, err := h.Wait(ctx)
+					cancel()
+					if !errors.Is(err, context.DeadlineExceeded) {
+						if string(got) != want || err != nil {
+							t.Errorf("with kills the result is\n%s, %v\nand without\n%s", got, err, want)
+						}
+						break
+					}
+					start()
+					killed++
+				}
+				for _, w := range l.workers { // their backend does not answer
+					ended, cancel := context.WithCancel(l.ctx)
+					cancel()
+					_ = w.Close(ended)
+				}
+			})
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d workers killed", killed)
+}
+
+// A mortal backend ends for good after some operations, with its connection.
+type mortal struct {
+	protocol.Backend
+	mu         sync.Mutex
+	left       int
+	connection protocol.Connection
+}
+
+func (m *mortal) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	m.mu.Lock()
+	m.left--
+	dead := m.left < 0
+	if dead && m.connection != nil {
+		m.connection.Close()
+		m.connection = nil
+	}
+	m.mu.Unlock()
+	if dead {
+		return protocol.Result{}, errKilled
+	}
+	return m.Backend.Do(ctx, op)
+}
+
+func (m *mortal) Connect(group, pid string) (protocol.Connection, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left < 0 {
+		return nil, errKilled
+	}
+	c, err := m.Backend.Connect(group, pid)
+	m.connection = c
+	return c, err
 }
 
 func (r *runner) functions() []durable.Function {

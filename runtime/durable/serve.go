@@ -50,13 +50,19 @@ func (w *Worker) Serve(ctx context.Context) error {
 	}
 }
 
-// every calls f in each period until the worker is closed.
+// every calls f in each period in which the worker holds tasks, until it is closed.
 func (w *Worker) every(period time.Duration, f func(context.Context)) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
 	for {
+		w.mu.Lock()
+		active := w.active
+		w.mu.Unlock()
 		select {
-		case <-ticker.C:
+		case <-active:
+		case <-w.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(period):
 			ctx, cancel := context.WithTimeout(w.ctx, max(period, leaseMin))
 			f(ctx)
 			cancel()

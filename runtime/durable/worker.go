@@ -33,7 +33,8 @@ type Worker struct {
 	mu         sync.Mutex
 	queue      queue
 	held       map[*execution]struct{}
-	acquiring  int // tasks that are being acquired
+	active     chan struct{} // closed while held is not empty
+	acquiring  int           // tasks that are being acquired
 	waiters    map[string][]chan *protocol.Promise
 	connection Connection
 	connected  bool
@@ -55,6 +56,7 @@ func NewWorker(c Config) (*Worker, error) {
 		target:    "poll://any@" + c.Group,
 		address:   "poll://uni@" + c.Group + "/" + c.PID,
 		held:      make(map[*execution]struct{}),
+		active:    make(chan struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
 		unknown:   make(map[string]bool),
 		queue:     newQueue(c.Running, c.Waiting),
@@ -250,6 +252,9 @@ func (w *Worker) finish(e *execution) {
 	}
 	w.observe(e)
 	w.mu.Lock()
+	if _, ok := w.held[e]; ok && len(w.held) == 1 {
+		w.active = make(chan struct{})
+	}
 	delete(w.held, e)
 	if e.item != nil {
 		w.queue.done(e.item, true, w.now())
