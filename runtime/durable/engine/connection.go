@@ -23,12 +23,12 @@ type Connection struct {
 	index   int         // in group.order
 	starved bool        // the store has messages for which there was no room
 	gone    bool        // removed from its group
-	aborted bool        // the message that was received last must be given back
-	offered core.Effect // the pump offers it to the receiver; it may have it already
-	last    core.Effect // the receiver had it before
+	confirm bool        // messages count as delivered when the receiver confirms them
+	early   bool        // Confirmed was called before the pump has noticed the receipt
+	taken   core.Effect // the receiver has it and has not confirmed it
 }
 
-var _ protocol.Connection = (*Connection)(nil)
+var _ protocol.Confirmer = (*Connection)(nil)
 
 // connect adds a connection, and closes an earlier one of the same process: if a process
 // connects again, its earlier connection is broken, although this may not be noticed yet.
@@ -78,25 +78,35 @@ func (h *hub) connect(name, pid string) (*Connection, error) {
 // Messages returns the channel of messages. It is closed when the connection ends.
 func (c *Connection) Messages() <-chan protocol.Message { return c.out }
 
-// Close ends the connection. Messages that were not received go to other connections.
-func (c *Connection) Close() { c.end(false) }
-
-// Abort ends the connection, like Close, and gives back the message that was received
-// last: a server calls it if it could not send the message.
-func (c *Connection) Abort() { c.end(true) }
-
-func (c *Connection) end(giveBack bool) {
+// Close ends the connection. Messages that were not received, or not confirmed, go to
+// other connections.
+func (c *Connection) Close() {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
 	if !c.gone {
 		c.remove()
-		c.aborted = giveBack
-		if c.offered.Address == "" {
-			c.giveBack(c.last)
-		} // else the pump knows which message was received last
 		c.hub.reroute(c)
 	}
 	c.closeOnce.Do(func() { close(c.closed) })
+}
+
+// Confirm implements [protocol.Confirmer].
+func (c *Connection) Confirm() {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	c.confirm = true
+}
+
+// Confirmed implements [protocol.Confirmer].
+func (c *Connection) Confirmed() {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	if c.taken.Address == "" {
+		c.early = true
+		return
+	}
+	c.delivered(c.taken)
+	c.taken = core.Effect{}
 }
 
 // remove removes the connection from its group.
@@ -119,6 +129,10 @@ func (c *Connection) remove() {
 
 // reroute sends the messages of a connection that was removed to others.
 func (h *hub) reroute(c *Connection) {
+	if c.taken.Address != "" {
+		c.failed(c.taken)
+		c.taken = core.Effect{}
+	}
 	for _, e := range c.waiting {
 		h.again(e)
 	}
@@ -137,20 +151,18 @@ func (h *hub) again(e core.Effect) {
 	}
 }
 
-// giveBack sends a message again that an aborted connection took but could not pass on. If
-// the store has deleted the message by now, it is only in memory.
-func (c *Connection) giveBack(e core.Effect) {
-	if !c.aborted || e.Address == "" {
-		return
-	}
-	c.aborted = false
-	h := c.hub
+// failed sends a message again that the receiver could not pass on.
+func (c *Connection) failed(e core.Effect) {
+	c.hub.counters.polled.failed.Add(1)
+	c.hub.again(e)
+}
+
+// delivered notes that a message needs no further attempt.
+func (c *Connection) delivered(e core.Effect) {
+	c.hub.counters.polled.delivered.Add(1)
 	if u := e.Message.Unblock; u != nil {
-		id := core.Delivered{Promise: u.ID, Address: e.Address}
-		h.acks = slices.DeleteFunc(h.acks, func(other core.Delivered) bool { return other == id })
+		c.hub.took(core.Delivered{Promise: u.ID, Address: e.Address})
 	}
-	h.counters.polled.failed.Add(1)
-	h.again(e)
 }
 
 // room reports whether the connection can take one more message.
@@ -199,7 +211,6 @@ func (c *Connection) next() (core.Effect, bool) {
 			e := c.waiting[0]
 			c.waiting[0] = core.Effect{}
 			c.waiting = c.waiting[1:]
-			c.offered = e
 			c.hub.mu.Unlock()
 			return e, true
 		}
@@ -217,14 +228,14 @@ func (c *Connection) sent(e core.Effect) {
 	h := c.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.counters.polled.delivered.Add(1)
-	c.offered, c.last = core.Effect{}, e
-	if c.aborted {
-		c.giveBack(e)
-		return
-	}
-	if u := e.Message.Unblock; u != nil {
-		h.took(core.Delivered{Promise: u.ID, Address: e.Address})
+	switch {
+	case !c.confirm || c.early:
+		c.early = false
+		c.delivered(e)
+	case c.gone:
+		c.failed(e)
+	default:
+		c.taken = e
 	}
 	c.pull()
 	if c.starved && !c.gone && len(c.waiting) <= h.bufferMax/2 {
@@ -239,7 +250,5 @@ func (c *Connection) sent(e core.Effect) {
 func (c *Connection) notSent(e core.Effect) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
-	c.offered = core.Effect{}
 	c.hub.again(e)
-	c.giveBack(c.last)
 }

@@ -210,32 +210,76 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// TestAbort: the message that a server could not send goes to another connection, also if
-// it is an unblock message, which is deleted from the store when it is delivered.
-func TestAbort(t *testing.T) {
-	for _, wait := range []time.Duration{0, time.Second} { // before and after the message is deleted
+// TestConfirm: a message that a server could not send goes to another connection, or to
+// the next one, however long the attempt took.
+func TestConfirm(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			s := store.NewMemory()
 			e := start(t, engine.Config{Store: s})
 			first, second := connect(t, e, "g", "1"), connect(t, e, "g", "2")
+			first.Confirm()
+			second.Confirm()
 			notify(t, e, "promise", "poll://any@g/1")
+			notify(t, e, "later", "poll://any@g/1")
 			if got := receive(t, first); got != "unblock promise resolved" {
 				t.Error(got)
 			}
 			time.Sleep(wait)
-			first.Abort()
-			expect(t, second, "unblock promise resolved")
+			if outbox(t, s) != 2 {
+				t.Error("a message that was not confirmed is no longer in the store")
+			}
+			first.Close()
+			var got []string
+			for range 2 {
+				got = append(got, receive(t, second))
+				if len(got) == 1 {
+					second.Confirmed()
+				}
+			}
+			slices.Sort(got)
+			if want := []string{"unblock later resolved", "unblock promise resolved"}; !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+			time.Sleep(time.Second)
+			if outbox(t, s) != 1 {
+				t.Error("the store does not have the message that was not confirmed, and only it")
+			}
+			second.Close()
+			second.Close()
+			third := connect(t, e, "g", "3") // does not confirm
+			receive(t, third)
 			time.Sleep(time.Second)
 			if outbox(t, s) != 0 {
 				t.Error("the message is still in the store")
 			}
-			second.Abort()
-			second.Abort()
-			if s := e.Stats(); s.Polled.Failed != 2 || s.Connections != 0 {
+			if s := e.Stats(); s.Polled.Failed != 2 || s.Polled.Delivered != 2 || s.Connections != 1 {
 				t.Errorf("%+v", s)
 			}
 		})
 	}
+}
+
+// TestConfirmExecutes: the same for messages that only wait in memory, and for a process
+// that connects again before its former connection is known to be broken.
+func TestConfirmExecutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{})
+		first := connect(t, e, "g", "1")
+		first.Confirm()
+		do(t, e, target("task", "poll://any@g"), 200)
+		if got := receive(t, first); got != "execute task 0" {
+			t.Error(got)
+		}
+		again := connect(t, e, "g", "1")
+		again.Confirm()
+		if got := receive(t, again); got != "execute task 0" {
+			t.Error(got)
+		}
+		again.Confirmed()
+		again.Close()
+		expect(t, connect(t, e, "g", "1"))
+	})
 }
 
 // TestConnections: limits and names of connections.

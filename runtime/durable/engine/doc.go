@@ -62,9 +62,10 @@
 // a connection is at least once. A process that is killed right after a delivery sends the
 // message again after its start.
 //
-// A connection takes a message when its program receives it from the channel. A server that
-// could not pass the last message on calls [Connection.Abort], and another connection gets
-// it. A process has one connection: if it connects again, the earlier one is closed.
+// A connection takes a message when its program receives it from the channel. A server
+// calls [Connection.Confirm] first, and then the connection takes a message when the server
+// has sent it. A message that could not be sent goes to another connection, or waits for
+// one. A process has one connection: if it connects again, the earlier one is closed.
 //
 // Messages to http and https addresses are pushed with POST. At most 256 requests run at a
 // time, of these at most 32 to one address. Connecting may take 10 s, a request 180 s.

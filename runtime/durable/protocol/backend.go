@@ -24,6 +24,19 @@ type Connection interface {
 	Close()
 }
 
+// A Confirmer is a Connection for a receiver that passes messages on and may fail to.
+type Confirmer interface {
+	Connection
+	// Confirm must be called before the first message is received. A message then counts as
+	// delivered when the receiver calls Confirmed, and not when it receives the message. A
+	// message that was not confirmed before Close goes to another connection of the address,
+	// or waits for one.
+	Confirm()
+	// Confirmed says that the message that was received last has been passed on. It must be
+	// called before the next message is received.
+	Confirmed()
+}
+
 // HeaderForwarded is the header of requests that one node of a group has forwarded to
 // another. The value is "true".
 const HeaderForwarded = "Topogen-Forwarded"

@@ -44,6 +44,11 @@ func (n *Node) follow(ctx context.Context, c *connection, group, pid string) {
 // changed.
 func pass(ctx context.Context, c *connection, from protocol.Connection, changed <-chan struct{}) {
 	defer from.Close()
+	confirmed := func() {}
+	if f, ok := from.(protocol.Confirmer); ok { // an engine sends a message that was not used to another connection
+		f.Confirm()
+		confirmed = f.Confirmed
+	}
 	for {
 		select {
 		case m, ok := <-from.Messages():
@@ -52,8 +57,8 @@ func pass(ctx context.Context, c *connection, from protocol.Connection, changed 
 			}
 			select {
 			case c.messages <- m:
+				confirmed()
 			case <-ctx.Done():
-				abort(from)
 				return
 			}
 		case <-changed:
@@ -61,14 +66,6 @@ func pass(ctx context.Context, c *connection, from protocol.Connection, changed 
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// abort closes a connection of which the last message was not used. An engine then sends
-// that message to another connection.
-func abort(c protocol.Connection) {
-	if a, ok := c.(interface{ Abort() }); ok {
-		a.Abort()
 	}
 }
 

@@ -35,9 +35,9 @@
 //
 // # Limits
 //
-// A stream delivers each message at most once. A message that could not be written goes
-// to another worker or to the next connection, but the messages that the kernel has
-// already taken for a worker that is gone (64 KiB) are lost. The retry of the task
+// A message that could not be written to a stream goes to another worker or to the next
+// connection. The messages that the kernel has already taken for a worker that is gone
+// (at most 64 KiB and what the kernel of the worker holds) are lost. The retry of the task
 // repeats messages of kind execute.
 //
 // A worker that does not read is disconnected after Config.WriteTimeout.

@@ -40,13 +40,14 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, group, pid string)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep messages until a buffer is full
 	t.control.SetReadDeadline(time.Time{})
+	confirmed := confirm(connection)
 	if t.send([]byte(": connected\n\n")) {
-		s.stream(r.Context(), t, connection)
+		s.stream(r.Context(), t, connection, confirmed)
 	}
 }
 
 // stream passes messages on until the stream ends.
-func (s *Server) stream(ctx context.Context, t *stream, connection protocol.Connection) {
+func (s *Server) stream(ctx context.Context, t *stream, connection protocol.Connection, confirmed func()) {
 	keepAlive := time.NewTicker(s.config.KeepAlive)
 	defer keepAlive.Stop()
 	var frame []byte
@@ -60,9 +61,9 @@ func (s *Server) stream(ctx context.Context, t *stream, connection protocol.Conn
 			frame = protocol.AppendMessage(frame, &m, "")
 			frame = append(frame, "\n\n"...)
 			if !t.send(frame) {
-				giveBack(connection)
 				return
 			}
+			confirmed()
 		case <-keepAlive.C:
 			if !t.send([]byte(": keep-alive\n\n")) {
 				return
@@ -75,12 +76,15 @@ func (s *Server) stream(ctx context.Context, t *stream, connection protocol.Conn
 	}
 }
 
-// giveBack ends a connection whose last message was not sent. Another worker, or the next
-// connection of the process, receives it.
-func giveBack(connection protocol.Connection) {
-	if c, ok := connection.(interface{ Abort() }); ok {
-		c.Abort()
+// confirm returns the function that must be called for each message that was sent. A
+// message that was not sent goes to another worker, or to the next connection of the
+// process.
+func confirm(connection protocol.Connection) func() {
+	if c, ok := connection.(protocol.Confirmer); ok {
+		c.Confirm()
+		return c.Confirmed
 	}
+	return func() {}
 }
 
 // A stream writes frames. A client that does not read blocks it until the deadline.
