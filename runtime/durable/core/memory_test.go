@@ -18,6 +18,7 @@ type memory struct {
 	writes     int
 	iterations int  // that have not ended
 	written    int  // bytes
+	accesses   int  // entries that were read or written
 	lenient    bool // keys that do not exist may be deleted
 }
 
@@ -39,6 +40,7 @@ func (m *memory) copy() *memory {
 
 func (m *memory) Get(t core.Table, key []byte) []byte {
 	checkKey(key)
+	m.accesses++
 	value, ok := m.tables[t].Get(string(key))
 	if !ok {
 		return nil
@@ -62,6 +64,7 @@ func (m *memory) Delete(t core.Table, key []byte) {
 func (m *memory) write(key []byte) {
 	checkKey(key)
 	m.writes++
+	m.accesses++
 	if m.iterations > 0 {
 		panic("the core wrote during an iteration")
 	}
@@ -78,6 +81,7 @@ func (m *memory) Ascend(t core.Table, from []byte) iter.Seq2[[]byte, []byte] {
 		m.iterations++
 		defer func() { m.iterations-- }()
 		m.tables[t].Ascend(string(from), func(key, value string) bool {
+			m.accesses++
 			return yield([]byte(key), []byte(value))
 		})
 	}
