@@ -138,7 +138,7 @@ func TestLeaseLost(t *testing.T) {
 		t.Run(returns, func(t *testing.T) {
 			live(t, func(l *lab) {
 				var runs atomic.Int32
-				var cause error
+				var cause atomic.Value
 				f := durable.Func("f", func(ctx durable.Context, _ int) (string, error) {
 					return durable.Step(ctx, "long", func(c context.Context) (string, error) {
 						if runs.Add(1) > 1 {
@@ -149,7 +149,7 @@ func TestLeaseLost(t *testing.T) {
 						if d := time.Since(began); d < 25*time.Second || d > 30*time.Second {
 							t.Errorf("the context ended after %v", d)
 						}
-						cause = context.Cause(c)
+						cause.Store(context.Cause(c))
 						if returns != "at the end of its context" {
 							time.Sleep(time.Minute)
 						}
@@ -173,8 +173,8 @@ func TestLeaseLost(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				cut.set(nil)
 				time.Sleep(2 * time.Minute)
-				if !errors.Is(cause, durable.ErrLeaseLost) || runs.Load() != 2 {
-					t.Errorf("the context ended because of %v, and the step ran %d times", cause, runs.Load())
+				if ended, _ := cause.Load().(error); !errors.Is(ended, durable.ErrLeaseLost) || runs.Load() != 2 {
+					t.Errorf("the context ended because of %v, and the step ran %d times", ended, runs.Load())
 				}
 				if s := first.Stats(); s.Lost != 1 || s.Completed != 0 || s.Running != 0 {
 					t.Errorf("the figures of the first worker are %+v", s)
@@ -548,6 +548,34 @@ func TestReconnect(t *testing.T) {
 			if d := time.Since(began); d > 15*time.Second {
 				t.Errorf("after %d refused connections the result came after %v", i, d)
 			}
+		}
+	})
+}
+
+// TestWaitWithoutConnection waits with a worker that does not serve. It asks each second.
+func TestWaitWithoutConnection(t *testing.T) {
+	live(t, func(l *lab) {
+		l.worker(nil, durable.Func("f", func(ctx durable.Context, d time.Duration) (string, error) {
+			return "done", durable.Sleep(ctx, d)
+		}))
+		w, err := durable.NewWorker(durable.Config{Backend: l.engine, Group: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		got, err := durable.Invoke[string](l.ctx, w, durable.Call{Func: "f", Arg: 10 * time.Second})
+		if d := time.Since(began); got != "done" || err != nil || d > 12*time.Second {
+			t.Errorf("after %v the result is %q, %v", d, got, err)
+		}
+
+		// A caller that waits when its worker is closed does not wait for ever.
+		h, err := durable.Start[string](l.ctx, w, durable.Call{Func: "f", Arg: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Minute, func() { _ = w.Close(l.ctx) })
+		if _, err := h.Wait(l.ctx); !errors.Is(err, durable.ErrStopping) {
+			t.Errorf("Wait of a closed worker returned %v", err)
 		}
 	})
 }
