@@ -66,7 +66,7 @@ type Pool struct {
 	place      func(*placement) (to []int, pays bool)
 	nodes      Nodes // nil if this process runs the whole topology
 	durable    DurableEdges
-	pinned     bool  // for tests of the placement: no instance is donated
+	pinned     bool // for tests of the placement: no instance is donated
 
 	began      time.Time
 	handlerCtx context.Context // for handlers; ends when Run stops waiting for them
