@@ -90,6 +90,10 @@ func TestFailures(t *testing.T) {
 		{"without retry", func(durable.Context) error { return errors.New("no") }, 0, "error: no", 1},
 		{"a final error", func(durable.Context) error { return durable.Final(errors.New("never")) }, 3, "error: never", 1},
 		{"a wrapped final error", func(durable.Context) error { return fmt.Errorf("a: %w", durable.Final(errors.New("b"))) }, 3, "error: a: b", 1},
+		{"the final error of a step", func(ctx durable.Context) error {
+			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) { return 0, durable.Final(errors.New("never")) })
+			return fmt.Errorf("a: %w", err)
+		}, 3, "error: a: never", 1},
 		{"a panic", func(durable.Context) error { panic("boom") }, 2, "error: panic: boom", 2},
 		{"a panic in a step", func(ctx durable.Context) error {
 			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) { panic("boom") })

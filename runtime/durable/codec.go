@@ -43,7 +43,7 @@ func encoded(data []byte) protocol.Value {
 
 // encodeError returns the value of a rejected promise.
 func encodeError(e *Error) protocol.Value {
-	v, err := encode(errorJSON{Type: "error", Name: e.Name, Message: e.Message})
+	v, err := encode(errorJSON{Type: "error", Name: e.Name, Message: e.Message, Final: e.Final})
 	if err != nil {
 		panic(err) // strings can always be encoded
 	}

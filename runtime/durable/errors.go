@@ -44,11 +44,12 @@ var (
 )
 
 // An Error is a failure that was recorded: the error of a step or of a durable function.
-// A record keeps the name and the message only, so Step and Wait return an Error the first
+// A record keeps the fields below only, so Step and Wait return an Error the first
 // time as well as on each replay, and never the original error.
 type Error struct {
 	Name    string // the type of the original error, or its name in TypeScript
 	Message string
+	Final   bool // another attempt would not change it: the original error was marked with Final
 }
 
 // Error returns the message.
@@ -82,7 +83,8 @@ func (e *PanicError) Unwrap() error {
 }
 
 // Final marks an error that another attempt would not change. A step or a function that
-// returns it is not retried. Final(nil) is nil.
+// returns it is not retried, and neither is a function that returns the Error of such a step or
+// of such a call. Final(nil) is nil.
 func Final(err error) error {
 	if err == nil {
 		return nil
@@ -97,7 +99,8 @@ func (e *finalError) Unwrap() error { return e.error }
 // retryable reports whether another attempt may help.
 func retryable(err error) bool {
 	var final *finalError
-	return !errors.As(err, &final)
+	var e *Error
+	return !errors.As(err, &final) && !(errors.As(err, &e) && e.Final)
 }
 
 // errorJSON is the form in which the SDKs record an error.
@@ -105,24 +108,26 @@ type errorJSON struct {
 	Type    string `json:"__type"`
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	Final   bool   `json:"final,omitempty"` // of this package; the SDKs ignore it
 }
 
 // recorded is the record of an error.
 func recorded(err error) *Error {
+	final := !retryable(err)
 	var e *Error
 	if errors.As(err, &e) {
-		return &Error{Name: e.Name, Message: bounded(err.Error())}
+		return &Error{Name: e.Name, Message: bounded(err.Error()), Final: final}
 	}
 	var p *PanicError
 	if errors.As(err, &p) {
-		return &Error{Name: "panic", Message: bounded(p.Error())}
+		return &Error{Name: "panic", Message: bounded(p.Error()), Final: final}
 	}
 	for {
 		if f, ok := err.(*finalError); ok {
 			err = f.error
 			continue
 		}
-		return &Error{Name: errorName(err), Message: bounded(err.Error())}
+		return &Error{Name: errorName(err), Message: bounded(err.Error()), Final: final}
 	}
 }
 
@@ -159,7 +164,7 @@ func rejection(data []byte) error {
 		if e.Name == "" {
 			e.Name = "Error"
 		}
-		return &Error{Name: e.Name, Message: e.Message}
+		return &Error{Name: e.Name, Message: e.Message, Final: e.Final}
 	}
 	// TypeScript may reject with any value.
 	var text string
