@@ -48,12 +48,7 @@ func (e *Engine) run() {
 		}
 		for e.Err() == nil && e.work() {
 		}
-		select {
-		case <-e.closing:
-			return
-		default:
-		}
-		if e.Err() != nil {
+		if e.isClosing() || e.Err() != nil {
 			return
 		}
 		timer.Reset(e.untilWork())
@@ -99,7 +94,7 @@ func (e *Engine) work() bool {
 		b.calls = append(b.calls, c)
 	}
 	own := e.schedule.fullAt <= elapsed
-	b.tick = own && !e.schedule.paused && e.schedule.tickAt <= elapsed
+	b.tick = own && !e.schedule.paused && e.schedule.tickAt <= elapsed && !e.isClosing()
 	if own && (len(b.calls) > 0 || b.tick || e.hub.acksAt() <= elapsed) {
 		b.acks = e.hub.takeAcks(acksMax)
 	}
@@ -109,6 +104,17 @@ func (e *Engine) work() bool {
 	err := e.transact(&b)
 	e.settle(&b, err)
 	return true
+}
+
+// isClosing reports whether Close was called. Timeouts that are due then wait for the next
+// engine on the store.
+func (e *Engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
 }
 
 // untilWork returns the time until the committer has work of its own.

@@ -14,12 +14,45 @@ import (
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
+// TestCloseDuringTimeouts: Close does not wait until all timeouts that are due are
+// processed.
+func TestCloseDuringTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		e := start(t, engine.Config{Store: s})
+		var ops []protocol.Operation
+		for i := range 5 * core.TickLimitDefault {
+			p := create(fmt.Sprint("p", i), protocol.TagExternal, "true")
+			p.TimeoutAt = time.Now().Add(time.Minute).UnixMilli()
+			if ops = append(ops, p); len(ops) == 1000 {
+				_, err := e.DoAll(t.Context(), ops)
+				must(t, err)
+				ops = nil
+			}
+		}
+		must(t, e.Close(context.Background()))
+		time.Sleep(time.Hour)
+		h := &hooked{Store: s.Snapshot()}
+		g := newGate(h)
+		e = start(t, engine.Config{Store: h})
+		<-g.arrived
+		closed := make(chan error)
+		go func() { closed <- e.Close(context.Background()) }()
+		synctest.Wait()
+		g.open()
+		must(t, <-closed)
+		if n := h.commits.Load(); n > 2 {
+			t.Errorf("%d commits", n)
+		}
+	})
+}
+
 // TestScheduleAcrossDowntime: a schedule of every second creates one promise for each
 // second of a day on which the engine was closed. Other callers do not wait for it.
 func TestScheduleAcrossDowntime(t *testing.T) {
 	down := 24 * time.Hour
 	if testing.Short() || race.Enabled {
-		down = time.Hour
+		down = 3 * time.Hour
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := store.NewMemory()
@@ -28,7 +61,7 @@ func TestScheduleAcrossDowntime(t *testing.T) {
 			ID: "every-second", Cron: "* * * * * *", PromiseID: "{{.id}}-{{.timestamp}}", PromiseTimeout: 1e12,
 			PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
 		}, 200)
-		time.Sleep(10 * time.Second)
+		time.Sleep(10*time.Second + 500*time.Millisecond)
 		must(t, e.Close(context.Background()))
 		time.Sleep(down)
 		h := &hooked{Store: s.Snapshot()}
@@ -54,7 +87,7 @@ func TestScheduleAcrossDowntime(t *testing.T) {
 		if n := e.Stats().Schedules; n != want {
 			t.Errorf("%d promises, want %d", n, want)
 		}
-		time.Sleep(3*time.Second + time.Millisecond)
+		time.Sleep(3 * time.Second)
 		if n := e.Stats().Schedules; n != want+3 {
 			t.Errorf("%d promises, want %d", n, want+3)
 		}

@@ -98,11 +98,12 @@ func TestVerify(t *testing.T) {
 			t.Errorf("table %d has %d records, want %d", table, n, want[core.Table(table)])
 		}
 	}
-	if report.ID != s.ID() || report.Pages < 10 || report.Free < 1 || report.Commits < 20 || report.Bytes < report.Pages*4096 {
+	if report.ID != s.ID() || report.Pages < 10 || report.Free < 1 || report.Commits < 20 || report.Bytes < report.Pages*pageBytes {
 		t.Errorf("%+v", report)
 	}
-	write(t, dir, int(report.Pages-1)*4096, []byte("x"))
-	write(t, dir, 3*4096, []byte("x"))
+	for p := range int(report.Pages) - 2 {
+		write(t, dir, (p+2)*pageBytes, []byte("xxxxxxxxxxxxxxxx"))
+	}
 	report, err = store.Verify(dir)
 	must(t, err)
 	if len(report.Damage) == 0 {
