@@ -92,40 +92,54 @@ func open(dir string, o Options) (*Disk, error) {
 	return d, d.start(o)
 }
 
-// check verifies a file. It removes the last commit if that is incomplete.
+// check verifies a file. It removes the last commit if that is incomplete. The file is
+// synced before it is used: if the process was killed before the sync of its last commit,
+// the system may still have pages of this commit in memory alone. The next commit
+// overwrites pages of the commit before, so one of the two must be on the disk.
 func check(path string, o Options) error {
 	file, size, err := openRegular(path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // changes are synced
-	if o.TrustFile {
-		if m, err := readMetas(path, file, size); err == nil && m.before != nil && m.before.root == m.newest.root {
-			return nil
+	defer func() { _ = file.Close() }() // it is synced
+	if !o.TrustFile || !wasClosed(path, file, size) {
+		report, err := verify(path, file)
+		if err != nil {
+			return err
+		}
+		if len(report.Damage) > 0 {
+			return report.Damage[0]
+		}
+		if report.Incomplete != nil {
+			if err := removeLast(file, report, o.Logger); err != nil {
+				return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
+			}
 		}
 	}
-	report, err := verify(path, file)
-	if err != nil {
-		return err
-	}
-	if len(report.Damage) > 0 {
-		return report.Damage[0]
-	}
-	if report.Incomplete == nil {
-		return nil
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	o.Logger.Warn("store: a commit is incomplete, because the power failed while it was written; the store continues with the commit before", "file", path, "commit", report.Commits, "damage", report.Incomplete.Error())
-	// Without its meta page the incomplete commit does not exist for bbolt.
-	if _, err := file.WriteAt(make([]byte, pageBytes), int64((report.Commits+1)%2)*pageBytes); err != nil {
-		return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
-	}
-	if err := file.Sync(); err != nil {
-		return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
+	if err := syncFile(file); err != nil {
+		return fmt.Errorf("store: cannot make the last commit durable: %w", err)
 	}
 	return nil
+}
+
+// syncFile is a variable for tests.
+var syncFile = (*os.File).Sync
+
+// wasClosed reports whether the last two commits are the same.
+func wasClosed(path string, file *os.File, size int64) bool {
+	m, err := readMetas(path, file, size)
+	return err == nil && m.before != nil && m.before.root == m.newest.root
+}
+
+// removeLast removes the meta page of an incomplete commit. Without it the commit does not
+// exist for bbolt.
+func removeLast(file *os.File, report Report, logger *slog.Logger) error {
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Warn("store: a commit is incomplete, because the power failed while it was written; the store continues with the commit before", "file", file.Name(), "commit", report.Commits, "damage", report.Incomplete.Error())
+	_, err := file.WriteAt(make([]byte, pageBytes), int64((report.Commits+1)%2)*pageBytes)
+	return err
 }
 
 // openRegular opens a file that must be a regular one.

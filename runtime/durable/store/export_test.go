@@ -26,6 +26,14 @@ func (d *Disk) HookSync(wrap func(sync func() error) error) {
 // File returns the file that bbolt has opened.
 func (d *Disk) File() *os.File { return d.file }
 
+// HookOpenSync replaces the sync of a file that Open has checked, until the result is
+// called.
+func HookOpenSync(sync func(*os.File) error) (restore func()) {
+	before := syncFile
+	syncFile = sync
+	return func() { syncFile = before }
+}
+
 // CreateOther writes a file as a later version, or another program, would.
 func CreateOther(path, kind string, version int) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: pageBytes})

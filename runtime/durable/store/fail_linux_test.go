@@ -92,6 +92,33 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
+// TestOpenSyncs: Open syncs the file before it uses it, because the process before may have
+// been killed before the sync of its last commit.
+func TestOpenSyncs(t *testing.T) {
+	dir := t.TempDir()
+	put(t, open(t, dir, store.Options{}), "key", "value")
+	b, err := os.ReadFile(file(dir)) // the store is open, as after a kill
+	must(t, err)
+	second := t.TempDir()
+	must(t, os.WriteFile(file(second), b, 0o600))
+	for _, trust := range []bool{false, true} {
+		syncs := 0
+		restore := store.HookOpenSync(func(f *os.File) error {
+			if syncs++; f.Name() != file(second) {
+				t.Errorf("%s was synced", f.Name())
+			}
+			return syscall.EIO
+		})
+		if _, err := store.Open(second, store.Options{TrustFile: trust}); !errors.Is(err, syscall.EIO) || syncs != 1 {
+			t.Errorf("trust %v: %d syncs, %v", trust, syncs, err)
+		}
+		restore()
+	}
+	if got := get(t, open(t, second, store.Options{}), "key"); got != "value" {
+		t.Error(got)
+	}
+}
+
 // TestViewsAwaitTheSync: a view that has seen a commit returns after its sync, or fails
 // with it.
 func TestViewsAwaitTheSync(t *testing.T) {

@@ -24,8 +24,6 @@ type Report struct {
 	// power failed during the last commit. The other fields describe the one before, with
 	// which Open continues.
 	Incomplete *DamageError
-
-	clean bool // the store was closed
 }
 
 // damageMax limits a report. A file of another program has an error on every page.
@@ -64,6 +62,7 @@ func verify(path string, file *os.File) (Report, error) {
 	if err != nil || m.damage != nil {
 		return Report{Bytes: info.Size(), Damage: m.damage}, err
 	}
+	defer readAhead(file, info.Size())()
 	report, err := verifyCommit(path, file, info.Size(), m.newest)
 	incomplete := m.invalid
 	if err == nil && len(report.Damage) > 0 && m.before != nil {
@@ -75,7 +74,6 @@ func verify(path string, file *os.File) (Report, error) {
 	if len(report.Damage) == 0 {
 		report.Incomplete = incomplete
 	}
-	report.clean = m.before != nil && m.before.root == m.newest.root
 	return report, err
 }
 
