@@ -175,7 +175,6 @@ func (b *batch) exclude() {
 // batch already; those that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 	b.effects, b.more, b.created = nil, false, 0
-	now := e.clock.now()
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
 	for i := 0; ; i++ {
 		if i == len(b.calls) {
@@ -189,11 +188,13 @@ func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 			b.calls = append(b.calls, c)
 		}
 		limit.add(b.calls[i])
-		if err := e.carryOutCall(tx, b, b.calls[i], now); err != nil {
+		// the time of a call must not be before the call: a client may have read that the
+		// deadline of a promise has passed, and must not be able to settle it then
+		if err := e.carryOutCall(tx, b, b.calls[i], e.clock.now()); err != nil {
 			return err
 		}
 	}
-	return e.carryOutOwn(tx, b, now)
+	return e.carryOutOwn(tx, b, e.clock.now())
 }
 
 func (e *Engine) carryOutCall(tx store.Tx, b *batch, c *call, now core.Instant) error {
