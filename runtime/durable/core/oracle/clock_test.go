@@ -88,35 +88,3 @@ func (c *clocks) until(t timer) int64 {
 	}
 	return t.at - c.wall
 }
-
-// timer is an instant at which something happens, on one of the clocks.
-type timer struct {
-	at     int64
-	run    bool
-	silent bool // nothing happens: requests compute the new state
-}
-
-// timers returns the instants at which something happens, in an order that depends on the
-// state alone.
-func (s *Server) timers() (all []timer) {
-	for _, id := range sorted(s.promises) {
-		if p := s.promises[id]; p.State == "pending" {
-			all = append(all, timer{p.TimeoutAt, false, !p.external()})
-		}
-	}
-	for _, id := range sorted(s.tasks) {
-		t := s.tasks[id]
-		for _, at := range []*int64{t.lease, t.retry} {
-			if at != nil {
-				all = append(all, timer{*at, true, false})
-			}
-		}
-		if t.delay != nil {
-			all = append(all, timer{*t.delay, false, false})
-		}
-	}
-	for _, id := range sorted(s.schedules) {
-		all = append(all, timer{s.schedules[id].NextRunAt, false, false})
-	}
-	return all
-}

@@ -283,12 +283,6 @@ func line(address string, message []byte, dropped bool) string {
 	return address + " " + canonical(message)
 }
 
-func statusOf(response []byte) int {
-	var r struct{ Head struct{ Status int } }
-	_ = json.Unmarshal(response, &r)
-	return r.Head.Status
-}
-
 // cursorOf returns the cursor of a response to a search, if it has one.
 func cursorOf(response []byte) string {
 	var r struct{ Data struct{ Cursor string } }

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,12 +59,6 @@ func (c coverage) changes(cause string, before, after *Server, sent []Sent) {
 			c.add("unblock that is dropped")
 		}
 	}
-}
-
-func kindOf(response []byte) string {
-	var r struct{ Kind string }
-	_ = json.Unmarshal(response, &r)
-	return r.Kind
 }
 
 // missing returns the outcomes of the table that no response had.

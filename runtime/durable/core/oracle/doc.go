@@ -10,6 +10,10 @@
 // Requests, responses and messages are JSON, so a mistake in the types of package
 // protocol cannot hide in both implementations.
 //
+// The tests of package server check histories of concurrent clients with [Server.Follow]:
+// it returns the states in which the server can be after a response, whenever it carried
+// out the request and its timeouts.
+//
 // # Guarantees
 //
 // A state is three maps and a list. Each operation reads all of it if that makes the rule
@@ -63,5 +67,6 @@
 //
 // Others have no source, and follow package protocol: fractions of milliseconds are rounded
 // up because the SDK sends them, tags and headers have no U+0000, debug.tick answers with an
-// empty list, and debug.snap shows what is stored, without projection.
+// empty list, and debug.snap shows what is stored, without projection. Of too many unblock
+// messages for an address, the oldest is the one whose promise was settled first.
 package oracle

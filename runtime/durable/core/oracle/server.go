@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ type Server struct {
 	promises  map[string]promise
 	tasks     map[string]task
 	schedules map[string]schedule
-	outbox    []unblock // undelivered, oldest first
+	outbox    []unblock // undelivered
 
 	wall, run int64 // of the request
 	sent      []Sent
@@ -85,27 +86,24 @@ func (s *Server) execute(t task) {
 }
 
 // notify sends the unblock message of a settled promise, and keeps it until it is
-// delivered.
+// delivered. If its address has too many already, the oldest of them is dropped.
 func (s *Server) notify(p promise, address string) {
-	s.outbox = append(s.outbox, unblock{p.ID, address})
-	s.send(address, "unblock", object{"promise": p})
-	if s.config.UnblocksMax == 0 {
-		return
-	}
-	of := func(u unblock) bool { return u.address == address }
-	n := 0
+	var kept []promise
 	for _, u := range s.outbox {
-		if of(u) {
-			n++
+		if u.address == address {
+			kept = append(kept, s.promises[u.promise])
 		}
 	}
-	if n > s.config.UnblocksMax {
-		i := slices.IndexFunc(s.outbox, of)
-		oldest := s.outbox[i]
-		s.outbox = slices.Delete(s.outbox, i, i+1)
-		s.send(address, "unblock", object{"promise": s.promises[oldest.promise]})
+	if s.config.UnblocksMax > 0 && len(kept) >= s.config.UnblocksMax {
+		oldest := slices.MinFunc(kept, func(p, q promise) int {
+			return cmp.Or(cmp.Compare(*p.SettledAt, *q.SettledAt), cmp.Compare(p.ID, q.ID))
+		})
+		s.Delivered(oldest.ID, address)
+		s.send(address, "unblock", object{"promise": oldest})
 		s.sent[len(s.sent)-1].Dropped = true
 	}
+	s.outbox = append(s.outbox, unblock{p.ID, address})
+	s.send(address, "unblock", object{"promise": p})
 }
 
 func (s *Server) send(address, kind string, data object) {
