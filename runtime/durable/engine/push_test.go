@@ -240,8 +240,8 @@ func TestPushTimeout(t *testing.T) {
 		if time.Since(begin) > 0 || outbox(t, s.Snapshot()) != 1 {
 			t.Error("Close waited, or the message is lost")
 		}
-		e = start(t, engine.Config{Store: s.Snapshot(), Push: r})
 		r.set(always(200))
+		e = start(t, engine.Config{Store: s.Snapshot(), Push: r})
 		time.Sleep(2 * time.Second)
 		if log := r.take(); len(log) != 1 || e.Stats().Pushed.Delivered != 1 {
 			t.Errorf("%q", log)
