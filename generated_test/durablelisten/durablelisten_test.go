@@ -52,6 +52,23 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// served waits until a server listens: messages can be sent before Run has opened it.
+func served(t *testing.T, address string) {
+	t.Helper()
+	for {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			return
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestOtherProcessWorks lets a topology in another process, which has no store of its own, do the
 // jobs: the topology with the store has handed a job over when it stopped.
 func TestOtherProcessWorks(t *testing.T) {
@@ -61,6 +78,7 @@ func TestOtherProcessWorks(t *testing.T) {
 	if err := first.Api().SendJob(t.Context(), Job{"a"}); err != nil {
 		t.Fatal(err)
 	}
+	served(t, address)
 	second, _ := start(t, &Worker{Name: "second"}, pool.DurableStore("http://"+address))
 	// The jobs go to the two workers in turns. The first worker holds its jobs.
 	found := false
@@ -87,6 +105,7 @@ func TestForeignProgram(t *testing.T) {
 	if err := topology.Api().SendJob(t.Context(), Job{"first"}); err != nil {
 		t.Fatal(err)
 	}
+	served(t, address)
 	stranger, err := client.New("http://"+address, client.Options{})
 	if err != nil {
 		t.Fatal(err)
