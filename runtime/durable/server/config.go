@@ -61,6 +61,9 @@ type Config struct {
 	// RequestsMax is the number of requests that are carried out at a time. Further ones are
 	// refused with status 429. 0: RequestsMaxDefault.
 	RequestsMax int
+	// HeaderTimeout is the time to receive the header of a request, and for the handshake of
+	// TLS. 0: HeaderTimeoutDefault.
+	HeaderTimeout time.Duration
 	// BodyTimeout is the time to receive the body of a request. 0: BodyTimeoutDefault.
 	BodyTimeout time.Duration
 	// WriteTimeout is the time to send a response, or a message to a worker. A worker that
@@ -83,13 +86,12 @@ const (
 	// RequestsMaxDefault is above the number of operations in a commit of the engine, so
 	// that one commit can be filled while another one is synced.
 	RequestsMaxDefault = 2048
-	// BodyTimeoutDefault and WriteTimeoutDefault end connections of clients that send or
-	// read a few bytes at a time.
-	BodyTimeoutDefault  = 10 * time.Second
-	WriteTimeoutDefault = 10 * time.Second
-	KeepAliveDefault    = 15 * time.Second
+	// The timeouts end connections of clients that send or read a few bytes at a time.
+	HeaderTimeoutDefault = 5 * time.Second
+	BodyTimeoutDefault   = 10 * time.Second
+	WriteTimeoutDefault  = 10 * time.Second
+	KeepAliveDefault     = 15 * time.Second
 
-	headerTimeout  = 5 * time.Second
 	idleTimeout    = 2 * time.Minute // a client that is idle for longer connects again
 	headerBytesMax = 16 << 10        // a token has up to 8 KiB
 	streamBuffer   = 64 << 10        // of the kernel, for messages that a worker has not read
@@ -118,6 +120,7 @@ func (c Config) withDefaults() (Config, error) {
 		positive("BodiesMax", &c.BodiesMax, BodiesMaxDefault),
 		positive("ConnectionsMax", &c.ConnectionsMax, ConnectionsMaxDefault),
 		positive("RequestsMax", &c.RequestsMax, RequestsMaxDefault),
+		positive("HeaderTimeout", &c.HeaderTimeout, HeaderTimeoutDefault),
 		positive("BodyTimeout", &c.BodyTimeout, BodyTimeoutDefault),
 		positive("WriteTimeout", &c.WriteTimeout, WriteTimeoutDefault),
 		positive("KeepAlive", &c.KeepAlive, KeepAliveDefault),

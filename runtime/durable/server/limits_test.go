@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -112,10 +113,13 @@ func TestHeaders(t *testing.T) {
 // TestSlowWriters: a client that sends its request a byte at a time is disconnected, and
 // others are not disturbed.
 func TestSlowWriters(t *testing.T) {
-	s := listen(t, server.Config{BodyTimeout: 200 * time.Millisecond})
+	s := listen(t, server.Config{HeaderTimeout: 200 * time.Millisecond, BodyTimeout: 200 * time.Millisecond})
 	for name, begin := range map[string]string{
 		"body":            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 		"body in pieces":  "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+		"header":          "POST / HTTP/1.1\r\nHost: localhost\r\nX: ",
+		"first line":      "POST /",
+		"nothing":         "",
 		"unread announce": "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,13 +147,13 @@ func TestSlowWriters(t *testing.T) {
 			r := bufio.NewReader(c)
 			response, err := http.ReadResponse(r, nil)
 			if err == nil {
-				if response.StatusCode != 400 {
-					t.Errorf("got status %d, want 400", response.StatusCode)
+				if response.StatusCode != 400 && response.StatusCode != 408 {
+					t.Errorf("got status %d, want 400 or 408", response.StatusCode)
 				}
 				io.Copy(io.Discard, response.Body)
 				_, err = r.ReadByte()
 			}
-			if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the connection is still open: %v", err)
 			}
 		})
@@ -245,6 +249,17 @@ func TestRequests(t *testing.T) {
 	h.free()
 	wait.Wait()
 	do(t, c, 404, protocol.PromiseGet{ID: "a"})
+}
+
+// TestBodiesInTurns: the memory for a body is free again when the request was answered.
+func TestBodiesInTurns(t *testing.T) {
+	s := listen(t, server.Config{BodyMax: 1 << 20, BodiesMax: 3 << 20})
+	body := envelope("promise.get", "1", "", `{"id":"a","x":"`+strings.Repeat("x", 900_000)+`"}`)
+	for i := range 20 {
+		if got := status(t, s, http.DefaultTransport, "POST", "/", body, nil); got != 404 {
+			t.Fatalf("request %d: got status %d, want 404", i+1, got)
+		}
+	}
 }
 
 // TestBodies: the memory for bodies that arrive at the same time is limited.

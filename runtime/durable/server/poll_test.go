@@ -91,10 +91,11 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestKeepAlive: comments keep a stream open, for longer than the timeouts of a request.
 func TestKeepAlive(t *testing.T) {
-	s := listen(t, server.Config{KeepAlive: time.Millisecond})
+	s := listen(t, server.Config{KeepAlive: 10 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	p := open(t, s, "g", "p")
-	for range 3 {
+	for range 50 {
 		if got := p.line(t) + p.line(t); got != ": keep-alive" {
 			t.Errorf("got %q", got)
 		}

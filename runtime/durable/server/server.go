@@ -73,7 +73,7 @@ func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 	protocols.SetHTTP1(true) // HTTP/2 has streams, which the limit of connections does not count
 	return &http.Server{
 		Handler:           s.guard(handle),
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: s.config.HeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytesMax,
 		Protocols:         &protocols,
