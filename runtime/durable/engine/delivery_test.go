@@ -96,6 +96,10 @@ func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, engine.Config{})
 		connections := []*engine.Connection{connect(t, e, "g", "0"), connect(t, e, "g", "1"), connect(t, e, "g", "2")}
+		for i := range 6 { // all of them read at once
+			do(t, e, target(fmt.Sprint("s", i), "poll://any@g"), 200)
+			expect(t, connections[i%3], fmt.Sprintf("execute s%d 0", i))
+		}
 		for i := range 9 {
 			do(t, e, target(fmt.Sprint("t", i), "poll://any@g"), 200)
 		}
@@ -205,6 +209,18 @@ func TestReconnect(t *testing.T) {
 		first.Close()
 		second.Close()
 		expect(t, second, "closed")
+
+		third, other := connect(t, e, "h", "p"), connect(t, e, "h", "q")
+		for i := range 4 {
+			do(t, e, target(fmt.Sprint("u", i), "poll://any@h/p"), 200)
+		}
+		notify(t, e, "another", "poll://any@h/p")
+		third.Close()
+		got = waiting(other)
+		slices.Sort(got)
+		if want := []string{"execute u0 0", "execute u1 0", "execute u2 0", "execute u3 0", "unblock another resolved"}; !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
 		do(t, e, target("last", "poll://uni@g/p"), 200)
 		expect(t, connect(t, e, "g", "p"), "execute last 0")
 	})

@@ -89,9 +89,6 @@ func (h *hub) execute(e core.Effect) {
 // has no room, the message stays in the store until a refill.
 func (h *hub) unblock(e core.Effect) {
 	id := core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address}
-	if h.flying[id] {
-		return
-	}
 	r := parse(e.Address)
 	switch r.kind {
 	case routePush:
