@@ -77,6 +77,52 @@ func testAttempts(t *testing.T, delay time.Duration) {
 	w.check()
 }
 
+// TestAttemptAfterAWaitWithoutSuspension begins the second attempt in the activation of the
+// first, which has waited for a child that had ended by then.
+func TestAttemptAfterAWaitWithoutSuspension(t *testing.T) {
+	var w *world
+	var other *process
+	ran := 0
+	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		h, err := durable.Start[int](ctx, nil, durable.Call{Func: "child", Arg: 5})
+		if err != nil {
+			return 0, err
+		}
+		_, err = durable.Step(ctx, "pause", func(context.Context) (int, error) {
+			for other.worker.Step() {
+			}
+			return 0, nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		n, err := h.Wait(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n, err = durable.Step(ctx, "double", func(context.Context) (int, error) { ran++; return 2 * n, nil })
+		if ctx.Attempt() == 1 {
+			return 0, errors.New("no")
+		}
+		return n, err
+	})
+	f.Retry = durable.Retry{Attempts: 2}
+	child := durable.Func("child", func(_ durable.Context, n int) (int, error) { return n, nil })
+	w = newWorld(t, 1, f)
+	p := w.start(0, false)
+	w.call("f", "f", 1)
+	for range 2 { // connect, and receive the task before the other worker is there
+		w.step(nil)
+	}
+	w.functions = []durable.Function{child}
+	other = w.start(0, false)
+	other.worker.Step() // connect
+	w.run(nil)
+	if got := w.result("f"); got != "10" || ran != 1 || p.worker.Stats().Activations != 1 {
+		t.Errorf("the result is %s, the step ran %d times, and the figures are %+v", got, ran, p.worker.Stats())
+	}
+}
+
 // TestFailures checks what is recorded for each way in which a function can fail.
 func TestFailures(t *testing.T) {
 	tests := []struct {

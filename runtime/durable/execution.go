@@ -70,7 +70,9 @@ func (e *execution) begin(parent context.Context) {
 	e.ctx, e.cancel = e.worker.contextOf(parent, e)
 	e.context = functionContext{e.ctx, e}
 	e.position, e.failed, e.fatal, e.again, e.versions = 0, 0, nil, false, nil
-	e.settled = make(map[string]*protocol.Promise)
+	if e.settled == nil {
+		e.settled = make(map[string]*protocol.Promise)
+	}
 	e.phase.Store(running)
 	e.misused.Store(nil)
 }

@@ -20,7 +20,7 @@ import (
 // TestOverHTTP runs a workflow with children, a sleep and a retried attempt by two workers
 // that use a server. One of them loses the answer of each tenth operation.
 func TestOverHTTP(t *testing.T) {
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(failing{t: t})
 	e, err := engine.Open(engine.Config{Store: store.NewMemory(), Logger: log})
 	if err != nil {
 		t.Fatal(err)
@@ -78,8 +78,10 @@ func TestOverHTTP(t *testing.T) {
 		workers = append(workers, w)
 		go func() { served <- w.Serve(t.Context()) }()
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // longer than all leases and retries
+	defer cancel()
 	for i := range 10 {
-		got, err := durable.Invoke[int](t.Context(), workers[i%2], durable.Call{ID: fmt.Sprint("p", i), Func: "parent", Arg: 5})
+		got, err := durable.Invoke[int](ctx, workers[i%2], durable.Call{ID: fmt.Sprint("p", i), Func: "parent", Arg: 5})
 		if got != 30 || err != nil {
 			t.Errorf("the result of parent %d is %d, %v", i, got, err)
 		}

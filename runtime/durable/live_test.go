@@ -52,7 +52,7 @@ func (l *lab) worker(b durable.Backend, functions ...durable.Function) *durable.
 	if b == nil {
 		b = l.engine
 	}
-	w, err := durable.NewWorker(durable.Config{Backend: b, Group: "test", Functions: functions, Logger: slog.New(slog.DiscardHandler)})
+	w, err := durable.NewWorker(durable.Config{Backend: b, Group: "test", Functions: functions, Logger: slog.New(failing{t: l.T})})
 	if err != nil {
 		l.Fatal(err)
 	}

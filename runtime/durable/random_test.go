@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -195,7 +196,7 @@ func TestRandomWorkflowsLive(t *testing.T) {
 			}
 			want, _ := runScript(t, s, uint64(seed), nil, nil)
 			live(t, func(l *lab) {
-				r := &runner{t: t, delay: time.Minute}
+				r := &runner{t: t, delay: time.Duration(seed%2) * time.Minute}
 				caller := l.worker(nil)
 				start := func() {
 					left := 5 + random.IntN(40)
@@ -310,6 +311,7 @@ func TestRandomWorkflows(t *testing.T) {
 func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *uint64) (string, *runner) {
 	r := &runner{t: t, delay: time.Duration(seed%3) * time.Minute}
 	w := newWorld(t, seed, r.functions()...)
+	w.log = slog.New(failing{t: t})
 	r.w = w
 	kills := 0
 	startWorker := func() {

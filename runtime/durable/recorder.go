@@ -172,6 +172,7 @@ func (l live) refresh(e *execution, ids []string) error {
 		}
 		if p.State != protocol.Pending {
 			e.settled[id] = p
+			e.journal.add(p) // for the next attempt
 		}
 	}
 	return nil

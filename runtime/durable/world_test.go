@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,6 +228,27 @@ func (h errorHandler) Handle(_ context.Context, r slog.Record) error {
 		*h.text += a.Key + ": " + a.Value.String() + "\n"
 		return true
 	})
+	return nil
+}
+
+// failing is a logger that fails the test at an error, such as a divergence.
+type failing struct {
+	slog.Handler
+	t testing.TB
+}
+
+func (f failing) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+
+func (f failing) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	if strings.Contains(text, "does not have") {
+		return nil // some groups have a worker without functions
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	f.t.Error(text)
 	return nil
 }
 
