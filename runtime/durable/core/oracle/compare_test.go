@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
-// A difference is the first step after which the oracle and the core differ.
-type difference struct {
+// A divergence is the first step after which the oracle and the core differ.
+type divergence struct {
 	step         int
 	subject      string
 	oracle, core string
@@ -30,13 +29,13 @@ type comparison struct {
 	oracleAt  cursors
 	coreAt    cursors
 	coverage  coverage
-	found     *difference
+	found     *divergence
 }
 
 var errCrash = errors.New("crash")
 
 // compare carries out a sequence. It returns the first difference, or nil.
-func compare(s sequence, c coverage) *difference {
+func compare(s sequence, c coverage) *divergence {
 	state := core.Config{RetryTimeout: s.config.RetryTimeout, UnblocksMax: s.config.UnblocksMax, UnblockAge: never, Strict: s.config.Strict}
 	machine, err := core.New(state)
 	if err != nil {
@@ -75,7 +74,7 @@ func (d *comparison) transaction(i int) int {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errCrash) {
-		d.found = &difference{step: i, subject: "commit", core: err.Error()}
+		d.found = &divergence{step: i, subject: "commit", core: err.Error()}
 	}
 	return i + 1
 }
@@ -85,12 +84,12 @@ func (d *comparison) carryOut(i int, tx store.Tx) {
 	s := d.steps[i]
 	defer func() {
 		if p := recover(); p != nil && d.found == nil {
-			d.found = &difference{step: i, subject: "panic", core: fmt.Sprint(p)}
+			d.found = &divergence{step: i, subject: "panic", core: fmt.Sprint(p)}
 		}
 	}()
 	differ := func(subject, oracle, core string) {
 		if oracle != core && d.found == nil {
-			d.found = &difference{i, subject, oracle, core}
+			d.found = &divergence{i, subject, oracle, core}
 		}
 	}
 	kv := &countingKV{Tx: tx}
@@ -281,11 +280,4 @@ func line(address string, message []byte, dropped bool) string {
 		address += " (dropped)"
 	}
 	return address + " " + canonical(message)
-}
-
-// cursorOf returns the cursor of a response to a search, if it has one.
-func cursorOf(response []byte) string {
-	var r struct{ Data struct{ Cursor string } }
-	_ = json.Unmarshal(response, &r)
-	return r.Data.Cursor
 }

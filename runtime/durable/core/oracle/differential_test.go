@@ -30,7 +30,7 @@ func TestDifferential(t *testing.T) {
 				if n >= end {
 					return
 				}
-				s := generate(n)
+				s := generate(n, false)
 				if compare(s, c) != nil && failed.CompareAndSwap(false, true) {
 					small, d := shrink(s)
 					t.Errorf("seed %d:\n%s\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/durable/core/oracle", n, transcript(small, d), n, t.Name())

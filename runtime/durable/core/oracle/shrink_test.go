@@ -7,7 +7,7 @@ import (
 )
 
 // shrink removes steps as long as the sequence still has a difference.
-func shrink(s sequence) (sequence, *difference) {
+func shrink(s sequence) (sequence, *divergence) {
 	found := compare(s, coverage{})
 	s.steps = s.steps[:found.step+1]
 	for size := len(s.steps) / 2; size > 0; {
@@ -30,7 +30,7 @@ func shrink(s sequence) (sequence, *difference) {
 }
 
 // shrinkTime carries out steps at the time of the step before them.
-func shrinkTime(s sequence, found *difference) (sequence, *difference) {
+func shrinkTime(s sequence, found *divergence) (sequence, *divergence) {
 	for i := 1; i < len(s.steps); i++ {
 		candidate := s
 		candidate.steps = slices.Clone(s.steps)
@@ -43,7 +43,7 @@ func shrinkTime(s sequence, found *difference) (sequence, *difference) {
 }
 
 // transcript returns a sequence with its difference.
-func transcript(s sequence, d *difference) string {
+func transcript(s sequence, d *divergence) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "retry timeout %d ms, at most %d unblocks, strict: %v, debug: %v\n", s.config.RetryTimeout, s.config.UnblocksMax, s.config.Strict, s.debug)
 	fmt.Fprintf(&b, "%7s %7s\n", "wall", "run")

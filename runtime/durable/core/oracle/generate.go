@@ -20,6 +20,7 @@ type generator struct {
 	committed *Server
 	clocks    *clocks
 	debug     bool
+	remote    bool     // for a server in another process, which commits each request
 	pool      []string // ids of promises
 	sent      []object // requests that can arrive again
 	held      []object // requests that arrive later than others
@@ -30,11 +31,11 @@ type generator struct {
 // requestsMax is the number of requests of a sequence.
 const requestsMax = 80
 
-func generate(seed uint64) sequence {
+func generate(seed uint64, remote bool) sequence {
 	r := rand.New(rand.NewPCG(seed, 16))
 	config := Config{RetryTimeout: []int64{40, 1_000, 30_000}[r.IntN(3)], UnblocksMax: []int{1, 2, 1_000}[r.IntN(3)], Strict: r.IntN(8) == 0}
-	debug := r.IntN(4) == 0
-	g := &generator{Rand: r, server: New(config), clocks: newClocks(debug), debug: debug}
+	debug := r.IntN(4) == 0 || remote
+	g := &generator{Rand: r, server: New(config), clocks: newClocks(debug), debug: debug, remote: remote}
 	g.committed = g.server.Clone()
 	ids := []string{"a", "a:1", "a:1.2", "a:2", "a.b", "a.b:1", "b", "b:1", "b.c", "\U0001F600\"\\", "a\u00e9:1"}
 	r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
@@ -50,9 +51,11 @@ func generate(seed uint64) sequence {
 func (g *generator) next() {
 	g.clocks.pass(g.Rand, g.longest(), g.server.timers())
 	switch n := g.IntN(100); {
+	case n < 12 && g.remote:
+		g.send(g.envelope("debug.tick", object{"time": g.clocks.wall}))
 	case n < 12:
 		g.add(step{action: tick, limit: 1 + g.IntN(4)})
-	case n < 15 && len(g.server.outbox) > 0:
+	case n < 15 && len(g.server.outbox) > 0 && !g.remote:
 		g.add(step{action: deliver, unblock: g.server.outbox[g.IntN(len(g.server.outbox))]})
 	case n < 25:
 		g.add(step{action: commit})
@@ -94,7 +97,7 @@ func (g *generator) send(r object) {
 
 // add adds a step, and carries it out.
 func (g *generator) add(s step) {
-	s.wall, s.run = g.clocks.wall, g.clocks.run
+	s.wall, s.run, s.remote = g.clocks.wall, g.clocks.run, g.remote
 	g.steps = append(g.steps, s)
 	switch s.action {
 	case request:
@@ -107,5 +110,8 @@ func (g *generator) add(s step) {
 		g.committed = g.server.Clone()
 	case crash:
 		g.server = g.committed.Clone()
+	}
+	if g.remote {
+		g.committed = g.server.Clone()
 	}
 }

@@ -66,9 +66,21 @@ func (g *generator) request() object {
 	if state := needs[kind]; state != "" && len(g.tasksIn(state)) == 0 && g.chance(95) {
 		return g.request() // most of these requests find a task
 	}
+	if g.remote && (kind == "debug.start" || kind == "debug.stop") { // they concern the background loops
+		return g.request()
+	}
 	if kind == "debug.tick" && !g.debug || kind == "debug.reset" && !g.chance(20) {
 		return g.request()
 	}
+	d := data(g)
+	if g.chance(4) {
+		g.spoil(d)
+	}
+	return g.envelope(kind, d)
+}
+
+// envelope returns a request of a kind.
+func (g *generator) envelope(kind string, data object) object {
 	head := object{"corrId": strconv.Itoa(len(g.steps)), "version": version}
 	if g.chance(10) {
 		head["resonate:origin"] = pick(g.Rand, g.pool...)
@@ -76,11 +88,7 @@ func (g *generator) request() object {
 	if g.chance(1) {
 		head["version"] = "2025-01-15"
 	}
-	d := data(g)
-	if g.chance(4) {
-		g.spoil(d)
-	}
-	return object{"kind": kind, "head": head, "data": d}
+	return object{"kind": kind, "head": head, "data": data}
 }
 
 // spoil removes or changes one field.

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ type step struct {
 	action    action
 	wall, run int64 // the two clocks
 
+	remote  bool   // the request says what time it is
 	request object // of a request
 	paged   bool   // a search that continues at the cursor of the previous one with this filter
 	limit   int    // of a tick: timeouts for each call of the core
@@ -82,18 +84,27 @@ func isSearch(request object) bool { return strings.HasSuffix(request["kind"].(s
 func (s step) body(c cursors) []byte {
 	r := s.request
 	if s.paged {
-		data := object{}
-		for k, v := range r["data"].(object) {
-			data[k] = v
-		}
+		data := maps.Clone(r["data"].(object))
 		if cursor := c[s.filter()]; cursor != "" {
 			data["cursor"] = cursor
 		}
 		r = object{"kind": r["kind"], "head": r["head"], "data": data}
+	}
+	if s.remote {
+		head := maps.Clone(r["head"].(object))
+		head["resonate:debug_time"] = s.wall
+		r = object{"kind": r["kind"], "head": head, "data": r["data"]}
 	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		panic(err)
 	}
 	return b
+}
+
+// cursorOf returns the cursor of a response to a search, if it has one.
+func cursorOf(response []byte) string {
+	var r struct{ Data struct{ Cursor string } }
+	_ = json.Unmarshal(response, &r)
+	return r.Data.Cursor
 }
