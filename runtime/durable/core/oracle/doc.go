@@ -10,6 +10,8 @@
 // Requests, responses and messages are JSON, so a mistake in the types of package
 // protocol cannot hide in both implementations.
 //
+// [Check] sends a random sequence of requests to a server, and compares it with an oracle.
+//
 // The tests of package server check histories of concurrent clients with [Server.Follow]:
 // it returns the states in which the server can be after a response, whenever it carried
 // out the request and its timeouts.
