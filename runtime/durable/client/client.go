@@ -82,10 +82,12 @@ type Event struct {
 type Client struct {
 	options Options
 	url     *url.URL
-	auth    string // value of the header, or ""
-	http    *http.Client
-	prefix  string // of the corrIds
-	count   atomic.Uint64
+	post    *url.URL
+	// A transport follows no redirects and does less for each request than an http.Client.
+	transport      http.RoundTripper
+	posts, streams http.Header // of the requests, which share them
+	prefix         string      // of the corrIds
+	count          atomic.Uint64
 
 	mu          sync.Mutex
 	closed      bool
@@ -114,13 +116,18 @@ func New(server string, options Options) (*Client, error) {
 	); err != nil {
 		return nil, err
 	}
-	c := &Client{options: options, url: u, connections: map[*Connection]struct{}{}}
-	if options.Token != "" {
-		c.auth = "Bearer " + options.Token
+	c := &Client{
+		options: options, url: u, post: u.JoinPath("/"), transport: transport(&options), connections: map[*Connection]struct{}{},
+		posts:   http.Header{"Content-Type": {"application/json"}},
+		streams: http.Header{"Accept": {"text/event-stream"}},
 	}
-	c.http = &http.Client{
-		Transport:     transport(&options),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	for _, header := range []http.Header{c.posts, c.streams} {
+		if options.Token != "" {
+			header.Set("Authorization", "Bearer "+options.Token)
+		}
+		if options.Forwarded {
+			header.Set(protocol.HeaderForwarded, "true")
+		}
 	}
 	var random [8]byte
 	rand.Read(random[:])
@@ -168,7 +175,9 @@ func (c *Client) Close() error {
 	for connection := range open {
 		connection.Close()
 	}
-	c.http.CloseIdleConnections()
+	if t, ok := c.transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
 	return nil
 }
 
@@ -191,12 +200,13 @@ func (c *Client) Do(ctx context.Context, op protocol.Operation) (protocol.Result
 
 func (c *Client) send(ctx context.Context, r *protocol.Request) (protocol.Result, error) {
 	text := protocol.AppendRequest(nil, r) // the transport may still read it after an error
-	request, err := c.request(ctx, http.MethodPost, c.url.JoinPath("/"), bytes.NewReader(text))
-	if err != nil {
-		return protocol.Result{}, err
+	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	request := &http.Request{
+		Method: http.MethodPost, URL: c.post, Header: c.posts, ContentLength: int64(len(text)),
+		GetBody: body, // for a second attempt if the server has closed an idle connection
 	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
+	request.Body, _ = body()
+	response, err := c.transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return protocol.Result{}, err
 	}
@@ -217,20 +227,6 @@ func (c *Client) send(ctx context.Context, r *protocol.Request) (protocol.Result
 		return protocol.Result{}, fmt.Errorf("HTTP status %d does not match status %d of the response", response.StatusCode, res.Status)
 	}
 	return res, nil
-}
-
-func (c *Client) request(ctx context.Context, method string, u *url.URL, body io.Reader) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
-	if err != nil {
-		return nil, err
-	}
-	if c.auth != "" {
-		request.Header.Set("Authorization", c.auth)
-	}
-	if c.options.Forwarded {
-		request.Header.Set(protocol.HeaderForwarded, "true")
-	}
-	return request, nil
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}

@@ -403,7 +403,7 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, w := io.Pipe()
-		c.http.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		c.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 			context.AfterFunc(r.Context(), func() { body.CloseWithError(r.Context().Err()) })
 			return &http.Response{StatusCode: 200, Body: body}, nil
 		})

@@ -112,12 +112,8 @@ func (c *Connection) stream(attempt int) (connected bool, err error) {
 	defer cancel(nil)
 	silence := time.AfterFunc(c.client.options.Silence, func() { cancel(errSilence) })
 	defer silence.Stop()
-	request, err := c.client.request(ctx, http.MethodGet, c.client.pollURL(c.group, c.pid), nil)
-	if err != nil {
-		return false, err
-	}
-	request.Header.Set("Accept", "text/event-stream")
-	response, err := c.client.http.Do(request)
+	request := &http.Request{Method: http.MethodGet, URL: c.client.pollURL(c.group, c.pid), Header: c.client.streams}
+	response, err := c.client.transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return false, because(ctx, err)
 	}
