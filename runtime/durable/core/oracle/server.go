@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -24,7 +23,7 @@ type Server struct {
 	promises  map[string]promise
 	tasks     map[string]task
 	schedules map[string]schedule
-	outbox    []unblock // undelivered
+	outbox    []unblock // undelivered, oldest first
 
 	wall, run int64 // of the request
 	sent      []Sent
@@ -88,18 +87,16 @@ func (s *Server) execute(t task) {
 // notify sends the unblock message of a settled promise, and keeps it until it is
 // delivered. If its address has too many already, the oldest of them is dropped.
 func (s *Server) notify(p promise, address string) {
-	var kept []promise
+	var kept []string
 	for _, u := range s.outbox {
 		if u.address == address {
-			kept = append(kept, s.promises[u.promise])
+			kept = append(kept, u.promise)
 		}
 	}
 	if s.config.UnblocksMax > 0 && len(kept) >= s.config.UnblocksMax {
-		oldest := slices.MinFunc(kept, func(p, q promise) int {
-			return cmp.Or(cmp.Compare(*p.SettledAt, *q.SettledAt), cmp.Compare(p.ID, q.ID))
-		})
-		s.Delivered(oldest.ID, address)
-		s.send(address, "unblock", object{"promise": oldest})
+		oldest := kept[0]
+		s.Delivered(oldest, address)
+		s.send(address, "unblock", object{"promise": s.promises[oldest]})
 		s.sent[len(s.sent)-1].Dropped = true
 	}
 	s.outbox = append(s.outbox, unblock{p.ID, address})
