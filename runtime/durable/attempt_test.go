@@ -228,3 +228,23 @@ func TestStepRetry(t *testing.T) {
 		w.check()
 	}
 }
+
+// TestFinalErrorOfAStep retries a step until its error is final.
+func TestFinalErrorOfAStep(t *testing.T) {
+	ran := 0
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (string, error) {
+		_, err := durable.Step(ctx, "a", func(context.Context) (int, error) {
+			if ran++; ran == 2 {
+				return 0, durable.Final(errors.New("never"))
+			}
+			return 0, errors.New("later")
+		}, durable.Retry{Attempts: 5, Delay: time.Minute})
+		return fmt.Sprint(err), nil
+	}))
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	if got := w.result("f"); got != `"never"` || ran != 2 {
+		t.Errorf("the result is %s, and the step ran %d times", got, ran)
+	}
+}

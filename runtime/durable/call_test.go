@@ -279,3 +279,49 @@ func TestResults(t *testing.T) {
 		t.Errorf("a promise that does not exist is read as %s", got)
 	}
 }
+
+// TestDeadlinesOfChildren checks that neither calls nor timers outlive the execution.
+func TestDeadlinesOfChildren(t *testing.T) {
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		for _, timeout := range []time.Duration{time.Minute, 0, 1000 * time.Hour} {
+			if _, err := durable.Start[int](ctx, nil, durable.Call{Func: "g", External: true, Timeout: timeout}); err != nil {
+				return 0, err
+			}
+		}
+		return 0, durable.Sleep(ctx, 1000*time.Hour)
+	}))
+	w.start(0, false)
+	begun := w.now
+	if _, err := durable.Start[int](t.Context(), w.caller, durable.Call{ID: "f", Func: "f", Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	for w.step(nil) {
+	}
+	for id, want := range map[string]time.Duration{"f": time.Hour, "f:1": time.Minute, "f:2": time.Hour, "f:3": time.Hour, "f:4": time.Hour} {
+		if got := time.UnixMilli(w.promise(id).TimeoutAt).Sub(begun); got != want {
+			t.Errorf("the deadline of %s is after %v, want %v", id, got, want)
+		}
+	}
+}
+
+// TestOtherGroup calls a function of another group from a durable function.
+func TestOtherGroup(t *testing.T) {
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, n int) (int, error) {
+		return durable.Invoke[int](ctx, nil, durable.Call{Func: "double", Target: "poll://any@other", Arg: n})
+	}))
+	w.start(0, false)
+	other, err := durable.NewWorker(durable.Config{
+		Backend: w.server, Group: "other", Logger: w.log, Manual: true,
+		Functions: []durable.Function{durable.Func("double", func(_ durable.Context, n int) (int, error) { return 2 * n, nil })},
+		Now:       func() time.Time { return w.now }, Random: w.random.Uint64, Chance: w.random.Float64,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.call("f", "f", 21)
+	for w.step(nil) || other.Step() {
+	}
+	if got := w.result("f"); got != "42" {
+		t.Errorf("the result is %s", got)
+	}
+}

@@ -182,7 +182,7 @@ func (r *runner) step(ctx durable.Context, name string) {
 // TestRandomWorkflowsLive runs random workflows with an engine and workers that have
 // goroutines. The connections of workers to the engine break for good at random.
 func TestRandomWorkflowsLive(t *testing.T) {
-	n := min(*seeds, 25)
+	n := *seeds / 40
 	if testing.Short() {
 		n = min(n, 5)
 	}
