@@ -299,30 +299,3 @@ func TestOneProcess(t *testing.T) {
 		t.Errorf("a send after Run: %v", err)
 	}
 }
-
-// TestReplays replays recorded executions with another program: TOPOGEN_REPLAY names the store.
-func TestReplays(t *testing.T) {
-	dir := t.TempDir()
-	first := newTopology(t, new(World), pool.DurableStore(dir))
-	for _, id := range []string{"1", "2"} {
-		if err := first.Api().SendPlaceOrder(t.Context(), PlaceOrder{OrderID: id, Customer: id}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first.Api().Close()
-	if err := first.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TOPOGEN_REPLAY", dir)
-	w := new(World)
-	if err := newTopology(t, w).Run(t.Context()); err != nil {
-		t.Errorf("the same program: %v", err)
-	}
-	if len(w.Calls) > 0 || len(w.Entries) > 0 {
-		t.Errorf("the replay has called steps %v and sent %v", w.Calls, w.Entries)
-	}
-	changed := newTopology(t, &World{Refused: "2"})
-	if err := changed.Run(t.Context()); !errors.Is(err, durable.ErrDiverged) {
-		t.Errorf("a program that ships no order 2: %v", err)
-	}
-}

@@ -199,10 +199,8 @@ func (w *Worker) Close(ctx context.Context) error {
 	w.signalIdle()
 	w.mu.Unlock()
 	w.passOn(ctx)
-	for _, e := range w.heldExecutions() {
-		if e.activation != nil {
-			e.activation.Release() // does nothing if it runs
-		}
+	for _, a := range w.activations() {
+		a.Release() // does nothing if it runs
 	}
 	if ctx.Err() == nil {
 		select {
@@ -221,6 +219,19 @@ func (w *Worker) Close(ctx context.Context) error {
 		return fmt.Errorf("durable: %d executions did not end in time: %w", len(left), ctx.Err())
 	}
 	return nil
+}
+
+// activations are those of the executions that the worker holds. One that has none yet finds that
+// the worker is stopping.
+func (w *Worker) activations() (list []*Activation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for e := range w.held {
+		if e.activation != nil {
+			list = append(list, e.activation)
+		}
+	}
+	return list
 }
 
 // passOnBatch is how many tasks are passed on with one write.

@@ -231,9 +231,9 @@ func (w *Worker) activate(it *item) {
 		}
 		return
 	}
-	w.mu.Unlock()
 	a := &Activation{e: e}
 	e.activation = a
+	w.mu.Unlock()
 	switch {
 	case w.stopping.Load():
 		a.Release()

@@ -15,10 +15,11 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // errEnded is the error of operations after the end of Run.
-var errEnded = fmt.Errorf("durable: the topology has ended: %w", durable.ErrStopping)
+var errEnded = fmt.Errorf("durable: the topology has ended: %w, %w", durable.ErrStopping, topo.ErrStopping)
 
 // source is the backend of the worker. It opens the store at the first operation, and ends
 // for good when Run returns.
@@ -123,8 +124,11 @@ func (s *source) Connect(group, pid string) (protocol.Connection, error) {
 // openStore opens the store in the folder, in memory, or of the server with the URL.
 func (e *Carrier) openStore() (opened, error) {
 	m := e.settings.memory()
-	if m == nil && isURL(e.config.Store) {
-		return e.openClient()
+	switch {
+	case e.replays():
+		return opened{waiting{e.over}, func(context.Context) error { return nil }, nil}, nil
+	case m == nil && isURL(e.config.Store):
+		return e.openClient(e.config.Store)
 	}
 	var kept store.Store
 	if m != nil {
@@ -151,8 +155,8 @@ func isURL(store string) bool {
 	return strings.HasPrefix(store, "http://") || strings.HasPrefix(store, "https://")
 }
 
-// openClient makes a client of the server that has the store.
-func (e *Carrier) openClient() (opened, error) {
+// openClient makes a client of the server with the URL.
+func (e *Carrier) openClient(url string) (opened, error) {
 	options := client.Options{Token: os.Getenv(tokenVariable)}
 	if c := &e.config; c.TLSCert != "" {
 		var err error
@@ -160,7 +164,7 @@ func (e *Carrier) openClient() (opened, error) {
 			return opened{}, err
 		}
 	}
-	c, err := client.New(e.config.Store, options)
+	c, err := client.New(url, options)
 	if err != nil {
 		return opened{}, fmt.Errorf("durable: the server of the store: %w", err)
 	}

@@ -23,6 +23,7 @@ type Carrier struct {
 	figures  *figures
 	source   source
 	finish   finish
+	replay   string // a store to replay; "": none
 
 	mu      sync.Mutex
 	worker  *durable.Worker // nil before its first use
@@ -59,7 +60,7 @@ func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
 	e := &Carrier{
 		config: c, settings: settings{s}, log: s.Logger,
 		byIndex: make(map[int]*Edge, len(c.Edges)), figures: newFigures(c.Edges), works: make(map[*durable.Activation]*work),
-		over: make(chan struct{}),
+		replay: os.Getenv(replayVariable), over: make(chan struct{}),
 	}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -94,7 +95,7 @@ func (e *Carrier) functions() []durable.Function {
 func (e *Carrier) workerConfig() durable.Config {
 	return durable.Config{
 		Backend: &e.source, Group: e.config.Topology, Functions: e.functions(), Lease: e.config.Lease,
-		Running: ActivationsMax, Logger: e.log,
+		PID: e.pid(), Running: ActivationsMax, Logger: e.log,
 	}
 }
 
@@ -170,8 +171,8 @@ func (e *Carrier) rejecting(a *durable.Activation, err error) {
 // Begin implements piper.DurableEdges.
 func (e *Carrier) Begin(ctx context.Context, p *piper.Pool) (over bool, err error) {
 	e.setPool(p)
-	if name := os.Getenv(replayVariable); name != "" {
-		return true, e.replay(ctx, p, name, os.Stdout)
+	if e.replays() {
+		return true, e.replayAll(ctx, p, os.Stdout)
 	}
 	return false, e.begin(p)
 }
@@ -229,6 +230,9 @@ func (e *Carrier) Start() {
 			e.pool.Fail(err)
 		}
 	})
+	if e.ownsStore() {
+		e.background.Go(func() { e.recover(w.PID()) })
+	}
 	e.background.Go(e.finish.run)
 }
 

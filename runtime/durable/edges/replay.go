@@ -19,17 +19,35 @@ import (
 // path, and returns. It runs no step and writes nothing to the store.
 const replayVariable = "TOPOGEN_REPLAY"
 
-// replay replays all executions of the topology and prints a line for each that takes another path,
-// and one with the totals.
-func (e *Carrier) replay(ctx context.Context, p *piper.Pool, name string, out io.Writer) error {
-	e.config.Store, e.config.Listen, e.settings.Memory = name, "", nil
-	if !isURL(name) {
-		e.source.open = e.openRecords
+// replays reports whether Run will replay. Until it has, sends from outside have no effect, and
+// other operations wait.
+func (e *Carrier) replays() bool { return e.replay != "" && e.stepped == nil }
+
+// waiting is the backend of senders outside while Run replays. A program that sends and waits
+// for the result must not end before the replay does.
+type waiting struct{ over <-chan struct{} }
+
+// Do waits for the end of Run.
+func (w waiting) Do(ctx context.Context, _ protocol.Operation) (protocol.Result, error) {
+	select {
+	case <-w.over:
+		return protocol.Result{}, errEnded
+	case <-ctx.Done():
+		return protocol.Result{}, context.Cause(ctx)
 	}
-	b, err := e.source.get()
+}
+
+// Connect fails: a replay takes no tasks.
+func (waiting) Connect(string, string) (protocol.Connection, error) { return nil, errEnded }
+
+// replayAll replays all executions of the topology and prints a line for each that takes another
+// path, and one with the totals.
+func (e *Carrier) replayAll(ctx context.Context, p *piper.Pool, out io.Writer) error {
+	b, err := e.openReplay()
 	if err != nil {
 		return err
 	}
+	defer func() { _ = b.close(context.Background()) }() // nothing was written
 	p.Mute()
 	var functions []durable.Function
 	for i := range e.config.Edges {
@@ -61,9 +79,12 @@ func (e *Carrier) replay(ctx context.Context, p *piper.Pool, name string, out io
 	return nil
 }
 
-// openRecords opens a store to read it.
-func (e *Carrier) openRecords() (opened, error) {
-	disk, err := store.Open(e.config.Store, store.Options{})
+// openReplay opens a store to read it.
+func (e *Carrier) openReplay() (opened, error) {
+	if isURL(e.replay) {
+		return e.openClient(e.replay)
+	}
+	disk, err := store.Open(e.replay, store.Options{})
 	if err != nil {
 		return opened{}, fmt.Errorf("durable: opening the store to replay: %w", err)
 	}

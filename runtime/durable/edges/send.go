@@ -85,8 +85,15 @@ func start[R any](ctx context.Context, e *Carrier, edge *Edge, m any, id string)
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}
+	call := durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout}
+	if e.replays() {
+		if !durable.Within(ctx) {
+			return durable.Get[R](w, id), nil
+		}
+		return durable.Start[R](ctx, w, call)
+	}
 	added := id != "" && e.figures.add(edge.Index, id)
-	h, err := durable.Start[R](ctx, w, durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout})
+	h, err := durable.Start[R](ctx, w, call)
 	switch {
 	case err != nil:
 		if added {
