@@ -30,8 +30,8 @@
 //
 // # Replay
 //
-// Each durable call of a function (Step, Sleep, Now, Start, Any, Version) has a position: 1
-// for the first call, 2 for the second. Its result is recorded in a promise whose id is the id
+// Each durable call of a function (Step, Sleep, After, Now, Start, Any, Version) has a
+// position: 1 for the first call, 2 for the second. Its result is recorded in a promise whose id is the id
 // of the execution and the position. When an execution waits, its goroutine ends: deferred
 // functions run, and durable calls in them end at once. When it is resumed, on any process,
 // the function is called again from its beginning, and the durable calls return the
@@ -53,7 +53,8 @@
 // paused for longer than its lease cannot record anything, because each write names the
 // version of the task, and the version increases whenever a worker acquires it.
 //
-// Start returns when the promise of the call is on disk.
+// Start returns when the promise of the call is on disk. [StartAll] starts many calls with one
+// write, and [Any] with a timer of [After] waits for a call with a timeout.
 //
 // # Failures
 //
@@ -65,10 +66,20 @@
 //
 // # Limits
 //
-// Results and arguments are JSON and must fit into a request of the server (4 MiB by default).
-// An execution has at most Config.Records records. A durable call takes its context from the
+// Results and arguments are JSON of at most 3,096,576 bytes, so that they fit into a request
+// of 4 MiB as base64 text. An execution has at most Config.Records records: a loop without end
+// must continue in a child. A durable call takes its context from the
 // goroutine of the function only: goroutines that the function starts must not make durable
 // calls; calls that run at the same time are started with [Start].
+//
+// # Tests
+//
+// Package local is a server in virtual time. With Config.Manual a worker has no goroutines of
+// its own, and everything runs in the goroutine of the test: see the example. The Stepper of a
+// topology does the same.
+//
+// [Replay] runs recorded executions through functions that were changed, and reports those
+// that would diverge.
 //
 // # Design
 //

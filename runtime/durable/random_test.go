@@ -180,7 +180,7 @@ func (r *runner) step(ctx durable.Context, name string) {
 }
 
 // TestRandomWorkflowsLive runs random workflows with an engine and workers that have
-// goroutines. The connections of workers to the engine break for good at random.
+// goroutines. The connections of workers to the engine break at random and stay broken.
 func TestRandomWorkflowsLive(t *testing.T) {
 	n := *seeds / 40
 	if testing.Short() {
@@ -238,7 +238,7 @@ func TestRandomWorkflowsLive(t *testing.T) {
 	t.Logf("%d workers killed", killed)
 }
 
-// A mortal backend ends for good after some operations, with its connection.
+// A mortal backend does not answer any more after some operations, with its connection.
 type mortal struct {
 	protocol.Backend
 	mu         sync.Mutex
