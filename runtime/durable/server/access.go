@@ -18,12 +18,12 @@ type access struct {
 	usual   string   // the Host of most requests, an address
 }
 
-func newAccess(c *Config) access {
-	a := access{origins: c.Origins}
+func newAccess(c *Config, address *net.TCPAddr) access {
+	a := access{origins: c.Origins, usual: address.String()}
 	for _, token := range c.Tokens {
 		a.tokens = append(a.tokens, sha256.Sum256([]byte(token)))
 	}
-	if !c.authenticates() && !c.Insecure {
+	if !c.authenticates() && (address.IP.IsLoopback() || !c.Insecure) {
 		a.hosts = []string{"localhost"}
 		for _, host := range c.Hosts {
 			a.hosts = append(a.hosts, strings.ToLower(host))

@@ -190,6 +190,17 @@ func TestPages(t *testing.T) {
 	})
 }
 
+// TestNamesOfInsecureServers: a server that everyone may use can be reached by any name,
+// but not if it listens only on this computer.
+func TestNamesOfInsecureServers(t *testing.T) {
+	for address, want := range map[string]int{"127.0.0.1:0": 403, "0.0.0.0:0": 200} {
+		s := listen(t, server.Config{Listen: address, Insecure: true})
+		if got := status(t, s, http.DefaultTransport, "GET", "/health", "", http.Header{"Host": {"promises.example.com"}}); got != want {
+			t.Errorf("%s: got status %d, want %d", address, got, want)
+		}
+	}
+}
+
 // TestNamesOfOtherServers: with tokens, a web page cannot use the server under any name,
 // so the name does not matter.
 func TestNamesOfOtherServers(t *testing.T) {

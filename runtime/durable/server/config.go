@@ -44,7 +44,7 @@ type Config struct {
 	// Hosts are further names of this server. A server without tokens and client
 	// certificates answers only requests to localhost, to an IP address and to these names,
 	// because the owner of any other name could let it point here, and so reach the server
-	// from a web page.
+	// from a web page. With Insecure, this holds for a loopback address only.
 	Hosts []string
 
 	// Logger receives failures. nil: slog.Default.

@@ -42,7 +42,7 @@ func Listen(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, access: newAccess(&config), backend: config.Backend,
+		config: config, backend: config.Backend,
 		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
 	}
 	s.metrics = newMetrics(s)
@@ -51,7 +51,7 @@ func Listen(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.listener = newListener(socket, config.ConnectionsMax, &s.metrics.refused)
-	s.access.usual = s.Address()
+	s.access = newAccess(&config, socket.Addr().(*net.TCPAddr))
 	s.http = s.newHTTP(s.serve)
 	if config.MetricsListen != "" {
 		socket, err := config.listen(config.MetricsListen)
