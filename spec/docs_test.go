@@ -181,7 +181,7 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 - A replicated state machine or a processor of kind raft runs on every node: its peers are the nodes of the cluster, and its controller has the placement ` + "`every-node`" + `. Another state machine needs a controller with ` + "`{node: NAME}`" + ` and runs on that node. All edges between a state machine and other processors stay on their node.
 - Messages of an edge that can lead to another node are [encoded](wire.md). An edge stays on its node if it leads to ` + "`every-node` with `route: local`" + `, if both ends have the same ` + "`{node: NAME}`" + `, or if it has ` + "`route: local`" + ` and its ends are placed together. All other edges can lead to another node.`},
 	{"checkpoint", "/$defs/checkpoint", "Reserved for a later version: topogen reports it."},
-	{"durable", "/properties/durable", `The store of durable edges.
+	{"durable", "/properties/durable", `The store of durable edges. [How to](../howto/durable.md), and [what a fault does](delivery.md#durable-edges).
 
 - An edge with ` + "`durable: true`" + ` leads from an external processor or a processor with ` + "`blocking: true`" + ` to a processor with ` + "`blocking: true`" + `. Its sender sends the message along no other edge.
 - It can have ` + "`key`, `route: {id: FIELD}`, `reply`, `timeout`, `id` and `limit`" + `. It cannot have ` + "`capacity`, `full`, `shared`, `delivery` and `input_timeout`" + `, because its messages wait on the disk. A timer cannot be durable.
