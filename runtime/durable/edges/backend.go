@@ -24,7 +24,8 @@ var errEnded = fmt.Errorf("durable: the topology has ended: %w, %w", durable.Err
 // source is the backend of the worker. It opens the store at the first operation, and ends
 // for good when Run returns.
 type source struct {
-	open func() (opened, error)
+	open  func() (opened, error)
+	stays bool // the store is in memory, under a Stepper
 
 	mu    sync.Mutex
 	now   *opened // nil before it was opened
@@ -70,9 +71,20 @@ func (s *source) isEnded() bool {
 	return s.ended
 }
 
+// results returns the backend for reads after the end: a store in memory under a Stepper stays,
+// so that a test can read the results of executions.
+func (s *source) results(op protocol.Operation) (*opened, error) {
+	if _, ok := op.(protocol.PromiseGet); ok && s.stays {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.now, nil
+	}
+	return s.get()
+}
+
 // Do carries out an operation.
 func (s *source) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
-	b, err := s.get()
+	b, err := s.results(op)
 	if err != nil {
 		return protocol.Result{}, err
 	}

@@ -1,0 +1,71 @@
+// Package durablefaults has a topology whose instances fail while executions wait for them.
+package durablefaults
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+)
+
+type Job struct {
+	Name  string
+	Sleep time.Duration
+}
+
+// Task has a step. With Stay it does not heed its context.
+type Task struct{ Stay bool }
+
+type Done struct{ Instance int64 }
+
+type Poisoning struct{}
+
+type Poison struct {
+	Name  string
+	Hangs bool
+}
+
+// made is how many workers were made.
+var made atomic.Int64
+
+// release ends calls that hang.
+var release atomic.Pointer[chan struct{}]
+
+// entered receives when a task stays in its step.
+var entered = make(chan struct{})
+
+type Worker struct{ number int64 }
+
+func NewWorker() *Worker { return &Worker{made.Add(1)} }
+
+func (w *Worker) ReceiveJob(ctx durable.Context, m Job) (Done, error) {
+	if err := durable.Sleep(ctx, m.Sleep); err != nil {
+		return Done{}, err
+	}
+	return durable.Step(ctx, "work", func(context.Context) (Done, error) { return Done{w.number}, nil })
+}
+
+func (w *Worker) ReceivePoison(m Poison) error {
+	if m.Hangs {
+		<-*release.Load()
+		return nil
+	}
+	return errors.New("poison")
+}
+
+type Fragile struct{}
+
+func (Fragile) ReceiveTask(ctx durable.Context, m Task) error {
+	_, err := durable.Step(ctx, "stay", func(context.Context) (int, error) {
+		if m.Stay {
+			entered <- struct{}{}
+			<-*release.Load()
+		}
+		return 0, nil
+	})
+	return err
+}
+
+func (Fragile) ReceivePoisoning(Poisoning) error { return errors.New("poison") }

@@ -1,0 +1,116 @@
+package durablefaults
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+func newTopology(t *testing.T, opts ...pool.Option) *Topology {
+	t.Helper()
+	topology, err := New(Processors{}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology
+}
+
+// TestRestarts lets instances fail while executions wait for them, run and sleep. The new
+// instances continue the executions.
+func TestRestarts(t *testing.T) {
+	for seed := range uint64(50) {
+		before := made.Load()
+		topology := newTopology(t)
+		steps := topology.Stepper(seed)
+		var handles []durable.Handle[Done]
+		for i := range 8 {
+			name := string(rune('a' + i))
+			h, err := topology.Api().StartJob(t.Context(), Job{Name: name, Sleep: time.Duration(i%3) * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
+			if err := topology.Api().SendPoison(t.Context(), Poison{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		topology.Api().Close()
+		if err := steps.Run(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for i, h := range handles {
+			if done, settled, err := h.Result(t.Context()); !settled || err != nil || done.Instance <= before {
+				t.Errorf("seed %d: job %d: %v %v %v", seed, i, done, settled, err)
+			}
+		}
+		if made.Load() != before+2+8 {
+			t.Errorf("seed %d: %d instances were made", seed, made.Load()-before)
+		}
+	}
+}
+
+// TestHangs lets an instance hang in another handler while an execution waits for it.
+func TestHangs(t *testing.T) {
+	hanging := make(chan struct{})
+	release.Store(&hanging)
+	topology := newTopology(t, pool.DurableStore(t.TempDir()))
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(t.Context()) }()
+	for range 3 {
+		if err := topology.Api().SendPoison(t.Context(), Poison{"a", true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := topology.Api().AskJob(t.Context(), Job{Name: "a"}); err != nil {
+			t.Errorf("a job behind a call that hangs: %v", err)
+		}
+	}
+	topology.Api().Close()
+	close(hanging)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFails ends Run with the error of another handler. The executions stay in the store.
+func TestFails(t *testing.T) {
+	dir := t.TempDir()
+	first := newTopology(t, pool.DurableStore(dir))
+	if err := first.Api().SendTask(t.Context(), Task{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Api().SendPoisoning(t.Context(), Poisoning{}); err != nil {
+		t.Fatal(err)
+	}
+	var failure *pool.HandlerError
+	if err := first.Run(t.Context()); !errors.As(err, &failure) {
+		t.Errorf("Run returns %v", err)
+	}
+	second := newTopology(t, pool.DurableStore(dir))
+	second.Api().Close()
+	if err := second.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStepIgnoresContext stops a topology while a step waits for something else.
+func TestStepIgnoresContext(t *testing.T) {
+	hanging := make(chan struct{})
+	release.Store(&hanging)
+	topology := newTopology(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(ctx) }()
+	if err := topology.Api().SendTask(t.Context(), Task{Stay: true}); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	cancel()
+	if err := <-result; !errors.Is(err, pool.ErrDrainTimeout) {
+		t.Errorf("Run returns %v", err)
+	}
+	close(hanging)
+}
