@@ -25,6 +25,8 @@ type group struct {
 	dir     string
 	network *transport.Memory
 	peers   map[string]string
+	engine  engine.Config
+	wait    time.Duration // of an operation for a node that leads
 
 	mu    sync.Mutex
 	nodes map[string]*replicated.Node
@@ -34,7 +36,13 @@ type group struct {
 var names = []string{"n1", "n2", "n3"}
 
 func newGroup(t *testing.T) *group {
+	return openGroup(t, engine.Config{}, 20*time.Second) // of real time: the computer of the test may be busy
+}
+
+func openGroup(t *testing.T, config engine.Config, wait time.Duration) *group {
+	config.Logger = slog.New(slog.DiscardHandler)
 	g := &group{
+		engine: config, wait: wait,
 		t: t, dir: t.TempDir(), network: transport.NewMemory(transport.MemoryOptions{}),
 		peers: map[string]string{"n1": "h1:7101", "n2": "h2:7101", "n3": "h3:7101"},
 		nodes: map[string]*replicated.Node{}, links: map[string]transport.Transport{},
@@ -63,10 +71,10 @@ func (g *group) start(name string) {
 			Topology: "shop", Group: "promises", Node: name, Peers: g.peers, Dir: g.dir, Transport: link,
 			Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
 		},
-		Engine: engine.Config{Logger: slog.New(slog.DiscardHandler)},
+		Engine: g.engine,
 		URL:    name,
 		Dial:   func(url string) (protocol.Backend, error) { return remote{g, url}, nil },
-		Wait:   20 * time.Second, // of real time: the computer of the test may be busy
+		Wait:   g.wait,
 	})
 	if err != nil {
 		g.t.Fatal(err)

@@ -70,5 +70,5 @@
 // Others have no source, and follow package protocol: fractions of milliseconds are rounded
 // up because the SDK sends them, tags and headers have no U+0000, debug.tick answers with an
 // empty list, and debug.snap shows what is stored, without projection. Of too many unblock
-// messages for an address, the one that was sent first is dropped.
+// messages for an address, the oldest is dropped.
 package oracle
