@@ -21,8 +21,8 @@ import (
 
 // TestHistories checks the histories of clients of an engine in the same process and of
 // clients over HTTP: a server that carries out the requests one after the other, each
-// between its call and its response, must give the same responses. TOPOGEN_HISTORIES sets the number of trees, of which each client sends
-// 12 requests.
+// between its call and its response, must give the same responses. TOPOGEN_HISTORIES sets
+// the number of trees, of which each client sends 12 requests.
 func TestHistories(t *testing.T) {
 	trees := 20
 	if testing.Short() || race.Enabled {

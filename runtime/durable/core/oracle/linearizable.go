@@ -71,7 +71,7 @@ func (h History) Check() (outcomes map[string]int, err error) {
 		for _, op := range whole {
 			outcomes[op.Input.(recorded).event.Outcome()]++
 		}
-		if result := porcupine.CheckOperationsTimeout(histories.ToModel(), whole, time.Minute); result != porcupine.Ok {
+		if result := porcupine.CheckOperationsTimeout(histories.ToModel(), whole, 5*time.Minute); result != porcupine.Ok {
 			return outcomes, fmt.Errorf("the history of a tree is %s:\n%s", result, wrong(tree))
 		}
 	}
