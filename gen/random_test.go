@@ -37,10 +37,10 @@ func TestRandomTopologies(t *testing.T) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		t.Fatal(err)
 	}
-	accepted := 0
+	accepted, durable := 0, 0
 	var packages []string // for the compiler
 	for seed := range uint64(rounds) {
-		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1, machines: seed%3 == 0, cluster: seed%5 > 2, logs: os.Getenv("CI") != ""}
+		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1, machines: seed%3 == 0, cluster: seed%5 > 2, durable: seed%5 == 1 || seed%5 == 2, logs: os.Getenv("CI") != ""}
 		source := r.file()
 		path := filepath.Join(dir, "topology.yml")
 		_, findings := spec.Parse(path, []byte(source))
@@ -71,7 +71,12 @@ func TestRandomTopologies(t *testing.T) {
 				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
 			}
 		}
-		if slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated || p.machines > 0 }) && len(packages) < min(6, rounds/10) {
+		compiled := slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated || p.machines > 0 })
+		if slices.ContainsFunc(r.edges, func(e randomEdge) bool { return e.durable }) {
+			durable++
+			compiled = compiled || durable%8 == 1
+		}
+		if compiled && len(packages) < min(10, rounds/8) {
 			packages = append(packages, keep(t, fmt.Sprintf("%s/seed%d", dir, seed), code, result.Files))
 		}
 	}
@@ -79,9 +84,9 @@ func TestRandomTopologies(t *testing.T) {
 	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
 		t.Errorf("go build: %v\n%s", err, out)
 	}
-	t.Logf("%d of %d were accepted", accepted, rounds)
-	if accepted < rounds/4 {
-		t.Errorf("only %d of %d topologies were accepted", accepted, rounds)
+	t.Logf("%d of %d were accepted, %d with durable edges", accepted, rounds, durable)
+	if accepted < rounds/4 || durable < rounds/20 {
+		t.Errorf("only %d of %d topologies were accepted, %d with durable edges", accepted, rounds, durable)
 	}
 }
 
@@ -109,6 +114,7 @@ type randomTopology struct {
 	failures   bool // the file says what becomes of them
 	machines   bool // there are some
 	cluster    bool // it has a cluster
+	durable    bool // it has durable edges
 	logs       bool // of which some have a log, whose packages take long to load
 	processors []randomProcessor
 	edges      []randomEdge
@@ -117,7 +123,7 @@ type randomTopology struct {
 
 type randomProcessor struct {
 	external, watched, isolated bool
-	everyNode                   bool
+	everyNode, blocking         bool
 	instances                   int
 	letters                     int // the receiver of its dead letters; -1: none
 	machines                    int // that it controls
@@ -126,8 +132,9 @@ type randomProcessor struct {
 type randomEdge struct {
 	from, to int // from is -1 for a timer
 	message  int
-	reply    int    // -1: none
-	silent   bool   // it has a timeout
+	reply    int  // -1: none
+	silent   bool // it has a timeout
+	durable  bool
 	timer    string // its name; "" for none
 }
 
@@ -144,6 +151,7 @@ func (r *randomTopology) file() string {
 	if r.cluster {
 		b.WriteString("cluster: {nodes: " + r.one(`{n1: "127.0.0.1:7400"}`, `{n2: "127.0.0.1:7401", n1: "127.0.0.1:7400", n3: "127.0.0.1:7402"}`) + r.one("", ", dir: ./node", ", fence: off", ", rebalance: none", ", membership: {helpers: 0}") + "}\n")
 	}
+	r.section(&b)
 	b.WriteString("processors:\n")
 	number := 2 + r.IntN(5)
 	for i := range number {
@@ -155,9 +163,9 @@ func (r *randomTopology) file() string {
 		case r.chance(50):
 			p.instances = 2 + r.IntN(3)
 			options = append(options, fmt.Sprintf("instances: %d", p.instances))
-			if r.chance(20) {
-				options = append(options, "blocking: true")
-			}
+		}
+		if p.blocking = !p.external && r.chance(map[bool]int{false: 15, true: 80}[r.durable]); p.blocking {
+			options = append(options, "blocking: true")
 		}
 		if r.failures && !p.external {
 			failures := r.watch(i, &p)
@@ -262,7 +270,7 @@ func (r *randomTopology) watch(i int, p *randomProcessor) (options []string) {
 func (r *randomTopology) edge(b *strings.Builder) {
 	e := randomEdge{from: r.IntN(len(r.processors)), to: r.IntN(len(r.processors)), message: r.IntN(randomMessages), reply: -1}
 	to := r.processors[e.to]
-	if to.external || slices.ContainsFunc(r.edges, func(f randomEdge) bool { return f.from == e.from && f.to == e.to && f.message == e.message }) {
+	if to.external || slices.ContainsFunc(r.edges, func(f randomEdge) bool { return f.from == e.from && f.to == e.to && f.message == e.message }) || r.isTaken(e) {
 		return
 	}
 	if r.chance(10) {
@@ -276,6 +284,10 @@ func (r *randomTopology) edge(b *strings.Builder) {
 		}
 		r.edges = append(r.edges, e)
 		fmt.Fprintf(b, "  - every %ds%s -> p%d: {%s}\n", len(r.edges), name, e.to, strings.Join(options, ", "))
+		return
+	}
+	if r.keeps(e) {
+		r.durableEdge(b, e)
 		return
 	}
 	options := []string{fmt.Sprintf("message: M%d", e.message)}
@@ -326,7 +338,7 @@ func (r *randomTopology) silence() (options []string) {
 // code writes types with handlers of random shapes.
 func (r *randomTopology) code() string {
 	var b strings.Builder
-	b.WriteString("package random\n\nimport (\n\t\"context\"\n\n\t\"github.com/topogen/topogen/runtime/topo\"\n)\n\nvar _ = topo.Done\n\ntype Sub struct{ ID int }\n")
+	b.WriteString("package random\n\nimport (\n\t\"context\"\n\n\t\"github.com/topogen/topogen/runtime/durable\"\n\t\"github.com/topogen/topogen/runtime/topo\"\n)\n\nvar _ = topo.Done\n\ntype _ = durable.Context\n\ntype Sub struct{ ID int }\n")
 	for i := range randomMessages {
 		fmt.Fprintf(&b, "\ntype M%d struct {\n\tID   int\n\tName string\n\tRaw  []byte\n\tOn   bool\n\tSub  *Sub\n}\n\nfunc (m M%[1]d) Clone() M%[1]d { return m }\nfunc (m M%[1]d) Aggregate(M%[1]d) M%[1]d { return m }\nfunc (m *M%[1]d) Sum() uint8  { return 0 }\n", i)
 	}
@@ -351,7 +363,7 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 	}
 	for _, e := range r.edges {
 		sends = sends || e.from == i
-		receives = receives || e.to == i || e.from == i && e.reply >= 0
+		receives = receives || e.to == i || e.from == i && e.reply >= 0 && !e.durable
 		ticks = ticks || e.from < 0 && e.to == i && e.timer == ""
 	}
 	for _, to := range r.told {
@@ -394,10 +406,13 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 		if e.to == i && e.timer != "" {
 			handler("ReceiveTick"+spec.Exported(e.timer), "topo.Tick", "")
 		}
-		if e.to == i && e.from >= 0 {
+		switch {
+		case e.to == i && e.durable:
+			r.durableHandler(b, e, out)
+		case e.to == i && e.from >= 0:
 			handler(fmt.Sprintf("Receive%sFromP%d", message, e.from), message, reply)
 		}
-		if e.from == i && reply != "" {
+		if e.from == i && reply != "" && !e.durable {
 			handler(fmt.Sprintf("Receive%sFromP%d", reply, e.to), reply, "")
 		}
 	}
@@ -439,8 +454,8 @@ func (r *randomTopology) processor(b *strings.Builder, i int) {
 func (r *randomTopology) hears(i int) bool {
 	return slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.letters == i }) ||
 		slices.ContainsFunc(r.edges, func(e randomEdge) bool {
-			return e.to == i && (e.silent || e.from >= 0 && r.processors[e.from].watched) ||
-				e.from == i && e.reply >= 0 && r.processors[e.to].watched
+			return !e.durable && e.to == i && (e.silent || e.from >= 0 && r.processors[e.from].watched) ||
+				e.from == i && e.reply >= 0 && !e.durable && r.processors[e.to].watched
 		})
 }
 
