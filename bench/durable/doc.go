@@ -7,7 +7,9 @@
 //
 // A client sends a request, waits for its answer, and sends the next one (a closed loop).
 // The server, the store and all clients are in one process, and share its processors.
-// HTTP goes over the loopback device with keep-alive. All stores are synced before an
+// HTTP goes over the loopback device with keep-alive. The clients of "http" write the bytes
+// of a request and read those of its response; "http client" uses package client, which
+// takes as much time as the server. All stores are synced before an
 // operation is answered.
 //
 //   - create+settle: each client creates a promise and settles it. Each of both is an
@@ -20,5 +22,5 @@
 //     of the server counts for every request that had to wait.
 //
 // The sync rate is that of overwriting 4 KiB in a file of constant size, measured directly
-// before and after each run. A commit of the store needs two syncs.
+// before and after each run. A commit of the store needs one.
 package durable

@@ -2,9 +2,12 @@ package durable
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/topogen/topogen/bench/measure"
@@ -95,10 +98,14 @@ func (s *System) Creates(rate float64, d time.Duration) ([]float64, error) {
 	failed := make(chan error, n)
 	var all sync.WaitGroup
 	var late atomic.Int64
+	runtime.LockOSThread() // the thread sleeps
+	defer runtime.UnlockOSThread()
 	start := time.Now()
 	for i := range n {
 		planned := start.Add(time.Duration(i) * interval)
-		time.Sleep(time.Until(planned))
+		if err := sleepUntil(planned); err != nil {
+			return nil, err
+		}
 		if late.Add(1) > lateMax {
 			all.Wait()
 			return nil, fmt.Errorf("%.0f creates a second are above the capacity", rate)
@@ -118,6 +125,20 @@ func (s *System) Creates(rate float64, d time.Duration) ([]float64, error) {
 	default:
 		return latencies, nil
 	}
+}
+
+// sleepUntil sleeps in the system, which wakes a thread within 60 µs. The timers of Go can
+// be a millisecond late if no other goroutine runs, which is as long as several syncs.
+func sleepUntil(t time.Time) error {
+	d := time.Until(t)
+	if d <= 0 {
+		return nil
+	}
+	ts := syscall.NsecToTimespec(int64(d))
+	if err := syscall.Nanosleep(&ts, nil); err != nil && !errors.Is(err, syscall.EINTR) {
+		return err
+	}
+	return nil
 }
 
 // A Run is the result of one run.

@@ -16,12 +16,15 @@ import (
 
 // A Subject is a way to reach the promises.
 type Subject struct {
-	Name string
-	HTTP bool // whether clients use the network
+	Name   string
+	HTTP   bool // whether clients use the network
+	Client bool // whether they use package client
 }
 
 // Subjects are the ways that are compared.
-func Subjects() []Subject { return []Subject{{"http", true}, {"process", false}} }
+func Subjects() []Subject {
+	return []Subject{{"http", true, false}, {"http client", true, true}, {"process", false, false}}
+}
 
 // A System is a store with its engine, and a server if the subject has one.
 type System struct {
@@ -29,6 +32,17 @@ type System struct {
 	engine           *engine.Engine
 	server           *server.Server
 	client           *client.Client
+	sender           *sender
+}
+
+// sending is a client whose operations a sender sends.
+type sending struct {
+	*client.Client
+	sender *sender
+}
+
+func (s sending) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	return s.sender.Do(ctx, op)
 }
 
 // Open opens a system in an empty folder.
@@ -53,12 +67,19 @@ func (s Subject) Open(dir string) (*System, error) {
 		return nil, errors.Join(err, system.Close())
 	}
 	system.Backend = system.client
+	if !s.Client {
+		system.sender = newSender(system.server.URL())
+		system.Backend = sending{system.client, system.sender}
+	}
 	return system, nil
 }
 
 // Close closes the system.
 func (s *System) Close() error {
 	var errs []error
+	if s.sender != nil {
+		errs = append(errs, s.sender.Close())
+	}
 	if s.client != nil {
 		errs = append(errs, s.client.Close())
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -85,6 +86,7 @@ func (e *Engine) lastCommit() {
 
 // work runs one transaction if there is work for it, and reports whether there is more.
 func (e *Engine) work() bool {
+	runtime.Gosched() // callers that can run add their calls to this transaction
 	e.refill()
 	elapsed := e.config.Clock.Elapsed()
 	b := batch{}
