@@ -123,6 +123,42 @@ func TestAttemptAfterAWaitWithoutSuspension(t *testing.T) {
 	}
 }
 
+// TestDelayOutlastsOldWaits settles a promise for which the first attempt has waited, while the
+// second attempt is delayed.
+func TestDelayOutlastsOldWaits(t *testing.T) {
+	const delay = 10 * time.Hour
+	var w *world
+	var begun []time.Time
+	slow := durable.Func("slow", func(ctx durable.Context, _ int) (int, error) { return 7, durable.Sleep(ctx, 2*time.Hour) })
+	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		if n := ctx.Attempt(); n > len(begun) {
+			begun = append(begun, w.now)
+		}
+		child, err := durable.Start[int](ctx, nil, durable.Call{Func: "slow"})
+		if err != nil {
+			return 0, err
+		}
+		timer, err := durable.After(ctx, time.Hour)
+		if err != nil {
+			return 0, err
+		}
+		first, err := durable.Any(ctx, child, timer)
+		if err == nil && ctx.Attempt() == 1 {
+			err = errors.New("no")
+		}
+		return first, err
+	})
+	f.Retry = durable.Retry{Attempts: 2, Delay: delay}
+	w = newWorld(t, 1, slow, f)
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	if got := w.result("f"); got != "1" || len(begun) != 2 || begun[1].Sub(begun[0]) != time.Hour+delay {
+		t.Errorf("the result is %s, and the attempts began at %v", got, begun)
+	}
+	w.check()
+}
+
 // TestFailures checks what is recorded for each way in which a function can fail.
 func TestFailures(t *testing.T) {
 	tests := []struct {

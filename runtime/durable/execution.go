@@ -92,8 +92,20 @@ func (e *execution) main(h Handler, done chan<- struct{}) {
 		e.phase.Store(over)
 		e.cancel(ErrEnded)
 	}()
-	result, err = h(&e.context, e.arg)
+	if err = e.awaitAttempt(); err == nil {
+		result, err = h(&e.context, e.arg)
+	}
 	returned = true
+}
+
+// awaitAttempt waits for the end of the delay before the attempt. A promise for which an
+// earlier attempt has waited may have resumed the task before.
+func (e *execution) awaitAttempt() error {
+	n := len(e.journal.begun)
+	if n == 0 || e.journal.begun[n-1].State != protocol.Pending {
+		return nil
+	}
+	return e.backend.suspend(e, e.journal.begun[n-1].ID)
 }
 
 // abnormal is the error of a function that did not return.
