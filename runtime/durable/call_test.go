@@ -185,6 +185,36 @@ func TestManyRecords(t *testing.T) {
 	}
 }
 
+// TestKilledWhileRecordsAreRead kills the worker that continues an execution with many records
+// at its first calls: the acquisition, and the searches for the records.
+func TestKilledWhileRecordsAreRead(t *testing.T) {
+	const steps = 1_200 // more than preloadSmall
+	for killAt := 1; killAt <= 4; killAt++ {
+		f := durable.Func("f", func(ctx durable.Context, _ int) (sum int, err error) {
+			for i := range steps {
+				n, err := durable.Step(ctx, "add", func(context.Context) (int, error) { return i, nil })
+				if err != nil {
+					return 0, err
+				}
+				sum += n
+			}
+			return sum, durable.Sleep(ctx, time.Hour)
+		})
+		w := newWorld(t, 1, f)
+		first := w.start(0, false)
+		w.call("f", "f", 1)
+		w.runFor(time.Minute, nil)
+		w.workers = nil
+		w.disconnect(first)
+		second := w.start(killAt, true)
+		w.run(func() { w.start(0, false) })
+		if got := w.result("f"); got != fmt.Sprint(steps*(steps-1)/2) || !second.dead {
+			t.Errorf("killed at call %d (%t): the result is %s", killAt, second.dead, got)
+		}
+		w.check()
+	}
+}
+
 // TestForms checks the form of parameters and results against values that the SDK for
 // TypeScript wrote.
 func TestForms(t *testing.T) {

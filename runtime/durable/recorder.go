@@ -247,7 +247,7 @@ func (l live) lost(e *execution) error {
 	if result, err := l.w.backend.Do(l.w.ctx, protocol.PromiseGet{ID: e.task.ID}); err == nil && result.Promise != nil {
 		cause = causeOf(result.Promise.State)
 	}
-	e.cancel(cause)
+	l.w.endContext(e, cause)
 	return e.lost(cause)
 }
 
@@ -281,7 +281,7 @@ func (l live) sendAll(e *execution, ops []protocol.Operation) ([]protocol.Result
 	}
 	if err != nil {
 		l.w.log.Warn("durable: the task is given up: its server did not answer", "id", e.task.ID, "error", err)
-		e.cancel(ErrLeaseLost)
+		l.w.endContext(e, ErrLeaseLost)
 		return nil, e.lost(ErrLeaseLost)
 	}
 	return results, nil
