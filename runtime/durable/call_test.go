@@ -147,6 +147,35 @@ func TestCallWithID(t *testing.T) {
 	}
 }
 
+// TestGet waits for a promise of which the function knows only the id. It is pending in the first
+// activation, and settled in the next ones.
+func TestGet(t *testing.T) {
+	var w *world
+	child := durable.Func("child", func(ctx durable.Context, n int) (int, error) { return n, durable.Sleep(ctx, time.Hour) })
+	f := durable.Func("f", func(ctx durable.Context, n int) (int, error) {
+		h, err := durable.Start[int](ctx, nil, durable.Call{Func: "child", Arg: n})
+		if err != nil {
+			return 0, err
+		}
+		if n, err = durable.Get[int](w.workers[0].worker, h.ID()).Wait(ctx); err != nil {
+			return 0, err
+		}
+		n, err = durable.Step(ctx, "double", func(context.Context) (int, error) { return 2 * n, nil })
+		if err != nil {
+			return 0, err
+		}
+		return n, durable.Sleep(ctx, time.Hour)
+	})
+	w = newWorld(t, 1, child, f)
+	w.start(0, false)
+	w.call("f", "f", 5)
+	w.run(nil)
+	if got := w.result("f"); got != "10" {
+		t.Errorf("the result is %s", got)
+	}
+	w.check()
+}
+
 // TestManyRecords replays an execution with more records than a server returns with an
 // acquisition, in its second attempt.
 func TestManyRecords(t *testing.T) {

@@ -124,13 +124,8 @@ const recordsFew = 100
 
 func (l live) suspend(e *execution, ids ...string) error {
 	if len(e.journal.records) >= recordsFew || e.position >= recordsFew {
-		if err := l.refresh(e, ids); err != nil {
+		if settled, err := e.refresh(ids); settled || err != nil {
 			return err
-		}
-		for _, id := range ids {
-			if e.settled[id] != nil {
-				return nil
-			}
 		}
 	}
 	result, err := l.send(e, suspension(e, ids))
@@ -155,27 +150,13 @@ func (l live) suspended(e *execution, result protocol.Result, ids []string) erro
 		e.outcome = Outcome{State: Suspended, Attempt: e.journal.attempt()}
 		return errExit
 	case protocol.Redirect:
-		return l.refresh(e, ids)
+		_, err := e.refresh(ids)
+		return err
 	case protocol.Conflict, protocol.NotFound:
 		return l.lost(e)
 	default: // a promise does not exist, or belongs to another call tree
 		return refused(protocol.TaskSuspend{}, result)
 	}
-}
-
-// refresh reads promises of which one is settled.
-func (l live) refresh(e *execution, ids []string) error {
-	for _, id := range ids {
-		p, err := l.get(e, id)
-		if err != nil {
-			return err
-		}
-		if p.State != protocol.Pending {
-			e.settled[id] = p
-			e.journal.add(p) // for the next attempt
-		}
-	}
-	return nil
 }
 
 func (l live) suspendUntil(e *execution, timer protocol.PromiseCreate) (*protocol.Promise, error) {

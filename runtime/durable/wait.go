@@ -38,15 +38,35 @@ func (e *execution) current(h handle) *protocol.Promise {
 }
 
 // wait suspends the execution until one of the promises is settled. It returns nil if one
-// of them is settled by now.
+// of them is settled by now: one of Get may have been settled before an earlier activation
+// went on.
 func (e *execution) wait(ids ...string) error {
 	if err := e.proceed(); err != nil {
 		return err
 	}
 	if p := e.journal.records[e.journal.at(e.position+1)]; p != nil {
+		if settled, err := e.refresh(ids); settled || err != nil {
+			return err
+		}
 		return e.diverge(fmt.Sprintf("after position %d it waits for %q, and the record %s is of %q", e.position, ids[0], p.ID, p.Tags[tagStep]))
 	}
 	return e.backend.suspend(e, ids...)
+}
+
+// refresh reads promises, and reports whether one of them is settled.
+func (e *execution) refresh(ids []string) (settled bool, err error) {
+	for _, id := range ids {
+		p, err := e.backend.get(e, id)
+		if err != nil {
+			return false, err
+		}
+		if p.State != protocol.Pending {
+			settled = true
+			e.settled[id] = p
+			e.journal.add(p) // for the next attempt
+		}
+	}
+	return settled, nil
 }
 
 // any returns the index of the first handle whose promise is settled, and records it.
