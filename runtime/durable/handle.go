@@ -24,7 +24,7 @@ type Awaitable interface {
 
 // A handle is a Handle without its type.
 type handle struct {
-	worker  *Worker
+	worker  *Worker           // nil: of Resolved, or of Get in a durable function
 	promise *protocol.Promise // as it was when the handle was made
 }
 
@@ -44,7 +44,8 @@ func Resolved[R any](id string, result R) (Handle[R], error) {
 	return Handle[R]{handle{promise: &protocol.Promise{ID: id, State: protocol.Resolved, Value: value}}}, err
 }
 
-// Get returns the handle of a promise. It does not check that the promise exists.
+// Get returns the handle of a promise. It does not check that the promise exists. A durable
+// function may pass nil for the worker: then the worker is that of the execution.
 func Get[R any](w *Worker, id string) Handle[R] {
 	return Handle[R]{handle{worker: w, promise: &protocol.Promise{ID: id, State: protocol.Pending}}}
 }
@@ -67,7 +68,7 @@ func (h Handle[R]) Wait(ctx context.Context) (R, error) {
 	if err != nil {
 		return result, err
 	}
-	return result, h.result(ctx, p, &result)
+	return result, h.result(p, &result)
 }
 
 // Result returns the result, and whether there is one, without waiting. A durable function
@@ -76,58 +77,82 @@ func (h Handle[R]) Result(ctx context.Context) (result R, settled bool, err erro
 	if e := executionOf(ctx); e != nil {
 		return result, false, e.misuse("Result is called in a durable function")
 	}
-	if h.promise == nil {
-		return result, false, errNotStarted
-	}
-	p, err := h.worker.promise(ctx, h.ID())
+	p, err := h.look(ctx)
 	if err != nil || p.State == protocol.Pending {
 		return result, false, err
 	}
-	return result, true, h.result(ctx, p, &result)
+	return result, true, h.result(p, &result)
 }
 
 // Cancel cancels the promise: Wait returns ErrCanceled, and the context of a function that
 // runs for it ends. It does nothing if the promise is settled. Calls that the function
 // made are not canceled.
 func (h handle) Cancel(ctx context.Context) error {
-	if h.promise == nil {
+	e := executionOf(ctx)
+	w := h.worker
+	if w == nil && e != nil {
+		w = e.worker
+	}
+	switch {
+	case h.promise == nil:
 		return errNotStarted
+	case w == nil && h.promise.State == protocol.Pending:
+		return errNoWorker
+	case w == nil:
+		return nil
 	}
 	settle := protocol.PromiseSettle{ID: h.ID(), State: protocol.RejectedCancel, Value: encodeError(&Error{Name: "Canceled", Message: "the promise was canceled"})}
 	run := func(ctx context.Context) error {
-		result, err := h.worker.do(ctx, settle)
+		result, err := w.do(ctx, settle)
 		if err == nil && result.Status != protocol.OK {
 			err = refused(settle, result)
 		}
 		return err
 	}
-	e := executionOf(ctx)
 	if e == nil {
 		return run(ctx)
 	}
 	return e.internalStep(nameCancel, func(ctx context.Context) (any, error) { return h.ID(), run(ctx) }, nil)
 }
 
-// errNotStarted is the error of a handle that comes from a Start that failed.
-var errNotStarted = fmt.Errorf("%w: the handle is of a call that was not started", ErrNotFound)
+var (
+	// errNotStarted is the error of a handle that comes from a Start that failed.
+	errNotStarted = fmt.Errorf("%w: the handle is of a call that was not started", ErrNotFound)
+	// errNoWorker is the error of a handle from Get without a worker.
+	errNoWorker = errors.New("durable: the handle has no worker that could ask the server: pass one to Get")
+)
 
 // wait returns the settled promise.
 func (h handle) wait(ctx context.Context) (*protocol.Promise, error) {
-	if h.worker == nil { // of Resolved
-		return h.promise, nil
-	}
-	if h.promise == nil {
-		return nil, errNotStarted
-	}
 	e := executionOf(ctx)
-	if e == nil {
-		return h.worker.wait(ctx, h.ID())
+	switch {
+	case h.promise == nil:
+		return nil, errNotStarted
+	case e != nil:
+		return e.await(ctx, h)
+	case h.promise.State != protocol.Pending:
+		return h.promise, nil
+	case h.worker == nil:
+		return nil, errNoWorker
 	}
-	return e.await(ctx, h)
+	return h.worker.wait(ctx, h.ID())
+}
+
+// look returns the promise as it is now.
+func (h handle) look(ctx context.Context) (*protocol.Promise, error) {
+	switch {
+	case h.promise == nil:
+		return nil, errNotStarted
+	case h.promise.State != protocol.Pending:
+		return h.promise, nil
+	case h.worker == nil:
+		return nil, errNoWorker
+	}
+	return h.worker.promise(ctx, h.ID())
 }
 
 // result decodes the outcome of a settled promise.
-func (h handle) result(ctx context.Context, p *protocol.Promise, result any) error {
+func (h handle) result(p *protocol.Promise, result any) error {
 	data, err := outcomeOf(p)
 	if err != nil || p.Tags[protocol.TagTimer] == "true" {
 		return err

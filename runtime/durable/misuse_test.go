@@ -98,6 +98,63 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// TestHandles uses handles that have no worker or no promise, within and outside of durable
+// functions.
+func TestHandles(t *testing.T) {
+	type results struct{ wait, result, cancel string }
+	use := func(ctx context.Context, h durable.Handle[int]) (r results) {
+		n, err := h.Wait(ctx)
+		r.wait = fmt.Sprint(n, " ", err)
+		if !durable.Within(ctx) {
+			n, settled, err := h.Result(ctx)
+			r.result = fmt.Sprint(n, " ", settled, " ", err)
+		}
+		r.cancel = fmt.Sprint(h.Cancel(ctx))
+		return r
+	}
+	seven, err := durable.Resolved("seven", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		notStarted = "durable: no such promise: the handle is of a call that was not started"
+		noWorker   = "durable: the handle has no worker that could ask the server: pass one to Get"
+	)
+	for name, test := range map[string]struct {
+		handle  durable.Handle[int]
+		outside results
+		within  string // Wait in a durable function
+	}{
+		"the zero value":       {durable.Handle[int]{}, results{"0 " + notStarted, "0 false " + notStarted, notStarted}, "0 " + notStarted},
+		"of Resolved":          {seven, results{"7 <nil>", "7 true <nil>", "<nil>"}, "7 <nil>"},
+		"of Get, no worker":    {durable.Get[int](nil, "f"), results{"0 " + noWorker, "0 false " + noWorker, noWorker}, ""},
+		"of Get in a function": {durable.Get[int](nil, "done"), results{"0 " + noWorker, "0 false " + noWorker, noWorker}, "5 <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := use(t.Context(), test.handle); got != test.outside {
+				t.Errorf("outside: %+v", got)
+			}
+			if test.within == "" {
+				return
+			}
+			within := ""
+			done := durable.Func("done", func(durable.Context, int) (int, error) { return 5, nil })
+			w := newWorld(t, 1, done, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+				within = use(ctx, test.handle).wait
+				return 1, nil
+			}))
+			w.start(0, false)
+			w.call("done", "done", 1)
+			w.run(nil)
+			w.call("f", "f", 1)
+			w.run(nil)
+			if got := w.result("f"); got != "1" || within != test.within {
+				t.Errorf("within: %s, the result is %s", within, got)
+			}
+		})
+	}
+}
+
 // TestContextAfterTheEnd uses a context that a function has leaked.
 func TestContextAfterTheEnd(t *testing.T) {
 	var leaked durable.Context
