@@ -94,7 +94,9 @@ func (w *Worker) heldExecutions() []*execution {
 	return es
 }
 
-// heartbeat extends the leases of all tasks that the worker holds.
+// heartbeat extends the leases of all tasks that the worker holds. The server ignores tasks
+// whose lease has ended, and does not say so. A lease counts as extended only if it had not
+// ended when the answer came, because then it had not ended on the server either.
 func (w *Worker) heartbeat(ctx context.Context) {
 	es := w.heldExecutions()
 	for len(es) > 0 {
@@ -110,7 +112,9 @@ func (w *Worker) heartbeat(ctx context.Context) {
 			continue
 		}
 		for _, e := range part {
-			e.leaseUntil.Store(int64(sent.Add(w.config.Lease).Sub(w.epoch)))
+			if w.leaseState(e) != leaseLost {
+				e.leaseUntil.Store(int64(sent.Add(w.config.Lease).Sub(w.epoch)))
+			}
 		}
 	}
 	w.expire()
