@@ -118,6 +118,7 @@ type Latency struct {
 	Rate     float64 // creates per second
 	P50, P99 float64 // in syncs of the disk, medians over the rounds
 	Sync     float64 // seconds
+	Sync99   float64 // 99th percentile of a sync, in syncs
 }
 
 // RunHalfLoad measures the latency of creates over HTTP at half of the rate that
@@ -133,7 +134,7 @@ func RunHalfLoad(e Effort) (l Latency, err error) {
 		return l, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	var rates, p50, p99, syncs []float64
+	var rates, p50, p99, syncs, sync99 []float64
 	for range e.Rounds {
 		full, err := s.Measure(dir, e.Run, func(more func() bool) (int, error) {
 			return loop(HalfClients, more, func(int) error {
@@ -148,14 +149,15 @@ func RunHalfLoad(e Effort) (l Latency, err error) {
 		if err != nil {
 			return l, err
 		}
-		after, err := measure.SyncRate(dir, e.Run/4)
+		after, err := measure.Syncs(dir, e.Run/2)
 		if err != nil {
 			return l, err
 		}
-		sync := 2 / (full.Syncs + after)
+		sync := 1 / full.Syncs
+		sync99 = append(sync99, measure.Percentile(after, 0.99)/sync)
 		rates, syncs = append(rates, full.Rate/2), append(syncs, sync)
 		p50 = append(p50, measure.Percentile(latencies, 0.5)/sync)
 		p99 = append(p99, measure.Percentile(latencies, 0.99)/sync)
 	}
-	return Latency{measure.Median(rates), measure.Median(p50), measure.Median(p99), measure.Median(syncs)}, nil
+	return Latency{measure.Median(rates), measure.Median(p50), measure.Median(p99), measure.Median(syncs), measure.Median(sync99)}, nil
 }

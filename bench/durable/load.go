@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -88,43 +89,40 @@ func (s *System) CreateSettle(clients int, more func() bool) (operations int, er
 }
 
 // Creates lets creates arrive at a rate for a time, and returns their latencies in
-// seconds. The rate must be below the capacity: with more than lateMax creates under way
-// it returns an error.
+// seconds, from the planned arrival.
 func (s *System) Creates(rate float64, d time.Duration) ([]float64, error) {
-	const lateMax = 10_000
 	interval := time.Duration(float64(time.Second) / rate)
 	n := int(d / interval)
 	latencies := make([]float64, n)
-	failed := make(chan error, n)
-	var all sync.WaitGroup
-	var late atomic.Int64
+	arrivals := make(chan int, n) // those that wait for a client
+	start := time.Now()
+	planned := func(i int) time.Time { return start.Add(time.Duration(i) * interval) }
+	done := make(chan error, 1)
+	go func() {
+		_, err := loop(HalfClients, func() bool { return true }, func(int) error {
+			i, ok := <-arrivals
+			if !ok {
+				return io.EOF
+			}
+			_, err := do(ctx, s, create(newID()))
+			latencies[i] = time.Since(planned(i)).Seconds()
+			return err
+		})
+		done <- err
+	}()
 	runtime.LockOSThread() // the thread sleeps
 	defer runtime.UnlockOSThread()
-	start := time.Now()
 	for i := range n {
-		planned := start.Add(time.Duration(i) * interval)
-		if err := sleepUntil(planned); err != nil {
+		if err := sleepUntil(planned(i)); err != nil {
 			return nil, err
 		}
-		if late.Add(1) > lateMax {
-			all.Wait()
-			return nil, fmt.Errorf("%.0f creates a second are above the capacity", rate)
-		}
-		all.Go(func() {
-			defer late.Add(-1)
-			if _, err := do(ctx, s, create(newID())); err != nil {
-				failed <- err
-			}
-			latencies[i] = time.Since(planned).Seconds()
-		})
+		arrivals <- i
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
+	close(arrivals)
+	if err := <-done; !errors.Is(err, io.EOF) {
 		return nil, err
-	default:
-		return latencies, nil
 	}
+	return latencies, nil
 }
 
 // sleepUntil sleeps in the system, which wakes a thread within 60 µs. The timers of Go can
