@@ -2,6 +2,7 @@ package raft
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,6 +74,10 @@ type Config struct {
 	TLSCert, TLSKey, TLSCA string
 	TrustDomain            string // the domain in the certificates; default with TLS: Topology
 	Insecure               bool   // nodes may use any address without TLS
+
+	// Called answers the calls of other nodes of the group, see [Machine.Call]. It may be
+	// called by several goroutines. nil: such calls are refused.
+	Called func(ctx context.Context, request []byte, answer func(part []byte) error) error
 
 	Transport transport.Transport // used instead of gRPC; the caller closes it
 	Carried   bool                // for NewProcessor: the controller carries the messages to other nodes

@@ -1,10 +1,13 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+
+	gogrpc "google.golang.org/grpc"
 
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
@@ -30,6 +33,7 @@ type listener struct {
 	key       grpc.Config // must be the same for all groups that share the listener
 	files     grpc.TLS    // must be the same, too
 	operators *operators
+	calls     *calls
 
 	mu         sync.Mutex
 	groups     map[string]bool            // groups that share the listener
@@ -82,8 +86,8 @@ func listen(c *Config) (_ *shared, err error) {
 		if files != (grpc.TLS{}) {
 			config.TLS = &files
 		}
-		l = &listener{key: key, files: files, operators: newOperators(), groups: map[string]bool{}, peerGroups: map[string]map[string]bool{}}
-		config.Register = l.operators.register
+		l = &listener{key: key, files: files, operators: newOperators(), calls: newCalls(), groups: map[string]bool{}, peerGroups: map[string]map[string]bool{}}
+		config.Register, config.NodeService = l.register, callService
 		if l.Transport, err = grpc.Listen(config); err != nil {
 			return nil, err
 		}
@@ -96,6 +100,11 @@ func listen(c *Config) (_ *shared, err error) {
 	}
 	l.groups[c.Group] = true
 	return &shared{l, c.Group}, nil
+}
+
+func (l *listener) register(r gogrpc.ServiceRegistrar) {
+	l.operators.register(r)
+	l.calls.register(r)
 }
 
 func (s *shared) leave() error {
@@ -112,5 +121,5 @@ func (s *shared) leave() error {
 		return nil
 	}
 	delete(listeners.byAddress, s.key.Address)
-	return s.Transport.Close()
+	return errors.Join(s.calls.close(), s.Transport.Close())
 }

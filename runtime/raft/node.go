@@ -61,6 +61,7 @@ type NodeConfig struct {
 // snapshotter reads, writes and sends snapshots.
 type Node struct {
 	config      NodeConfig
+	listener    *listener // set before the node is used; nil: it listens on no address
 	core        *Core
 	applier     *applier
 	snapshotter *snapshotter

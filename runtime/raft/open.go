@@ -51,8 +51,9 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 		return nil, nil, errors.Join(c.explainInstances(err), leave())
 	}
 	if shared != nil {
-		end := shared.operators.serve(c.Group, node)
-		leave = func() error { end(); return shared.leave() }
+		node.listener = shared.listener
+		end, endCalls := shared.operators.serve(c.Group, node), shared.calls.serve(c.Group, c.Called)
+		leave = func() error { end(); endCalls(); return shared.leave() }
 	}
 	return node, leave, nil
 }

@@ -33,6 +33,10 @@ type Config struct {
 	// example "topogen.cluster.Clients". All other services are for operators only.
 	ClientService string
 
+	// NodeService is the name of the registered service that nodes of this topology may call
+	// too, for example "topogen.raft.Calls".
+	NodeService string
+
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
 	QueueMessages      int // queued messages for a peer, for each group and class; default 16384
 	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone

@@ -96,26 +96,31 @@ func callerOf(ctx context.Context) (caller identity, ok bool) {
 }
 
 // operatorOnly refuses callers that are not operators of this topology. Clients may call
-// the service for clients.
+// the service for clients, and nodes the service for nodes.
 func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 	if t.certificates == nil {
 		return nil
 	}
 	id, _ := Caller(ctx)
-	mayCall := id.Operator != "" || id.Client != "" && t.config.ClientService != "" && strings.HasPrefix(method, "/"+t.config.ClientService+"/")
+	mayCall := id.Operator != "" || id.Client != "" && inService(method, t.config.ClientService) || id.Node != "" && inService(method, t.config.NodeService)
 	if mayCall && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
-		if id.Operator != "" {
+		if id.Operator != "" || id.Node != "" {
 			t.connections.acquire(addressOf(ctx)) // until the connection ends
 		}
 		return nil // the connection of a client is closed first, so that clients keep no node out
 	}
 	advice, of := "", "an operator"
-	if client := t.config.ClientService; client != "" && strings.HasPrefix(method, "/"+client+"/") {
+	if inService(method, t.config.ClientService) {
 		advice, of = "; use the certificate of a client, \"topoctl certs --client NAME\" makes one for development", "a client or an operator"
 	}
 	err := fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
 	t.refuse(addressOf(ctx), "operator "+id.String(), err)
 	return status.Error(codes.PermissionDenied, err.Error())
+}
+
+// inService reports whether a method belongs to a service; "" is none.
+func inService(method, service string) bool {
+	return service != "" && strings.HasPrefix(method, "/"+service+"/")
 }
 
 // addressOf returns the address that a call comes from.
