@@ -30,7 +30,7 @@ func (n *Node) follow(ctx context.Context, c *connection, group, pid string) {
 		if b != nil {
 			var from protocol.Connection
 			if from, err = b.Connect(group, pid); err == nil {
-				pass(ctx, c, from, changed)
+				pass(ctx, c, from, changed.Done())
 			}
 		}
 		if err != nil {

@@ -28,9 +28,10 @@
 // # Design
 //
 // The node that leads the Raft group runs the engine, with a store whose commits are
-// entries of the log: an entry is the list of the records that a transaction wrote. The
-// other nodes apply the entries, and forward operations and connections to the server of
-// the leader. So timeouts fire on one node, and messages have one sender.
+// entries of the log: an entry is the list of the records that a transaction wrote, or a
+// part of it. The other nodes apply the entries, and forward operations and connections to
+// the leader: to its server, or without [Config].URL over the connections of the group. So
+// timeouts fire on one node, and messages have one sender.
 //
 // A new leader first proposes an entry that begins an epoch. Entries of an earlier epoch
 // that come after it are refused on every node. So an engine that does not know yet that

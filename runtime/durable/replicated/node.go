@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +26,9 @@ type Config struct {
 	// not used.
 	Engine engine.Config
 	// URL is the address of this node's server, which the other nodes use while this node
-	// leads. The server has this node as its Backend, and [Node.Local] as its Local.
+	// leads. The server has this node as its Backend, and [Node.Local] as its Local. "": the
+	// nodes reach each other over the connections of the group, which need no server. URL is
+	// then empty at each node.
 	URL string
 	// Client has the token and the certificates for the servers of other nodes.
 	Client client.Options
@@ -56,8 +59,9 @@ type Node struct {
 
 	mu      sync.Mutex
 	lead    fsm.Leadership
-	engine  *engine.Engine // while this node leads and has begun its epoch
-	changed chan struct{}  // closed when lead or engine changes
+	engine  *engine.Engine  // while this node leads and has begun its epoch
+	changed context.Context // ends when lead or engine changes
+	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
 }
 
@@ -65,8 +69,13 @@ var _ protocol.Backend = (*Node)(nil)
 
 // Open starts a node. It does not wait for a leader.
 func Open(config Config) (*Node, error) {
+	var n *Node
 	if config.URL == "" {
-		return nil, errors.New("replicated: Config.URL is missing")
+		config.URL = peerScheme + cmp.Or(config.Raft.Node, "alone")
+		config.Raft.Called = func(ctx context.Context, request []byte, send func([]byte) error) error {
+			return n.answerCall(ctx, request, send)
+		}
+		config.Dial = func(url string) (protocol.Backend, error) { return n.peerOf(url), nil }
 	}
 	if config.Dial == nil {
 		config.Client.Forwarded = true
@@ -79,11 +88,12 @@ func Open(config Config) (*Node, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &Node{
+	n = &Node{
 		config: config, machine: m, log: config.Raft.Logger, ctx: ctx, cancel: cancel,
-		ended: make(chan struct{}), signals: make(chan struct{}, 1), changed: make(chan struct{}),
+		ended: make(chan struct{}), signals: make(chan struct{}, 1),
 		remotes: make(map[string]protocol.Backend),
 	}
+	n.changed, n.endLead = context.WithCancel(context.Background())
 	if n.log == nil {
 		n.log = slog.Default()
 	}
@@ -123,8 +133,8 @@ func (n *Node) change(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f()
-	close(n.changed)
-	n.changed = make(chan struct{})
+	n.endLead()
+	n.changed, n.endLead = context.WithCancel(context.Background())
 }
 
 // run opens and closes the engine as the leader changes.
@@ -156,7 +166,7 @@ func (n *Node) run() {
 			continue
 		}
 		select {
-		case <-changed:
+		case <-changed.Done():
 		case <-n.ctx.Done():
 		}
 	}
@@ -198,7 +208,9 @@ func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
 		return nil, err
 	}
 	c := n.config.Engine
-	c.Store, c.ServerURL = r, cmp.Or(c.ServerURL, n.config.URL)
+	if c.Store = r; !strings.HasPrefix(n.config.URL, peerScheme) {
+		c.ServerURL = cmp.Or(c.ServerURL, n.config.URL)
+	}
 	e, err := engine.Open(c)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -217,7 +229,7 @@ func (n *Node) endWith(ctx context.Context, cancel func(), term uint64) {
 			return
 		}
 		select {
-		case <-changed:
+		case <-changed.Done():
 		case <-ctx.Done():
 			return
 		}
@@ -264,9 +276,9 @@ func (n *Node) Stopped() <-chan struct{} { return n.ended }
 func (n *Node) Status() raft.Status { return n.machine.Status() }
 
 // backend returns the backend that carries out operations: the engine of this node, or the
-// server of the leader. changed is closed when the answer may change. local is whether
+// server of the leader. changed ends when the answer may change. local is whether
 // only the engine of this node is wanted.
-func (n *Node) backend(local bool) (b protocol.Backend, changed <-chan struct{}, err error) {
+func (n *Node) backend(local bool) (b protocol.Backend, changed context.Context, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.engine != nil {
@@ -293,6 +305,12 @@ func (n *Node) Do(ctx context.Context, op protocol.Operation) (protocol.Result, 
 	return n.do(ctx, op, false)
 }
 
+// DoAll carries out operations in their order. An engine that carries them out writes one
+// entry for all.
+func (n *Node) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error) {
+	return n.doAll(ctx, ops, false)
+}
+
 // Local is the backend for requests that another node has forwarded. It does not forward
 // them again.
 func (n *Node) Local() protocol.Backend { return local{n} }
@@ -301,6 +319,10 @@ type local struct{ *Node }
 
 func (l local) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
 	return l.do(ctx, op, true)
+}
+
+func (l local) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error) {
+	return l.doAll(ctx, ops, true)
 }
 
 func (l local) Connect(group, pid string) (protocol.Connection, error) {
@@ -314,35 +336,78 @@ func (l local) Connect(group, pid string) (protocol.Connection, error) {
 	return b.Connect(group, pid)
 }
 
-var errNoLeader = errors.New("replicated: no node leads")
+var (
+	errNoLeader      = errors.New("replicated: no node leads")
+	errLeaderChanged = errors.New("replicated: the leader has changed, so the outcome is not known")
+)
 
 func (n *Node) do(ctx context.Context, op protocol.Operation, local bool) (protocol.Result, error) {
+	results, err := n.doAll(ctx, []protocol.Operation{op}, local)
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	return results[0], nil
+}
+
+func (n *Node) doAll(ctx context.Context, ops []protocol.Operation, local bool) ([]protocol.Result, error) {
 	timeout := time.NewTimer(n.config.Wait)
 	defer timeout.Stop()
 	for {
 		b, changed, err := n.backend(local)
 		if err != nil {
-			return unavailable(err.Error()), nil
+			return unavailable(ops, err.Error()), nil
 		}
 		if b != nil {
-			return b.Do(ctx, op)
+			return carryOut(ctx, b, ops, changed)
 		}
 		// The state of a follower changes without a change of the leader: poll it.
 		poll := time.NewTimer(retryInterval)
 		select {
-		case <-changed:
+		case <-changed.Done():
 		case <-poll.C:
 		case <-timeout.C:
-			return unavailable("no node leads, try again later"), nil
+			return unavailable(ops, "no node leads, try again later"), nil
 		case <-ctx.Done():
-			return protocol.Result{}, ctx.Err()
+			return nil, ctx.Err()
 		case <-n.ctx.Done():
-			return unavailable("the server is shutting down"), nil
+			return unavailable(ops, "the server is shutting down"), nil
 		}
 		poll.Stop()
 	}
 }
 
-func unavailable(text string) protocol.Result {
-	return protocol.Result{Status: protocol.Unavailable, Error: text}
+// carryOut carries out operations at a backend. It does not wait for the answer of another
+// node that leads no longer: its host may be lost.
+func carryOut(ctx context.Context, b protocol.Backend, ops []protocol.Operation, changed context.Context) (results []protocol.Result, err error) {
+	if _, here := b.(*engine.Engine); !here {
+		remote, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(changed, func() { cancel(errLeaderChanged) })()
+		defer func() {
+			if err != nil && context.Cause(remote) == errLeaderChanged {
+				err = errLeaderChanged
+			}
+		}()
+		ctx = remote
+	}
+	if len(ops) == 1 {
+		r, err := b.Do(ctx, ops[0])
+		return []protocol.Result{r}, err
+	}
+	if batch, ok := b.(interface {
+		DoAll(context.Context, []protocol.Operation) ([]protocol.Result, error)
+	}); ok {
+		return batch.DoAll(ctx, ops)
+	}
+	results = make([]protocol.Result, len(ops))
+	for i, op := range ops {
+		if results[i], err = b.Do(ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+func unavailable(ops []protocol.Operation, text string) []protocol.Result {
+	return refuseAll(ops, protocol.Result{Status: protocol.Unavailable, Error: text})
 }

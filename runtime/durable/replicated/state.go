@@ -18,6 +18,7 @@ type state struct {
 	epoch  uint64 // of the engine that may commit; 0: no engine has begun
 	url    string // of the server of that engine
 	memory *store.Memory
+	part   []write // of a transaction whose last entry has not come yet
 }
 
 // tables returns the tables of a state that is not the zero value.
@@ -37,15 +38,36 @@ func (s *state) snapshot() *store.Memory {
 }
 
 // Freeze implements fsm.Freezer.
-func (s *state) Freeze() *state { return &state{s.epoch, s.url, s.snapshot()} }
+func (s *state) Freeze() *state { return &state{s.epoch, s.url, s.snapshot(), s.part} }
 
 // entry is an update of the state: the begin of an epoch, or the records that a
-// transaction wrote.
+// transaction wrote. A large transaction has several entries, and its records change when
+// the last one is applied.
 type entry struct {
 	begin  string // the URL of the server whose engine begins; "": a transaction
 	epoch  uint64 // of a transaction
+	more   bool   // another entry of the transaction follows
 	writes []write
 }
+
+// entryBytes is the size of an entry from which on a transaction continues in another one.
+// It leaves room for the largest record below the 16 MiB of an update of package raft.
+const entryBytes = 4 << 20
+
+// split divides the records of a transaction among entries.
+func split(epoch uint64, writes []write) (list []entry) {
+	size, begin := 0, 0
+	for i, w := range writes {
+		if size += len(w.key) + len(w.value) + writeOverhead; size >= entryBytes && i+1 < len(writes) {
+			list = append(list, entry{epoch: epoch, writes: writes[begin : i+1], more: true})
+			size, begin = 0, i+1
+		}
+	}
+	return append(list, entry{epoch: epoch, writes: writes[begin:]})
+}
+
+// writeOverhead is the most that the encoding of a write has besides its key and value.
+const writeOverhead = 1 + 2*binary.MaxVarintLen64
 
 // write is a record that was set, or deleted if value is nil.
 type write struct {
@@ -57,14 +79,20 @@ type write struct {
 func (e *entry) apply(s *state) (uint64, error) {
 	if e.begin != "" {
 		s.epoch++
-		s.url = e.begin
+		s.url, s.part = e.begin, nil
 		return s.epoch, nil
 	}
 	if e.epoch != s.epoch {
 		return 0, errReplaced
 	}
+	writes := append(s.part, e.writes...)
+	if e.more {
+		s.part = writes
+		return s.epoch, nil
+	}
+	s.part = nil
 	err := s.tables().Update(func(tx store.Tx) error {
-		for _, w := range e.writes {
+		for _, w := range writes {
 			if w.value == nil {
 				tx.Delete(w.table, w.key)
 			} else {
@@ -91,16 +119,26 @@ var definition = fsm.Definition[state, entry, uint64]{
 	Errors: []fsm.Sentinel{{Name: "replaced", Err: errReplaced}},
 }
 
-// format begins each entry and each state.
-const format = 1
+// A format begins each entry and each state.
+const (
+	formatWhole = 1
+	formatPart  = 2 // an entry that another one follows, or a state with a part of a transaction
+)
 
 func appendBytes(b, data []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
 }
 
 func appendState(b []byte, s *state) ([]byte, error) {
+	format := byte(formatWhole)
+	if len(s.part) > 0 {
+		format = formatPart
+	}
 	b = binary.AppendUvarint(append(b, format), s.epoch)
 	b = appendBytes(b, []byte(s.url))
+	if len(s.part) > 0 {
+		b = appendWrites(binary.AppendUvarint(b, uint64(len(s.part))), s.part)
+	}
 	err := s.snapshot().View(func(tx store.Tx) error {
 		for r := range store.Records(tx) {
 			b = appendBytes(appendBytes(append(b, byte(r.Table)), r.Key), r.Value)
@@ -112,8 +150,15 @@ func appendState(b []byte, s *state) ([]byte, error) {
 
 func consumeState(b []byte, s *state) error {
 	d := decoder{rest: b}
-	d.format()
+	part := d.format() == formatPart
 	s.epoch, s.url = d.number(), string(d.bytes())
+	if part {
+		for range d.number() {
+			if s.part = append(s.part, d.write()); d.err != nil {
+				break
+			}
+		}
+	}
 	if d.err != nil {
 		return d.err
 	}
@@ -128,9 +173,16 @@ func consumeState(b []byte, s *state) error {
 }
 
 func appendEntry(b []byte, e *entry) ([]byte, error) {
+	format := byte(formatWhole)
+	if e.more {
+		format = formatPart
+	}
 	b = appendBytes(append(b, format), []byte(e.begin))
-	b = binary.AppendUvarint(b, e.epoch)
-	for _, w := range e.writes {
+	return appendWrites(binary.AppendUvarint(b, e.epoch), e.writes), nil
+}
+
+func appendWrites(b []byte, writes []write) []byte {
+	for _, w := range writes {
 		// The number before a value is its length plus one, and 0 for a deleted record.
 		b = appendBytes(append(b, byte(w.table)), w.key)
 		if w.value == nil {
@@ -139,19 +191,15 @@ func appendEntry(b []byte, e *entry) ([]byte, error) {
 		}
 		b = append(binary.AppendUvarint(b, uint64(len(w.value))+1), w.value...)
 	}
-	return b, nil
+	return b
 }
 
 func consumeEntry(b []byte, e *entry) error {
 	d := decoder{rest: b}
-	d.format()
+	e.more = d.format() == formatPart
 	e.begin, e.epoch = string(d.bytes()), d.number()
 	for len(d.rest) > 0 && d.err == nil {
-		w := write{table: d.table(), key: d.copied(d.number())}
-		if size := d.number(); size > 0 {
-			w.value = d.copied(size - 1)
-		}
-		e.writes = append(e.writes, w)
+		e.writes = append(e.writes, d.write())
 	}
 	return d.end()
 }
@@ -171,10 +219,20 @@ func (d *decoder) fail(err error) {
 	d.rest = nil
 }
 
-func (d *decoder) format() {
-	if v := d.byte(); v != format && d.err == nil {
+func (d *decoder) format() byte {
+	v := d.byte()
+	if v != formatWhole && v != formatPart && d.err == nil {
 		d.fail(fmt.Errorf("replicated: format %d is not known", v))
 	}
+	return v
+}
+
+func (d *decoder) write() write {
+	w := write{table: d.table(), key: d.copied(d.number())}
+	if size := d.number(); size > 0 {
+		w.value = d.copied(size - 1)
+	}
+	return w
 }
 
 func (d *decoder) byte() byte {

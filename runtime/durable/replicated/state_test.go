@@ -70,3 +70,58 @@ func FuzzEntry(f *testing.F) {
 		_ = consumeState(b, &s)
 	})
 }
+
+// TestPartsOfTransactions: the records of a transaction change with its last entry, also if
+// a snapshot comes before, and never if another epoch begins before.
+func TestPartsOfTransactions(t *testing.T) {
+	large := make([]byte, entryBytes)
+	writes := []write{{1, []byte("a"), large}, {1, []byte("b"), large}, {1, []byte("c"), []byte("x")}}
+	list := split(1, writes)
+	if len(list) != 3 || !list[0].more || !list[1].more || list[2].more || len(split(1, nil)) != 1 || len(split(1, writes[:1])) != 1 {
+		t.Fatalf("%d entries", len(list))
+	}
+	records := func(s *state) (n int) {
+		_ = s.snapshot().View(func(tx store.Tx) error {
+			for range store.Records(tx) {
+				n++
+			}
+			return nil
+		})
+		return n
+	}
+	for _, replaced := range []bool{false, true} {
+		s := new(state)
+		apply := func(e entry) error {
+			t.Helper()
+			b, err := appendEntry(nil, &e)
+			var read entry
+			if err != nil || consumeEntry(b, &read) != nil {
+				t.Fatal(err)
+			}
+			_, err = read.apply(s)
+			frozen, err2 := appendState(nil, s.Freeze())
+			next := new(state)
+			if err2 != nil || consumeState(frozen, next) != nil {
+				t.Fatal(err2)
+			}
+			s = next
+			return err
+		}
+		_ = apply(entry{begin: "n1"})
+		_, _ = apply(list[0]), apply(list[1])
+		if n := records(s); n != 0 || len(s.part) != 2 {
+			t.Errorf("%d records before the last entry, and %d in parts", n, len(s.part))
+		}
+		want := 3
+		if replaced {
+			want = 0
+			_ = apply(entry{begin: "n2"})
+		}
+		if err := apply(list[2]); (err != nil) != replaced {
+			t.Error(err)
+		}
+		if n := records(s); n != want || len(s.part) != 0 {
+			t.Errorf("replaced %v: %d records, and %d in parts", replaced, n, len(s.part))
+		}
+	}
+}

@@ -77,8 +77,10 @@ func (r *replica) Update(f func(store.Tx) error) error {
 	if err != nil || len(writes) == 0 {
 		return err
 	}
-	if _, err := r.propose(entry{epoch: r.epoch, writes: writes}); err != nil {
-		return r.fail(err)
+	for _, e := range split(r.epoch, writes) {
+		if _, err := r.propose(e); err != nil {
+			return r.fail(err)
+		}
 	}
 	return nil
 }

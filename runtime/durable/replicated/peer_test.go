@@ -1,0 +1,178 @@
+package replicated_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/replicated"
+	"github.com/topogen/topogen/runtime/raft"
+)
+
+// peers is three nodes without servers, which reach each other over the connections of the
+// group.
+func peers(t *testing.T) (nodes []*replicated.Node) {
+	t.Helper()
+	addresses, dir := freeAddresses(t), t.TempDir()
+	for _, name := range names {
+		n, err := replicated.Open(replicated.Config{
+			Raft: raft.Config{
+				Topology: "shop", Group: "promises", Node: name, Peers: addresses, Dir: dir,
+				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 500 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+			},
+			Wait: 20 * time.Second,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, n)
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_ = n.Close(ctx)
+		})
+	}
+	return nodes
+}
+
+// freeAddresses returns an unused loopback address for each node.
+func freeAddresses(t *testing.T) map[string]string {
+	t.Helper()
+	addresses := map[string]string{}
+	for _, name := range names {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		addresses[name] = l.Addr().String()
+	}
+	return addresses
+}
+
+// until carries out an operation until it has an answer.
+func until(t *testing.T, n *replicated.Node, op protocol.Operation) protocol.Result {
+	t.Helper()
+	for {
+		r, err := n.Do(t.Context(), op)
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		if err == nil && r.Status != protocol.Unavailable && r.Status != protocol.Internal {
+			return r
+		}
+	}
+}
+
+// TestPeers: operations at any node are carried out by the leader, and their results are
+// complete, whatever their size.
+func TestPeers(t *testing.T) {
+	nodes := peers(t)
+	large := strings.Repeat("x", 3<<20)
+	for i, n := range nodes {
+		op := create(fmt.Sprint("p", i))
+		op.Param.Data = &large
+		if r := until(t, n, op); r.Status != protocol.OK || r.Promise == nil || r.Promise.ID != op.ID {
+			t.Fatalf("node %d: %d %s", i, r.Status, r.Error)
+		}
+		for j, other := range nodes {
+			r := until(t, other, protocol.PromiseGet{ID: op.ID})
+			if r.Status != protocol.OK || r.Promise.Param.Data == nil || *r.Promise.Param.Data != large {
+				t.Errorf("node %d: %d %s", j, r.Status, r.Error)
+			}
+		}
+		if r := until(t, n, protocol.PromiseGet{ID: "missing"}); r.Status != protocol.NotFound || r.Error == "" {
+			t.Errorf("node %d: %+v", i, r)
+		}
+		if r, err := n.Do(t.Context(), protocol.PromiseGet{}); err != nil || r.Status != protocol.BadRequest {
+			t.Errorf("node %d: %+v, %v", i, r, err)
+		}
+	}
+}
+
+// TestPeersBatch: a batch has one result for each operation, also if it needs several calls.
+func TestPeersBatch(t *testing.T) {
+	nodes := peers(t)
+	until(t, nodes[0], create("first"))
+	large := strings.Repeat("x", 3<<20)
+	for i, n := range nodes {
+		var ops []protocol.Operation
+		for j := range 12 {
+			op := create(fmt.Sprintf("b%d-%d", i, j))
+			op.Param.Data = &large
+			ops = append(ops, op)
+		}
+		for j := range 15 {
+			ops = append(ops, protocol.PromiseGet{ID: fmt.Sprintf("b%d-%d", i, j%12)}, protocol.PromiseGet{ID: "missing"})
+		}
+		results, err := n.DoAll(t.Context(), ops)
+		if err != nil || len(results) != len(ops) {
+			t.Fatalf("node %d: %d results, %v", i, len(results), err)
+		}
+		for j, r := range results {
+			if want := j < 12 || j%2 == 0; (r.Status == protocol.OK) != want {
+				t.Errorf("node %d, operation %d: %d %s", i, j, r.Status, r.Error)
+			}
+		}
+	}
+}
+
+// TestPeersMessages: a worker gets its tasks whichever node it is connected to, also after
+// the loss of the leader.
+func TestPeersMessages(t *testing.T) {
+	nodes := peers(t)
+	until(t, nodes[0], create("first"))
+	var connections []protocol.Connection
+	for i, n := range nodes {
+		c, err := n.Connect(fmt.Sprint("group-", i), "worker")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		connections = append(connections, c)
+	}
+	receive := func(round string, i int, via *replicated.Node) {
+		t.Helper()
+		op := create(fmt.Sprintf("task-%s-%d", round, i))
+		op.Tags = map[string]string{protocol.TagTarget: fmt.Sprint("poll://any@group-", i)}
+		until(t, via, op)
+		for m := range connections[i].Messages() {
+			if m.Execute != nil && m.Execute.ID == op.ID {
+				return
+			}
+		}
+		t.Fatalf("%s: the connection of the worker at %s has ended", round, names[i])
+	}
+	for i := range nodes {
+		receive("first", i, nodes[(i+1)%3])
+	}
+	for i, n := range nodes {
+		if n.Status().Role != "leader" {
+			continue
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for j := 1; j < 3; j++ {
+			receive("second", (i+j)%3, nodes[(i+3-j)%3])
+		}
+		return
+	}
+	t.Fatal("no node leads")
+}
+
+// TestInvalidCalls: a request that no node sends is refused.
+func TestInvalidCalls(t *testing.T) {
+	n := peers(t)[0]
+	until(t, n, create("first"))
+	for _, request := range []string{"", "\x00", "\x03", "\x01\x05abc", "\x01\x02{}", "\x02", "\x02\x01g", "\x02\x01g\x01px"} {
+		if err := replicated.AnswerCall(t.Context(), n, []byte(request)); err == nil {
+			t.Errorf("%q must be refused", request)
+		}
+	}
+}
