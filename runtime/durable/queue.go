@@ -21,6 +21,8 @@ type queue struct {
 	later   laneHeap         // lanes that wait for their rate, and idle lanes until their rate is unused
 	running int
 	waiting int
+	fullest *lane // a lane with many waiting tasks, nearly the most
+	most    int   // no lane has more waiting tasks
 }
 
 // A lane has the tasks of one function and key.
@@ -52,8 +54,8 @@ func newQueue(runningMax, waitingMax int) queue {
 	}
 }
 
-// add adds a task that was announced. It reports whether there was room. A task that
-// waits already is not added again.
+// add adds a task that was announced. It reports whether there was room: if not, it drops this
+// task or one of a key with more tasks. A task that waits already is not added again.
 func (q *queue) add(ref protocol.TaskRef, name string, limit Limit, now time.Time) bool {
 	if waiting := q.items[ref.ID]; waiting != nil {
 		waiting.ref.Version = max(waiting.ref.Version, ref.Version)
@@ -64,7 +66,8 @@ func (q *queue) add(ref protocol.TaskRef, name string, limit Limit, now time.Tim
 	}
 	q.expire(now)
 	l := q.lanes[name]
-	if q.waiting >= q.waitingMax || l == nil && len(q.lanes) >= q.lanesMax {
+	full := q.waiting >= q.waitingMax
+	if l == nil && len(q.lanes) >= q.lanesMax || full && !q.makeRoom(l) {
 		return false
 	}
 	if l == nil {
@@ -79,7 +82,36 @@ func (q *queue) add(ref protocol.TaskRef, name string, limit Limit, now time.Tim
 		l.resumed.push(it)
 	}
 	q.waiting++
+	if n := l.waits(); n > q.most {
+		q.fullest, q.most = l, n
+	}
 	q.settle(l, now)
+	return !full
+}
+
+// makeRoom drops the newest task of a lane that has more waiting tasks than l would have with
+// one more. So a key with many tasks does not keep the tasks of other keys out.
+func (q *queue) makeRoom(l *lane) bool {
+	least := 1
+	if l != nil {
+		least += l.waits()
+	}
+	if q.waiting == 0 || q.most <= least {
+		return false
+	}
+	if n := q.fullest.waits(); n <= least || n < q.most-q.most/8 { // to look at all lanes for each task takes too long
+		q.fullest, q.most = nil, 0
+		for _, other := range q.lanes {
+			if n := other.waits(); n > q.most || n == q.most && n > 0 && other.name < q.fullest.name {
+				q.fullest, q.most = other, n
+			}
+		}
+		if q.most <= least {
+			return false
+		}
+	}
+	delete(q.items, q.fullest.dropNewest().ref.ID)
+	q.waiting--
 	return true
 }
 
@@ -218,6 +250,14 @@ func (l *lane) pop(now time.Time) *item {
 	return l.first.pop()
 }
 
+// dropNewest removes the task that came last. Tasks that have run before stay longer.
+func (l *lane) dropNewest() *item {
+	if l.first.len() > 0 {
+		return l.first.popNewest()
+	}
+	return l.resumed.popNewest()
+}
+
 // items is a queue of items.
 type items struct {
 	all  []*item
@@ -233,6 +273,16 @@ func (q *items) pop() *item {
 		q.all, q.head = nil, 0
 	} else if q.head > 64 && 2*q.head > len(q.all) {
 		q.all, q.head = append([]*item(nil), q.all[q.head:]...), 0
+	}
+	return i
+}
+
+func (q *items) popNewest() *item {
+	last := len(q.all) - 1
+	i := q.all[last]
+	q.all[last] = nil
+	if q.all = q.all[:last]; q.head == last {
+		q.all, q.head = nil, 0
 	}
 	return i
 }

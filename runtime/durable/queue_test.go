@@ -162,12 +162,53 @@ func TestQueueForgetsKeys(t *testing.T) {
 	}
 }
 
+// TestFullQueueIsFair fills the queue with the tasks of one key. The tasks of other keys get their
+// share of it all the same.
+func TestFullQueueIsFair(t *testing.T) {
+	q := newQueue(1, 100)
+	add := func(key string, i int) bool {
+		return q.add(protocol.TaskRef{ID: fmt.Sprint(key, i), Version: int64(i % 2)}, key, Limit{Concurrency: 1}, dawn)
+	}
+	for i := range 1000 {
+		add("busy", i)
+	}
+	for i := range 60 {
+		if add("a", i); q.items[fmt.Sprint("a", i)] == nil != (i >= 50) {
+			t.Errorf("task %d of a is in the queue: %t", i, i < 50)
+		}
+	}
+	for k := range 48 {
+		if add(fmt.Sprint("key", k), 0) || q.items[fmt.Sprint("key", k, "0")] == nil {
+			t.Errorf("the first task of key %d does not take the place of another", k)
+		}
+	}
+	if q.waiting != 100 || len(q.items) != 100 {
+		t.Errorf("%d tasks wait, %d by their id", q.waiting, len(q.items))
+	}
+	counts := make(map[string]int)
+	for range 100 {
+		it, ok := q.next(dawn)
+		if !ok {
+			t.Fatal("the queue has nothing to run")
+		}
+		counts[it.lane.name]++
+		q.done(it, true, dawn)
+	}
+	if counts["busy"] < 22 || counts["a"] < 22 || counts["busy"]+counts["a"] != 52 || len(counts) != 50 {
+		t.Errorf("the tasks of the keys are %v", counts)
+	}
+	if _, ok := q.next(dawn); ok || len(q.lanes) != 0 {
+		t.Errorf("the queue has %d keys left", len(q.lanes))
+	}
+}
+
 // TestQueueModel compares the queue with a model that counts: limits hold, nothing that may
 // run waits, and no task is lost or runs twice.
 func TestQueueModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		waitingMax := rapid.SampledFrom([]int{3, 10, 50}).Draw(t, "waiting")
 		runningMax := rapid.IntRange(1, 5).Draw(t, "running")
-		q := newQueue(runningMax, 50)
+		q := newQueue(runningMax, waitingMax)
 		limits := map[string]Limit{"a": {}, "b": {Concurrency: 1}, "c": {Rate: 2, Period: 10 * time.Millisecond}, "d": {Concurrency: 2, Rate: 1, Period: 3 * time.Millisecond}}
 		now := dawn
 		waiting, running := map[string]*item{}, map[string]*item{}
@@ -180,10 +221,20 @@ func TestQueueModel(t *testing.T) {
 				key := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key")
 				ref := protocol.TaskRef{ID: fmt.Sprint(next), Version: int64(rapid.IntRange(0, 1).Draw(t, "version"))}
 				next++
-				if added := q.add(ref, key, limits[key], now); added != (len(waiting) < 50) {
+				added := q.add(ref, key, limits[key], now)
+				if added != (len(waiting) < waitingMax) {
 					t.Fatalf("added: %v with %d waiting", added, len(waiting))
-				} else if added {
-					waiting[ref.ID] = q.items[ref.ID]
+				}
+				if it := q.items[ref.ID]; it != nil {
+					waiting[ref.ID] = it
+				}
+				for id, it := range waiting {
+					if q.items[id] != nil {
+						continue
+					}
+					if delete(waiting, id); added || waitingOf(waiting, it.lane.name) < waitingOf(waiting, key) {
+						t.Fatalf("task %s of %s was dropped for one of %s", id, it.lane.name, key)
+					}
 				}
 			case 1:
 				now = now.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "ms")) * time.Millisecond)
@@ -214,6 +265,16 @@ func TestQueueModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// waitingOf is how many tasks of a key wait.
+func waitingOf(waiting map[string]*item, key string) (n int) {
+	for _, it := range waiting {
+		if it.lane.name == key {
+			n++
+		}
+	}
+	return n
 }
 
 // mayRun is the definition of the limits: at most Rate starts in any window that is a
