@@ -21,6 +21,7 @@ type queue struct {
 	later   laneHeap         // lanes that wait for their rate, and idle lanes until their rate is unused
 	running int
 	waiting int
+	delayed int   // lanes in later that have waiting tasks
 	fullest *lane // a lane with many waiting tasks, nearly the most
 	most    int   // no lane has more waiting tasks
 }
@@ -36,7 +37,8 @@ type lane struct {
 	// moves it by a part of the period.
 	full    time.Time
 	isReady bool
-	index   int // in later, or -1
+	delayed bool // in later, with waiting tasks
+	index   int  // in later, or -1
 	at      time.Time
 }
 
@@ -172,12 +174,10 @@ func (q *queue) drain() []protocol.TaskRef {
 
 // wake is the time of the next change without a call, and whether there is one.
 func (q *queue) wake() (time.Time, bool) {
-	for _, l := range q.later { // the first is the earliest; idle lanes do not matter
-		if l.waits() > 0 {
-			return q.later[0].at, true
-		}
+	if q.delayed == 0 { // idle lanes do not matter
+		return time.Time{}, false
 	}
-	return time.Time{}, false
+	return q.later[0].at, true
 }
 
 // settle puts a lane where it belongs: among the ready lanes, to the lanes that wait
@@ -185,6 +185,10 @@ func (q *queue) wake() (time.Time, bool) {
 func (q *queue) settle(l *lane, now time.Time) {
 	if l.index >= 0 {
 		heap.Remove(&q.later, l.index)
+	}
+	if l.delayed {
+		l.delayed = false
+		q.delayed--
 	}
 	switch {
 	case l.isReady:
@@ -199,6 +203,8 @@ func (q *queue) settle(l *lane, now time.Time) {
 		l.isReady = true
 		q.ready = append(q.ready, l)
 	default:
+		l.delayed = true
+		q.delayed++
 		l.at = l.allowedAt()
 		heap.Push(&q.later, l)
 	}

@@ -3,6 +3,7 @@ package durable
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -216,6 +217,10 @@ func TestQueueModel(t *testing.T) {
 		next := 0
 		steps := rapid.IntRange(1, 200).Draw(t, "steps")
 		for range steps {
+			delayed := slices.ContainsFunc(q.later, func(l *lane) bool { return l.waits() > 0 })
+			if at, ok := q.wake(); ok != delayed || ok && !at.Equal(q.later[0].at) {
+				t.Fatalf("the queue wakes at %v (%t)", at, ok)
+			}
 			switch rapid.IntRange(0, 3).Draw(t, "action") {
 			case 0:
 				key := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "key")
@@ -298,4 +303,19 @@ func mayRun(it *item, limit Limit, running map[string]*item, starts []time.Time,
 		tokens, at = tokens-1, s
 	}
 	return tokens >= -1e-6
+}
+
+// BenchmarkWake asks for the next wake while many keys are kept for their rate.
+func BenchmarkWake(b *testing.B) {
+	q := newQueue(1, 10)
+	for i := range lanesMax {
+		q.add(protocol.TaskRef{ID: fmt.Sprint(i)}, fmt.Sprint("key", i), Limit{Rate: 1, Period: time.Hour}, dawn)
+		it, _ := q.next(dawn)
+		q.done(it, true, dawn)
+	}
+	for b.Loop() {
+		if _, ok := q.wake(); ok {
+			b.Fatal("the queue has nothing to do")
+		}
+	}
 }
