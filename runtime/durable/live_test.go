@@ -479,26 +479,32 @@ func TestLimits(t *testing.T) {
 // TestUnknownFunction has a worker in the group that does not have the function, as while a
 // new version of the program is started.
 func TestUnknownFunction(t *testing.T) {
-	live(t, func(l *lab) {
-		old := l.worker(nil)
-		f := durable.Func("f", func(_ durable.Context, n int) (int, error) { return n, nil })
-		w := l.worker(nil, f)
-		began := time.Now()
-		var handles []durable.Handle[int]
-		for i := range 10 {
-			h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f", Arg: i})
-			if err != nil {
-				t.Fatal(err)
-			}
-			handles = append(handles, h)
-		}
-		if _, err := durable.All(l.ctx, handles...); err != nil {
-			t.Error(err)
-		}
-		if d := time.Since(began); old.Stats().Unknown == 0 || d > 10*time.Second {
-			t.Errorf("the results came after %v, and the figures of the old worker are %+v", d, old.Stats())
-		}
-	})
+	limited := durable.Func("g", func(_ durable.Context, n int) (int, error) { return n, nil })
+	limited.Limit = durable.Limit{Concurrency: 1}
+	for name, functions := range map[string][]durable.Function{"a worker without functions": nil, "a worker with limits": {limited}} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(l *lab) {
+				old := l.worker(nil, functions...)
+				f := durable.Func("f", func(_ durable.Context, n int) (int, error) { return n, nil })
+				w := l.worker(nil, f)
+				began := time.Now()
+				var handles []durable.Handle[int]
+				for i := range 10 {
+					h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f", Arg: i})
+					if err != nil {
+						t.Fatal(err)
+					}
+					handles = append(handles, h)
+				}
+				if _, err := durable.All(l.ctx, handles...); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(began); old.Stats().Unknown == 0 || d > 10*time.Second {
+					t.Errorf("the results came after %v, and the figures of the old worker are %+v", d, old.Stats())
+				}
+			})
+		})
+	}
 }
 
 // A breaking backend ends its connections.

@@ -134,22 +134,16 @@ func (w *Worker) announced(ref protocol.TaskRef) {
 	}
 }
 
-// laneOf returns the name of a task's lane. It is false if the task is not for this worker.
+// laneOf returns the name of a task's lane: "" if it has no limit, or if the acquisition will
+// find that the task is not for this worker. It is false if the promise cannot be read.
 func (w *Worker) laneOf(ref protocol.TaskRef) (name string, limit Limit, ok bool) {
 	result, err := w.do(w.ctx, protocol.PromiseGet{ID: ref.ID})
 	if err != nil || result.Promise == nil {
 		return "", Limit{}, false
 	}
 	function, arg, err := decodeCall(result.Promise.Param)
-	if err != nil {
-		return "", Limit{}, true // the acquisition rejects the promise
-	}
 	f := w.functions[function]
-	if f == nil {
-		w.reportUnknown(function, ref.ID)
-		return "", Limit{}, false
-	}
-	if f.Limit.isZero() {
+	if err != nil || f == nil || f.Limit.isZero() {
 		return "", Limit{}, true
 	}
 	key := ""
