@@ -46,6 +46,14 @@ func TestKeysTakeTurns(t *testing.T) {
 	}
 }
 
+// TestLanesOfFunctions compares the lane of a function and key with that of a function whose name
+// contains both.
+func TestLanesOfFunctions(t *testing.T) {
+	if a, b := laneName("1", "abcdefghijk"), laneName("abcdefghijk", ""); a == b {
+		t.Errorf("two functions share the lane %s", a)
+	}
+}
+
 // TestEachKeyGetsAnEqualShare lets thousands of keys with very different numbers of tasks
 // compete, and compares how often each has run while all of them had tasks.
 func TestEachKeyGetsAnEqualShare(t *testing.T) {

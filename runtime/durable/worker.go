@@ -152,8 +152,11 @@ func (w *Worker) laneOf(ref protocol.TaskRef) (name string, limit Limit, ok bool
 			key = "" // the handler reports that the argument is wrong
 		}
 	}
-	return strconv.Itoa(len(function)) + function + key, f.Limit, true
+	return laneName(function, key), f.Limit, true
 }
+
+// laneName is a name that no other function and key have.
+func laneName(function, key string) string { return strconv.Quote(function) + key }
 
 // reportUnknown logs the name of a function that the worker does not have, once.
 func (w *Worker) reportUnknown(function, id string) {
