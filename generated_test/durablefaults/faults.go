@@ -27,6 +27,19 @@ type Poison struct {
 	Hangs bool
 }
 
+// Broken has methods that panic: the one that it names.
+type Broken struct{ Method string }
+
+func (b Broken) Account() string { return b.call("Account") }
+func (b Broken) Group() string   { return b.call("Group") }
+
+func (b Broken) call(method string) string {
+	if b.Method == method {
+		panic("no " + method)
+	}
+	return method
+}
+
 // made is how many workers were made.
 var made atomic.Int64
 
@@ -46,6 +59,8 @@ func (w *Worker) ReceiveJob(ctx durable.Context, m Job) (Done, error) {
 	}
 	return durable.Step(ctx, "work", func(context.Context) (Done, error) { return Done{w.number}, nil })
 }
+
+func (w *Worker) ReceiveBroken(durable.Context, Broken) (Done, error) { return Done{w.number}, nil }
 
 func (w *Worker) ReceivePoison(m Poison) error {
 	if m.Hangs {

@@ -3,6 +3,7 @@ package durablefaults
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,24 @@ func TestHangs(t *testing.T) {
 	}
 	topology.Api().Close()
 	close(hanging)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMethodsPanic sends messages whose key or limit panics. Their promises are rejected, and
+// the process continues.
+func TestMethodsPanic(t *testing.T) {
+	topology := newTopology(t, pool.DurableStore(t.TempDir()))
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(t.Context()) }()
+	for method, fails := range map[string]bool{"Account": true, "Group": false, "": false} {
+		_, err := topology.Api().AskBroken(t.Context(), Broken{method})
+		if fails != (err != nil && strings.Contains(err.Error(), "no "+method)) {
+			t.Errorf("a message whose method %q panics: %v", method, err)
+		}
+	}
+	topology.Api().Close()
 	if err := <-result; err != nil {
 		t.Error(err)
 	}

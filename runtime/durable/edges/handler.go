@@ -3,6 +3,7 @@ package edges
 import (
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/piper"
@@ -42,7 +43,8 @@ type handler[M any] struct {
 	handle    func(int, durable.Context, *M) (any, error)
 }
 
-func (h *handler[M]) open(arg json.RawMessage) (delivery, error) {
+func (h *handler[M]) open(arg json.RawMessage) (d delivery, err error) {
+	defer failed(&err)
 	m := new(M)
 	if err := durable.Decode(arg, m); err != nil {
 		return delivery{}, err
@@ -67,7 +69,8 @@ func (h *handler[M]) open(arg json.RawMessage) (delivery, error) {
 
 // LimitBy makes a limit apply to the executions with the same key.
 func LimitBy[M any](l durable.Limit, key func(m *M) string) durable.Limit {
-	l.Key = func(arg json.RawMessage) (string, error) {
+	l.Key = func(arg json.RawMessage) (value string, err error) {
+		defer failed(&err)
 		m := new(M)
 		if err := durable.Decode(arg, m); err != nil {
 			return "", err
@@ -75,4 +78,13 @@ func LimitBy[M any](l durable.Limit, key func(m *M) string) durable.Limit {
 		return key(m), nil
 	}
 	return l
+}
+
+// failed makes an error of a panic of a message's own methods: of its key, of the field of a
+// limit, or of UnmarshalJSON. The panic would otherwise end each process that gets the message
+// from the store. No further attempt can succeed, because the message is the same.
+func failed(err *error) {
+	if v := recover(); v != nil {
+		*err = durable.Final(fmt.Errorf("durable: a method of the message failed: %w", &durable.PanicError{Value: v, Stack: debug.Stack()}))
+	}
 }
