@@ -1,8 +1,10 @@
 package durable
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,7 +28,7 @@ const dataMax = (protocol.MaxBody - 64<<10) / 4 * 3
 
 // encode returns the value of a promise: base64 text of JSON.
 func encode(v any) (protocol.Value, error) {
-	data, err := json.Marshal(v)
+	data, err := marshal(v)
 	if err == nil && len(data) > dataMax {
 		err = fmt.Errorf("it has %d bytes, and the limit is %d", len(data), dataMax)
 	}
@@ -34,6 +36,29 @@ func encode(v any) (protocol.Value, error) {
 		return protocol.Value{}, err
 	}
 	return encoded(data), nil
+}
+
+// errText is the error of a string that JSON would change: the receiver would get another one.
+var errText = errors.New("a string in it is not valid UTF-8; use []byte")
+
+// marshal is json.Marshal, which replaces bytes that are not UTF-8 without an error: it writes
+// the escape \ufffd for them, and U+FFFD itself without an escape.
+func marshal(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	for rest := data; ; {
+		i := bytes.Index(rest, []byte(`\ufffd`))
+		if i < 0 {
+			return data, nil
+		}
+		before := rest[:i]
+		if (i-len(bytes.TrimRight(before, `\`)))%2 == 0 { // else it is the text \ufffd
+			return nil, errText
+		}
+		rest = rest[i+len(`\ufffd`):]
+	}
 }
 
 func encoded(data []byte) protocol.Value {
@@ -68,7 +93,7 @@ func appendDecoded(buf []byte, v protocol.Value) (json.RawMessage, error) {
 
 // encodeCall returns the parameter of a call.
 func encodeCall(function string, arg any) (protocol.Value, error) {
-	data, err := json.Marshal(arg)
+	data, err := marshal(arg)
 	if err != nil {
 		return protocol.Value{}, err
 	}

@@ -116,7 +116,7 @@ func recorded(err error) *Error {
 	final := !retryable(err)
 	var e *Error
 	if errors.As(err, &e) {
-		return &Error{Name: e.Name, Message: bounded(err.Error()), Final: final}
+		return &Error{Name: bounded(e.Name), Message: bounded(err.Error()), Final: final}
 	}
 	var p *PanicError
 	if errors.As(err, &p) {

@@ -295,6 +295,10 @@ func TestPanicsAtTheEnd(t *testing.T) {
 		"in the error":    {func() (any, error) { return nil, badError{} }, nil, "error: panic: in Error"},
 		"in Rejecting":    {func() (any, error) { return nil, errors.New("no") }, func(*durable.Activation, error) { panic("in Rejecting") }, "error: panic: in Rejecting"},
 		"a large result":  {func() (any, error) { return strings.Repeat("x", 4<<20), nil }, nil, "error: the result cannot be encoded as JSON: it has 4194306 bytes, and the limit is 3096576"},
+		"not UTF-8":       {func() (any, error) { return []string{"a\xffb"}, nil }, nil, "error: the result cannot be encoded as JSON: a string in it is not valid UTF-8; use []byte"},
+		"after a slash":   {func() (any, error) { return `\` + "\xff", nil }, nil, "error: the result cannot be encoded as JSON: a string in it is not valid UTF-8; use []byte"},
+		"text of escapes": {func() (any, error) { return "\uFFFD" + `\ufffd \\ufffd`, nil }, nil, `"` + "\uFFFD" + `\\ufffd \\\\ufffd"`},
+		"a name of bytes": {func() (any, error) { return nil, &durable.Error{Name: "\xff", Message: "m"} }, nil, "error: m"},
 		"a result as big": {func() (any, error) { return strings.Repeat("x", 3096574), nil }, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
