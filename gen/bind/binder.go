@@ -157,10 +157,22 @@ func (b *binder) runtime() {
 		b.index = b.checked.lookup("ProcessorIndex")
 	}
 	b.instance = b.checked.lookup(instanceName)
-	b.importable(plan.Topo, b.topology.Name)
-	if b.plan.Durable != nil {
+	if b.importable(plan.Topo, b.topology.Name) && b.plan.Durable != nil {
 		b.importable(plan.DurableRuntime, b.topology.Name)
 	}
+}
+
+// requireRuntime says how a module requires the runtime whose packages have a problem. A
+// development build has no release that the go command could download.
+func requireRuntime(problem string) string {
+	const tool = "-tool " + runtimeModule + "/cmd/topogen && go mod tidy"
+	switch {
+	case strings.Contains(problem, "replaced but not required"):
+		return "run go mod edit " + tool
+	case ownVersion() == "":
+		return "run go mod edit -replace " + runtimeModule + "=CLONE " + tool + ", with the folder of your clone of topogen"
+	}
+	return "run go get " + runtimeModule
 }
 
 // importable reports whether the generated package can import the package at path. If not,
@@ -175,7 +187,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	suggestion, problem := "", b.loader.problem(path)
 	switch {
 	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, runtimeModule+"/")):
-		suggestion = "run go get " + runtimeModule
+		suggestion = requireRuntime(problem)
 		problem, _, _ = strings.Cut(problem, "; to add it: ") // the go command suggests this for a single package too
 		problem = "the runtime cannot be loaded: " + problem
 	case problem != "":

@@ -50,6 +50,9 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if s.reported[f.Name()] {
 		return m, false
 	}
+	if problem.unknown && (b.broken[plan.Topo] || b.broken[plan.DurableRuntime]) {
+		return m, false // the type may be one of the runtime, whose finding says what to do
+	}
 	if b.topology.Partial && (s.sender == nil || problem.code == finding.SenderUnfit) {
 		return m, false // the method may use an edge that had an error
 	}
@@ -71,6 +74,7 @@ type mismatch struct {
 	code, text string
 	quoted     token.Pos // position of the type error that text quotes
 	context    bool      // the method has a context that is not its first parameter
+	unknown    bool      // a type is unknown for a reason outside of the method
 }
 
 func misfit(format string, args ...any) *mismatch {
@@ -156,9 +160,11 @@ func known(t types.Type) bool {
 
 // unknown says why the type of a parameter or result is unknown.
 func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
+	outside := misfit("uses an unknown type")
+	outside.unknown = true
 	d := b.declaration(f.Pos())
 	if d == nil {
-		return misfit("uses an unknown type")
+		return outside
 	}
 	for _, e := range b.checked.errors {
 		switch {
@@ -169,7 +175,7 @@ func (b *binder) unknown(s *subject, f *types.Func) *mismatch {
 			return misfit("uses an unknown type (%s)", e.Msg).quoting(e.Pos)
 		}
 	}
-	return misfit("uses an unknown type")
+	return outside
 }
 
 // isDurableContext reports whether t is the context of durable functions.

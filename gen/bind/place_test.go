@@ -110,6 +110,31 @@ func TestIrregularFiles(t *testing.T) {
 	}
 }
 
+// TestRuntimeNotRequired checks that a module without the runtime has one finding, which says
+// how to require it, and none about the handlers that use the runtime's types.
+func TestRuntimeNotRequired(t *testing.T) {
+	const files = "-- topology.yml --\nversion: 1\nname: small\ndurable: {store: ./promises}\n" +
+		"processors: {feed: {external: true}, sink: {blocking: true}}\nedges:\n  - feed -> sink: {message: M, durable: true}\n" +
+		"-- a.go --\npackage small\n\nimport \"github.com/topogen/topogen/runtime/durable\"\n\ntype M struct{}\n" +
+		"type Sink struct{}\n\nfunc (*Sink) ReceiveM(ctx durable.Context, m M) error { return nil }\n"
+	const module = "-- ../go.mod --\nmodule example.com\n\ngo 1.26\n"
+	tool := "-tool github.com/topogen/topogen/cmd/topogen && go mod tidy"
+	for _, c := range []struct{ module, problem, suggestion string }{
+		{module, "no required module provides package github.com/topogen/topogen/runtime/topo",
+			"run go mod edit -replace github.com/topogen/topogen=CLONE " + tool + ", with the folder of your clone of topogen"},
+		{module + "\nreplace github.com/topogen/topogen => ./topogen\n",
+			"module github.com/topogen/topogen provides package github.com/topogen/topogen/runtime/topo and is replaced but not required",
+			"run go mod edit " + tool},
+	} {
+		r := small(t, filepath.Join(newModule(t), "small"), files+c.module, Options{})
+		if got, want := said(r.Findings), "topology.yml:2:7: TG314 the runtime cannot be loaded: "+c.problem; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		} else if got := r.Findings[0].Suggestion; got != c.suggestion {
+			t.Errorf("got  %s\nwant %s", got, c.suggestion)
+		}
+	}
+}
+
 // said formats findings briefly.
 func said(findings []finding.Finding) string {
 	var lines []string
