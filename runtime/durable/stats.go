@@ -53,6 +53,6 @@ func (w *Worker) observe(e *execution) {
 		w.log.Info("durable: a task was lost", "id", e.task.ID, "function", e.function.Name, "cause", o.Err)
 	case Halted:
 		w.count(func(s *Stats) { s.Diverged++ })
-		w.log.Error("durable: an execution was halted; continue it with task.continue when its code is back", "id", e.task.ID, "function", e.function.Name, "error", o.Err)
+		w.log.Error("durable: an execution was halted; install a program that takes the recorded path, and run topoctl durable tasks continue with its id", "id", e.task.ID, "function", e.function.Name, "error", o.Err)
 	}
 }
