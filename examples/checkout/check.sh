@@ -13,4 +13,12 @@ for pattern in '^kill 20: (server|worker [1-3])$' '^150 orders in [0-9.]+ s: [0-
 	'^every order was completed or compensated, and no card was charged twice$'; do
 	grep -Eq -- "$pattern" <<<"$output" || { printf 'no line like %s in\n%s\n' "$pattern" "$output" >&2; exit 1; }
 done
+
+# An interrupt of a terminal goes to all processes. The program ends without an error.
+: >"$folder/output"
+set -m # the program gets a process group of its own
+TMPDIR="$folder/tmp" timeout 60 "$folder/checkout" -orders 0 >"$folder/output" 2>&1 &
+timeout 30 bash -c 'until grep -q "^serving " "$1"; do sleep 0.1; done' wait "$folder/output"
+kill -INT -- "-$!"
+wait "$!" || { cat "$folder/output" >&2; exit 1; }
 [ -z "$(ls "$folder/tmp")" ] || { printf 'files were left behind: %s\n' "$(ls "$folder/tmp")" >&2; exit 1; }

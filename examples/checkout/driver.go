@@ -51,11 +51,16 @@ func demonstrate(ctx context.Context, out io.Writer, s settings) (err error) {
 	for i := range s.workers {
 		victims = append(victims, newProcess(dir, fmt.Sprintf("worker %d", i+1), environ, "-work"))
 	}
+	interrupted := ctx
 	for _, p := range victims {
 		if err := p.start(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, p.kill()) }()
+		defer func() {
+			if killErr := p.kill(); interrupted.Err() == nil { // an interrupt of a terminal ends these processes, too
+				err = errors.Join(err, killErr)
+			}
+		}()
 	}
 	if s.orders == 0 {
 		fmt.Fprintf(out, "serving http://%s until an interrupt\n", address)
