@@ -29,6 +29,7 @@ type bench struct {
 	token   string   // that the server asks for; "" for none
 	flags   []string // of the server
 	server  *process
+	tls     *certificate // of the server; nil for none
 }
 
 // prepare starts a server with an empty store.
@@ -36,10 +37,23 @@ func prepare(t *testing.T, token string, flags ...string) *bench {
 	t.Helper()
 	b := &bench{T: t, tools: nodejs.Need(t, "programs"), store: filepath.Join(t.TempDir(), "store"), token: token, flags: flags}
 	rerun.WhenCodeChanges(t)
-	b.dir = stage(t, b.tools)
-	b.address = freeAddress(t)
-	b.serve()
+	b.open()
 	return b
+}
+
+func (b *bench) open() {
+	b.Helper()
+	b.dir = stage(b.T, b.tools)
+	b.address = freeAddress(b.T)
+	b.serve()
+}
+
+// url returns the address of the server as a URL.
+func (b *bench) url() string {
+	if b.tls != nil {
+		return "https://" + b.address
+	}
+	return "http://" + b.address
 }
 
 // freeAddress returns an address that a server can bind, also again after a kill.
@@ -64,15 +78,19 @@ func (b *bench) serve() {
 			b.checkStore()
 		}
 	})
+	readiness := http.DefaultClient
+	if b.tls != nil {
+		readiness = b.tls.client
+	}
 	b.await("the server is ready", func() bool {
-		request, err := http.NewRequest(http.MethodGet, "http://"+b.address+"/ready", nil)
+		request, err := http.NewRequest(http.MethodGet, b.url()+"/ready", nil)
 		if err != nil {
 			b.Fatal(err)
 		}
 		if b.token != "" {
 			request.Header.Set("Authorization", "Bearer "+b.token)
 		}
-		response, err := http.DefaultClient.Do(request)
+		response, err := readiness.Do(request)
 		if err != nil {
 			return false
 		}
@@ -86,7 +104,10 @@ func (b *bench) node(variables []string, program string, args ...string) *proces
 	b.Helper()
 	cmd := exec.Command(b.tools.Node, append([]string{program}, args...)...)
 	cmd.Dir = b.dir
-	cmd.Env = append(os.Environ(), "NO_COLOR=1", "RESONATE_URL=http://"+b.address, "RESONATE_TOKEN="+b.token)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "RESONATE_URL="+b.url(), "RESONATE_TOKEN="+b.token)
+	if b.tls != nil {
+		cmd.Env = append(cmd.Env, "NODE_EXTRA_CA_CERTS="+b.tls.certificate)
+	}
 	cmd.Env = append(cmd.Env, variables...)
 	return start(b.T, cmd)
 }
