@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
@@ -298,4 +299,34 @@ func TestOneProcess(t *testing.T) {
 	if err := first.Api().SendPlaceOrder(t.Context(), order); !errors.Is(err, topo.ErrStopping) {
 		t.Errorf("a send after Run: %v", err)
 	}
+}
+
+// TestFiguresOfCanceled cancels an execution while it sleeps. No handler is called for its end,
+// and yet it does not stay in the figures.
+func TestFiguresOfCanceled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topology := newTopology(t, new(World), pool.DurableMemory(edges.NewMemory()))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- topology.Run(ctx) }()
+		h, err := topology.Api().StartPlaceOrder(ctx, PlaceOrder{OrderID: "1", Customer: "ann", Wait: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := h.Cancel(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []time.Duration{0, time.Minute} {
+			time.Sleep(wait)
+			e := topology.Snapshot().Edges[EdgeApiOrdersPlaceOrder]
+			if sent, dropped := uint64(1), uint64(min(wait, 1)); e.Sent != sent || e.Dropped != dropped || e.Len != int(sent-dropped) {
+				t.Errorf("after %v the figures are %+v", wait, e)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

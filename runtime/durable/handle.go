@@ -36,6 +36,11 @@ func (h handle) ID() string {
 	return h.promise.ID
 }
 
+// Settled reports whether there was a result when the handle was made, for example because the
+// id of the call was used before. It does not ask the server. A durable function must not
+// call it, because the answer may differ on replay.
+func (h handle) Settled() bool { return h.promise != nil && h.promise.State != protocol.Pending }
+
 func (h handle) awaitable() handle { return h }
 
 // Resolved returns a handle whose result is known, for tests.
@@ -96,7 +101,7 @@ func (h handle) Cancel(ctx context.Context) error {
 	switch {
 	case h.promise == nil:
 		return errNotStarted
-	case w == nil && h.promise.State == protocol.Pending:
+	case w == nil && !h.Settled():
 		return errNoWorker
 	case w == nil:
 		return nil
@@ -130,7 +135,7 @@ func (h handle) wait(ctx context.Context) (*protocol.Promise, error) {
 		return nil, errNotStarted
 	case e != nil:
 		return e.await(ctx, h)
-	case h.promise.State != protocol.Pending:
+	case h.Settled():
 		return h.promise, nil
 	case h.worker == nil:
 		return nil, errNoWorker
@@ -143,7 +148,7 @@ func (h handle) look(ctx context.Context) (*protocol.Promise, error) {
 	switch {
 	case h.promise == nil:
 		return nil, errNotStarted
-	case h.promise.State != protocol.Pending:
+	case h.Settled():
 		return h.promise, nil
 	case h.worker == nil:
 		return nil, errNoWorker

@@ -127,7 +127,7 @@ func (e *Carrier) dispatch(edge *Edge, a *durable.Activation) {
 	e.log.Error("topogen: a message of a durable edge is rejected", "function", edge.Function, "id", a.ID(), "error", err)
 	reject := func() {
 		a.Run(context.Background(), func(durable.Context, json.RawMessage) (any, error) { return nil, err })
-		e.figures.end(edge.Index, a.ID(), false)
+		e.figures.end(a.ID(), false)
 		e.finish.check()
 	}
 	if e.stepped != nil {
@@ -148,7 +148,7 @@ func (e *Carrier) ended(w *work, o durable.Outcome) {
 	e.mu.Lock()
 	delete(e.works, w.activation)
 	e.mu.Unlock()
-	e.figures.outcome(w.edge.Index, w.activation.ID(), o)
+	e.figures.outcome(w.activation.ID(), o)
 	e.finish.check()
 }
 
@@ -234,6 +234,7 @@ func (e *Carrier) Start() {
 		e.background.Go(func() { e.recover(w.PID()) })
 	}
 	e.background.Go(e.finish.run)
+	e.background.Go(e.checkFigures)
 }
 
 // InputsClosed implements piper.DurableEdges.

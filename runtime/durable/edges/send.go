@@ -95,18 +95,12 @@ func start[R any](ctx context.Context, e *Carrier, edge *Edge, m any, id string)
 	added := id != "" && e.figures.add(edge.Index, id)
 	h, err := durable.Start[R](ctx, w, call)
 	switch {
-	case err != nil:
-		if added {
-			e.figures.undo(edge.Index, id) // unless its handler was called: then it has ended, or is known
-		}
-		return h, err
-	case id == "":
-		added = e.figures.add(edge.Index, h.ID())
+	case added && (err != nil || h.Settled()): // it was not started, or had ended before
+		e.figures.undo(id)
+	case id == "" && err == nil && !h.Settled():
+		e.figures.add(edge.Index, h.ID())
 	}
-	if added && e.settled(ctx, h.ID()) {
-		e.figures.undo(edge.Index, h.ID()) // it had ended before it was counted, and is not known any longer
-	}
-	return h, nil
+	return h, err
 }
 
 // Find returns the handle of an execution that was started earlier, perhaps by another process.

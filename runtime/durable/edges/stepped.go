@@ -1,7 +1,6 @@
 package edges
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
-	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -122,10 +120,4 @@ func (e *Carrier) fresh() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it does not fail
 	return hex.EncodeToString(b[:])
-}
-
-// settled reports whether a promise has been settled.
-func (e *Carrier) settled(ctx context.Context, id string) bool {
-	r, err := e.source.Do(context.WithoutCancel(ctx), protocol.PromiseGet{ID: id})
-	return err == nil && r.Promise != nil && r.Promise.State != protocol.Pending
 }
