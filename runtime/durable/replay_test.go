@@ -152,6 +152,28 @@ func TestReplayOfRandomWorkflows(t *testing.T) {
 	}
 }
 
+// TestReplayOfVersions replays executions that ended before Version was called at all.
+func TestReplayOfVersions(t *testing.T) {
+	function := func(versions bool) durable.Function {
+		return durable.Func("place", func(ctx durable.Context, _ int) (int, error) {
+			n, err := durable.Step(ctx, "reserve", func(context.Context) (int, error) { return 1, nil })
+			if err == nil && versions && ctx.Version("bill", 1, 2) == 2 {
+				_, err = durable.Step(ctx, "bill", func(context.Context) (int, error) { return 1, nil })
+			}
+			return n, err
+		})
+	}
+	for _, versions := range []bool{false, true} {
+		w := newWorld(t, 1, function(versions))
+		w.start(0, false)
+		w.call("order", "place", 1)
+		w.run(nil)
+		if errs := replayAll(t, w, false, function(true)); len(errs) != 1 || errs["order"] != nil {
+			t.Errorf("an execution with versions = %v: %v", versions, errs)
+		}
+	}
+}
+
 // TestReplayDispatches replays executions through an instance, as a topology does.
 func TestReplayDispatches(t *testing.T) {
 	run := func(ctx durable.Context, arg json.RawMessage) (any, error) {

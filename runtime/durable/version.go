@@ -51,6 +51,9 @@ func (e *execution) reach(change string, least, most int) (int, error) {
 	if p != nil && p.Tags[tagStep] != name {
 		return least, nil
 	}
+	if r, ok := e.backend.(*replayer); ok && p == nil && r.settled {
+		return least, nil // the function had ended without a call of Version here
+	}
 	v := 0
 	err = e.internalStep(name, func(context.Context) (any, error) { return most, nil }, &v)
 	return v, err
