@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,10 @@ func (b *builder) checkDurable() {
 		b.reserved(d.Raft, "a store on raft is", `name a folder, such as "store: ./promises"`)
 	}
 	options := b.store.Value
+	if strings.Contains(d.Store.Value, "://") && !isServer(d.Store.Value) {
+		b.found.addText(finding.Form, d.Store, "store must be a folder or a URL of the form http://host:port or https://host:port, got "+quoted(d.Store.Value), `write a URL such as "http://10.0.0.1:8001"`)
+		return
+	}
 	if isURL(d.Store.Value) {
 		b.noEffect(options, "another process has the store", "remove it", "listen", "insecure")
 		return
@@ -44,6 +49,16 @@ func (b *builder) checkDurable() {
 // isURL reports whether the store is in the process of a server.
 func isURL(store string) bool {
 	return strings.HasPrefix(store, "http://") || strings.HasPrefix(store, "https://")
+}
+
+// isServer reports whether a store is a URL with which a program can reach a server.
+func isServer(store string) bool {
+	u, err := url.Parse(store)
+	if err != nil || !isURL(store) || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return false
+	}
+	_, err = strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil
 }
 
 // durableOnly are the options of an edge that need "durable: true".
