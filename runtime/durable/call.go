@@ -15,13 +15,14 @@ func (e *execution) timerOf(id, name string, d time.Duration) protocol.PromiseCr
 	return protocol.PromiseCreate{ID: id, TimeoutAt: e.deadline(d), Tags: tags}
 }
 
-// deadline is the time after a duration, and at most the deadline of the execution.
+// deadline is the time after a duration, and at most the deadline of the execution. A timer is
+// never early, so the time is rounded up.
 func (e *execution) deadline(d time.Duration) int64 {
-	ms := max(d, 0).Milliseconds()
-	if d > time.Duration(ms)*time.Millisecond {
-		ms++ // a timer is never early
+	now := e.worker.now()
+	if d > 0 {
+		now = now.Add(d + time.Millisecond - 1)
 	}
-	return min(e.worker.now().UnixMilli()+ms, e.promise.TimeoutAt)
+	return min(now.UnixMilli(), e.promise.TimeoutAt)
 }
 
 // timer records a timer.

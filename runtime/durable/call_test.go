@@ -363,6 +363,22 @@ func TestDeadlinesOfChildren(t *testing.T) {
 	}
 }
 
+// TestTimersAreNotEarly sleeps for durations, and from times, that are not whole milliseconds, as
+// deadlines are.
+func TestTimersAreNotEarly(t *testing.T) {
+	for _, d := range []time.Duration{1, time.Millisecond - 1, 1500 * time.Microsecond, time.Second} {
+		w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) { return 1, durable.Sleep(ctx, d) }))
+		w.start(0, false)
+		w.now = w.now.Add(900 * time.Microsecond)
+		began := w.now
+		w.call("f", "f", 1)
+		w.run(nil)
+		if slept := w.now.Sub(began); w.result("f") != "1" || slept < d || slept >= d+time.Millisecond {
+			t.Errorf("after a sleep of %v: %v, %s", d, slept, w.result("f"))
+		}
+	}
+}
+
 // TestOtherGroup calls a function of another group from a durable function.
 func TestOtherGroup(t *testing.T) {
 	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, n int) (int, error) {
