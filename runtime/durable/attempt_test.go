@@ -123,6 +123,44 @@ func TestAttemptAfterAWaitWithoutSuspension(t *testing.T) {
 	}
 }
 
+// TestAttemptCallsAgain lets a child fail. The next attempt sees the records before the call, and
+// makes the call and everything after it again.
+func TestAttemptCallsAgain(t *testing.T) {
+	called, ran := 0, ""
+	child := durable.Func("child", func(_ durable.Context, n int) (int, error) {
+		if called++; called < 3 {
+			return 0, errors.New("not yet")
+		}
+		return n, nil
+	})
+	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		note := func(name string) error {
+			_, err := durable.Step(ctx, name, func(context.Context) (int, error) { ran += fmt.Sprint(name, ctx.Attempt(), " "); return 0, nil })
+			return err
+		}
+		if err := note("before"); err != nil {
+			return 0, err
+		}
+		h, err := durable.Start[int](ctx, nil, durable.Call{Func: "child", Arg: 5})
+		if err != nil {
+			return 0, err
+		}
+		if err := note("between"); err != nil {
+			return 0, err
+		}
+		return h.Wait(ctx)
+	})
+	f.Retry = durable.Retry{Attempts: 3, Delay: time.Minute}
+	w := newWorld(t, 1, child, f)
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	if got, want := w.result("f"), "before1 between1 between2 between3 "; got != "5" || called != 3 || ran != want {
+		t.Errorf("the result is %s, the child was called %d times, and the steps %sran, want %s", got, called, ran, want)
+	}
+	w.check()
+}
+
 // TestDelayOutlastsOldWaits settles a promise for which the first attempt has waited, while the
 // second attempt is delayed.
 func TestDelayOutlastsOldWaits(t *testing.T) {
