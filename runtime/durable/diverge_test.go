@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,42 @@ func TestDivergence(t *testing.T) {
 				t.Errorf("after the old function came back, it ran %v and the result is %s", ran, got)
 			}
 			w.check()
+		})
+	}
+}
+
+// TestForeignRecord creates a promise with the id of the first record of an execution, as another
+// program could. Its result is not taken for that of the call.
+func TestForeignRecord(t *testing.T) {
+	for name, use := range map[string]func(ctx durable.Context) (any, error){
+		"step":  func(ctx durable.Context) (any, error) { return value(ctx, new([]string), "a"), nil },
+		"sleep": func(ctx durable.Context) (any, error) { return nil, durable.Sleep(ctx, time.Hour) },
+		"start": func(ctx durable.Context) (any, error) {
+			return durable.Invoke[any](ctx, nil, durable.Call{Func: "g", External: true})
+		},
+		"start all": func(ctx durable.Context) (any, error) {
+			h, err := durable.StartAll[any](ctx, nil, durable.Call{Func: "g", External: true})
+			if err != nil {
+				return nil, err
+			}
+			return h[0].Wait(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, durable.Function{Name: "f", Run: func(ctx durable.Context, _ json.RawMessage) (any, error) { return use(ctx) }})
+			outcome := ""
+			w.log = logTo(&outcome)
+			w.call("f:1", "other", "foreign")
+			foreign := protocol.PromiseSettle{ID: "f:1", State: protocol.Resolved}
+			if r, err := w.server.Do(t.Context(), foreign); err != nil || r.Status != protocol.OK {
+				t.Fatal(r, err)
+			}
+			w.start(0, false)
+			w.call("f", "f", 1)
+			w.runFor(2*time.Hour, nil)
+			if want := "and the record f:1 is of"; w.result("f") != "pending" || !strings.Contains(outcome, want) {
+				t.Errorf("the result is %s, and the log is %s, without %q", w.result("f"), outcome, want)
+			}
 		})
 	}
 }

@@ -167,6 +167,9 @@ func (l live) suspendUntil(e *execution, timer protocol.PromiseCreate) (*protoco
 		return nil, err
 	}
 	p, err := l.fencedPromise(e, timer, results[0])
+	if err == nil {
+		err = e.same(p, timer.Tags[tagStep])
+	}
 	if err != nil {
 		return nil, err
 	}
