@@ -133,26 +133,29 @@ func TestParentEndsInAStep(t *testing.T) {
 	}
 }
 
-// TestPauseBeyondTheLease pauses a worker. When it returns, it first sends its heartbeat, which
-// the server ignores. It begins no step, because another worker may have the task.
+// TestPauseBeyondTheLease pauses a worker. When it returns, it begins no step, because another
+// worker may have the task: neither before its heartbeat nor after it. The server ignores the
+// heartbeat, and does not say so.
 func TestPauseBeyondTheLease(t *testing.T) {
-	var queue []*durable.Activation
-	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { queue = append(queue, a) }})
-	p := w.start(0, false)
-	w.call("f", "f", 1)
-	for w.step(nil) {
-	}
-	w.now = w.now.Add(w.lease + time.Second)
-	for w.server.Step() { // the lease ends
-	}
-	if !p.worker.Step() {
-		t.Error("the worker sends no heartbeat")
-	}
-	ran := false
-	o := queue[0].Run(t.Context(), func(ctx durable.Context, _ json.RawMessage) (any, error) {
-		return durable.Step(ctx, "a", func(context.Context) (int, error) { ran = true; return 1, nil })
-	})
-	if ran || o.State != durable.Lost || !errors.Is(o.Err, durable.ErrLeaseLost) {
-		t.Errorf("the step ran (%t), and the outcome is %v", ran, o)
+	for _, heartbeat := range []bool{false, true} {
+		var queue []*durable.Activation
+		w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { queue = append(queue, a) }})
+		p := w.start(0, false)
+		w.call("f", "f", 1)
+		for w.step(nil) {
+		}
+		w.now = w.now.Add(w.lease + time.Second)
+		for w.server.Step() { // the lease ends
+		}
+		if heartbeat && !p.worker.Step() {
+			t.Error("the worker sends no heartbeat")
+		}
+		ran := false
+		o := queue[0].Run(t.Context(), func(ctx durable.Context, _ json.RawMessage) (any, error) {
+			return durable.Step(ctx, "a", func(context.Context) (int, error) { ran = true; return 1, nil })
+		})
+		if ran || o.State != durable.Lost || !errors.Is(o.Err, durable.ErrLeaseLost) {
+			t.Errorf("heartbeat %t: the step ran (%t), and the outcome is %v", heartbeat, ran, o)
+		}
 	}
 }
