@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,10 +64,30 @@ func until(t *testing.T, n *replicated.Node, op protocol.Operation) protocol.Res
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
-		if err == nil && r.Status != protocol.Unavailable && r.Status != protocol.Internal {
+		if err == nil && !lost(r) {
 			return r
 		}
 	}
+}
+
+// untilAll repeats a batch until there is a leader that has carried it out completely. All
+// operations may be repeated.
+func untilAll(t *testing.T, n *replicated.Node, ops []protocol.Operation) []protocol.Result {
+	t.Helper()
+	for {
+		results, err := n.DoAll(t.Context(), ops)
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		if err == nil && !slices.ContainsFunc(results, lost) {
+			return results
+		}
+	}
+}
+
+// lost reports whether the leader was lost or has stopped.
+func lost(r protocol.Result) bool {
+	return r.Status == protocol.Unavailable || r.Status == protocol.Internal
 }
 
 // TestPeers: operations at any node are carried out by the leader, and their results are
@@ -110,9 +131,9 @@ func TestPeersBatch(t *testing.T) {
 		for j := range 15 {
 			ops = append(ops, protocol.PromiseGet{ID: fmt.Sprintf("b%d-%d", i, j%12)}, protocol.PromiseGet{ID: "missing"})
 		}
-		results, err := n.DoAll(t.Context(), ops)
-		if err != nil || len(results) != len(ops) {
-			t.Fatalf("node %d: %d results, %v", i, len(results), err)
+		results := untilAll(t, n, ops)
+		if len(results) != len(ops) {
+			t.Fatalf("node %d: %d results, want %d", i, len(results), len(ops))
 		}
 		for j, r := range results {
 			if want := j < 12 || j%2 == 0; (r.Status == protocol.OK) != want {
