@@ -214,6 +214,29 @@ func TestManyRecords(t *testing.T) {
 	}
 }
 
+// TestLargeRecords replays an execution with few records that are larger than what a server
+// returns with an acquisition.
+func TestLargeRecords(t *testing.T) {
+	const steps, size = 60, 100_000 // the preload of the core has 4 MiB
+	ran := 0
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (sum int, err error) {
+		for range steps {
+			text, err := durable.Step(ctx, "read", func(context.Context) (string, error) { ran++; return strings.Repeat("x", size), nil })
+			if err != nil {
+				return 0, err
+			}
+			sum += len(text)
+		}
+		return sum, durable.Sleep(ctx, time.Hour)
+	}))
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.run(nil)
+	if got := w.result("f"); got != fmt.Sprint(steps*size) || ran != steps {
+		t.Errorf("the result is %s, and %d steps ran", got, ran)
+	}
+}
+
 // TestKilledWhileRecordsAreRead kills the worker that continues an execution with many records
 // at its first calls: the acquisition, and the searches for the records.
 func TestKilledWhileRecordsAreRead(t *testing.T) {
