@@ -414,6 +414,39 @@ func TestUnavailableServer(t *testing.T) {
 	}
 }
 
+// TestResultWithoutAnAnswer loses the answer to the result of an execution. The worker sends it
+// again, is refused, and finds out whether the promise has its result.
+func TestResultWithoutAnAnswer(t *testing.T) {
+	for _, canceled := range []bool{false, true} {
+		live(t, func(l *lab) {
+			b := &faulty{Backend: l.engine}
+			lost := false
+			b.set(func(op protocol.Operation) error {
+				if _, ok := op.(protocol.TaskFulfill); !ok || lost {
+					return nil
+				}
+				if lost = true; canceled {
+					op = protocol.PromiseSettle{ID: "f", State: protocol.RejectedCancel}
+				}
+				if r, err := l.engine.Do(l.ctx, op); err != nil || r.Status != protocol.OK {
+					t.Error(r, err)
+				}
+				return errors.New("the connection ended")
+			})
+			w := l.worker(b, durable.Func("f", func(_ durable.Context, n int) (int, error) { return n, nil }))
+			got, err := durable.Invoke[int](l.ctx, w, durable.Call{ID: "f", Func: "f", Arg: 5})
+			time.Sleep(time.Minute)
+			s := w.Stats()
+			if canceled && (!errors.Is(err, durable.ErrCanceled) || s.Completed != 0 || s.Lost != 1) {
+				t.Errorf("canceled: the result is %d, %v, and the figures are %+v", got, err, s)
+			}
+			if !canceled && (got != 5 || err != nil || s.Completed != 1 || s.Lost != 0) {
+				t.Errorf("the result is %d, %v, and the figures are %+v", got, err, s)
+			}
+		})
+	}
+}
+
 // TestLimits starts executions of several keys and watches how many of each run at once,
 // and how often they start.
 func TestLimits(t *testing.T) {
