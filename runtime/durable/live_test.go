@@ -447,6 +447,15 @@ func TestResultWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestServeTwice refuses to serve with a worker that serves.
+func TestServeTwice(t *testing.T) {
+	live(t, func(l *lab) {
+		if err := l.worker(nil).Serve(l.ctx); err == nil {
+			t.Error("a worker serves twice")
+		}
+	})
+}
+
 // TestLimits starts executions of several keys and watches how many of each run at once,
 // and how often they start.
 func TestLimits(t *testing.T) {

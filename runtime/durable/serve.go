@@ -18,15 +18,18 @@ const announcing = 64
 // called. If the connection ends, Serve connects again. Each worker serves once.
 //
 // Serve returns nil after Close. When ctx ends, Serve closes the worker at once: tasks are
-// released without waiting for the end of their steps.
+// released without waiting for the end of their steps, which run again elsewhere.
 func (w *Worker) Serve(ctx context.Context) error {
 	if w.config.Manual {
 		return errors.New("durable: Serve is called on a manual worker: use Step")
 	}
+	if w.serving.Swap(true) {
+		return errors.New("durable: Serve is called twice on one worker")
+	}
 	stop := context.AfterFunc(ctx, func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = w.Close(ended) // logs what it leaves
+		_ = w.Close(ended) // it says only how many steps are repeated
 	})
 	defer stop()
 	go w.every(w.config.Lease/heartbeatsPerLease, w.heartbeat)
@@ -221,8 +224,8 @@ func (w *Worker) Close(ctx context.Context) error {
 	return nil
 }
 
-// activations are those of the executions that the worker holds. One that has none yet finds that
-// the worker is stopping.
+// activations are those of the executions that the worker holds. An execution without one is
+// released by activate, which finds that the worker is stopping.
 func (w *Worker) activations() (list []*Activation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,6 +24,7 @@ type Worker struct {
 	log       *slog.Logger
 	live      live
 	epoch     time.Time
+	serving   atomic.Bool
 	stopping  atomic.Bool
 	// unknownHeld counts the tasks that releaseLater holds.
 	unknownHeld atomic.Int32
