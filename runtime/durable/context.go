@@ -59,8 +59,8 @@ func (c *functionContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Within reports whether ctx is the Context of a durable function or was derived from it. The
-// context of a step is not.
+// Within reports whether ctx is the Context of a durable function or was derived from it, as
+// the context of a step is.
 func Within(ctx context.Context) bool { return executionOf(ctx) != nil }
 
 type executionKey struct{}

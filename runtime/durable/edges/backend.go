@@ -109,10 +109,8 @@ func (s *source) DoAll(ctx context.Context, ops []protocol.Operation) ([]protoco
 }
 
 func doAll(ctx context.Context, b protocol.Backend, ops []protocol.Operation) ([]protocol.Result, error) {
-	if batch, ok := b.(interface {
-		DoAll(context.Context, []protocol.Operation) ([]protocol.Result, error)
-	}); ok {
-		return batch.DoAll(ctx, ops)
+	if batcher, ok := b.(durable.Batcher); ok {
+		return batcher.DoAll(ctx, ops)
 	}
 	results := make([]protocol.Result, len(ops))
 	for i, op := range ops {

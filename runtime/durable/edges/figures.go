@@ -10,13 +10,13 @@ import (
 	"github.com/topogen/topogen/runtime/piper"
 )
 
-// figures counts the executions that this process knows, by edge: those that its senders
-// have started, and others from their first activation on.
+// figures counts the executions that this process knows, by edge: the executions that its
+// senders have started, and others from their first activation on.
 type figures struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	known map[string]*known // by id; one that has ended stays until its check
+	known map[string]*known // by id, until the check after the end
 	of    map[int]*piper.DurableFigures
 	// checks has the known executions in the order of their next check. Those in checks[k] were
 	// checked k times.
@@ -134,7 +134,7 @@ func (f *figures) check(stateOf func(id string) (protocol.PromiseState, bool)) {
 	}
 }
 
-// nextCheck returns an execution whose check is due, and forgets those that have ended.
+// nextCheck returns an execution whose check is due, and forgets executions that have ended.
 func (f *figures) nextCheck() (id string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
-// ErrClosed is the error of a Connection's server that was closed.
+// ErrClosed is the error of operations of a server that was closed.
 var ErrClosed = errors.New("local: the server is closed")
 
 // A Server is a server in memory. It implements protocol.Backend and durable.Batcher.
