@@ -51,19 +51,19 @@ func (s *step) preload(tags map[string]string, id string) []protocol.Promise {
 
 // size is the number of bytes that a promise has about, in a response.
 func (p *promise) size() int {
-	size := 200 + len(p.id) + valueSize(p.param) + valueSize(p.value)
-	for k, v := range p.tags {
-		size += len(k) + len(v)
+	return 200 + len(p.id) + valueSize(p.param) + valueSize(p.value) + textsSize(p.tags)
+}
+
+func valueSize(v protocol.Value) int {
+	size := textsSize(v.Headers)
+	if v.Data != nil {
+		size += len(*v.Data)
 	}
 	return size
 }
 
-func valueSize(v protocol.Value) int {
-	size := 0
-	if v.Data != nil {
-		size = len(*v.Data)
-	}
-	for k, v := range v.Headers {
+func textsSize(m map[string]string) (size int) {
+	for k, v := range m {
 		size += len(k) + len(v)
 	}
 	return size

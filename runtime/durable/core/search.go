@@ -222,7 +222,7 @@ func (s *step) scheduleSearch(op protocol.ScheduleSearch) protocol.Result {
 		}
 		found := s.schedule(id)
 		if includes(found.PromiseTags, op.Tags) {
-			if !page.room(200 + len(id) + valueSize(found.PromiseParam)) {
+			if !page.room(scheduleSize(found)) {
 				break
 			}
 			list = append(list, *found)
@@ -230,4 +230,9 @@ func (s *step) scheduleSearch(op protocol.ScheduleSearch) protocol.Result {
 		page.last = id
 	}
 	return protocol.Result{Status: protocol.OK, Schedules: list, Cursor: page.cursor('s')}
+}
+
+// scheduleSize is the number of bytes that a schedule has about, in a response.
+func scheduleSize(p *protocol.Schedule) int {
+	return 200 + len(p.ID) + len(p.PromiseID) + len(p.Cron) + valueSize(p.PromiseParam) + textsSize(p.PromiseTags)
 }

@@ -146,6 +146,27 @@ func TestSearchPageIsBounded(t *testing.T) {
 	}
 }
 
+// TestSchedulePageIsBounded checks that the tags of schedules count for the size of a page.
+func TestSchedulePageIsBounded(t *testing.T) {
+	w := defaults(t).at(1000)
+	large := targeted()
+	for i := range protocol.MaxTags - 2 {
+		large[fmt.Sprint(i)] = strings.Repeat("x", protocol.MaxTagValue)
+	}
+	const schedules = 30 // of 250 KiB
+	for i := range schedules {
+		w.quick(protocol.ScheduleCreate{ID: fmt.Sprintf("s%02d", i), Cron: "* * * * *", PromiseID: "{{.timestamp}}", PromiseTags: large})
+	}
+	found, pages := 0, 0
+	for op := (protocol.ScheduleSearch{}); pages == 0 || op.Cursor != ""; pages++ {
+		r := w.quick(op)
+		found, op.Cursor = found+len(r.Schedules), r.Cursor
+	}
+	if found != schedules || pages != 2 {
+		t.Errorf("%d schedules on %d pages", found, pages)
+	}
+}
+
 // TestLongTags checks tags whose values are shortened in the index.
 func TestLongTags(t *testing.T) {
 	w := defaults(t).at(1000)
