@@ -241,4 +241,9 @@ func TestLeapDays(t *testing.T) {
 	}
 	w.at(253370764800000) // the year 9999
 	w.refused(protocol.ScheduleCreate{ID: "last", Cron: "0 0 1 1 *", PromiseID: "{{.timestamp}}", PromiseTags: targeted()}, 400)
+	for _, at := range []int64{253402300800000, protocol.MaxTime} {
+		if r, _ := w.must(protocol.DebugTick{Time: at}); r.More {
+			t.Errorf("at %d there are more occurrences", at)
+		}
+	}
 }

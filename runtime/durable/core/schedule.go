@@ -101,6 +101,10 @@ func (s *step) scheduleDelete(op protocol.ScheduleDelete) protocol.Result {
 	return protocol.Result{Status: protocol.OK}
 }
 
+// never is the time of the next occurrence of a schedule that has no more. No instant
+// reaches it.
+const never = protocol.MaxTime + 1
+
 // occurrencesInARow is how many occurrences of one schedule are handled before other
 // schedules that are due get their turn.
 const occurrencesInARow = 100
@@ -143,7 +147,7 @@ func (s *step) occur(p *protocol.Schedule, spec *cron.SpecSchedule, tags map[str
 	p.LastRunAt = &at
 	next, ok := nextOccurrence(spec, at)
 	if !ok {
-		next = protocol.MaxTime // there are no more
+		next = never
 	}
 	p.NextRunAt = next
 	return next <= s.now.Wall
