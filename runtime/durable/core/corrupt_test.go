@@ -3,7 +3,6 @@ package core_test
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +47,8 @@ func rich(t testing.TB) *world {
 // everything carries out operations that read all tables, and returns the faults.
 func (w *world) everything() []error {
 	var faults []error
+	before := w.kv.copy()
+	before.lenient = true
 	ops := []protocol.Operation{
 		protocol.PromiseGet{ID: "flow"}, protocol.TaskGet{ID: "flow"}, protocol.TaskGet{ID: "later"}, protocol.ScheduleGet{ID: "s"},
 		protocol.PromiseSearch{}, protocol.PromiseSearch{State: protocol.Pending}, protocol.PromiseSearch{Tags: tags("color", "red")},
@@ -63,7 +64,7 @@ func (w *world) everything() []error {
 			}
 		}
 	}
-	for _, err := range core.Executes(w.kv, w.now) {
+	for _, err := range core.Executes(before, w.now) {
 		faults = append(faults, err)
 	}
 	for address, err := range core.UnblockAddresses(w.kv, "") {
@@ -73,6 +74,9 @@ func (w *world) everything() []error {
 		}
 	}
 	core.Next(w.kv, w.now)
+	if r, _ := w.c.Step(before, core.Tick{}, core.Instant{Wall: 85_000}); r.Fault != nil { // the delay of "later" ends
+		faults = append(faults, r.Fault)
+	}
 	return slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 }
 
@@ -108,15 +112,17 @@ func TestFlippedByte(t *testing.T) {
 					if !errors.As(fault, &corrupt) || !strings.Contains(fault.Error(), corrupt.Table.String()) || !strings.Contains(fault.Error(), fmt.Sprintf("%q", corrupt.Key)) {
 						t.Fatalf("bit %d of entry %q of %s is flipped: %v", bit, key, table, fault)
 					}
-					detected[table]++
+					if bit >= 8*len(key) { // only a checksum can tell
+						detected[table]++
+					}
 				}
 			}
 		}
 	}
 	t.Logf("%d flips; faults by table: %v", flips, detected)
-	for table := range maps.Keys(detected) {
-		if detected[table] == 0 {
-			t.Errorf("no damage to %s was found by an operation", table)
+	for table := core.Promises; table < core.TableCount; table++ {
+		if detected[table] == 0 && table != core.OutboxAges { // its entries are read a day later
+			t.Errorf("no damage to a value of %s was found by an operation", table)
 		}
 	}
 }

@@ -15,9 +15,13 @@ func (x *tx) listed(t Table, prefix []byte, after string) source {
 		if after != "" {
 			start = append(append(bytes.Clone(prefix), after...), 0) // the smallest key above it
 		}
-		for key := range x.kv.Ascend(t, start) {
+		for key, value := range x.kv.Ascend(t, start) {
 			id, ok := bytes.CutPrefix(key, prefix)
-			if !ok || !yield(string(id)) {
+			if !ok {
+				return
+			}
+			unseal(t, key, value)
+			if !yield(string(id)) {
 				return
 			}
 		}
@@ -27,8 +31,12 @@ func (x *tx) listed(t Table, prefix []byte, after string) source {
 // between yields the ids of promises from one id until before another, after an id.
 func (x *tx) between(from, until, after string) source {
 	return func(yield func(string) bool) {
-		for key := range x.kv.Ascend(Promises, []byte(max(from, after+"\x00"))) {
-			if string(key) >= until || !yield(string(key)) {
+		for key, value := range x.kv.Ascend(Promises, []byte(max(from, after+"\x00"))) {
+			if string(key) >= until {
+				return
+			}
+			unseal(Promises, key, value)
+			if !yield(string(key)) {
 				return
 			}
 		}

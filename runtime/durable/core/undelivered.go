@@ -34,17 +34,19 @@ func UnblockAddresses(kv KV, prefix string) iter.Seq2[string, error] {
 	})
 }
 
-// Executes yields the execute message of each pending task whose delay has passed, in the
-// order of their retries. A driver sends them when it starts, because execute
-// messages are not stored. It ends after an error, which is a [*CorruptError].
+// Executes yields the execute message of each pending task that was offered before, in the
+// order of the retries. A driver sends them when it starts, because execute messages are
+// not stored. A task whose delay has passed since then is offered by the next [Tick]. The
+// sequence ends after an error, which is a [*CorruptError].
 func Executes(kv KV, now Instant) iter.Seq2[Effect, error] {
 	return reading(func(yield func(Effect) bool) {
 		x := tx{kv: kv}
-		for key := range kv.Ascend(TaskTimeouts, nil) {
+		for key, value := range kv.Ascend(TaskTimeouts, nil) {
 			_, id, ok := splitTime(key)
 			if !ok {
 				panic(corrupt(TaskTimeouts, key, "the key has no time"))
 			}
+			unseal(TaskTimeouts, key, value)
 			t := x.mustTask(string(id), TaskTimeouts)
 			if t.state != taskPending || !t.live(now) {
 				continue
