@@ -174,26 +174,21 @@ func TestKnownBugAnswerWithoutProjection(t *testing.T) {
 	w.create("p", 5000, all)
 	w.create("sibling", 5000, tags(protocol.TagBranch, "b"))
 	w.create("live", 90_000, all)
-	w.create("flow", 90_000, targeted())
-	w.acquire("flow", 0)
+	w.create("p:flow", 90_000, targeted())
+	w.acquire("p:flow", 0)
 	w.at(5000)
 	for _, op := range []protocol.Operation{
 		protocol.PromiseGet{ID: "p"},
 		protocol.PromiseCreate{ID: "p", TimeoutAt: 90_000},
 		settle("p"),
-		protocol.RegisterCallback{Awaited: "p", Awaiter: "flow"},
+		protocol.RegisterCallback{Awaited: "p", Awaiter: "p:flow"},
 		protocol.RegisterListener{Awaited: "p", Address: worker},
 		protocol.PromiseSearch{Tags: tags("color", "red"), State: protocol.RejectedTimeout},
 		protocol.TaskCreate{PID: "w1", TTL: 1000, Action: protocol.PromiseCreate{ID: "p", TimeoutAt: 90_000, Tags: targeted()}},
 		protocol.TaskAcquire{ID: "live", PID: "w1", TTL: 1000},
-		protocol.TaskFence{ID: "flow", Version: 1, Action: settle("p")},
-		protocol.TaskSuspend{ID: "flow", Version: 1, Actions: []protocol.RegisterCallback{{Awaited: "p", Awaiter: "flow"}}},
+		protocol.TaskFence{ID: "p:flow", Version: 1, Action: settle("p")},
+		protocol.TaskSuspend{ID: "p:flow", Version: 1, Actions: []protocol.RegisterCallback{{Awaited: "p", Awaiter: "p:flow"}}},
 	} {
-		if callback, ok := op.(protocol.RegisterCallback); ok { // both need the same origin
-			callback.Awaited, op = "p", callback
-			w.refused(op, 400)
-			continue
-		}
 		r, _ := w.must(op)
 		seen := 0
 		for _, p := range shown(r) {
