@@ -109,6 +109,10 @@ func TestAsk(t *testing.T) {
 	if _, err := topology.Api().FindPlaceOrder(t.Context(), "shop:api.orders.Cancel:1"); !errors.Is(err, edges.ErrOtherEdge) {
 		t.Errorf("the id of another edge: %v", err)
 	}
+	const whole = `begins with "shop:api.orders.PlaceOrder:", got "17"`
+	if _, err := topology.Api().FindPlaceOrder(t.Context(), "17"); !errors.Is(err, edges.ErrOtherEdge) || !strings.Contains(err.Error(), whole) {
+		t.Errorf("the number in place of the id: %v", err)
+	}
 }
 
 // TestFinishes closes the inputs: the topology ends when every execution has ended.

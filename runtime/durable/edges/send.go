@@ -111,8 +111,8 @@ func Find[R any](ctx context.Context, s Sender, edge int, id string) (durable.Ha
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}
-	if !strings.HasPrefix(id, e.byIndex[edge].promise(e.config.Topology, "")) {
-		return durable.Handle[R]{}, fmt.Errorf("%w: %q is not an execution of %s", ErrOtherEdge, id, e.byIndex[edge].Function)
+	if prefix := e.byIndex[edge].promise(e.config.Topology, ""); !strings.HasPrefix(id, prefix) {
+		return durable.Handle[R]{}, fmt.Errorf("%w: the id of a handle of %s begins with %q, got %q", ErrOtherEdge, e.byIndex[edge].Function, prefix, id)
 	}
 	w, err := e.use()
 	if err != nil {
