@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 type Job struct {
@@ -84,3 +85,17 @@ func (Fragile) ReceiveTask(ctx durable.Context, m Task) error {
 }
 
 func (Fragile) ReceivePoisoning(Poisoning) error { return errors.New("poison") }
+
+type Doom struct{}
+
+type Doomed struct{}
+
+func (Doomed) ReceiveDoom(durable.Context, Doom) error { return errors.New("doomed") }
+
+// Morgue tells a test of each dead letter.
+type Morgue struct{}
+
+// buried receives when a dead letter was handled.
+var buried = make(chan struct{}, 1)
+
+func (Morgue) ReceiveDeadLetter(topo.DeadLetter) { buried <- struct{}{} }

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/server"
+	"github.com/topogen/topogen/runtime/durable/store"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
@@ -90,6 +94,51 @@ func TestMethodsPanic(t *testing.T) {
 	}
 	topology.Api().Close()
 	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// patient is a store that rejects a promise when its dead letter was handled.
+type patient struct{ protocol.Backend }
+
+func (p patient) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	if f, ok := op.(protocol.TaskFulfill); ok && f.Action.State == protocol.Rejected {
+		select {
+		case <-buried:
+		case <-ctx.Done():
+			return protocol.Result{}, ctx.Err()
+		}
+	}
+	return p.Backend.Do(ctx, op)
+}
+
+// TestDeadLetterComesFirst handles a dead letter before its promise is rejected: after that,
+// no process would send the letter again.
+func TestDeadLetterComesFirst(t *testing.T) {
+	e, err := engine.Open(engine.Config{Store: store.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Listen(server.Config{Backend: patient{e}, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result := make(chan error, 1)
+	topology := newTopology(t, pool.DurableStore(s.URL()))
+	go func() { result <- topology.Run(ctx) }()
+	limit, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	h, err := topology.Api().StartDoom(limit, Doom{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(limit); err == nil || err.Error() != "doomed" {
+		t.Errorf("the result is %v", err)
+	}
+	cancel()
+	if err := errors.Join(<-result, s.Close(t.Context()), e.Close(t.Context())); err != nil {
 		t.Error(err)
 	}
 }

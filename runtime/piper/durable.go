@@ -211,6 +211,9 @@ func (u *Unit) SendDeadLetter(edge int, message any, attempts int, err error) (s
 		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: err,
 	}, message)
 	sent = u.cell.DeadLetter(letter)
+	if sent && p.stepper == nil {
+		u.out.publish(nil) // the promise is rejected before this call ends, and then nothing sends the letter again
+	}
 	if sent && u.proc.faults != nil {
 		u.proc.faults.deadLetters.Add(1)
 	}
