@@ -322,3 +322,28 @@ func TestFinalErrorOfAStep(t *testing.T) {
 		t.Errorf("the result is %s, and the step ran %d times", got, ran)
 	}
 }
+
+// TestFinalErrorOfACall passes a final error on through two calls. Neither caller is attempted
+// again.
+func TestFinalErrorOfACall(t *testing.T) {
+	ran := ""
+	var functions []durable.Function
+	for _, f := range []struct{ name, calls string }{{"a", "b"}, {"b", "c"}, {"c", ""}} {
+		function := durable.Func(f.name, func(ctx durable.Context, _ int) (int, error) {
+			ran += fmt.Sprint(f.name, ctx.Attempt(), " ")
+			if f.calls == "" {
+				return 0, durable.Final(errors.New("never"))
+			}
+			return durable.Invoke[int](ctx, nil, durable.Call{Func: f.calls})
+		})
+		function.Retry = durable.Retry{Attempts: 3, Delay: time.Minute}
+		functions = append(functions, function)
+	}
+	w := newWorld(t, 1, functions...)
+	w.start(0, false)
+	w.call("f", "a", 1)
+	w.run(nil)
+	if got := w.result("f"); got != "error: never" || ran != "a1 b1 c1 b1 a1 " {
+		t.Errorf("the result is %s, and the attempts were %s", got, ran)
+	}
+}

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,27 @@ func TestDivergence(t *testing.T) {
 			}
 			w.check()
 		})
+	}
+}
+
+// TestDivergenceOfAnID changes the id of a call that the execution has made.
+func TestDivergenceOfAnID(t *testing.T) {
+	outcome := ""
+	calls := 0
+	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+		calls++
+		if _, err := durable.Start[int](ctx, nil, durable.Call{ID: fmt.Sprint("order-", calls), Func: "g", External: true}); err != nil {
+			return 0, err
+		}
+		return 1, durable.Sleep(ctx, time.Hour)
+	}))
+	w.log = logTo(&outcome)
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.runFor(2*time.Hour, nil)
+	want := `at position 1 it calls g with the id "order-2", and the recorded id is "order-1"`
+	if w.result("f") != "pending" || !strings.Contains(outcome, want) || w.promise("order-2") != nil {
+		t.Errorf("the result is %s, and the log is %s, without %q", w.result("f"), outcome, want)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/topogen/topogen/runtime/durable"
 )
 
-// TestMisuse uses a context in ways that would make replays differ. The attempt fails, even
-// if the function ignores the error.
+// TestMisuse uses a context in ways that would make replays differ. The execution
+// fails, even if the function ignores the error, and is not attempted again.
 func TestMisuse(t *testing.T) {
 	elsewhere := func(f func() error) (err error) {
 		done := make(chan struct{})
@@ -81,15 +81,19 @@ func TestMisuse(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var returned error
-			w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+			attempts := 0
+			f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
+				attempts = ctx.Attempt()
 				returned = test.use(ctx)
 				return 1, nil
-			}))
+			})
+			f.Retry = durable.Retry{Attempts: 3, Delay: time.Minute}
+			w := newWorld(t, 1, f)
 			w.start(0, false)
 			w.call("f", "f", 1)
 			w.run(nil)
-			if !errors.Is(returned, durable.ErrMisuse) {
-				t.Errorf("the call returned %v", returned)
+			if !errors.Is(returned, durable.ErrMisuse) || attempts != 1 {
+				t.Errorf("the call returned %v in attempt %d", returned, attempts)
 			}
 			if got := w.result("f"); !strings.Contains(got, test.want) || !strings.HasPrefix(got, "error: durable: wrong use of a durable context: f: ") {
 				t.Errorf("the result is %s, without %q", got, test.want)

@@ -13,7 +13,8 @@ import (
 // figures counts the executions that this process knows, by edge: the executions that its
 // senders have started, and others from their first activation on.
 type figures struct {
-	now func() time.Time
+	now      func() time.Time
+	knownMax int
 
 	mu    sync.Mutex
 	known map[string]*known // by id, until the check after the end
@@ -41,7 +42,7 @@ const (
 )
 
 func newFigures(edges []Edge) *figures {
-	f := &figures{now: time.Now, known: make(map[string]*known), of: make(map[int]*piper.DurableFigures, len(edges))}
+	f := &figures{now: time.Now, knownMax: knownMax, known: make(map[string]*known), of: make(map[int]*piper.DurableFigures, len(edges))}
 	for _, e := range edges {
 		f.of[e.Index] = new(piper.DurableFigures)
 	}
@@ -52,7 +53,7 @@ func newFigures(edges []Edge) *figures {
 func (f *figures) add(edge int, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known[id] != nil || len(f.known) >= knownMax {
+	if f.known[id] != nil || len(f.known) >= f.knownMax {
 		return false
 	}
 	k := &known{id: id, edge: edge, due: f.now().Add(firstCheck)}
