@@ -115,17 +115,20 @@ func TestLocalTopologyLinksLittle(t *testing.T) {
 }
 
 // TestOnlyDurableTopologiesLinkAStore checks that a program links the store of durable promises
-// if and only if it has a durable edge, and the server only with listen.
+// if and only if it has a durable edge, the server only with listen, and raft only with a store
+// on several nodes.
 func TestOnlyDurableTopologiesLinkAStore(t *testing.T) {
+	// etcd's log links prometheus too.
 	const store, prometheus = "go.etcd.io/bbolt", "github.com/prometheus/client_golang/prometheus"
-	for program, want := range map[string]struct{ store, server bool }{
+	for program, want := range map[string]struct{ store, server, raft bool }{
 		"generated_test/external": {},
 		"generated_test/durable":  {store: true},
 
 		"generated_test/durablelisten": {store: true, server: true},
+		"generated_test/durablenodes":  {store: true, raft: true},
 	} {
 		linked := list(t, "{{if not .Standard}}{{.ImportPath}}{{end}}", "-deps", "./"+program)
-		for pkg, want := range map[string]bool{store: want.store, module + "runtime/durable": want.store, module + "runtime/durable/server": want.server, prometheus: want.server} {
+		for pkg, want := range map[string]bool{store: want.store, module + "runtime/durable": want.store, module + "runtime/durable/server": want.server, prometheus: want.server || want.raft, module + "runtime/durable/replicated": want.raft, module + "runtime/raft": want.raft} {
 			if got := linked[pkg] != nil; got != want {
 				t.Errorf("%s links %s: %v, want %v", program, pkg, got, want)
 			}

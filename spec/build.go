@@ -379,6 +379,11 @@ func (b *builder) withoutErrors() *Topology {
 			p.Machine = &m
 		}
 	}
+	if d := kept.Durable; d != nil && d.RaftTo >= 0 {
+		changed := *d
+		changed.RaftTo = index(d.RaftTo)
+		kept.Durable = &changed
+	}
 	for i := range kept.Groups {
 		g := &kept.Groups[i]
 		var members []int

@@ -28,11 +28,11 @@ var limitKeys = setters[Limit]{
 }
 
 func (b *builder) durable(t *Topology, v *Value) {
-	t.Durable = &Durable{Lease: defaultLease, At: v.At, Pointer: v.Pointer}
+	t.Durable = &Durable{Lease: defaultLease, RaftTo: -1, At: v.At, Pointer: v.Pointer}
 	set(b, durableKeys, t.Durable, v)
 }
 
-// storeOf reads a folder, or the mapping that is reserved for a later version.
+// storeOf reads a folder, or the mapping that names a group of nodes.
 func (b *builder) storeOf(d *Durable, v *Value) {
 	if v.Kind == String {
 		d.Store = b.folder(v, "./promises")

@@ -21,9 +21,7 @@ func (b *builder) checkDurable() {
 	if b.section != nil {
 		b.reserved(Text{At: b.store.Key.At, Pointer: b.store.Key.Pointer}, "the section durable together with the section cluster is", "remove one of them")
 	}
-	if d.Raft.Pointer != "" {
-		b.reserved(d.Raft, "a store on raft is", `name a folder, such as "store: ./promises"`)
-	}
+	b.checkStoreNodes(d)
 	options := b.store.Value
 	if strings.Contains(d.Store.Value, "://") && !isServer(d.Store.Value) {
 		b.found.addText(finding.Form, d.Store, "store must be a folder or a URL of the form http://host:port or https://host:port, got "+quoted(d.Store.Value), `write a URL such as "http://10.0.0.1:8001"`)

@@ -9,8 +9,9 @@ import (
 // Durable is the durable section, with its defaults filled in: the store that keeps the
 // messages of durable edges until their handlers have returned.
 type Durable struct {
-	Store    Text          // a folder
-	Raft     Text          // reserved: it has a finding
+	Store    Text          // a folder, or the URL of a server; "" with Raft
+	Raft     Text          // the name of the processor on whose nodes the store is replicated; "" for none
+	RaftTo   int           // its index, -1 for none
 	Lease    time.Duration // 30s by default
 	Listen   Text          // host:port; "" for none
 	TLS      *TLS

@@ -15,6 +15,7 @@ const (
 	durablePath = plan.DurableRuntime
 	edgesPath   = durablePath + "/edges"
 	servePath   = edgesPath + "/serve"
+	nodesPath   = edgesPath + "/nodes"
 )
 
 func durable(name Ident) *jen.Statement  { return jen.Qual(durablePath, string(name)) }
@@ -29,6 +30,9 @@ func durableImports(t *spec.Topology) []string {
 		list := []string{durablePath, edgesPath}
 		if t.Durable != nil && t.Durable.Listen.Value != "" {
 			list = append(list, servePath)
+		}
+		if t.Durable != nil && t.Durable.RaftTo >= 0 {
+			list = append(list, nodesPath)
 		}
 		return list
 	}
@@ -207,7 +211,12 @@ func (p *part) openDurable() {
 			edges = append(edges, lines(p.durableEdge(e)))
 		}
 	}
-	f := fields{key("Topology", jen.Lit(p.plan.Name)), key("Store", jen.Lit(d.Store)), key("Lease", duration(d.Lease))}
+	f := fields{key("Topology", jen.Lit(p.plan.Name))}
+	f.when(d.Nodes == "", "Store", jen.Lit(d.Store))
+	f = append(f, key("Lease", duration(d.Lease)))
+	if d.Nodes != "" {
+		f = append(f, key("Replicate", p.replicate(d.Nodes)))
+	}
 	text := func(name, value string) { f.when(value != "", name, jen.Lit(value)) }
 	text("Listen", d.Listen)
 	text("TLSCert", d.Cert)
@@ -219,6 +228,18 @@ func (p *part) openDurable() {
 	p.doc("openDurable makes the carrier of the durable edges. Run opens the store.")
 	p.method(t, "Topology", "openDurable", []code{param(s, piper("DurableSettings"))}, []code{piper("DurableEdges"), jen.Error()},
 		jen.Return(edgesPkg("Open").Call(edgesPkg("Config").Add(lines(f)), id(s))))
+}
+
+// replicate is the function that opens the store on the nodes of a processor.
+//
+//	Replicate: func(l *slog.Logger) (edges.Replica, error) {
+//		return nodes.Open(t.ledger[0].p, l)
+//	},
+func (p *part) replicate(name string) code {
+	l := p.v("l")
+	of := p.processors[slices.IndexFunc(p.processors, func(q *processor) bool { return q.Name == name })]
+	return jen.Func().Params(param(l, jen.Op("*").Qual("log/slog", "Logger"))).Params(edgesPkg("Replica"), jen.Error()).Block(
+		jen.Return(jen.Qual(nodesPath, "Open").Call(sel(p.v("t"), of.field).Index(jen.Lit(0)).Dot("p"), id(l))))
 }
 
 // durableEdge describes a durable edge for the runtime.

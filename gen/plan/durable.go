@@ -23,6 +23,7 @@ func (e *Edge) Handle() TypeRef {
 // Durable has the settings of a topology with durable edges.
 type Durable struct {
 	Store         string
+	Nodes         string // the processor whose nodes keep the store; "": none
 	Lease         time.Duration
 	Listen        string // "": this process listens for no others
 	Cert, Key, CA string // of Listen; "": not in the file
@@ -78,6 +79,9 @@ func (b *builder) durable() {
 			continue
 		}
 		b.plan.Durable = &Durable{Store: d.Store.Value, Lease: d.Lease, Listen: d.Listen.Value, Insecure: d.Insecure}
+		if d.RaftTo >= 0 {
+			b.plan.Durable.Nodes = d.Raft.Value
+		}
 		if d.TLS != nil {
 			b.plan.Durable.Cert, b.plan.Durable.Key, b.plan.Durable.CA = d.TLS.Cert.Value, d.TLS.Key.Value, d.TLS.CA.Value
 		}

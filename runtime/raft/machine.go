@@ -179,6 +179,15 @@ func (m *Machine[S, U, R]) Close() error {
 	return errors.Join(err, leave())
 }
 
+// Err returns why the node has ended while it was in use, or nil. After Err has returned the
+// error, Close does not.
+func (m *Machine[S, U, R]) Err() error {
+	if n := m.current.Load(); n != nil {
+		return n.Err()
+	}
+	return nil
+}
+
 // running returns the node, or the reason why it does not run.
 func (m *Machine[S, U, R]) running() (*Node, error) {
 	if n := m.current.Load(); n != nil {

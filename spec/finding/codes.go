@@ -59,6 +59,7 @@ const (
 	DurableHas    = "TG236"
 	DurableEnd    = "TG237"
 	DurableAlone  = "TG238"
+	StoreNodes    = "TG239"
 
 	ProcessorType    = "TG301"
 	MethodMissing    = "TG302"

@@ -131,7 +131,8 @@ func (s *source) Connect(group, pid string) (protocol.Connection, error) {
 	return b.Connect(group, pid)
 }
 
-// openStore opens the store in the folder, in memory, or of the server with the URL.
+// openStore opens the store in the folder, in memory, on several nodes, or of the server with
+// the URL.
 func (e *Carrier) openStore() (opened, error) {
 	m := e.settings.memory()
 	switch {
@@ -139,6 +140,8 @@ func (e *Carrier) openStore() (opened, error) {
 		return opened{waiting{e.over}, func(context.Context) error { return nil }, nil}, nil
 	case m == nil && isURL(e.config.Store):
 		return e.openClient(e.config.Store)
+	case e.replicated():
+		return e.openReplica()
 	}
 	var kept store.Store
 	if m != nil {
@@ -157,6 +160,23 @@ func (e *Carrier) openStore() (opened, error) {
 	return opened{b, b.Close, func() error {
 		<-b.Stopped()
 		return b.Err()
+	}}, nil
+}
+
+// replicated reports whether several nodes keep the store.
+func (e *Carrier) replicated() bool {
+	return e.config.Replicate != nil && e.settings.Memory == nil && e.stepped == nil
+}
+
+// openReplica opens this node's part of a store on several nodes.
+func (e *Carrier) openReplica() (opened, error) {
+	r, err := e.config.Replicate(e.log)
+	if err != nil {
+		return opened{}, fmt.Errorf("durable: opening the store of the topology: %w", err)
+	}
+	return opened{r, r.Close, func() error {
+		<-r.Stopped()
+		return r.Err()
 	}}, nil
 }
 

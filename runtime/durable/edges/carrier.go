@@ -92,10 +92,10 @@ func (e *Carrier) functions() []durable.Function {
 }
 
 // workerConfig is the configuration of the worker.
-func (e *Carrier) workerConfig() durable.Config {
+func (e *Carrier) workerConfig(pid string) durable.Config {
 	return durable.Config{
 		Backend: &e.source, Group: e.config.Topology, Functions: e.functions(), Lease: e.config.Lease,
-		PID: e.pid(), Running: ActivationsMax, Logger: e.log,
+		PID: pid, Running: ActivationsMax, Logger: e.log,
 	}
 }
 
@@ -104,7 +104,11 @@ func (e *Carrier) use() (*durable.Worker, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.worker == nil {
-		w, err := durable.NewWorker(e.workerConfig())
+		pid, err := e.pid()
+		if err != nil {
+			return nil, err
+		}
+		w, err := durable.NewWorker(e.workerConfig(pid))
 		if err != nil {
 			return nil, err
 		}
@@ -230,9 +234,7 @@ func (e *Carrier) Start() {
 			e.pool.Fail(err)
 		}
 	})
-	if e.ownsStore() {
-		e.background.Go(func() { e.recover(w.PID()) })
-	}
+	e.background.Go(func() { e.recover(w.PID()) })
 	e.background.Go(e.finish.run)
 	e.background.Go(e.checkFigures)
 }

@@ -15,8 +15,13 @@ import (
 // Config describes the durable edges of a topology. Generated code makes it.
 type Config struct {
 	Topology string
-	Store    string // a folder, or the URL of a server that has the store
+	Store    string // a folder, or the URL of a server that has the store; "" with Replicate
 	Lease    time.Duration
+
+	// Replicate opens the store on the nodes of a group. It is not used if the environment or
+	// an option names a Store. Package durable/edges/nodes has the function that it calls. A
+	// topology whose store is not on several nodes does not link that package.
+	Replicate func(log *slog.Logger) (Replica, error)
 
 	Listen                 string // host:port for programs outside; "": there are none
 	TLSCert, TLSKey, TLSCA string // of Listen
@@ -34,6 +39,15 @@ type Server func(b protocol.Backend, c *Config, token string, log *slog.Logger) 
 type Listener interface {
 	Address() string
 	Failed() <-chan error // receives the reason if it cannot continue
+	Close(ctx context.Context) error
+}
+
+// A Replica is this process's part of a store on several nodes.
+type Replica interface {
+	protocol.Backend
+	Name() string             // of this node in its group
+	Stopped() <-chan struct{} // closed when it has ended
+	Err() error               // why it has ended before Close; nil: it has not
 	Close(ctx context.Context) error
 }
 
@@ -81,6 +95,9 @@ func (c *Config) apply(s piper.DurableSettings) error {
 		if v.option != "" {
 			*v.target = v.option
 		}
+	}
+	if c.Store != "" {
+		c.Replicate = nil
 	}
 	switch {
 	case c.Listen == "" && !isURL(c.Store): // the same program may run with the store of another process

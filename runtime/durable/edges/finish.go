@@ -92,7 +92,7 @@ func (f *finish) look() {
 	}
 	f.due = false
 	f.mu.Unlock()
-	if len(waiting) == 0 || f.edges.config.shared() || f.edges.pending() {
+	if len(waiting) == 0 || f.edges.config.shared() || f.edges.replicated() || f.edges.pending() {
 		return
 	}
 	f.mu.Lock()

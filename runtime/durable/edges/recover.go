@@ -16,20 +16,52 @@ import (
 // process that has ended. It need not wait for the end of its lease.
 const ownerPrefix = "owner-"
 
-// ownsStore reports whether the store is in this process.
-func (e *Carrier) ownsStore() bool { return e.settings.Memory != nil || !isURL(e.config.Store) }
+// nodePrefix begins the pids of workers in the processes of a node that keeps the store with
+// others, before the name of the node and a colon. Only one process at a time has the log of
+// a node, so the same is true among them.
+const nodePrefix = "node:"
 
-// pid is the pid of a new worker: "" for the usual one.
-func (e *Carrier) pid() string {
-	if !e.ownsStore() {
-		return ""
+// owned is how the pids of this process and of its predecessors begin. "": there are no
+// predecessors, or others may run at the same time. With a store on several nodes it opens
+// the store.
+func (e *Carrier) owned() (prefix string, err error) {
+	switch {
+	case e.replicated():
+		b, err := e.source.get()
+		if err != nil {
+			return "", err
+		}
+		r, ok := b.Backend.(Replica)
+		if !ok { // a replay has no store
+			return "", nil
+		}
+		return nodePrefix + r.Name() + ":", nil
+	case e.settings.Memory == nil && isURL(e.config.Store):
+		return "", nil
 	}
-	return fmt.Sprintf("%s%016x%016x", ownerPrefix, rand.Uint64(), rand.Uint64())
+	return ownerPrefix, nil
 }
 
-// recover releases the tasks of the processes that had the store before. A task that is
-// released twice, or settled at the same time, keeps its state.
+// pid is the pid of a new worker: "" for the usual one.
+func (e *Carrier) pid() (string, error) {
+	prefix, err := e.owned()
+	if err != nil || prefix == "" {
+		return "", err
+	}
+	return newPID(prefix), nil
+}
+
+func newPID(prefix string) string {
+	return fmt.Sprintf("%s%016x%016x", prefix, rand.Uint64(), rand.Uint64())
+}
+
+// recover releases the tasks of the processes that had the store, or the log of this node,
+// before. A task that is released twice, or settled at the same time, keeps its state.
 func (e *Carrier) recover(own string) {
+	prefix, err := e.owned()
+	if err != nil || prefix == "" {
+		return
+	}
 	search := protocol.TaskSearch{State: protocol.TaskAcquired, Limit: protocol.MaxSearch}
 	released := 0
 	for {
@@ -39,7 +71,7 @@ func (e *Carrier) recover(own string) {
 		}
 		var ops []protocol.Operation
 		for _, t := range r.Tasks {
-			if t.PID != nil && *t.PID != own && strings.HasPrefix(*t.PID, ownerPrefix) {
+			if t.PID != nil && *t.PID != own && strings.HasPrefix(*t.PID, prefix) {
 				ops = append(ops, protocol.TaskRelease{ID: t.ID, Version: t.Version})
 			}
 		}

@@ -35,7 +35,7 @@ func (e *Carrier) BeginStepped(p *piper.Pool) time.Duration {
 	started := m.attach(func() time.Time { return piper.Epoch().Add(p.Clock()) })
 	s := &stepped{memory: m, random: mathrand.New(mathrand.NewPCG(uint64(m.attached), 1)), orphans: m.unfinished()}
 	e.pool, e.stepped, e.source.now, e.source.stays = p, s, &opened{Backend: m}, true
-	c := e.workerConfig()
+	c := e.workerConfig(newPID(ownerPrefix))
 	c.Manual, c.Now, c.Random, c.Chance, c.Await = true, m.time, s.random.Uint64, s.random.Float64, p.Await
 	w, err := durable.NewWorker(c)
 	if err != nil {

@@ -63,6 +63,7 @@ type Node struct {
 	changed context.Context // ends when lead or engine changes
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
+	err     error // why the log failed
 }
 
 var _ protocol.Backend = (*Node)(nil)
@@ -153,7 +154,10 @@ func (n *Node) run() {
 				n.log.Error("durable: cannot follow the leader of the group", "error", err)
 			}
 			if n.machine.Status().Role == "stopped" {
-				n.cancel() // Close returns the reason
+				n.mu.Lock()
+				n.err = n.machine.Err()
+				n.mu.Unlock()
+				n.cancel()
 			}
 		}
 	}()
@@ -265,7 +269,14 @@ func (n *Node) Close(ctx context.Context) error {
 			err = errors.Join(err, c.Close())
 		}
 	}
-	return errors.Join(err, n.machine.Close())
+	return errors.Join(err, n.err, n.machine.Close())
+}
+
+// Err returns why the node has ended before Close, or nil.
+func (n *Node) Err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
 }
 
 // Stopped is closed when the node has ended, after Close or because its log failed. Close

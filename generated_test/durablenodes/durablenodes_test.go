@@ -1,0 +1,114 @@
+package durablenodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// world notes the steps.
+type world struct {
+	mu    sync.Mutex
+	steps []string
+}
+
+func (w *world) step(order string, step int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps = append(w.steps, fmt.Sprint(order, " ", step))
+	return nil
+}
+
+// newTopology makes a topology. The function changes the nodes of the ledger, and with them
+// those of the store.
+func newTopology(t *testing.T, w *world, nodes func(*raft.Config), opts ...pool.Option) *Topology {
+	t.Helper()
+	topology, err := New(Processors{
+		Orders: func(topo.Instance) (*Orders, error) { return &Orders{Step: w.step}, nil },
+		Ledger: func(topo.Instance) (*Ledger, error) { return NewLedger(nodes) },
+	}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology
+}
+
+var steps = []string{"a 0", "a 1", "a 2"}
+
+// TestStepper: under a Stepper the store is in memory, and needs no name of a node, no folder
+// and no connection.
+func TestStepper(t *testing.T) {
+	w := new(world)
+	topology := newTopology(t, w, func(*raft.Config) {})
+	s := topology.Stepper(1)
+	for range 2 {
+		if r, err := topology.Api().AskOrder(t.Context(), Order{"a", 3}); err != nil || r.Sum != 6 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	s.Stop()
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(w.steps, steps) {
+		t.Errorf("the steps are %v", w.steps)
+	}
+}
+
+// TestOneDisk runs the program with the ledger on one disk, whatever the file says. The store
+// is then on one disk too, and an option replaces it with one in a folder. The result of an
+// order survives.
+func TestOneDisk(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		opts []pool.Option
+		made string
+	}{
+		{nil, filepath.Join(dir, "ledger-promises", "wal")},
+		{[]pool.Option{pool.DurableStore(filepath.Join(dir, "folder"))}, filepath.Join(dir, "folder")},
+	} {
+		if _, err := os.Stat(c.made); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("%s: %v", c.made, err)
+		}
+		w := new(world)
+		for range 2 {
+			topology := newTopology(t, w, func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }, c.opts...)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- topology.Run(ctx) }()
+			if r, err := topology.Api().AskOrder(t.Context(), Order{"a", 3}); err != nil || r.Sum != 6 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := os.Stat(c.made); err != nil || !slices.Equal(w.steps, steps) {
+			t.Errorf("the steps are %v, %v", w.steps, err)
+		}
+	}
+}
+
+// TestNoNode: Run and sends say which setting is missing.
+func TestNoNode(t *testing.T) {
+	topology := newTopology(t, new(world), func(c *raft.Config) { c.Dir = t.TempDir() })
+	const want = "durable: opening the store of the topology: raft: TOPOGEN_NODE, or Config.Node, must say which of the nodes n1, n2, n3 this is"
+	if err := topology.Api().SendOrder(t.Context(), Order{"a", 3}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+	if err := topology.Run(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,71 @@
+package durablenodes
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestKilledLeaders runs orders on three nodes in processes of their own, and kills the
+// leader of the store in the middle of them, twice. All orders are completed by the nodes
+// that live, and no finished step is repeated: after the next step of an order has begun,
+// an earlier one does not run again.
+func TestKilledLeaders(t *testing.T) {
+	const orders, steps = 40, 10
+	c := newCluster(t)
+	for _, name := range names {
+		c.start(name)
+	}
+	results := make([]string, orders)
+	var asking sync.WaitGroup
+	for i := range orders {
+		asking.Go(func() {
+			order := fmt.Sprint("order-", i)
+			for try := i; ; try++ { // the same id: the order is started once
+				if line := c.some(try).ask(order, steps); strings.HasPrefix(line, "done") {
+					results[i] = line
+					return
+				}
+			}
+		})
+	}
+	for _, effects := range []int{orders * steps / 4, orders * steps / 2} {
+		for len(c.readEffects()) < effects {
+			time.Sleep(time.Millisecond)
+		}
+		leader := c.leader()
+		c.kill(leader)
+		if next := c.leader(); next == leader {
+			t.Fatalf("%s was killed and leads", leader)
+		}
+		c.start(leader)
+	}
+	asking.Wait()
+	c.close()
+
+	want := steps * (steps + 1) / 2
+	for i, line := range results {
+		if line != fmt.Sprintf("done order-%d %d", i, want) {
+			t.Errorf("order %d: %q", i, line)
+		}
+	}
+	effects := c.readEffects()
+	at, done := map[string]int{}, 0
+	for _, e := range effects {
+		switch last, ok := at[e.order]; {
+		case e.step < last:
+			t.Errorf("%s: step %d ran on %s again after step %d", e.order, e.step, e.node, last)
+		case ok && e.step > last+1 || !ok && e.step > 0:
+			t.Errorf("%s: step %d ran before the one before it", e.order, e.step)
+		}
+		if at[e.order] = e.step; e.step == steps-1 {
+			done++
+		}
+	}
+	if nodes := nodesOf(effects); len(nodes) != len(names) || done < orders {
+		t.Errorf("steps ran on %v, and %d orders reached the last one", nodes, done)
+	}
+	t.Logf("%d steps of %d orders ran, %d of them again", len(effects), orders, len(effects)-orders*steps)
+}
