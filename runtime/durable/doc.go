@@ -31,8 +31,9 @@
 // # Replay
 //
 // Each durable call of a function (Step, Sleep, After, Now, Start, Any, Version) has a
-// position: 1 for the first call, 2 for the second. Its result is recorded in a promise whose id is the id
-// of the execution and the position. When an execution waits, its goroutine ends: deferred
+// position: 1 for the first call, 2 for the second. Its result is recorded in a promise whose
+// id is the id of the execution and the position: order-17:2, and order-17:2.1 for the first
+// call of the execution order-17:2. When an execution waits, its goroutine ends: deferred
 // functions run, and durable calls in them end at once. When it is resumed, on any process,
 // the function is called again from its beginning, and the durable calls return the
 // recorded results, until the function is where it was.

@@ -80,7 +80,7 @@
 //
 // 16,384 operations or 256 MiB may wait for a commit; further ones are refused with status
 // 429. 1000 connections, 100 messages each. All limits are constants in config.go, and
-// those that depend on the use are in [Config].
+// [Config] has the limits that depend on the use.
 //
 // # Design
 //
