@@ -20,8 +20,8 @@ const (
 	// After a process has ended, its remaining output is logged until no line has arrived
 	// for outputTimeout. A pipe that is still open then is held by a process that it
 	// started. outputRounds limits how often the timeout is extended.
-	outputTimeout = 100 * time.Millisecond
-	outputRounds  = 20
+	outputTimeout = 500 * time.Millisecond
+	outputRounds  = 4
 )
 
 // Settings describe the instance that a process runs, and how the parent manages it.

@@ -29,7 +29,7 @@
 //   - The end of a process is detected during a call and between calls (Done), with its
 //     exit code or signal. The process is reaped, and its connection, pipes and
 //     goroutines are released without a call of Close. All of its output has been logged
-//     by then, unless the logger took longer than 100 ms for a line.
+//     by then, unless the logger took longer than 500 ms for a line.
 //   - Kill ends the process and everything that it started in its process group,
 //     whatever the handler does. A call in progress returns even if the process is
 //     blocked in the kernel and does not exit.

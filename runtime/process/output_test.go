@@ -66,6 +66,8 @@ func TestOutput(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
 	out, errs := seen.lines["stdout"], seen.lines["stderr"]
 	if out[0] != "hello\tthere" || strings.Join(errs, "") != "hello\tthere" {
 		t.Errorf("%q, %q", out[0], errs)
