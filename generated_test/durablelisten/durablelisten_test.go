@@ -1,10 +1,15 @@
 package durablelisten
 
 import (
+	"bufio"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -165,4 +170,21 @@ func TestWrongSettings(t *testing.T) {
 	if err := topology.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listening on") {
 		t.Errorf("an address that is in use: %v", err)
 	}
+}
+
+// TestReportsItsServer lets a server refuse a topology. The log says so, because sends only
+// wait.
+func TestReportsItsServer(t *testing.T) {
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refusing.Close()
+	r, w := io.Pipe()
+	defer r.Close()
+	start(t, &Worker{}, pool.DurableStore(refusing.URL), pool.Logger(slog.New(slog.NewTextHandler(w, nil))))
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		if text := lines.Text(); strings.Contains(text, "not connected") && strings.Contains(text, refusing.URL) && strings.Contains(text, "401") {
+			go func() { _, _ = io.Copy(io.Discard, r) }()
+			return
+		}
+	}
+	t.Error("the log has ended")
 }

@@ -187,7 +187,7 @@ func isURL(store string) bool {
 
 // openClient makes a client of the server with the URL.
 func (e *Carrier) openClient(url string) (opened, error) {
-	options := client.Options{Token: os.Getenv(tokenVariable)}
+	options := client.Options{Token: os.Getenv(tokenVariable), Events: e.reportConnection}
 	if c := &e.config; c.TLSCert != "" {
 		var err error
 		if options.TLS, err = c.TLS(); err != nil {
@@ -199,6 +199,17 @@ func (e *Carrier) openClient(url string) (opened, error) {
 		return opened{}, fmt.Errorf("durable: the server of the store: %w", err)
 	}
 	return opened{c, func(context.Context) error { return c.Close() }, nil}, nil
+}
+
+// reportConnection logs why the process gets no executions from its server. Otherwise a wrong
+// URL or token would look like a server without work.
+func (e *Carrier) reportConnection(event client.Event) {
+	switch {
+	case !event.Connected:
+		e.log.Warn("topogen: the server of durable promises is not connected", "url", e.config.Store, "attempt", event.Attempt, "error", event.Err)
+	case event.Attempt > 1:
+		e.log.Info("topogen: the server of durable promises is connected again", "url", e.config.Store)
+	}
 }
 
 // TLS is the configuration that the files of the section make, for a client as well as for a
