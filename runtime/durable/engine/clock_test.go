@@ -122,6 +122,29 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// TestTimeOfAWaitingCall: the time of a call is not before the call, although it joins a
+// transaction that has begun earlier. A client that has read that the deadline of a promise
+// has passed cannot settle it.
+func TestTimeOfAWaitingCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: store.NewMemory()}
+		e := start(t, engine.Config{Store: h})
+		p := create("p", protocol.TagExternal, "true")
+		p.TimeoutAt = time.Now().Add(time.Second).UnixMilli()
+		do(t, e, p, 200)
+		h.set(func() { h.wrap = func(tx store.Tx) store.Tx { return slow{tx, "slow", 2 * time.Second} } })
+		first := later(t.Context(), e, create("slow"))
+		time.Sleep(1500 * time.Millisecond)
+		if r := do(t, e, protocol.PromiseGet{ID: "p"}, 200); r.Promise.State != protocol.RejectedTimeout {
+			t.Errorf("after its deadline the promise is %s", r.Promise.State)
+		}
+		if r := do(t, e, settle("p"), 200); r.Promise.State != protocol.RejectedTimeout {
+			t.Errorf("the promise was settled after its deadline: %s", r.Promise.State)
+		}
+		<-first
+	})
+}
+
 // TestJumps: a jump forward ends deadlines within a second, and no lease. A jump back
 // changes nothing that has happened.
 func TestJumps(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // schedule says when the committer has work of its own. Times are those of Clock.Elapsed.
 type schedule struct {
 	tickAt time.Duration // the next timeout is due
-	fullAt time.Duration // while the disk is full: the next attempt
+	ownAt  time.Duration // while the disk is full, or after the engine's own work panicked: the next attempt
 	paused bool          // by debug.start
 	again  []*call       // debug.tick that must continue
 }
@@ -27,11 +27,12 @@ type batch struct {
 
 	// The result, valid if the transaction was committed.
 	effects []core.Effect
-	more    bool          // further timeouts are due
-	created int           // promises that schedules created
-	skipped bool          // the tick panicked
-	wait    time.Duration // until the next timeout is due
-	broken  *call         // its step panicked
+	more    bool             // further timeouts are due
+	created int              // promises that schedules created
+	skipped bool             // the tick or an acknowledgement panicked
+	wait    time.Duration    // until the next timeout is due
+	broken  *call            // its step panicked
+	left    []core.Delivered // acks that were skipped
 }
 
 // run is the committer: the only goroutine that writes. While it syncs a commit, the
@@ -61,6 +62,10 @@ func (e *Engine) run() {
 func (e *Engine) end() {
 	for c := e.queue.take(); c != nil; c = e.queue.take() {
 		c.refuse(protocol.Unavailable, e.closedText())
+		c.answer()
+	}
+	for _, c := range e.schedule.again {
+		c.err = e.Err()
 		c.answer()
 	}
 	e.hub.close()
@@ -95,7 +100,7 @@ func (e *Engine) work() bool {
 	} else if c := e.queue.take(); c != nil {
 		b.calls = append(b.calls, c)
 	}
-	own := e.schedule.fullAt <= elapsed
+	own := e.schedule.ownAt <= elapsed
 	b.tick = own && !e.schedule.paused && e.schedule.tickAt <= elapsed && !e.isClosing()
 	if own && (len(b.calls) > 0 || b.tick || e.hub.acksAt() <= elapsed) {
 		b.acks = e.hub.takeAcks(acksMax)
@@ -127,7 +132,7 @@ func (e *Engine) untilWork() time.Duration {
 		at = min(at, e.schedule.tickAt)
 	}
 	at = min(at, e.hub.acksAt())
-	return max(at, e.schedule.fullAt) - elapsed
+	return max(at, e.schedule.ownAt) - elapsed
 }
 
 // transact runs the transaction of a batch. If a step panics, the transaction is repeated
@@ -159,8 +164,8 @@ func (e *Engine) transact(b *batch) error {
 // or an acknowledgement, these wait for the next attempt.
 func (b *batch) exclude() {
 	if b.broken == nil {
-		b.skipped = b.tick
-		b.tick, b.acks = false, nil
+		b.skipped, b.tick = true, false
+		b.left, b.acks = b.acks, nil
 		return
 	}
 	for i, c := range b.calls {
@@ -268,11 +273,10 @@ func (l *limit) reached() bool { return l.late || l.ops >= l.opsMax || l.bytes >
 func (e *Engine) settle(b *batch, err error) {
 	switch {
 	case err == nil:
-		e.schedule.fullAt = 0
 	case errors.Is(err, store.ErrFull):
 		e.counters.full.Add(1)
 		e.config.Logger.Error("durable: operations are refused", "operations", len(b.calls), "error", err)
-		e.schedule.fullAt = e.config.Clock.Elapsed() + fullDelay
+		e.schedule.ownAt = e.config.Clock.Elapsed() + ownDelay
 		for _, c := range b.calls {
 			c.refuse(protocol.Unavailable, err.Error())
 		}
@@ -281,6 +285,10 @@ func (e *Engine) settle(b *batch, err error) {
 		for _, c := range b.calls {
 			c.err = e.Err()
 		}
+	}
+	if b.skipped {
+		e.schedule.ownAt = e.config.Clock.Elapsed() + ownDelay
+		e.hub.returnAcks(b.left)
 	}
 	if err != nil {
 		e.hub.returnAcks(b.acks)

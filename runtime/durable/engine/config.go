@@ -71,7 +71,7 @@ const (
 	startMax      = heldTotalMax          // execute messages that are sent again at the start; retries send the others
 	refillAcksMax = 100_000               // delivered messages that the store still has, while its disk is full
 
-	fullDelay = time.Second // between two attempts of the engine's own work while the disk is full
+	ownDelay = time.Second // between two attempts of the engine's own work while the disk is full, or after it panicked
 )
 
 // Limits of pushes. The first three are those of the original server.

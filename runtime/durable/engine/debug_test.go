@@ -1,12 +1,16 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
 )
 
 // TestDebugIsRefused: without Config.Debug, the operations for tests have status 403.
@@ -84,5 +88,27 @@ func TestDebugTime(t *testing.T) {
 			t.Errorf("%+v", r.Snapshot)
 		}
 		expect(t, connect(t, e, "nobody", "p"))
+	})
+}
+
+// TestDebugTickOfAFailedStore: a debug.tick that continues in another transaction is
+// answered when the store fails before that.
+func TestDebugTickOfAFailedStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: store.NewMemory()}
+		e := start(t, engine.Config{Store: h, Debug: true, Logger: quiet})
+		do(t, e, create("p"), 200)
+		do(t, e, protocol.ScheduleCreate{ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"}}, 200)
+		must(t, h.Store.Update(func(tx store.Tx) error { tx.Put(core.Promises, []byte("p"), []byte("damage")); return nil }))
+		h.set(func() { h.commit = func() error { do(t, e, protocol.PromiseGet{ID: "p"}, 500); return nil } })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := e.Do(ctx, protocol.DebugTick{Time: time.Now().Add(72 * time.Hour).UnixMilli()})
+		if !errors.Is(err, engine.ErrStopped) {
+			t.Error(err)
+		}
 	})
 }

@@ -139,3 +139,26 @@ func TestBadConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestPanickingAcknowledgement: a message whose deletion panics stays in the store until
+// the deletion succeeds. The engine tries it every second.
+func TestPanickingAcknowledgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: store.NewMemory()}
+		e := start(t, engine.Config{Store: h, Logger: quiet})
+		c := connect(t, e, "g", "p")
+		notify(t, e, "promise", "poll://any@g")
+		h.set(func() { h.wrap = func(tx store.Tx) store.Tx { return poisonedOutbox{tx} } })
+		expect(t, c, "unblock promise resolved")
+		time.Sleep(10 * time.Second)
+		if s := e.Stats(); s.Panics < 5 || s.Panics > 20 {
+			t.Errorf("%+v", s)
+		}
+		h.set(func() { h.wrap = nil })
+		time.Sleep(2 * time.Second)
+		if n := outbox(t, h); n != 0 {
+			t.Errorf("%d messages are in the store", n)
+		}
+		expect(t, c)
+	})
+}

@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"iter"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -88,4 +90,28 @@ func (p poisoned) Get(t core.Table, key []byte) []byte {
 		panic("poison")
 	}
 	return p.Tx.Get(t, key)
+}
+
+// poisonedOutbox is a transaction that panics when unblock messages are read.
+type poisonedOutbox struct{ store.Tx }
+
+func (p poisonedOutbox) Ascend(t core.Table, from []byte) iter.Seq2[[]byte, []byte] {
+	if t == core.Outbox {
+		panic("poison")
+	}
+	return p.Tx.Ascend(t, from)
+}
+
+// slow is a transaction that takes a time to read a promise.
+type slow struct {
+	store.Tx
+	id   string
+	time time.Duration
+}
+
+func (s slow) Get(t core.Table, key []byte) []byte {
+	if t == core.Promises && string(key) == s.id {
+		time.Sleep(s.time)
+	}
+	return s.Tx.Get(t, key)
 }
