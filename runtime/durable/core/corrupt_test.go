@@ -67,6 +67,8 @@ func (w *world) everything() []error {
 	for _, err := range core.Executes(before, w.now) {
 		faults = append(faults, err)
 	}
+	_, err := core.Offered(before, protocol.TaskRef{ID: "busy", Version: 1})
+	faults = append(faults, err)
 	for address, err := range core.UnblockAddresses(w.kv, "") {
 		faults = append(faults, err)
 		for _, err := range core.Unblocks(w.kv, address) {

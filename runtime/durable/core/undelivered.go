@@ -58,6 +58,16 @@ func Executes(kv KV, now Instant) iter.Seq2[Effect, error] {
 	})
 }
 
+// Offered reports whether a task is pending at a version, as the store has it. A driver that
+// kept an execute message for a while need not send it if the task has ended or was
+// acquired in the meantime. The error is a [*CorruptError].
+func Offered(kv KV, ref protocol.TaskRef) (offered bool, err error) {
+	defer catch(&err)
+	x := tx{kv: kv}
+	t := x.task(ref.ID)
+	return t != nil && t.state == taskPending && t.version == ref.Version, nil
+}
+
 // reading makes the panics of the reading functions the last pair of a sequence.
 func reading[T any](read func(yield func(T) bool)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

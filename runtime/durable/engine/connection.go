@@ -19,7 +19,7 @@ type Connection struct {
 	closeOnce  sync.Once
 
 	// Protected by hub.mu.
-	waiting []core.Effect
+	waiting []queued
 	index   int         // in group.order
 	starved bool        // the store has messages for which there was no room
 	gone    bool        // removed from its group
@@ -29,6 +29,12 @@ type Connection struct {
 }
 
 var _ protocol.Confirmer = (*Connection)(nil)
+
+// queued is a message in the buffer of a connection.
+type queued struct {
+	core.Effect
+	held bool // it is an execute message that has waited for a worker
+}
 
 // connect adds a connection, and closes an earlier one of the same process: if a process
 // connects again, its earlier connection is broken, although this may not be noticed yet.
@@ -134,7 +140,7 @@ func (h *hub) reroute(c *Connection) {
 		c.taken = core.Effect{}
 	}
 	for _, e := range c.waiting {
-		h.again(e)
+		h.again(e.Effect)
 	}
 	c.waiting = nil
 }
@@ -168,8 +174,10 @@ func (c *Connection) delivered(e core.Effect) {
 // room reports whether the connection can take one more message.
 func (c *Connection) room() bool { return len(c.waiting) < c.hub.bufferMax }
 
-func (c *Connection) enqueue(e core.Effect) {
-	c.waiting = append(c.waiting, e)
+func (c *Connection) enqueue(e core.Effect) { c.add(queued{Effect: e}) }
+
+func (c *Connection) add(q queued) {
+	c.waiting = append(c.waiting, q)
 	signal(c.ready)
 }
 
@@ -180,7 +188,7 @@ func (c *Connection) pull() {
 		if !ok {
 			return
 		}
-		c.enqueue(core.Effect{Address: address, Message: protocol.Message{Execute: &t}})
+		c.add(queued{core.Effect{Address: address, Message: protocol.Message{Execute: &t}}, true})
 	}
 }
 
@@ -193,23 +201,27 @@ func (c *Connection) pump() {
 		if !ok {
 			return
 		}
+		if e.held && !c.hub.offered(*e.Message.Execute) {
+			c.skip()
+			continue
+		}
 		select {
 		case c.out <- e.Message:
-			c.sent(e)
+			c.sent(e.Effect)
 		case <-c.closed:
-			c.notSent(e)
+			c.notSent(e.Effect)
 			return
 		}
 	}
 }
 
 // next waits for a message. It returns false when the connection is closed.
-func (c *Connection) next() (core.Effect, bool) {
+func (c *Connection) next() (queued, bool) {
 	for {
 		c.hub.mu.Lock()
 		if len(c.waiting) > 0 {
 			e := c.waiting[0]
-			c.waiting[0] = core.Effect{}
+			c.waiting[0] = queued{}
 			c.waiting = c.waiting[1:]
 			c.hub.mu.Unlock()
 			return e, true
@@ -218,7 +230,7 @@ func (c *Connection) next() (core.Effect, bool) {
 		select {
 		case <-c.ready:
 		case <-c.closed:
-			return core.Effect{}, false
+			return queued{}, false
 		}
 	}
 }
@@ -237,6 +249,21 @@ func (c *Connection) sent(e core.Effect) {
 	default:
 		c.taken = e
 	}
+	c.fill()
+}
+
+// skip drops a held message whose task has ended or has another worker.
+func (c *Connection) skip() {
+	h := c.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counters.ended.Add(1)
+	c.fill()
+}
+
+// fill uses the place of a message that has left the buffer.
+func (c *Connection) fill() {
+	h := c.hub
 	c.pull()
 	if c.starved && !c.gone && len(c.waiting) <= h.bufferMax/2 {
 		c.starved = false

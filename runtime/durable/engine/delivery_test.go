@@ -185,6 +185,27 @@ func TestHeldLimit(t *testing.T) {
 	})
 }
 
+// TestHeldTaskThatEnded: a message for a worker that is not connected yet is not sent when
+// the task has ended, or has another worker, in the meantime.
+func TestHeldTaskThatEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{})
+		for _, id := range []string{"settled", "acquired", "halted", "released", "pending"} {
+			do(t, e, target(id, "poll://any@g"), 200)
+		}
+		do(t, e, settle("settled"), 200)
+		do(t, e, protocol.TaskAcquire{ID: "acquired", PID: "w", TTL: 1e9}, 200)
+		do(t, e, protocol.TaskHalt{ID: "halted"}, 200)
+		do(t, e, protocol.TaskAcquire{ID: "released", PID: "w", TTL: 1e9}, 200)
+		do(t, e, protocol.TaskRelease{ID: "released", Version: 1}, 200)
+		synctest.Wait()
+		expect(t, connect(t, e, "g", "p"), "execute released 1", "execute pending 0")
+		if s := e.Stats(); s.Held != 0 || s.Ended != 3 || s.Polled.Delivered != 2 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
 // TestReconnect: a process that connects again gets the messages that its earlier
 // connection did not take, and the earlier connection is closed.
 func TestReconnect(t *testing.T) {

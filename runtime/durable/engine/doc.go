@@ -55,7 +55,9 @@
 // to the process of the group with the fewest waiting messages. If no connection has room,
 // the message waits in memory: at most 10,000 for a group or process and 100,000 in all.
 // Further messages are counted and dropped, and the retry of their task sends them again.
-// When an engine opens, it sends the messages of all pending tasks whose delay has passed.
+// A message that has waited is not sent if its task has ended or was acquired since then.
+// When an engine opens, it sends the messages of all pending tasks that were offered
+// before, at most 100,000.
 //
 // An unblock message is in the store until a connection takes it. A connection that has no
 // room does not lose it: the engine reads it from the store when there is room. Delivery to

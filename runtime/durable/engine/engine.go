@@ -35,8 +35,8 @@ type Engine struct {
 
 var _ protocol.Backend = (*Engine)(nil)
 
-// Open starts an engine on a store. The messages of all pending tasks are sent again, in
-// the background.
+// Open starts an engine on a store. It sends the messages of pending tasks again. If Open
+// fails, the store remains open.
 func Open(config Config) (*Engine, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -60,13 +60,13 @@ func Open(config Config) (*Engine, error) {
 	}
 	e.hub = newHub(config.ConnectionsMax, config.BufferMax, &e.counters, config.Clock.Elapsed)
 	e.pusher = newPusher(e)
-	e.hub.push = e.pusher.add
+	e.hub.push, e.hub.offered = e.pusher.add, e.offered
 	e.sendAgain()
 	go e.run()
 	return e, nil
 }
 
-// sendAgain sends the execute messages of pending tasks whose delay has passed: they were
+// sendAgain sends the execute messages of pending tasks that were offered before: they were
 // lost with the previous process. Workers that connect later receive them.
 func (e *Engine) sendAgain() {
 	var effects []core.Effect
@@ -191,6 +191,19 @@ func (e *Engine) read(ctx context.Context, op protocol.Operation) (r protocol.Re
 		return protocol.Result{Status: protocol.Internal, Error: err.Error()}, nil
 	}
 	return r, nil
+}
+
+// offered reports whether a task waits for a worker at a version. If the store cannot say
+// it, the message is sent: an acquisition of a task that has ended is refused.
+func (e *Engine) offered(t protocol.TaskRef) (offered bool) {
+	err := e.config.Store.View(func(tx store.Tx) (err error) {
+		offered, err = core.Offered(tx, t)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrClosed) {
+		e.fail(err)
+	}
+	return offered || err != nil
 }
 
 // step carries out an operation. An operation that panics has the status 500, and the

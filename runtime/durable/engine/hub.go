@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // hub hands messages to connections. An execute message waits in memory, bounded, until a
@@ -13,7 +14,8 @@ import (
 type hub struct {
 	connectionsMax, bufferMax int
 	counters                  *counters
-	push                      func(core.Effect) bool // false: the message has no place
+	push                      func(core.Effect) bool      // false: the message has no place
+	offered                   func(protocol.TaskRef) bool // false: the task has ended, or has another worker
 	elapsed                   func() time.Duration
 	wake                      chan struct{} // for the committer: refills or acks
 
@@ -66,7 +68,6 @@ func (h *hub) deliver(effects []core.Effect) {
 // execute hands an execute message to a connection, or keeps it.
 func (h *hub) execute(e core.Effect) {
 	r := parse(e.Address)
-	dropped := &h.counters.polled.dropped
 	switch r.kind {
 	case routePush:
 		if !h.push(e) {
@@ -82,7 +83,7 @@ func (h *hub) execute(e core.Effect) {
 			return
 		}
 	}
-	dropped.Add(1)
+	h.counters.polled.dropped.Add(1)
 }
 
 // unblock hands an unblock message to a connection or the pusher. If there is none, or it

@@ -19,7 +19,8 @@ type Stats struct {
 	Operations  uint64 // in these commits
 	Schedules   uint64 // promises that schedules created
 	Connections int
-	Held        int // execute messages that wait for a worker
+	Held        int    // execute messages that wait for a worker
+	Ended       uint64 // execute messages that waited until their task had ended or had another worker
 
 	Executes uint64 // messages that the core asked to send
 	Unblocks uint64
@@ -74,10 +75,10 @@ func (d *durations) get() Durations {
 
 // counters are the counters of [Stats].
 type counters struct {
-	busy, abandoned, full, panics, ticks, operations, schedules atomic.Uint64
-	executes, unblocks, unblocksDropped                         atomic.Uint64
-	polled, pushed                                              deliveries
-	commits                                                     durations
+	busy, abandoned, full, panics, ticks, operations, schedules, ended atomic.Uint64
+	executes, unblocks, unblocksDropped                                atomic.Uint64
+	polled, pushed                                                     deliveries
+	commits                                                            durations
 }
 
 type deliveries struct{ delivered, failed, dropped atomic.Uint64 }
@@ -91,7 +92,7 @@ func (e *Engine) Stats() Stats {
 	c := &e.counters
 	s := Stats{
 		Busy: c.busy.Load(), Abandoned: c.abandoned.Load(), Full: c.full.Load(), Panics: c.panics.Load(),
-		Ticks: c.ticks.Load(), Commits: c.commits.get(), Operations: c.operations.Load(), Schedules: c.schedules.Load(),
+		Ticks: c.ticks.Load(), Commits: c.commits.get(), Operations: c.operations.Load(), Schedules: c.schedules.Load(), Ended: c.ended.Load(),
 		Executes: c.executes.Load(), Unblocks: c.unblocks.Load(), UnblocksDropped: c.unblocksDropped.Load(),
 		Polled: c.polled.get(), Pushed: c.pushed.get(),
 	}

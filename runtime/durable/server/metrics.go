@@ -108,6 +108,7 @@ func registerEngine(registry *prometheus.Registry, stats func() engine.Stats) {
 		counterFunc("topogen_durable_full_total", "Transactions that were refused because the disk was full.", nil, of(func(s *engine.Stats) uint64 { return s.Full })),
 		counterFunc("topogen_durable_abandoned_total", "Operations whose caller gave up before they were carried out.", nil, of(func(s *engine.Stats) uint64 { return s.Abandoned })),
 		counterFunc("topogen_durable_step_panics_total", "Operations that panicked: errors in the program.", nil, of(func(s *engine.Stats) uint64 { return s.Panics })),
+		counterFunc("topogen_durable_held_ended_total", "Messages for tasks that ended, or got another worker, before there was a worker for the message.", nil, of(func(s *engine.Stats) uint64 { return s.Ended })),
 		gaugeFunc("topogen_durable_waiting", "Operations that wait for a commit.", gauge(func(s *engine.Stats) int { return s.Calls })),
 		gaugeFunc("topogen_durable_held", "Messages for tasks that wait for a worker.", gauge(func(s *engine.Stats) int { return s.Held })),
 		&commits{stats: stats, desc: prometheus.NewDesc("topogen_durable_commit_seconds", "Duration of commits, with the sync of the disk.", nil, nil)},
