@@ -128,6 +128,16 @@ func TestNames(t *testing.T) {
 			t.Errorf("%.10q: got status %d, want 400", names, p.status)
 		}
 	}
+	for _, path := range []string{"g", "g/", "g/p/q", "g/p/%20%20"} {
+		r, err := http.Get(s.URL() + "/poll/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if r.StatusCode == 200 {
+			t.Errorf("%s: got a stream", path)
+		}
+	}
 }
 
 // TestCapacity: a connection beyond the limit of the engine is refused with

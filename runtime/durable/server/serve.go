@@ -104,14 +104,14 @@ func legacy(path string) bool {
 }
 
 func (s *Server) servePoll(w http.ResponseWriter, r *http.Request, names string) {
-	group, pid, ok := strings.Cut(names, "/")
-	group, err1 := url.PathUnescape(group)
-	pid, err2 := url.PathUnescape(pid)
+	before, after, ok := strings.Cut(names, "/")
+	group, err1 := url.PathUnescape(before)
+	pid, err2 := url.PathUnescape(after)
 	switch {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", "GET")
 		refuse(w, http.StatusMethodNotAllowed, "receive messages with GET")
-	case !ok || strings.Contains(names[len(names)-len(pid):], "/") || err1 != nil || err2 != nil:
+	case !ok || strings.Contains(after, "/") || err1 != nil || err2 != nil:
 		refuse(w, protocol.NotFound, "the path must be /poll/{group}/{pid}")
 	default:
 		s.poll(w, r, group, pid)
