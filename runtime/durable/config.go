@@ -30,7 +30,8 @@ type Config struct {
 	// executions do not count.
 	Running int
 	// Waiting is how many announced tasks may wait until Running or a Limit allows them,
-	// 10,000 by default. The server announces a task again that did not fit.
+	// 10,000 by default. The worker asks for tasks that did not fit when half of it is free,
+	// and the server announces them again.
 	Waiting int
 	// Records is how many records an execution may have, 50,000 by default. A replay reads
 	// all of them, so a loop without end must continue in a child.

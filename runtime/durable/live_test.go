@@ -518,6 +518,61 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestBacklog starts many more executions than the queue of the worker holds. It does not wait for
+// the server to announce them again. It leaves alone the tasks of other groups, and delayed tasks.
+func TestBacklog(t *testing.T) {
+	for _, limit := range []durable.Limit{{}, {Concurrency: 10}} {
+		live(t, func(l *lab) {
+			held := make(chan bool)
+			f := durable.Func("f", func(ctx durable.Context, n int) (int, error) {
+				return durable.Step(ctx, "work", func(context.Context) (int, error) {
+					<-held
+					time.Sleep(10 * time.Millisecond)
+					return n, nil
+				})
+			})
+			f.Limit = limit
+			config := durable.Config{Backend: l.engine, Group: "test", Functions: []durable.Function{f}, Running: 10, Waiting: 100, Logger: slog.New(failing{t: t})}
+			w, err := durable.NewWorker(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.workers = append(l.workers, w)
+			l.served.Go(func() { _ = w.Serve(context.Background()) })
+			synctest.Wait()
+			others := []durable.Call{{ID: "other", Target: "poll://any@other"}, {ID: "tests", Target: "poll://any@tests"}, {ID: "late", Delay: time.Hour}}
+			for _, call := range others {
+				call.Func = "f"
+				if _, err := durable.Start[int](l.ctx, w, call); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var handles []durable.Handle[int]
+			for i := range 2000 {
+				h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f", Arg: i})
+				if err != nil {
+					t.Fatal(err)
+				}
+				handles = append(handles, h)
+			}
+			began := time.Now()
+			close(held)
+			if _, err := durable.All(l.ctx, handles...); err != nil {
+				t.Fatal(err)
+			}
+			if d, s := time.Since(began), w.Stats(); d > 5*time.Second || s.Dropped == 0 || s.Activations != 2000 {
+				t.Errorf("the executions took %v, and the figures are %+v", d, s)
+			}
+			for _, call := range others {
+				r, err := l.engine.Do(l.ctx, protocol.TaskGet{ID: call.ID})
+				if err != nil || r.Task == nil || r.Task.Version != 0 {
+					t.Errorf("the task %s was acquired: %v %v", call.ID, r.Task, err)
+				}
+			}
+		})
+	}
+}
+
 // TestUnknownFunction has a worker in the group that does not have the function, as while a
 // new version of the program is started.
 func TestUnknownFunction(t *testing.T) {

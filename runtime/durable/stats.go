@@ -13,7 +13,7 @@ type Stats struct {
 	Diverged    uint64 // executions that were halted
 	Unknown     uint64 // messages for functions that the worker does not have
 	Malformed   uint64 // promises whose parameter is not a call; they are rejected
-	Dropped     uint64 // messages beyond Config.Waiting; the server repeats them
+	Dropped     uint64 // messages beyond Config.Waiting; the tasks are announced again
 	Running     int    // tasks that are held now
 	Waiting     int    // tasks that wait for their turn now
 }

@@ -33,6 +33,7 @@ type Worker struct {
 
 	mu         sync.Mutex
 	queue      queue
+	refill     refill
 	held       map[*execution]struct{}
 	active     chan struct{} // closed while held is not empty
 	acquiring  int           // tasks that are being acquired
@@ -112,40 +113,46 @@ func (w *Worker) message(m protocol.Message) {
 	}
 }
 
-// announced queues a task that may be acquired. If functions have limits, the parameter of
-// its promise is read first, because the limits depend on the function and the argument.
+// announced queues a task that may be acquired. If functions have limits, its promise is read
+// first, because the limits depend on the function and the argument.
 func (w *Worker) announced(ref protocol.TaskRef) {
 	if w.stopping.Load() {
 		return
 	}
-	name, limit := "", Limit{}
+	var p *protocol.Promise
 	if w.limited {
-		var ok bool
-		if name, limit, ok = w.laneOf(ref); !ok {
-			return
+		var err error
+		if p, err = w.promise(w.ctx, ref.ID); err != nil {
+			return // the server announces it again
 		}
 	}
-	w.mu.Lock()
-	if !w.queue.add(ref, name, limit, w.now()) {
-		w.stats.Dropped++
-	}
-	w.mu.Unlock()
+	w.enqueue(ref, p)
 	if !w.config.Manual { // Step starts it
 		w.pump()
 	}
 }
 
-// laneOf returns the name of a task's lane: "" if it has no limit, or if the acquisition will
-// find that the task is not for this worker. It is false if the promise cannot be read.
-func (w *Worker) laneOf(ref protocol.TaskRef) (name string, limit Limit, ok bool) {
-	result, err := w.do(w.ctx, protocol.PromiseGet{ID: ref.ID})
-	if err != nil || result.Promise == nil {
-		return "", Limit{}, false
+// enqueue queues a task. p is its promise, and nil if no function has limits.
+func (w *Worker) enqueue(ref protocol.TaskRef, p *protocol.Promise) {
+	name, limit := "", Limit{}
+	if w.limited {
+		name, limit = w.laneOf(p)
 	}
-	function, arg, err := decodeCall(result.Promise.Param)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.queue.add(ref, name, limit, w.now()) {
+		w.stats.Dropped++
+		w.refill.wanted = w.refill.wanted || w.queue.waiting >= w.config.Waiting // else there are too many keys
+	}
+}
+
+// laneOf returns the name of a task's lane: "" if it has no limit, or if the acquisition will
+// find that the task is not for this worker.
+func (w *Worker) laneOf(p *protocol.Promise) (name string, limit Limit) {
+	function, arg, err := decodeCall(p.Param)
 	f := w.functions[function]
 	if err != nil || f == nil || f.Limit.isZero() {
-		return "", Limit{}, true
+		return "", Limit{}
 	}
 	key := ""
 	if f.Limit.Key != nil {
@@ -153,7 +160,7 @@ func (w *Worker) laneOf(ref protocol.TaskRef) (name string, limit Limit, ok bool
 			key = "" // the handler reports that the argument is wrong
 		}
 	}
-	return laneName(function, key), f.Limit, true
+	return laneName(function, key), f.Limit
 }
 
 // laneName is a name that no other function and key have.
@@ -184,7 +191,11 @@ func (w *Worker) pump() {
 		}
 		if !ok {
 			w.setTimer()
+			refill := w.wantsRefill()
 			w.mu.Unlock()
+			if refill {
+				go w.readPending()
+			}
 			return
 		}
 		w.acquiring++
