@@ -142,7 +142,7 @@ func (c *cluster) start(name string) {
 	c.nodes[name] = p
 }
 
-// read passes the lines of the output to those who wait for them.
+// read passes the lines of the output to the callers of ask.
 func (p *process) read(stdout io.Reader) {
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {

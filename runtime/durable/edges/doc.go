@@ -12,14 +12,15 @@
 //
 // # The store
 //
-// Run opens the store, and so does the first send before Run. One process at a time uses it.
-// The store is closed before Run returns. Under a Stepper the store is in memory, and its
+// Run opens the store, and so does the first send before Run. One process at a time uses a
+// folder. With [Config].Replicate several processes keep the store together: each of them has
+// a [Replica], starts executions and runs them. The store is closed before Run returns. Under a Stepper the store is in memory, and its
 // time is the time of the Stepper.
 //
 // # The end
 //
 // A group of processors with durable inputs finishes when its other inputs are closed and no
-// promise of the topology is pending. If programs outside use the store, the group stays open
+// promise of the topology is pending. If other programs use the store, the group stays open
 // until the context of Run ends. Then handlers end at their next durable call, and their
 // tasks return to the store: the next process continues them.
 //

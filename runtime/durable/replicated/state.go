@@ -66,7 +66,7 @@ func split(epoch uint64, writes []write) (list []entry) {
 	return append(list, entry{epoch: epoch, writes: writes[begin:]})
 }
 
-// writeOverhead is the most that the encoding of a write has besides its key and value.
+// writeOverhead is an upper bound of what the encoding of a write adds to its key and value.
 const writeOverhead = 1 + 2*binary.MaxVarintLen64
 
 // write is a record that was set, or deleted if value is nil.
