@@ -375,7 +375,7 @@ func integer(text []byte, plain, up bool) (int64, bool) {
 		if err != nil {
 			return 0, false
 		}
-		zeros += min(n, 2*longest) // an int, whatever the exponent
+		zeros += max(-2*longest, min(n, 2*longest)) // an int, whatever the exponent
 	}
 	const longestInt64 = 20 // the longest has 19 digits and a sign
 	switch {
