@@ -161,6 +161,29 @@ func TestSlowWriters(t *testing.T) {
 	do(t, connect(t, s, client.Options{}), 404, protocol.PromiseGet{ID: "a"})
 }
 
+// TestUnusedBodies: a request whose body no handler reads is answered, although the body
+// never arrives. net/http waits for it first.
+func TestUnusedBodies(t *testing.T) {
+	s := listen(t, server.Config{Tokens: []string{"s3cret"}, BodyTimeout: 50 * time.Millisecond})
+	const token, length = "Authorization: Bearer s3cret\r\n", "Host: localhost\r\nContent-Length: 1000\r\n\r\n"
+	for _, test := range []struct {
+		begin  string
+		status int
+	}{
+		{"GET /health HTTP/1.1\r\n", 401},
+		{"GET /health HTTP/1.1\r\n" + token, 200},
+		{"GET /poll/g/p HTTP/1.1\r\n" + token, 200},
+		{"PUT / HTTP/1.1\r\n", 405},
+		{"POST / HTTP/1.1\r\nContent-Type: text/html\r\n", 400},
+		{"POST / HTTP/1.1\r\nOrigin: https://example.com\r\n", 403},
+		{"OPTIONS / HTTP/1.1\r\nOrigin: https://example.com\r\n", 403},
+	} {
+		if got := raw(t, s, test.begin+length); got != test.status {
+			t.Errorf("%q: got status %d, want %d", test.begin, got, test.status)
+		}
+	}
+}
+
 // TestConnections: a connection beyond the limit is closed at once, and accepted when
 // there is room again.
 func TestConnections(t *testing.T) {

@@ -39,9 +39,9 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, group, pid string)
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would keep messages until a buffer is full
-	t.control.SetReadDeadline(time.Time{})
 	confirmed := confirm(connection)
 	if t.send([]byte(": connected\n\n")) {
+		t.control.SetReadDeadline(time.Time{}) // a body has arrived before the header was sent
 		s.stream(r.Context(), t, connection, confirmed)
 	}
 }

@@ -19,8 +19,11 @@ func (s *Server) guard(handle http.HandlerFunc) http.HandlerFunc {
 		tracked := &response{ResponseWriter: w}
 		defer s.recover(tracked, r)
 		w.Header()["X-Content-Type-Options"] = nosniff
-		// A deadline of the request before would end this one.
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.BodyTimeout + s.config.WriteTimeout))
+		// A deadline of the request before would end this one. net/http reads the body of a
+		// request whose handler does not, also that of a client without a token.
+		control := http.NewResponseController(w)
+		control.SetReadDeadline(time.Now().Add(s.config.BodyTimeout))
+		control.SetWriteDeadline(time.Now().Add(s.config.BodyTimeout + s.config.WriteTimeout))
 		if why := s.access.foreign(r); why != "" {
 			refuse(tracked, protocol.Forbidden, why)
 			return
