@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +124,19 @@ func TestReplays(t *testing.T) {
 	changed := newTopology(t, &World{Refused: "2"})
 	if err := changed.Run(t.Context()); !errors.Is(err, durable.ErrDiverged) {
 		t.Errorf("a program that ships no order 2: %v", err)
+	}
+}
+
+// TestStoreInUse sends while another process has the store: the error says how to share it.
+func TestStoreInUse(t *testing.T) {
+	dir := t.TempDir()
+	disk, err := store.Open(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	err = newTopology(t, new(World), pool.DurableStore(dir)).Api().SendPlaceOrder(t.Context(), order)
+	if !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), "set TOPOGEN_DURABLE_STORE to the URL at which it serves the store") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -264,7 +264,7 @@ func (l live) sendAll(e *execution, ops []protocol.Operation) ([]protocol.Result
 		err = fmt.Errorf("%w: %d results for %d operations", ErrUnavailable, len(results), len(ops))
 	}
 	if err != nil {
-		l.w.log.Warn("durable: the task is given up: its server did not answer", "id", e.task.ID, "error", err)
+		l.w.log.Warn("durable: the server did not answer; the execution ends here and continues when its lease has ended", "id", e.task.ID, "error", err)
 		l.w.endContext(e, ErrLeaseLost)
 		return nil, e.lost(ErrLeaseLost)
 	}

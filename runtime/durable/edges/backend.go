@@ -148,6 +148,9 @@ func (e *Carrier) openStore() (opened, error) {
 		kept = m.running()
 	} else {
 		disk, err := store.Open(e.config.Store, store.Options{})
+		if errors.Is(err, store.ErrInUse) {
+			err = fmt.Errorf("%w; stop that process, or set %s to the URL at which it serves the store", err, storeVariable)
+		}
 		if err != nil {
 			return opened{}, fmt.Errorf("durable: opening the store of the topology: %w", err)
 		}

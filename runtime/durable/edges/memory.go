@@ -44,7 +44,7 @@ type Memory struct {
 }
 
 // ErrCrashed is the error of operations after a crash.
-var ErrCrashed = errors.New("durable: the process has crashed, as the test has demanded")
+var ErrCrashed = errors.New("durable: the store has crashed, as Memory.CrashAfter demands")
 
 // NewMemory makes an empty store.
 func NewMemory() *Memory {
