@@ -9,7 +9,6 @@ package nodes
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 
 	"github.com/topogen/topogen/runtime/durable/edges"
@@ -29,6 +28,8 @@ const alone = "alone"
 type Processor interface {
 	Neighbor(suffix string) (raft.Config, error)
 }
+
+var _ Processor = (*raft.Processor)(nil)
 
 // Open opens the store on the nodes of a processor. It does not wait for a leader.
 func Open(p Processor, log *slog.Logger) (edges.Replica, error) {
@@ -51,6 +52,3 @@ type replica struct {
 
 // Name is the name of this node.
 func (r *replica) Name() string { return r.name }
-
-// Close ends the node, with the error that had ended it before.
-func (r *replica) Close(ctx context.Context) error { return r.Node.Close(ctx) }
