@@ -188,6 +188,7 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 - Messages and replies are kept as JSON. A type that JSON does not keep unchanged is a finding.
 - The promise of a message has the id ` + "`TOPOLOGY:FROM.TO.MESSAGE:ID`" + `. The id of the message has at most 2,048 bytes together with the rest.
 - ` + "`on_error`" + ` of the receiver has ` + "`then: retry`" + ` with ` + "`max_attempts`, `delay`, `max_delay`, `jitter`" + `, or ` + "`then: skip`" + `. After the last attempt the promise is rejected with the error, the message goes to ` + "`dead_letter`" + `, and the topology continues.
+- ` + "`health`" + ` does not limit the handlers of durable edges. When the ` + "`timeout`" + ` of an edge passes, the context of the handler ends. A handler that does not heed its context keeps its instance.
 - A file must not have both sections ` + "`durable` and `cluster`" + ` in this version.`},
 	{"limit", "/$defs/limit", "A limit applies to the executions of one edge in one process. Executions that wait for their limit keep no instance, and those of different values of `per` take turns."},
 	{"pool", "/properties/pool", "These keys are defaults. An environment variable overrides the file, and an option of `New` overrides both."},
