@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"runtime/debug"
 	"syscall"
 
@@ -315,6 +316,9 @@ func (d *Disk) commit(x *diskTx, number uint64) error {
 		if err := d.sync(); err != nil {
 			return d.fail(fmt.Errorf("the sync failed: %w", err))
 		}
+		if d.removed() {
+			return d.fail(errors.New("the file was removed or replaced while it was open: its records are lost when this process ends"))
+		}
 		d.totals = x.totals
 		d.synced.set(number)
 		return nil
@@ -324,6 +328,17 @@ func (d *Disk) commit(x *diskTx, number uint64) error {
 		return fmt.Errorf("%w: %s: %w", ErrFull, d.path, err)
 	}
 	return d.fail(err)
+}
+
+// removed reports whether the path leads to no file, or to another one. Commits would then
+// succeed, but no process could open them.
+func (d *Disk) removed() bool {
+	at, err := os.Stat(d.path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	own, err := d.file.Stat()
+	return err == nil && !os.SameFile(at, own)
 }
 
 // full reports whether a write was refused for lack of space. The error of a sync is not

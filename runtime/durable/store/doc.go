@@ -29,6 +29,9 @@
 // continues with the commit before, and logs a warning. No answered commit is lost that
 // way.
 //
+// If the file is removed or replaced while the store is open, the next Update fails, and the
+// store with it.
+//
 // Each record carries a checksum, which each read checks. If a read finds damage, the store
 // fails, because it could answer from a state that never was.
 //

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -89,6 +90,28 @@ func TestFailedSync(t *testing.T) {
 	}
 	if got := get(t, open(t, dir, store.Options{}), "key"); got != "old" && got != "new" { // the outcome is unknown
 		t.Error(got)
+	}
+}
+
+// TestRemovedWhileOpen: an update is not answered if no process can open its file later.
+func TestRemovedWhileOpen(t *testing.T) {
+	for name, remove := range map[string]func(dir string) error{
+		"removed": os.RemoveAll,
+		"moved":   func(dir string) error { return os.Rename(dir, dir+".moved") },
+		"replaced": func(dir string) error {
+			return errors.Join(os.Rename(dir, dir+".moved"), os.CopyFS(dir, os.DirFS(dir+".moved")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "promises")
+			s := open(t, dir, store.Options{})
+			put(t, s, "before", "value")
+			must(t, remove(dir))
+			err := s.Update(func(tx store.Tx) error { tx.Put(1, []byte("after"), nil); return nil })
+			if !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), "removed or replaced") {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
