@@ -86,7 +86,7 @@ const (
 	pushDelayMin     = time.Second
 	pushDelayMax     = time.Minute // between two attempts at an address that fails
 	pushInterval     = time.Second // between two scans for stored messages to http addresses
-	pushAnswerMax    = 64 << 10    // bytes of an answer that are read, so that the connection can be used again
+	pushAnswerMax    = 64 << 10    // bytes of the header of an answer, and bytes of its body that are read, so that the connection can be used again
 )
 
 func (c Config) withDefaults() (Config, error) {

@@ -52,6 +52,7 @@ func newTransport() *http.Transport {
 	t.TLSHandshakeTimeout = PushConnectTimeout
 	t.MaxIdleConns = PushesMax
 	t.MaxIdleConnsPerHost = pushesForAddress
+	t.MaxResponseHeaderBytes = pushAnswerMax // the default is 10 MiB, for each of PushesMax requests
 	return t
 }
 

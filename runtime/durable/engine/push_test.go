@@ -123,6 +123,23 @@ func TestPush(t *testing.T) {
 	}
 }
 
+// TestPushLongHeader: the header of an answer is limited, so that receivers cannot fill the
+// memory.
+func TestPushLongHeader(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X", strings.Repeat("x", 1<<20))
+	}))
+	defer server.Close()
+	e := start(t, engine.Config{Logger: quiet})
+	do(t, e, target("task", server.URL), 200)
+	for e.Stats().Pushed.Failed == 0 {
+		if e.Stats().Pushed.Delivered > 0 {
+			t.Fatal("a header of 1 MiB was read")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestPushRetries: an unblock message is sent until it is delivered, with growing delays. An
 // execute message is sent again by the retry of its task.
 func TestPushRetries(t *testing.T) {
