@@ -302,10 +302,13 @@ func (e *Engine) settle(b *batch, err error) {
 	}
 	for _, c := range b.calls {
 		if err == nil && e.debug(c) {
-			e.schedule.again = append(e.schedule.again, c)
-		} else {
-			c.answer()
+			if !e.isClosing() {
+				e.schedule.again = append(e.schedule.again, c)
+				continue
+			}
+			c.refuse(protocol.Internal, "the server is shutting down, and has not processed all timeouts")
 		}
+		c.answer()
 	}
 	if err == nil {
 		e.hub.deliver(b.effects)

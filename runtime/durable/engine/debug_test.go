@@ -31,6 +31,26 @@ func TestDebugIsRefused(t *testing.T) {
 	do(t, e, protocol.PromiseGet{ID: "p"}, 200)
 }
 
+// TestDebugTickEndsWithClose: a tick over thirty years of seconds does not hold up Close.
+func TestDebugTickEndsWithClose(t *testing.T) {
+	e := start(t, engine.Config{Debug: true})
+	do(t, e, protocol.ScheduleCreate{
+		ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
+	}, 200)
+	ticked := make(chan protocol.Result, 1)
+	go func() {
+		r, _ := e.Do(context.Background(), protocol.DebugTick{Time: time.Now().AddDate(30, 0, 0).UnixMilli()})
+		ticked <- r
+	}()
+	for e.Stats().Schedules == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	must(t, e.Close(t.Context()))
+	if r := <-ticked; r.Status != 500 {
+		t.Errorf("got status %d, want 500", r.Status)
+	}
+}
+
 // TestDebugTime: a test controls the time of each operation, and when timeouts are
 // processed.
 func TestDebugTime(t *testing.T) {
