@@ -224,6 +224,12 @@ func TestFailures(t *testing.T) {
 			_, err := durable.Step(ctx, "a", func(context.Context) (func(), error) { return nil, nil })
 			return err
 		}, 1, "error: the result of the step cannot be encoded as JSON: json: unsupported type: func()", 1},
+		{"a result that cannot be read", func(ctx durable.Context) error {
+			_, err := durable.Step(ctx, "a", func(context.Context) (struct{ Why error }, error) {
+				return struct{ Why error }{errors.New("why")}, nil
+			})
+			return err
+		}, 3, "error: the result of the step cannot be read again from JSON: json: cannot unmarshal object into Go struct field .Why of type error", 1},
 		{"a name", func(ctx durable.Context) error {
 			_, err := durable.Step(ctx, "a", func(context.Context) (int, error) {
 				return 0, &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}

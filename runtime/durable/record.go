@@ -3,6 +3,7 @@ package durable
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -38,7 +39,7 @@ func (e *execution) record(name string, retry Retry, run func(context.Context) (
 	defer e.leave()
 	p, s, err := e.next(name)
 	if err == nil && (p == nil || p.State == protocol.Pending) {
-		p, err = e.run(name, s, p, retry, run)
+		p, err = e.run(name, s, p, retry, run, result)
 	}
 	if err != nil {
 		return e.ending(err)
@@ -71,8 +72,9 @@ func (e *execution) ending(err error) error {
 }
 
 // run runs a step until it succeeds or has no attempts left, and records the result. p is
-// its record if another worker has begun it.
-func (e *execution) run(name string, s slot, p *protocol.Promise, retry Retry, run func(context.Context) (any, error)) (*protocol.Promise, error) {
+// its record if another worker has begun it. A result that its own type cannot read again is
+// a failure: recorded, it would look like one of another program.
+func (e *execution) run(name string, s slot, p *protocol.Promise, retry Retry, run func(context.Context) (any, error), result any) (*protocol.Promise, error) {
 	attempt, err := e.resumeRetry(s)
 	if err != nil {
 		return nil, err
@@ -82,6 +84,9 @@ func (e *execution) run(name string, s slot, p *protocol.Promise, retry Retry, r
 			return nil, err
 		}
 		value, err := e.backend.run(e, run)
+		if err == nil {
+			err = readable(value, result)
+		}
 		if err == nil {
 			return e.settle(name, s, p, protocol.Resolved, value)
 		}
@@ -113,6 +118,22 @@ func runStep(ctx context.Context, run func(context.Context) (any, error)) (proto
 		return value, Final(fmt.Errorf("the result of the step cannot be encoded as JSON: %w", err))
 	}
 	return value, nil
+}
+
+// readable reports an error if a value cannot be decoded as a result of the type to which
+// result points.
+func readable(value protocol.Value, result any) error {
+	if result == nil {
+		return nil
+	}
+	data, err := decode(value)
+	if err == nil {
+		err = unmarshal(data, reflect.New(reflect.TypeOf(result).Elem()).Interface())
+	}
+	if err != nil {
+		return Final(fmt.Errorf("the result of the step cannot be read again from JSON: %w", err))
+	}
+	return nil
 }
 
 // settle records the result of a step. Creating and settling its promise go to the backend
