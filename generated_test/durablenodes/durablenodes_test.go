@@ -44,18 +44,32 @@ func newTopology(t *testing.T, w *world, nodes func(*raft.Config), opts ...pool.
 	return topology
 }
 
+// finishes are the processors that have finished.
+type finishes []string
+
+func (f *finishes) Finished(name string) { *f = append(*f, name) }
+
+func (*finishes) Moved(string, int, int, int) {}
+
 var steps = []string{"a 0", "a 1", "a 2"}
 
 // TestStepper: under a Stepper the store is in memory, and needs no name of a node, no folder
 // and no connection.
 func TestStepper(t *testing.T) {
 	w := new(world)
-	topology := newTopology(t, w, func(*raft.Config) {})
+	var finished finishes
+	topology := newTopology(t, w, func(*raft.Config) {}, pool.Observe(&finished))
 	s := topology.Stepper(1)
 	for range 2 {
 		if r, err := topology.Api().AskOrder(t.Context(), Order{"a", 3}); err != nil || r.Sum != 6 {
 			t.Errorf("%+v, %v", r, err)
 		}
+	}
+	topology.Api().Close() // no other node can send, so orders finishes before the end
+	for s.Step() {
+	}
+	if !slices.Contains(finished, "orders") {
+		t.Errorf("finished: %v", finished)
 	}
 	s.Stop()
 	if err := s.Run(); err != nil {
