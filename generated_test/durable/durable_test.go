@@ -305,29 +305,41 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestFiguresOfCanceled cancels an execution while it sleeps. No handler is called for its end,
-// and yet it does not stay in the figures.
-func TestFiguresOfCanceled(t *testing.T) {
+// TestFiguresOverTime looks at the figures long after the ends of executions. Neither a message
+// with the same id nor a replay counts an execution again, and one that was canceled while it slept
+// does not stay, although no handler is called for its end.
+func TestFiguresOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		topology := newTopology(t, new(World), pool.DurableMemory(edges.NewMemory()))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- topology.Run(ctx) }()
-		h, err := topology.Api().StartPlaceOrder(ctx, PlaceOrder{OrderID: "1", Customer: "ann", Wait: time.Hour})
-		if err != nil {
-			t.Fatal(err)
+		start := func(id string, wait time.Duration) durable.Handle[Receipt] {
+			h, err := topology.Api().StartPlaceOrder(ctx, PlaceOrder{OrderID: id, Customer: id, Wait: wait})
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return h
 		}
-		synctest.Wait()
-		if err := h.Cancel(ctx); err != nil {
-			t.Fatal(err)
-		}
-		for _, wait := range []time.Duration{0, time.Minute} {
-			time.Sleep(wait)
-			e := topology.Snapshot().Edges[EdgeApiOrdersPlaceOrder]
-			if sent, dropped := uint64(1), uint64(min(wait, 1)); e.Sent != sent || e.Dropped != dropped || e.Len != int(sent-dropped) {
-				t.Errorf("after %v the figures are %+v", wait, e)
+		want := func(what string, edge EdgeIndex, sent, received, dropped uint64) {
+			t.Helper()
+			if e := topology.Snapshot().Edges[edge]; e.Sent != sent || e.Received != received || e.Dropped != dropped || e.Len != int(sent-received-dropped) {
+				t.Errorf("%s: %+v", what, e)
 			}
 		}
+		start("1", 24*time.Hour)
+		if err := start("2", time.Hour).Cancel(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want("at once", EdgeApiOrdersPlaceOrder, 2, 0, 0)
+		time.Sleep(time.Minute)
+		want("after a minute", EdgeApiOrdersPlaceOrder, 2, 0, 1)
+		time.Sleep(25 * time.Hour) // the order is replayed when its payment is forgotten
+		start("1", 0)
+		start("2", 0)
+		want("orders at the end", EdgeApiOrdersPlaceOrder, 2, 1, 1)
+		want("charges at the end", EdgeOrdersPaymentsCharge, 2, 2, 0)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

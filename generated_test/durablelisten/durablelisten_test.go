@@ -131,6 +131,7 @@ func TestForeignProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	topology.Api().Close() // a store that programs outside use stays open
 	data := base64.StdEncoding.EncodeToString([]byte(`{"func":"api.worker.Job","args":[{"Name":"x"}],"version":1}`))
 	id := "desk:api.worker.Job:x"
 	create := protocol.PromiseCreate{ID: id, TimeoutAt: time.Now().Add(time.Hour).UnixMilli(), Param: protocol.Value{Data: &data}, Tags: map[string]string{protocol.TagTarget: "poll://any@desk"}}
