@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,19 @@ func TestDelayOutlastsOldWaits(t *testing.T) {
 	w.run(nil)
 	if got := w.result("f"); got != "1" || len(begun) != 2 || begun[1].Sub(begun[0]) != time.Hour+delay {
 		t.Errorf("the result is %s, and the attempts began at %v", got, begun)
+	}
+	w.check()
+}
+
+// TestLongestSleep sleeps for the longest duration: until the deadline of the execution.
+func TestLongestSleep(t *testing.T) {
+	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) { return 0, durable.Sleep(ctx, math.MaxInt64) })
+	w := newWorld(t, 1, f)
+	w.start(0, false)
+	w.call("f", "f", 1)
+	w.runFor(time.Hour, nil)
+	if got := w.result("f"); got != "pending" {
+		t.Errorf("the result after an hour is %s", got)
 	}
 	w.check()
 }

@@ -20,7 +20,7 @@ func (e *execution) timerOf(id, name string, d time.Duration) protocol.PromiseCr
 func (e *execution) deadline(d time.Duration) int64 {
 	now := e.worker.now()
 	if d > 0 {
-		now = now.Add(d + time.Millisecond - 1)
+		now = now.Add(d).Add(time.Millisecond - 1) // the sum of the durations may overflow
 	}
 	return min(now.UnixMilli(), e.promise.TimeoutAt)
 }
