@@ -55,6 +55,9 @@ type Config struct {
 	// BodiesMax is the length of all requests that are being read or carried out, in bytes.
 	// Further ones are refused with status 429. 0: BodiesMaxDefault.
 	BodiesMax int
+	// ResponsesMax is the length of all responses that clients have not read yet, in bytes.
+	// Further requests are refused with status 429. 0: ResponsesMaxDefault.
+	ResponsesMax int
 	// ConnectionsMax is the number of TCP connections. Further ones are closed at once.
 	// 0: ConnectionsMaxDefault.
 	ConnectionsMax int
@@ -80,6 +83,9 @@ const (
 	MetricsAddressDefault = "127.0.0.1:9090" // the port of the original server
 	// BodiesMaxDefault lets 16 requests of the largest size be read at a time.
 	BodiesMaxDefault = 16 * protocol.MaxBody
+	// ResponsesMaxDefault lets 32 promises with the largest parameter and the largest value be
+	// sent at a time. A client that reads needs this memory only for milliseconds.
+	ResponsesMaxDefault = 64 * protocol.MaxBody
 	// ConnectionsMaxDefault is above the sum of the workers' streams (1,000) and of their
 	// requests, and each costs about 20 KiB.
 	ConnectionsMaxDefault = 4096
@@ -118,6 +124,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, errors.Join(
 		positive("BodyMax", &c.BodyMax, protocol.MaxBody),
 		positive("BodiesMax", &c.BodiesMax, BodiesMaxDefault),
+		positive("ResponsesMax", &c.ResponsesMax, ResponsesMaxDefault),
 		positive("ConnectionsMax", &c.ConnectionsMax, ConnectionsMaxDefault),
 		positive("RequestsMax", &c.RequestsMax, RequestsMaxDefault),
 		positive("HeaderTimeout", &c.HeaderTimeout, HeaderTimeoutDefault),

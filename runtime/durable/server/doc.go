@@ -29,7 +29,7 @@
 // Config.Origins lists the page.
 //
 // Memory is limited, whatever clients do: the number of connections, of streams, of
-// requests and of their bytes, and the time to send a request and to read a response. A
+// requests, of their bytes and of the bytes of responses, and the time to send a request and to read a response. A
 // request beyond a limit of load gets status 429, and a worker beyond the limit of streams
 // gets 503.
 //

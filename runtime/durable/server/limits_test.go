@@ -320,6 +320,50 @@ func TestBodies(t *testing.T) {
 	t.Error("50 MB are being read, the limit is 3 MiB")
 }
 
+// TestResponses: the memory for responses that clients do not read is limited.
+func TestResponses(t *testing.T) {
+	s := listen(t, server.Config{ResponsesMax: 20 << 20})
+	c := connect(t, s, client.Options{})
+	data := strings.Repeat("x", 4_000_000)
+	do(t, c, 200, protocol.PromiseCreate{ID: "large", TimeoutAt: later(), Param: protocol.Value{Data: &data}})
+	do(t, c, 200, protocol.PromiseSettle{ID: "large", State: protocol.Resolved, Value: protocol.Value{Data: &data}})
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}()
+	text := envelope("promise.get", "1", "", `{"id":"large"}`)
+	status := func(op protocol.Operation) int {
+		res, err := c.Do(t.Context(), op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Status
+	}
+	until(t, "a request is refused", func() bool {
+		if len(open) == 50 {
+			t.Fatal("400 MB of responses wait, the limit is 20 MiB")
+		}
+		c, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+		c.(*net.TCPConn).SetReadBuffer(4096)
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+		return status(protocol.PromiseGet{ID: "a"}) == 429
+	})
+	if got := status(protocol.PromiseCreate{ID: "b", TimeoutAt: later()}); got != 429 {
+		t.Errorf("a promise was created, with status %d", got)
+	}
+	for _, c := range open {
+		c.Close()
+	}
+	until(t, "there is memory again", func() bool { return status(protocol.PromiseGet{ID: "a"}) == 404 })
+	do(t, c, 404, protocol.PromiseGet{ID: "b"})
+}
+
 // panics is an engine with a promise on which operations panic.
 type panics struct{ protocol.Backend }
 

@@ -64,6 +64,9 @@ func (s *Server) stream(ctx context.Context, t *stream, connection protocol.Conn
 				return
 			}
 			confirmed()
+			if cap(frame) > bufferKept {
+				frame = nil
+			}
 		case <-keepAlive.C:
 			if !t.send([]byte(": keep-alive\n\n")) {
 				return

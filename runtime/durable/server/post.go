@@ -29,6 +29,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 	}
 	b.out = protocol.AppendResponse(b.out[:0], &req, &res)
+	size := int64(cap(b.out))
+	s.responses.Add(size)
+	defer s.responses.Add(-size)
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
 	answer(w, res.Status, b.out)
 	s.metrics.request(req.Kind, res.Status, time.Since(start))
@@ -70,8 +73,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	default:
 		return refusal(protocol.TooMany, "too many requests are being carried out, try again later")
 	}
+	if s.crowded() {
+		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
+	}
 	res, err := s.backendOf(r).Do(ctx, req.Op)
 	switch {
+	case s.crowded() && isRead(req.Op): // the responses of operations that were carried out meanwhile
+		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
 	case err != nil && r.Context().Err() != nil: // only the metrics see this
 		return refusal(protocol.Unavailable, "the client has disconnected")
 	case err != nil:
@@ -99,6 +107,18 @@ func isDebug(op protocol.Operation) bool {
 	}
 	return false
 }
+
+func isRead(op protocol.Operation) bool {
+	switch op.(type) {
+	case protocol.PromiseGet, protocol.PromiseSearch, protocol.TaskGet, protocol.TaskSearch, protocol.ScheduleGet, protocol.ScheduleSearch:
+		return true
+	}
+	return false
+}
+
+// crowded reports whether clients have not read so many responses that the memory for
+// another one is missing.
+func (s *Server) crowded() bool { return s.responses.Load() >= int64(s.config.ResponsesMax) }
 
 // A buffer holds the text of a request and of its response.
 type buffer struct {

@@ -26,8 +26,9 @@ type Server struct {
 	http     *http.Server
 	scraped  *http.Server
 
-	slots  chan struct{} // one for each request that is carried out
-	bodies atomic.Int64  // bytes
+	slots     chan struct{} // one for each request that is carried out
+	bodies    atomic.Int64  // bytes
+	responses atomic.Int64  // bytes
 
 	closing   chan struct{} // closed by Close: streams end
 	closeOnce sync.Once
