@@ -115,6 +115,43 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestSendsOutside sends along a durable edge with a context that is not that of the function, and
+// in a step. The message would be sent again with each replay, so it is refused.
+func TestSendsOutside(t *testing.T) {
+	for name, send := range map[string]func(durable.Context, *OrdersSender) error{
+		"another context": func(_ durable.Context, out *OrdersSender) error { return out.SendShip(context.Background(), Ship{"1"}) },
+		"a step": func(ctx durable.Context, out *OrdersSender) error {
+			_, err := durable.Step(ctx, "ship", func(context.Context) (bool, error) { return true, out.SendShip(context.Background(), Ship{"1"}) })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := new(World)
+			var refused error
+			w.Send = func(ctx durable.Context, out *OrdersSender) error {
+				refused = send(ctx, out)
+				return refused
+			}
+			topology := newTopology(t, w)
+			steps := topology.Stepper(1)
+			h, err := topology.Api().StartPlaceOrder(t.Context(), order)
+			if err != nil {
+				t.Fatal(err)
+			}
+			topology.Api().Close()
+			if err := steps.Run(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Wait(t.Context()); err == nil || err.Error() != edges.ErrOutside.Error() || refused == nil {
+				t.Errorf("the send returned %v, and the result is %v", refused, err)
+			}
+			if e := topology.Snapshot().Edges[EdgeOrdersShippingShip]; e.Sent > 0 {
+				t.Errorf("the figures are %+v", e)
+			}
+		})
+	}
+}
+
 // TestFinishes closes the inputs: the topology ends when every execution has ended.
 func TestFinishes(t *testing.T) {
 	w := &World{Failing: map[string]int{"17": 2, "18": 3}, Refused: "19"}

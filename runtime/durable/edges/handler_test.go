@@ -50,3 +50,15 @@ func TestHandler(t *testing.T) {
 		t.Errorf("the handler was called %d times", len(seen))
 	}
 }
+
+// TestLimitBy reads the key of a limit from a message.
+func TestLimitBy(t *testing.T) {
+	type message struct{ Customer string }
+	l := LimitBy(durable.Limit{Concurrency: 2}, func(m *message) string { return m.Customer })
+	if key, err := l.Key(json.RawMessage(`{"Customer":"ann"}`)); key != "ann" || err != nil || l.Concurrency != 2 {
+		t.Errorf("the key is %q, %v, and the limit is %+v", key, err, l)
+	}
+	if key, err := l.Key(json.RawMessage(`{"Customer":1}`)); key != "" || err == nil {
+		t.Errorf("the key of another message is %q, %v", key, err)
+	}
+}
