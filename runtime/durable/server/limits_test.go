@@ -176,6 +176,7 @@ func TestUnusedBodies(t *testing.T) {
 		{"PUT / HTTP/1.1\r\n", 405},
 		{"POST / HTTP/1.1\r\nContent-Type: text/html\r\n", 400},
 		{"POST / HTTP/1.1\r\nOrigin: https://example.com\r\n", 403},
+		{"OPTIONS * HTTP/1.1\r\n", 401},
 		{"OPTIONS / HTTP/1.1\r\nOrigin: https://example.com\r\n", 403},
 	} {
 		if got := raw(t, s, test.begin+length); got != test.status {

@@ -78,8 +78,10 @@ func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    headerBytesMax,
 		Protocols:         &protocols,
-		ErrorLog:          log.New(discard{}, "", 0), // a line for each broken connection says nothing
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		// net/http would answer OPTIONS * itself, without a token, and wait for its body.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(discard{}, "", 0), // a line for each broken connection says nothing
+		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 }
 
