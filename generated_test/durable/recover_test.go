@@ -3,6 +3,9 @@ package durable
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +128,14 @@ func TestReplays(t *testing.T) {
 	changed := newTopology(t, &World{Refused: "2"})
 	if err := changed.Run(t.Context()); !errors.Is(err, durable.ErrDiverged) {
 		t.Errorf("a program that ships no order 2: %v", err)
+	}
+	missing := filepath.Join(dir, "missing")
+	t.Setenv("TOPOGEN_REPLAY", missing)
+	if err := newTopology(t, w).Run(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder without a store: %v", err)
+	}
+	if _, err := os.Stat(missing); err == nil {
+		t.Error("the replay has made a store")
 	}
 }
 

@@ -34,6 +34,9 @@ type Options struct {
 	// read, and damage of the structure can end the process. It is for files so large that
 	// the check takes too long, on disks that have checksums of their own.
 	TrustFile bool
+	// MustExist refuses a directory without a store, with an error that matches
+	// fs.ErrNotExist, in place of creating a store there.
+	MustExist bool
 	// Logger receives a warning if the last commit was incomplete. nil: slog.Default.
 	Logger *slog.Logger
 }
@@ -61,9 +64,15 @@ type Disk struct {
 	synced synced
 }
 
-// Open opens the store in a directory, and creates both if they do not exist. It reads
-// the whole file and refuses a damaged one with a [DamageError].
+// Open opens the store in a directory, and creates both if they do not exist, unless
+// Options.MustExist is set. It reads the whole file and refuses a damaged one with a
+// [DamageError].
 func Open(dir string, o Options) (*Disk, error) {
+	if o.MustExist {
+		if _, err := os.Stat(filepath.Join(dir, fileName)); err != nil {
+			return nil, fmt.Errorf("store: there is no store in %s: %w", dir, err)
+		}
+	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
