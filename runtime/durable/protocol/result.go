@@ -32,18 +32,17 @@ type Result struct {
 
 // Statuses of results. They are the statuses of HTTP with the same numbers.
 const (
-	OK             = 200
-	Redirect       = 300 // task.suspend: an awaited promise is settled already
-	BadRequest     = 400
-	Unauthorized   = 401
-	Forbidden      = 403
-	NotFound       = 404
-	Conflict       = 409
-	Unprocessable  = 422
-	TooMany        = 429
-	Internal       = 500
-	NotImplemented = 501
-	Unavailable    = 503
+	OK            = 200
+	Redirect      = 300 // task.suspend: an awaited promise is settled already
+	BadRequest    = 400
+	Unauthorized  = 401
+	Forbidden     = 403
+	NotFound      = 404
+	Conflict      = 409
+	Unprocessable = 422
+	TooMany       = 429
+	Internal      = 500
+	Unavailable   = 503
 )
 
 // A Snapshot is everything that a store contains, for debug.snap.
