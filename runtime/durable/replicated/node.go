@@ -60,7 +60,7 @@ type Node struct {
 	mu      sync.Mutex
 	lead    fsm.Leadership
 	engine  *engine.Engine  // while this node leads and has begun its epoch
-	changed context.Context // ends when lead or engine changes
+	changed context.Context // ends when lead, engine or the URL of the leader changes
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
 	err     error // why the log failed
@@ -104,6 +104,7 @@ func Open(config Config) (*Node, error) {
 		return nil, err
 	}
 	go n.run()
+	go n.watch()
 	return n, nil
 }
 
@@ -136,6 +137,21 @@ func (n *Node) change(f func()) {
 	f()
 	n.endLead()
 	n.changed, n.endLead = context.WithCancel(context.Background())
+}
+
+// watch notices when a new leader has begun its epoch. Until then the node may have used
+// the server of the leader before, which may never answer.
+func (n *Node) watch() {
+	last := ""
+	for n.ctx.Err() == nil {
+		url := last
+		_ = n.machine.Stale(func(s *state) { url = s.url }) // an error means that the machine ends
+		if url != last {
+			last = url
+			n.change(func() {})
+		}
+		wait(n.ctx, retryInterval)
+	}
 }
 
 // run opens and closes the engine as the leader changes.

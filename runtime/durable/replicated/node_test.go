@@ -29,6 +29,7 @@ type group struct {
 	wait    time.Duration // of an operation for a node that leads
 
 	mu    sync.Mutex
+	lost  string // the node whose server does not answer, as if its host was lost
 	nodes map[string]*replicated.Node
 	links map[string]transport.Transport
 }
@@ -113,6 +114,10 @@ type remote struct {
 }
 
 func (r remote) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	if r.g.isLost(r.url) {
+		<-ctx.Done()
+		return protocol.Result{}, ctx.Err()
+	}
 	if n := r.g.node(r.url); n != nil {
 		return n.Local().Do(ctx, op)
 	}
@@ -120,6 +125,9 @@ func (r remote) Do(ctx context.Context, op protocol.Operation) (protocol.Result,
 }
 
 func (r remote) Connect(group, pid string) (protocol.Connection, error) {
+	if r.g.isLost(r.url) {
+		return silent{}, nil
+	}
 	if n := r.g.node(r.url); n != nil {
 		return n.Local().Connect(group, pid)
 	}
