@@ -179,7 +179,7 @@ func (b *batch) exclude() {
 }
 
 // carryOut carries out the steps of a batch in a transaction. The first call is in the
-// batch already; those that wait in the queue follow until the batch is full.
+// batch already; the calls that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 	b.effects, b.more, b.created = nil, false, 0
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}

@@ -31,11 +31,35 @@ type Stats struct {
 	UnblocksDropped uint64
 }
 
+// Add adds the counters of another engine. The load remains that of s.
+func (s *Stats) Add(o *Stats) {
+	s.Busy += o.Busy
+	s.Abandoned += o.Abandoned
+	s.Full += o.Full
+	s.Panics += o.Panics
+	s.Ticks += o.Ticks
+	s.Commits.add(&o.Commits)
+	s.Operations += o.Operations
+	s.Schedules += o.Schedules
+	s.Ended += o.Ended
+	s.Executes += o.Executes
+	s.Unblocks += o.Unblocks
+	s.Polled.add(&o.Polled)
+	s.Pushed.add(&o.Pushed)
+	s.UnblocksDropped += o.UnblocksDropped
+}
+
 // Deliveries count messages.
 type Deliveries struct {
 	Delivered uint64 // taken by a connection, or answered with a status of 200 to 299
 	Failed    uint64 // attempts that failed
 	Dropped   uint64 // execute messages without a place; retries send them again
+}
+
+func (d *Deliveries) add(o *Deliveries) {
+	d.Delivered += o.Delivered
+	d.Failed += o.Failed
+	d.Dropped += o.Dropped
 }
 
 // DurationBounds are the upper bounds of the buckets of [Durations], in seconds.
@@ -47,6 +71,14 @@ type Durations struct {
 	Count   uint64
 	Sum     time.Duration
 	Buckets [len(DurationBounds) + 1]uint64
+}
+
+func (d *Durations) add(o *Durations) {
+	d.Count += o.Count
+	d.Sum += o.Sum
+	for i, n := range o.Buckets {
+		d.Buckets[i] += n
+	}
 }
 
 // durations is a histogram that several goroutines use.

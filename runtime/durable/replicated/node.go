@@ -63,7 +63,9 @@ type Node struct {
 	changed context.Context // ends when lead, engine or the URL of the leader changes
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
-	err     error // why the log failed
+	err     error          // why the log failed
+	last    *engine.Engine // the present engine, or the last one while it closes
+	past    engine.Stats   // of the engines before
 }
 
 var _ protocol.Backend = (*Node)(nil)
@@ -206,20 +208,41 @@ func (n *Node) serve(term uint64) {
 		}
 		return
 	}
-	n.change(func() { n.engine = e })
+	n.change(func() { n.engine, n.last = e, e })
 	select {
 	case <-ctx.Done():
 	case <-e.Stopped():
 	}
+	failed := ctx.Err() == nil
 	n.change(func() { n.engine = nil })
 	closing, done := context.WithTimeout(context.Background(), closeTimeout)
 	defer done()
 	if n.ctx.Err() == nil {
 		cancel() // the commits of this engine cannot succeed any longer
 	}
-	if err := e.Close(closing); err != nil && ctx.Err() == nil {
-		n.log.Warn("durable: the engine has ended", "error", err)
+	err = e.Close(closing)
+	n.change(func() {
+		stats := e.Stats()
+		n.last = nil
+		n.past.Add(&stats)
+	})
+	if failed && err != nil {
+		n.log.Warn("durable: the engine has failed and begins again", "error", err)
+		wait(n.ctx, retryInterval) // each begin is an entry of the log
 	}
+}
+
+// Stats are the counters of the engines that this node has run, and the load of the
+// present one.
+func (n *Node) Stats() engine.Stats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var s engine.Stats
+	if n.last != nil {
+		s = n.last.Stats()
+	}
+	s.Add(&n.past)
+	return s
 }
 
 func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
