@@ -19,13 +19,14 @@ type Connection struct {
 	closeOnce  sync.Once
 
 	// Protected by hub.mu.
-	waiting []queued
-	index   int         // in group.order
-	starved bool        // the store has messages for which there was no room
-	gone    bool        // removed from its group
-	confirm bool        // messages count as delivered when the receiver confirms them
-	early   bool        // Confirmed was called before the pump has noticed the receipt
-	taken   core.Effect // the receiver has it and has not confirmed it
+	waiting  []queued
+	index    int         // in group.order
+	starved  bool        // the store has messages for which there was no room
+	gone     bool        // removed from its group
+	replaced bool        // by a later connection of the process
+	confirm  bool        // messages count as delivered when the receiver confirms them
+	early    bool        // Confirmed was called before the pump has noticed the receipt
+	taken    core.Effect // the receiver has it and has not confirmed it
 }
 
 var _ protocol.Confirmer = (*Connection)(nil)
@@ -36,11 +37,19 @@ type queued struct {
 	held bool // it is an execute message that has waited for a worker
 }
 
+// CheckNames returns [ErrConnectionNames] for names that no address can have.
+func CheckNames(group, pid string) error {
+	if group == "" || pid == "" || strings.Contains(group, "/") {
+		return ErrConnectionNames
+	}
+	return nil
+}
+
 // connect adds a connection, and closes an earlier one of the same process: if a process
 // connects again, its earlier connection is broken, although this may not be noticed yet.
 func (h *hub) connect(name, pid string) (*Connection, error) {
-	if name == "" || pid == "" || strings.Contains(name, "/") {
-		return nil, ErrConnectionNames
+	if err := CheckNames(name, pid); err != nil {
+		return nil, err
 	}
 	c := &Connection{
 		hub: h, group: name, pid: pid,
@@ -60,6 +69,7 @@ func (h *hub) connect(name, pid string) (*Connection, error) {
 		return nil, ErrConnections
 	}
 	if before != nil {
+		before.replaced = true
 		before.remove()
 		before.closeOnce.Do(func() { close(before.closed) })
 	}
@@ -94,6 +104,13 @@ func (c *Connection) Close() {
 		c.hub.reroute(c)
 	}
 	c.closeOnce.Do(func() { close(c.closed) })
+}
+
+// Replaced reports whether a later connection of the process has closed this one.
+func (c *Connection) Replaced() bool {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	return c.replaced
 }
 
 // Confirm implements [protocol.Confirmer].

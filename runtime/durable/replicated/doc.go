@@ -23,7 +23,13 @@
 // disk from time to time. A store on one disk (package store) has no such limit.
 //
 // While no node leads, operations are answered with status 503 after [Config].Wait.
-// Connections stay open and receive messages again when a node leads.
+// Connections stay open and receive messages again when a node leads. Each node has at most
+// Config.Engine.ConnectionsMax of them, and so has the leader for all nodes.
+//
+// The message that a node was passing on from the leader to its own worker, when the stream
+// of the worker broke, is lost. The retry of the task repeats messages of kind execute; a
+// listener asks for the promise after it has connected again. A worker that is connected to
+// the leader loses no message that way.
 //
 // # Design
 //

@@ -11,6 +11,15 @@ func Begin(ctx context.Context, n *Node, url string) (store.Store, error) {
 	return begin(ctx, n.machine, url)
 }
 
+// Epoch returns the number of the engines that the group has had, as a node knows it.
+func Epoch(n *Node) (epoch uint64) {
+	_ = n.machine.Stale(func(s *state) { epoch = s.epoch }) // 0 after an error
+	return epoch
+}
+
+// RetryInterval is the time between two engines of a node that fail.
+const RetryInterval = retryInterval
+
 // AnswerCall answers a request of another node.
 func AnswerCall(ctx context.Context, n *Node, request []byte) error {
 	return n.answerCall(ctx, request, func([]byte) error { return nil })

@@ -63,9 +63,11 @@ type Node struct {
 	changed context.Context // ends when lead, engine or the URL of the leader changes
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
-	err     error          // why the log failed
-	last    *engine.Engine // the present engine, or the last one while it closes
-	past    engine.Stats   // of the engines before
+	err     error // why the log failed
+	// connections has those of workers and listeners to this node, by group and pid.
+	connections map[[2]string]*connection
+	last        *engine.Engine // the present engine, or the last one while it closes
+	past        engine.Stats   // of the engines before
 }
 
 var _ protocol.Backend = (*Node)(nil)
@@ -94,7 +96,7 @@ func Open(config Config) (*Node, error) {
 	n = &Node{
 		config: config, machine: m, log: config.Raft.Logger, ctx: ctx, cancel: cancel,
 		ended: make(chan struct{}), signals: make(chan struct{}, 1),
-		remotes: make(map[string]protocol.Backend),
+		remotes: make(map[string]protocol.Backend), connections: make(map[[2]string]*connection),
 	}
 	n.changed, n.endLead = context.WithCancel(context.Background())
 	if n.log == nil {
