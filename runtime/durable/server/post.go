@@ -78,7 +78,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	}
 	res, err := s.backendOf(r).Do(ctx, req.Op)
 	switch {
-	case s.crowded() && isRead(req.Op): // the responses of operations that were carried out meanwhile
+	case s.crowded() && isRead(req.Op): // other responses were made while it was carried out
 		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
 	case err != nil && r.Context().Err() != nil: // only the metrics see this
 		return refusal(protocol.Unavailable, "the client has disconnected")
