@@ -15,6 +15,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 var seeds = flag.Int("seeds", 1000, "how many random workflows TestRandomWorkflows runs")
@@ -285,6 +286,9 @@ func (r *runner) functions() []durable.Function {
 // random with the same workflows without interruption.
 func TestRandomWorkflows(t *testing.T) {
 	n := *seeds
+	if race.Enabled {
+		n /= 10 // one goroutine runs at a time
+	}
 	if testing.Short() {
 		n = min(n, 100)
 	}
