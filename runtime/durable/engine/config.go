@@ -80,9 +80,10 @@ const (
 	PushConnectTimeout = 10 * time.Second
 	PushTimeout        = 180 * time.Second
 
-	pushesForAddress = 32     // at a time, so that one slow receiver leaves slots for the others
-	pushesWaiting    = 10_000 // further execute messages are dropped, and their retry sends them again
-	pushTargetsMax   = 10_000 // addresses with messages or failures in memory
+	pushesForAddress = 32       // at a time, so that one slow receiver leaves slots for the others
+	pushesWaiting    = 10_000   // further execute messages are dropped, and their retry sends them again
+	pushBytesMax     = 64 << 20 // of unblock messages; further ones wait in the store
+	pushTargetsMax   = 10_000   // addresses with messages or failures in memory
 	pushDelayMin     = time.Second
 	pushDelayMax     = time.Minute // between two attempts at an address that fails
 	pushInterval     = time.Second // between two scans for stored messages to http addresses

@@ -31,6 +31,7 @@ type pusher struct {
 	targets map[string]*target
 	line    []*target // with messages, and fewer requests than pushesForAddress
 	waiting int       // messages
+	bytes   int       // of all messages in memory
 	active  int       // requests
 	stored  bool      // the store may have messages to send
 	scanAt  time.Duration
@@ -72,7 +73,7 @@ func newPusher(e *Engine) *pusher {
 func (p *pusher) add(e core.Effect) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.accepts(e.Address) {
+	if !p.accepts(e.Address) || e.Message.Unblock != nil && p.bytes >= pushBytesMax {
 		p.stored = p.stored || e.Message.Unblock != nil
 		return false
 	}
@@ -83,9 +84,18 @@ func (p *pusher) add(e core.Effect) bool {
 	}
 	t.messages = append(t.messages, e)
 	p.waiting++
+	p.bytes += pushBytes(e)
 	p.enter(t)
 	p.start()
 	return true
+}
+
+// pushBytes is the memory for the parts of a message that a client made as long as it liked.
+func pushBytes(e core.Effect) int {
+	if u := e.Message.Unblock; u != nil {
+		return value(u.Param) + value(u.Value)
+	}
+	return 0
 }
 
 // accepts reports whether an address can take a message.
@@ -165,6 +175,7 @@ func (p *pusher) finish(t *target, e core.Effect, err error) {
 		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", e.Address, "error", err)
 	}
 	p.mu.Lock()
+	p.bytes -= pushBytes(e)
 	dropped := p.note(t, err)
 	p.start()
 	p.mu.Unlock()
@@ -190,6 +201,9 @@ func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
 	p.stored = true
 	dropped, t.messages = t.messages, nil
 	p.waiting -= len(dropped)
+	for _, e := range dropped {
+		p.bytes -= pushBytes(e)
+	}
 	if t.inLine {
 		t.inLine = false
 		for i, other := range p.line {
@@ -220,7 +234,7 @@ func (p *pusher) wantsRefill() bool {
 func (p *pusher) ready(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ok := p.accepts(address)
+	ok := p.accepts(address) && p.bytes < pushBytesMax
 	p.stored = p.stored || !ok
 	return ok
 }

@@ -236,6 +236,29 @@ func TestPushLimits(t *testing.T) {
 	})
 }
 
+// TestPushBytes: large messages to slow receivers wait in the store, and all are delivered.
+func TestPushBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceivers(func(string) (int, time.Duration) { return 200, time.Minute })
+		e := start(t, engine.Config{Push: r})
+		data := strings.Repeat("x", 4<<20)
+		const messages = 40
+		for i := range messages {
+			id := fmt.Sprint(i)
+			do(t, e, create(id, protocol.TagExternal, "true"), 200)
+			do(t, e, protocol.RegisterListener{Awaited: id, Address: "http://host/" + id}, 200)
+			do(t, e, protocol.PromiseSettle{ID: id, State: protocol.Resolved, Value: protocol.Value{Data: &data}}, 200)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := e.Stats().Pushed.Delivered; n != messages {
+			t.Errorf("%d of %d messages were delivered", n, messages)
+		}
+		if most := r.peak(""); most != 64/4 {
+			t.Errorf("%d messages of 4 MiB were in memory, want %d", most, 64/4)
+		}
+	})
+}
+
 // TestPushTimeout: a request that is not answered ends after PushTimeout, and Close does not
 // wait for it.
 func TestPushTimeout(t *testing.T) {
