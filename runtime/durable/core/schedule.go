@@ -139,7 +139,7 @@ func (s *step) runSchedule(due entry, limit int) int {
 func (s *step) occur(p *protocol.Schedule, spec *cron.SpecSchedule, tags map[string]string) bool {
 	at := p.NextRunAt
 	id := expand(p.PromiseID, p.ID, at)
-	create := protocol.PromiseCreate{ID: id, TimeoutAt: at + p.PromiseTimeout, Param: p.PromiseParam, Tags: tags, Origin: id}
+	create := protocol.PromiseCreate{ID: id, TimeoutAt: min(at+p.PromiseTimeout, protocol.MaxTime), Param: p.PromiseParam, Tags: tags, Origin: id}
 	if _, exists := s.promiseHead(id); !exists {
 		s.create(&create, at)
 		s.occurrences++

@@ -3,6 +3,10 @@ package cli
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -14,7 +18,38 @@ import (
 // durableGroup says which group of nodes keeps the promises.
 type durableGroup struct {
 	Node  string
-	Peers map[string]string // name to HOST:PORT; empty: one disk
+	Peers durablePeers // empty: one disk
+}
+
+// durablePeers are the addresses of nodes, HOST:PORT, by name.
+type durablePeers map[string]string
+
+// Set adds the nodes of a flag.
+func (p *durablePeers) Set(text string) error {
+	if *p == nil {
+		*p = durablePeers{}
+	}
+	for peer := range strings.SplitSeq(text, ",") {
+		name, address, ok := strings.Cut(peer, "=")
+		if !ok || name == "" || address == "" {
+			return fmt.Errorf("%q is not NAME=HOST:PORT", peer)
+		}
+		if _, ok := (*p)[name]; ok {
+			return fmt.Errorf("node %q has two addresses", name)
+		}
+		(*p)[name] = address
+	}
+	return nil
+}
+
+func (p *durablePeers) Type() string { return "peers" }
+
+func (p *durablePeers) String() string {
+	var peers []string
+	for _, name := range slices.Sorted(maps.Keys(*p)) {
+		peers = append(peers, name+"="+(*p)[name])
+	}
+	return strings.Join(peers, ",")
 }
 
 // Names of the group in certificates and logs. Peers of the group must have the same.
@@ -25,7 +60,7 @@ const (
 
 func (g *durableGroup) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&g.Node, "node", "", "the name of this node among --peers")
-	flags.StringToStringVar(&g.Peers, "peers", nil, "the nodes that keep the promises, NAME=HOST:PORT,...; these addresses are for the log, not for --listen")
+	flags.Var(&g.Peers, "peers", "the nodes that keep the promises, NAME=HOST:PORT,...; these addresses are for the log, not for --listen")
 }
 
 func (g *durableGroup) check(d *DurableServe) error {

@@ -332,7 +332,7 @@ func (d *DurableServe) explain(err error) error {
 		advice = "\nKeep a copy of the folder, and restore a backup. \"topoctl durable check\" lists all damage."
 	case errors.Is(err, syscall.EADDRINUSE):
 		advice = "\nAnother program has the address. Name another one with --listen or --metrics."
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		advice = "\nThe folder of the store must be writable."
 	}
 	return fmt.Errorf("%s%s", oneLine(err.Error()), advice)

@@ -60,7 +60,7 @@ func (s *Server) fire(id string) {
 		if _, exists := s.promises[promiseID]; !exists {
 			tags := maps.Clone(c.PromiseTags)
 			tags["resonate:schedule"] = c.ID
-			s.create(creation{promiseID, at + c.PromiseTimeout, c.PromiseParam, tags, promiseID}, at)
+			s.create(creation{promiseID, min(at+c.PromiseTimeout, timeMax), c.PromiseParam, tags, promiseID}, at)
 		}
 		c.LastRunAt, c.NextRunAt = &at, next(c.Cron, at)
 	}
