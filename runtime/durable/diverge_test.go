@@ -142,6 +142,67 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// shipment writes a field that it does not read.
+type shipment struct{ Tracking string }
+
+func (s shipment) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"Tracking": s.Tracking, "URL": "https://example.com/" + s.Tracking})
+}
+
+// shipped sleeps after a step whose result is the given value, and returns what the step returned.
+func shipped[T any](result T) func(durable.Context, int) (T, error) {
+	return func(ctx durable.Context, _ int) (T, error) {
+		got, err := durable.Step(ctx, "ship", func(context.Context) (T, error) { return result, nil })
+		if err != nil {
+			return got, err
+		}
+		return got, durable.Sleep(ctx, time.Hour)
+	}
+}
+
+// TestChangedFields changes the fields of a recorded result. A field that is not read any more
+// halts the execution, because the one that may replace it would be empty.
+func TestChangedFields(t *testing.T) {
+	before := durable.Func("f", shipped(struct{ Tracking string }{"t-1"}))
+	for _, test := range []struct {
+		name, want, log string
+		before, after   durable.Function
+	}{
+		{name: "unchanged", want: `{"Tracking":"t-1"}`, before: before, after: before},
+		{name: "renamed", want: "pending", log: `the result of "ship", recorded at position 1, is not of the type that it has now: json: unknown field "Tracking"`,
+			before: before, after: durable.Func("f", shipped(struct{ TrackingID string }{"t-2"}))},
+		{name: "renamed, with the old tag", want: `{"Tracking":"t-1"}`,
+			before: before, after: durable.Func("f", shipped(struct {
+				ID string `json:"Tracking"`
+			}{"t-2"}))},
+		{name: "added", want: `{"Tracking":"t-1","Weight":0}`,
+			before: before, after: durable.Func("f", shipped(struct {
+				Tracking string
+				Weight   int
+			}{"t-2", 7}))},
+		{name: "a field that is never read", want: `{"Tracking":"t-1","URL":"https://example.com/t-1"}`,
+			before: durable.Func("f", shipped(shipment{"t-1"})), after: durable.Func("f", shipped(shipment{"t-2"}))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, 1, test.before)
+			old := w.start(0, false)
+			w.call("f", "f", 1)
+			for w.step(nil) {
+			}
+			old.dead = true
+			w.step(nil)
+			outcome := ""
+			w.log = logTo(&outcome)
+			w.functions = []durable.Function{test.after}
+			w.start(0, false)
+			w.runFor(2*time.Hour, nil)
+			if got := w.result("f"); got != test.want || !strings.Contains(outcome, test.log) {
+				t.Errorf("the result is %s, and the log is %s", got, outcome)
+			}
+		})
+	}
+}
+
 // TestDivergenceOfAnID changes the id of a call that the execution has made.
 func TestDivergenceOfAnID(t *testing.T) {
 	outcome := ""

@@ -49,8 +49,8 @@ func (e *execution) record(name string, retry Retry, run func(context.Context) (
 		e.noteFailure(e.position)
 		return err
 	}
-	e.buffer = data[:0] // unmarshal copies
-	if err := unmarshal(data, result); err != nil {
+	e.buffer = data[:0] // unmarshalStep copies
+	if err := unmarshalStep(data, result); err != nil {
 		return e.ending(e.diverge(fmt.Sprintf("the result of %q, recorded at position %d, is not of the type that it has now: %v", name, e.position, err)))
 	}
 	return nil
@@ -128,7 +128,7 @@ func readable(value protocol.Value, result any) error {
 	}
 	data, err := decode(value)
 	if err == nil {
-		err = unmarshal(data, reflect.New(reflect.TypeOf(result).Elem()).Interface())
+		err = unmarshalStep(data, reflect.New(reflect.TypeOf(result).Elem()).Interface())
 	}
 	if err != nil {
 		return Final(fmt.Errorf("the result of the step cannot be read again from JSON: %w", err))

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -77,7 +78,29 @@ const (
 	nameCancel  = "durable.Cancel"
 )
 
-// unmarshal decodes a recorded result. A nil result ignores it.
+// unmarshalStep decodes the recorded result of a step. A nil result ignores it. A field that
+// the result does not have is an error: its type has changed, and the field that replaces it
+// would be empty. A type may write fields that it does not read, if it writes them again.
+func unmarshalStep(data json.RawMessage, result any) error {
+	if result == nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	unknown := d.Decode(result)
+	if unknown == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, result); err != nil {
+		return err
+	}
+	if again, err := json.Marshal(result); err == nil && bytes.Equal(again, data) {
+		return nil
+	}
+	return unknown
+}
+
+// unmarshal decodes the result of a call. A nil result ignores it.
 func unmarshal(data json.RawMessage, result any) error {
 	if result == nil {
 		return nil
