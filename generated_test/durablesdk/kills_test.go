@@ -117,7 +117,7 @@ func TestServerKilled(t *testing.T) {
 		b.serve()
 	}
 	waits.want(fmt.Sprintf("done: false\nresult: %d\n", steps))
-	e.check("survives", steps, kills)
+	e.check("survives", steps, 0)
 }
 
 // TestAllKilled kills workers and the server in turn, while fib(9) calls itself 109 times
@@ -154,8 +154,8 @@ func (e effects) awaitMore(n int) {
 
 // check checks that all steps ran, in order. A step that runs when its worker is killed
 // or loses its lease is repeated, and no step that has ended: so no more steps are
-// repeated than tasks were acquired again.
-func (e effects) check(id string, steps, kills int) {
+// repeated than tasks were acquired again. A worker whose server was killed may keep its task.
+func (e effects) check(id string, steps, workers int) {
 	e.Helper()
 	got := e.steps()
 	acquired := e.version(id)
@@ -169,8 +169,8 @@ func (e effects) check(id string, steps, kills int) {
 	if unique := slices.Compact(slices.Clone(got)); len(unique) != steps || unique[steps-1] != steps {
 		e.Errorf("steps %v ran, want 1 to %d", unique, steps)
 	}
-	if acquired < 2 {
-		e.Errorf("the task was acquired once, in spite of %d kills", kills)
+	if acquired <= int64(workers) {
+		e.Errorf("the task was acquired %d times, and %d workers were killed while they had it", acquired, workers)
 	}
 }
 

@@ -184,7 +184,7 @@ func (r *runner) step(ctx durable.Context, name string) {
 // goroutines. The connections of workers to the engine break at random and stay broken.
 func TestRandomWorkflowsLive(t *testing.T) {
 	n := *seeds / 40
-	if testing.Short() {
+	if testing.Short() || race.Enabled { // about three seconds for each
 		n = min(n, 5)
 	}
 	killed := 0

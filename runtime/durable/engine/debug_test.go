@@ -12,6 +12,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestDebugIsRefused: without Config.Debug, the operations for tests have status 403.
@@ -34,7 +35,7 @@ func TestDebugIsRefused(t *testing.T) {
 
 // TestDebugTickEndsWithClose: a tick over thirty years of seconds does not hold up Close.
 func TestDebugTickEndsWithClose(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
 	}
 	h := &hooked{Store: store.NewMemory()}
@@ -117,7 +118,7 @@ func TestDebugTime(t *testing.T) {
 // TestDebugTickOfAFailedStore: a debug.tick that continues in another transaction is
 // answered when the store fails before that.
 func TestDebugTickOfAFailedStore(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 const (
@@ -111,7 +112,7 @@ var rank = map[string]int{"pending": 0, "acquired 1": 1, "suspended 1": 2, "pend
 // operations are in the store, and all invariants hold.
 func TestKilled(t *testing.T) {
 	rounds := 25
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		rounds = 4
 	}
 	dir := t.TempDir()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // A child is another process of this test binary. It runs one of the functions in children
@@ -231,7 +232,7 @@ func (c *child) drain(t testing.TB, answered int) int {
 // and after.
 func TestKilledAtEachWrite(t *testing.T) {
 	writes := 60
-	if testing.Short() {
+	if testing.Short() || race.Enabled { // one goroutine
 		writes = 12
 	}
 	dir := t.TempDir()
@@ -252,7 +253,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 // TestKilledAtAnyTime kills a process at random instants, also while it opens the store.
 func TestKilledAtAnyTime(t *testing.T) {
 	rounds := 40
-	if testing.Short() {
+	if testing.Short() || race.Enabled { // one goroutine
 		rounds = 5
 	}
 	dir := t.TempDir()

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // A diskWrite is a write of bbolt.
@@ -24,7 +25,7 @@ type diskWrite struct {
 // commit, and after it if the disk has everything.
 func TestPowerFailure(t *testing.T) {
 	commits, tries := 60, 15
-	if testing.Short() {
+	if testing.Short() || race.Enabled { // one goroutine
 		commits = 15
 	}
 	s := open(t, t.TempDir(), store.Options{})
