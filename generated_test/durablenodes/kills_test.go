@@ -19,6 +19,11 @@ func TestKilledLeaders(t *testing.T) {
 	for _, name := range names {
 		c.start(name)
 	}
+	warm := 0 // orders until the workers of all nodes are connected
+	for ; len(nodesOf(c.readEffects())) < len(names); warm++ {
+		c.some(warm).ask(fmt.Sprint("warm-", warm), 1)
+	}
+	before := len(c.readEffects())
 	results := make([]string, orders)
 	var asking sync.WaitGroup
 	for i := range orders {
@@ -36,7 +41,7 @@ func TestKilledLeaders(t *testing.T) {
 		effects int
 		again   bool
 	}{{orders * steps / 4, true}, {orders * steps / 2, false}} {
-		for len(c.readEffects()) < round.effects {
+		for len(c.readEffects()) < before+round.effects {
 			time.Sleep(time.Millisecond)
 		}
 		leader := c.leader()
@@ -70,8 +75,8 @@ func TestKilledLeaders(t *testing.T) {
 			done++
 		}
 	}
-	if nodes := nodesOf(effects); len(nodes) != len(names) || done < orders {
-		t.Errorf("steps ran on %v, and %d orders reached the last one", nodes, done)
+	if done < orders {
+		t.Errorf("%d orders reached the last step", done)
 	}
-	t.Logf("%d steps of %d orders ran, %d of them again", len(effects), orders, len(effects)-orders*steps)
+	t.Logf("%d orders until all nodes had one; then %d steps of %d orders ran, %d of them again, on %v", warm, len(effects)-before, orders, len(effects)-before-orders*steps, nodesOf(effects[before:]))
 }
