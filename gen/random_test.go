@@ -25,7 +25,7 @@ import (
 // with handlers of every shape. Every accepted topology must give complete, formatted files,
 // which Generate type-checks. Some topologies with isolated processors are also compiled.
 func TestRandomTopologies(t *testing.T) {
-	rounds := 150
+	rounds := 80
 	if os.Getenv("CI") == "" {
 		rounds = 10
 	}

@@ -27,7 +27,7 @@ func duration(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("TOPOGEN_BANK")
 	if text == "" {
-		return 8 * time.Second
+		return 5 * time.Second
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {

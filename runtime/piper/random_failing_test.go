@@ -326,7 +326,7 @@ func (f *failures) checkEnd(t *testing.T, x *random, err error) bool {
 // TestRandomFailuresStepped runs random topologies that fail under the Stepper,
 // each twice.
 func TestRandomFailuresStepped(t *testing.T) {
-	from, to := seeds(t, 1)
+	from, to := seeds(t, steppedPart)
 	for seed := from; seed < to; seed++ {
 		first := stepOne(t, drawFailing(seed, true), seed)
 		if again := stepOne(t, drawFailing(seed, true), seed); again != first {

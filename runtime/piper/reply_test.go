@@ -129,7 +129,7 @@ func (k *clerks) check(t *testing.T, seed uint64) (received int) {
 // TestPendingRepliesStepped runs random topologies in which some instances reply later, under the
 // Stepper, each of them twice.
 func TestPendingRepliesStepped(t *testing.T) {
-	from, to := seeds(t, 2)
+	from, to := seeds(t, 2*steppedPart)
 	received := 0
 	for seed := from; seed < to; seed++ {
 		var traces [2]uint64

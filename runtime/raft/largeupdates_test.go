@@ -152,7 +152,7 @@ func TestNothingIsDropped(t *testing.T) {
 		{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2},
 	} {
 		if race.Enabled { // the test would take ten times as long
-			load.callers, load.each = min(load.callers, 100), 1
+			load.callers, load.each = min(load.callers, 30), 1
 		}
 		g.propose(t, g.of(true), load.bytes, load.callers, load.each)
 	}

@@ -94,7 +94,7 @@ func TestMutantsApply(t *testing.T) {
 const mutantSeeds = "1000"
 
 // mutantsInCI is the number of random mutants in CI. Each takes some seconds to compile.
-const mutantsInCI = 6
+const mutantsInCI = 2
 
 // TestMutants compiles the tests with a mutant and runs them: they must fail. In CI it runs a few
 // random mutants. TOPOGEN_MUTANT selects one by name, or "all".

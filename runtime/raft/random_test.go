@@ -31,7 +31,7 @@ func seeds(n uint64) (first, end uint64) {
 func TestRandomFaults(t *testing.T) {
 	n := uint64(10)
 	if os.Getenv("CI") != "" && !race.Enabled { // the race detector finds nothing here: the test has one goroutine
-		n = 300
+		n = 150
 	}
 	counts := map[string]int{}
 	first, end := seeds(n)

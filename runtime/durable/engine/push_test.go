@@ -242,7 +242,7 @@ func TestPushBytes(t *testing.T) {
 		r := newReceivers(func(string) (int, time.Duration) { return 200, time.Minute })
 		e := start(t, engine.Config{Push: r})
 		data := strings.Repeat("x", 4<<20)
-		const messages = 40
+		const messages = 20
 		for i := range messages {
 			id := fmt.Sprint(i)
 			do(t, e, create(id, protocol.TagExternal, "true"), 200)

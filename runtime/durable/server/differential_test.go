@@ -92,7 +92,7 @@ func (r *remote) Send(request []byte) ([]byte, error) {
 func TestDifferential(t *testing.T) {
 	n := 50
 	if testing.Short() || race.Enabled {
-		n = 10
+		n = 3
 	}
 	if s, err := strconv.Atoi(os.Getenv("TOPOGEN_SEEDS")); err == nil {
 		n = s

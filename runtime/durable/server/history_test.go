@@ -26,7 +26,7 @@ import (
 func TestHistories(t *testing.T) {
 	trees := 20
 	if testing.Short() || race.Enabled {
-		trees = 5
+		trees = 3
 	}
 	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_HISTORIES")); err == nil {
 		trees = n

@@ -16,6 +16,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -104,7 +105,7 @@ func TestKilledProcess(t *testing.T) {
 	etcdwal.SegmentSizeBytes = childSegmentBytes
 	t.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
 	rounds := 1
-	if os.Getenv("CI") != "" {
+	if os.Getenv("CI") != "" && !race.Enabled { // the process that is killed must be fast
 		rounds = 25
 	}
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
