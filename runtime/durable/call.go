@@ -36,7 +36,25 @@ func (e *execution) start(call Call) (*protocol.Promise, error) {
 		return e.startNamed(call)
 	}
 	name := nameCall + call.Func
-	return e.open(name, func(id string) (protocol.PromiseCreate, error) { return e.callOf(call, name, id) })
+	p, err := e.open(name, func(id string) (protocol.PromiseCreate, error) { return e.callOf(call, name, id) })
+	if err != nil {
+		return nil, err
+	}
+	return p, e.ending(e.sameArgument(p, call))
+}
+
+// sameArgument checks that the recorded call has the argument that the function passes now:
+// the result of the call belongs to the recorded one. Both are compared as the type of the
+// argument reads them, so that a program may add fields and leave them empty.
+func (e *execution) sameArgument(p *protocol.Promise, call Call) error {
+	now, err := encodeCall(call.Func, call.Arg)
+	if err == nil && p.Param.Data != nil && *now.Data == *p.Param.Data {
+		return nil
+	}
+	if err == nil && equalArgument(p.Param, call.Arg) {
+		return nil
+	}
+	return e.diverge(fmt.Sprintf("at position %d it calls %q with an argument that differs from the one in the record %s", e.position, call.Func, p.ID))
 }
 
 // callOf is the operation that creates the promise of a child.
@@ -89,6 +107,9 @@ func (e *execution) startSome(calls []Call) ([]*protocol.Promise, error) {
 			return nil, e.ending(err)
 		}
 		if promises[i] = p; p != nil {
+			if err := e.sameArgument(p, call); err != nil {
+				return nil, e.ending(err)
+			}
 			continue
 		}
 		op, err := e.callOf(call, name, e.journal.id(s))
@@ -107,6 +128,9 @@ func (e *execution) startSome(calls []Call) ([]*protocol.Promise, error) {
 	for k, i := range missing {
 		promises[i] = created[k]
 		if err := e.same(created[k], nameCall+calls[i].Func); err != nil {
+			return nil, e.ending(err)
+		}
+		if err := e.sameArgument(created[k], calls[i]); err != nil {
 			return nil, e.ending(err)
 		}
 	}

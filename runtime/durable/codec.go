@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -119,6 +120,22 @@ func decodeCall(v protocol.Value) (function string, arg json.RawMessage, err err
 		arg = p.Args[0]
 	}
 	return p.Func, arg, nil
+}
+
+// equalArgument reports whether a recorded call has an argument, if it is read with the type
+// of the argument.
+func equalArgument(recorded protocol.Value, arg any) bool {
+	_, data, err := decodeCall(recorded)
+	if err != nil || arg == nil {
+		return err == nil && string(data) == "null"
+	}
+	value := reflect.New(reflect.TypeOf(arg))
+	if json.Unmarshal(data, value.Interface()) != nil {
+		return false
+	}
+	before, err1 := json.Marshal(value.Interface())
+	now, err2 := json.Marshal(arg)
+	return err1 == nil && err2 == nil && bytes.Equal(before, now)
 }
 
 // outcomeOf returns the JSON or the error of a settled promise.

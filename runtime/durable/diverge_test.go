@@ -21,6 +21,9 @@ func value(ctx durable.Context, ran *[]string, name string) error {
 	return err
 }
 
+// parcel is the argument of the child.
+type parcel struct{ Weight int }
+
 // recorded is the function that the executions of TestDivergence begin with: two steps, a
 // child and a long sleep.
 func recorded(ran *[]string) func(durable.Context, int) (string, error) {
@@ -31,7 +34,7 @@ func recorded(ran *[]string) func(durable.Context, int) (string, error) {
 		if err := value(ctx, ran, "charge"); err != nil {
 			return "", err
 		}
-		if _, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship"}); err != nil {
+		if _, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 1}}); err != nil {
 			return "", err
 		}
 		if err := durable.Sleep(ctx, time.Hour); err != nil {
@@ -75,6 +78,24 @@ func TestDivergence(t *testing.T) {
 			_, err := durable.Start[string](ctx, nil, durable.Call{Func: "fly"})
 			return err
 		}, []string{"position 3", `calls "durable.Call fly"`, `of "durable.Call ship"`}},
+		{"another argument of a call", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			_, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 2}})
+			return err
+		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:3"}},
+		{"another argument of one of several calls", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			_, err := durable.StartAll[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 2}})
+			return err
+		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:3"}},
+		{"an argument of another type", func(ctx durable.Context, ran *[]string) error {
+			_ = value(ctx, ran, "reserve")
+			_ = value(ctx, ran, "charge")
+			_, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship", Arg: "parcel"})
+			return err
+		}, []string{"position 3", `calls "ship" with an argument that differs`}},
 		{"an earlier end", func(ctx durable.Context, ran *[]string) error {
 			_ = value(ctx, ran, "reserve")
 			return value(ctx, ran, "charge")
@@ -82,7 +103,7 @@ func TestDivergence(t *testing.T) {
 		{"an earlier wait", func(ctx durable.Context, ran *[]string) error {
 			_ = value(ctx, ran, "reserve")
 			_ = value(ctx, ran, "charge")
-			h, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship"})
+			h, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 1}})
 			if err != nil {
 				return err
 			}
@@ -198,6 +219,55 @@ func TestChangedFields(t *testing.T) {
 			w.runFor(2*time.Hour, nil)
 			if got := w.result("f"); got != test.want || !strings.Contains(outcome, test.log) {
 				t.Errorf("the result is %s, and the log is %s", got, outcome)
+			}
+		})
+	}
+}
+
+// calling sleeps after a call with the given argument.
+func calling(arg any) durable.Function {
+	return durable.Func("f", func(ctx durable.Context, _ int) (string, error) {
+		_, err := durable.Start[string](ctx, nil, durable.Call{Func: "g", Arg: arg, External: true})
+		if err != nil {
+			return "", err
+		}
+		return "called", durable.Sleep(ctx, time.Hour)
+	})
+}
+
+// TestChangedArguments changes the type of the argument of a recorded call. The call may only
+// be used again if its argument reads the same.
+func TestChangedArguments(t *testing.T) {
+	type fragile struct {
+		Weight  int
+		Fragile bool
+	}
+	for name, test := range map[string]struct {
+		before, after any
+		want          string
+	}{
+		"unchanged":          {parcel{1}, parcel{1}, `"called"`},
+		"a pointer":          {parcel{1}, &parcel{1}, `"called"`},
+		"an added field":     {parcel{1}, fragile{Weight: 1}, `"called"`},
+		"an added field set": {parcel{1}, fragile{1, true}, "pending"},
+		"a removed field":    {fragile{1, true}, parcel{1}, `"called"`},
+		"another value":      {parcel{1}, parcel{2}, "pending"},
+		"no argument":        {parcel{1}, nil, "pending"},
+		"a new argument":     {nil, parcel{1}, "pending"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, calling(test.before))
+			old := w.start(0, false)
+			w.call("f", "f", 1)
+			for w.step(nil) {
+			}
+			old.dead = true
+			w.step(nil)
+			w.functions = []durable.Function{calling(test.after)}
+			w.start(0, false)
+			w.runFor(2*time.Hour, nil)
+			if got := w.result("f"); got != test.want {
+				t.Errorf("the result is %s, want %s", got, test.want)
 			}
 		})
 	}
