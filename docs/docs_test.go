@@ -30,7 +30,7 @@ const topogen = "github.com/topogen/topogen"
 var (
 	repository string // the root of the checkout
 	bin        string // a folder with commands, first in the PATH of the scripts
-	goDirs     []string
+	goSettings []string
 )
 
 // notRun are commands of the repository that would run this test again.
@@ -76,19 +76,19 @@ func prepare(m *testing.M) (code int, err error) {
 	if err := writeStubs(); err != nil {
 		return 0, err
 	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY"} {
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			return 0, err
 		}
-		goDirs = append(goDirs, name+"="+strings.TrimSpace(string(value)))
+		goSettings = append(goSettings, name+"="+strings.TrimSpace(string(value)))
 	}
 	return m.Run(), nil
 }
 
 // download fetches the modules that a project with topogen as a tool needs, unless
-// they are in the module cache. The pages then run without a network, and do not
-// print downloads.
+// they are in the module cache. The pages then download little: go mod tidy of each needs
+// the tests of its dependencies in the versions that the page selects.
 func download() error {
 	root, err := os.MkdirTemp("", "topogen-docs-")
 	if err != nil {
@@ -149,15 +149,15 @@ exec 'GO' "$@"
 	return nil
 }
 
-// environment returns the environment of a new user without a network. It takes only
-// Go's caches from the user who runs the tests.
+// environment returns the environment of a new user. It takes only Go's caches and its
+// proxy from the user who runs the tests.
 func environment(root string) []string {
 	return append([]string{
 		"PATH=" + strings.Join([]string{bin, filepath.Join(root, "commands"), os.Getenv("PATH")}, string(filepath.ListSeparator)),
 		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
-	}, goDirs...)
+	}, goSettings...)
 }
 
 // pages parses all pages of the repository.

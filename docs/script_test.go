@@ -191,13 +191,13 @@ func (s *script) inRepository() bool {
 }
 
 // outputLines splits the output of a command into lines, without empty lines at the
-// end.
+// end and without the downloads of the go command, which depend on the module cache.
 func outputLines(out string) []string {
 	out = strings.TrimRight(out, "\n")
 	if out == "" {
 		return nil
 	}
-	return strings.Split(out, "\n")
+	return slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return strings.HasPrefix(line, "go: downloading ") })
 }
 
 // known checks a command that is not run: the command must exist, and so must the

@@ -91,7 +91,7 @@ func newContested(t *testing.T) *contested {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &contested{dir: t.TempDir(), cache: t.TempDir(), env: append(os.Environ(), "GOPROXY=off")}
+	p := &contested{dir: t.TempDir(), cache: t.TempDir(), env: os.Environ()}
 	for key, value := range goValues(t) { // XDG_CACHE_HOME would also move the cache of the go command
 		p.env = append(p.env, key+"="+value)
 	}

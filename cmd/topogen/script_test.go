@@ -47,11 +47,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CHECKOUT", checkout)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".home", "cache"))
-			// The scripts share the caches of the go command, and download nothing.
+			// The scripts share the caches of the go command. A fresh cache lacks the tests of
+			// dependencies, which go mod tidy downloads.
 			for key, value := range shared {
 				e.Setenv(key, value)
 			}
-			e.Setenv("GOPROXY", "off")
 			e.Setenv("GOSUMDB", "off")
 			return nil
 		},
@@ -75,7 +75,7 @@ func TestScripts(t *testing.T) {
 // goValues returns settings of the go command that the scripts share with this process.
 func goValues(t *testing.T) map[string]string {
 	values := make(map[string]string)
-	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN"} {
+	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"} {
 		out, err := exec.Command("go", "env", key).Output()
 		if err != nil {
 			t.Fatal(err)
