@@ -60,7 +60,8 @@ type Node struct {
 	mu      sync.Mutex
 	lead    fsm.Leadership
 	engine  *engine.Engine  // while this node leads and has begun its epoch
-	changed context.Context // ends when lead, engine or the URL of the leader changes
+	url     string          // of the last leader, see leaderURL
+	changed context.Context // ends when lead, engine or url changes
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
 	err     error // why the log failed
@@ -139,6 +140,11 @@ func (n *Node) change(f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f()
+	n.wake()
+}
+
+// wake ends changed. The caller holds mu.
+func (n *Node) wake() {
 	n.endLead()
 	n.changed, n.endLead = context.WithCancel(context.Background())
 }
@@ -146,16 +152,25 @@ func (n *Node) change(f func()) {
 // watch notices when a new leader has begun its epoch. Until then the node may have used
 // the server of the leader before, which may never answer.
 func (n *Node) watch() {
-	last := ""
 	for n.ctx.Err() == nil {
-		url := last
-		_ = n.machine.Stale(func(s *state) { url = s.url }) // an error means that the machine ends
-		if url != last {
-			last = url
-			n.change(func() {})
-		}
+		n.mu.Lock()
+		_, _ = n.leaderURL() // an error means that the machine ends
+		n.mu.Unlock()
 		wait(n.ctx, retryInterval)
 	}
+}
+
+// leaderURL is the URL of the last leader that has begun its epoch. If it has changed, it
+// ends changed, so that no operation waits for an answer of the leader before. Operations that
+// were sent to the new leader go on. The caller holds mu.
+func (n *Node) leaderURL() (string, error) {
+	url := n.url
+	err := n.machine.Stale(func(s *state) { url = s.url })
+	if url != n.url {
+		n.url = url
+		n.wake()
+	}
+	return url, err
 }
 
 // run opens and closes the engine as the leader changes.
@@ -339,8 +354,8 @@ func (n *Node) backend(local bool) (b protocol.Backend, changed context.Context,
 	if local || n.lead.Here || n.lead.Leader == "" {
 		return nil, n.changed, nil
 	}
-	var url string
-	if err := n.machine.Stale(func(s *state) { url = s.url }); err != nil || url == "" || url == n.config.URL {
+	url, err := n.leaderURL()
+	if err != nil || url == "" || url == n.config.URL {
 		return nil, n.changed, nil
 	}
 	if b = n.remotes[url]; b == nil {
