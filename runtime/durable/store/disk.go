@@ -59,6 +59,7 @@ type Disk struct {
 
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
+	ahead  ahead
 	arena  arena
 	sync   func() error // of the file
 	synced synced

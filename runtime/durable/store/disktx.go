@@ -266,6 +266,7 @@ func (d *Disk) transact(writes bool, f func(Tx) error) error {
 	number := uint64(x.tx.ID())
 	if writes {
 		x.totals = d.totals
+		d.ahead.write(d.file, x.tx.Size())
 		d.arena.blocks = d.arena.blocks[:0]
 	}
 	if err := run(x, f); err != nil {
