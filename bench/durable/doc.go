@@ -6,7 +6,8 @@
 //	go test ./durable -bench . -benchtime 2s            each subject separately
 //
 // A client sends a request, waits for its answer, and sends the next one (a closed loop).
-// The server, the store and all clients are in one process, and share its processors.
+// Except at half load, the server, the store and all clients are in one process, and share
+// its processors.
 // HTTP goes over the loopback device with keep-alive. The clients of "http" write the bytes
 // of a request and read those of its response; "http client" uses package client, which
 // takes as much time as the server. All stores are synced before an
@@ -18,8 +19,8 @@
 //     receives the message, acquires the task and fulfils it, and the client receives the
 //     message that the promise is settled. These are four operations and two messages.
 //   - half load: creates arrive at constant intervals, at half of the rate that 64 clients
-//     reach in the loop. The latency is the time from the planned arrival, so that a pause
-//     of the server counts for every request that had to wait.
+//     reach in the loop. A process of its own sends them. The latency is the time from the
+//     planned arrival, so that a pause of the server counts for every request that had to wait.
 //
 // The sync rate is that of overwriting 4 KiB in a file of constant size, measured directly
 // before and after each run. A commit of the store needs one.

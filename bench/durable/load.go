@@ -2,13 +2,9 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/topogen/topogen/bench/measure"
@@ -86,57 +82,6 @@ func (s *System) CreateSettle(clients int, more func() bool) (operations int, er
 		return err
 	})
 	return 2 * n, err
-}
-
-// Creates lets creates arrive at a rate for a time, and returns their latencies in
-// seconds, from the planned arrival.
-func (s *System) Creates(rate float64, d time.Duration) ([]float64, error) {
-	interval := time.Duration(float64(time.Second) / rate)
-	n := int(d / interval)
-	latencies := make([]float64, n)
-	arrivals := make(chan int, n) // those that wait for a client
-	start := time.Now()
-	planned := func(i int) time.Time { return start.Add(time.Duration(i) * interval) }
-	done := make(chan error, 1)
-	go func() {
-		_, err := loop(HalfClients, func() bool { return true }, func(int) error {
-			i, ok := <-arrivals
-			if !ok {
-				return io.EOF
-			}
-			_, err := do(ctx, s, create(newID()))
-			latencies[i] = time.Since(planned(i)).Seconds()
-			return err
-		})
-		done <- err
-	}()
-	runtime.LockOSThread() // the thread sleeps
-	defer runtime.UnlockOSThread()
-	for i := range n {
-		if err := sleepUntil(planned(i)); err != nil {
-			return nil, err
-		}
-		arrivals <- i
-	}
-	close(arrivals)
-	if err := <-done; !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return latencies, nil
-}
-
-// sleepUntil sleeps in the system, which wakes a thread within 60 µs. The timers of Go can
-// be a millisecond late if no other goroutine runs, which is as long as several syncs.
-func sleepUntil(t time.Time) error {
-	d := time.Until(t)
-	if d <= 0 {
-		return nil
-	}
-	ts := syscall.NsecToTimespec(int64(d))
-	if err := syscall.Nanosleep(&ts, nil); err != nil && !errors.Is(err, syscall.EINTR) {
-		return err
-	}
-	return nil
 }
 
 // A Run is the result of one run.

@@ -28,6 +28,7 @@ const (
 )
 
 func main() {
+	durable.SendIfAsked()
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
