@@ -60,6 +60,10 @@ func New(config Config) (*Core, error) {
 	return &Core{config}, nil
 }
 
+// RetryTimeout returns the time after which the message of a pending task is sent again,
+// in milliseconds.
+func (c *Core) RetryTimeout() int64 { return c.config.RetryTimeout }
+
 // An Effect is a message to send after the transaction of the step is committed. An
 // execute message is not stored: if it is lost, the retry of the task sends it again. An
 // unblock message is stored until a [Delivered] says that a connection took it. The

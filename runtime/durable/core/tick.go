@@ -14,6 +14,8 @@ type (
 	Tick struct {
 		// Limit is the highest number of timeouts to process. 0 means [TickLimitDefault].
 		Limit int
+		// Retries lets the driver leave out retries. nil: all that are due are processed.
+		Retries *Retries
 	}
 	// Delivered says that a connection took the unblock message of Promise for Address.
 	// Further calls with the same values do nothing.
@@ -39,14 +41,15 @@ func (s *step) tick(op Tick) protocol.Result {
 	if limit <= 0 {
 		limit = TickLimitDefault
 	}
-	phases := []func(int) int{s.expirePromises, s.expireTasks, s.endDelays, s.runSchedules, s.expireOutbox}
+	expireTasks := func(limit int) int { return s.expireTasks(op.Retries, limit) }
+	phases := []func(int) int{s.expirePromises, expireTasks, s.endDelays, s.runSchedules, s.expireOutbox}
 	for _, phase := range phases {
 		if limit <= 0 {
 			break // the later phases rely on the earlier ones being complete
 		}
 		limit -= phase(limit)
 	}
-	wait, ok := s.next(s.now)
+	wait, ok := s.next(s.now, op.Retries.from())
 	return protocol.Result{Status: protocol.OK, More: ok && wait == 0, Occurrences: s.occurrences}
 }
 
@@ -65,7 +68,7 @@ func (s *step) debugTick(op protocol.DebugTick) protocol.Result {
 // All are settled before any task is resumed, and all their tasks are fulfilled before,
 // so that no task is resumed that ends in the same step.
 func (s *step) expirePromises(limit int) int {
-	due := s.due(PromiseTimeouts, s.now.Wall, limit)
+	due := s.due(PromiseTimeouts, nil, s.now.Wall, limit)
 	for _, e := range due {
 		p := s.mustPromise(e.id, PromiseTimeouts)
 		if p.state != pending || p.timeoutAt != e.at {
@@ -101,34 +104,41 @@ func (s *step) expireAlone(e entry) {
 
 // expireTasks ends leases and repeats execute messages. The task keeps its version: only
 // the next lease increments it.
-func (s *step) expireTasks(limit int) int {
-	due := s.due(TaskTimeouts, s.now.Run, limit)
-	s.offerDue(TaskTimeouts, due)
+func (s *step) expireTasks(r *Retries, limit int) int {
+	due := s.due(TaskTimeouts, r.from(), s.now.Run, limit)
+	for _, e := range due {
+		t := s.dueTask(TaskTimeouts, e)
+		if !r.leaves(t) {
+			s.offer(t)
+		}
+	}
+	r.passed(due)
 	return len(due)
 }
 
 // endDelays sends the first execute messages of tasks whose delay has passed.
 func (s *step) endDelays(limit int) int {
-	due := s.due(TaskDelays, s.now.Wall, limit)
-	s.offerDue(TaskDelays, due)
+	due := s.due(TaskDelays, nil, s.now.Wall, limit)
+	for _, e := range due {
+		s.offer(s.dueTask(TaskDelays, e))
+	}
 	return len(due)
 }
 
-func (s *step) offerDue(table Table, due []entry) {
-	for _, e := range due {
-		t := s.mustTask(e.id, table)
-		// a task that is not live has no timeout any more, because promises expire first
-		if !t.timed() || t.due != e.at || t.timeouts() != table || !t.live(s.now) {
-			panic(corrupt(table, timeKey(nil, e.at, e.id), "does not match its task"))
-		}
-		s.offer(t)
+// dueTask returns the task of an entry that is due. A task that is not live has no timeout
+// any more, because promises expire first.
+func (s *step) dueTask(table Table, e entry) *task {
+	t := s.mustTask(e.id, table)
+	if !t.timed() || t.due != e.at || t.timeouts() != table || !t.live(s.now) {
+		panic(corrupt(table, timeKey(nil, e.at, e.id), "does not match its task"))
 	}
+	return t
 }
 
 func (s *step) runSchedules(limit int) int {
 	n := 0
 	for n < limit {
-		due := s.due(ScheduleTimes, s.now.Wall, 1)
+		due := s.due(ScheduleTimes, nil, s.now.Wall, 1)
 		if len(due) == 0 {
 			break
 		}
@@ -139,7 +149,7 @@ func (s *step) runSchedules(limit int) int {
 
 func (s *step) expireOutbox(limit int) int {
 	n := 0
-	for _, e := range s.due(OutboxAges, s.now.Wall, limit) {
+	for _, e := range s.due(OutboxAges, nil, s.now.Wall, limit) {
 		if n >= limit {
 			break
 		}
@@ -151,7 +161,10 @@ func (s *step) expireOutbox(limit int) int {
 // Next returns in how many milliseconds a [Tick] has work to do, 0 if it has work now. It
 // returns false if nothing is scheduled. A store that is corrupt has work now: the Tick
 // returns the error.
-func Next(kv KV, now Instant) (wait int64, ok bool) {
+func Next(kv KV, now Instant) (wait int64, ok bool) { return NextFrom(kv, now, nil) }
+
+// NextFrom is Next without the retries and leases below a key, see [Retries].
+func NextFrom(kv KV, now Instant, retries []byte) (wait int64, ok bool) {
 	var fault error
 	defer func() {
 		if fault != nil {
@@ -160,15 +173,16 @@ func Next(kv KV, now Instant) (wait int64, ok bool) {
 	}()
 	defer catch(&fault)
 	x := tx{kv: kv}
-	return x.next(now)
+	return x.next(now, retries)
 }
 
-func (x *tx) next(now Instant) (wait int64, ok bool) {
+func (x *tx) next(now Instant, retries []byte) (wait int64, ok bool) {
 	for _, index := range [...]struct {
 		table Table
+		from  []byte
 		now   int64
-	}{{PromiseTimeouts, now.Wall}, {TaskTimeouts, now.Run}, {TaskDelays, now.Wall}, {ScheduleTimes, now.Wall}, {OutboxAges, now.Wall}} {
-		key := x.first(index.table, nil)
+	}{{PromiseTimeouts, nil, now.Wall}, {TaskTimeouts, retries, now.Run}, {TaskDelays, nil, now.Wall}, {ScheduleTimes, nil, now.Wall}, {OutboxAges, nil, now.Wall}} {
+		key := x.first(index.table, index.from)
 		if key == nil {
 			continue
 		}

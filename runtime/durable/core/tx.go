@@ -74,10 +74,10 @@ func (x *tx) rests(t Table, prefix []byte) []string {
 }
 
 // due returns the ids of the entries of an index by time that are due at ms, at most
-// limit, with their times.
-func (x *tx) due(t Table, ms int64, limit int) []entry {
+// limit, with their times. It begins with the key from.
+func (x *tx) due(t Table, from []byte, ms int64, limit int) []entry {
 	var list []entry
-	for key, value := range x.kv.Ascend(t, nil) {
+	for key, value := range x.kv.Ascend(t, from) {
 		at, id, ok := splitTime(key)
 		if !ok {
 			panic(corrupt(t, key, "the key has no time"))

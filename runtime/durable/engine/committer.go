@@ -24,10 +24,12 @@ type batch struct {
 	calls []*call
 	acks  []core.Delivered
 	tick  bool
+	turn  bool // the tick looks at retries again that were left out
 
 	// The result, valid if the transaction was committed.
 	effects []core.Effect
 	more    bool             // further timeouts are due
+	retries *core.Retries    // of the tick; nil: it left out none
 	created int              // promises that schedules created
 	skipped bool             // the tick or an acknowledgement panicked
 	wait    time.Duration    // until the next timeout is due
@@ -101,7 +103,10 @@ func (e *Engine) work() bool {
 		b.calls = append(b.calls, c)
 	}
 	own := e.schedule.ownAt <= elapsed
-	b.tick = own && !e.schedule.paused && e.schedule.tickAt <= elapsed && !e.isClosing()
+	if own && !e.schedule.paused && !e.isClosing() {
+		b.turn = e.retries.due(elapsed, e.hub)
+		b.tick = b.turn || e.schedule.tickAt <= elapsed
+	}
 	if own && (len(b.calls) > 0 || b.tick || e.hub.acksAt() <= elapsed) {
 		b.acks = e.hub.takeAcks(acksMax)
 	}
@@ -129,7 +134,7 @@ func (e *Engine) untilWork() time.Duration {
 	elapsed := e.config.Clock.Elapsed()
 	at := elapsed + tickInterval
 	if !e.schedule.paused {
-		at = min(at, e.schedule.tickAt)
+		at = min(at, e.schedule.tickAt, e.retries.next())
 	}
 	at = min(at, e.hub.acksAt())
 	return max(at, e.schedule.ownAt) - elapsed
@@ -164,7 +169,7 @@ func (e *Engine) transact(b *batch) error {
 // or an acknowledgement, these wait for the next attempt.
 func (b *batch) exclude() {
 	if b.broken == nil {
-		b.skipped, b.tick = true, false
+		b.skipped, b.tick, b.turn = true, false, false
 		b.left, b.acks = b.acks, nil
 		return
 	}
@@ -181,7 +186,7 @@ func (b *batch) exclude() {
 // carryOut carries out the steps of a batch in a transaction. The first call is in the
 // batch already; the calls that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
-	b.effects, b.more, b.created = nil, false, 0
+	b.effects, b.more, b.created, b.retries = nil, false, 0, nil
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
 	for i := 0; ; i++ {
 		if i == len(b.calls) {
@@ -229,7 +234,8 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 		}
 	}
 	if b.tick {
-		r, effects := e.step(tx, core.Tick{}, now)
+		b.retries = e.leaveOut(b.turn)
+		r, effects := e.step(tx, core.Tick{Retries: b.retries}, now)
 		if r.Fault != nil {
 			return r.Fault
 		}
@@ -237,7 +243,7 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 		b.more, b.created = r.More, r.Occurrences
 	}
 	b.wait = tickInterval
-	if wait, ok := core.Next(tx, now); ok {
+	if wait, ok := core.NextFrom(tx, now, e.retries.frontAfter(b)); ok {
 		b.wait = min(b.wait, time.Duration(min(wait, tickInterval.Milliseconds()))*time.Millisecond)
 	}
 	if tx.Changed() {
@@ -298,6 +304,7 @@ func (e *Engine) settle(b *batch, err error) {
 		e.counters.schedules.Add(uint64(b.created))
 		if b.tick {
 			e.counters.ticks.Add(1)
+			e.retries.note(b, e.config.Clock.Elapsed())
 		}
 	}
 	for _, c := range b.calls {
@@ -319,7 +326,7 @@ func (e *Engine) settle(b *batch, err error) {
 func (e *Engine) plan(b *batch) {
 	elapsed := e.config.Clock.Elapsed()
 	switch {
-	case b.more:
+	case b.more && !b.turn:
 		e.schedule.tickAt = elapsed
 	case b.skipped:
 		e.schedule.tickAt = elapsed + tickInterval

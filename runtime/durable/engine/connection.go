@@ -85,6 +85,7 @@ func (h *hub) connect(name, pid string) (*Connection, error) {
 		h.reroute(before)
 	}
 	c.pull()
+	h.freed = true
 	h.refills = append(h.refills, c)
 	signal(h.wake)
 	go c.pump()
@@ -282,6 +283,7 @@ func (c *Connection) skip() {
 func (c *Connection) fill() {
 	h := c.hub
 	c.pull()
+	h.freed = true
 	if c.starved && !c.gone && len(c.waiting) <= h.bufferMax/2 {
 		c.starved = false
 		h.refills = append(h.refills, c)

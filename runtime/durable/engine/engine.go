@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -25,6 +26,7 @@ type Engine struct {
 	counters counters
 	calls    sync.Pool // of *call
 	schedule schedule  // of the committer
+	retries  retries   // of the committer
 
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
@@ -49,6 +51,7 @@ func Open(config Config) (*Engine, error) {
 	e := &Engine{
 		config: config, core: c,
 		queue:   newQueue(config.CallsMax, config.CallBytesMax),
+		retries: retries{interval: time.Duration(c.RetryTimeout()) * time.Millisecond},
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	err = config.Store.View(func(tx store.Tx) (err error) {
@@ -60,7 +63,7 @@ func Open(config Config) (*Engine, error) {
 	}
 	e.hub = newHub(config.ConnectionsMax, config.BufferMax, &e.counters, config.Clock.Elapsed)
 	e.pusher = newPusher(e)
-	e.hub.push, e.hub.offered = e.pusher.add, e.offered
+	e.hub.push, e.hub.pushable, e.hub.offered = e.pusher.add, e.pusher.places, e.offered
 	e.sendAgain()
 	go e.run()
 	return e, nil

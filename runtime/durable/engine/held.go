@@ -55,6 +55,23 @@ func (h *held) add(k lineKey, t protocol.TaskRef) bool {
 	return true
 }
 
+// version returns the version of a task in a line.
+func (h *held) version(k lineKey, id string) (version int64, ok bool) {
+	if l := h.lines[k]; l != nil {
+		version, ok = l.versions[id]
+	}
+	return version, ok
+}
+
+// free returns how many messages can be added to a line.
+func (h *held) free(k lineKey) int {
+	n := heldMax
+	if l := h.lines[k]; l != nil {
+		n -= len(l.versions)
+	}
+	return min(n, heldTotalMax-h.total)
+}
+
 // address returns an address that has the route of the line.
 func (k lineKey) address() string {
 	if k.pid != "" {

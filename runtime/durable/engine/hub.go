@@ -15,6 +15,7 @@ type hub struct {
 	connectionsMax, bufferMax int
 	counters                  *counters
 	push                      func(core.Effect) bool      // false: the message has no place
+	pushable                  func(address string) int    // how many messages have a place
 	offered                   func(protocol.TaskRef) bool // false: the task has ended, or has another worker
 	elapsed                   func() time.Duration
 	wake                      chan struct{} // for the committer: refills or acks
@@ -28,6 +29,7 @@ type hub struct {
 	acks      []core.Delivered        // taken, but still in the store
 	acksSince time.Duration
 	refills   []*Connection // want messages from the store
+	freed     bool          // there may be places for messages of retries that were left out
 }
 
 // group holds the connections of a group.

@@ -110,6 +110,19 @@ func (p *pusher) accepts(address string) bool {
 	return t.failures == 0 || t.active == 0 && len(t.messages) == 0 && p.engine.config.Clock.Elapsed() >= t.retryAt
 }
 
+// places returns how many execute messages an address can take.
+func (p *pusher) places(address string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.accepts(address) {
+		return 0
+	}
+	if t := p.targets[address]; t != nil && t.failures > 0 {
+		return 1
+	}
+	return pushesWaiting - p.waiting
+}
+
 // evict forgets the failures of an address.
 func (p *pusher) evict() bool {
 	for address, t := range p.targets {
