@@ -81,6 +81,7 @@ const (
 	PushTimeout        = 180 * time.Second
 
 	pushesForAddress = 32       // at a time, so that one slow receiver leaves slots for the others
+	pushesForHost    = 64       // the same for a host on which many addresses are slow
 	pushesWaiting    = 10_000   // further execute messages are dropped, and their retry sends them again
 	pushBytesMax     = 64 << 20 // of unblock messages; further ones wait in the store
 	pushTargetsMax   = 10_000   // addresses with messages or failures in memory

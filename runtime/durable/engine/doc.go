@@ -77,7 +77,8 @@
 // one. A process has one connection: if it connects again, the earlier one is closed.
 //
 // Messages to http and https addresses are pushed with POST. At most 256 requests run at a
-// time, of these at most 32 to one address. Connecting may take 10 s, a request 180 s.
+// time, of these at most 32 to one address and 64 to one host. Connecting may take 10 s, a
+// request 180 s.
 // Redirects are not followed, because they can lead to a host that the client of the address
 // did not choose. A status of 200 to 299 is a delivery, all others are failures. After a
 // failure the address gets one message at a time, first after a second, then after twice

@@ -8,6 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,18 +31,29 @@ type pusher struct {
 
 	mu      sync.Mutex
 	closed  bool
-	targets map[string]*target
-	line    []*target // with messages, and fewer requests than pushesForAddress
-	waiting int       // messages
-	bytes   int       // of all messages in memory
-	active  int       // requests
-	stored  bool      // the store may have messages to send
+	targets map[string]*target // by address
+	hosts   map[string]*host   // with messages or requests, by scheme, name and port
+	line    []*host            // with messages, and fewer requests than pushesForHost
+	waiting int                // messages
+	bytes   int                // of all messages in memory
+	active  int                // requests
+	stored  bool               // the store may have messages to send
 	scanAt  time.Duration
+}
+
+// A host shares its requests among its addresses. Without it, a host that does not answer
+// could take all requests, with one address for each message.
+type host struct {
+	name    string
+	targets []*target // with messages, and fewer requests than pushesForAddress
+	active  int
+	inLine  bool
 }
 
 // A target is an address with messages, requests or failures.
 type target struct {
 	address  string
+	host     string
 	messages []core.Effect
 	active   int
 	inLine   bool
@@ -58,7 +72,7 @@ func newTransport() *http.Transport {
 }
 
 func newPusher(e *Engine) *pusher {
-	p := &pusher{engine: e, targets: map[string]*target{}, stored: true}
+	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, stored: true}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = &http.Client{
 		Transport: e.config.Push, Timeout: PushTimeout,
@@ -79,7 +93,7 @@ func (p *pusher) add(e core.Effect) bool {
 	}
 	t := p.targets[e.Address]
 	if t == nil {
-		t = &target{address: e.Address}
+		t = &target{address: e.Address, host: hostOf(e.Address)}
 		p.targets[e.Address] = t
 	}
 	t.messages = append(t.messages, e)
@@ -134,28 +148,66 @@ func (p *pusher) evict() bool {
 	return false
 }
 
+// hostOf returns the scheme, the name and the port of an address.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address // the request fails
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host)
+}
+
 // enter puts a target in line if it may have one more request.
 func (p *pusher) enter(t *target) {
-	if !t.inLine && len(t.messages) > 0 && t.active < pushesForAddress {
-		t.inLine = true
-		p.line = append(p.line, t)
+	if t.inLine || len(t.messages) == 0 || t.active >= pushesForAddress {
+		return
+	}
+	t.inLine = true
+	h := p.hosts[t.host]
+	if h == nil {
+		h = &host{name: t.host}
+		p.hosts[t.host] = h
+	}
+	h.targets = append(h.targets, t)
+	p.enterHost(h)
+}
+
+// enterHost puts a host in line if it may have one more request, and forgets an idle one.
+func (p *pusher) enterHost(h *host) {
+	switch {
+	case h.inLine:
+	case len(h.targets) > 0 && h.active < pushesForHost:
+		h.inLine = true
+		p.line = append(p.line, h)
+	case len(h.targets) == 0 && h.active == 0:
+		delete(p.hosts, h.name)
 	}
 }
 
-// start starts requests, for the addresses in turn.
+// start starts requests, for the hosts in turn, and for the addresses of a host in turn.
 func (p *pusher) start() {
 	for !p.closed && p.active < PushesMax && len(p.line) > 0 {
-		t := p.line[0]
+		h := p.line[0]
 		p.line[0] = nil
 		p.line = p.line[1:]
+		h.inLine = false
+		if len(h.targets) == 0 { // they have failed since then
+			p.enterHost(h)
+			continue
+		}
+		t := h.targets[0]
+		h.targets[0] = nil
+		h.targets = h.targets[1:]
 		e := t.messages[0]
 		t.messages[0] = core.Effect{}
 		t.messages = t.messages[1:]
 		t.inLine = false
 		t.active++
+		h.active++
 		p.active++
 		p.waiting--
 		p.enter(t)
+		p.enterHost(h)
 		p.group.Go(func() { p.finish(t, e, p.send(e)) })
 	}
 }
@@ -200,8 +252,11 @@ func (p *pusher) finish(t *target, e core.Effect, err error) {
 // note updates a target after a request, and returns the messages that a failed target
 // gives up.
 func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
+	h := p.hosts[t.host] // it has this request
 	p.active--
 	t.active--
+	h.active--
+	defer p.enterHost(h)
 	if err == nil {
 		t.failures = 0
 		if p.enter(t); t.active == 0 && len(t.messages) == 0 {
@@ -219,12 +274,8 @@ func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
 	}
 	if t.inLine {
 		t.inLine = false
-		for i, other := range p.line {
-			if other == t {
-				p.line = append(p.line[:i:i], p.line[i+1:]...)
-				break
-			}
-		}
+		i := slices.Index(h.targets, t)
+		h.targets = slices.Delete(h.targets, i, i+1)
 	}
 	return dropped
 }

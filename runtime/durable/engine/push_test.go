@@ -236,6 +236,31 @@ func TestPushLimits(t *testing.T) {
 	})
 }
 
+// TestPushHost: a host that does not answer does not hold up the others, also if each
+// message has an address of its own.
+func TestPushHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceivers(func(url string) (int, time.Duration) {
+			if strings.Contains(url, "//slow/") {
+				return 200, time.Minute
+			}
+			return 200, 0
+		})
+		e := start(t, engine.Config{Push: r})
+		var ops []protocol.Operation
+		for i := range 1000 {
+			ops = append(ops, target(fmt.Sprint("slow", i), fmt.Sprint("http://slow/", i)))
+		}
+		_, err := e.DoAll(t.Context(), ops)
+		must(t, err)
+		do(t, e, target("fast", "http://fast/"), 200)
+		synctest.Wait()
+		if s := e.Stats(); s.Pushed.Delivered != 1 || r.peak("") > 64+1 {
+			t.Errorf("%d delivered, %d at a time", s.Pushed.Delivered, r.peak(""))
+		}
+	})
+}
+
 // TestPushBytes: large messages to slow receivers wait in the store, and all are delivered.
 func TestPushBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
