@@ -51,13 +51,28 @@ func newClock(source Clock, debug bool, tx store.Tx) (*clock, error) {
 		return nil, err
 	}
 	if !ok {
-		c.wall = time.Duration(source.Wall().UnixNano())
+		c.wall = since1970(source.Wall())
 		c.run = c.wall
 		return c, nil
 	}
 	c.wall = time.Duration(at.Wall) * time.Millisecond
 	c.run = time.Duration(at.Run) * time.Millisecond
 	return c, nil
+}
+
+// wallMax is in the year 2199. UnixNano of a time after 2262 can be any number.
+const wallMax = 230 * 365 * 24 * time.Hour
+
+// since1970 returns the time of day of a clock that can be broken: a time before 1970 is
+// 1970, because instants are not negative, and a time after wallMax is wallMax.
+func since1970(t time.Time) time.Duration {
+	switch seconds := t.Unix(); {
+	case seconds < 0:
+		return 0
+	case seconds >= int64(wallMax/time.Second):
+		return wallMax
+	}
+	return time.Duration(t.UnixNano())
 }
 
 // LastCommit returns the time of the last commit of a store, and false if an engine has
@@ -82,7 +97,7 @@ func (c *clock) now() core.Instant {
 	elapsed := c.source.Elapsed()
 	passed := max(elapsed-c.elapsed, 0)
 	c.elapsed = max(elapsed, c.elapsed)
-	c.wall = max(time.Duration(c.source.Wall().UnixNano()), c.wall+passed/2)
+	c.wall = max(since1970(c.source.Wall()), c.wall+passed/2)
 	c.run += passed
 	if c.debug {
 		c.run = max(c.run, c.wall)

@@ -187,6 +187,49 @@ func TestJumps(t *testing.T) {
 	})
 }
 
+// brokenClock is the clock of a computer whose time of day is always the same.
+type brokenClock struct {
+	*jumpingClock
+	wall time.Time
+}
+
+func (c brokenClock) Wall() time.Time { return c.wall }
+
+// TestBrokenClock: leases end in time whatever the time of day is, and a time of day that
+// is out of range is not taken for another one.
+func TestBrokenClock(t *testing.T) {
+	for name, wall := range map[string]time.Time{
+		"before 1970":       time.Date(1940, 1, 1, 0, 0, 0, 0, time.UTC),
+		"long before":       time.Unix(-1<<60, 0),
+		"after 2262":        time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC),
+		"year 292277026596": time.Unix(1<<63-62135596801, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := store.NewMemory()
+				e := start(t, engine.Config{Store: s, Clock: brokenClock{newJumpingClock(), wall}})
+				c := connect(t, e, "g", "p")
+				do(t, e, target("task", "poll://any@g"), 200)
+				do(t, e, protocol.TaskAcquire{ID: "task", PID: "p", TTL: 10_000}, 200)
+				begin := time.Now()
+				for _, want := range []string{"execute task 0", "execute task 1"} {
+					if got := receive(t, c); got != want {
+						t.Errorf("%s, want %s", got, want)
+					}
+				}
+				if passed := time.Since(begin); passed != 10*time.Second {
+					t.Errorf("the lease has ended after %v", passed)
+				}
+				created := do(t, e, protocol.PromiseGet{ID: "task"}, 200).Promise.CreatedAt
+				if future := wall.Year() > 2000; future != (created > time.Now().UnixMilli()) {
+					t.Errorf("the promise was created at %d", created)
+				}
+				check(t, s)
+			})
+		})
+	}
+}
+
 // TestDowntime: a lease does not end while the engine is closed, a deadline does.
 func TestDowntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
