@@ -193,6 +193,7 @@ func (d *DurableServe) check() error {
 
 func (d DurableServe) run(ctx context.Context, s Streams) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once, also while the store is opened
 	defer stop()
 	logger := slog.New(slog.NewTextHandler(s.Err, nil))
 	if err := d.configure(logger); err != nil {
@@ -220,7 +221,7 @@ func (d DurableServe) run(ctx context.Context, s Streams) error {
 	case err = <-web.Failed():
 	case <-e.Stopped(): // Close returns its error
 	}
-	stop() // a second signal ends the process at once
+	stop()
 	end, cancel := context.WithTimeout(context.Background(), d.Stop)
 	defer cancel()
 	err = errors.Join(err, web.Close(end))
