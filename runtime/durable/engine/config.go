@@ -69,7 +69,11 @@ const (
 	heldMax       = 10_000                // execute messages that wait for a worker, for each group and process
 	heldTotalMax  = 100_000               // a held message takes about 200 bytes
 	startMax      = heldTotalMax          // execute messages that are sent again at the start; retries send the others
-	refillAcksMax = 100_000               // delivered messages that the store still has, while its disk is full
+
+	streamBytesMax  = 256 << 20 // of unblock messages that connections have; further ones wait in the store
+	messageBytesMax = 8 << 20   // the same for one connection, which is a parameter and a value of the largest size
+
+	refillAcksMax = 100_000 // delivered messages that the store still has, while its disk is full
 
 	ownDelay = time.Second // between two attempts of the engine's own work while the disk is full, or after it panicked
 )

@@ -20,6 +20,7 @@ type Connection struct {
 
 	// Protected by hub.mu.
 	waiting  []queued
+	bytes    int         // of the messages that were not delivered
 	index    int         // in group.order
 	starved  bool        // the store has messages for which there was no room
 	gone     bool        // removed from its group
@@ -131,6 +132,7 @@ func (c *Connection) Confirmed() {
 	}
 	c.delivered(c.taken)
 	c.taken = core.Effect{}
+	c.fill()
 }
 
 // remove removes the connection from its group.
@@ -165,6 +167,7 @@ func (h *hub) reroute(c *Connection) {
 
 // again sends a message that a connection did not take.
 func (h *hub) again(e core.Effect) {
+	h.release(e)
 	switch {
 	case h.closed: // the next engine on the store sends it
 	case e.Message.Execute != nil:
@@ -184,15 +187,24 @@ func (c *Connection) failed(e core.Effect) {
 // delivered notes that a message needs no further attempt.
 func (c *Connection) delivered(e core.Effect) {
 	c.hub.counters.polled.delivered.Add(1)
+	c.bytes -= pushBytes(e)
+	c.hub.release(e)
 	if u := e.Message.Unblock; u != nil {
 		c.hub.took(core.Delivered{Promise: u.ID, Address: e.Address})
 	}
 }
 
 // room reports whether the connection can take one more message.
-func (c *Connection) room() bool { return len(c.waiting) < c.hub.bufferMax }
+func (c *Connection) room() bool {
+	return len(c.waiting) < c.hub.bufferMax && c.bytes < messageBytesMax
+}
 
-func (c *Connection) enqueue(e core.Effect) { c.add(queued{Effect: e}) }
+func (c *Connection) enqueue(e core.Effect) {
+	n := pushBytes(e)
+	c.bytes += n
+	c.hub.bytes += n
+	c.add(queued{Effect: e})
+}
 
 func (c *Connection) add(q queued) {
 	c.waiting = append(c.waiting, q)
@@ -284,10 +296,17 @@ func (c *Connection) fill() {
 	h := c.hub
 	c.pull()
 	h.freed = true
-	if c.starved && !c.gone && len(c.waiting) <= h.bufferMax/2 {
+	if len(c.waiting) <= h.bufferMax/2 && c.bytes <= messageBytesMax/2 {
+		c.refill()
+	}
+}
+
+// refill asks for the messages for which there was no room.
+func (c *Connection) refill() {
+	if c.starved && !c.gone {
 		c.starved = false
-		h.refills = append(h.refills, c)
-		signal(h.wake)
+		c.hub.refills = append(c.hub.refills, c)
+		signal(c.hub.wake)
 	}
 }
 

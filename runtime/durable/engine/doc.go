@@ -89,7 +89,7 @@
 // # Limits
 //
 // 16,384 operations or 256 MiB may wait for a commit; further ones are refused with status
-// 429. 1000 connections, 100 messages each. All limits are constants in config.go, and
+// 429. 1000 connections, 100 messages or 8 MiB each, and 256 MiB together. All limits are constants in config.go, and
 // [Config] has the limits that depend on the use.
 //
 // # Design

@@ -29,6 +29,8 @@ type hub struct {
 	acks      []core.Delivered        // taken, but still in the store
 	acksSince time.Duration
 	refills   []*Connection // want messages from the store
+	bytes     int           // of the messages that connections have
+	full      bool          // a message was refused because of streamBytesMax
 	freed     bool          // there may be places for messages of retries that were left out
 }
 
@@ -97,7 +99,7 @@ func (h *hub) unblock(e core.Effect) {
 	case routePush:
 		h.flying[id] = h.push(e)
 	case routeAny, routeUni:
-		if c := h.pick(r); c != nil {
+		if c := h.pick(r); c != nil && h.fits() {
 			h.flying[id] = true
 			c.enqueue(e)
 		} else {
@@ -148,6 +150,26 @@ func (h *hub) starve(r route) {
 	}
 }
 
+// fits reports whether connections can take more unblock messages.
+func (h *hub) fits() bool {
+	h.full = h.full || h.bytes >= streamBytesMax
+	return !h.full
+}
+
+// release notes that a connection does not have a message any longer.
+func (h *hub) release(e core.Effect) {
+	h.bytes -= pushBytes(e)
+	if !h.full || h.bytes > streamBytesMax/2 {
+		return
+	}
+	h.full = false
+	for _, g := range h.groups {
+		for _, c := range g.order {
+			c.refill()
+		}
+	}
+}
+
 // takeRefills returns the connections that want messages from the store.
 func (h *hub) takeRefills() []*Connection {
 	h.mu.Lock()
@@ -175,7 +197,7 @@ func (c *Connection) offer(e core.Effect) bool {
 		return true
 	case c.gone:
 		return false
-	case !c.room():
+	case !c.room() || !h.fits():
 		c.starved = true
 		return false
 	}
