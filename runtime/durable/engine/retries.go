@@ -16,12 +16,12 @@ import (
 type retries struct {
 	interval time.Duration // of core.Config.RetryTimeout
 
-	front   []byte // the timeouts below this key were looked at; those that are left are retries
-	left    int    // their number, or more
-	turning bool
-	hand    []byte        // the next retry of the turn
-	found   int           // retries that the turn has left out again
-	turnAt  time.Duration // the next step of the turn, or the begin of one
+	front    []byte // the timeouts below this key were looked at; those that are left are retries
+	left     int    // their number, or more
+	turning  bool
+	position []byte        // the next retry of the turn
+	found    int           // retries that the turn has left out again
+	turnAt   time.Duration // the next step of the turn, or the begin of one
 }
 
 // leaveOut returns which retries a tick leaves out. With Debug it leaves out none: a test
@@ -32,7 +32,7 @@ func (e *Engine) leaveOut(turn bool) *core.Retries {
 	}
 	r := &core.Retries{From: e.retries.front, Wanted: e.newPlaces().take}
 	if turn {
-		r.From = e.retries.hand
+		r.From = e.retries.position
 	}
 	return r
 }
@@ -77,11 +77,11 @@ func (r *retries) note(b *batch, elapsed time.Duration) {
 		r.left += b.retries.Left
 		return
 	}
-	r.hand = b.retries.From
+	r.position = b.retries.From
 	r.found += b.retries.Left
 	r.turnAt = elapsed + r.pause(b.retries.Passed)
-	if !b.more || bytes.Compare(r.hand, front) >= 0 {
-		r.turning, r.hand, r.left, r.found = false, nil, r.found, 0
+	if !b.more || bytes.Compare(r.position, front) >= 0 {
+		r.turning, r.position, r.left, r.found = false, nil, r.found, 0
 	}
 }
 
