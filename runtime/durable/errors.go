@@ -39,6 +39,9 @@ var (
 	ErrRefused = errors.New("durable: the server refused an operation")
 	// ErrUnavailable: the backend could not be reached, so that the outcome is unknown.
 	ErrUnavailable = errors.New("durable: the server is unavailable")
+	// ErrHalted: the execution is halted, because its function diverged or an operator has
+	// stopped it. When it was continued, Wait can be called again.
+	ErrHalted = errors.New("durable: the execution is halted")
 	// ErrNotFound: the promise does not exist.
 	ErrNotFound = errors.New("durable: no such promise")
 )

@@ -61,8 +61,8 @@ func Find[R any](ctx context.Context, w *Worker, id string) (Handle[R], error) {
 	return Handle[R]{handle{worker: w, promise: p}}, err
 }
 
-// Wait waits for the result. The error is an *Error if the function failed, ErrCanceled or
-// ErrTimedOut.
+// Wait waits for the result. The error is an *Error if the function failed, ErrCanceled,
+// ErrTimedOut, or ErrHalted outside of durable functions.
 //
 // With the Context of a durable function, Wait suspends the execution until the promise is
 // settled: the function does not occupy memory in the meantime, and is repeated from its

@@ -22,7 +22,7 @@ import (
 func live(t *testing.T, f func(l *lab)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		l := &lab{T: t, ctx: t.Context()}
+		l := &lab{T: t, ctx: t.Context(), log: slog.New(failing{t: t})}
 		var err error
 		if l.engine, err = engine.Open(engine.Config{Store: store.NewMemory(), Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			t.Fatal(err)
@@ -42,6 +42,7 @@ type lab struct {
 	*testing.T
 	ctx     context.Context
 	engine  *engine.Engine
+	log     *slog.Logger // of the workers
 	workers []*durable.Worker
 	served  sync.WaitGroup
 }
@@ -52,7 +53,7 @@ func (l *lab) worker(b durable.Backend, functions ...durable.Function) *durable.
 	if b == nil {
 		b = l.engine
 	}
-	w, err := durable.NewWorker(durable.Config{Backend: b, Group: "test", Functions: functions, Logger: slog.New(failing{t: l.T})})
+	w, err := durable.NewWorker(durable.Config{Backend: b, Group: "test", Functions: functions, Logger: l.log})
 	if err != nil {
 		l.Fatal(err)
 	}

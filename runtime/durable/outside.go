@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ const (
 	// pollPeriod is how often a caller asks that cannot be told: the worker is not
 	// connected, or the promise cannot be observed.
 	pollPeriod = time.Second
+	// haltedAfter is how long a caller waits before it asks whether the execution is halted.
+	// Most executions have ended by then, so that the question costs nothing.
+	haltedAfter = time.Second
 )
 
 // callOf is the operation that creates the promise of a call.
@@ -81,16 +85,21 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 	w.waiters[id] = append(w.waiters[id], c)
 	w.mu.Unlock()
 	defer w.forget(id, c)
-	for {
+	for first := true; ; first = false {
 		p, again, err := w.subscribe(ctx, id)
 		if err != nil || p.State != protocol.Pending {
 			return p, err
 		}
 		if w.config.Manual {
 			if !w.awaited(ctx, id) {
-				return nil, errNothingLeft
+				return nil, cmp.Or(w.halted(ctx, id), errNothingLeft)
 			}
 			continue
+		}
+		if first {
+			again = min(again, haltedAfter)
+		} else if err := w.halted(ctx, id); err != nil {
+			return nil, err
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -108,6 +117,15 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 			return nil, ErrStopping
 		}
 	}
+}
+
+// halted returns an error if the task of a promise is halted. Other promises have no task.
+func (w *Worker) halted(ctx context.Context, id string) error {
+	result, err := w.do(ctx, protocol.TaskGet{ID: id})
+	if err != nil || result.Task == nil || result.Task.State != protocol.TaskHalted {
+		return err
+	}
+	return fmt.Errorf("%w: %s; topoctl durable tasks continue with this id lets it continue", ErrHalted, id)
 }
 
 // errNothingLeft is the error of Wait if the scheduler of a manual worker cannot settle the
@@ -139,6 +157,18 @@ func (w *Worker) subscribe(ctx context.Context, id string) (*protocol.Promise, t
 	}
 	p, err := w.promise(ctx, id)
 	return p, pollPeriod, err
+}
+
+// wake lets the callers that wait for a promise ask for it again.
+func (w *Worker) wake(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.waiters[id] {
+		select {
+		case c <- nil:
+		default: // it will look anyway
+		}
+	}
 }
 
 // settled passes a settled promise to the callers that wait for it.

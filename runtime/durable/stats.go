@@ -54,5 +54,6 @@ func (w *Worker) observe(e *execution) {
 	case Halted:
 		w.count(func(s *Stats) { s.Diverged++ })
 		w.log.Error("durable: an execution was halted; install a program that takes the recorded path, and run topoctl durable tasks continue with its id", "id", e.task.ID, "function", e.function.Name, "error", o.Err)
+		w.wake(e.task.ID)
 	}
 }
