@@ -92,6 +92,56 @@ func TestBatchLimit(t *testing.T) {
 	})
 }
 
+// TestBatchOfLargeResults: the results of a transaction are in memory until their callers
+// have them, so a transaction has few large ones.
+func TestBatchOfLargeResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, h, g := held(t, engine.Config{})
+		large := create("large")
+		large.Param.Data = new(strings.Repeat("x", 4_000_000))
+		first := later(t.Context(), e, large)
+		var waiting []chan outcome
+		for i := range 20 {
+			waiting = append(waiting, later(t.Context(), e, create("large")))
+			waiting = append(waiting, later(t.Context(), e, create(fmt.Sprint("small", i)))) // makes a commit of its transaction
+		}
+		g.open()
+		for _, c := range append(waiting, first) {
+			if o := <-c; o.err != nil || o.result.Status != 200 {
+				t.Error(o)
+			}
+		}
+		if n := h.commits.Load(); n < 5 {
+			t.Errorf("80 MB of results in %d commits", n)
+		}
+	})
+}
+
+// TestAdmission: an operation that waits is refused if there is no memory for its result
+// when its turn comes.
+func TestAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, _, g := held(t, engine.Config{})
+		places := 2
+		ctx := engine.WithAdmission(t.Context(), func() bool { places--; return places >= 0 })
+		var waiting []chan outcome
+		for i := range 4 {
+			waiting = append(waiting, later(ctx, e, create(fmt.Sprint("p", i))))
+		}
+		g.open()
+		for i, c := range waiting {
+			want, exists := 200, 200
+			if i >= 2 {
+				want, exists = 429, 404
+			}
+			if o := <-c; o.err != nil || o.result.Status != want {
+				t.Errorf("operation %d: %+v, want status %d", i, o, want)
+			}
+			do(t, e, protocol.PromiseGet{ID: fmt.Sprint("p", i)}, exists)
+		}
+	})
+}
+
 // TestBusy: operations beyond the limits of the queue are refused and not carried out.
 func TestBusy(t *testing.T) {
 	for name, c := range map[string]engine.Config{"number": {CallsMax: 3}, "bytes": {CallBytesMax: 3 * 600}} {

@@ -199,11 +199,17 @@ func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 			}
 			b.calls = append(b.calls, c)
 		}
+		if !b.calls[i].admitted() {
+			continue
+		}
 		limit.add(b.calls[i])
 		// the time of a call must not be before the call: a client may have read that the
 		// deadline of a promise has passed, and must not be able to settle it then
 		if err := e.carryOutCall(tx, b, b.calls[i], e.clock.now()); err != nil {
 			return err
+		}
+		for k := range b.calls[i].results {
+			limit.bytes += ResultBytes(&b.calls[i].results[k])
 		}
 	}
 	return e.carryOutOwn(tx, b, e.clock.now())

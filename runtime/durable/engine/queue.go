@@ -22,6 +22,7 @@ type call struct {
 	results []protocol.Result // one for each operation
 	err     error             // the outcome is unknown
 	at      *core.Instant     // of [WithTime]; nil: now
+	admit   func() bool       // of [WithAdmission]; nil: it is admitted
 	size    int
 	state   atomic.Int32
 	done    chan struct{} // receives when results or err is set
@@ -37,7 +38,7 @@ func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
 	}
 	c.ops = append(c.ops[:0], ops...)
 	c.results = make([]protocol.Result, len(ops))
-	c.err, c.at, c.size = nil, timeOf(ctx), 0
+	c.err, c.at, c.admit, c.size = nil, timeOf(ctx), admissionOf(ctx), 0
 	for _, op := range ops {
 		c.size += weight(op)
 	}
@@ -48,7 +49,7 @@ func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
 // free returns a call whose caller has received the results.
 func (c *call) free() {
 	clear(c.ops)
-	c.results = nil
+	c.results, c.admit = nil, nil
 	c.pool.Put(c)
 }
 

@@ -365,6 +365,53 @@ func TestResponses(t *testing.T) {
 	do(t, c, 404, protocol.PromiseGet{ID: "b"})
 }
 
+// gathering is a backend whose creates wait until a number of them has come.
+type gathering struct {
+	protocol.Backend
+	missing *sync.WaitGroup
+}
+
+func (g gathering) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	if c, ok := op.(protocol.PromiseCreate); ok && c.Param.Data == nil {
+		g.missing.Done()
+		g.missing.Wait()
+	}
+	return g.Backend.Do(ctx, op)
+}
+
+// TestResponsesAtOnce: the limit also holds for operations that were admitted at the same time.
+func TestResponsesAtOnce(t *testing.T) {
+	const clients = 50
+	missing := new(sync.WaitGroup)
+	missing.Add(clients)
+	s := listen(t, server.Config{ResponsesMax: 20 << 20, Backend: gathering{openEngine(t, engine.Config{}), missing}})
+	data := strings.Repeat("x", 4_000_000)
+	do(t, connect(t, s, client.Options{}), 200, protocol.PromiseCreate{ID: "large", TimeoutAt: later(), Param: protocol.Value{Data: &data}})
+	text := envelope("promise.create", "1", "", fmt.Sprintf(`{"id":"large","timeoutAt":%d,"param":{},"tags":{}}`, later()))
+	var open []net.Conn
+	for range clients {
+		c, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+		c.(*net.TCPConn).SetReadBuffer(4096)
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	}
+	statuses := map[string]int{}
+	for _, c := range open { // the bodies are not read
+		line, err := bufio.NewReaderSize(c, 16).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses[line[:12]]++
+	}
+	if n := statuses["HTTP/1.1 200"]; n < 5 || n > 20 || n+statuses["HTTP/1.1 429"] != clients {
+		t.Errorf("the statuses are %v; 5 responses of 4 MB are admitted, and those of the transactions under way", statuses)
+	}
+}
+
 // panics is an engine with a promise on which operations panic.
 type panics struct{ protocol.Backend }
 

@@ -28,10 +28,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	if res.Status == protocol.TooMany || res.Status == protocol.Unavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	b.out = protocol.AppendResponse(b.out[:0], &req, &res)
-	size := int64(cap(b.out))
+	size := int64(engine.ResultBytes(&res)) // counted before other goroutines run
 	s.responses.Add(size)
-	defer s.responses.Add(-size)
+	b.out = protocol.AppendResponse(b.out[:0], &req, &res)
+	s.responses.Add(int64(cap(b.out)) - size)
+	defer s.responses.Add(-int64(cap(b.out)))
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
 	answer(w, res.Status, b.out)
 	s.metrics.request(req.Kind, res.Status, time.Since(start))
@@ -76,7 +77,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	if s.crowded() {
 		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
 	}
-	res, err := s.backendOf(r).Do(ctx, req.Op)
+	res, err := s.backendOf(r).Do(engine.WithAdmission(ctx, s.admit), req.Op)
 	switch {
 	case s.crowded() && isRead(req.Op): // other responses were made while it was carried out
 		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")

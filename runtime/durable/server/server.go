@@ -29,6 +29,7 @@ type Server struct {
 	slots     chan struct{} // one for each request that is carried out
 	bodies    atomic.Int64  // bytes
 	responses atomic.Int64  // bytes
+	admit     func() bool   // whether there is memory for another response
 
 	closing   chan struct{} // closed by Close: streams end
 	closeOnce sync.Once
@@ -46,6 +47,7 @@ func Listen(config Config) (*Server, error) {
 		config: config, backend: config.Backend,
 		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
 	}
+	s.admit = func() bool { return !s.crowded() }
 	s.metrics = newMetrics(s)
 	socket, err := config.listen(config.Listen)
 	if err != nil {
