@@ -84,11 +84,12 @@ const (
 	PushConnectTimeout = 10 * time.Second
 	PushTimeout        = 180 * time.Second
 
-	pushesForAddress = 32       // at a time, so that one slow receiver leaves slots for the others
-	pushesForHost    = 64       // the same for a host on which many addresses are slow
-	pushesWaiting    = 10_000   // further execute messages are dropped, and their retry sends them again
-	pushBytesMax     = 64 << 20 // of unblock messages; further ones wait in the store
-	pushTargetsMax   = 10_000   // addresses with messages or failures in memory
+	pushBodyTimeout  = time.Second // to read the body of an answer, so that its connection can be used again
+	pushesForAddress = 32          // at a time, so that one slow receiver leaves slots for the others
+	pushesForHost    = 64          // the same for a host on which many addresses are slow
+	pushesWaiting    = 10_000      // further execute messages are dropped, and their retry sends them again
+	pushBytesMax     = 64 << 20    // of unblock messages; further ones wait in the store
+	pushTargetsMax   = 10_000      // addresses with messages or failures in memory
 	pushDelayMin     = time.Second
 	pushDelayMax     = time.Minute // between two attempts at an address that fails
 	pushInterval     = time.Second // between two scans for stored messages to http addresses

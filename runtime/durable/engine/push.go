@@ -216,7 +216,9 @@ func (p *pusher) start() {
 // to 299.
 func (p *pusher) send(e core.Effect) error {
 	body := protocol.AppendMessage(nil, &e.Message, p.engine.config.ServerURL)
-	request, err := http.NewRequestWithContext(p.ctx, http.MethodPost, e.Address, bytes.NewReader(body))
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Address, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -225,19 +227,30 @@ func (p *pusher) send(e core.Effect) error {
 	if err != nil {
 		return err
 	}
+	late := time.AfterFunc(pushBodyTimeout, cancel)
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, pushAnswerMax)) // only the status counts
 	_ = response.Body.Close()
+	late.Stop()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return fmt.Errorf("the status is %s", response.Status)
 	}
 	return nil
 }
 
+// redacted returns an address without its password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that is not a URL"
+	}
+	return u.Redacted()
+}
+
 // finish notes the outcome of a request.
 func (p *pusher) finish(t *target, e core.Effect, err error) {
 	p.engine.hub.pushed(e, err == nil)
 	if err != nil && p.ctx.Err() == nil {
-		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", e.Address, "error", err)
+		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", redacted(e.Address), "error", err)
 	}
 	p.mu.Lock()
 	p.bytes -= pushBytes(e)

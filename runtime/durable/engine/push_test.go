@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -310,6 +311,43 @@ func TestPushTimeout(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if log := r.take(); len(log) != 1 || e.Stats().Pushed.Delivered != 1 {
 			t.Errorf("%q", log)
+		}
+	})
+}
+
+// endless answers with a body that does not arrive.
+type endless struct{}
+
+func (endless) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, w := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = w.CloseWithError(r.Context().Err()) })
+	return &http.Response{StatusCode: 200, Request: r, Body: body}, nil
+}
+
+// TestPushBody: the status of an answer counts, and its body is not waited for.
+func TestPushBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := start(t, engine.Config{Store: store.NewMemory(), Push: endless{}, Logger: quiet})
+		for i := range 1000 { // more than there are places for requests
+			notify(t, e, fmt.Sprint("promise", i), "http://host/")
+		}
+		time.Sleep(time.Minute)
+		if s := e.Stats(); s.Pushed.Delivered != 1000 {
+			t.Errorf("%d messages were delivered in a minute, want 1000", s.Pushed.Delivered)
+		}
+	})
+}
+
+// TestPushLog: the log has no password of an address.
+func TestPushLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		r := newReceivers(always(500))
+		e := start(t, engine.Config{Store: store.NewMemory(), Push: r, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		notify(t, e, "promise", "http://user:secret@host/")
+		synctest.Wait()
+		if text := log.String(); !strings.Contains(text, "user:xxxxx@host") || strings.Contains(text, "secret") {
+			t.Errorf("the log is %s", text)
 		}
 	})
 }
