@@ -15,10 +15,17 @@ import (
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
-// BenchmarkMillion fills a store with a million pending promises, and measures its size,
-// the memory, the time to open it, and the operations of one caller afterwards.
+// BenchmarkMillion fills a store with a million pending promises, or with TOPOGEN_PROMISES of
+// them, and measures its size, the memory, the time to open it, and the operations of one
+// caller afterwards.
 func BenchmarkMillion(b *testing.B) {
-	const n, batch = 1_000_000, 1000
+	const batch = 1000
+	n := 1_000_000
+	if text := os.Getenv("TOPOGEN_PROMISES"); text != "" {
+		var err error
+		n, err = strconv.Atoi(text)
+		must(b, err)
+	}
 	dir := b.TempDir()
 	s, err := store.Open(dir, store.Options{})
 	must(b, err)
@@ -28,7 +35,7 @@ func BenchmarkMillion(b *testing.B) {
 	for i := range n / batch {
 		var ops []protocol.Operation
 		for j := range batch {
-			p := create(fmt.Sprintf("orders:api.orders.PlaceOrder:%07d", (i*batch+j)*7919%n), protocol.TagExternal, "true", protocol.TagBranch, "b"+strconv.Itoa(j))
+			p := create(fmt.Sprintf("orders:api.orders.PlaceOrder:%08d", (i*batch+j)*7919%n), protocol.TagExternal, "true", protocol.TagBranch, "b"+strconv.Itoa(j))
 			p.TimeoutAt = time.Now().Add(time.Hour).UnixMilli() + int64(j)
 			p.Param.Data = &data
 			ops = append(ops, p)
@@ -36,7 +43,7 @@ func BenchmarkMillion(b *testing.B) {
 		_, err := e.DoAll(context.Background(), ops)
 		must(b, err)
 	}
-	creates := n / time.Since(began).Seconds()
+	creates := float64(n) / time.Since(began).Seconds()
 	must(b, e.Close(context.Background()))
 	runtime.GC()
 
@@ -46,7 +53,7 @@ func BenchmarkMillion(b *testing.B) {
 	e = start(b, engine.Config{Store: s})
 	opened := time.Since(began)
 	for b.Loop() {
-		do(b, e, protocol.PromiseGet{ID: fmt.Sprintf("orders:api.orders.PlaceOrder:%07d", time.Now().UnixNano()%n)}, 200)
+		do(b, e, protocol.PromiseGet{ID: fmt.Sprintf("orders:api.orders.PlaceOrder:%08d", time.Now().UnixNano()%int64(n))}, 200)
 	}
 	runtime.GC()
 	b.ReportMetric(creates, "creates/s")
