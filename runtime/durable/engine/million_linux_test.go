@@ -44,7 +44,14 @@ func BenchmarkMillion(b *testing.B) {
 		must(b, err)
 	}
 	creates := float64(n) / time.Since(began).Seconds()
+	killed := b.TempDir() // what a process that is killed leaves behind
+	must(b, os.CopyFS(killed, os.DirFS(dir)))
 	must(b, e.Close(context.Background()))
+	began = time.Now()
+	s, err = store.Open(killed, store.Options{})
+	must(b, err)
+	afterKill := time.Since(began)
+	must(b, s.Close())
 	runtime.GC()
 
 	began = time.Now()
@@ -58,6 +65,7 @@ func BenchmarkMillion(b *testing.B) {
 	runtime.GC()
 	b.ReportMetric(creates, "creates/s")
 	b.ReportMetric(opened.Seconds(), "open-s")
+	b.ReportMetric(afterKill.Seconds(), "open-after-kill-s")
 	b.ReportMetric(float64(s.Bytes())/(1<<20), "file-MiB")
 	b.ReportMetric(float64(status(b, "RssAnon"))/1024, "RssAnon-MiB")
 	b.ReportMetric(float64(status(b, "RssFile"))/1024, "RssFile-MiB")

@@ -212,6 +212,7 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 	db, err = bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:         1, // ns: the directory is locked, so another program has opened the file
 		FreelistType:    bbolt.FreelistMapType,
+		NoFreelistSync:  true, // each commit would write the whole list, up to a megabyte for a million promises
 		InitialMmapSize: mapBytes,
 		MaxSize:         int(o.MaxBytes),
 		PageSize:        pageBytes,
@@ -320,9 +321,11 @@ func (d *Disk) Close() error {
 }
 
 // lastCommit makes a commit without changes. The last two commits are then the same, and
-// damage in the last one is not mistaken for a commit that the power interrupted.
+// damage in the last one is not mistaken for a commit that the power interrupted. It writes
+// the list of free pages, so that the next start need not search for them.
 func (d *Disk) lastCommit() error {
 	err := d.guard(func() error {
+		d.db.NoFreelistSync = false
 		tx, err := d.db.Begin(true)
 		if err != nil {
 			return err

@@ -44,7 +44,8 @@
 //
 // # Limits
 //
-// Open reads the file: about a second for each GiB that is in the memory of the system.
+// Open reads the file: about a second for each GiB that is in the memory of the system, and
+// twice as long after a kill, because only Close writes the list of free pages.
 // Options.TrustFile skips this for a store that was closed.
 //
 // After a kill of the process, damage in the pages of the last commit looks like a commit
