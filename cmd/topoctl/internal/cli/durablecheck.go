@@ -35,7 +35,12 @@ invariants of the protocol, for example that every pending task has a timeout. N
 may have the store open; check a copy of the folder if it must run on. The records are
 not changed.
 
-The command exits with 1 if it has found damage or a violation, and prints one per line.`,
+After a power failure the last commit may be incomplete. The check says so and changes
+nothing. The next server continues with the commit before, and no answered operation is
+lost. If the power did not fail, the disk has damaged the last commit.
+
+The command exits with 1 if it has found damage, an incomplete commit or a violation, and
+prints one per line.`,
 		Example: `  topoctl durable check ./promises
   topoctl durable check ./promises --json | jq '.violations[].id'`,
 		Args: oneOf("the folder of the store"),
@@ -56,7 +61,8 @@ type checkReport struct {
 	Commits    uint64            `json:"commits"`
 	Records    map[string]uint64 `json:"records"` // by table; tables without records are absent
 	Damage     []string          `json:"damage"`
-	Violations []violationObject `json:"violations"` // null: not checked, because the file is damaged
+	Incomplete string            `json:"incomplete,omitempty"` // why the last commit is incomplete
+	Violations []violationObject `json:"violations"`           // null: not checked, because the file is damaged or its last commit is incomplete
 }
 
 type violationObject struct {
@@ -81,7 +87,9 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 	for _, d := range file.Damage {
 		r.Damage = append(r.Damage, d.Error())
 	}
-	if len(file.Damage) == 0 {
+	if file.Incomplete != nil {
+		r.Incomplete = file.Incomplete.Error()
+	} else if len(file.Damage) == 0 {
 		if r.Violations, err = c.violations(records, s.Err); err != nil {
 			return c.explain(err)
 		}
@@ -96,6 +104,8 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 		return err
 	case len(r.Damage) > 0:
 		return negative(fmt.Sprintf("%s is damaged. No server opens it. Keep a copy, and restore a backup", c.Dir))
+	case r.Incomplete != "":
+		return negative(fmt.Sprintf("the last commit of %s is incomplete: the power failed while it was written, or the disk has damaged it. The next server continues with commit %d. If the power did not fail, keep a copy: answered operations are missing", c.Dir, r.Commits))
 	case len(r.Violations) > 0:
 		return negative(fmt.Sprintf("%s has %d violations, which are a mistake of the server: please report them", c.Dir, len(r.Violations)))
 	}
@@ -170,7 +180,7 @@ func (kv *countingKV) report(records uint64, w io.Writer) (stop func()) {
 }
 
 func (r *checkReport) print(out io.Writer) error {
-	if len(r.Damage)+len(r.Violations) == 0 {
+	if len(r.Damage)+len(r.Violations) == 0 && r.Incomplete == "" {
 		return fields{
 			{"store", r.ID},
 			{"file", fmt.Sprintf("%d bytes, commit %d", r.Bytes, r.Commits)},
@@ -183,6 +193,9 @@ func (r *checkReport) print(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	for _, d := range r.Damage {
 		fmt.Fprintln(w, oneLine(d))
+	}
+	if r.Incomplete != "" {
+		fmt.Fprintln(w, oneLine(r.Incomplete))
 	}
 	for _, v := range r.Violations {
 		fmt.Fprintf(w, "%s: %s: %s\n", v.Invariant, oneLine(v.ID), oneLine(v.Detail))
