@@ -27,6 +27,9 @@ var (
 	// ErrDiverged: the function took a path that differs from the recorded one. The error
 	// names the execution, the position and both steps. The task is halted.
 	ErrDiverged = errors.New("durable: the function takes another path than the recorded one")
+	// ErrNoFunction: a replay has found an execution that has not ended, and whose function the
+	// program does not have. No worker would continue it.
+	ErrNoFunction = errors.New("durable: an execution has not ended, and the program does not have its function")
 	// ErrMisuse: a durable function was called inside a step, or from a goroutine that
 	// does not run the function.
 	ErrMisuse = errors.New("durable: wrong use of a durable context")

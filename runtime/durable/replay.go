@@ -20,6 +20,9 @@ type ReplayConfig struct {
 	Backend Backend
 	// Functions are the functions of the new program. Run is used before Dispatch.
 	Functions []Function
+	// Group is the group of the functions. A pending execution for it whose function is not in
+	// the list is reported with ErrNoFunction. "" leaves out such executions.
+	Group string
 	// Pending leaves out the executions that have ended.
 	Pending bool
 	Logger  *slog.Logger // of the functions; slog.Default by default
@@ -33,14 +36,15 @@ type Replayed struct {
 	Records  int // of the execution
 	Replayed int // positions that the function went through
 	// Err is nil if the function takes the recorded path. It matches ErrDiverged if the
-	// function takes another one; other errors are of records that cannot be read.
+	// function takes another one, and ErrNoFunction if there is no function; other errors are
+	// of records that cannot be read.
 	Err error
 }
 
 // Replay runs recorded executions through functions that may have changed since, and
 // reports which of them take another path. It runs no step and writes nothing: a function
 // ends where its records end. Functions for which there is no execution are ignored, and
-// executions of functions that are not in the list too.
+// executions of other groups too.
 func Replay(ctx context.Context, c ReplayConfig) iter.Seq2[Replayed, error] {
 	return func(yield func(Replayed, error) bool) {
 		w, err := NewWorker(Config{Backend: c.Backend, Group: "replay", Functions: c.Functions, Logger: c.Logger})
@@ -60,10 +64,18 @@ func Replay(ctx context.Context, c ReplayConfig) iter.Seq2[Replayed, error] {
 			}
 			name, arg, err := decodeCall(p.Param)
 			f := w.functions[name]
-			if err != nil || f == nil || p.Tags[protocol.TagTarget] == "" {
+			var r Replayed
+			switch target := p.Tags[protocol.TagTarget]; {
+			case err != nil || target == "":
+				continue
+			case f != nil:
+				r = w.replay(ctx, f, p, arg)
+			case c.Group != "" && target == targetOf(c.Group) && p.State == protocol.Pending:
+				r = Replayed{ID: p.ID, Function: name, State: p.State, Err: fmt.Errorf("%w %q", ErrNoFunction, name)}
+			default:
 				continue
 			}
-			if !yield(w.replay(ctx, f, p, arg), nil) {
+			if !yield(r, nil) {
 				return
 			}
 		}

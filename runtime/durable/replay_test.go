@@ -152,6 +152,34 @@ func TestReplayOfRandomWorkflows(t *testing.T) {
 	}
 }
 
+// TestReplayWithoutFunction: a program that does not have the function of an execution would
+// never continue it, if it has not ended. Executions of other groups do not matter.
+func TestReplayWithoutFunction(t *testing.T) {
+	sleeping := func(ctx durable.Context, n int) (int, error) {
+		return n, durable.Sleep(ctx, time.Duration(n)*time.Hour)
+	}
+	w := newWorld(t, 1, durable.Func("old", sleeping), durable.Func("kept", sleeping))
+	w.start(0, false)
+	w.call("ended", "old", 0)
+	w.call("pending", "old", 1)
+	w.call("kept", "kept", 1)
+	for w.step(nil) {
+	}
+	for group, want := range map[string]string{"": "", "other": "", "test": `the program does not have its function "old"`} {
+		got := map[string]error{}
+		for r, err := range durable.Replay(t.Context(), durable.ReplayConfig{Backend: w.server, Group: group, Functions: []durable.Function{durable.Func("kept", sleeping)}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[r.ID] = r.Err
+		}
+		err := got["pending"]
+		if _, ended := got["ended"]; ended || got["kept"] != nil || errors.Is(err, durable.ErrNoFunction) != (want != "") || want != "" && !strings.Contains(err.Error(), want) {
+			t.Errorf("group %q: %v", group, got)
+		}
+	}
+}
+
 // TestReplayOfVersions replays executions that ended before Version was called at all.
 func TestReplayOfVersions(t *testing.T) {
 	function := func(versions bool) durable.Function {

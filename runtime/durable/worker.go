@@ -55,7 +55,7 @@ func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{
 		config: c, backend: c.Backend, log: c.Logger,
 		functions: make(map[string]*Function),
-		target:    "poll://any@" + c.Group,
+		target:    targetOf(c.Group),
 		address:   "poll://uni@" + c.Group + "/" + c.PID,
 		held:      make(map[*execution]struct{}),
 		active:    make(chan struct{}),
@@ -90,6 +90,9 @@ func (w *Worker) Group() string { return w.config.Group }
 
 // PID identifies the worker in its group.
 func (w *Worker) PID() string { return w.config.PID }
+
+// targetOf is the address of any worker of a group.
+func targetOf(group string) string { return "poll://any@" + group }
 
 // Target is the address of the group: poll://any@GROUP.
 func (w *Worker) Target() string { return w.target }

@@ -63,13 +63,13 @@ func (e *Carrier) replayAll(ctx context.Context, p *piper.Pool, out io.Writer) e
 		}})
 	}
 	replayed, diverged := 0, 0
-	for r, err := range durable.Replay(ctx, durable.ReplayConfig{Backend: b, Functions: functions, Logger: e.log}) {
+	for r, err := range durable.Replay(ctx, durable.ReplayConfig{Backend: b, Group: e.config.Topology, Functions: functions, Logger: e.log}) {
 		if err != nil {
 			return err
 		}
 		if replayed++; r.Err != nil {
 			diverged++
-			fmt.Fprintf(out, "%s: %v\n", r.ID, r.Err)
+			fmt.Fprintf(out, "%s (%s): %v\n", r.ID, r.State, r.Err)
 		}
 	}
 	fmt.Fprintf(out, "%d executions of topology %q were replayed, %d of them diverge\n", replayed, e.config.Topology, diverged)
