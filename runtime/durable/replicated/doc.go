@@ -22,7 +22,9 @@
 // The tables are in the memory of each node, and a snapshot of them is written to the
 // disk from time to time. A store on one disk (package store) has no such limit.
 //
-// While no node leads, operations are answered with status 503 after [Config].Wait.
+// While no node leads, operations are answered with status 503 after [Config].Wait. A leader
+// that is closed makes another node the leader; after a crash the others elect one, which
+// takes one to two seconds with the default settings.
 // Connections stay open and receive messages again when a node leads. Each node has at most
 // Config.Engine.ConnectionsMax of them, and so has the leader for all nodes.
 //

@@ -24,3 +24,5 @@ const RetryInterval = retryInterval
 func AnswerCall(ctx context.Context, n *Node, request []byte) error {
 	return n.answerCall(ctx, request, func([]byte) error { return nil })
 }
+
+var Successor = successor

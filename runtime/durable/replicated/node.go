@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,6 +44,7 @@ const WaitDefault = 5 * time.Second
 const (
 	closeTimeout  = 10 * time.Second       // of an engine that was replaced: its commits have failed already
 	retryInterval = 100 * time.Millisecond // between two attempts to begin an epoch
+	handOverMax   = 2 * time.Second        // after that an election is as fast
 )
 
 // A Node is one of the nodes that keep the promises.
@@ -65,6 +65,7 @@ type Node struct {
 	endLead func()          // ends changed
 	remotes map[string]protocol.Backend
 	err     error // why the log failed
+	closing bool  // Close was called: the node begins no epoch
 	// connections has those of workers and listeners to this node, by group and pid.
 	connections map[[2]string]*connection
 	last        *engine.Engine // the present engine, or the last one while it closes
@@ -198,9 +199,9 @@ func (n *Node) run() {
 	}()
 	for n.ctx.Err() == nil {
 		n.mu.Lock()
-		lead, changed := n.lead, n.changed
+		lead, changed, closing := n.lead, n.changed, n.closing
 		n.mu.Unlock()
-		if lead.Here {
+		if lead.Here && !closing {
 			n.serve(lead.Term)
 			continue
 		}
@@ -303,14 +304,17 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close ends the node. Operations that this node has accepted are answered.
+// Close ends the node. Operations that this node has accepted are answered. If the node leads
+// and the others can go on without it, Close makes one of them the leader.
 func (n *Node) Close(ctx context.Context) error {
 	n.mu.Lock()
 	e := n.engine
+	n.closing = true
 	n.mu.Unlock()
 	var err error
 	if e != nil {
 		err = e.Close(ctx) // while the group still commits
+		n.handOver(ctx)
 	}
 	n.cancel()
 	select {
@@ -328,6 +332,41 @@ func (n *Node) Close(ctx context.Context) error {
 	return errors.Join(err, n.err, n.machine.Close())
 }
 
+// handOver makes another node the leader, so that the group need not wait for an election.
+func (n *Node) handOver(ctx context.Context) {
+	to := successor(n.machine.Status())
+	if to == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handOverMax)
+	defer cancel()
+	if err := n.machine.TransferLeader(ctx, to); err != nil {
+		n.log.Warn("durable: the leadership was not handed over; the other nodes elect a leader", "to", to, "error", err)
+	}
+}
+
+// successor returns the active voter with the longest log, or "" if this node does not lead or
+// the active voters are not a majority without it.
+func successor(s raft.Status) (name string) {
+	voters, active, match := 0, 0, uint64(0)
+	for _, m := range s.Members {
+		if m.Learner || m.Leaving {
+			continue
+		}
+		voters++
+		if m.Name == s.Node || !m.Active {
+			continue
+		}
+		if active++; m.Match >= match {
+			name, match = m.Name, m.Match
+		}
+	}
+	if s.Role != "leader" || 2*active <= voters {
+		return ""
+	}
+	return name
+}
+
 // Err returns why the node has ended before Close, or nil.
 func (n *Node) Err() error {
 	n.mu.Lock()
@@ -341,140 +380,3 @@ func (n *Node) Stopped() <-chan struct{} { return n.ended }
 
 // Status is the status of the node in its group.
 func (n *Node) Status() raft.Status { return n.machine.Status() }
-
-// backend returns the backend that carries out operations: the engine of this node, or the
-// server of the leader. changed ends when the answer may change. local is whether
-// only the engine of this node is wanted.
-func (n *Node) backend(local bool) (b protocol.Backend, changed context.Context, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.engine != nil {
-		return n.engine, n.changed, nil
-	}
-	if local || n.lead.Here || n.lead.Leader == "" {
-		return nil, n.changed, nil
-	}
-	url, err := n.leaderURL()
-	if err != nil || url == "" || url == n.config.URL {
-		return nil, n.changed, nil
-	}
-	if b = n.remotes[url]; b == nil {
-		if b, err = n.config.Dial(url); err != nil {
-			return nil, n.changed, fmt.Errorf("replicated: cannot use the server of the leader: %w", err)
-		}
-		n.remotes[url] = b
-	}
-	return b, n.changed, nil
-}
-
-// Do implements protocol.Backend.
-func (n *Node) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
-	return n.do(ctx, op, false)
-}
-
-// DoAll carries out operations in their order. An engine that carries them out writes one
-// entry for all.
-func (n *Node) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error) {
-	return n.doAll(ctx, ops, false)
-}
-
-// Local is the backend for requests that another node has forwarded. It does not forward
-// them again.
-func (n *Node) Local() protocol.Backend { return local{n} }
-
-type local struct{ *Node }
-
-func (l local) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
-	return l.do(ctx, op, true)
-}
-
-func (l local) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error) {
-	return l.doAll(ctx, ops, true)
-}
-
-func (l local) Connect(group, pid string) (protocol.Connection, error) {
-	b, _, err := l.backend(true)
-	switch {
-	case err != nil:
-		return nil, err
-	case b == nil:
-		return nil, errNoLeader
-	}
-	return b.Connect(group, pid)
-}
-
-var (
-	errNoLeader      = errors.New("replicated: no node leads")
-	errLeaderChanged = errors.New("replicated: the leader has changed, so the outcome is not known")
-)
-
-func (n *Node) do(ctx context.Context, op protocol.Operation, local bool) (protocol.Result, error) {
-	results, err := n.doAll(ctx, []protocol.Operation{op}, local)
-	if err != nil {
-		return protocol.Result{}, err
-	}
-	return results[0], nil
-}
-
-func (n *Node) doAll(ctx context.Context, ops []protocol.Operation, local bool) ([]protocol.Result, error) {
-	timeout := time.NewTimer(n.config.Wait)
-	defer timeout.Stop()
-	for {
-		b, changed, err := n.backend(local)
-		if err != nil {
-			return unavailable(ops, err.Error()), nil
-		}
-		if b != nil {
-			return carryOut(ctx, b, ops, changed)
-		}
-		// The state of a follower changes without a change of the leader: poll it.
-		poll := time.NewTimer(retryInterval)
-		select {
-		case <-changed.Done():
-		case <-poll.C:
-		case <-timeout.C:
-			return unavailable(ops, "no node leads, try again later"), nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-n.ctx.Done():
-			return unavailable(ops, "the server is shutting down"), nil
-		}
-		poll.Stop()
-	}
-}
-
-// carryOut carries out operations at a backend. It does not wait for the answer of another
-// node that leads no longer: its host may be lost.
-func carryOut(ctx context.Context, b protocol.Backend, ops []protocol.Operation, changed context.Context) (results []protocol.Result, err error) {
-	if _, here := b.(*engine.Engine); !here {
-		remote, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(changed, func() { cancel(errLeaderChanged) })()
-		defer func() {
-			if err != nil && context.Cause(remote) == errLeaderChanged {
-				err = errLeaderChanged
-			}
-		}()
-		ctx = remote
-	}
-	if len(ops) == 1 {
-		r, err := b.Do(ctx, ops[0])
-		return []protocol.Result{r}, err
-	}
-	if batch, ok := b.(interface {
-		DoAll(context.Context, []protocol.Operation) ([]protocol.Result, error)
-	}); ok {
-		return batch.DoAll(ctx, ops)
-	}
-	results = make([]protocol.Result, len(ops))
-	for i, op := range ops {
-		if results[i], err = b.Do(ctx, op); err != nil {
-			return nil, err
-		}
-	}
-	return results, nil
-}
-
-func unavailable(ops []protocol.Operation, text string) []protocol.Result {
-	return refuseAll(ops, protocol.Result{Status: protocol.Unavailable, Error: text})
-}

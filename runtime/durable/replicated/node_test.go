@@ -187,6 +187,50 @@ func TestAnyNodeAnswers(t *testing.T) {
 
 // TestMessagesReachEachNode checks that a worker gets its tasks whichever node it is
 // connected to.
+// TestHandOver: when Close of the leader returns, another node leads.
+func TestHandOver(t *testing.T) {
+	g := newGroup(t)
+	first := g.leader()
+	g.do(first, create("a"))
+	g.stop(first)
+	leads := map[string]bool{}
+	for _, name := range names {
+		if n := g.node(name); n != nil {
+			leads[name] = n.Status().Role == "leader"
+		}
+	}
+	if len(leads) != 2 || !leads[names[0]] && !leads[names[1]] && !leads[names[2]] {
+		t.Errorf("%s has ended, and no other node leads: %v", first, leads)
+	}
+}
+
+// TestSuccessor: a leader hands over to the voter with the longest log, if the active voters are
+// a majority without it.
+func TestSuccessor(t *testing.T) {
+	member := func(name string, active bool, match uint64, learner bool) raft.MemberStatus {
+		m := raft.MemberStatus{Active: active, Match: match}
+		m.Name, m.Learner = name, learner
+		return m
+	}
+	self := member("n1", true, 9, false)
+	for name, test := range map[string]struct {
+		role   string
+		others []raft.MemberStatus
+		want   string
+	}{
+		"the longest log":       {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 8, false)}, "n2"},
+		"a follower":            {"follower", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 9, false)}, ""},
+		"one of three is down":  {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", false, 9, false)}, ""},
+		"a learner is no voter": {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 9, true)}, ""},
+		"alone":                 {"leader", nil, ""},
+	} {
+		s := raft.Status{Node: "n1", Role: test.role, Members: append([]raft.MemberStatus{self}, test.others...)}
+		if got := replicated.Successor(s); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 func TestMessagesReachEachNode(t *testing.T) {
 	g := newGroup(t)
 	for _, name := range names {
