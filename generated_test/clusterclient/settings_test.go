@@ -195,7 +195,10 @@ func TestTooManyClients(t *testing.T) {
 		perConn = 64  // streams
 	)
 	s := startServers(t).startAll()
-	s.closeAll(s.client(s.config())) // the nodes have started
+	s.issue("first", certs.ID{Client: "first"}) // the node may remember this client for longer
+	first := s.config()
+	first.TLSCert, first.TLSKey = s.path("first.crt"), s.path("first.key")
+	s.closeAll(s.client(first)) // the nodes have started
 	files := &grpc.TLS{Cert: s.path("client.crt"), Key: s.path("client.key"), CA: s.path("ca.crt")}
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
