@@ -83,11 +83,7 @@ func (n *Node) follow(ctx context.Context, c *connection, group, pid string) {
 // changed.
 func pass(ctx context.Context, c *connection, from protocol.Connection, changed <-chan struct{}) {
 	defer from.Close()
-	confirmed := func() {}
-	if f, ok := from.(protocol.Confirmer); ok { // an engine sends a message that was not used to another connection
-		f.Confirm()
-		confirmed = f.Confirmed
-	}
+	confirmed := confirmer(from) // an engine sends a message that was not used to another connection
 	for {
 		select {
 		case m, ok := <-from.Messages():

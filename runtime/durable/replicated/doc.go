@@ -28,10 +28,19 @@
 // Connections stay open and receive messages again when a node leads. Each node has at most
 // Config.Engine.ConnectionsMax of them, and so has the leader for all nodes.
 //
-// The message that a node was passing on from the leader to its own worker, when the stream
-// of the worker broke, is lost. The retry of the task repeats messages of kind execute; a
-// listener asks for the promise after it has connected again. A worker that is connected to
-// the leader loses no message that way.
+// With [Config].URL, the message that a node was passing on from the leader to its own
+// worker, when the stream of the worker broke, is lost. The retry of the task repeats
+// messages of kind execute; a listener asks for the promise after it has connected again. A
+// worker that is connected to the leader loses no message that way.
+//
+// Without URL, the leader waits until the other node confirms that its worker has taken a
+// message, and only then sends the next one of this connection. If the confirmation is lost,
+// the worker gets the message again. So one connection receives at most one message per
+// round trip between the nodes.
+//
+// A message of kind unblock is stored until the leader has committed that it was taken. If
+// the leader fails before, the next one sends the message again. A message of kind execute
+// that is lost with the leader is repeated by the retry of its task.
 //
 // # Design
 //

@@ -3,6 +3,7 @@ package replicated
 import (
 	"context"
 
+	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -26,3 +27,11 @@ func AnswerCall(ctx context.Context, n *Node, request []byte) error {
 }
 
 var Successor = successor
+
+// NewPeer is the backend of another node that a test replaces.
+func NewPeer(call func(ctx context.Context, node string, request []byte, receive func([]byte) error) error) protocol.Backend {
+	return peer{"n1", call}
+}
+
+// CallConfirmed is the first byte of a request that confirms messages.
+const CallConfirmed = callConfirmed

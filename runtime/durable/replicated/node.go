@@ -68,8 +68,10 @@ type Node struct {
 	closing bool  // Close was called: the node begins no epoch
 	// connections has those of workers and listeners to this node, by group and pid.
 	connections map[[2]string]*connection
-	last        *engine.Engine // the present engine, or the last one while it closes
-	past        engine.Stats   // of the engines before
+	// confirmations are for the connections of other nodes to the engine of this one.
+	confirmations confirmations
+	last          *engine.Engine // the present engine, or the last one while it closes
+	past          engine.Stats   // of the engines before
 }
 
 var _ protocol.Backend = (*Node)(nil)

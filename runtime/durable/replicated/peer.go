@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -17,10 +16,12 @@ const peerScheme = "raft://"
 
 // Kinds of calls between nodes, in the first byte of a request. A request of callDo then has
 // operations as requests of the protocol, each with its length. A request of callConnect
-// has the group and the pid of a connection.
+// has the group, the pid and the id of a connection. A request of callConfirmed has the id
+// of a connection, and how many of its messages the receiver has confirmed.
 const (
-	callDo      = 1
-	callConnect = 2
+	callDo        = 1
+	callConnect   = 2
+	callConfirmed = 3
 )
 
 // Operations of a call. The caller knows the order of the answers, so they need no ids.
@@ -38,11 +39,17 @@ func (n *Node) answerCall(ctx context.Context, request []byte, send func([]byte)
 	case callDo:
 		return n.answerDo(ctx, &d, send)
 	case callConnect:
-		group, pid := string(d.bytes()), string(d.bytes())
+		group, pid, id := string(d.bytes()), string(d.bytes()), string(d.bytes())
 		if err := d.end(); err != nil {
 			return err
 		}
-		return n.answerConnect(ctx, group, pid, send)
+		return n.answerConnect(ctx, group, pid, id, send)
+	case callConfirmed:
+		id, count := string(d.bytes()), d.number()
+		if err := d.end(); err != nil {
+			return err
+		}
+		return n.confirmations.add(id, count)
 	default:
 		return fmt.Errorf("replicated: calls of kind %d are not known", kind)
 	}
@@ -75,36 +82,6 @@ func (n *Node) answerDo(ctx context.Context, d *decoder, send func([]byte) error
 		}
 	}
 	return nil
-}
-
-// answerConnect sends messages until the connection or the engine ends.
-func (n *Node) answerConnect(ctx context.Context, group, pid string, send func([]byte) error) error {
-	c, err := n.Local().Connect(group, pid)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	confirmed := func() {}
-	if f, ok := c.(protocol.Confirmer); ok {
-		f.Confirm()
-		confirmed = f.Confirmed
-	}
-	for {
-		select {
-		case m, ok := <-c.Messages():
-			if !ok {
-				return nil
-			}
-			if err := send(protocol.AppendMessage(nil, &m, "")); err != nil {
-				return err
-			}
-			confirmed()
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-n.ctx.Done():
-			return nil
-		}
-	}
 }
 
 // peer is the backend of another node, over the connections of the group.
@@ -177,35 +154,3 @@ func refuseAll(ops []protocol.Operation, r protocol.Result) []protocol.Result {
 	}
 	return results
 }
-
-func (p peer) Connect(group, pid string) (protocol.Connection, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &peerConnection{messages: make(chan protocol.Message), cancel: cancel}
-	request := appendBytes(appendBytes([]byte{callConnect}, []byte(group)), []byte(pid))
-	go func() {
-		defer close(c.messages)
-		_ = p.call(ctx, p.name, request, func(part []byte) error { // Node.follow connects again
-			m, err := protocol.DecodeMessage(part)
-			if err != nil {
-				return err
-			}
-			select {
-			case c.messages <- m:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-	}()
-	return c, nil
-}
-
-// peerConnection receives the messages of one call.
-type peerConnection struct {
-	messages chan protocol.Message
-	cancel   context.CancelFunc
-	once     sync.Once
-}
-
-func (c *peerConnection) Messages() <-chan protocol.Message { return c.messages }
-func (c *peerConnection) Close()                            { c.once.Do(c.cancel) }

@@ -195,7 +195,11 @@ func TestPeersMessages(t *testing.T) {
 func TestInvalidCalls(t *testing.T) {
 	n := peers(t)[0]
 	until(t, n, create("first"))
-	for _, request := range []string{"", "\x00", "\x03", "\x01\x05abc", "\x01\x02{}", "\x02", "\x02\x01g", "\x02\x01g\x01px"} {
+	for _, request := range []string{
+		"", "\x00", "\x04", "\x01\x05abc", "\x01\x02{}",
+		"\x02", "\x02\x01g", "\x02\x01g\x01p", "\x02\x01g\x01p\x01ix", "\x02\x01g\x01p\x00", // no id, an empty id
+		"\x03", "\x03\x01i", "\x03\x01i\x01x", "\x03\x01i\x01", // an id that no connection has
+	} {
 		if err := replicated.AnswerCall(t.Context(), n, []byte(request)); err == nil {
 			t.Errorf("%q must be refused", request)
 		}
