@@ -127,7 +127,7 @@ func (c *Connection) Confirmed() {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
 	if c.taken.Address == "" {
-		c.early = true
+		c.early = !c.gone // after the end of the connection it may be for a message that was rerouted
 		return
 	}
 	c.delivered(c.taken)

@@ -53,3 +53,23 @@ func TestStreamBytes(t *testing.T) {
 		h.close()
 	})
 }
+
+// TestConfirmedTooLate: a confirmation that comes after the end of the connection is not taken
+// for one of the next message, which goes to another connection.
+func TestConfirmedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHub(10, BufferMaxDefault, &counters{}, func() time.Duration { return 0 })
+		c, err := h.connect("g", "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Confirm()
+		c.Close()
+		c.Confirmed()
+		c.sent(core.Effect{Address: "poll://any@g", Message: protocol.Message{Unblock: &protocol.Promise{ID: "a"}}}) // as the pump does, if it was about to hand over a message
+		if n := h.counters.polled.delivered.Load(); n != 0 {
+			t.Errorf("%d messages count as delivered", n)
+		}
+		h.close()
+	})
+}
