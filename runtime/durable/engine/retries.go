@@ -16,7 +16,7 @@ import (
 type retries struct {
 	interval time.Duration // of core.Config.RetryTimeout
 
-	front    []byte // the timeouts below this key were looked at; those that are left are retries
+	front    []byte // the timeouts below this key were looked at, and only retries are left there
 	left     int    // their number, or more
 	turning  bool
 	position []byte        // the next retry of the turn

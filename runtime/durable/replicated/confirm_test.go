@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/replicated"
 )
 
-// roles returns the node that leads and one that does not.
+// roles returns the leader and a follower.
 func roles(t *testing.T, nodes []*replicated.Node) (leader, follower *replicated.Node) {
 	t.Helper()
 	until(t, nodes[0], create("first"))

@@ -221,7 +221,7 @@ func TestSuccessor(t *testing.T) {
 		"the longest log":       {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 8, false)}, "n2"},
 		"a follower":            {"follower", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 9, false)}, ""},
 		"one of three is down":  {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", false, 9, false)}, ""},
-		"a learner is no voter": {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 9, true)}, ""},
+		"a learner has no vote": {"leader", []raft.MemberStatus{member("n2", true, 9, false), member("n3", true, 9, true)}, ""},
 		"alone":                 {"leader", nil, ""},
 	} {
 		s := raft.Status{Node: "n1", Role: test.role, Members: append([]raft.MemberStatus{self}, test.others...)}

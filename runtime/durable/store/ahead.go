@@ -15,7 +15,7 @@ type ahead struct {
 	end int64 // everything before it is in use, or was written
 }
 
-// write writes zeros if the used pages end close to those that were written. No commit may
+// write writes zeros if few pages behind the used ones were written. No commit may
 // be under way. An error is ignored: the commit that needs the space reports it.
 func (a *ahead) write(f *os.File, used int64) {
 	if used+aheadBytes/2 <= a.end {
