@@ -113,6 +113,7 @@ func (p *places) take(address string, t protocol.TaskRef) bool {
 		p.free[address] = h.free(r, address)
 	}
 	if p.free[address] <= 0 {
+		h.freed = h.freed || r.kind == routePush // a receiver does not say when it has a place again
 		return false
 	}
 	p.free[address]--
@@ -123,9 +124,7 @@ func (p *places) take(address string, t protocol.TaskRef) bool {
 func (h *hub) free(r route, address string) (n int) {
 	switch r.kind {
 	case routePush:
-		n = h.pushable(address)
-		h.freed = h.freed || n == 0 // a receiver does not say when it works again
-		return n
+		return h.pushable(address)
 	case routeNone:
 		return 0
 	}
