@@ -1,0 +1,219 @@
+package disksim
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Sizes of what a disk and an operating system write at once.
+const (
+	SectorBytes = 512
+	PageBytes   = 4096
+)
+
+// A Disk is the disk below a directory. One goroutine may use it.
+type Disk struct {
+	dir    string
+	rng    *rand.Rand
+	faults Faults
+	files  []*file
+}
+
+// A file is a file with the name that it has in memory, and the one that it has on the
+// disk. Either is "" if there is none.
+type file struct {
+	info     os.FileInfo
+	name     string
+	diskName string
+	cached   []byte // as the system returns it
+	onDisk   []byte
+	pending  []write // since the last sync, in order
+}
+
+// A write is a change of a file. Without data, at is its new length.
+type write struct {
+	at   int
+	data []byte
+}
+
+// New returns the disk below a directory, which has all that is in the directory.
+func New(dir string, rng *rand.Rand) *Disk {
+	d := &Disk{dir: dir, rng: rng}
+	d.Observe()
+	for _, f := range d.files {
+		f.sync()
+	}
+	d.SyncDir()
+	return d
+}
+
+// SetFaults changes what syncs lose from now on.
+func (d *Disk) SetFaults(f Faults) { d.faults = f }
+
+// Observe compares the directory with the state that the disk knows. Differences are
+// writes that are not synced. It panics if a file cannot be read.
+func (d *Disk) Observe() {
+	entries, err := os.ReadDir(d.dir)
+	check(err)
+	found := map[*file]bool{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		check(err)
+		f := d.inode(info)
+		f.name = e.Name()
+		f.observe(readFile(filepath.Join(d.dir, f.name)))
+		found[f] = true
+	}
+	d.files = slices.DeleteFunc(d.files, func(f *file) bool {
+		if !found[f] {
+			f.name = ""
+		}
+		return f.name == "" && f.diskName == ""
+	})
+}
+
+// inode returns the file with an identity.
+func (d *Disk) inode(info os.FileInfo) *file {
+	for _, f := range d.files {
+		if f.name != "" && os.SameFile(f.info, info) {
+			return f
+		}
+	}
+	f := &file{info: info}
+	d.files = append(d.files, f)
+	return f
+}
+
+// named returns the file that has a name in memory. It panics if there is none.
+func (d *Disk) named(name string) *file {
+	for _, f := range d.files {
+		if f.name == name {
+			return f
+		}
+	}
+	panic(fmt.Sprintf("disksim: %s has no file %q", d.dir, name))
+}
+
+// observe notes the sectors that differ from the content before.
+func (f *file) observe(content []byte) {
+	if len(content) != len(f.cached) {
+		f.write(len(content), nil)
+	}
+	for at := 0; at < len(content); at += SectorBytes {
+		sector := content[at:min(at+SectorBytes, len(content))]
+		if !bytes.Equal(sector, f.cached[at:at+len(sector)]) {
+			f.write(at, bytes.Clone(sector))
+		}
+	}
+}
+
+// write changes the content in memory.
+func (f *file) write(at int, data []byte) {
+	w := write{at, data}
+	f.pending = append(f.pending, w)
+	f.cached = w.apply(f.cached)
+}
+
+// apply carries out a write.
+func (w write) apply(b []byte) []byte {
+	n := max(w.at+len(w.data), len(b))
+	if w.data == nil {
+		n = w.at
+	}
+	if n > len(b) {
+		b = append(b, make([]byte, n-len(b))...)
+	}
+	copy(b[w.at:], w.data)
+	return b[:n]
+}
+
+// Wrote notes a write. It is cheaper than Observe, which need not follow.
+func (d *Disk) Wrote(name string, at int64, data []byte) {
+	d.named(name).write(int(at), bytes.Clone(data))
+}
+
+// Length notes the length of a file.
+func (d *Disk) Length(name string, n int64) {
+	if f := d.named(name); len(f.cached) != int(n) {
+		f.write(int(n), nil)
+	}
+}
+
+// Sync makes the writes to a file durable, except for what the [Faults] lose.
+func (d *Disk) Sync(name string) {
+	f := d.named(name)
+	f.pending = d.faults.lie(d.rng, f.pending)
+	f.sync()
+}
+
+func (f *file) sync() {
+	for _, w := range f.pending {
+		f.onDisk = w.apply(f.onDisk)
+	}
+	f.pending = nil
+}
+
+// FailSync is a sync that fails: some of the writes are on the disk, and the system has the
+// others in memory alone. No later sync writes them.
+func (d *Disk) FailSync(name string) {
+	f := d.named(name)
+	for _, w := range f.pending {
+		if d.rng.IntN(2) == 0 {
+			f.onDisk = w.apply(f.onDisk)
+		}
+	}
+	f.pending = nil
+}
+
+// SyncDir makes the names in the directory durable.
+func (d *Disk) SyncDir() {
+	for _, f := range d.files {
+		f.diskName = f.name
+	}
+}
+
+// DropCache forgets what the system has in memory of a file, except for writes that are not
+// synced. It changes the file in the directory to what is on the disk.
+func (d *Disk) DropCache(name string) {
+	f := d.named(name)
+	b := bytes.Clone(f.onDisk)
+	for _, w := range f.pending {
+		b = w.apply(b)
+	}
+	f.cached = b
+	check(writeInPlace(filepath.Join(d.dir, name), b))
+}
+
+// writeInPlace changes the content of a file, which may be mapped.
+func writeInPlace(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(b, 0); err == nil {
+		err = f.Truncate(int64(len(b)))
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func readFile(path string) []byte {
+	b, err := os.ReadFile(path)
+	check(err)
+	return b
+}
+
+func check(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("disksim: %v", err))
+	}
+}

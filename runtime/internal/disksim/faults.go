@@ -1,0 +1,63 @@
+package disksim
+
+import "math/rand/v2"
+
+// Faults are the probabilities with which a sync, although it succeeds, treats one of its
+// writes wrongly.
+type Faults struct {
+	Lost        float64 // the disk keeps what it had
+	Torn        float64 // only the first or only the last sectors are written
+	Misdirected float64 // the data is written to another page
+}
+
+// lie returns the writes that the disk carries out.
+func (f Faults) lie(rng *rand.Rand, writes []write) []write {
+	if len(writes) == 0 || f == (Faults{}) {
+		return writes
+	}
+	i := rng.IntN(len(writes))
+	w := writes[i]
+	if w.data == nil {
+		return writes
+	}
+	done := append([]write(nil), writes...)
+	switch p := rng.Float64(); {
+	case p < f.Lost:
+		return append(done[:i], writes[i+1:]...)
+	case p < f.Lost+f.Torn:
+		if cut := SectorBytes * (len(w.data) / SectorBytes / 2); rng.IntN(2) == 0 {
+			done[i].data = w.data[:cut]
+		} else {
+			done[i] = write{w.at + cut, w.data[cut:]}
+		}
+		if len(done[i].data) == 0 {
+			return append(done[:i], writes[i+1:]...)
+		}
+	case p < f.Lost+f.Torn+f.Misdirected:
+		page := w.at / PageBytes
+		to := rng.IntN(max(2*page, page+4))
+		if to == page {
+			to++
+		}
+		done[i].at = w.at + (to-page)*PageBytes
+	}
+	return done
+}
+
+// Loss decides which part of the unsynced writes a power failure loses.
+type Loss struct {
+	probability float64
+	unit        int
+}
+
+// Sectors loses each unsynced sector with a probability.
+func Sectors(probability float64) Loss { return Loss{probability, SectorBytes} }
+
+// Pages loses each unsynced page with a probability.
+func Pages(probability float64) Loss { return Loss{probability, PageBytes} }
+
+// AnyLoss draws one of several kinds of losses.
+func AnyLoss(rng *rand.Rand) Loss {
+	kinds := []Loss{Sectors(0), Sectors(0.002), Sectors(0.02), Sectors(0.3), Sectors(0.8), Pages(0.02), Pages(0.3), Pages(0.8), Pages(1)}
+	return kinds[rng.IntN(len(kinds))]
+}
