@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -15,7 +15,9 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/filelock"
+	"github.com/topogen/topogen/runtime/internal/pagecache"
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
@@ -37,8 +39,6 @@ type Options struct {
 	// MustExist refuses a directory without a store, with an error that matches
 	// fs.ErrNotExist, in place of creating a store there.
 	MustExist bool
-	// Logger receives a warning if the last commit was incomplete. nil: slog.Default.
-	Logger *slog.Logger
 }
 
 // mapBytes is the address space that is reserved for the file from the beginning. Until
@@ -59,9 +59,9 @@ type Disk struct {
 
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
+	listed bool       // the last commit has a list of free pages
 	ahead  ahead
 	arena  arena
-	sync   func() error // of the file
 	synced synced
 }
 
@@ -78,79 +78,68 @@ func Open(dir string, o Options) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := open(dir, o)
-	if err != nil {
+	d := &Disk{path: filepath.Join(dir, fileName), lock: lock}
+	if err := d.open(dir, o); err != nil {
 		_ = lock.Close() // the first error counts
 		return nil, err
 	}
-	d.lock = lock
 	return d, nil
 }
 
 // open opens the store in a locked directory.
-func open(dir string, o Options) (*Disk, error) {
-	path := filepath.Join(dir, fileName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+func (d *Disk) open(dir string, o Options) error {
+	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(dir); err != nil {
-			return nil, fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
+			return fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
 		}
 	}
-	if err := check(path, o); err != nil {
-		return nil, err
+	if err := d.check(o); err != nil {
+		return err
 	}
-	d := &Disk{path: path}
-	return d, d.start(o)
+	d.lock.trust()
+	return d.start(o)
 }
 
-// check verifies a file. It removes the last commit if that is incomplete. The file is
-// synced before it is used: if the process was killed before the sync of its last commit,
-// the system may still have pages of this commit in memory alone. The next commit
-// overwrites pages of the commit before, so one of the two must be on the disk.
-func check(path string, o Options) error {
-	file, size, err := openRegular(path, os.O_RDWR)
+// check verifies what the disk has of a file. The file is synced first: if the process was
+// killed before the sync of its last commit, the system may still have pages of this commit
+// in memory alone, and the store must not continue from a commit that can still be lost. Then
+// the system drops the file from its memory, because after a write to the disk has failed, the
+// memory has pages that will never be written.
+func (d *Disk) check(o Options) error {
+	file, size, err := openRegular(d.path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it is synced
-	if !o.TrustFile || !wasClosed(path, file, size) {
-		report, err := verify(path, file)
-		if err != nil {
-			return err
-		}
-		if len(report.Damage) > 0 {
-			return report.Damage[0]
-		}
-		if report.Incomplete != nil {
-			if err := removeLast(file, report, o.Logger); err != nil {
-				return fmt.Errorf("store: cannot remove an incomplete commit: %w", err)
-			}
-		}
-	}
 	if err := syncFile(file); err != nil {
+		d.lock.suspect()
 		return fmt.Errorf("store: cannot make the last commit durable: %w", err)
 	}
-	return nil
-}
-
-// syncFile is a variable for tests.
-var syncFile = (*os.File).Sync
-
-// wasClosed reports whether the last two commits are the same.
-func wasClosed(path string, file *os.File, size int64) bool {
-	m, err := readMetas(path, file, size)
-	return err == nil && m.before != nil && m.before.root == m.newest.root
-}
-
-// removeLast removes the meta page of an incomplete commit. Without it the commit does not
-// exist for bbolt.
-func removeLast(file *os.File, report Report, logger *slog.Logger) error {
-	if logger == nil {
-		logger = slog.Default()
+	if dropped := bug.On(bug.CacheTrusted) || dropFile(file); d.lock.suspected && !dropped {
+		return fmt.Errorf("store: a sync of %s has failed, and the system still has the file in its memory, which can differ from the disk. Restart the computer, remove %s, and open the store again", d.path, d.lock.Name())
 	}
-	logger.Warn("store: a commit is incomplete, because the power failed while it was written; the store continues with the commit before", "file", file.Name(), "commit", report.Commits, "damage", report.Incomplete.Error())
-	_, err := file.WriteAt(make([]byte, pageBytes), int64((report.Commits+1)%2)*pageBytes)
+	reader := readerOf(file)
+	m, err := readMeta(d.path, reader, size)
+	if err != nil {
+		return err
+	}
+	d.listed = m.listed()
+	if o.TrustFile && d.listed {
+		return nil
+	}
+	report, err := verify(d.path, reader, size)
+	if err == nil && len(report.Damage) > 0 {
+		err = report.Damage[0]
+	}
 	return err
 }
+
+// Variables for tests.
+var (
+	syncFile = (*os.File).Sync
+	dropFile = pagecache.Drop
+	readerOf = func(file *os.File) io.ReaderAt { return file }
+)
 
 // openRegular opens a file that must be a regular one.
 func openRegular(path string, flag int) (*os.File, int64, error) {
@@ -175,24 +164,26 @@ func (d *Disk) start(o Options) error {
 	if err != nil {
 		return err
 	}
-	d.sync = d.db.Sync
 	d.synced.changed.L = &d.synced.mu
+	var f format
 	err = d.guard(func() error {
 		return d.db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(metaBucketName))
 			if b == nil {
 				return fmt.Errorf("store: %s is a file of bbolt, but %w", d.path, ErrNotAStore)
 			}
-			f, err := decodeFormat(b.Get([]byte(formatKey)))
-			if err != nil {
+			if f, err = decodeFormat(b.Get([]byte(formatKey))); err != nil {
 				return fmt.Errorf("store: %s: %w", d.path, err)
 			}
 			d.id = f.ID
 			d.synced.commit = uint64(tx.ID())
-			d.totals, err = decodeTotals(b.Get([]byte(totalsKey)))
+			d.totals, _, err = decodeTotals(b.Get([]byte(totalsKey)))
 			return err
 		})
 	})
+	if err == nil && f.Version < formatVersion {
+		err = d.upgrade(f)
+	}
 	if err != nil {
 		_ = d.db.Close() // the first error counts
 	}
@@ -217,7 +208,7 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		MaxSize:         int(o.MaxBytes),
 		PageSize:        pageBytes,
 		NoStatistics:    true,
-		NoSync:          true, // a commit syncs once, after bbolt has written everything
+		NoSync:          bug.On(bug.SingleSync),
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			file = f
@@ -231,6 +222,19 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		return nil, nil, fmt.Errorf("store: cannot open %s: %w", path, err)
 	}
 	return db, file, nil
+}
+
+// upgrade changes a store of an earlier version of the format.
+func (d *Disk) upgrade(f format) error {
+	f.Version = formatVersion
+	return d.guard(func() error {
+		return d.db.Update(func(tx *bbolt.Tx) error {
+			b := tx.Bucket([]byte(metaBucketName))
+			d.listed = false
+			d.synced.commit = uint64(tx.ID())
+			return errors.Join(b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), d.totals.encode(uint64(tx.ID()))))
+		})
+	})
 }
 
 // create makes an empty store. The file gets its name when it is complete, so that a
@@ -250,10 +254,10 @@ func create(dir string) error {
 			return err
 		}
 		f := format{Kind: kind, Version: formatVersion, ID: rand.Text()}
-		return errors.Join(b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), new(totals).encode()))
+		return errors.Join(b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), new(totals).encode(uint64(tx.ID()))))
 	})
 	if err == nil {
-		err = db.Sync()
+		err = writeFreelist(db) // so that both meta pages lead to a store
 	}
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
@@ -285,12 +289,12 @@ func Verify(dir string) (Report, error) {
 		return Report{}, err
 	}
 	defer func() { _ = lock.Close() }() // nothing was written
-	file, _, err := openRegular(path, os.O_RDONLY)
+	file, size, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	return verify(path, file)
+	return verify(path, file, size)
 }
 
 // ID returns the identity of the store, which was drawn when it was created.
@@ -320,23 +324,25 @@ func (d *Disk) Close() error {
 	return errors.Join(err, d.guard(d.db.Close), d.lock.Close())
 }
 
-// lastCommit makes a commit without changes. The last two commits are then the same, and
-// damage in the last one is not mistaken for a commit that the power interrupted. It writes
-// the list of free pages, so that the next start need not search for them.
+// lastCommit makes a commit without changes, unless the last one is such a commit. It writes the
+// list of free pages, so that the next start need not search for them. The last two commits are
+// then the same, so a meta page that the disk has lost takes no records with it.
 func (d *Disk) lastCommit() error {
-	err := d.guard(func() error {
-		d.db.NoFreelistSync = false
-		tx, err := d.db.Begin(true)
-		if err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
+	if d.listed {
+		return nil
+	}
+	err := d.guard(func() error { return writeFreelist(d.db) })
 	if full(err) {
 		return nil // the file is as valid as it was
 	}
-	if err == nil {
-		err = d.sync()
+	if err != nil {
+		d.lock.suspect()
 	}
 	return err
+}
+
+// writeFreelist makes a commit with the list of free pages, and without changes.
+func writeFreelist(db *bbolt.DB) error {
+	db.NoFreelistSync = false
+	return db.Update(func(*bbolt.Tx) error { return nil })
 }

@@ -28,6 +28,7 @@ type diskTx struct {
 	changed bool
 	totals  totals
 	err     error
+	broken  bool // err means that the file cannot be read, or is damaged
 }
 
 func (x *diskTx) Err() error    { return x.err }
@@ -44,11 +45,13 @@ func (x *diskTx) fail(err error) {
 // around the code of the caller, whose panics are not damage.
 func (x *diskTx) caught() {
 	if r := recover(); r != nil {
+		x.broken = true
 		x.fail(panicked(x.disk.path, r))
 	}
 }
 
 func (x *diskTx) damage(t core.Table, key []byte, reason string) {
+	x.broken = true
 	x.fail(&DamageError{Path: x.disk.path, Page: -1, Table: t, Key: bytes.Clone(key), Reason: reason})
 }
 
@@ -223,8 +226,12 @@ func (d *Disk) guard(f func() error) (err error) {
 	return f()
 }
 
-// panicked returns the error for a panic of bbolt.
-func panicked(path string, r any) *DamageError {
+// panicked returns the error for a panic of bbolt. A fault of the memory to which the file is
+// mapped is an error of the disk.
+func panicked(path string, r any) error {
+	if _, ok := r.(interface{ Addr() uintptr }); ok {
+		return fmt.Errorf("store: %s cannot be read: the disk has an error, or the file was shortened", path)
+	}
 	return &DamageError{Path: path, Page: -1, Reason: fmt.Sprintf("it cannot be read: %v", r)}
 }
 
@@ -270,8 +277,8 @@ func (d *Disk) transact(writes bool, f func(Tx) error) error {
 		d.arena.blocks = d.arena.blocks[:0]
 	}
 	if err := run(x, f); err != nil {
-		if damage, ok := errors.AsType[*DamageError](x.err); ok {
-			return d.fail(damage)
+		if x.broken {
+			return d.fail(x.err)
 		}
 		return err
 	}
@@ -308,19 +315,17 @@ func (d *Disk) fail(err error) error {
 func (d *Disk) commit(x *diskTx, number uint64) error {
 	err := d.guard(func() error {
 		b := x.tx.Bucket([]byte(metaBucketName))
-		if err := b.Put([]byte(totalsKey), x.totals.encode()); err != nil {
+		if err := b.Put([]byte(totalsKey), x.totals.encode(number)); err != nil {
 			return err
 		}
 		return x.tx.Commit()
 	})
 	if err == nil {
-		if err := d.sync(); err != nil {
-			return d.fail(fmt.Errorf("the sync failed: %w", err))
-		}
 		if d.removed() {
 			return d.fail(errors.New("the file was removed or replaced while it was open: its records are lost when this process ends"))
 		}
 		d.totals = x.totals
+		d.listed = false
 		d.synced.set(number)
 		return nil
 	}
@@ -328,6 +333,7 @@ func (d *Disk) commit(x *diskTx, number uint64) error {
 	if full(err) && d.unchanged(number) {
 		return fmt.Errorf("%w: %s: %w", ErrFull, d.path, err)
 	}
+	d.lock.suspect()
 	return d.fail(err)
 }
 

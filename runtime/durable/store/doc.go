@@ -17,17 +17,16 @@
 // survives too.
 //
 // Open returns exactly the records of the last commit, or an error. It reads the whole
-// file first and refuses one with any of these, with file, page and key in a
+// file from the disk first, and refuses one with any of these, with file, page and key in a
 // [DamageError]:
 //
 //   - a flipped bit in a record, in the structure of the pages, or in the list of free pages
-//   - a page that was not written, was written in part, or is an older version of itself
+//   - a page that was not written, was written in part, was written to another place, or is
+//     an older version of itself
 //   - a record that is missing, although all others are intact
 //   - a file that is shorter than when it was written
 //
-// If the power failed during a commit, some of its pages can be missing. Open then
-// continues with the commit before, and logs a warning. No answered commit is lost that
-// way.
+// An error while the file is read is not damage: Open returns it and changes nothing.
 //
 // If the file is removed or replaced while the store is open, the next Update fails, and the
 // store with it.
@@ -37,23 +36,26 @@
 //
 // If the disk is full, Update returns [ErrFull] and nothing is lost. Views still work, and
 // updates work again as soon as there is space. After an error of a sync the store fails at
-// once, and the process must open it again.
+// once, and the process must open it again. Linux then has pages in memory that the disk does
+// not have, and counts them as written. So Open makes the system forget the file before it
+// reads it. Where that is impossible, a store whose sync has failed is refused until the
+// computer was restarted.
 //
 // Only one process at a time can open a directory. A second Open fails at once, and its
 // message names the process that has the store.
 //
 // # Limits
 //
-// Open reads the file: about a second for each GiB that is in the memory of the system, and
-// twice as long after a kill, because only Close writes the list of free pages.
-// Options.TrustFile skips this for a store that was closed.
+// Open reads the file from the disk: about a second for each GiB, and twice as long after a
+// kill, because only Close writes the list of free pages. Options.TrustFile skips this for a
+// store that was closed.
 //
-// After a kill of the process, damage in the pages of the last commit looks like a commit
-// that the power interrupted: Open continues with the commit before, with a warning. After
-// Close it does not: Close makes a second commit with the same pages.
+// A disk must write a sector of 512 bytes entirely or not at all. If it writes half of the
+// sector of a meta page when the power fails, the store is refused.
 //
-// If the disk loses the last commit completely, with its meta page, the file looks as
-// before the commit.
+// If the disk acknowledges the meta page of a commit and loses it, and the process is killed
+// before the next commit, the file looks as before the commit. After Close it does not: Close
+// makes a second commit with the same pages.
 //
 // A page that is damaged while the store is open is found by the checksums of the records,
 // or as a panic of bbolt, which becomes an error. bbolt follows the numbers in its pages
@@ -73,12 +75,12 @@
 // Each table is a bucket. The bucket "meta" has the version of the format, the identity of
 // the store, and for each table the number of its records and the sum of their checksums.
 // The sum is what finds a missing record: it changes with each write by the checksums of
-// the old and the new record, so it costs no scan.
+// the old and the new record, so it costs no scan. Beside it is the number of the commit. It
+// finds a page of the root bucket that is an older version of itself: such a page leads to the
+// intact tables of an earlier commit, because bbolt uses the pages of this commit again.
 //
-// A commit syncs once. bbolt by itself syncs twice, first the pages and then the meta page,
-// because it trusts a meta page. Here Open checks all pages that a meta page leads to. If
-// some are missing, the commit was not answered, and all pages of the commit before are
-// still there: they are reused only after the next sync. docs/decisions/0046 has more.
+// A commit is bbolt's: it syncs the pages, writes the meta page, and syncs again.
+// docs/decisions/0046 says what that costs.
 //
 // The file is bbolt's, so its tools can read it.
 package store

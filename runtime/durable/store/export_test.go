@@ -1,10 +1,16 @@
 package store
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"unsafe"
 
+	"github.com/cespare/xxhash/v2"
 	"go.etcd.io/bbolt"
 )
 
@@ -18,9 +24,15 @@ func (d *Disk) HookWrites(wrap func(WriteAt) WriteAt) {
 	*place = wrap(*place)
 }
 
-// HookSync replaces the sync of the file.
-func (d *Disk) HookSync(wrap func(sync func() error) error) {
-	d.sync = func() error { return wrap(d.db.Sync) }
+// Syncs reports whether bbolt syncs the pages of a commit before it writes the meta page.
+func (d *Disk) Syncs() bool { return !d.db.NoSync }
+
+// Unsynced returns the state of a moment at which the last commit was written but not synced.
+// Synced is to be called after the sync, Failed if the sync fails.
+func (d *Disk) Unsynced() (synced func(), failed func(error)) {
+	last := d.synced.commit
+	d.synced.commit--
+	return func() { d.synced.set(last) }, func(err error) { _ = d.fail(err) }
 }
 
 // File returns the file that bbolt has opened.
@@ -32,6 +44,36 @@ func HookOpenSync(sync func(*os.File) error) (restore func()) {
 	before := syncFile
 	syncFile = sync
 	return func() { syncFile = before }
+}
+
+// HookDrop replaces how Open makes the system forget a file, until the result is called.
+func HookDrop(drop func(*os.File) bool) (restore func()) {
+	before := dropFile
+	dropFile = drop
+	return func() { dropFile = before }
+}
+
+// HookReads replaces how Open reads a file that it checks, until the result is called.
+func HookReads(wrap func(io.ReaderAt) io.ReaderAt) (restore func()) {
+	before := readerOf
+	readerOf = func(f *os.File) io.ReaderAt { return wrap(f) }
+	return func() { readerOf = before }
+}
+
+// Version1 changes a closed store to version 1 of the format.
+func Version1(dir string) error {
+	db, err := bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{PageSize: pageBytes})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(metaBucketName))
+		f, err := decodeFormat(b.Get([]byte(formatKey)))
+		f.Version = 1
+		raw := b.Get([]byte(totalsKey))
+		raw = raw[commitBytes : len(raw)-sumBytes]
+		return errors.Join(err, b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), binary.LittleEndian.AppendUint64(bytes.Clone(raw), xxhash.Sum64(raw))))
+	}), db.Close())
 }
 
 // CreateOther writes a file as a later version, or another program, would.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -75,24 +76,6 @@ func TestFullWhileCreating(t *testing.T) {
 	put(t, open(t, dir, store.Options{}), "key", "value")
 }
 
-// TestFailedSync: after an error of a sync the store fails, and does not sync again.
-func TestFailedSync(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir, store.Options{})
-	put(t, s, "key", "old")
-	syncs := 0
-	s.HookSync(func(func() error) error { syncs++; return syscall.EIO })
-	failsForGood(t, s, func() error {
-		return s.Update(func(tx store.Tx) error { tx.Put(1, []byte("key"), []byte("new")); return nil })
-	}, "input/output error")
-	if syncs != 1 {
-		t.Errorf("%d syncs", syncs)
-	}
-	if got := get(t, open(t, dir, store.Options{}), "key"); got != "old" && got != "new" { // the outcome is unknown
-		t.Error(got)
-	}
-}
-
 // TestRemovedWhileOpen: an update is not answered if no process can open its file later.
 func TestRemovedWhileOpen(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
@@ -147,38 +130,27 @@ func TestOpenSyncs(t *testing.T) {
 func TestViewsAwaitTheSync(t *testing.T) {
 	for _, failure := range []error{nil, syscall.EIO} {
 		t.Run(fmt.Sprint(failure), func(t *testing.T) {
-			s := open(t, t.TempDir(), store.Options{})
-			put(t, s, "key", "old")
-			reached, proceed := make(chan struct{}), make(chan struct{})
-			s.HookSync(func(sync func() error) error {
-				close(reached)
-				<-proceed
-				return errors.Join(sync(), failure)
-			})
-			updated, viewed := make(chan error), make(chan error)
-			go func() {
-				updated <- s.Update(func(tx store.Tx) error { tx.Put(1, []byte("key"), []byte("new")); return nil })
-			}()
-			<-reached
-			seen := make(chan string, 1)
-			go func() {
-				viewed <- s.View(func(tx store.Tx) error { seen <- string(tx.Get(1, []byte("key"))); return nil })
-			}()
-			if got := <-seen; got != "new" {
-				t.Fatalf("the view sees %q: the test tests nothing", got)
-			}
-			select {
-			case err := <-viewed:
-				t.Errorf("the view returned before the sync: %v", err)
-			default:
-			}
-			close(proceed)
-			for _, err := range []error{<-updated, <-viewed} {
-				if errors.Is(err, store.ErrFailed) != (failure != nil) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, t.TempDir(), store.Options{})
+				put(t, s, "key", "new")
+				synced, failed := s.Unsynced()
+				viewed := make(chan error, 1)
+				go func() { viewed <- s.View(func(store.Tx) error { return nil }) }()
+				synctest.Wait()
+				select {
+				case err := <-viewed:
+					t.Fatalf("the view returned before the sync: %v", err)
+				default:
+				}
+				if failure == nil {
+					synced()
+				} else {
+					failed(failure)
+				}
+				if err := <-viewed; !errors.Is(err, failure) || errors.Is(err, store.ErrFailed) != (failure != nil) {
 					t.Error(err)
 				}
-			}
-			s.HookSync(func(sync func() error) error { return sync() })
+			})
 		})
 	}
 }
@@ -287,7 +259,8 @@ func TestDamageWhileOpen(t *testing.T) {
 			}
 			group.Wait()
 			for _, err := range errs {
-				if _, ok := errors.AsType[*store.DamageError](err); !ok || !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), file(dir)) {
+				// The system does not say whether a page is missing or cannot be read.
+				if _, ok := errors.AsType[*store.DamageError](err); ok == (what == "the end is missing") || !errors.Is(err, store.ErrFailed) || !strings.Contains(err.Error(), file(dir)) {
 					t.Error(err)
 				}
 			}

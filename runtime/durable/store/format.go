@@ -18,8 +18,10 @@ const (
 	totalsKey      = "totals"
 )
 
-// formatVersion is the version of the format that this package writes and reads.
-const formatVersion = 1
+// formatVersion is the version of the format that this package writes. It also reads version
+// 1, in which the totals have no number of their commit, and changes it to version 2 when it
+// opens the store.
+const formatVersion = 2
 
 // A format describes a file. It is JSON, so that later versions can add fields.
 type format struct {
@@ -44,8 +46,8 @@ func decodeFormat(b []byte) (format, error) {
 	switch err := json.Unmarshal(b[:n], &f); {
 	case err != nil || f.Kind != kind:
 		return f, fmt.Errorf("the file describes itself as %q, so it is %w", f.Kind, ErrNotAStore)
-	case f.Version != formatVersion:
-		return f, fmt.Errorf("version %d of the store's format: %w, only version %d is. Use the version of this program that wrote the store, or a newer one", f.Version, ErrFormat, formatVersion)
+	case f.Version < 1 || f.Version > formatVersion:
+		return f, fmt.Errorf("version %d of the store's format: %w, versions 1 to %d are. Use the version of this program that wrote the store, or a newer one", f.Version, ErrFormat, formatVersion)
 	}
 	return f, nil
 }

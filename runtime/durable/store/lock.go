@@ -19,11 +19,17 @@ import (
 
 // dirLock is the locked file that protects a directory. It contains a description of the
 // process that locked it.
-type dirLock struct{ *os.File }
+type dirLock struct {
+	*os.File
+	suspected bool // a sync has failed since the computer was started
+}
 
 // Close unlocks the directory.
 func (l *dirLock) Close() error {
-	err := l.Truncate(0) // so that no later message names this process
+	var err error
+	if !l.suspected {
+		err = l.Truncate(0) // so that no later message names this process
+	}
 	filelock.Unlock(l.File)
 	return errors.Join(err, l.File.Close())
 }
@@ -51,9 +57,31 @@ func lockDir(dir string) (*dirLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: cannot lock %s: %w", dir, err)
 	}
-	lock := &dirLock{locked.File}
+	lock := &dirLock{File: locked.File}
+	head := make([]byte, len(suspectHead))
+	_, err = lock.ReadAt(head, 0)
+	lock.suspected = err == nil && string(head) == suspectHead
 	lock.describe()
 	return lock, nil
+}
+
+// suspectHead begins the file of a lock after a sync of the store has failed.
+const suspectHead = "A sync of the store has failed. "
+
+// suspect notes that the file of the store can differ between the disk and the memory of the
+// system. The note need not reach the disk: it is for processes that see the same memory. So an
+// error is ignored; the file has space for it already.
+func (l *dirLock) suspect() {
+	l.suspected = true
+	_, _ = l.WriteAt([]byte(suspectHead), 0)
+}
+
+// trust removes the note of [dirLock.suspect]: the store was read from the disk.
+func (l *dirLock) trust() {
+	if l.suspected {
+		l.suspected = false
+		l.describe()
+	}
 }
 
 // describe writes a description of this process into the file, for the message of another
@@ -64,6 +92,9 @@ func (l *dirLock) describe() {
 		host = "an unknown host"
 	}
 	text := fmt.Sprintf("process %d (%s) on %s since %s", os.Getpid(), filepath.Base(os.Args[0]), host, time.Now().UTC().Format(time.RFC3339))
+	if l.suspected {
+		text = suspectHead + text
+	}
 	if l.Truncate(0) == nil {
 		_, _ = l.WriteAt([]byte(text), 0)
 	}
@@ -85,7 +116,7 @@ func holder(path string) string {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(string(b), ""))
+	}, strings.TrimPrefix(strings.ToValidUTF8(string(b), ""), suspectHead))
 	if err != nil || text == "" {
 		return ""
 	}

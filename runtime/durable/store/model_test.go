@@ -125,7 +125,7 @@ func TestModel(t *testing.T) {
 			return func() store.Store { m = m.Snapshot(); return m }
 		},
 		"disk": func(t *testing.T) func() store.Store {
-			dir := t.TempDir()
+			dir := memoryDir(t)
 			return func() store.Store { return open(t, dir, store.Options{}) }
 		},
 	} {

@@ -3,8 +3,10 @@
 package store_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +25,7 @@ func TestFormats(t *testing.T) {
 		text    string
 	}{
 		{"", 0, store.ErrNotAStore, "not a store"},
-		{"durable promises", 2, store.ErrFormat, "version 2"},
+		{"durable promises", 3, store.ErrFormat, "version 3"},
 		{"address book", 1, store.ErrNotAStore, "address book"},
 	} {
 		dir := t.TempDir()
@@ -34,6 +36,33 @@ func TestFormats(t *testing.T) {
 				t.Errorf("trust %v: %v", trust, err)
 			}
 		}
+	}
+}
+
+// TestVersion1: a store of version 1 opens with its records, and is then of version 2.
+func TestVersion1(t *testing.T) {
+	dir, content, _ := filled(t)
+	must(t, store.Version1(dir))
+	for range 2 {
+		report, err := store.Verify(dir)
+		must(t, err)
+		if len(report.Damage) > 0 {
+			t.Error(report.Damage[0])
+		}
+		s := open(t, dir, store.Options{})
+		if got := dump(t, s); !maps.Equal(got, content) {
+			t.Errorf("the store has %d records, want %d", len(got), len(content))
+		}
+		must(t, s.Close())
+	}
+	must(t, store.Version1(dir))
+	b, err := os.ReadFile(file(dir))
+	must(t, err)
+	s := open(t, dir, store.Options{})
+	number := read(t, s.File())
+	must(t, s.Close())
+	if bytes.Equal(b, number) || !bytes.Contains(number, []byte(`"version":2`)) {
+		t.Error("the version did not change")
 	}
 }
 

@@ -38,6 +38,10 @@ type meta struct {
 	tx       uint64
 }
 
+// listed reports whether the commit has a list of free pages. That is the commit of Close,
+// which has the records of the commit before.
+func (m meta) listed() bool { return m.freelist != noFreelist }
+
 // parseMeta parses meta page number, which is 0 or 1.
 func parseMeta(page []byte, number uint64) (meta, error) {
 	b := page[headBytes:]

@@ -54,9 +54,10 @@ func (t *total) remove(s uint64) { t.count--; t.sum -= s }
 
 type totals [Tables]total
 
-// encode returns the totals of the tables that are not empty, and a checksum.
-func (t *totals) encode() []byte {
-	var b []byte
+// encode returns the number of the commit, the totals of the tables that are not empty, and a
+// checksum.
+func (t *totals) encode(commit uint64) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, commit)
 	for table, one := range t {
 		if one != (total{}) {
 			b = append(b, byte(table))
@@ -70,17 +71,27 @@ func (t *totals) encode() []byte {
 // totalBytes is the length of the total of a table.
 const totalBytes = 1 + 8 + 8
 
-func decodeTotals(b []byte) (totals, error) {
-	var t totals
+// commitBytes is the length of the number of a commit.
+const commitBytes = 8
+
+// decodeTotals also returns the number of the commit that wrote them. It is 0 in files of
+// version 1, which have none.
+func decodeTotals(b []byte) (t totals, commit uint64, err error) {
 	n := len(b) - sumBytes
-	if n < 0 || n%totalBytes != 0 || xxhash.Sum64(b[:n]) != binary.LittleEndian.Uint64(b[n:]) {
-		return t, fmt.Errorf("the totals of the tables are damaged")
+	if n < 0 || xxhash.Sum64(b[:n]) != binary.LittleEndian.Uint64(b[n:]) {
+		return t, 0, fmt.Errorf("the totals of the tables are damaged")
 	}
-	for b = b[:n]; len(b) > 0; b = b[totalBytes:] {
+	if b = b[:n]; n%totalBytes == commitBytes {
+		commit = binary.LittleEndian.Uint64(b)
+		b = b[commitBytes:]
+	} else if n%totalBytes != 0 {
+		return t, 0, fmt.Errorf("the totals of the tables have %d bytes", n)
+	}
+	for ; len(b) > 0; b = b[totalBytes:] {
 		if b[0] >= Tables {
-			return t, fmt.Errorf("the totals name table %d, the last table is %d", b[0], Tables-1)
+			return t, 0, fmt.Errorf("the totals name table %d, the last table is %d", b[0], Tables-1)
 		}
 		t[b[0]] = total{binary.LittleEndian.Uint64(b[1:]), binary.LittleEndian.Uint64(b[9:])}
 	}
-	return t, nil
+	return t, commit, nil
 }

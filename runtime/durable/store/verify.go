@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // A Report is the result of reading a whole store.
@@ -20,10 +20,6 @@ type Report struct {
 	Commits uint64 // the number of the last commit
 	Records [Tables]uint64
 	Damage  []*DamageError // the first damageMax; empty: the store is intact
-	// Incomplete is set if the last commit is damaged and the one before it is not: the
-	// power failed during the last commit. The other fields describe the one before, with
-	// which Open continues.
-	Incomplete *DamageError
 }
 
 // damageMax limits a report. A file of another program has an error on every page.
@@ -48,41 +44,24 @@ type verifier struct {
 	report Report
 	totals totals // of the records that were read
 	want   totals // as the last commit wrote them
+	commit uint64 // that wrote want
 	format *format
 }
 
-// verify reads the file of a store. The error is not nil if the file is not a store of
-// this format or cannot be read. Damage is in the report.
-func verify(path string, file *os.File) (Report, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return Report{}, fmt.Errorf("store: %w", err)
+// verify reads the file of a store, which has size bytes. The error is not nil if the file is
+// not a store of this format or cannot be read. Damage is in the report.
+func verify(path string, file io.ReaderAt, size int64) (Report, error) {
+	m, err := readMeta(path, file, size)
+	if damage, ok := errors.AsType[*DamageError](err); ok {
+		return Report{Bytes: size, Damage: []*DamageError{damage}}, nil
+	} else if err != nil {
+		return Report{}, err
 	}
-	m, err := readMetas(path, file, info.Size())
-	if err != nil || m.damage != nil {
-		return Report{Bytes: info.Size(), Damage: m.damage}, err
-	}
-	defer readAhead(file, info.Size())()
-	report, err := verifyCommit(path, file, info.Size(), m.newest)
-	incomplete := m.invalid
-	if err == nil && len(report.Damage) > 0 && m.before != nil {
-		if older, e := verifyCommit(path, file, info.Size(), *m.before); e == nil && len(older.Damage) == 0 {
-			incomplete = report.Damage[0]
-			report = older
-		}
-	}
-	if len(report.Damage) == 0 {
-		report.Incomplete = incomplete
-	}
-	return report, err
-}
-
-// verifyCommit reads the state of a commit.
-func verifyCommit(path string, file io.ReaderAt, size int64, m meta) (Report, error) {
+	defer readAhead(file, int64(m.pages)*pageBytes)()
 	v := &verifier{path: path, file: file, meta: m, used: make([]uint64, m.pages/64+1)}
 	v.report = Report{Bytes: size, Pages: int64(m.pages), Commits: m.tx}
 	v.mark(0, 2)
-	err := v.tables()
+	err = v.tables()
 	if err == nil {
 		err = v.free()
 	}
@@ -95,16 +74,11 @@ func verifyCommit(path string, file io.ReaderAt, size int64, m meta) (Report, er
 	return v.report, err
 }
 
-// metas are the meta pages of a file.
-type metas struct {
-	newest  meta
-	before  *meta          // the commit before newest, if its page is valid
-	invalid *DamageError   // the other page, if it is not valid
-	damage  []*DamageError // neither page is valid
-}
-
-// readMetas reads the meta pages of a file.
-func readMetas(path string, file io.ReaderAt, size int64) (metas, error) {
+// readMeta returns the meta page of the last commit. A page that is not valid is damage,
+// also if the other one is valid: a disk writes the sector of a meta page entirely or not at
+// all, so a power failure leaves two valid pages, and the damaged one can be that of the last
+// commit.
+func readMeta(path string, file io.ReaderAt, size int64) (meta, error) {
 	var pages [2]meta
 	var errs [2]error
 	for i := range pages {
@@ -112,12 +86,12 @@ func readMetas(path string, file io.ReaderAt, size int64) (metas, error) {
 		if _, err := file.ReadAt(page, int64(i)*pageBytes); errors.Is(err, io.EOF) {
 			errs[i] = errors.New("the file is too short")
 		} else if err != nil {
-			return metas{}, fmt.Errorf("store: %w", err)
+			return meta{}, unreadable(path, uint64(i), err)
 		} else if pages[i], errs[i] = parseMeta(page, uint64(i)); errs[i] == nil && pages[i].pages > uint64(size/pageBytes) {
 			errs[i] = fmt.Errorf("the file has %d pages of %d: its end is missing", size/pageBytes, pages[i].pages)
 		}
 		if errors.Is(errs[i], ErrFormat) || errors.Is(errs[i], ErrNotAStore) {
-			return metas{}, fmt.Errorf("store: %s: %w", path, errs[i])
+			return meta{}, fmt.Errorf("store: %s: %w", path, errs[i])
 		}
 	}
 	newest := 0
@@ -125,19 +99,15 @@ func readMetas(path string, file io.ReaderAt, size int64) (metas, error) {
 		newest = 1
 	}
 	other := 1 - newest
-	m := metas{newest: pages[newest]}
 	switch {
+	case errs[newest] != nil && !startsLikeMeta(file):
+		return meta{}, fmt.Errorf("store: %s is %w: %v", path, ErrNotAStore, errs[newest])
 	case errs[newest] != nil:
-		if !startsLikeMeta(file) {
-			return m, fmt.Errorf("store: %s is %w: %v", path, ErrNotAStore, errs[newest])
-		}
-		m.damage = []*DamageError{{Path: path, Page: 0, Reason: errs[0].Error() + ", and so is page 1"}}
-	case errs[other] != nil:
-		m.invalid = &DamageError{Path: path, Page: int64(other), Reason: errs[other].Error()}
-	case pages[other].tx+1 == pages[newest].tx:
-		m.before = &pages[other]
+		return meta{}, &DamageError{Path: path, Page: 0, Reason: errs[0].Error() + ", and so is page 1"}
+	case errs[other] != nil && !bug.On(bug.LostMetaPage):
+		return meta{}, &DamageError{Path: path, Page: int64(other), Reason: fmt.Sprintf("%v. The page may be that of the last commit; the other page has commit %d", errs[other], pages[newest].tx)}
 	}
-	return m, nil
+	return pages[newest], nil
 }
 
 // startsLikeMeta reports whether a file begins as the files of bbolt do.
@@ -181,7 +151,7 @@ func (v *verifier) read(number uint64, depth int) ([]byte, error) {
 	page := slices.Grow(v.pages[depth][:0], pageBytes)[:pageBytes]
 	v.pages[depth] = page
 	if _, err := v.file.ReadAt(page, int64(number)*pageBytes); err != nil {
-		return nil, v.unreadable(number, err)
+		return nil, unreadable(v.path, number, err)
 	}
 	more := uint64(order.Uint32(page[12:]))
 	if order.Uint64(page) != number {
@@ -200,19 +170,18 @@ func (v *verifier) read(number uint64, depth int) ([]byte, error) {
 		page = slices.Grow(page, int(more)*pageBytes)[:int(1+more)*pageBytes]
 		v.pages[depth] = page
 		if _, err := v.file.ReadAt(page, int64(number)*pageBytes); err != nil {
-			return nil, v.unreadable(number, err)
+			return nil, unreadable(v.path, number, err)
 		}
 	}
 	return page, nil
 }
 
-// unreadable reports a page that the disk cannot read.
-func (v *verifier) unreadable(number uint64, err error) error {
-	v.damage(int64(number), fmt.Sprintf("the page cannot be read: %v", err))
-	if len(v.report.Damage) == damageMax {
-		return errTooMuchDamage
+// unreadable returns the error of a read. It is not damage, and the file may be intact.
+func unreadable(path string, page uint64, err error) error {
+	if bug.On(bug.ReadErrorIsDamage) {
+		return &DamageError{Path: path, Page: int64(page), Reason: err.Error()}
 	}
-	return nil
+	return fmt.Errorf("store: cannot read page %d (offset %d) of %s, so it is unknown whether the store is intact: %w", page, page*pageBytes, path, err)
 }
 
 // tables reads the root bucket, and then all tables.
@@ -231,7 +200,7 @@ func (v *verifier) tables() error {
 		return nil
 	})
 	if err == nil && len(v.report.Damage) == 0 && !slices.ContainsFunc(buckets, func(b bucket) bool { return string(b.name) == metaBucketName }) {
-		return fmt.Errorf("store: %s is a file of bbolt, but %w", v.path, ErrNotAStore)
+		return fmt.Errorf("store: %s is a file of bbolt, but %w (or its root page %d is an older version of itself)", v.path, ErrNotAStore, v.meta.root)
 	}
 	for _, b := range buckets {
 		f := v.metaRecord
@@ -251,6 +220,7 @@ func (v *verifier) tables() error {
 	if v.format == nil { // another program's file, or damage that is in the report
 		return nil
 	}
+	v.number()
 	for t, got := range v.totals {
 		v.report.Records[t] = got.count
 		if want := v.want[t]; got != want && len(v.report.Damage) == 0 {
@@ -258,6 +228,19 @@ func (v *verifier) tables() error {
 		}
 	}
 	return nil
+}
+
+// number compares the number of the commit that wrote the totals with that of the meta page.
+// They differ if a page that leads to the totals is an older version of itself: it leads to
+// the tree of an earlier commit, which is intact. Close makes a commit without changes.
+func (v *verifier) number() {
+	want := v.meta.tx
+	if v.meta.listed() {
+		want--
+	}
+	if v.format.Version > 1 && v.commit != want && len(v.report.Damage) == 0 && !bug.On(bug.NumbersIgnored) {
+		v.damage(int64(v.meta.root), fmt.Sprintf("the page leads to the tables of commit %d, and the meta page to those of commit %d", v.commit, want))
+	}
 }
 
 // bucket walks a bucket, whose pages are elsewhere or inside the value.
@@ -366,7 +349,7 @@ func (v *verifier) metaRecord(page uint64, key, value []byte, _ uint32) error {
 			v.report.ID = f.ID
 		}
 	case totalsKey:
-		v.want, err = decodeTotals(value)
+		v.want, v.commit, err = decodeTotals(value)
 	default:
 		err = fmt.Errorf("the meta bucket has the unknown key %q", shorten(key))
 	}

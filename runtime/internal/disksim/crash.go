@@ -1,39 +1,45 @@
 package disksim
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 )
 
 // Crash writes to a new directory what the files are after a power failure: everything that
-// is synced, and what the loss leaves of the rest. The disk itself does not change, so that
-// a test can look at several outcomes of one moment.
-func (d *Disk) Crash(dir string, loss Loss) {
+// is synced, and what the loss leaves of the rest. It returns the disk below that directory.
+// The disk itself does not change, so that a test can look at several outcomes of one moment.
+func (d *Disk) Crash(dir string, loss Loss) *Disk {
 	check(os.RemoveAll(dir))
 	check(os.Mkdir(dir, 0o700))
+	after := &Disk{dir: dir, rng: d.rng}
 	for name, f := range d.names() {
-		check(os.WriteFile(filepath.Join(dir, name), d.survivor(f, loss), 0o600))
+		c := d.survivor(f, loss)
+		path := filepath.Join(dir, name)
+		check(c.write(path, &content{}))
+		info, err := os.Stat(path)
+		check(err)
+		after.files = append(after.files, &file{info: info, name: name, diskName: name, cached: c, onDisk: c.clone()})
 	}
+	return after
 }
 
 // survivor returns a file after a power failure.
-func (d *Disk) survivor(f *file, loss Loss) []byte {
-	b := bytes.Clone(f.onDisk)
+func (d *Disk) survivor(f *file, loss Loss) content {
+	c := f.onDisk.clone()
 	for _, w := range f.pending {
 		if w.data == nil {
 			if d.rng.Float64() >= loss.probability {
-				b = w.apply(b)
+				c.apply(w)
 			}
 			continue
 		}
 		for at := 0; at < len(w.data); at += loss.unit {
 			if d.rng.Float64() >= loss.probability {
-				b = write{w.at + at, w.data[at:min(at+loss.unit, len(w.data))]}.apply(b)
+				c.apply(write{w.at + at, w.data[at:min(at+loss.unit, len(w.data))]})
 			}
 		}
 	}
-	return b
+	return c
 }
 
 // names returns the files by the names that a power failure leaves: for each name either

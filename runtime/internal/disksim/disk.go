@@ -20,6 +20,7 @@ type Disk struct {
 	dir    string
 	rng    *rand.Rand
 	faults Faults
+	lies   int
 	files  []*file
 }
 
@@ -29,8 +30,8 @@ type file struct {
 	info     os.FileInfo
 	name     string
 	diskName string
-	cached   []byte // as the system returns it
-	onDisk   []byte
+	cached   content // as the system returns it
+	onDisk   content
 	pending  []write // since the last sync, in order
 }
 
@@ -102,60 +103,53 @@ func (d *Disk) named(name string) *file {
 }
 
 // observe notes the sectors that differ from the content before.
-func (f *file) observe(content []byte) {
-	if len(content) != len(f.cached) {
-		f.write(len(content), nil)
+func (f *file) observe(b []byte) {
+	if len(b) != f.cached.length {
+		f.write(write{at: len(b)})
 	}
-	for at := 0; at < len(content); at += SectorBytes {
-		sector := content[at:min(at+SectorBytes, len(content))]
-		if !bytes.Equal(sector, f.cached[at:at+len(sector)]) {
-			f.write(at, bytes.Clone(sector))
+	for at := 0; at < len(b); at += SectorBytes {
+		sector := b[at:min(at+SectorBytes, len(b))]
+		if !bytes.Equal(sector, f.cached.at(at)[:len(sector)]) {
+			f.write(write{at, bytes.Clone(sector)})
 		}
 	}
 }
 
 // write changes the content in memory.
-func (f *file) write(at int, data []byte) {
-	w := write{at, data}
+func (f *file) write(w write) {
 	f.pending = append(f.pending, w)
-	f.cached = w.apply(f.cached)
-}
-
-// apply carries out a write.
-func (w write) apply(b []byte) []byte {
-	n := max(w.at+len(w.data), len(b))
-	if w.data == nil {
-		n = w.at
-	}
-	if n > len(b) {
-		b = append(b, make([]byte, n-len(b))...)
-	}
-	copy(b[w.at:], w.data)
-	return b[:n]
+	f.cached.apply(w)
 }
 
 // Wrote notes a write. It is cheaper than Observe, which need not follow.
 func (d *Disk) Wrote(name string, at int64, data []byte) {
-	d.named(name).write(int(at), bytes.Clone(data))
+	d.named(name).write(write{int(at), bytes.Clone(data)})
 }
 
 // Length notes the length of a file.
 func (d *Disk) Length(name string, n int64) {
-	if f := d.named(name); len(f.cached) != int(n) {
-		f.write(int(n), nil)
+	if f := d.named(name); f.cached.length != int(n) {
+		f.write(write{at: int(n)})
 	}
 }
 
 // Sync makes the writes to a file durable, except for what the [Faults] lose.
 func (d *Disk) Sync(name string) {
 	f := d.named(name)
-	f.pending = d.faults.lie(d.rng, f.pending)
+	writes, lied := d.faults.lie(d.rng, f.pending)
+	if lied {
+		d.lies++
+	}
+	f.pending = writes
 	f.sync()
 }
 
+// Lies returns the number of syncs that have lost something.
+func (d *Disk) Lies() int { return d.lies }
+
 func (f *file) sync() {
 	for _, w := range f.pending {
-		f.onDisk = w.apply(f.onDisk)
+		f.onDisk.apply(w)
 	}
 	f.pending = nil
 }
@@ -166,7 +160,7 @@ func (d *Disk) FailSync(name string) {
 	f := d.named(name)
 	for _, w := range f.pending {
 		if d.rng.IntN(2) == 0 {
-			f.onDisk = w.apply(f.onDisk)
+			f.onDisk.apply(w)
 		}
 	}
 	f.pending = nil
@@ -183,27 +177,12 @@ func (d *Disk) SyncDir() {
 // synced. It changes the file in the directory to what is on the disk.
 func (d *Disk) DropCache(name string) {
 	f := d.named(name)
-	b := bytes.Clone(f.onDisk)
+	c := f.onDisk.clone()
 	for _, w := range f.pending {
-		b = w.apply(b)
+		c.apply(w)
 	}
-	f.cached = b
-	check(writeInPlace(filepath.Join(d.dir, name), b))
-}
-
-// writeInPlace changes the content of a file, which may be mapped.
-func writeInPlace(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteAt(b, 0); err == nil {
-		err = f.Truncate(int64(len(b)))
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	check(c.write(filepath.Join(d.dir, name), &f.cached))
+	f.cached = c
 }
 
 func readFile(path string) []byte {

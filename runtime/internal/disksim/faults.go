@@ -10,38 +10,38 @@ type Faults struct {
 	Misdirected float64 // the data is written to another page
 }
 
-// lie returns the writes that the disk carries out.
-func (f Faults) lie(rng *rand.Rand, writes []write) []write {
+// lie returns the writes that the disk carries out, and whether they differ from the given
+// ones.
+func (f Faults) lie(rng *rand.Rand, writes []write) (done []write, lied bool) {
 	if len(writes) == 0 || f == (Faults{}) {
-		return writes
+		return writes, false
 	}
 	i := rng.IntN(len(writes))
 	w := writes[i]
-	if w.data == nil {
-		return writes
+	p := rng.Float64()
+	if w.data == nil || p >= f.Lost+f.Torn+f.Misdirected {
+		return writes, false
 	}
-	done := append([]write(nil), writes...)
-	switch p := rng.Float64(); {
+	done = append(done, writes[:i]...)
+	switch cut := SectorBytes * (len(w.data) / SectorBytes / 2); {
 	case p < f.Lost:
-		return append(done[:i], writes[i+1:]...)
-	case p < f.Lost+f.Torn:
-		if cut := SectorBytes * (len(w.data) / SectorBytes / 2); rng.IntN(2) == 0 {
-			done[i].data = w.data[:cut]
-		} else {
-			done[i] = write{w.at + cut, w.data[cut:]}
-		}
-		if len(done[i].data) == 0 {
-			return append(done[:i], writes[i+1:]...)
-		}
-	case p < f.Lost+f.Torn+f.Misdirected:
+	case p >= f.Lost+f.Torn:
 		page := w.at / PageBytes
 		to := rng.IntN(max(2*page, page+4))
+		if rng.IntN(4) == 0 {
+			to = rng.IntN(4) // files keep there what matters most
+		}
 		if to == page {
 			to++
 		}
-		done[i].at = w.at + (to-page)*PageBytes
+		done = append(done, write{w.at + (to-page)*PageBytes, w.data})
+	case cut == 0: // a single sector
+	case rng.IntN(2) == 0:
+		done = append(done, write{w.at, w.data[:cut]})
+	default:
+		done = append(done, write{w.at + cut, w.data[cut:]})
 	}
-	return done
+	return append(done, writes[i+1:]...), true
 }
 
 // Loss decides which part of the unsynced writes a power failure loses.

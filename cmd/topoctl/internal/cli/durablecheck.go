@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -61,8 +60,7 @@ type checkReport struct {
 	Commits    uint64            `json:"commits"`
 	Records    map[string]uint64 `json:"records"` // by table; tables without records are absent
 	Damage     []string          `json:"damage"`
-	Incomplete string            `json:"incomplete,omitempty"` // why the last commit is incomplete
-	Violations []violationObject `json:"violations"`           // null: not checked, because the file is damaged or its last commit is incomplete
+	Violations []violationObject `json:"violations"` // null: not checked, because the file is damaged
 }
 
 type violationObject struct {
@@ -87,9 +85,7 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 	for _, d := range file.Damage {
 		r.Damage = append(r.Damage, d.Error())
 	}
-	if file.Incomplete != nil {
-		r.Incomplete = file.Incomplete.Error()
-	} else if len(file.Damage) == 0 {
+	if len(file.Damage) == 0 {
 		if r.Violations, err = c.violations(records, s.Err); err != nil {
 			return c.explain(err)
 		}
@@ -104,8 +100,6 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 		return err
 	case len(r.Damage) > 0:
 		return negative(fmt.Sprintf("%s is damaged. No server opens it. Keep a copy, and restore a backup", c.Dir))
-	case r.Incomplete != "":
-		return negative(fmt.Sprintf("the last commit of %s is incomplete: the power failed while it was written, or the disk has damaged it. The next server continues with commit %d. If the power did not fail, keep a copy: answered operations are missing", c.Dir, r.Commits))
 	case len(r.Violations) > 0:
 		return negative(fmt.Sprintf("%s has %d violations, which are a mistake of the server: please report them", c.Dir, len(r.Violations)))
 	}
@@ -114,7 +108,7 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 
 // violations checks the invariants, and prints its progress.
 func (c *DurableCheck) violations(records uint64, progress io.Writer) ([]violationObject, error) {
-	disk, err := store.Open(c.Dir, store.Options{TrustFile: true, Logger: slog.New(slog.DiscardHandler)}) // Verify has just read it
+	disk, err := store.Open(c.Dir, store.Options{TrustFile: true}) // Verify has just read it
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +174,7 @@ func (kv *countingKV) report(records uint64, w io.Writer) (stop func()) {
 }
 
 func (r *checkReport) print(out io.Writer) error {
-	if len(r.Damage)+len(r.Violations) == 0 && r.Incomplete == "" {
+	if len(r.Damage)+len(r.Violations) == 0 {
 		return fields{
 			{"store", r.ID},
 			{"file", fmt.Sprintf("%d bytes, commit %d", r.Bytes, r.Commits)},
@@ -193,9 +187,6 @@ func (r *checkReport) print(out io.Writer) error {
 	w := bufio.NewWriter(out)
 	for _, d := range r.Damage {
 		fmt.Fprintln(w, oneLine(d))
-	}
-	if r.Incomplete != "" {
-		fmt.Fprintln(w, oneLine(r.Incomplete))
 	}
 	for _, v := range r.Violations {
 		fmt.Fprintf(w, "%s: %s: %s\n", v.Invariant, oneLine(v.ID), oneLine(v.Detail))

@@ -230,7 +230,7 @@ func (d DurableServe) run(ctx context.Context, s Streams) error {
 
 // configure reads the files and the environment variable that the flags name.
 func (d *DurableServe) configure(logger *slog.Logger) (err error) {
-	d.Server.Logger, d.Engine.Logger, d.Store.Logger = logger, logger, logger
+	d.Server.Logger, d.Engine.Logger = logger, logger
 	if text := os.Getenv(environmentDebug); text != "" && !d.Server.Debug {
 		if d.Server.Debug, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%s must be true or false, got %q", environmentDebug, text)

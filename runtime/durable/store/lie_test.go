@@ -1,0 +1,109 @@
+//go:build unix
+
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"testing"
+
+	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/race"
+)
+
+// A diskWrite is a write of bbolt.
+type diskWrite struct {
+	at   int64
+	data []byte
+}
+
+func (w diskWrite) apply(b []byte) []byte {
+	if more := int(w.at) + len(w.data) - len(b); more > 0 {
+		b = append(b, make([]byte, more)...)
+	}
+	copy(b[w.at:], w.data)
+	return b
+}
+
+// TestEachWriteIsLost loses each write of some commits, or writes it to the place of a meta
+// page, one at a time. After that the commit ends, or the power fails. The store is refused, or
+// has the state of the last commit that was answered. If the meta page of the last commit is
+// lost, it has the state of the commit before.
+func TestEachWriteIsLost(t *testing.T) {
+	commits := 60
+	if testing.Short() || race.Enabled { // one goroutine
+		commits = 10
+	}
+	s := open(t, memoryDir(t), store.Options{})
+	fill(t, s)
+	var writes []diskWrite
+	s.HookWrites(func(f store.WriteAt) store.WriteAt {
+		return func(b []byte, at int64) (int, error) {
+			writes = append(writes, diskWrite{at, bytes.Clone(b)})
+			return f(b, at)
+		}
+	})
+	dir := memoryDir(t)
+	opened, refused := 0, 0
+	for i := 1; i <= commits; i++ {
+		before, image := dump(t, s), read(t, s.File())
+		writes = writes[:0]
+		must(t, s.Update(func(tx store.Tx) error {
+			if i%10 == 0 {
+				change(tx, i)
+			}
+			// This table is in the page of the root bucket, so the commit writes just this page. The
+			// page that it uses again often has the root bucket of an earlier commit, whose
+			// other pages are intact.
+			tx.Put(5, []byte("small"), fmt.Append(nil, i))
+			return nil
+		}))
+		after := dump(t, s)
+		for k, lost := range writes {
+			for variant := range 6 {
+				place, power := []int64{-1, 0, pageBytes}[variant/2], variant%2 == 1
+				b := bytes.Clone(image)
+				for j, w := range writes {
+					if j != k && !(power && j > k) {
+						b = w.apply(b)
+					} else if j == k && place >= 0 {
+						b = diskWrite{place, lost.data}.apply(b)
+					}
+				}
+				what := fmt.Sprintf("commit %d: write %d of %d (page %d) went to %d, power failure %v", i, k+1, len(writes), lost.at/pageBytes, place, power)
+				got, err := state(t, dir, b)
+				_, damaged := errors.AsType[*store.DamageError](err)
+				unanswered := power || k == len(writes)-1
+				switch {
+				case damaged, errors.Is(err, store.ErrNotAStore):
+					refused++
+				case err != nil:
+					t.Errorf("%s: %v", what, err)
+				case maps.Equal(got, after), unanswered && maps.Equal(got, before):
+					opened++
+				default:
+					t.Errorf("%s: the store has %d records, %d were written", what, len(got), len(after))
+				}
+			}
+		}
+	}
+	t.Logf("%d refused, %d opened", refused, opened)
+	if refused < 50 {
+		t.Error("too few stores were refused: the test tests little")
+	}
+}
+
+// state returns the content of a store with the given file.
+func state(t *testing.T, dir string, b []byte) (map[string]string, error) {
+	t.Helper()
+	must(t, os.WriteFile(file(dir), b, 0o600))
+	s, err := store.Open(dir, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { must(t, s.Close()) }()
+	return dump(t, s), nil
+}
