@@ -60,7 +60,6 @@ type Disk struct {
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
 	listed bool       // the last commit has a list of free pages
-	ahead  ahead
 	arena  arena
 	synced synced
 }

@@ -273,7 +273,6 @@ func (d *Disk) transact(writes bool, f func(Tx) error) error {
 	number := uint64(x.tx.ID())
 	if writes {
 		x.totals = d.totals
-		d.ahead.write(d.file, x.tx.Size())
 		d.arena.blocks = d.arena.blocks[:0]
 	}
 	if err := run(x, f); err != nil {
@@ -362,14 +361,6 @@ func full(err error) bool {
 // unchanged reports whether the meta page of a commit was not written yet: both meta
 // pages are valid and of the commits before.
 func (d *Disk) unchanged(number uint64) bool {
-	for i := range uint64(2) {
-		page := make([]byte, pageBytes)
-		if _, err := d.file.ReadAt(page, int64(i)*pageBytes); err != nil {
-			return false
-		}
-		if m, err := parseMeta(page, i); err != nil || m.tx >= number {
-			return false
-		}
-	}
-	return true
+	m, err := readMeta(d.path, d.file, d.Bytes())
+	return err == nil && m.tx < number
 }
