@@ -95,7 +95,7 @@
 // # Design
 //
 // One goroutine, the committer, writes. It takes all operations that wait, carries them out
-// with the core in one transaction, commits it with one sync, answers the callers, and hands
+// with the core in one transaction, commits it, answers the callers, and hands
 // the messages to the hub. While a commit syncs, the next operations gather, so the number
 // of operations for each sync grows with the number of callers, and a single caller does not
 // wait for others.
