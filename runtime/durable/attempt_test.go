@@ -64,15 +64,15 @@ func testAttempts(t *testing.T, delay time.Duration) {
 		t.Errorf("the delays before the attempts are %v in all, want %v and twice as much", d, delay)
 	}
 	for id, state := range map[string]string{
-		"place-1:1": "resolved", "place-1:2": "rejected", "place-1:3": "resolved",
-		"place-1:~2": "resolved", "place-1:2~2": "rejected", "place-1:3~2": "resolved",
-		"place-1:~3": "resolved", "place-1:2~3": "resolved", "place-1:3~3": "resolved",
+		"place-1:#1": "resolved", "place-1:#2": "rejected", "place-1:#3": "resolved",
+		"place-1:#~2": "resolved", "place-1:#2~2": "rejected", "place-1:#3~2": "resolved",
+		"place-1:#~3": "resolved", "place-1:#2~3": "resolved", "place-1:#3~3": "resolved",
 	} {
 		if p := w.promise(id); p == nil || string(p.State) != state {
 			t.Errorf("the record %s is %v, want %s", id, p, state)
 		}
 	}
-	if w.promise("place-1:1~2") != nil {
+	if w.promise("place-1:#1~2") != nil {
 		t.Error("attempt 2 has recorded the step before the failure again")
 	}
 	w.check()

@@ -35,8 +35,8 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	for i := range records {
 		records[i] = protocol.Promise{
-			ID: fmt.Sprint("shop:api.orders.Place:17.", i+1), State: protocol.Resolved, Value: value,
-			Tags: map[string]string{tagStep: "charge", protocol.TagScope: "local"},
+			ID: fmt.Sprint("shop:api.orders.Place:17:#", i+1), State: protocol.Resolved, Value: value,
+			Tags: map[string]string{tagStep: "charge", protocol.TagScope: "local", protocol.TagParent: "shop:api.orders.Place:17"},
 		}
 	}
 	param, err := encodeCall("f", 1)

@@ -62,6 +62,9 @@ func (e *execution) callOf(call Call, name, id string) (protocol.PromiseCreate, 
 	if len(name) > nameMax {
 		return protocol.PromiseCreate{}, e.misuse("the name of the function is too long")
 	}
+	if len(id) > idMax {
+		return protocol.PromiseCreate{}, fmt.Errorf("%w: the id of a child must have at most %d bytes, got %d in %.40q…; give the call an id of its own", ErrInvalidID, idMax, len(id), id)
+	}
 	create, err := callOf(call, id, e.worker.now())
 	create.TimeoutAt = min(create.TimeoutAt, e.promise.TimeoutAt)
 	for key, value := range e.tags(name, id, "global") {
@@ -157,29 +160,59 @@ func (e *execution) startNamed(call Call) (*protocol.Promise, error) {
 	if err == nil {
 		err = unmarshal(data, &id)
 	}
-	if err != nil || id != call.ID {
+	if err != nil || id != call.ID && id != PromiseID(call.ID) {
 		return nil, e.ending(e.diverge(fmt.Sprintf("at position %d it calls %s with the id %q, and the recorded id is %q", e.position, call.Func, call.ID, id)))
 	}
 	child, err := e.backend.get(e, id)
+	if err == nil {
+		err = e.isOf(child, call)
+	}
 	return child, e.ending(err)
 }
 
 // createNamed creates the promise of the call before its record: a record says that the
 // promise exists.
 func (e *execution) createNamed(call Call, name string, s slot) (*protocol.Promise, error) {
-	create, err := e.callOf(call, name, call.ID)
+	id, err := promiseID(call.ID)
 	if err != nil {
 		return nil, err
 	}
-	child, err := e.backend.fence(e, create)
+	create, err := e.callOf(call, name, id)
+	if err != nil {
+		return nil, err
+	}
+	child, err := e.promiseOf(call, create)
 	if err != nil {
 		return nil, e.ending(err)
 	}
-	id, err := encode(call.ID)
+	recorded, err := encode(child.ID)
 	if err == nil {
-		_, err = e.settle(name, s, e.journal.records[s], protocol.Resolved, id)
+		_, err = e.settle(name, s, e.journal.records[s], protocol.Resolved, recorded)
 	}
-	return child[0], e.ending(err)
+	return child, e.ending(err)
+}
+
+// promiseOf creates the promise of a call with an id of its own, or returns the one that exists.
+func (e *execution) promiseOf(call Call, create protocol.PromiseCreate) (*protocol.Promise, error) {
+	former, err := formerCall(call, create.ID, func(id string) (*protocol.Promise, error) { return e.backend.get(e, id) })
+	if former != nil || err != nil {
+		return former, err
+	}
+	created, err := e.backend.fence(e, create)
+	if err != nil {
+		return nil, err
+	}
+	return created[0], e.isOf(created[0], call)
+}
+
+// isOf makes the execution fail if the promise of a call with an id of its own was made by
+// something else: the function must not get a result that is not of its call.
+func (e *execution) isOf(p *protocol.Promise, call Call) error {
+	if err := isOf(p, call); err != nil {
+		e.fatal = Final(err)
+		return errExit
+	}
+	return nil
 }
 
 // open creates the promise of the next position, or returns the recorded one.
@@ -226,5 +259,8 @@ func (e *execution) sleepUntil(timer protocol.PromiseCreate, future bool) (*prot
 		return e.backend.suspendUntil(e, timer)
 	}
 	created, err := e.backend.fence(e, timer)
-	return last(created), err
+	if err != nil {
+		return nil, err
+	}
+	return created[0], e.same(created[0], nameSleep)
 }

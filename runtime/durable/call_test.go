@@ -379,7 +379,7 @@ func TestDeadlinesOfChildren(t *testing.T) {
 	}
 	for w.step(nil) {
 	}
-	for id, want := range map[string]time.Duration{"f": time.Hour, "f:1": time.Minute, "f:2": time.Hour, "f:3": time.Hour, "f:4": time.Hour} {
+	for id, want := range map[string]time.Duration{"f": time.Hour, "f:#1": time.Minute, "f:#2": time.Hour, "f:#3": time.Hour, "f:#4": time.Hour} {
 		if got := time.UnixMilli(w.promise(id).TimeoutAt).Sub(begun); got != want {
 			t.Errorf("the deadline of %s is after %v, want %v", id, got, want)
 		}

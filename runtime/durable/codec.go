@@ -104,13 +104,9 @@ func encodeCall(function string, arg any) (protocol.Value, error) {
 // decodeCall returns the function and the argument that a promise names. A call without
 // an argument has the argument null.
 func decodeCall(v protocol.Value) (function string, arg json.RawMessage, err error) {
-	data, err := decode(v)
+	p, err := decodeParameter(v)
 	if err != nil {
 		return "", nil, err
-	}
-	var p parameter
-	if err := json.Unmarshal(data, &p); err != nil {
-		return "", nil, fmt.Errorf("the parameter of the promise is not a call: %w", err)
 	}
 	if p.Func == "" || p.Version < 0 || p.Version > callVersion {
 		return "", nil, fmt.Errorf("the parameter of the promise calls function %q in version %d", p.Func, p.Version)
@@ -120,6 +116,17 @@ func decodeCall(v protocol.Value) (function string, arg json.RawMessage, err err
 		arg = p.Args[0]
 	}
 	return p.Func, arg, nil
+}
+
+func decodeParameter(v protocol.Value) (p parameter, err error) {
+	data, err := decode(v)
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return p, fmt.Errorf("the parameter of the promise is not a call: %w", err)
+	}
+	return p, nil
 }
 
 // equalArgument reports whether a recorded call has an argument, if it is read with the type

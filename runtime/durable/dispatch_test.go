@@ -123,8 +123,8 @@ func TestParentEndsInAStep(t *testing.T) {
 			return "done", nil
 		})
 	}
-	if o := queue[0].Run(parent, step); o.State != durable.Released || w.promise("f:1") != nil {
-		t.Errorf("the outcome is %v, and the record is %v", o, w.promise("f:1"))
+	if o := queue[0].Run(parent, step); o.State != durable.Released || w.promise("f:#1") != nil {
+		t.Errorf("the outcome is %v, and the record is %v", o, w.promise("f:#1"))
 	}
 	for w.step(nil) {
 	}

@@ -55,7 +55,7 @@ func TestDivergence(t *testing.T) {
 	}{
 		{"another name", func(ctx durable.Context, ran *[]string) error {
 			return value(ctx, ran, "book")
-		}, []string{"position 1", `calls "book"`, `place-1:1 is of "reserve"`, "execution place-1 of place"}},
+		}, []string{"position 1", `calls "book"`, `place-1:#1 is of "reserve"`, "execution place-1 of place"}},
 		{"a step in the middle", func(ctx durable.Context, ran *[]string) error {
 			_ = value(ctx, ran, "reserve")
 			return value(ctx, ran, "new")
@@ -83,13 +83,13 @@ func TestDivergence(t *testing.T) {
 			_ = value(ctx, ran, "charge")
 			_, err := durable.Start[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 2}})
 			return err
-		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:3"}},
+		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:#3"}},
 		{"another argument of one of several calls", func(ctx durable.Context, ran *[]string) error {
 			_ = value(ctx, ran, "reserve")
 			_ = value(ctx, ran, "charge")
 			_, err := durable.StartAll[string](ctx, nil, durable.Call{Func: "ship", Arg: parcel{Weight: 2}})
 			return err
-		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:3"}},
+		}, []string{"position 3", `calls "ship" with an argument that differs`, "record place-1:#3"}},
 		{"an argument of another type", func(ctx durable.Context, ran *[]string) error {
 			_ = value(ctx, ran, "reserve")
 			_ = value(ctx, ran, "charge")
@@ -315,15 +315,18 @@ func TestForeignRecord(t *testing.T) {
 			w := newWorld(t, 1, durable.Function{Name: "f", Run: func(ctx durable.Context, _ json.RawMessage) (any, error) { return use(ctx) }})
 			outcome := ""
 			w.log = logTo(&outcome)
-			w.call("f:1", "other", "foreign")
-			foreign := protocol.PromiseSettle{ID: "f:1", State: protocol.Resolved}
-			if r, err := w.server.Do(t.Context(), foreign); err != nil || r.Status != protocol.OK {
-				t.Fatal(r, err)
+			for _, op := range []protocol.Operation{
+				protocol.PromiseCreate{ID: "f:#1", TimeoutAt: 1 << 50, Tags: map[string]string{"topogen:step": "a"}},
+				protocol.PromiseSettle{ID: "f:#1", State: protocol.Resolved},
+			} {
+				if r, err := w.server.Do(t.Context(), op); err != nil || r.Status != protocol.OK {
+					t.Fatal(r, err)
+				}
 			}
 			w.start(0, false)
 			w.call("f", "f", 1)
 			w.runFor(2*time.Hour, nil)
-			if want := "and the record f:1 is of"; w.result("f") != "pending" || !strings.Contains(outcome, want) {
+			if want := "the id f:#1 of its record is taken: the promise was made by"; w.result("f") != "pending" || !strings.Contains(outcome, want) {
 				t.Errorf("the result is %s, and the log is %s, without %q", w.result("f"), outcome, want)
 			}
 		})

@@ -32,8 +32,9 @@
 //
 // Each durable call of a function (Step, Sleep, After, Now, Start, Any, Version) has a
 // position: 1 for the first call, 2 for the second. Its result is recorded in a promise whose
-// id is the id of the execution and the position: order-17:2, and order-17:2.1 for the first
-// call of the execution order-17:2. When an execution waits, its goroutine ends: deferred
+// id is the id of the execution and the position: order-17:#2, and order-17:#2.1 for the first
+// call of the execution order-17:#2. The ids of calls that a program gives never contain a
+// colon with a single #, so they are never those of records: see [PromiseID]. When an execution waits, its goroutine ends: deferred
 // functions run, and durable calls in them end at once. When it is resumed, on any process,
 // the function is called again from its beginning, and the durable calls return the
 // recorded results, until the function is where it was.
@@ -68,7 +69,7 @@
 // # Limits
 //
 // Results and arguments are JSON of at most 3,096,576 bytes, so that they fit into a request
-// of 4 MiB as base64 text. An execution has at most Config.Records records: a loop without end
+// of 4 MiB as base64 text. The id of an execution has at most 2,000 bytes. An execution has at most Config.Records records: a loop without end
 // must continue in a child. A durable call takes its context from the
 // goroutine of the function only: goroutines that the function starts must not make durable
 // calls; calls that run at the same time are started with [Start].

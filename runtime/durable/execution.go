@@ -175,8 +175,12 @@ func (e *execution) next(name string) (*protocol.Promise, slot, error) {
 	return p, s, e.same(p, name)
 }
 
-// same checks that a record has the name of the call that is made now.
+// same checks that a record is one of this execution, and has the name of the call that is made
+// now. Another program may have made a promise with the id of a record.
 func (e *execution) same(p *protocol.Promise, name string) error {
+	if !e.journal.has(p) {
+		return e.diverge(fmt.Sprintf("at position %d it calls %q, and the id %s of its record is taken: the promise was made by %s", e.position, name, p.ID, makerOf(p)))
+	}
 	if recorded := p.Tags[tagStep]; recorded != name {
 		return e.diverge(fmt.Sprintf("at position %d it calls %q, and the record %s is of %q", e.position, name, p.ID, recorded))
 	}
@@ -223,10 +227,9 @@ func (e *execution) load() error {
 		return err
 	}
 	for i := range children {
-		if p := &children[i]; p.Tags[protocol.TagParent] == e.promise.ID {
-			if s, retry, ok := e.journal.parse(p.ID); ok && retry == 0 && e.journal.records[s] == nil {
-				e.journal.records[s] = p
-			}
+		p := &children[i]
+		if s, retry, ok := e.journal.parse(p); ok && retry == 0 && e.journal.records[s] == nil {
+			e.journal.records[s] = p
 		}
 	}
 	e.complete = true

@@ -61,6 +61,19 @@ func Find[R any](ctx context.Context, w *Worker, id string) (Handle[R], error) {
 	return Handle[R]{handle{worker: w, promise: p}}, err
 }
 
+// FindCall is Find for the promise of a call of a function in a group. The error matches ErrTaken
+// if the promise was made for something else.
+func FindCall[R any](ctx context.Context, w *Worker, id string, call Call) (Handle[R], error) {
+	p, err := w.promise(ctx, id)
+	if call = w.defaults(call); err == nil && !calls(p, call) {
+		err = fmt.Errorf("%w: the promise %.200q was made by %s, not by a call of %q", ErrTaken, id, makerOf(p), call.Func)
+	}
+	if err != nil {
+		return Handle[R]{}, err
+	}
+	return Handle[R]{handle{worker: w, promise: p}}, nil
+}
+
 // Wait waits for the result. The error is an *Error if the function failed, ErrCanceled,
 // ErrTimedOut, or ErrHalted outside of durable functions.
 //

@@ -17,17 +17,20 @@ const (
 // A journal has the records of an execution, by position. Position 1 is the first durable
 // call of the function.
 //
-// The records of attempt 1 have the ids <execution>.<position>. When an attempt fails, the
-// promise <execution>.~<k> begins attempt k. The attempt sees the records of the attempts
+// The records of attempt 1 have the ids <prefix><position>. When an attempt fails, the
+// promise <prefix>~<k> begins attempt k. The attempt sees the records of the attempts
 // before it at the positions before tagFrom, and its own records, with the ids
-// <execution>.<position>~<k>, from there on. The promise <record>!<k> is the timer before
-// attempt k at a single step.
+// <prefix><position>~<k>, from there on. The promise <record>!<k> is the timer before
+// attempt k at a single step. A journal makes ids with its prefix, and also reads records with the
+// former prefix.
 type journal struct {
-	prefix  string // of the ids of all records
-	records map[slot]*protocol.Promise
-	retries map[slot]retryTimer
-	begun   []*protocol.Promise // begun[k-2] begins attempt k
-	starts  []int32             // starts[k-2] is its tagFrom
+	execution string // its id
+	prefix    string
+	former    string
+	records   map[slot]*protocol.Promise
+	retries   map[slot]retryTimer
+	begun     []*protocol.Promise // begun[k-2] begins attempt k
+	starts    []int32             // starts[k-2] is its tagFrom
 }
 
 // A slot is the place of a record.
@@ -44,17 +47,11 @@ const attemptsMax = 1_000_000
 
 // newJournal makes the journal of the execution with this id.
 func newJournal(id string, records []protocol.Promise) journal {
-	// The SDKs separate the id of a root by a colon and the rest by dots. A root with
-	// a colon comes from a topology.
-	separator := "."
-	if !strings.Contains(id, ":") {
-		separator = ":"
-	}
-	j := journal{prefix: id + separator, records: make(map[slot]*protocol.Promise, len(records))}
+	j := journal{execution: id, prefix: recordPrefix(id), former: formerPrefix(id), records: make(map[slot]*protocol.Promise, len(records))}
 	begun := make(map[int32]*protocol.Promise)
 	for i := range records {
 		p := &records[i]
-		if k, ok := j.attemptBegunBy(p.ID); ok {
+		if k, ok := j.attemptBegunBy(p); ok {
 			begun[k] = p
 		} else {
 			j.add(p)
@@ -68,7 +65,7 @@ func newJournal(id string, records []protocol.Promise) journal {
 
 // add adds a record. It ignores other promises, for example records of a child.
 func (j *journal) add(p *protocol.Promise) {
-	s, retry, ok := j.parse(p.ID)
+	s, retry, ok := j.parse(p)
 	switch {
 	case !ok:
 	case retry == 0:
@@ -124,9 +121,26 @@ func (j *journal) retryID(s slot, attempt int) string {
 // attemptID is the id of the promise that begins an attempt.
 func (j *journal) attemptID(k int) string { return fmt.Sprintf("%s~%d", j.prefix, k) }
 
-// attemptBegunBy is the attempt that the promise with this id begins.
-func (j *journal) attemptBegunBy(id string) (int32, bool) {
-	text, ok := strings.CutPrefix(id, j.prefix)
+// has reports whether a promise is a record of the execution. The id alone does not say it: the
+// execution may have started a call with an id that looks like one of its records.
+func (j *journal) has(p *protocol.Promise) bool {
+	return p.Tags[protocol.TagParent] == j.execution && !named(p)
+}
+
+// place is what follows the prefix in the id of a record.
+func (j *journal) place(p *protocol.Promise) (text string, ok bool) {
+	if !j.has(p) {
+		return "", false
+	}
+	if text, ok = strings.CutPrefix(p.ID, j.prefix); ok {
+		return text, true
+	}
+	return strings.CutPrefix(p.ID, j.former)
+}
+
+// attemptBegunBy is the attempt that a promise begins.
+func (j *journal) attemptBegunBy(p *protocol.Promise) (int32, bool) {
+	text, ok := j.place(p)
 	if !ok || !strings.HasPrefix(text, "~") {
 		return 0, false
 	}
@@ -135,11 +149,11 @@ func (j *journal) attemptBegunBy(id string) (int32, bool) {
 }
 
 // parse returns the slot of a record, and the attempt of a timer before a retry.
-func (j *journal) parse(id string) (s slot, retry int32, ok bool) {
-	if !strings.HasPrefix(id, j.prefix) {
+func (j *journal) parse(p *protocol.Promise) (s slot, retry int32, ok bool) {
+	text, ok := j.place(p)
+	if !ok {
 		return s, 0, false
 	}
-	text := id[len(j.prefix):]
 	s.attempt = 1
 	if s.position, text = number(text); s.position < 1 {
 		return s, 0, false

@@ -33,6 +33,10 @@ func callOf(call Call, id string, now time.Time) (protocol.PromiseCreate, error)
 	create.Tags[protocol.TagBranch] = id
 	create.Tags[protocol.TagParent] = id
 	create.Tags[protocol.TagOrigin] = id
+	delete(create.Tags, tagID)
+	if call.ID != "" && call.ID != id {
+		create.Tags[tagID] = call.ID
+	}
 	if !call.External {
 		create.Tags[protocol.TagTarget] = call.Target
 	}
@@ -48,19 +52,32 @@ func callOf(call Call, id string, now time.Time) (protocol.PromiseCreate, error)
 
 // start creates the promise of a call that is not made by a durable function.
 func (w *Worker) start(ctx context.Context, call Call) (*protocol.Promise, error) {
-	id := call.ID
-	if id == "" {
-		id = fmt.Sprintf("%s:%s:%016x%016x", w.config.Group, call.Func, w.config.Random(), w.config.Random())
+	if call.ID == "" {
+		call.ID = fmt.Sprintf("%s:%s:%016x%016x", w.config.Group, call.Func, w.config.Random(), w.config.Random())
+	}
+	id, err := promiseID(call.ID)
+	if err != nil {
+		return nil, err
 	}
 	create, err := callOf(call, id, w.now())
 	if err != nil {
 		return nil, err
 	}
+	former, err := formerCall(call, id, func(id string) (*protocol.Promise, error) { return w.promise(ctx, id) })
+	if former != nil || err != nil {
+		return former, err
+	}
 	result, err := w.do(ctx, create)
 	if err == nil && (result.Status != protocol.OK || result.Promise == nil) {
 		err = refused(create, result)
 	}
-	return result.Promise, err
+	if err == nil {
+		err = isOf(result.Promise, call)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result.Promise, nil
 }
 
 // promise reads a promise.

@@ -22,7 +22,8 @@ var seeds = flag.Int("seeds", 1000, "how many random workflows TestRandomWorkflo
 
 // A script is a random workflow: the handler of the function "script" carries it out.
 type script struct {
-	Ops []op
+	Label string // no other script has it. It begins with the id of the execution of the root
+	Ops   []op
 	// FailUntil is the attempt that succeeds. The attempts before it fail, every other one
 	// with a panic.
 	FailUntil int
@@ -35,26 +36,30 @@ type op struct {
 	Child   script
 }
 
-var kinds = []string{"step", "step", "step", "failing step", "retried step", "sleep", "now", "version", "child", "start", "start", "start all", "all", "any", "timeout", "lasting child failure", "promise"}
+var kinds = []string{"step", "step", "step", "failing step", "retried step", "sleep", "now", "version", "child", "start", "start", "start all", "named", "all", "any", "timeout", "lasting child failure", "promise"}
 
-func randomScript(r *rand.Rand, depth int) script {
-	s := script{FailUntil: 1}
+func randomScript(r *rand.Rand, label string, depth int) script {
+	s := script{Label: label, FailUntil: 1}
 	if r.IntN(5) == 0 {
 		s.FailUntil = 1 + r.IntN(3)
 	}
 	for i := range r.IntN(7) {
 		o := op{Kind: kinds[r.IntN(len(kinds))], Seconds: r.IntN(100) * r.IntN(100), Name: fmt.Sprint("op", i)}
-		if strings.Contains(o.Kind, "child") || strings.HasPrefix(o.Kind, "start") {
+		if strings.Contains(o.Kind, "child") || strings.HasPrefix(o.Kind, "start") || o.Kind == "named" {
 			if depth == 0 {
 				o.Kind = "step"
 			} else {
-				o.Child = randomScript(r, depth-1)
+				o.Child = randomScript(r, label+separators[r.IntN(len(separators))]+fmt.Sprint(100_000+r.IntN(900_000)), depth-1)
 			}
 		}
 		s.Ops = append(s.Ops, o)
 	}
 	return s
 }
+
+// separators are texts between an id and a number that look like those of the ids of records,
+// now or before there was a mark.
+var separators = []string{".", ":", ":#", ":##", "#", "~", ":#~", ":#1!", "", "/"}
 
 // A runner carries out scripts in a world.
 type runner struct {
@@ -63,6 +68,8 @@ type runner struct {
 	delay time.Duration // before the second attempt
 	pause func()        // is called in a step, and may let other workers run
 	ran   int
+	// results are those of the scripts.
+	results []string
 }
 
 func (r *runner) function() durable.Function {
@@ -74,6 +81,7 @@ func (r *runner) function() durable.Function {
 // run returns a text that contains everything that the script has seen, except times.
 func (r *runner) run(ctx durable.Context, s script) (string, error) {
 	var seen strings.Builder
+	fmt.Fprintf(&seen, "%q:", s.Label)
 	var handles []durable.Handle[string]
 	note := func(v any, err error) error {
 		if errors.Is(err, durable.ErrMisuse) || errors.Is(err, durable.ErrEnded) {
@@ -119,7 +127,12 @@ func (r *runner) do(ctx durable.Context, o op, handles *[]durable.Handle[string]
 	case "start":
 		h, err := durable.Start[string](ctx, nil, call)
 		*handles = append(*handles, h)
-		return note(h.ID(), err)
+		return note(h.ID() != "", err)
+	case "named":
+		call.ID = o.Child.Label
+		h, err := durable.Start[string](ctx, nil, call)
+		*handles = append(*handles, h)
+		return note(h.ID() == durable.PromiseID(call.ID), err)
 	case "start all":
 		hs, err := durable.StartAll[string](ctx, nil, call, call)
 		*handles = append(*handles, hs...)
@@ -193,9 +206,9 @@ func TestRandomWorkflowsLive(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 2))
 			s := script{FailUntil: 1}
 			for len(s.Ops) < 3 {
-				s = randomScript(random, 2)
+				s = randomScript(random, "test:root", 2)
 			}
-			want, _ := runScript(t, s, uint64(seed), nil, nil)
+			want := runScript(t, s, uint64(seed), nil, nil).results[0]
 			live(t, func(l *lab) {
 				r := &runner{t: t, delay: time.Duration(seed%2) * time.Minute}
 				caller := l.worker(nil)
@@ -296,10 +309,10 @@ func TestRandomWorkflows(t *testing.T) {
 	for seed := range n {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
-			s := randomScript(random, 2)
-			want, _ := runScript(t, s, uint64(seed), nil, nil)
-			got, r := runScript(t, s, uint64(seed), random, &paused)
-			if got != want {
+			s := randomScript(random, "test:root", 2)
+			want := runScript(t, s, uint64(seed), nil, nil).results[0]
+			r := runScript(t, s, uint64(seed), random, &paused)
+			if got := r.results[0]; got != want {
 				t.Errorf("with kills the result is\n%s\nand without\n%s", got, want)
 			}
 			killed, ran = killed+uint64(r.w.killed), ran+uint64(r.ran)
@@ -312,11 +325,20 @@ func TestRandomWorkflows(t *testing.T) {
 }
 
 // runScript runs a script. If random is not nil, workers are killed and paused.
-func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *uint64) (string, *runner) {
+func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *uint64) *runner {
+	return runScripts(t, []script{s}, seed, random, paused, nil)
+}
+
+// runScripts runs scripts at the same time, each with its label as the id of its execution.
+// prepare is called with the world before there is a worker, if it is not nil.
+func runScripts(t *testing.T, scripts []script, seed uint64, random *rand.Rand, paused *uint64, prepare func(*world)) *runner {
 	r := &runner{t: t, delay: time.Duration(seed%3) * time.Minute}
 	w := newWorld(t, seed, r.functions()...)
 	w.log = slog.New(failing{t: t})
 	r.w = w
+	if prepare != nil {
+		prepare(w)
+	}
 	kills := 0
 	startWorker := func() {
 		killAt := 0
@@ -343,10 +365,16 @@ func runScript(t *testing.T, s script, seed uint64, random *rand.Rand, paused *u
 	for range workers {
 		startWorker()
 	}
-	w.call("test:root", "script", s)
+	var handles []durable.Handle[json.RawMessage]
+	for _, s := range scripts {
+		handles = append(handles, w.call(s.Label, "script", s))
+	}
 	w.run(startWorker)
 	w.check()
-	return w.result("test:root"), r
+	for _, h := range handles {
+		r.results = append(r.results, w.result(h.ID()))
+	}
+	return r
 }
 
 // pauseStep pauses the worker that runs a step: time passes, and other workers do some of

@@ -144,6 +144,7 @@ func (e *execution) settle(name string, s slot, p *protocol.Promise, state proto
 	id := e.journal.id(s)
 	settle := protocol.PromiseSettle{ID: id, State: state, Value: value}
 	if p != nil {
+		settle.ID = p.ID // an earlier version may have begun it
 		settled, err := e.backend.fence(e, settle)
 		return last(settled), err
 	}

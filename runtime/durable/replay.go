@@ -53,6 +53,9 @@ func Replay(ctx context.Context, c ReplayConfig) iter.Seq2[Replayed, error] {
 			return
 		}
 		defer w.cancel()
+		if w.target = ""; c.Group != "" { // the target of calls that name none
+			w.target = targetOf(c.Group)
+		}
 		search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagScope: "global"}, Limit: childrenPage}
 		if c.Pending {
 			search.State = protocol.Pending

@@ -127,7 +127,7 @@ func TestReplayOfRandomWorkflows(t *testing.T) {
 			break
 		}
 		random := rand.New(rand.NewPCG(uint64(seed), 1))
-		s := randomScript(random, 2)
+		s := randomScript(random, "test:root", 2)
 		for _, d := range []time.Duration{time.Minute, time.Hour, 10_000 * time.Hour} {
 			r := &runner{t: t}
 			w := newWorld(t, uint64(seed), r.functions()...)

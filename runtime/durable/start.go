@@ -10,9 +10,11 @@ import (
 // A Call is a call of a durable function, which may be written in another language and run
 // in another program.
 type Call struct {
-	// ID is the id of the promise. A second call with the same id returns the promise of
-	// the first one. Within a durable function it is usually "": the id is then the
-	// id of the execution with the number of the record.
+	// ID is the id of the execution: any text of at most 2,000 bytes without U+0000. A second
+	// call with the same id returns the promise of the first one, and ErrTaken if that is a call
+	// of another function. The promise has the same id, unless the id contains ":#": see
+	// PromiseID. Within a durable function it is usually "": the id is then the id of
+	// the execution with the number of the record.
 	ID string
 	// Func is the name of the function.
 	Func string

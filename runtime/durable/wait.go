@@ -23,7 +23,7 @@ func (e *execution) await(ctx context.Context, h handle) (*protocol.Promise, err
 		}
 		p = e.settled[h.ID()]
 	}
-	if s, _, ok := e.journal.parse(p.ID); ok && p.State != protocol.Resolved {
+	if s, _, ok := e.journal.parse(p); ok && p.State != protocol.Resolved {
 		e.noteFailure(int(s.position))
 	}
 	return p, nil

@@ -104,7 +104,7 @@ func TestKilledAtEachCall(t *testing.T) {
 			var w *world
 			record := func(id, step string) {
 				position := map[string]int{"reserve": 1, "bill": 10}[step]
-				if p := w.promise(fmt.Sprint(id, ".", position)); p != nil && p.State != "pending" {
+				if p := w.promise(fmt.Sprint(id, ":#", position)); p != nil && p.State != "pending" {
 					t.Errorf("killed at call %d (before: %v): step %s ran, although its result is on disk", killAt, before, step)
 				}
 			}

@@ -33,6 +33,7 @@ type world struct {
 	log       *slog.Logger
 	killed    int // workers
 	pids      int
+	former    *formerIDs      // of the workers until its end; nil: there are none of an earlier version
 	caller    *durable.Worker // starts calls; it runs nothing
 }
 
@@ -47,6 +48,7 @@ type process struct {
 	killAt int
 	before bool
 	dead   bool
+	former *formerIDs // nil: it is of this version
 }
 
 var errKilled = errors.New("the process was killed")
@@ -69,7 +71,17 @@ func (p *process) DoAll(ctx context.Context, ops []protocol.Operation) ([]protoc
 			p.dead = true
 			return nil, errKilled
 		}
-		result, err := p.Server.Do(context.WithoutCancel(ctx), op)
+		do := func(op protocol.Operation) (protocol.Result, error) {
+			return p.Server.Do(context.WithoutCancel(ctx), op)
+		}
+		if p.former != nil {
+			if p.former.left--; p.former.left < 0 {
+				p.dead = true
+				return nil, errKilled
+			}
+			do = p.former.around(do)
+		}
+		result, err := do(op)
 		if err != nil {
 			return nil, err
 		}
@@ -108,6 +120,9 @@ func (w *world) newWorker(b durable.Backend, pid string, functions []durable.Fun
 func (w *world) start(killAt int, before bool) *process {
 	w.pids++
 	p := &process{Server: w.server, killAt: killAt, before: before}
+	if w.former != nil && w.former.left > 0 {
+		p.former = w.former
+	}
 	p.worker = w.newWorker(p, fmt.Sprint("worker", w.pids), w.functions)
 	w.workers = append(w.workers, p)
 	return p
