@@ -1,8 +1,14 @@
 package durableids
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/edges"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
@@ -32,6 +38,150 @@ func TestIDsOfVersions(t *testing.T) {
 		}
 		if n := w.Runs["roll "+version]; n != 1 {
 			t.Errorf("version %s was rolled out %d times", version, n)
+		}
+	}
+}
+
+// parts are texts of which random ids consist.
+var parts = []string{
+	"a", "1", "2", ".", ":", "#", "~", "!", "..", "::", ":#", ":##", ":#1", ":#~2", ":#1!2", ".1", ".2", ".~2", ":1", "%2E", "/", " ", "\n",
+	"\u00e9", "e\u0301", "☕", "shop:api.rolls.Roll:",
+}
+
+// randomRolls are rollouts with different ids, many of which look like the ids of records of the
+// others.
+func randomRolls(r *rand.Rand, n int) (rolls []Roll) {
+	seen := map[string]bool{"": true}
+	for len(rolls) < n {
+		m := Roll{Fails: r.IntN(3) == 0, Repeats: r.IntN(3) == 0, Children: r.IntN(3), Sleep: time.Duration(r.IntN(2)) * time.Hour}
+		if len(rolls) > 0 && r.IntN(3) > 0 {
+			m.Version = rolls[r.IntN(len(rolls))].Version
+		}
+		for range 1 + r.IntN(2) {
+			m.Version += parts[r.IntN(len(parts))]
+		}
+		if r.IntN(20) == 0 {
+			m.Version += strings.Repeat("x", 1000)
+		}
+		if r.IntN(2) == 0 {
+			m.Named = m.Version + parts[r.IntN(len(parts))]
+		}
+		if !seen[m.Version] && len(m.Version) < 1200 {
+			seen[m.Version] = true
+			rolls = append(rolls, m)
+		}
+	}
+	return rolls
+}
+
+// text is the reply to a rollout.
+func (m *Roll) text() string {
+	text := "roll " + m.Version
+	for i := range m.Children {
+		text += ", " + []string{"part ", "deep "}[min(i, 1)] + m.Version
+	}
+	if m.Named != "" {
+		text += ", named " + m.Named
+	}
+	return text
+}
+
+// TestRandomIDs rolls out versions with random ids at the same time. The process crashes a few times,
+// and its successor sends all of them again. Each version has its own reply. Without a crash, each
+// step ran once.
+func TestRandomIDs(t *testing.T) {
+	crashes := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		rolls := randomRolls(random, 2+random.IntN(10))
+		w, store := new(World), edges.NewMemory()
+		crashed := 0
+		for left := random.IntN(4); ; left-- {
+			store.CrashAfter(-1)
+			if left > 0 {
+				store.CrashAfter(random.IntN(200))
+			}
+			topology := newTopology(t, w, pool.DurableMemory(store))
+			steps := topology.Stepper(seed)
+			var handles []durable.Handle[Result]
+			for _, m := range rolls {
+				h, err := topology.Api().StartRoll(t.Context(), m)
+				if err != nil && !store.Crashed() {
+					t.Fatalf("seed %d: version %q: %v", seed, m.Version, err)
+				}
+				handles = append(handles, h)
+			}
+			err := steps.Run()
+			if store.Crashed() {
+				crashed++
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.CrashAfter(-1)
+			for i, m := range rolls {
+				result, settled, err := handles[i].Result(t.Context())
+				if err != nil || !settled || result.Text != m.text() {
+					t.Errorf("seed %d: version %q: %q, %v, %v, want %q", seed, m.Version, result.Text, settled, err, m.text())
+				}
+			}
+			break
+		}
+		crashes += crashed
+		for _, m := range rolls {
+			most := 1
+			if m.Repeats {
+				most++
+			}
+			if n := w.Runs["roll "+m.Version]; n < most || n > most+crashed {
+				t.Errorf("seed %d: version %q was rolled out %d times, with %d crashes", seed, m.Version, n, crashed)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if crashes < 30 {
+		t.Errorf("there were only %d crashes", crashes)
+	}
+}
+
+// TestInvalidIDs sends versions that cannot be ids.
+func TestInvalidIDs(t *testing.T) {
+	topology := newTopology(t, new(World))
+	topology.Stepper(1)
+	for _, version := range []string{"a\x00", "\xff", strings.Repeat("☕", 1000), strings.Repeat(":#", 700)} {
+		if err := topology.Api().SendRoll(t.Context(), Roll{Version: version}); !errors.Is(err, durable.ErrInvalidID) {
+			t.Errorf("version %.20q: %v", version, err)
+		}
+	}
+	if err := topology.Api().SendRoll(t.Context(), Roll{}); !errors.Is(err, edges.ErrNoID) {
+		t.Errorf("no version: %v", err)
+	}
+	if n := topology.Snapshot().Edges[EdgeApiRollsRoll].Sent; n != 0 {
+		t.Errorf("%d messages were sent", n)
+	}
+}
+
+// TestFindRecord looks for an execution with the id of a record.
+func TestFindRecord(t *testing.T) {
+	topology := newTopology(t, new(World))
+	topology.Stepper(1)
+	h, err := topology.Api().StartRoll(t.Context(), Roll{Version: ":#", Children: 1})
+	if err != nil || h.ID() != "shop:api.rolls.Roll::##" {
+		t.Fatal(h.ID(), err)
+	}
+	if _, err := h.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topology.Api().FindRoll(t.Context(), h.ID()); err != nil {
+		t.Error(err)
+	}
+	for position, maker := range []string{"durable.", `"roll"`, `"durable.Call rolls.parts.Part"`, `"durable.Sleep"`} {
+		_, err := topology.Api().FindRoll(t.Context(), fmt.Sprint(h.ID(), ":#", position))
+		if position > 0 && (!errors.Is(err, edges.ErrOtherEdge) || !strings.Contains(err.Error(), maker)) || err == nil {
+			t.Errorf("record %d: %v", position, err)
 		}
 	}
 }

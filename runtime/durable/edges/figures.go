@@ -65,19 +65,6 @@ func (f *figures) add(edge int, id string) bool {
 	return true
 }
 
-// undo removes an execution that was not started, or that had ended before it was counted.
-func (f *figures) undo(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if k := f.known[id]; k != nil && !k.ended {
-		delete(f.known, id)
-		k.ended = true
-		of := f.of[k.edge]
-		of.Sent--
-		of.Len--
-	}
-}
-
 // end counts an execution that has ended.
 func (f *figures) end(id string, handled bool) {
 	f.mu.Lock()

@@ -31,15 +31,13 @@ func TestFiguresOfOtherProcesses(t *testing.T) {
 			t.Errorf("%s: %+v, %d known, want %+v, %d known", what, got, len(f.known), figures, known)
 		}
 	}
-	for _, id := range []string{"a", "b", "c", "d", "sleeping", "here", "undone"} {
+	for _, id := range []string{"a", "b", "c", "d", "sleeping", "here"} {
 		if !f.add(3, id) || f.add(3, id) {
 			t.Errorf("%s is not counted once", id)
 		}
 	}
 	f.outcome("here", durable.Outcome{State: durable.Completed})
 	f.end("here", true)
-	f.undo("here")
-	f.undo("undone")
 	if f.add(3, "here") {
 		t.Error("an execution is counted again after its end")
 	}

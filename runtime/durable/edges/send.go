@@ -36,13 +36,15 @@ func Start[R any](ctx context.Context, s Sender, edge int, m any) (durable.Handl
 	}
 	id := ""
 	if !durable.Within(ctx) {
-		id = e.byIndex[edge].promise(e.config.Topology, e.fresh())
+		id = e.byIndex[edge].call(e.config.Topology, e.fresh())
 	}
 	return start[R](ctx, e, e.byIndex[edge], m, id)
 }
 
-// StartID is Start for an edge whose messages have an id. A second message with the same id
-// starts nothing; its handle has the result of the first.
+// StartID is Start for an edge whose messages have an id: any text without U+0000 of at most 2,000
+// bytes with the names of the topology and the edge. A second message with the same id starts
+// nothing; its handle has the result of the first. The error matches durable.ErrTaken if the promise
+// with this id was made for something else.
 func StartID[R any](ctx context.Context, s Sender, edge int, m any, id string) (durable.Handle[R], error) {
 	e, err := edgesOf(ctx, s)
 	if err != nil {
@@ -51,11 +53,11 @@ func StartID[R any](ctx context.Context, s Sender, edge int, m any, id string) (
 	if id == "" {
 		return durable.Handle[R]{}, fmt.Errorf("%w: %s", ErrNoID, e.byIndex[edge].Function)
 	}
-	return start[R](ctx, e, e.byIndex[edge], m, e.byIndex[edge].promise(e.config.Topology, id))
+	return start[R](ctx, e, e.byIndex[edge], m, e.byIndex[edge].call(e.config.Topology, id))
 }
 
-// promise is the id of the promise of an execution.
-func (e *Edge) promise(topology, id string) string {
+// call is the id of a call that starts an execution.
+func (e *Edge) call(topology, id string) string {
 	return topology + ":" + e.Function + ":" + id
 }
 
@@ -88,16 +90,12 @@ func start[R any](ctx context.Context, e *Carrier, edge *Edge, m any, id string)
 	call := durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout}
 	if e.replays() {
 		if !durable.Within(ctx) {
-			return durable.Get[R](w, id), nil
+			return durable.Get[R](w, durable.PromiseID(id)), nil
 		}
 		return durable.Start[R](ctx, w, call)
 	}
-	added := id != "" && e.figures.add(edge.Index, id)
 	h, err := durable.Start[R](ctx, w, call)
-	switch {
-	case added && (err != nil || h.Settled()): // it was not started, or had ended before
-		e.figures.undo(id)
-	case id == "" && err == nil && !h.Settled():
+	if err == nil && !h.Settled() { // else it was not started, or had ended before
 		e.figures.add(edge.Index, h.ID())
 	}
 	return h, err
@@ -111,14 +109,18 @@ func Find[R any](ctx context.Context, s Sender, edge int, id string) (durable.Ha
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}
-	if prefix := e.byIndex[edge].promise(e.config.Topology, ""); !strings.HasPrefix(id, prefix) {
+	if prefix := e.byIndex[edge].call(e.config.Topology, ""); !strings.HasPrefix(id, prefix) {
 		return durable.Handle[R]{}, fmt.Errorf("%w: the id of a handle of %s begins with %q, got %q", ErrOtherEdge, e.byIndex[edge].Function, prefix, id)
 	}
 	w, err := e.use()
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}
-	return durable.Find[R](ctx, w, id)
+	h, err := durable.FindCall[R](ctx, w, id, durable.Call{Func: e.byIndex[edge].Function})
+	if errors.Is(err, durable.ErrTaken) {
+		err = fmt.Errorf("%w: %w", ErrOtherEdge, err)
+	}
+	return h, err
 }
 
 // Recorded is the handle that the sender of a recorder returns: its result is the zero value.
