@@ -12,11 +12,12 @@ import (
 )
 
 // TestStartsAgain starts a node whose earlier process was killed while it had acquired a task.
-// The task is released at once. The task of another node is not, because its process may run.
+// The task is released at once. The tasks of other nodes are not, because their processes may run,
+// even if the name of another node begins with that of this node.
 func TestStartsAgain(t *testing.T) {
 	dir := t.TempDir()
 	oneDisk := func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }
-	pids := map[string]string{"a": "node:alone:1", "b": "node:alone-2:1"}
+	pids := map[string]string{"a": "node:alone:1", "b": "node:alone-2:1", "c": "node:alone:2:1"}
 	first := newTopology(t, new(world), oneDisk)
 	for order := range pids {
 		if err := first.Api().SendOrder(t.Context(), Order{order, 3}); err != nil {
@@ -49,8 +50,10 @@ func TestStartsAgain(t *testing.T) {
 		t.Error(err)
 	}
 	withStore(t, oneDisk, func(do func(protocol.Operation) protocol.Result) {
-		if task := do(protocol.TaskGet{ID: id("b")}).Task; task.State != protocol.TaskAcquired || *task.PID != pids["b"] {
-			t.Errorf("the task of another node is %+v", task)
+		for _, order := range []string{"b", "c"} {
+			if task := do(protocol.TaskGet{ID: id(order)}).Task; task.State != protocol.TaskAcquired || *task.PID != pids[order] {
+				t.Errorf("the task of another node is %+v", task)
+			}
 		}
 	})
 }

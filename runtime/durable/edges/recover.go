@@ -55,6 +55,13 @@ func newPID(prefix string) string {
 	return fmt.Sprintf("%s%016x%016x", prefix, rand.Uint64(), rand.Uint64())
 }
 
+// ofPredecessor reports whether a predecessor of this process had the pid. The name of another node may
+// begin with the name of this node and a colon.
+func ofPredecessor(pid, prefix string) bool {
+	rest, ok := strings.CutPrefix(pid, prefix)
+	return ok && !strings.Contains(rest, ":")
+}
+
 // recover releases the tasks of the processes that had the store, or the log of this node,
 // before. A task that is released twice, or settled at the same time, keeps its state.
 func (e *Carrier) recover(own string) {
@@ -71,7 +78,7 @@ func (e *Carrier) recover(own string) {
 		}
 		var ops []protocol.Operation
 		for _, t := range r.Tasks {
-			if t.PID != nil && *t.PID != own && strings.HasPrefix(*t.PID, prefix) {
+			if t.PID != nil && *t.PID != own && ofPredecessor(*t.PID, prefix) {
 				ops = append(ops, protocol.TaskRelease{ID: t.ID, Version: t.Version})
 			}
 		}
