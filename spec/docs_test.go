@@ -186,7 +186,7 @@ The ` + "`controller`" + ` of a state machine or raft group is a processor with 
 - An edge with ` + "`durable: true`" + ` leads from an external processor or a processor with ` + "`blocking: true`" + ` to a processor with ` + "`blocking: true`" + `. Its sender sends the message along no other edge.
 - It can have ` + "`key`, `route: {id: FIELD}`, `reply`, `timeout`, `id` and `limit`" + `. It cannot have ` + "`capacity`, `full`, `shared`, `delivery` and `input_timeout`" + `, because its messages wait on the disk. A timer cannot be durable.
 - Messages and replies are kept as JSON. A type that JSON does not keep unchanged is a finding.
-- The promise of a message has the id ` + "`TOPOLOGY:FROM.TO.MESSAGE:ID`" + `. The id of the message has at most 2,048 bytes together with the rest.
+- The promise of a message has the id ` + "`TOPOLOGY:FROM.TO.MESSAGE:ID`" + `. It has at most 2,000 bytes. [Any other text](durable.md#ids) is an id.
 - ` + "`on_error`" + ` of the receiver has ` + "`then: retry`" + ` with ` + "`max_attempts`, `delay`, `max_delay`, `jitter`" + `, or ` + "`then: skip`" + `. After the last attempt the promise is rejected with the error, the message goes to ` + "`dead_letter`" + `, and the topology continues.
 - ` + "`health`" + ` does not limit the handlers of durable edges. When the ` + "`timeout`" + ` of an edge passes, the context of the handler ends. A handler that does not heed its context keeps its instance.
 - A file must not have both sections ` + "`durable` and `cluster`" + ` in this version.`},

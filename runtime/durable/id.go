@@ -10,10 +10,10 @@ import (
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
-// The ids of promises. An execution has the id that its caller gives, or that of a record. What
-// this package adds to the id of an execution begins with the mark, and no id that a caller
-// gives contains it: see PromiseID. The SDKs do not accept a colon in the ids that a caller
-// gives, and their own additions consist of numbers. So the mark is in none of their ids.
+// The ids of promises. An execution has the id that its caller gives, or the id of a record. The
+// ids of its records begin with its own id and the mark, and no id that a caller
+// gives contains the mark: see PromiseID. The SDKs do not accept a colon in the ids that a caller
+// gives, and they add only numbers. So the mark is in none of their ids.
 //
 //	order-17        an execution with the id order-17
 //	order-17:#2     its second record
@@ -24,8 +24,8 @@ const mark = ":#"
 // tagID is the tag with the id that the caller gave, if the promise has another one.
 const tagID = "topogen:id"
 
-// idMax bounds the id of an execution in bytes, so that there is room for the ids of its
-// records: a separator, a position and two numbers of attempts have at most 31 bytes.
+// idMax bounds the id of an execution in bytes. The ids of its records need the rest of the limit of
+// the protocol: a separator, a position and two numbers of attempts have at most 31 bytes.
 const idMax = protocol.MaxID - 48
 
 // Errors of ids.

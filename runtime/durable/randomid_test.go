@@ -77,7 +77,7 @@ func TestPromiseIDs(t *testing.T) {
 }
 
 // TestRandomIDs runs random workflows with random ids at the same time, with kills and pauses. The
-// result of each is the one that it has alone, without kills.
+// result of each is the same as without the others and without kills.
 func TestRandomIDs(t *testing.T) {
 	n := *seeds / 10
 	if race.Enabled {
