@@ -1,6 +1,7 @@
 package durableids
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/edges"
+	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -161,6 +163,57 @@ func TestInvalidIDs(t *testing.T) {
 	}
 	if n := topology.Snapshot().Edges[EdgeApiRollsRoll].Sent; n != 0 {
 		t.Errorf("%d messages were sent", n)
+	}
+}
+
+// TestTakenIDs sends messages whose promises other programs have made. No send returns without an
+// error, and no result of the others is a reply.
+func TestTakenIDs(t *testing.T) {
+	store, w := edges.NewMemory(), new(World)
+	topology := newTopology(t, w, pool.DurableMemory(store))
+	topology.Stepper(1)
+	call := func(function, target string) (create protocol.PromiseCreate) {
+		data := base64.StdEncoding.EncodeToString([]byte(`{"func":"` + function + `","args":[{"Version":"x"}],"version":1}`))
+		create.Param.Data = &data
+		create.Tags = map[string]string{protocol.TagTarget: "poll://any@" + target}
+		return create
+	}
+	reply := base64.StdEncoding.EncodeToString([]byte(`{"Text":"another reply"}`))
+	for version, other := range map[string]struct {
+		create protocol.PromiseCreate
+		maker  string
+	}{
+		"by hand":          {maker: "a program that calls no function"},
+		"function":         {call("api.rolls.Other", "shop"), `a call of "api.rolls.Other" with the id "shop:api.rolls.Roll:function"`},
+		"topology":         {call("api.rolls.Roll", "other"), `for poll://any@other`},
+		"of the same call": {call("api.rolls.Roll", "shop"), ""},
+	} {
+		create := other.create
+		create.ID, create.TimeoutAt = "shop:api.rolls.Roll:"+version, 1<<50
+		settle := protocol.PromiseSettle{ID: create.ID, State: protocol.Resolved, Value: protocol.Value{Data: &reply}}
+		for _, op := range []protocol.Operation{create, settle} {
+			if r, err := store.Do(t.Context(), op); err != nil || r.Status != protocol.OK {
+				t.Fatal(r, err)
+			}
+		}
+		m := Roll{Version: version}
+		_, started := topology.Api().StartRoll(t.Context(), m)
+		result, asked := topology.Api().AskRoll(t.Context(), m)
+		_, found := topology.Api().FindRoll(t.Context(), create.ID)
+		if other.maker == "" {
+			if err := errors.Join(started, asked, found, topology.Api().SendRoll(t.Context(), m)); err != nil || result.Text != "another reply" {
+				t.Errorf("a promise %s: %q, %v", version, result.Text, err)
+			}
+			continue
+		}
+		for name, err := range map[string]error{"Start": started, "Ask": asked, "Send": topology.Api().SendRoll(t.Context(), m), "Find": found} {
+			if !errors.Is(err, durable.ErrTaken) || !strings.Contains(err.Error(), other.maker) || !strings.Contains(err.Error(), `not by a call of "api.rolls.Roll"`) {
+				t.Errorf("a promise %s: %s: %v", version, name, err)
+			}
+		}
+	}
+	if len(w.Runs) != 0 {
+		t.Errorf("steps ran: %v", w.Runs)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
@@ -69,7 +71,7 @@ func (e *Carrier) replayAll(ctx context.Context, p *piper.Pool, out io.Writer) e
 		}
 		if replayed++; r.Err != nil {
 			diverged++
-			fmt.Fprintf(out, "%s (%s): %v\n", r.ID, r.State, r.Err)
+			fmt.Fprintln(out, oneLine(fmt.Sprintf("%s (%s): %v", r.ID, r.State, r.Err)))
 		}
 	}
 	fmt.Fprintf(out, "%d executions of topology %q were replayed, %d of them diverge\n", replayed, e.config.Topology, diverged)
@@ -77,6 +79,12 @@ func (e *Carrier) replayAll(ctx context.Context, p *piper.Pool, out io.Writer) e
 		return fmt.Errorf("%w: %d of %d executions", durable.ErrDiverged, diverged, replayed)
 	}
 	return nil
+}
+
+// oneLine writes codes in place of the characters that do not print. An id may have any.
+func oneLine(text string) string {
+	quoted := strconv.Quote(text)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
 // openReplay opens a store to read it.
