@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -160,12 +161,12 @@ func (e *execution) startNamed(call Call) (*protocol.Promise, error) {
 	if err == nil {
 		err = unmarshal(data, &id)
 	}
-	if err != nil || id != call.ID && id != PromiseID(call.ID) {
+	if err != nil || !mayHave(call.ID, id) {
 		return nil, e.ending(e.diverge(fmt.Sprintf("at position %d it calls %s with the id %q, and the recorded id is %q", e.position, call.Func, call.ID, id)))
 	}
 	child, err := e.backend.get(e, id)
 	if err == nil {
-		err = e.isOf(child, call)
+		err = e.notTaken(isOf(child, call))
 	}
 	return child, e.ending(err)
 }
@@ -194,25 +195,22 @@ func (e *execution) createNamed(call Call, name string, s slot) (*protocol.Promi
 
 // promiseOf creates the promise of a call with an id of its own, or returns the one that exists.
 func (e *execution) promiseOf(call Call, create protocol.PromiseCreate) (*protocol.Promise, error) {
-	former, err := formerCall(call, create.ID, func(id string) (*protocol.Promise, error) { return e.backend.get(e, id) })
-	if former != nil || err != nil {
-		return former, err
-	}
-	created, err := e.backend.fence(e, create)
-	if err != nil {
-		return nil, err
-	}
-	return created[0], e.isOf(created[0], call)
+	get := func(id string) (*protocol.Promise, error) { return e.backend.get(e, id) }
+	p, err := claim(call, create, get, func(op protocol.PromiseCreate) (*protocol.Promise, error) {
+		created, err := e.backend.fence(e, op)
+		return last(created), err
+	})
+	return p, e.notTaken(err)
 }
 
-// isOf makes the execution fail if the promise of a call with an id of its own was made by
-// something else: the function must not get a result that is not of its call.
-func (e *execution) isOf(p *protocol.Promise, call Call) error {
-	if err := isOf(p, call); err != nil {
+// notTaken makes the execution fail if something else has made the promise of a call with an id of
+// its own: the function must not get a result that is not of its call.
+func (e *execution) notTaken(err error) error {
+	if errors.Is(err, ErrTaken) {
 		e.fatal = Final(err)
 		return errExit
 	}
-	return nil
+	return err
 }
 
 // open creates the promise of the next position, or returns the recorded one.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ import (
 //	order-17:#2     its second record
 //	order-17:#2.1   the first record of this record, which is an execution
 //	order-17:##2    an execution with the id order-17:#2
+//	order-17:2:#    an execution with the id order-17:2, if that is the id of an old record
 const mark = ":#"
 
 // tagID is the tag with the id that the caller gave, if the promise has another one.
@@ -32,13 +34,14 @@ const idMax = protocol.MaxID - 48
 var (
 	// ErrInvalidID: no execution can have the id.
 	ErrInvalidID = errors.New("durable: the id is not valid")
-	// ErrTaken: the promise with the id was not made for this call, but by a call of another
-	// function, by another execution, or by another program.
+	// ErrTaken: the promise with the id was not made for this call, but for another function or
+	// group, or by a program that calls no function.
 	ErrTaken = errors.New("durable: the id is taken")
 )
 
 // PromiseID is the id of the promise of a call whose Call.ID is id: the same text, with another #
-// after each :#. Get takes ids of promises.
+// after each :#. Get takes ids of promises. Handle.ID differs from it only in a store with ids of
+// records that were made by an earlier version or by an SDK.
 func PromiseID(id string) string { return strings.ReplaceAll(id, mark, mark+"#") }
 
 // promiseID is PromiseID for an id that is checked.
@@ -92,14 +95,18 @@ func givenID(p *protocol.Promise) string {
 }
 
 // named reports whether the caller of a promise gave its id. The other promises are records of
-// an execution: in Go they name their step, and those of the SDKs have the id of their parent
-// with a number.
+// an execution: in Go they name their step, and those of the SDKs have the id of their parent, a
+// separator and a number.
 func named(p *protocol.Promise) bool {
 	if step := p.Tags[tagStep]; step != "" {
 		return strings.HasPrefix(step, nameStart) && p.Tags[protocol.TagBranch] == p.ID
 	}
 	parent := p.Tags[protocol.TagParent]
-	return parent == "" || parent == p.ID || !strings.HasPrefix(p.ID, parent)
+	rest, below := strings.CutPrefix(p.ID, parent)
+	if parent == "" || !below || len(rest) < 2 || rest[0] != ':' && rest[0] != '.' {
+		return true
+	}
+	return strings.Trim(rest[1:], "0123456789") != ""
 }
 
 // isOf returns an error that matches ErrTaken if a promise with the id of a call was made by
@@ -111,20 +118,49 @@ func isOf(p *protocol.Promise, call Call) error {
 	return fmt.Errorf("%w: the promise %.200q was made by %s, not by a call of %q with the id %.200q; use another id", ErrTaken, p.ID, makerOf(p), call.Func, call.ID)
 }
 
-// formerCall is the promise of a call that an earlier version has made with the id that the caller
-// gave, although its promise now has another one. It is nil if there is none.
-func formerCall(call Call, id string, get func(id string) (*protocol.Promise, error)) (*protocol.Promise, error) {
-	if id == call.ID {
-		return nil, nil
+// claim returns the promise of a call with an id of its own. create makes a promise, or returns the
+// promise that exists.
+//
+// An earlier version used any id as it was. So it may have made the promise of a call whose promise
+// now has another id, and it may have a record with the id of the promise. An SDK may have such a
+// record, too. The call then has a promise beside it, with the mark at its end.
+func claim(call Call, op protocol.PromiseCreate, get func(id string) (*protocol.Promise, error), create func(protocol.PromiseCreate) (*protocol.Promise, error)) (*protocol.Promise, error) {
+	if op.ID != call.ID {
+		p, err := get(call.ID)
+		if err == nil && isOf(p, call) == nil || err != nil && !errors.Is(err, ErrNotFound) {
+			return p, err
+		}
 	}
-	p, err := get(call.ID)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return nil, nil
-	case err == nil && isOf(p, call) != nil:
-		return nil, nil
+	p, err := create(op)
+	if err == nil && !named(p) {
+		p, err = create(beside(op, call))
 	}
-	return p, err
+	if err == nil {
+		err = isOf(p, call)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// beside is the operation that creates the promise of a call whose id is that of a record.
+func beside(op protocol.PromiseCreate, call Call) protocol.PromiseCreate {
+	id := op.ID + mark
+	op.Tags = maps.Clone(op.Tags)
+	for _, tag := range []string{protocol.TagBranch, protocol.TagParent, protocol.TagOrigin} {
+		if op.Tags[tag] == op.ID {
+			op.Tags[tag] = id
+		}
+	}
+	op.ID, op.Tags[tagID] = id, call.ID
+	return op
+}
+
+// mayHave reports whether the promise of a call with an id may have another id.
+func mayHave(id, promise string) bool {
+	made := PromiseID(id)
+	return promise == id || promise == made || promise == made+mark
 }
 
 // calls reports whether a promise calls the function of a call in the same group. The promise of

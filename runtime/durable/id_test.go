@@ -19,11 +19,12 @@ func parameterText(function string) protocol.Value {
 }
 
 // makers make promises with the ids that a call of the function "f" has. want is a part of the
-// error of the call, and "" if the promise is that of the call.
+// error of the call. If it is "", the promise is that of the call, or the call has its own promise.
 var makers = map[string]struct {
 	id   string // of the call; "": job-1
 	make protocol.PromiseCreate
 	want string
+	own  bool // the call has another promise
 }{
 	"by hand":          {want: "a program that calls no function"},
 	"of other text":    {make: protocol.PromiseCreate{Param: textValue("not a call")}, want: "a program that calls no function"},
@@ -34,16 +35,16 @@ var makers = map[string]struct {
 	},
 	"a record": {
 		make: protocol.PromiseCreate{Tags: map[string]string{"topogen:step": "charge", protocol.TagParent: "job"}},
-		want: `the execution "job", as its record of "charge"`,
+		own:  true,
 	},
 	"a child": {
 		make: protocol.PromiseCreate{Param: parameterText("f"), Tags: map[string]string{"topogen:step": "durable.Call f", protocol.TagParent: "job", protocol.TagBranch: "job-1"}},
-		want: `the execution "job", as its record of "durable.Call f"`,
+		own:  true,
 	},
 	"a child of an SDK": {
 		id:   "job:1",
 		make: protocol.PromiseCreate{ID: "job:1", Param: parameterText("f"), Tags: map[string]string{protocol.TagParent: "job"}},
-		want: `the execution "job", as its record of "f"`,
+		own:  true,
 	},
 	"the id of an earlier version": {
 		id:   "job:#1",
@@ -58,7 +59,9 @@ var makers = map[string]struct {
 	"an earlier version":       {id: "job:#1", make: protocol.PromiseCreate{ID: "job:#1", Param: parameterText("f")}},
 	"a program with the rule":  {id: "job:#1", make: protocol.PromiseCreate{ID: "job:##1", Param: parameterText("f"), Tags: map[string]string{"topogen:id": "job:#1"}}},
 	"a function with a URL":    {make: protocol.PromiseCreate{Param: parameterText("f"), Tags: map[string]string{protocol.TagTarget: "https://example.com"}}},
-	"a record with the old id": {id: "job:#1", make: protocol.PromiseCreate{ID: "job:#1", Tags: map[string]string{"topogen:step": "charge", protocol.TagParent: "job"}}},
+	"a record with the old id": {id: "job:#1", make: protocol.PromiseCreate{ID: "job:#1", Tags: map[string]string{"topogen:step": "charge", protocol.TagParent: "job"}}, own: true},
+	"an id without a parent":   {id: ".5", make: protocol.PromiseCreate{ID: ".5", Param: parameterText("f")}},
+	"a call that an SDK names": {id: "job:1x", make: protocol.PromiseCreate{ID: "job:1x", Param: parameterText("f"), Tags: map[string]string{protocol.TagParent: "job"}}},
 }
 
 func textValue(text string) protocol.Value {
@@ -82,7 +85,7 @@ func TestTakenIDs(t *testing.T) {
 		check := func(t *testing.T, result int, err error) {
 			t.Helper()
 			switch {
-			case maker.want == "" && name != "a record with the old id":
+			case maker.want == "" && !maker.own:
 				if err != nil || result != 7 {
 					t.Errorf("the result is %d, %v, want that of the promise", result, err)
 				}

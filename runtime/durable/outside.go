@@ -63,21 +63,14 @@ func (w *Worker) start(ctx context.Context, call Call) (*protocol.Promise, error
 	if err != nil {
 		return nil, err
 	}
-	former, err := formerCall(call, id, func(id string) (*protocol.Promise, error) { return w.promise(ctx, id) })
-	if former != nil || err != nil {
-		return former, err
-	}
-	result, err := w.do(ctx, create)
-	if err == nil && (result.Status != protocol.OK || result.Promise == nil) {
-		err = refused(create, result)
-	}
-	if err == nil {
-		err = isOf(result.Promise, call)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return result.Promise, nil
+	get := func(id string) (*protocol.Promise, error) { return w.promise(ctx, id) }
+	return claim(call, create, get, func(op protocol.PromiseCreate) (*protocol.Promise, error) {
+		result, err := w.do(ctx, op)
+		if err == nil && (result.Status != protocol.OK || result.Promise == nil) {
+			err = refused(op, result)
+		}
+		return result.Promise, err
+	})
 }
 
 // promise reads a promise.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -113,7 +114,8 @@ func TestRandomIDs(t *testing.T) {
 }
 
 // TestRandomStoresWithoutMarks begins random workflows with workers that write ids without a mark, as
-// an earlier version did, and continues them at a random time with workers of this version.
+// an earlier version did, and continues them at a random time with workers of this version. Then it
+// runs workflows whose ids are those of records of the earlier version.
 func TestRandomStoresWithoutMarks(t *testing.T) {
 	n := *seeds / 4
 	if race.Enabled {
@@ -142,6 +144,20 @@ func TestRandomStoresWithoutMarks(t *testing.T) {
 			if got := r.results[0]; got != want {
 				t.Errorf("after an update the result of %q is\n%s\nand without\n%s", id, got, want)
 			}
+			former.left, r.w.former = 0, nil // the last workers of the earlier version die, too
+			records := slices.Sorted(maps.Keys(former.now))
+			random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+			for _, id := range records[:min(3, len(records))] {
+				s := randomScript(random, id, 1).withoutMarks()
+				want := runScript(t, s, uint64(seed), nil, nil).results[0]
+				h := r.w.call(s.Label, "script", s)
+				r.w.start(0, false)
+				r.w.run(nil)
+				if got := r.w.result(h.ID()); got != want {
+					t.Errorf("the result of %q, which is the id of a record, is\n%s\nand in another store\n%s", id, got, want)
+				}
+			}
+			r.w.check()
 		})
 		if t.Failed() {
 			break

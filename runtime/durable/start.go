@@ -11,7 +11,7 @@ import (
 // in another program.
 type Call struct {
 	// ID is the id of the execution: any text of at most 2,000 bytes without U+0000. A second
-	// call with the same id returns the promise of the first one, and ErrTaken if that is a call
+	// call with the same id returns the promise of the first one, and ErrTaken if it is a call
 	// of another function. The promise has the same id, unless the id contains ":#": see
 	// PromiseID. Within a durable function it is usually "": the id is then the id of
 	// the execution with the number of the record.
