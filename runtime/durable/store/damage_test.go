@@ -180,7 +180,7 @@ func TestOldPages(t *testing.T) {
 	before, err := os.ReadFile(file(dir))
 	must(t, err)
 	for i := range 200 {
-		put(t, s, fmt.Sprint("key ", i%3), fmt.Sprint("version ", i))
+		put(t, s, fmt.Sprint("key ", i%3*i%100), fmt.Sprint("version ", i))
 	}
 	content := dump(t, s)
 	must(t, s.Close())
@@ -200,8 +200,9 @@ func TestOldPages(t *testing.T) {
 			write(t, dir, p, after[p:p+pageBytes])
 		}
 	}
+	t.Logf("%d pages were replaced, %d refused", replaced, refused)
 	if replaced < 10 || refused < 3 {
-		t.Errorf("%d pages were replaced, %d refused: the test does not test much", replaced, refused)
+		t.Error("the test does not test much")
 	}
 }
 
