@@ -37,6 +37,7 @@ var taskStateNames = [taskStateCount]protocol.TaskState{
 }
 
 const (
+	stateBits  = 0xf
 	delayedBit = 0x10
 	resumedBit = 0x20
 )
@@ -79,10 +80,10 @@ func (t *task) decode(id string, body []byte) string {
 	}
 	bits := d.byte()
 	*t = task{
-		id: id, state: taskState(bits & 0xf), delayed: bits&delayedBit != 0, resumed: bits&resumedBit != 0,
+		id: id, state: taskState(bits & stateBits), delayed: bits&delayedBit != 0, resumed: bits&resumedBit != 0,
 		version: d.number(), timeoutAt: d.number(), address: d.text(),
 	}
-	if t.state >= taskStateCount || bits&^(0xf|delayedBit|resumedBit) != 0 || t.delayed && t.state != taskPending {
+	if t.state >= taskStateCount || bits&^(stateBits|delayedBit|resumedBit) != 0 || t.delayed && t.state != taskPending {
 		d.fail("the task has an unknown state")
 	}
 	if d.bad == "" && t.timed() {

@@ -68,6 +68,10 @@ func Offered(kv KV, ref protocol.TaskRef) (offered bool, err error) {
 	return t != nil && t.state == taskPending && t.version == ref.Version, nil
 }
 
+// Waits reports whether a value of the table Tasks, as the core has put it, is a task that is
+// pending.
+func Waits(value []byte) bool { return len(value) > 1 && taskState(value[1]&stateBits) == taskPending }
+
 // reading makes the panics of the reading functions the last pair of a sequence.
 func reading[T any](read func(yield func(T) bool)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

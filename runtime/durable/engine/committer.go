@@ -33,6 +33,7 @@ type batch struct {
 	created int              // promises that schedules created
 	skipped bool             // the tick or an acknowledgement panicked
 	wait    time.Duration    // until the next timeout is due
+	ended   ended            // of the transaction
 	broken  *call            // its step panicked
 	left    []core.Delivered // acks that were skipped
 }
@@ -94,9 +95,10 @@ func (e *Engine) lastCommit() {
 // work runs one transaction if there is work for it, and reports whether there is more.
 func (e *Engine) work() bool {
 	runtime.Gosched() // callers that can run add their calls to this transaction
+	e.resend()
 	e.refill()
 	elapsed := e.config.Clock.Elapsed()
-	b := batch{}
+	b := batch{ended: e.ended}
 	if len(e.schedule.again) > 0 {
 		b.calls, e.schedule.again = e.schedule.again, nil
 	} else if c := e.queue.take(); c != nil {
@@ -147,7 +149,8 @@ func (e *Engine) transact(b *batch) error {
 		start := time.Now()
 		var changed bool
 		err := e.config.Store.Update(func(tx store.Tx) error {
-			err := e.carryOut(tx, b)
+			clear(b.ended)
+			err := e.carryOut(watched{tx, b.ended}, b)
 			changed = tx.Changed()
 			return err
 		})
@@ -324,7 +327,7 @@ func (e *Engine) settle(b *batch, err error) {
 		c.answer()
 	}
 	if err == nil {
-		e.hub.deliver(b.effects)
+		e.hub.deliver(b.effects, b.ended)
 	}
 }
 

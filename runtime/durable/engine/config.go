@@ -68,6 +68,7 @@ const (
 	acksMax       = 1000                  // in a transaction
 	heldMax       = 10_000                // execute messages that wait for a worker, for each group and process
 	heldTotalMax  = 100_000               // a held message takes about 200 bytes
+	resendMax     = 1000                  // execute messages of closed connections that are looked at between two transactions
 	startMax      = heldTotalMax          // execute messages that are sent again at the start; retries send the others
 
 	streamBytesMax  = 256 << 20 // of unblock messages that connections have; further ones wait in the store

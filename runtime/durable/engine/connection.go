@@ -171,7 +171,8 @@ func (h *hub) again(e core.Effect) {
 	switch {
 	case h.closed: // the next engine on the store sends it
 	case e.Message.Execute != nil:
-		h.execute(e)
+		h.returned = append(h.returned, e)
+		signal(h.wake)
 	default:
 		delete(h.flying, core.Delivered{Promise: e.Message.Unblock.ID, Address: e.Address})
 		h.unblock(e)

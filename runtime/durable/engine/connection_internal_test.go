@@ -28,7 +28,7 @@ func TestStreamBytes(t *testing.T) {
 			h.takeRefills()
 			for j := range 5 {
 				unblock := &protocol.Promise{ID: fmt.Sprint(i, "-", j), Value: protocol.Value{Data: &data}}
-				h.deliver([]core.Effect{{Address: "poll://uni@g/" + c.pid, Message: protocol.Message{Unblock: unblock}}})
+				h.deliver([]core.Effect{{Address: "poll://uni@g/" + c.pid, Message: protocol.Message{Unblock: unblock}}}, nil)
 			}
 			synctest.Wait()
 			if c.bytes > messageBytesMax || h.bytes > streamBytesMax+size || !c.starved {

@@ -57,8 +57,6 @@ func (e *Engine) debug(c *call) (again bool) {
 			e.schedule.paused = true
 		case protocol.DebugStop:
 			e.schedule.paused = false
-		case protocol.DebugReset:
-			e.hub.reset()
 		case protocol.DebugTick:
 			again = again || c.results[i].More
 			e.counters.schedules.Add(uint64(c.results[i].Occurrences))

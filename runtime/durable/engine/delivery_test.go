@@ -199,8 +199,8 @@ func TestHeldTaskThatEnded(t *testing.T) {
 		do(t, e, protocol.TaskAcquire{ID: "released", PID: "w", TTL: 1e9}, 200)
 		do(t, e, protocol.TaskRelease{ID: "released", Version: 1}, 200)
 		synctest.Wait()
-		expect(t, connect(t, e, "g", "p"), "execute released 1", "execute pending 0")
-		if s := e.Stats(); s.Held != 0 || s.Ended != 3 || s.Polled.Delivered != 2 {
+		expect(t, connect(t, e, "g", "p"), "execute pending 0", "execute released 1")
+		if s := e.Stats(); s.Held != 0 || s.Ended != 4 || s.Polled.Delivered != 2 {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -55,13 +55,15 @@
 // to the process of the group with the fewest waiting messages. If no connection has room,
 // the message waits in memory: at most 10,000 for a group or process and 100,000 in all.
 // Further messages are counted and dropped, and the retry of their task sends them again.
-// A message that has waited is not sent if its task has ended or was acquired since then.
+// When a task ends, is halted or is acquired, its message leaves the memory. So only tasks
+// that are pending take a place.
 //
 // A retry whose message waits already, or would have no place, is left out: it writes
-// nothing. When a worker connects or has taken a message, the retries that were left out
-// are looked at again, spread over the retry timeout. So tasks without a worker cost
-// nothing, however many there are, and a lost message is repeated after at most twice the
-// retry timeout. With Debug no retry is left out.
+// nothing. When a worker connects or has taken a message, or the message of an ended task
+// has made room, the retries that were left out are looked at again, spread over the retry
+// timeout. So tasks without a worker cost nothing, however many there are, and a lost
+// message is repeated after at most twice the retry timeout. With Debug no retry is left
+// out.
 //
 // When an engine opens, it sends the messages of all pending tasks that were offered
 // before, at most 100,000.

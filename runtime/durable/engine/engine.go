@@ -27,6 +27,7 @@ type Engine struct {
 	calls    sync.Pool // of *call
 	schedule schedule  // of the committer
 	retries  retries   // of the committer
+	ended    ended     // of the batch that the committer carries out
 
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
@@ -52,6 +53,7 @@ func Open(config Config) (*Engine, error) {
 		config: config, core: c,
 		queue:   newQueue(config.CallsMax, config.CallBytesMax),
 		retries: retries{interval: time.Duration(c.RetryTimeout()) * time.Millisecond},
+		ended:   ended{},
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	err = config.Store.View(func(tx store.Tx) (err error) {
@@ -63,7 +65,7 @@ func Open(config Config) (*Engine, error) {
 	}
 	e.hub = newHub(config.ConnectionsMax, config.BufferMax, &e.counters, config.Clock.Elapsed)
 	e.pusher = newPusher(e)
-	e.hub.push, e.hub.pushable, e.hub.offered = e.pusher.add, e.pusher.places, e.offered
+	e.hub.push, e.hub.pushEnded, e.hub.pushable, e.hub.offered = e.pusher.add, e.pusher.remove, e.pusher.places, e.offered
 	e.sendAgain()
 	go e.run()
 	return e, nil
@@ -87,7 +89,7 @@ func (e *Engine) sendAgain() {
 	if err != nil { // the retries send them
 		e.config.Logger.Error("durable: cannot send the messages of pending tasks again", "error", err)
 	}
-	e.hub.deliver(effects)
+	e.hub.deliver(effects, nil)
 }
 
 // Do carries out an operation. It returns when the effects are on disk. An operation that

@@ -1,13 +1,18 @@
 package engine
 
-import "github.com/topogen/topogen/runtime/durable/protocol"
+import (
+	"container/list"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
 
 // held keeps execute messages that no worker can take yet, in order, one for each task.
 // They are for any worker of a group, or for one process. A message without a place is
-// dropped: the retry of its task sends it again.
+// dropped: the retry of its task sends it again. A message is removed when its task does
+// not wait any longer.
 type held struct {
-	total int
 	lines map[lineKey]*line
+	tasks map[string]*list.Element // of all lines, by id; the values are *heldTask
 }
 
 // lineKey is a group, and the process for messages to a single process.
@@ -15,12 +20,17 @@ type lineKey struct{ group, pid string }
 
 // A line holds messages in order.
 type line struct {
-	tasks    []protocol.TaskRef // from head on; the versions are in versions
-	head     int
-	versions map[string]int64 // of the tasks in the line
+	key lineKey
+	list.List
 }
 
-func newHeld() held { return held{lines: map[lineKey]*line{}} }
+// A heldTask is the message of a task.
+type heldTask struct {
+	task protocol.TaskRef
+	line *line
+}
+
+func newHeld() held { return held{map[lineKey]*line{}, map[string]*list.Element{}} }
 
 func key(r route) lineKey {
 	if r.kind == routeUni {
@@ -31,45 +41,40 @@ func key(r route) lineKey {
 
 // add adds a message. It reports false if there is no place.
 func (h *held) add(k lineKey, t protocol.TaskRef) bool {
-	l := h.lines[k]
-	if l != nil {
-		if _, ok := l.versions[t.ID]; ok {
-			l.versions[t.ID] = t.Version
+	if e := h.tasks[t.ID]; e != nil {
+		if held := e.Value.(*heldTask); held.line.key == k {
+			held.task.Version = t.Version
 			return true
 		}
+		h.remove(t.ID) // the task was deleted, and created again with another address
 	}
-	if h.total >= heldTotalMax || l != nil && len(l.versions) >= heldMax {
+	if h.free(k) <= 0 {
 		return false
 	}
+	l := h.lines[k]
 	if l == nil {
-		l = &line{versions: map[string]int64{}}
+		l = &line{key: k}
 		h.lines[k] = l
 	}
-	if len(l.tasks) == cap(l.tasks) && l.head > 0 { // reuse the places of messages that were taken
-		l.tasks = append(l.tasks[:0], l.tasks[l.head:]...)
-		l.head = 0
-	}
-	l.tasks = append(l.tasks, t)
-	l.versions[t.ID] = t.Version
-	h.total++
+	h.tasks[t.ID] = l.PushBack(&heldTask{t, l})
 	return true
 }
 
-// version returns the version of a task in a line.
-func (h *held) version(k lineKey, id string) (version int64, ok bool) {
-	if l := h.lines[k]; l != nil {
-		version, ok = l.versions[id]
+// version returns the version of a task whose message is held.
+func (h *held) version(id string) (version int64, ok bool) {
+	if e := h.tasks[id]; e != nil {
+		return e.Value.(*heldTask).task.Version, true
 	}
-	return version, ok
+	return 0, false
 }
 
 // free returns how many messages can be added to a line.
 func (h *held) free(k lineKey) int {
 	n := heldMax
 	if l := h.lines[k]; l != nil {
-		n -= len(l.versions)
+		n -= l.Len()
 	}
-	return min(n, heldTotalMax-h.total)
+	return min(n, heldTotalMax-len(h.tasks))
 }
 
 // address returns an address that has the route of the line.
@@ -84,17 +89,24 @@ func (k lineKey) address() string {
 func (h *held) take(group, pid string) (address string, t protocol.TaskRef, ok bool) {
 	for _, k := range [...]lineKey{{group, pid}, {group, ""}} {
 		if l := h.lines[k]; l != nil {
-			t = l.tasks[l.head]
-			t.Version = l.versions[t.ID]
-			delete(l.versions, t.ID)
-			l.tasks[l.head] = protocol.TaskRef{}
-			l.head++
-			h.total--
-			if len(l.versions) == 0 {
-				delete(h.lines, k)
-			}
+			t = l.Front().Value.(*heldTask).task
+			h.remove(t.ID)
 			return k.address(), t, true
 		}
 	}
 	return "", t, false
+}
+
+// remove removes the message of a task. It reports false if there is none.
+func (h *held) remove(id string) bool {
+	e := h.tasks[id]
+	if e == nil {
+		return false
+	}
+	delete(h.tasks, id)
+	l := e.Value.(*heldTask).line
+	if l.Remove(e); l.Len() == 0 {
+		delete(h.lines, l.key)
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,11 +28,12 @@ func TestHeld(t *testing.T) {
 				if !h.add(k, task) {
 					t.Fatal("there is room")
 				}
-				for i, m := range list {
-					if m.to == k && m.task.ID == task.ID {
+				if i := slices.IndexFunc(list, func(m message) bool { return m.task.ID == task.ID }); i >= 0 {
+					if list[i].to == k {
 						list[i].task = task
 						return
 					}
+					list = slices.Delete(list, i, i+1) // it has another address now
 				}
 				list = append(list, message{k, task})
 			},
@@ -57,9 +59,24 @@ func TestHeld(t *testing.T) {
 				}
 				list = append(list[:want:want], list[want+1:]...)
 			},
+			"remove": func(t *rapid.T) {
+				id := fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "id"))
+				want := slices.IndexFunc(list, func(m message) bool { return m.task.ID == id })
+				if got := h.remove(id); got != (want >= 0) {
+					t.Fatalf("removed %s: %v", id, got)
+				}
+				if want >= 0 {
+					list = slices.Delete(list, want, want+1)
+				}
+			},
 			"": func(t *rapid.T) {
-				if h.total != len(list) {
-					t.Fatalf("%d messages, want %d", h.total, len(list))
+				if len(h.tasks) != len(list) {
+					t.Fatalf("%d messages, want %d", len(h.tasks), len(list))
+				}
+				for _, m := range list {
+					if v, ok := h.version(m.task.ID); !ok || v != m.task.Version {
+						t.Fatalf("%v has the version %d, %v", m.task, v, ok)
+					}
 				}
 			},
 		})
@@ -74,13 +91,13 @@ func TestHeldLimits(t *testing.T) {
 	h := newHeld()
 	for i := range heldTotalMax + heldMax {
 		k := lineKey{"g", fmt.Sprint(i / (heldMax + 1))}
-		want := i%(heldMax+1) < heldMax && h.total < heldTotalMax
+		want := i%(heldMax+1) < heldMax && len(h.tasks) < heldTotalMax
 		if got := h.add(k, protocol.TaskRef{ID: fmt.Sprint(i)}); got != want {
 			t.Fatalf("message %d: %v, want %v", i, got, want)
 		}
 	}
-	if h.total != heldTotalMax {
-		t.Error(h.total)
+	if len(h.tasks) != heldTotalMax {
+		t.Error(len(h.tasks))
 	}
 	if !h.add(lineKey{"g", "0"}, protocol.TaskRef{ID: "0", Version: 1}) {
 		t.Error("a message that is held already needs no room")

@@ -15,6 +15,7 @@ type hub struct {
 	connectionsMax, bufferMax int
 	counters                  *counters
 	push                      func(core.Effect) bool      // false: the message has no place
+	pushEnded                 func(id string) bool        // removes the message of a task; false: it has none
 	pushable                  func(address string) int    // how many messages have a place
 	offered                   func(protocol.TaskRef) bool // false: the task has ended, or has another worker
 	elapsed                   func() time.Duration
@@ -32,6 +33,8 @@ type hub struct {
 	bytes     int           // of the messages that connections have
 	full      bool          // a message was refused because of streamBytesMax
 	freed     bool          // there may be places for messages of retries that were left out
+	lacking   bool          // a retry was left out because its message had no place
+	returned  []core.Effect // execute messages that connections did not take, see resend
 }
 
 // group holds the connections of a group.
@@ -48,24 +51,41 @@ func newHub(connectionsMax, bufferMax int, counters *counters, elapsed func() ti
 	}
 }
 
-// deliver sends messages after their commit. It does not block.
-func (h *hub) deliver(effects []core.Effect) {
-	if len(effects) == 0 {
+// deliver sends messages after their commit, and forgets those of tasks that do not wait for a
+// worker any longer. It does not block.
+func (h *hub) deliver(effects []core.Effect, ended ended) {
+	if len(effects)+len(ended) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for id := range ended {
+		h.forget(id)
+	}
 	for _, e := range effects {
 		switch {
 		case e.Dropped:
 			h.counters.unblocksDropped.Add(1)
 		case e.Message.Execute != nil:
 			h.counters.executes.Add(1)
+			if ended[e.Message.Execute.ID] { // in the same transaction
+				h.counters.ended.Add(1)
+				continue
+			}
 			h.execute(e)
 		default:
 			h.counters.unblocks.Add(1)
 			h.unblock(e)
 		}
+	}
+}
+
+// forget forgets the message of a task that has ended or has a worker. Messages that a
+// connection has are few; its worker gets them.
+func (h *hub) forget(id string) {
+	if h.held.remove(id) || h.pushEnded(id) {
+		h.counters.ended.Add(1)
+		h.freed = h.freed || h.lacking
 	}
 }
 
@@ -210,14 +230,7 @@ func (c *Connection) offer(e core.Effect) bool {
 func (h *hub) len() (connections, held int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count, h.held.total
-}
-
-// reset forgets all messages that no connection has yet, after debug.reset.
-func (h *hub) reset() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.held = newHeld()
+	return h.count, len(h.held.tasks)
 }
 
 // close closes all connections.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"container/list"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +31,14 @@ type pusher struct {
 
 	mu      sync.Mutex
 	closed  bool
-	targets map[string]*target // by address
-	hosts   map[string]*host   // with messages or requests, by scheme, name and port
-	line    []*host            // with messages, and fewer requests than pushesForHost
-	waiting int                // messages
-	bytes   int                // of all messages in memory
-	active  int                // requests
-	stored  bool               // the store may have messages to send
+	targets map[string]*target       // by address
+	hosts   map[string]*host         // with messages or requests, by scheme, name and port
+	line    list.List                // of *host with messages, and fewer requests than pushesForHost
+	tasks   map[string]*list.Element // execute messages that wait, by task
+	waiting int                      // messages
+	bytes   int                      // of all messages in memory
+	active  int                      // requests
+	stored  bool                     // the store may have messages to send
 	scanAt  time.Duration
 }
 
@@ -45,19 +46,19 @@ type pusher struct {
 // could take all requests, with one address for each message.
 type host struct {
 	name    string
-	targets []*target // with messages, and fewer requests than pushesForAddress
+	targets list.List // of *target with messages, and fewer requests than pushesForAddress
 	active  int
-	inLine  bool
+	place   *list.Element // in pusher.line; nil: it is not there
 }
 
 // A target is an address with messages, requests or failures.
 type target struct {
 	address  string
 	host     string
-	messages []core.Effect
+	messages list.List // of core.Effect
 	active   int
-	inLine   bool
-	failures int // in a row
+	place    *list.Element // in host.targets; nil: it is not there
+	failures int           // in a row
 	retryAt  time.Duration
 }
 
@@ -72,7 +73,7 @@ func newTransport() *http.Transport {
 }
 
 func newPusher(e *Engine) *pusher {
-	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, stored: true}
+	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, tasks: map[string]*list.Element{}, stored: true}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = &http.Client{
 		Transport: e.config.Push, Timeout: PushTimeout,
@@ -87,6 +88,9 @@ func newPusher(e *Engine) *pusher {
 func (p *pusher) add(e core.Effect) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.replace(e) {
+		return true
+	}
 	if !p.accepts(e.Address) || e.Message.Unblock != nil && p.bytes >= pushBytesMax {
 		p.stored = p.stored || e.Message.Unblock != nil
 		return false
@@ -96,12 +100,67 @@ func (p *pusher) add(e core.Effect) bool {
 		t = &target{address: e.Address, host: hostOf(e.Address)}
 		p.targets[e.Address] = t
 	}
-	t.messages = append(t.messages, e)
+	place := t.messages.PushBack(e)
+	if x := e.Message.Execute; x != nil {
+		p.tasks[x.ID] = place
+	}
 	p.waiting++
 	p.bytes += pushBytes(e)
 	p.enter(t)
 	p.start()
 	return true
+}
+
+// replace puts an execute message in the place of an earlier one of its task. It reports false
+// if there is none.
+func (p *pusher) replace(e core.Effect) bool {
+	x := e.Message.Execute
+	if x == nil || p.tasks[x.ID] == nil {
+		return false
+	}
+	if place := p.tasks[x.ID]; place.Value.(core.Effect).Address == e.Address {
+		place.Value = e
+		return true
+	}
+	p.drop(x.ID) // the task was deleted, and created again with another address
+	return false
+}
+
+// remove removes the execute message of a task. It reports false if none waits.
+func (p *pusher) remove(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tasks[id] == nil {
+		return false
+	}
+	p.drop(id)
+	return true
+}
+
+// drop removes the execute message of a task, which waits.
+func (p *pusher) drop(id string) {
+	place := p.tasks[id]
+	t := p.targets[place.Value.(core.Effect).Address]
+	p.take(t, place)
+	if t.messages.Len() > 0 {
+		return
+	}
+	h := p.hosts[t.host]
+	h.leave(t)
+	p.enterHost(h)
+	if t.active == 0 && t.failures == 0 {
+		delete(p.targets, t.address)
+	}
+}
+
+// take removes a message of a target.
+func (p *pusher) take(t *target, place *list.Element) core.Effect {
+	e := t.messages.Remove(place).(core.Effect)
+	if x := e.Message.Execute; x != nil {
+		delete(p.tasks, x.ID)
+	}
+	p.waiting--
+	return e
 }
 
 // pushBytes is the memory for the parts of a message that a client made as long as it liked.
@@ -121,7 +180,7 @@ func (p *pusher) accepts(address string) bool {
 	case t == nil:
 		return len(p.targets) < pushTargetsMax || p.evict()
 	}
-	return t.failures == 0 || t.active == 0 && len(t.messages) == 0 && p.engine.config.Clock.Elapsed() >= t.retryAt
+	return t.failures == 0 || t.active == 0 && t.messages.Len() == 0 && p.engine.config.Clock.Elapsed() >= t.retryAt
 }
 
 // places returns how many execute messages an address can take.
@@ -140,7 +199,7 @@ func (p *pusher) places(address string) int {
 // evict forgets the failures of an address.
 func (p *pusher) evict() bool {
 	for address, t := range p.targets {
-		if t.active == 0 && len(t.messages) == 0 {
+		if t.active == 0 && t.messages.Len() == 0 {
 			delete(p.targets, address)
 			return true
 		}
@@ -159,53 +218,53 @@ func hostOf(address string) string {
 
 // enter puts a target in line if it may have one more request.
 func (p *pusher) enter(t *target) {
-	if t.inLine || len(t.messages) == 0 || t.active >= pushesForAddress {
+	if t.place != nil || t.messages.Len() == 0 || t.active >= pushesForAddress {
 		return
 	}
-	t.inLine = true
 	h := p.hosts[t.host]
 	if h == nil {
 		h = &host{name: t.host}
 		p.hosts[t.host] = h
 	}
-	h.targets = append(h.targets, t)
+	t.place = h.targets.PushBack(t)
 	p.enterHost(h)
 }
 
-// enterHost puts a host in line if it may have one more request, and forgets an idle one.
+// leave takes a target out of line, if it is there.
+func (h *host) leave(t *target) {
+	if t.place != nil {
+		h.targets.Remove(t.place)
+		t.place = nil
+	}
+}
+
+// enterHost puts a host in line if it may have one more request, takes it out of line if it has
+// no messages, and forgets an idle one.
 func (p *pusher) enterHost(h *host) {
-	switch {
-	case h.inLine:
-	case len(h.targets) > 0 && h.active < pushesForHost:
-		h.inLine = true
-		p.line = append(p.line, h)
-	case len(h.targets) == 0 && h.active == 0:
+	switch more := h.targets.Len() > 0; {
+	case more && h.place == nil && h.active < pushesForHost:
+		h.place = p.line.PushBack(h)
+	case !more && h.place != nil:
+		p.line.Remove(h.place)
+		h.place = nil
+	}
+	if h.targets.Len() == 0 && h.active == 0 {
 		delete(p.hosts, h.name)
 	}
 }
 
 // start starts requests, for the hosts in turn, and for the addresses of a host in turn.
 func (p *pusher) start() {
-	for !p.closed && p.active < PushesMax && len(p.line) > 0 {
-		h := p.line[0]
-		p.line[0] = nil
-		p.line = p.line[1:]
-		h.inLine = false
-		if len(h.targets) == 0 { // they have failed since then
-			p.enterHost(h)
-			continue
-		}
-		t := h.targets[0]
-		h.targets[0] = nil
-		h.targets = h.targets[1:]
-		e := t.messages[0]
-		t.messages[0] = core.Effect{}
-		t.messages = t.messages[1:]
-		t.inLine = false
+	for !p.closed && p.active < PushesMax && p.line.Len() > 0 {
+		h := p.line.Front().Value.(*host)
+		p.line.Remove(h.place)
+		h.place = nil
+		t := h.targets.Front().Value.(*target)
+		h.leave(t)
+		e := p.take(t, t.messages.Front())
 		t.active++
 		h.active++
 		p.active++
-		p.waiting--
 		p.enter(t)
 		p.enterHost(h)
 		p.group.Go(func() { p.finish(t, e, p.send(e)) })
@@ -272,7 +331,7 @@ func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
 	defer p.enterHost(h)
 	if err == nil {
 		t.failures = 0
-		if p.enter(t); t.active == 0 && len(t.messages) == 0 {
+		if p.enter(t); t.active == 0 && t.messages.Len() == 0 {
 			delete(p.targets, t.address)
 		}
 		return nil
@@ -280,15 +339,11 @@ func (p *pusher) note(t *target, err error) (dropped []core.Effect) {
 	t.failures++
 	t.retryAt = p.engine.config.Clock.Elapsed() + backoff.Delay(pushDelayMin, pushDelayMax, 0.5, t.failures, rand.Float64)
 	p.stored = true
-	dropped, t.messages = t.messages, nil
-	p.waiting -= len(dropped)
-	for _, e := range dropped {
+	h.leave(t)
+	for t.messages.Len() > 0 {
+		e := p.take(t, t.messages.Front())
 		p.bytes -= pushBytes(e)
-	}
-	if t.inLine {
-		t.inLine = false
-		i := slices.Index(h.targets, t)
-		h.targets = slices.Delete(h.targets, i, i+1)
+		dropped = append(dropped, e)
 	}
 	return dropped
 }

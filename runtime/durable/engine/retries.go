@@ -106,13 +106,14 @@ func (p *places) take(address string, t protocol.TaskRef) bool {
 	h := p.engine.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if version, waits := h.held.version(key(r), t.ID); waits {
+	if version, waits := h.held.version(t.ID); waits {
 		return version != t.Version
 	}
 	if _, known := p.free[address]; !known {
 		p.free[address] = h.free(r, address)
 	}
 	if p.free[address] <= 0 {
+		h.lacking = true
 		h.freed = h.freed || r.kind == routePush // a receiver does not say when it has a place again
 		return false
 	}
@@ -142,7 +143,9 @@ func (h *hub) free(r route, address string) (n int) {
 func (h *hub) takeFreed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	freed := h.freed
-	h.freed = false
-	return freed
+	if !h.freed {
+		return false
+	}
+	h.freed, h.lacking = false, false // the turn looks at all retries again
+	return true
 }
