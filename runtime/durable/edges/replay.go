@@ -92,7 +92,7 @@ func (e *Carrier) openReplay() (opened, error) {
 	if isURL(e.replay) {
 		return e.openClient(e.replay)
 	}
-	disk, err := store.Open(e.replay, store.Options{MustExist: true})
+	disk, err := store.OpenReadOnly(e.replay, store.Options{})
 	if err != nil {
 		return opened{}, fmt.Errorf("durable: opening the store to replay: %w", err)
 	}

@@ -279,21 +279,12 @@ func syncDir(dir string) error {
 // Verify reads the store in a directory completely and reports damage. It does not change
 // it. The error is not nil if the store is in use, is not a store or cannot be read.
 func Verify(dir string) (Report, error) {
-	path := filepath.Join(dir, fileName)
-	if _, err := os.Stat(path); err != nil {
-		return Report{}, fmt.Errorf("store: %s has no store: %w", dir, err)
-	}
-	lock, err := lockDir(dir)
+	lock, err := shareDir(dir)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = lock.Close() }() // nothing was written
-	file, size, err := openRegular(path, os.O_RDONLY)
-	if err != nil {
-		return Report{}, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	return verify(path, file, size)
+	return verifyFile(filepath.Join(dir, fileName), lock.file)
 }
 
 // ID returns the identity of the store, which was drawn when it was created.

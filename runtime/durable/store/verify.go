@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -46,6 +47,16 @@ type verifier struct {
 	want   totals // as the last commit wrote them
 	commit uint64 // that wrote want
 	format *format
+}
+
+// verifyFile verifies what the disk has of an open file.
+func verifyFile(path string, file *os.File) (Report, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return Report{}, fmt.Errorf("store: %w", err)
+	}
+	dropFile(file)
+	return verify(path, readerOf(file), info.Size())
 }
 
 // verify reads the file of a store, which has size bytes. The error is not nil if the file is

@@ -31,8 +31,8 @@ func newDurableCheck(chosen *command) *cobra.Command {
 		Short: "Check the file and the invariants of a store",
 		Long: `Check the store in the folder STORE: each page and each checksum of its file, and then the
 invariants of the protocol, for example that every pending task has a timeout. No server
-may have the store open; check a copy of the folder if it must run on. The records are
-not changed.
+may have the store open; check a backup if it must run on. The folder is only read, so it
+may belong to another user or be mounted for reading.
 
 After a power failure the last commit may be incomplete. The check says so and changes
 nothing. The next server continues with the commit before, and no answered operation is
@@ -108,7 +108,7 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 
 // violations checks the invariants, and prints its progress.
 func (c *DurableCheck) violations(records uint64, progress io.Writer) ([]violationObject, error) {
-	disk, err := store.Open(c.Dir, store.Options{TrustFile: true}) // Verify has just read it
+	disk, err := store.OpenReadOnly(c.Dir, store.Options{TrustFile: true}) // Verify has just read it
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (c *DurableCheck) explain(err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		advice = "\nStop the server, or check a copy of the folder."
+		advice = "\nStop the server, or check a backup: topoctl durable backup."
 	case errors.Is(err, fs.ErrNotExist):
 		advice = "\nName the folder of a store: the one of \"topoctl durable serve --store\", or of the section durable of a topology."
 	}

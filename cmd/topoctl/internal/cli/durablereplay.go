@@ -33,7 +33,7 @@ func newDurableReplay(chosen *command) *cobra.Command {
 		Long: `Run the program COMMAND, which has a topology with durable edges, so that it replays the
 executions in STORE in place of running: it calls the handlers with the recorded results of
 their steps, and reports each execution in which a handler takes another path than the
-recorded one. No step runs, and nothing is written. Do this before you install a changed
+recorded one. No step runs, and STORE is only read. Do this before you install a changed
 program. The handlers themselves do run, so they must have no effects outside of steps.
 
 STORE is the folder of a store that no process has open, such as a copy, or the URL of a
