@@ -29,7 +29,7 @@ const (
 	childArguments = "TOPOGEN_STORE_TEST_ARGUMENTS"
 )
 
-var children = map[string]func(arguments []string){"open": childOpens, "write": childWrites, "read": childReads}
+var children = map[string]func(arguments []string){"open": childOpens, "write": childWrites, "read": childReads, "restore": childRestores}
 
 func TestMain(m *testing.M) {
 	if f := children[os.Getenv(childVariable)]; f != nil {

@@ -43,7 +43,7 @@ type Options struct {
 
 // mapBytes is the address space that is reserved for the file from the beginning. Until
 // the file has outgrown it, a commit need not wait for views to end. It takes no memory.
-const mapBytes = 1 << 30
+var mapBytes = 1 << 30 // a variable for tests
 
 // Disk is a store in a file of bbolt.
 type Disk struct {

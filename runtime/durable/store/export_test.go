@@ -98,3 +98,11 @@ func CreateOther(path, kind string, version int) error {
 	}
 	return db.Close()
 }
+
+// SetMapBytes sets how much memory is reserved for files that are opened from now on, until the
+// result is called.
+func SetMapBytes(n int) (restore func()) {
+	before := mapBytes
+	mapBytes = n
+	return func() { mapBytes = before }
+}

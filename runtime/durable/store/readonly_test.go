@@ -51,13 +51,13 @@ func killed(t testing.TB) (dir string, content map[string]string) {
 	fill(t, s)
 	content = dump(t, s)
 	dir = t.TempDir()
-	copyFile(t, file(from), file(dir))
-	copyFile(t, filepath.Join(from, "lock"), filepath.Join(dir, "lock"))
+	copyTo(t, file(from), file(dir))
+	copyTo(t, filepath.Join(from, "lock"), filepath.Join(dir, "lock"))
 	must(t, s.Close())
 	return dir, content
 }
 
-func copyFile(t testing.TB, from, to string) {
+func copyTo(t testing.TB, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	must(t, err)
@@ -71,7 +71,7 @@ func TestReadersChangeNothing(t *testing.T) {
 	closed, content, _ := filled(t)
 	open, contentOfOpen := killed(t)
 	alone := t.TempDir()
-	copyFile(t, file(closed), file(alone))
+	copyTo(t, file(closed), file(alone))
 	for dir, content := range map[string]map[string]string{closed: content, open: contentOfOpen, alone: content} {
 		past := time.Now().Add(-time.Hour) // a change within the resolution of the clock would not be seen
 		for path := range folderState(t, dir) {
@@ -193,7 +193,7 @@ func TestUserWhoMayOnlyRead(t *testing.T) {
 		must(t, os.Chmod(path, mode))
 	}
 	program := filepath.Join(top, "test")
-	copyFile(t, os.Args[0], program)
+	copyTo(t, os.Args[0], program)
 	must(t, os.Chmod(program, 0o755))
 	read := func() string {
 		cmd := exec.Command(program)

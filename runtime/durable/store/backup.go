@@ -1,0 +1,228 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// ErrCommitWaits is the cause for which a backup ends early: a commit cannot go on before the
+// backup has ended, because the file has outgrown the memory to which it is mapped. Another
+// backup can begin at once.
+var ErrCommitWaits = errors.New("a commit had to wait for the backup, so the backup has ended: try again")
+
+// Intervals at which a backup looks whether a commit waits for it.
+const (
+	commitInterval = 100 * time.Millisecond // between two looks
+	commitWaitMax  = time.Second            // an attempt to read that takes longer waits for such a commit; a busy computer must not be mistaken for one
+)
+
+// A Sink receives a backup. Begin is called once, with the length of the backup. Its context
+// ends when the backup must end early; a Write that blocks must return then.
+type Sink interface {
+	io.Writer
+	Begin(ctx context.Context, bytes int64) error
+}
+
+// Backup writes the store as it is now to a sink, in the format of a store's file. It contains
+// all commits for which Update has returned. Updates and views go on, and meanwhile the pages that they
+// free are not used again: the file grows by what they write. So the sink should be fast. A
+// backup that a commit has to wait for ends with an error that matches [ErrCommitWaits].
+func (d *Disk) Backup(ctx context.Context, to Sink) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.closed {
+		return ErrClosed
+	}
+	if failure := d.failed.Load(); failure != nil {
+		return *failure
+	}
+	return d.guard(func() error {
+		tx, err := d.db.Begin(false)
+		if err != nil {
+			return err
+		}
+		ctx, end := context.WithCancelCause(ctx)
+		stop := d.watchCommits(end)
+		err = write(ctx, tx, to)
+		_ = tx.Rollback() // nothing was written; a commit that waits goes on
+		stop()
+		end(nil)
+		return err
+	})
+}
+
+// watchCommits ends a backup when a commit waits for it. While a commit waits to map the file
+// again, no view can begin, and that is how it is noticed.
+func (d *Disk) watchCommits(end context.CancelCauseFunc) (stop func()) {
+	var group sync.WaitGroup
+	ended := make(chan struct{})
+	group.Go(func() {
+		for {
+			late := time.AfterFunc(commitWaitMax, func() { end(ErrCommitWaits) })
+			_ = d.guard(func() error { return d.db.View(func(*bbolt.Tx) error { return nil }) }) // the backup itself reports errors
+			late.Stop()
+			select {
+			case <-time.After(commitInterval):
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		group.Wait()
+	}
+}
+
+// Backup is [Disk.Backup] for a store that is only read. No commit waits for it.
+func (r *ReadOnly) Backup(ctx context.Context, to Sink) error {
+	return r.transact(func(tx *bbolt.Tx) error {
+		return r.disk.guard(func() error { return write(ctx, tx, to) })
+	})
+}
+
+// write writes what a transaction reads.
+func write(ctx context.Context, tx *bbolt.Tx, to Sink) error {
+	err := to.Begin(ctx, tx.Size())
+	if err == nil {
+		_, err = tx.WriteTo(&metaOrder{to: to, ctx: ctx, newest: uint64(tx.ID())})
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return fmt.Errorf("store: the backup is incomplete: %w", cause)
+	}
+	if err != nil {
+		return fmt.Errorf("store: the backup is incomplete: %w", err)
+	}
+	return nil
+}
+
+// metaOrder puts the meta pages of a backup in their places. bbolt writes the newest one first,
+// but a meta page with an odd number belongs to page 1. A verifier demands that, because a file
+// in which a commit writes to the wrong page is not the file of a store.
+type metaOrder struct {
+	to     io.Writer
+	ctx    context.Context
+	newest uint64
+	head   []byte // the meta pages so far
+}
+
+func (m *metaOrder) Write(b []byte) (int, error) {
+	if err := context.Cause(m.ctx); err != nil {
+		return 0, err
+	}
+	const both = 2 * pageBytes
+	if len(m.head) == both {
+		return m.to.Write(b)
+	}
+	if len(b) > both-len(m.head) {
+		return 0, fmt.Errorf("bbolt has written %d bytes in place of the rest of its meta pages", len(b))
+	}
+	if m.head = append(m.head, b...); len(m.head) < both {
+		return len(b), nil
+	}
+	first, second := m.head[:pageBytes:pageBytes], m.head[pageBytes:]
+	if m.newest%2 == 1 {
+		first, second = second, first
+	}
+	for number, page := range [][]byte{first, second} {
+		order.PutUint64(page, uint64(number)) // the number is not part of the checksum of a meta page
+		if _, err := m.to.Write(page); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+// VerifyFile reads a backup completely and reports damage, as [Verify] does for the file of a
+// store.
+func VerifyFile(path string) (Report, error) {
+	file, _, err := openRegular(path, os.O_RDONLY)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return verify(path, file)
+}
+
+// ErrExists is matched if a backup cannot be restored because there is a store.
+var ErrExists = errors.New("there is a store")
+
+// Restore makes a backup the store in a directory. It verifies what it has written. A directory
+// that has a store is refused, unless aside is set: then the file of that store gets the name
+// that Restore returns. A process that is killed leaves either no store, or the old one, or the
+// whole new one.
+func Restore(backup, dir string, aside bool) (old string, report Report, err error) {
+	from, _, err := openRegular(backup, os.O_RDONLY)
+	if err != nil {
+		return "", report, err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	if report, err = verify(backup, from); err != nil {
+		return "", report, err
+	}
+	if len(report.Damage) > 0 {
+		return "", report, report.Damage[0]
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return "", report, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	path, temporary := filepath.Join(dir, fileName), filepath.Join(dir, newFileName)
+	if _, err := os.Lstat(path); err == nil && !aside {
+		return "", report, fmt.Errorf("store: %w in %s", ErrExists, dir)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", report, fmt.Errorf("store: %w", err)
+	}
+	if report, err = copyFile(from, temporary); err == nil {
+		old, err = replace(temporary, path)
+	}
+	if err != nil {
+		_ = os.Remove(temporary) // the first error counts, and the next attempt overwrites it
+	}
+	return old, report, err
+}
+
+// copyFile copies a backup, syncs the copy and verifies it.
+func copyFile(from io.Reader, to string) (Report, error) {
+	file, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return Report{}, fmt.Errorf("store: %w", err)
+	}
+	_, err = io.Copy(file, from)
+	if err = errors.Join(err, file.Sync()); err != nil {
+		return Report{}, fmt.Errorf("store: %w", errors.Join(err, file.Close()))
+	}
+	report, err := verify(to, file)
+	if err == nil && len(report.Damage) > 0 {
+		err = report.Damage[0]
+	}
+	return report, errors.Join(err, file.Close())
+}
+
+// replace gives a file the name of the store. The file of a store that is there keeps a second
+// name, which replace returns.
+func replace(temporary, path string) (old string, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		old = path + ".old-" + time.Now().UTC().Format("20060102T150405Z")
+		if err := os.Link(path, old); err != nil { // before the rename, so that there is a store at any moment
+			return "", fmt.Errorf("store: cannot keep the old file: %w", err)
+		}
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return old, fmt.Errorf("store: %w", err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return old, fmt.Errorf("store: cannot make the name of the store durable: %w", err)
+	}
+	return old, nil
+}
