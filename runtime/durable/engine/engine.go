@@ -29,6 +29,7 @@ type Engine struct {
 	retries  retries   // of the committer
 	ended    ended     // of the batch that the committer carries out
 
+	backsUp   atomic.Bool   // a backup is being made
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
 	stopped   chan struct{} // closed when the committer has ended

@@ -25,6 +25,7 @@ var endpoints = []struct {
 	{"POST", "/", envelope("debug.snap", "1", "", `{}`), 200},
 	{"POST", "/", "not JSON", 400},
 	{"GET", "/poll/g/p", "", 200},
+	{"GET", "/backup", "", 501}, // the store is in memory
 	{"GET", "/health", "", 200},
 	{"GET", "/ready", "", 200},
 	{"GET", "/promises", "", 404},

@@ -72,6 +72,9 @@ type Config struct {
 	// WriteTimeout is the time to send a response, or a message to a worker. A worker that
 	// does not read is disconnected after it. 0: WriteTimeoutDefault.
 	WriteTimeout time.Duration
+	// BackupStall is the time after which a backup ends whose reader takes nothing. A reader must
+	// also take 256 KiB per second on average. 0: BackupStallDefault.
+	BackupStall time.Duration
 	// KeepAlive is the time between two comments on a stream without messages. It tells
 	// proxies that the stream is in use. 0: KeepAliveDefault.
 	KeepAlive time.Duration
@@ -97,6 +100,7 @@ const (
 	BodyTimeoutDefault   = 10 * time.Second
 	WriteTimeoutDefault  = 10 * time.Second
 	KeepAliveDefault     = 15 * time.Second
+	BackupStallDefault   = 30 * time.Second // longer than the sync of a slow disk of the reader
 
 	idleTimeout    = 2 * time.Minute // a client that is idle for longer connects again
 	headerBytesMax = 16 << 10        // a token has up to 8 KiB
@@ -131,6 +135,7 @@ func (c Config) withDefaults() (Config, error) {
 		positive("BodyTimeout", &c.BodyTimeout, BodyTimeoutDefault),
 		positive("WriteTimeout", &c.WriteTimeout, WriteTimeoutDefault),
 		positive("KeepAlive", &c.KeepAlive, KeepAliveDefault),
+		positive("BackupStall", &c.BackupStall, BackupStallDefault),
 	)
 }
 

@@ -11,6 +11,7 @@
 //
 //	POST /                    a request of the protocol; the HTTP status is that of the response
 //	GET /poll/{group}/{pid}   the messages for a worker, as server-sent events
+//	GET /backup               the file of the store as it is now; not a backup if it is cut
 //	GET /health               200
 //	GET /ready                200 if operations can be carried out, else 503
 //	GET /metrics              on its own listener, if Config.MetricsListen is set
@@ -34,6 +35,10 @@
 // gets 503.
 //
 // # Limits
+//
+// One backup can be fetched at a time. Its reader must take 256 KiB per second on average and
+// may not pause for longer than Config.BackupStall, because the file of the store grows in
+// the meantime: space that becomes free is not used again.
 //
 // A message that could not be written to a stream goes to another worker or to the next
 // connection. The messages that the kernel has already taken for a worker that is gone

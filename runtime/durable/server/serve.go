@@ -85,6 +85,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		unauthorized(w)
 	case strings.HasPrefix(path, "/poll/"):
 		s.servePoll(w, r, path[len("/poll/"):])
+	case path == "/backup":
+		s.serveBackup(w, r)
 	case path == "/health":
 		s.serveHealth(w, r)
 	case path == "/ready":

@@ -150,7 +150,7 @@ func VerifyFile(path string) (Report, error) {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	return verify(path, file)
+	return verifyFile(path, file)
 }
 
 // ErrExists is matched if a backup cannot be restored because there is a store.
@@ -166,7 +166,7 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 		return "", report, err
 	}
 	defer func() { _ = from.Close() }() // it was only read
-	if report, err = verify(backup, from); err != nil {
+	if report, err = verifyFile(backup, from); err != nil {
 		return "", report, err
 	}
 	if len(report.Damage) > 0 {
@@ -202,7 +202,7 @@ func copyFile(from io.Reader, to string) (Report, error) {
 	if err = errors.Join(err, file.Sync()); err != nil {
 		return Report{}, fmt.Errorf("store: %w", errors.Join(err, file.Close()))
 	}
-	report, err := verify(to, file)
+	report, err := verifyFile(to, file)
 	if err == nil && len(report.Damage) > 0 {
 		err = report.Damage[0]
 	}

@@ -63,7 +63,8 @@ commands show and send the text as it is stored.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return helpFirst(cmd) },
 	}
 	cmd.AddCommand(newDurableServe(chosen), newDurableDev(chosen), newDurablePromises(chosen), newDurableTasks(chosen),
-		newDurableSchedules(chosen), newDurableInvoke(chosen), newDurableTree(chosen), newDurableCheck(chosen), newDurableReplay(chosen))
+		newDurableSchedules(chosen), newDurableInvoke(chosen), newDurableTree(chosen), newDurableCheck(chosen), newDurableReplay(chosen),
+		newDurableBackup(chosen), newDurableRestore(chosen))
 	return cmd
 }
 

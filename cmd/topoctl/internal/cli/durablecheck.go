@@ -34,12 +34,10 @@ invariants of the protocol, for example that every pending task has a timeout. N
 may have the store open; check a backup if it must run on. The folder is only read, so it
 may belong to another user or be mounted for reading.
 
-After a power failure the last commit may be incomplete. The check says so and changes
-nothing. The next server continues with the commit before, and no answered operation is
-lost. If the power did not fail, the disk has damaged the last commit.
+A power failure does not damage a store. If the disk cannot read the file, the command
+exits with 3 and the error of the disk, because it is unknown whether the store is intact.
 
-The command exits with 1 if it has found damage, an incomplete commit or a violation, and
-prints one per line.`,
+The command exits with 1 if it has found damage or a violation, and prints one per line.`,
 		Example: `  topoctl durable check ./promises
   topoctl durable check ./promises --json | jq '.violations[].id'`,
 		Args: oneOf("the folder of the store"),
@@ -99,7 +97,7 @@ func (c DurableCheck) run(_ context.Context, s Streams) error {
 	case err != nil:
 		return err
 	case len(r.Damage) > 0:
-		return negative(fmt.Sprintf("%s is damaged. No server opens it. Keep a copy, and restore a backup", c.Dir))
+		return negative(fmt.Sprintf("%s is damaged. No server opens it. Restore a backup with \"topoctl durable restore FILE --store DIR --keep-old\"", c.Dir))
 	case len(r.Violations) > 0:
 		return negative(fmt.Sprintf("%s has %d violations, which are a mistake of the server: please report them", c.Dir, len(r.Violations)))
 	}

@@ -330,7 +330,7 @@ func (d *DurableServe) explain(err error) error {
 	case errors.Is(err, store.ErrInUse):
 		advice = "\nOnly one process can have a store open. Stop the other one, or name another folder."
 	case errors.As(err, &damage):
-		advice = "\nKeep a copy of the folder, and restore a backup. \"topoctl durable check\" lists all damage."
+		advice = "\nRestore a backup with \"topoctl durable restore FILE --store DIR --keep-old\". \"topoctl durable check\" lists all damage."
 	case errors.Is(err, syscall.EADDRINUSE):
 		advice = "\nAnother program has the address. Name another one with --listen or --metrics."
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
