@@ -33,9 +33,10 @@ type Sink interface {
 }
 
 // Backup writes the store as it is now to a sink, in the format of a store's file. It contains
-// all commits for which Update has returned. Updates and views go on, and meanwhile the pages that they
-// free are not used again: the file grows by what they write. So the sink should be fast. A
-// backup that a commit has to wait for ends with an error that matches [ErrCommitWaits].
+// all commits for which Update has returned. Updates and views go on. Until the backup ends, no
+// page that they free is used again, and the file grows by what they write. So the sink should
+// be fast. A backup for which a commit has to wait ends with an error that matches
+// [ErrCommitWaits].
 func (d *Disk) Backup(ctx context.Context, to Sink) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -105,9 +106,9 @@ func write(ctx context.Context, tx *bbolt.Tx, to Sink) error {
 	return nil
 }
 
-// metaOrder puts the meta pages of a backup in their places. bbolt writes the newest one first,
-// but a meta page with an odd number belongs to page 1. A verifier demands that, because a file
-// in which a commit writes to the wrong page is not the file of a store.
+// metaOrder puts the meta pages of a backup in their places. bbolt writes the newest one first.
+// But the meta page of a commit with an odd number belongs to page 1, where the next commit but
+// one overwrites it. A verifier refuses other orders.
 type metaOrder struct {
 	to     io.Writer
 	ctx    context.Context
@@ -214,7 +215,7 @@ func copyFile(from io.Reader, to string) (Report, error) {
 func replace(temporary, path string) (old string, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		old = path + ".old-" + time.Now().UTC().Format("20060102T150405Z")
-		if err := os.Link(path, old); err != nil { // before the rename, so that there is a store at any moment
+		if err := os.Link(path, old); err != nil { // before the rename, so that the folder always has a store
 			return "", fmt.Errorf("store: cannot keep the old file: %w", err)
 		}
 	}

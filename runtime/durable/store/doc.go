@@ -7,7 +7,8 @@
 //	})
 //	err = s.Close()
 //
-// [Verify] reads a store and reports damage.
+// [Verify] reads a store and reports damage, and [OpenReadOnly] opens it without changing it.
+// [Disk.Backup] writes a store that is in use to a file, and [Restore] makes a store of it.
 //
 // # Guarantees
 //
@@ -42,7 +43,8 @@
 // computer was restarted.
 //
 // Only one process at a time can open a directory. A second Open fails at once, and its
-// message names the process that has the store.
+// message names the process that has the store. Several can read it with OpenReadOnly while
+// none has it open.
 //
 // # Limits
 //

@@ -1,4 +1,5 @@
-// Package filelock unlocks files that package fileutil of etcd has locked.
+// Package filelock unlocks files that package fileutil of etcd has locked, and locks them for
+// reading.
 //
 //	lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 //	filelock.Unlock(lock.File)

@@ -36,8 +36,9 @@ their steps, and reports each execution in which a handler takes another path th
 recorded one. No step runs, and STORE is only read. Do this before you install a changed
 program. The handlers themselves do run, so they must have no effects outside of steps.
 
-STORE is the folder of a store that no process has open, such as a copy, or the URL of a
-server. The program prints the report. The command exits with 1 if an execution diverges.`,
+STORE is the folder of a store that no process has open, such as a restored backup, or
+the URL of a server. The program prints the report. The command exits with 1 if an execution
+diverges.`,
 		Example: `  topoctl durable replay ./promises.copy -- ./shop
   topoctl durable replay http://127.0.0.1:8001 -- go run .`,
 		Args: func(cmd *cobra.Command, args []string) error {
