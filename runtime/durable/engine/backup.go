@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -17,6 +18,13 @@ var (
 	ErrBackupRuns = errors.New("another backup is being made: wait for its end")
 )
 
+// backups is the state of backups.
+type backups struct {
+	running atomic.Bool
+	ctx     context.Context // ends with the engine
+	end     context.CancelCauseFunc
+}
+
 // Backup writes the store to a sink, as [store.Disk.Backup] does. It contains all operations
 // that were answered before. One backup can be made at a time.
 func (e *Engine) Backup(ctx context.Context, to store.Sink) error {
@@ -26,9 +34,13 @@ func (e *Engine) Backup(ctx context.Context, to store.Sink) error {
 	if !ok {
 		return ErrNoBackup
 	}
-	if e.backsUp.Swap(true) {
+	if e.backup.running.Swap(true) {
 		return ErrBackupRuns
 	}
-	defer e.backsUp.Store(false)
+	defer e.backup.running.Store(false)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	stop := context.AfterFunc(e.backup.ctx, func() { end(context.Cause(e.backup.ctx)) })
+	defer stop()
 	return s.Backup(ctx, to)
 }

@@ -73,6 +73,7 @@ func (e *Engine) end() {
 	}
 	e.hub.close()
 	e.pusher.close()
+	e.backup.end(ErrClosed) // the store closes when the last reader has ended
 	if e.Err() == nil {
 		e.lastCommit()
 	}

@@ -29,7 +29,7 @@ type Engine struct {
 	retries  retries   // of the committer
 	ended    ended     // of the batch that the committer carries out
 
-	backsUp   atomic.Bool   // a backup is being made
+	backup    backups
 	closing   chan struct{} // closed by Close
 	closeOnce sync.Once
 	stopped   chan struct{} // closed when the committer has ended
@@ -68,6 +68,7 @@ func Open(config Config) (*Engine, error) {
 	e.pusher = newPusher(e)
 	e.hub.push, e.hub.pushEnded, e.hub.pushable, e.hub.offered = e.pusher.add, e.pusher.remove, e.pusher.places, e.offered
 	e.sendAgain()
+	e.backup.ctx, e.backup.end = context.WithCancelCause(context.Background())
 	go e.run()
 	return e, nil
 }
