@@ -52,8 +52,9 @@ type ending struct {
 
 func randomEnds(t *testing.T, seed uint64) {
 	w := &ending{T: t, rng: rand.New(rand.NewPCG(seed, 2)), lines: map[string][]protocol.TaskRef{}}
+	receiver := rand.New(rand.NewPCG(seed, 3)) // used by other goroutines than the test
 	push := newReceivers(func(string) (int, time.Duration) {
-		return []int{200, 500, 0}[w.rng.IntN(3)], time.Duration(w.rng.IntN(3)) * time.Minute
+		return []int{200, 500, 0}[receiver.IntN(3)], time.Duration(receiver.IntN(3)) * time.Minute
 	})
 	w.engine = start(t, engine.Config{Push: push, Logger: quiet, BufferMax: 1 + w.rng.IntN(3)})
 	w.addresses = append(w.addresses, nobody...)

@@ -142,11 +142,7 @@ func TestReadersAndWriters(t *testing.T) {
 // TestReadOnlyDamage: a damaged file is refused, and one that is not a store.
 func TestReadOnlyDamage(t *testing.T) {
 	dir, _, pages := filled(t)
-	damaged := bytes.Clone(pages)
-	for i := 2 * pageBytes; i < len(damaged); i += 100 {
-		damaged[i] ^= 1
-	}
-	must(t, os.WriteFile(file(dir), damaged, 0o600))
+	must(t, os.WriteFile(file(dir), bytes.ReplaceAll(pages, []byte("key 1"), []byte("key 7")), 0o600))
 	if _, err := store.OpenReadOnly(dir, store.Options{}); !isDamage(err) {
 		t.Error(err)
 	}
