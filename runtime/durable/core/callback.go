@@ -23,7 +23,7 @@ func (s *step) registerCallback(op protocol.RegisterCallback) protocol.Result {
 	if awaited.flags&external == 0 {
 		return notAwaitable(op.Awaited)
 	}
-	if awaited.projected(s.now).state == pending && awaiter.projected(s.now).state == pending {
+	if s.projected(awaited.promiseHead).state == pending && s.projected(awaiter.promiseHead).state == pending {
 		s.markPair(Callbacks, op.Awaited, op.Awaiter)
 	}
 	return s.shown(awaited)
@@ -37,7 +37,7 @@ func (s *step) registerListener(op protocol.RegisterListener) protocol.Result {
 	if p.flags&external == 0 {
 		return notAwaitable(op.Awaited)
 	}
-	if p.projected(s.now).state == pending {
+	if s.projected(p.promiseHead).state == pending {
 		s.markPair(Listeners, op.Awaited, op.Address)
 	}
 	return s.shown(p)

@@ -43,7 +43,7 @@ func (s *step) preload(tags map[string]string, id string) []protocol.Promise {
 		if size += p.size(); len(list) == preloadMax || size > preloadMaxBytes {
 			break
 		}
-		p.project(s.now)
+		s.project(p)
 		list = append(list, p.shown())
 	}
 	return list

@@ -16,7 +16,7 @@ func (s *step) promiseGet(op protocol.PromiseGet) protocol.Result {
 
 // shown answers with a promise that was read from the store.
 func (s *step) shown(p *promise) protocol.Result {
-	p.project(s.now)
+	s.project(p)
 	return protocol.Result{Status: protocol.OK, Promise: p.record()}
 }
 
@@ -82,7 +82,7 @@ func (s *step) newPromise(op *protocol.PromiseCreate, createdAt int64) *promise 
 	if _, tagged := op.Tags[protocol.TagOrigin]; !tagged && op.Origin != "" && op.Origin != originOf(op.ID) {
 		p.origin = op.Origin
 	}
-	p.project(s.now)
+	p.promiseHead = p.projected(s.now)
 	s.putPromise(p)
 	s.markState(p)
 	s.markTags(p)
@@ -102,7 +102,7 @@ func (s *step) promiseSettle(op *protocol.PromiseSettle) protocol.Result {
 	if p == nil {
 		return noPromise(op.ID)
 	}
-	if p.projected(s.now).state != pending {
+	if s.projected(p.promiseHead).state != pending {
 		return s.shown(p)
 	}
 	s.complete(p, op)

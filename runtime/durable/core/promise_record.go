@@ -168,5 +168,14 @@ func (h promiseHead) outcome() state {
 	return timedout
 }
 
+// projected is [promiseHead.projected] at the time of the step. The answer depends on it.
+func (s *step) projected(h promiseHead) promiseHead {
+	now := h.projected(s.now)
+	if now.state != h.state {
+		s.passed = max(s.passed, h.timeoutAt)
+	}
+	return now
+}
+
 // project changes a promise that was read from the store to its projection.
-func (p *promise) project(now Instant) { p.promiseHead = p.promiseHead.projected(now) }
+func (s *step) project(p *promise) { p.promiseHead = s.projected(p.promiseHead) }

@@ -81,7 +81,7 @@ func (s *step) promiseSearch(op protocol.PromiseSearch) protocol.Result {
 			break
 		}
 		p := s.indexed(id)
-		p.project(s.now)
+		s.project(p)
 		if matches(p, &op) {
 			if !page.room(p.size()) {
 				break
@@ -186,7 +186,7 @@ func (s *step) taskSearch(op protocol.TaskSearch) protocol.Result {
 		}
 		t := s.mustTask(id, PromiseStates)
 		state := taskStateNames[t.state]
-		if !t.live(s.now) {
+		if !s.live(t) {
 			state = protocol.TaskFulfilled
 		}
 		if op.State == "" || op.State == state {

@@ -14,6 +14,8 @@ type step struct {
 	effects []Effect
 	// occurrences counts the promises that schedules have created.
 	occurrences int
+	// passed is the latest deadline that the step found passed without the store saying so.
+	passed int64
 }
 
 var steps = sync.Pool{New: func() any { return new(step) }}
@@ -24,7 +26,7 @@ var steps = sync.Pool{New: func() any { return new(step) }}
 // be rolled back.
 func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (r protocol.Result, effects []Effect) {
 	s := steps.Get().(*step)
-	s.kv, s.config, s.now, s.occurrences = kv, &c.config, now.valid(), 0
+	s.kv, s.config, s.now, s.occurrences, s.passed = kv, &c.config, now.valid(), 0, 0
 	var fault error
 	defer func() {
 		if fault != nil {
@@ -33,6 +35,7 @@ func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (r protocol.Resul
 	}()
 	defer catch(&fault)
 	r = s.carryOut(op)
+	r.Passed = s.passed
 	effects = s.effects
 	s.kv, s.effects = nil, nil
 	s.trim()

@@ -21,7 +21,7 @@ func (s *step) taskSuspend(op protocol.TaskSuspend) protocol.Result {
 		if awaited.flags&external == 0 {
 			return notAwaitable(a.Awaited)
 		}
-		settled = settled || awaited.projected(s.now).state != pending
+		settled = settled || s.projected(awaited).state != pending
 	}
 	if settled {
 		if t.resumed {

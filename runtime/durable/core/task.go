@@ -21,7 +21,7 @@ func noTask(id string) protocol.Result {
 // is shown as fulfilled.
 func (s *step) taskRecord(t *task) *protocol.Task {
 	r := &protocol.Task{ID: t.id, State: taskStateNames[t.state], Version: t.version, Resumes: []string{}}
-	if !t.live(s.now) {
+	if !s.live(t) {
 		r.State = protocol.TaskFulfilled
 		return r
 	}
@@ -50,7 +50,7 @@ func (s *step) held(id string, version int64) (*task, protocol.Result) {
 	switch {
 	case t == nil:
 		return nil, noTask(id)
-	case !t.live(s.now):
+	case !s.live(t):
 		return nil, conflict(id, "is fulfilled")
 	case t.state != taskAcquired:
 		return nil, conflict(id, "is "+string(taskStateNames[t.state])+", not acquired")
@@ -136,7 +136,7 @@ func (s *step) taskCreate(op *protocol.TaskCreate) protocol.Result {
 		return fail(protocol.Unprocessable, "promise "+quote(p.id)+" exists and has no target")
 	}
 	t := s.mustTask(p.id, Promises)
-	if t.live(s.now) {
+	if s.live(t) {
 		if t.state != taskPending {
 			return conflict(t.id, "is "+string(taskStateNames[t.state]))
 		}
@@ -147,7 +147,7 @@ func (s *step) taskCreate(op *protocol.TaskCreate) protocol.Result {
 
 // grant answers with a task, its promise and the promises of its branch.
 func (s *step) grant(t *task, p *promise) protocol.Result {
-	p.project(s.now)
+	s.project(p)
 	return protocol.Result{Status: protocol.OK, Task: s.taskRecord(t), Promise: p.record(), Preload: s.preload(p.tags, p.id)}
 }
 
@@ -156,7 +156,7 @@ func (s *step) taskAcquire(op protocol.TaskAcquire) protocol.Result {
 	switch {
 	case t == nil:
 		return noTask(op.ID)
-	case !t.live(s.now):
+	case !s.live(t):
 		return conflict(op.ID, "is fulfilled")
 	case t.state != taskPending:
 		return conflict(op.ID, "is "+string(taskStateNames[t.state])+", not pending")
@@ -192,7 +192,7 @@ func (s *step) taskFulfill(op *protocol.TaskFulfill) protocol.Result {
 func (s *step) taskHeartbeat(op protocol.TaskHeartbeat) protocol.Result {
 	var t task
 	for _, ref := range op.Tasks {
-		if !s.readTask(&t, ref.ID) || !t.live(s.now) || t.state != taskAcquired || t.version != ref.Version {
+		if !s.readTask(&t, ref.ID) || !s.live(&t) || t.state != taskAcquired || t.version != ref.Version {
 			continue
 		}
 		due := s.now.Run + t.ttl
@@ -212,7 +212,7 @@ func (s *step) taskHalt(op protocol.TaskHalt) protocol.Result {
 	switch {
 	case t == nil:
 		return noTask(op.ID)
-	case t.state == taskFulfilled, !t.live(s.now) && !bug.On(bug.HaltUnprojected):
+	case t.state == taskFulfilled, !s.live(t) && !bug.On(bug.HaltUnprojected):
 		return conflict(op.ID, "is fulfilled")
 	case t.state == taskHalted:
 		return protocol.Result{Status: protocol.OK}
@@ -228,7 +228,7 @@ func (s *step) taskContinue(op protocol.TaskContinue) protocol.Result {
 	switch {
 	case t == nil:
 		return noTask(op.ID)
-	case !t.live(s.now):
+	case !s.live(t):
 		return conflict(op.ID, "is fulfilled")
 	case t.state != taskHalted:
 		return conflict(op.ID, "is "+string(taskStateNames[t.state])+", not halted")

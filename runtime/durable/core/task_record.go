@@ -103,3 +103,12 @@ func decodeTask(id string, body []byte) (*task, string) {
 // live reports whether the task's promise is pending at an instant. A task that is not
 // live reads as fulfilled.
 func (t *task) live(now Instant) bool { return t.state != taskFulfilled && now.Wall < t.timeoutAt }
+
+// live is [task.live] at the time of the step. The answer depends on it.
+func (s *step) live(t *task) bool {
+	live := t.live(s.now)
+	if !live && t.state != taskFulfilled {
+		s.passed = max(s.passed, t.timeoutAt)
+	}
+	return live
+}

@@ -31,6 +31,8 @@ type batch struct {
 	more    bool             // further timeouts are due
 	retries *core.Retries    // of the tick; nil: it left out none
 	created int              // promises that schedules created
+	passed  int64            // the latest deadline that an answer shows as passed, see protocol.Result
+	stored  int64            // the time of day that was stored; 0: none
 	skipped bool             // the tick or an acknowledgement panicked
 	wait    time.Duration    // until the next timeout is due
 	ended   ended            // of the transaction
@@ -190,7 +192,7 @@ func (b *batch) exclude() {
 // carryOut carries out the steps of a batch in a transaction. The first call is in the
 // batch already; the calls that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
-	b.effects, b.more, b.created, b.retries = nil, false, 0, nil
+	b.effects, b.more, b.created, b.retries, b.passed, b.stored = nil, false, 0, nil, 0, 0
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
 	for i := 0; ; i++ {
 		if i == len(b.calls) {
@@ -229,6 +231,9 @@ func (e *Engine) carryOutCall(tx store.Tx, b *batch, c *call, now core.Instant) 
 			b.broken = c
 			return r.Fault
 		}
+		if c.at == nil {
+			b.passed = max(b.passed, r.Passed)
+		}
 		c.results[i] = r
 		b.effects = append(b.effects, effects...)
 	}
@@ -256,8 +261,9 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 	if wait, ok := core.NextFrom(tx, now, e.retries.frontAfter(b)); ok {
 		b.wait = min(b.wait, time.Duration(min(wait, tickInterval.Milliseconds()))*time.Millisecond)
 	}
-	if tx.Changed() {
+	if tx.Changed() || b.passed > e.stored.Load() {
 		save(tx, now)
+		b.stored = now.Wall
 	}
 	return nil
 }
@@ -309,6 +315,7 @@ func (e *Engine) settle(b *batch, err error) {
 	if err != nil {
 		e.hub.returnAcks(b.acks)
 	} else {
+		e.stored.Store(max(e.stored.Load(), b.stored))
 		e.hub.acked(b.acks)
 		e.plan(b)
 		e.counters.schedules.Add(uint64(b.created))

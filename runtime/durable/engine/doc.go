@@ -14,15 +14,18 @@
 //
 // When Do returns a result below 400, its effects are on disk. Operations take effect one
 // after the other; each sees the effects of all that were answered before it began. An
-// operation that only reads does not write and does not wait for a commit.
+// operation that only reads does not write and does not wait for a commit, with one
+// exception: the first answer that depends on a deadline that has passed waits until the
+// time is on disk. So no later process begins before that deadline and shows the promise as
+// pending again.
 //
 // If the context of Do ends while the operation waits in the queue, the operation is not
 // carried out. After it was taken from the queue its outcome is unknown (ErrUnknown).
 //
 // Close answers all operations that were accepted.
 //
-// A full disk refuses operations with status 503. Nothing is lost, reads continue, and
-// operations are accepted again when there is space. After any other error of a write or a
+// A full disk refuses operations with status 503. Nothing is lost, reads that need no commit
+// continue, and operations are accepted again when there is space. After any other error of a write or a
 // sync the engine stops: the callers of the commit get an error that matches ErrStopped,
 // because its outcome is unknown, and further operations are refused with status 503. A
 // damaged store has the same effect.
@@ -39,10 +42,6 @@
 // worker does not lose its lease because the server was down. Both times are stored with
 // each commit. A process that is killed forgets the time since its last commit: a lease
 // then lasts longer by as much.
-//
-// A deadline that only a read has seen passed can be open again for a moment, if the
-// process is killed before the timeout is committed and the clock of the computer goes back
-// at the same time.
 //
 // The engine knows when the next timeout is due, and looks at the clock at least every
 // second to notice a jump. A transaction processes at most 1,000 timeouts, and operations

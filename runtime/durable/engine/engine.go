@@ -24,10 +24,11 @@ type Engine struct {
 	hub      *hub
 	pusher   *pusher
 	counters counters
-	calls    sync.Pool // of *call
-	schedule schedule  // of the committer
-	retries  retries   // of the committer
-	ended    ended     // of the batch that the committer carries out
+	calls    sync.Pool    // of *call
+	stored   atomic.Int64 // the time of day of the last commit
+	schedule schedule     // of the committer
+	retries  retries      // of the committer
+	ended    ended        // of the batch that the committer carries out
 
 	backup    backups
 	closing   chan struct{} // closed by Close
@@ -57,7 +58,12 @@ func Open(config Config) (*Engine, error) {
 		ended:   ended{},
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	err = config.Store.View(func(tx store.Tx) (err error) {
+	err = config.Store.View(func(tx store.Tx) error {
+		at, _, err := LastCommit(tx)
+		if err != nil {
+			return err
+		}
+		e.stored.Store(at.Wall)
 		e.clock, err = newClock(config.Clock, config.Debug, tx)
 		return err
 	})
@@ -108,6 +114,11 @@ func (e *Engine) Do(ctx context.Context, op protocol.Operation) (protocol.Result
 	if isRead(op) {
 		return e.read(ctx, op)
 	}
+	return e.commit(ctx, op)
+}
+
+// commit carries out an operation in a transaction.
+func (e *Engine) commit(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
 	results, err := e.DoAll(ctx, []protocol.Operation{op})
 	if err != nil {
 		return protocol.Result{}, err
@@ -166,7 +177,8 @@ func (e *Engine) closedText() string {
 	return "the server is shutting down"
 }
 
-// isRead reports whether an operation never writes. The core projects the time instead.
+// isRead reports whether an operation never writes to the records. The core projects the
+// time instead.
 func isRead(op protocol.Operation) bool {
 	switch op.(type) {
 	case protocol.PromiseGet, protocol.PromiseSearch, protocol.TaskGet, protocol.TaskSearch,
@@ -176,7 +188,10 @@ func isRead(op protocol.Operation) bool {
 	return false
 }
 
-// read carries out an operation that only reads, in the goroutine of its caller.
+// read carries out an operation that only reads, in the goroutine of its caller. If the
+// answer shows that a deadline has passed that is after the time in the store, the committer
+// carries the operation out again and stores the time: otherwise the next process could
+// begin before the deadline, and the promise would be pending again.
 func (e *Engine) read(ctx context.Context, op protocol.Operation) (r protocol.Result, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
@@ -196,6 +211,8 @@ func (e *Engine) read(ctx context.Context, op protocol.Operation) (r protocol.Re
 	case err != nil && !errors.Is(err, errPanic):
 		e.fail(err)
 		return protocol.Result{Status: protocol.Internal, Error: err.Error()}, nil
+	case at == nil && r.Passed > e.stored.Load():
+		return e.commit(ctx, op)
 	}
 	return r, nil
 }

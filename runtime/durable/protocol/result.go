@@ -25,6 +25,10 @@ type Result struct {
 	// Occurrences is how many promises schedules have created, after core.Tick and
 	// debug.tick.
 	Occurrences int
+	// Passed is the latest deadline on which the answer depends and which has passed although
+	// the store does not say so. 0: there is none. A driver stores a time at or after it
+	// before it answers, because a later step must not have an earlier time.
+	Passed int64
 	// Fault says that the store is corrupt (*core.CorruptError). Status is 500. The
 	// transaction must be rolled back.
 	Fault error
