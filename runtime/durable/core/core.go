@@ -11,6 +11,7 @@ const (
 	RetryTimeoutDefault = 30_000        // ms, as in the original
 	UnblocksMaxDefault  = 1_000         // per address: a client that is gone must not fill the disk
 	UnblockAgeDefault   = 24 * 3600_000 // ms: longer than a client is offline and still waits
+	MissedMaxDefault    = 10_000        // occurrences of a schedule: a week of one of every minute, which take less than a second
 )
 
 // durationMax is the longest duration of a setting in milliseconds, which means for ever.
@@ -28,6 +29,9 @@ type Config struct {
 	// UnblockAge is the time in milliseconds for which an undelivered unblock message is
 	// kept at least. It is dropped within an hour after that. 0 means [UnblockAgeDefault].
 	UnblockAge int64
+	// MissedMax is the number of occurrences of a schedule that a [Tick] makes up for. If more
+	// are due, the older ones are skipped. 0 means [MissedMaxDefault].
+	MissedMax int
 	// Strict refuses promises that have both a timer and a target, as the formal
 	// specification demands. The sleep of the TypeScript SDK 0.11.5 creates such promises.
 	Strict bool
@@ -48,11 +52,17 @@ func New(config Config) (*Core, error) {
 	if config.UnblockAge == 0 {
 		config.UnblockAge = UnblockAgeDefault
 	}
+	if config.MissedMax == 0 {
+		config.MissedMax = MissedMaxDefault
+	}
 	if config.RetryTimeout < 0 || config.RetryTimeout > durationMax {
 		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 and %d ms, got %d", int64(durationMax), config.RetryTimeout)
 	}
 	if config.UnblocksMax < 0 {
 		return nil, fmt.Errorf("durable: UnblocksMax must be positive, got %d", config.UnblocksMax)
+	}
+	if config.MissedMax < 0 {
+		return nil, fmt.Errorf("durable: MissedMax must be positive, got %d", config.MissedMax)
 	}
 	if config.UnblockAge < 0 || config.UnblockAge > durationMax {
 		return nil, fmt.Errorf("durable: UnblockAge must be between 1 and %d ms, got %d", int64(durationMax), config.UnblockAge)

@@ -79,7 +79,9 @@
 //
 // Each occurrence creates one promise, also if it was missed. The createdAt of the promise
 // is the time of the occurrence, however late that is. If its deadline has passed, it is
-// settled at once. An occurrence whose promise exists already is not repeated.
+// settled at once. An occurrence whose promise exists already is not repeated. If more than
+// Config.MissedMax occurrences are due at a Tick, only the newest of them create promises,
+// and Result.Gaps says which ones were skipped.
 //
 // # Limits
 //

@@ -55,7 +55,7 @@ func TestManyTimeouts(t *testing.T) {
 // TestScheduleOfEverySecondAfterADay checks that a schedule with 86,400 missed occurrences
 // catches up in bounded steps, creates each promise once, and does not delay another one.
 func TestScheduleOfEverySecondAfterADay(t *testing.T) {
-	w := defaults(t).at(0)
+	w := newWorld(t, core.Config{MissedMax: 100_000}).at(0)
 	schedule := protocol.ScheduleCreate{ID: "second", Cron: "* * * * * *", PromiseID: "{{.id}}-{{.timestamp}}", PromiseTimeout: 3600_000, PromiseTags: targeted()}
 	w.must(schedule)
 	schedule.ID, schedule.Cron = "hour", "0 * * * *"
@@ -100,6 +100,41 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 	}
 	if violations := core.Check(w.kv, w.now); violations != nil {
 		t.Error(violations)
+	}
+}
+
+// TestSchedulesAfterAYear checks that a schedule makes up for the newest of the occurrences
+// that it has missed, in bounded steps, and goes on from there.
+func TestSchedulesAfterAYear(t *testing.T) {
+	const year = 365 * 24 * 3600_000
+	for cron, period := range map[string]int64{"* * * * * *": 1_000, "* * * * *": 60_000, "0 * * * *": 3600_000, "0 0 * * *": 24 * 3600_000} {
+		w := defaults(t).at(0)
+		w.must(protocol.ScheduleCreate{ID: "s", Cron: cron, PromiseID: "{{.timestamp}}", PromiseTimeout: year, PromiseTags: targeted()})
+		w.at(year + 1)
+		due, ticks := int64(year)/period, 0
+		var gaps []protocol.Gap
+		for more := true; more; ticks++ {
+			r := w.quick(core.Tick{})
+			more, gaps = r.More, append(gaps, r.Gaps...)
+		}
+		want, from := due, period
+		if due > core.MissedMaxDefault {
+			want, from = core.MissedMaxDefault, year-(core.MissedMaxDefault-1)*period
+			if len(gaps) != 1 || gaps[0] != (protocol.Gap{Schedule: "s", From: period, To: from}) {
+				t.Errorf("%s: %+v", cron, gaps)
+			}
+		} else if gaps != nil {
+			t.Errorf("%s: %+v", cron, gaps)
+		}
+		if n := w.kv.tables[core.Promises].Len(); int64(n) != want || ticks > int(want)/core.TickLimitDefault+2 {
+			t.Errorf("%s: %d promises in %d ticks, want %d", cron, n, ticks, want)
+		}
+		for at := from; at <= year; at += period {
+			w.quick(protocol.PromiseGet{ID: fmt.Sprint(at)})
+		}
+		if s := w.quick(protocol.ScheduleGet{ID: "s"}).Schedule; *s.LastRunAt != year || s.NextRunAt != year+period {
+			t.Errorf("%s: %+v", cron, s)
+		}
 	}
 }
 
@@ -224,7 +259,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, config := range []core.Config{{RetryTimeout: -1}, {RetryTimeout: 1 << 62}, {UnblocksMax: -1}, {UnblockAge: -1}, {UnblockAge: 1 << 62}} {
+	for _, config := range []core.Config{{RetryTimeout: -1}, {RetryTimeout: 1 << 62}, {UnblocksMax: -1}, {MissedMax: -1}, {UnblockAge: -1}, {UnblockAge: 1 << 62}} {
 		if _, err := core.New(config); err == nil {
 			t.Errorf("%+v was accepted", config)
 		}

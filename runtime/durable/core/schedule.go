@@ -2,6 +2,7 @@ package core
 
 import (
 	"maps"
+	"sort"
 	"strings"
 
 	"github.com/robfig/cron/v3"
@@ -123,12 +124,54 @@ func (s *step) runSchedule(due entry, limit int) int {
 	tags := maps.Clone(p.PromiseTags)
 	tags[protocol.TagSchedule] = p.ID
 	s.unmarkTime(ScheduleTimes, p.NextRunAt, p.ID)
+	skipped := s.skipMissed(p, spec)
 	n := 0
 	for again := true; again && n < min(limit, occurrencesInARow); n++ {
 		again = s.occur(p, spec, tags)
 	}
 	s.putSchedule(p)
 	s.markTime(ScheduleTimes, p.NextRunAt, p.ID)
+	if skipped {
+		return limit // the search has taken as long as a Tick may
+	}
+	return n
+}
+
+// second is the shortest time between two occurrences, in milliseconds.
+const second = 1_000
+
+// skipMissed skips the oldest occurrences of a schedule if more than Config.MissedMax are
+// due, and reports whether it did.
+func (s *step) skipMissed(p *protocol.Schedule, spec *cron.SpecSchedule) bool {
+	now, most := s.now.Wall, s.config.MissedMax
+	seconds := (now - p.NextRunAt) / second
+	if seconds < int64(most) || s.looked[p.ID] {
+		return false
+	}
+	if s.looked == nil {
+		s.looked = map[string]bool{}
+	}
+	s.looked[p.ID] = true
+	if occurrences(spec, p.NextRunAt-1, now, most+1) <= most {
+		return false
+	}
+	since := func(i int) int64 { return now - int64(i)*second }
+	tooLong := sort.Search(int(seconds)+1, func(i int) bool { return occurrences(spec, since(i), now, most+1) > most })
+	to, _ := nextOccurrence(spec, since(tooLong-1))
+	s.gaps = append(s.gaps, protocol.Gap{Schedule: p.ID, From: p.NextRunAt, To: to})
+	p.NextRunAt = to
+	return true
+}
+
+// occurrences counts the occurrences after an instant until another one, up to most.
+func occurrences(spec *cron.SpecSchedule, after, until int64, most int) (n int) {
+	for ; n < most; n++ {
+		at, ok := nextOccurrence(spec, after)
+		if !ok || at > until {
+			break
+		}
+		after = at
+	}
 	return n
 }
 

@@ -16,6 +16,10 @@ type step struct {
 	occurrences int
 	// passed is the latest deadline that the step found passed without the store saying so.
 	passed int64
+	// gaps are the schedules that were behind, and what they have skipped.
+	gaps []protocol.Gap
+	// looked has the schedules whose missed occurrences were counted.
+	looked map[string]bool
 }
 
 var steps = sync.Pool{New: func() any { return new(step) }}
@@ -27,6 +31,8 @@ var steps = sync.Pool{New: func() any { return new(step) }}
 func (c *Core) Step(kv KV, op protocol.Operation, now Instant) (r protocol.Result, effects []Effect) {
 	s := steps.Get().(*step)
 	s.kv, s.config, s.now, s.occurrences, s.passed = kv, &c.config, now.valid(), 0, 0
+	s.gaps = nil
+	clear(s.looked)
 	var fault error
 	defer func() {
 		if fault != nil {

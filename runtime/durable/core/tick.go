@@ -50,7 +50,7 @@ func (s *step) tick(op Tick) protocol.Result {
 		limit -= phase(limit)
 	}
 	wait, ok := s.next(s.now, op.Retries.from())
-	return protocol.Result{Status: protocol.OK, More: ok && wait == 0, Occurrences: s.occurrences}
+	return protocol.Result{Status: protocol.OK, More: ok && wait == 0, Occurrences: s.occurrences, Gaps: s.gaps}
 }
 
 // debugTick processes what is due at a time that the client names. Both clocks have this

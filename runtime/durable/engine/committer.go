@@ -31,6 +31,7 @@ type batch struct {
 	more    bool             // further timeouts are due
 	retries *core.Retries    // of the tick; nil: it left out none
 	created int              // promises that schedules created
+	gaps    []protocol.Gap   // occurrences that schedules skipped
 	passed  int64            // the latest deadline that an answer shows as passed, see protocol.Result
 	stored  int64            // the time of day that was stored; 0: none
 	skipped bool             // the tick or an acknowledgement panicked
@@ -192,7 +193,7 @@ func (b *batch) exclude() {
 // carryOut carries out the steps of a batch in a transaction. The first call is in the
 // batch already; the calls that wait in the queue follow until the batch is full.
 func (e *Engine) carryOut(tx store.Tx, b *batch) error {
-	b.effects, b.more, b.created, b.retries, b.passed, b.stored = nil, false, 0, nil, 0, 0
+	b.effects, b.more, b.created, b.gaps, b.retries, b.passed, b.stored = nil, false, 0, nil, nil, 0, 0
 	limit := limit{start: time.Now(), opsMax: e.config.BatchMax}
 	for i := 0; ; i++ {
 		if i == len(b.calls) {
@@ -255,7 +256,7 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 			return r.Fault
 		}
 		b.effects = append(b.effects, effects...)
-		b.more, b.created = r.More, r.Occurrences
+		b.more, b.created, b.gaps = r.More, r.Occurrences, r.Gaps
 	}
 	b.wait = tickInterval
 	if wait, ok := core.NextFrom(tx, now, e.retries.frontAfter(b)); ok {
@@ -318,7 +319,7 @@ func (e *Engine) settle(b *batch, err error) {
 		e.stored.Store(max(e.stored.Load(), b.stored))
 		e.hub.acked(b.acks)
 		e.plan(b)
-		e.counters.schedules.Add(uint64(b.created))
+		e.occurred(b.created, b.gaps)
 		if b.tick {
 			e.counters.ticks.Add(1)
 			e.retries.note(b, e.config.Clock.Elapsed())
@@ -338,6 +339,19 @@ func (e *Engine) settle(b *batch, err error) {
 		e.hub.deliver(b.effects, b.ended)
 	}
 }
+
+// occurred counts the occurrences of schedules, and reports those that were skipped.
+func (e *Engine) occurred(created int, gaps []protocol.Gap) {
+	e.counters.schedules.Add(uint64(created))
+	e.counters.gaps.Add(uint64(len(gaps)))
+	for _, g := range gaps {
+		e.config.Logger.Warn("durable: a schedule has missed too many occurrences, and skips the oldest", "schedule", g.Schedule,
+			"skipped_from", date(g.From), "continues_at", date(g.To))
+	}
+}
+
+// date is a time in a log.
+func date(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 // plan sets the time of the next tick.
 func (e *Engine) plan(b *batch) {

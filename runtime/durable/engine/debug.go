@@ -59,7 +59,7 @@ func (e *Engine) debug(c *call) (again bool) {
 			e.schedule.paused = false
 		case protocol.DebugTick:
 			again = again || c.results[i].More
-			e.counters.schedules.Add(uint64(c.results[i].Occurrences))
+			e.occurred(c.results[i].Occurrences, c.results[i].Gaps)
 		}
 	}
 	return again

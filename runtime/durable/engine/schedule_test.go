@@ -55,8 +55,8 @@ func TestScheduleAcrossDowntime(t *testing.T) {
 		down = 3 * time.Hour
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := store.NewMemory()
-		e := start(t, engine.Config{Store: s})
+		s, unbounded := store.NewMemory(), core.Config{MissedMax: 100_000}
+		e := start(t, engine.Config{Store: s, Core: unbounded})
 		do(t, e, protocol.ScheduleCreate{
 			ID: "every-second", Cron: "* * * * * *", PromiseID: "{{.id}}-{{.timestamp}}", PromiseTimeout: 1e12,
 			PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
@@ -66,7 +66,7 @@ func TestScheduleAcrossDowntime(t *testing.T) {
 		time.Sleep(down)
 		h := &hooked{Store: s.Snapshot()}
 		g := newGate(h)
-		e = start(t, engine.Config{Store: h})
+		e = start(t, engine.Config{Store: h, Core: unbounded})
 		<-g.arrived
 		for i := range 3 { // a call shares the next transaction with occurrences
 			call := later(t.Context(), e, create(fmt.Sprint("p", i)))

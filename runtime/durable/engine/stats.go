@@ -18,6 +18,7 @@ type Stats struct {
 	Commits     Durations
 	Operations  uint64 // in these commits
 	Schedules   uint64 // promises that schedules created
+	Gaps        uint64 // times that schedules skipped because they had missed too many occurrences
 	Connections int
 	Held        int    // execute messages that wait for a worker
 	Ended       uint64 // execute messages that waited until their task had ended or had another worker
@@ -41,6 +42,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Commits.add(&o.Commits)
 	s.Operations += o.Operations
 	s.Schedules += o.Schedules
+	s.Gaps += o.Gaps
 	s.Ended += o.Ended
 	s.Executes += o.Executes
 	s.Unblocks += o.Unblocks
@@ -107,10 +109,10 @@ func (d *durations) get() Durations {
 
 // counters are the counters of [Stats].
 type counters struct {
-	busy, abandoned, full, panics, ticks, operations, schedules, ended atomic.Uint64
-	executes, unblocks, unblocksDropped                                atomic.Uint64
-	polled, pushed                                                     deliveries
-	commits                                                            durations
+	busy, abandoned, full, panics, ticks, operations, schedules, gaps, ended atomic.Uint64
+	executes, unblocks, unblocksDropped                                      atomic.Uint64
+	polled, pushed                                                           deliveries
+	commits                                                                  durations
 }
 
 type deliveries struct{ delivered, failed, dropped atomic.Uint64 }
@@ -124,7 +126,7 @@ func (e *Engine) Stats() Stats {
 	c := &e.counters
 	s := Stats{
 		Busy: c.busy.Load(), Abandoned: c.abandoned.Load(), Full: c.full.Load(), Panics: c.panics.Load(),
-		Ticks: c.ticks.Load(), Commits: c.commits.get(), Operations: c.operations.Load(), Schedules: c.schedules.Load(), Ended: c.ended.Load(),
+		Ticks: c.ticks.Load(), Commits: c.commits.get(), Operations: c.operations.Load(), Schedules: c.schedules.Load(), Gaps: c.gaps.Load(), Ended: c.ended.Load(),
 		Executes: c.executes.Load(), Unblocks: c.unblocks.Load(), UnblocksDropped: c.unblocksDropped.Load(),
 		Polled: c.polled.get(), Pushed: c.pushed.get(),
 	}

@@ -25,6 +25,8 @@ type Result struct {
 	// Occurrences is how many promises schedules have created, after core.Tick and
 	// debug.tick.
 	Occurrences int
+	// Gaps are the occurrences of schedules that were skipped, after core.Tick and debug.tick.
+	Gaps []Gap
 	// Passed is the latest deadline on which the answer depends and which has passed although
 	// the store does not say so. 0: there is none. A driver stores a time at or after it
 	// before it answers, because a later step must not have an earlier time.
@@ -32,6 +34,12 @@ type Result struct {
 	// Fault says that the store is corrupt (*core.CorruptError). Status is 500. The
 	// transaction must be rolled back.
 	Fault error
+}
+
+// A Gap is a time whose occurrences a schedule has skipped, because it has missed too many.
+type Gap struct {
+	Schedule string
+	From, To int64 // the first occurrence that was skipped, and the first one that was not
 }
 
 // Statuses of results. They are the statuses of HTTP with the same numbers.

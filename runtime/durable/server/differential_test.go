@@ -104,7 +104,7 @@ func TestDifferential(t *testing.T) {
 		}
 		err := oracle.Check(uint64(seed), func(c oracle.Config) (oracle.Remote, error) {
 			r.config = engine.Config{
-				Core:  core.Config{RetryTimeout: c.RetryTimeout, UnblocksMax: c.UnblocksMax, UnblockAge: oracle.NoRetry, Strict: c.Strict},
+				Core:  core.Config{RetryTimeout: c.RetryTimeout, UnblocksMax: c.UnblocksMax, MissedMax: c.MissedMax, UnblockAge: oracle.NoRetry, Strict: c.Strict},
 				Debug: true, Push: refused{}, Logger: slog.New(slog.DiscardHandler),
 			}
 			return r, r.start()

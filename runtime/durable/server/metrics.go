@@ -103,6 +103,7 @@ func registerEngine(registry *prometheus.Registry, stats func() engine.Stats) {
 		counterFunc("resonate_deliveries_total", deliveries, prometheus.Labels{"status": "error"}, of(func(s *engine.Stats) uint64 { return s.Polled.Failed + s.Pushed.Failed })),
 		counterFunc("resonate_deliveries_total", deliveries, prometheus.Labels{"status": "dropped"}, of(func(s *engine.Stats) uint64 { return s.Polled.Dropped + s.Pushed.Dropped + s.UnblocksDropped })),
 		counterFunc("resonate_schedule_promises_total", "Number of promises created by schedules.", nil, of(func(s *engine.Stats) uint64 { return s.Schedules })),
+		counterFunc("topogen_durable_schedule_gaps_total", "Times that schedules skipped because they had missed too many occurrences.", nil, of(func(s *engine.Stats) uint64 { return s.Gaps })),
 		counterFunc("topogen_durable_operations_total", "Operations in commits.", nil, of(func(s *engine.Stats) uint64 { return s.Operations })),
 		counterFunc("topogen_durable_busy_total", "Operations that were refused because too many waited.", nil, of(func(s *engine.Stats) uint64 { return s.Busy })),
 		counterFunc("topogen_durable_full_total", "Transactions that were refused because the disk was full.", nil, of(func(s *engine.Stats) uint64 { return s.Full })),

@@ -36,7 +36,7 @@ var errCrash = errors.New("crash")
 
 // compare carries out a sequence. It returns the first difference, or nil.
 func compare(s sequence, c coverage) *divergence {
-	state := core.Config{RetryTimeout: s.config.RetryTimeout, UnblocksMax: s.config.UnblocksMax, UnblockAge: never, Strict: s.config.Strict}
+	state := core.Config{RetryTimeout: s.config.RetryTimeout, UnblocksMax: s.config.UnblocksMax, MissedMax: s.config.MissedMax, UnblockAge: never, Strict: s.config.Strict}
 	machine, err := core.New(state)
 	if err != nil {
 		panic(err)
@@ -116,6 +116,9 @@ func (d *comparison) carryOut(i int, tx store.Tx) {
 		if status := statusOf(result); kv.writes > 0 && (status >= 400 || reads(s.request["kind"])) {
 			differ("writes", "0", fmt.Sprint(kv.writes))
 		}
+	}
+	if d.oracle.skipped > 0 {
+		d.coverage.add("occurrences that are skipped")
 	}
 	d.coverage.changes(cause, before, d.oracle, sent)
 	differ("messages", messagesOf(sent), effectsOf(effects))

@@ -131,5 +131,5 @@ var changes = []string{
 	"tick: pending to fulfilled", "tick: acquired to fulfilled", "tick: suspended to fulfilled", "tick: halted to fulfilled",
 	"resume of a task that is pending", "resume of a task that is acquired", "resume of a task that is halted",
 	"resume of a task that is suspended", "end of a delay", "retry", "unblock that is dropped",
-	"crash that loses promises",
+	"crash that loses promises", "occurrences that are skipped",
 }

@@ -70,5 +70,6 @@
 // Others have no source, and follow package protocol: fractions of milliseconds are rounded
 // up because the SDK sends them, tags and headers have no U+0000, debug.tick answers with an
 // empty list, and debug.snap shows what is stored, without projection. Of too many unblock
-// messages for an address, the oldest is dropped.
+// messages for an address, the oldest is dropped. Of too many missed occurrences of a schedule,
+// the oldest are skipped.
 package oracle

@@ -33,7 +33,7 @@ const requestsMax = 80
 
 func generate(seed uint64, remote bool) sequence {
 	r := rand.New(rand.NewPCG(seed, 16))
-	config := Config{RetryTimeout: []int64{40, 1_000, 30_000}[r.IntN(3)], UnblocksMax: []int{1, 2, 1_000}[r.IntN(3)], Strict: r.IntN(8) == 0}
+	config := Config{RetryTimeout: []int64{40, 1_000, 30_000}[r.IntN(3)], UnblocksMax: []int{1, 2, 1_000}[r.IntN(3)], MissedMax: []int{1, 5, 10_000}[r.IntN(3)], Strict: r.IntN(8) == 0}
 	debug := r.IntN(4) == 0 || remote
 	g := &generator{Rand: r, server: New(config), clocks: newClocks(debug), debug: debug, remote: remote}
 	g.committed = g.server.Clone()

@@ -50,19 +50,26 @@ func (s *Server) scheduleDelete(id string) answer {
 	return ok(object{})
 }
 
-// fire creates the promises of all occurrences of a schedule that are due, also of those
-// that were missed (S11).
+// fire creates the promises of the occurrences of a schedule that are due, also of those
+// that were missed (S11). Of too many, the oldest are skipped.
 func (s *Server) fire(id string) {
 	c := s.schedules[id]
-	for c.NextRunAt <= s.wall {
-		at := c.NextRunAt
+	var due []int64
+	for ; c.NextRunAt <= s.wall; c.NextRunAt = next(c.Cron, c.NextRunAt) {
+		due = append(due, c.NextRunAt)
+	}
+	if most := s.config.MissedMax; most > 0 && len(due) > most {
+		s.skipped += len(due) - most
+		due = due[len(due)-most:]
+	}
+	for _, at := range due {
 		promiseID := strings.NewReplacer("{{.id}}", c.ID, "{{.timestamp}}", strconv.FormatInt(at, 10)).Replace(c.PromiseID)
 		if _, exists := s.promises[promiseID]; !exists {
 			tags := maps.Clone(c.PromiseTags)
 			tags["resonate:schedule"] = c.ID
 			s.create(creation{promiseID, min(at+c.PromiseTimeout, timeMax), c.PromiseParam, tags, promiseID}, at)
 		}
-		c.LastRunAt, c.NextRunAt = &at, next(c.Cron, at)
+		c.LastRunAt = &at
 	}
 	s.schedules[id] = c
 }

@@ -13,6 +13,8 @@ type Config struct {
 	// UnblocksMax is how many undelivered unblock messages an address may have. 0 is no
 	// limit.
 	UnblocksMax int
+	// MissedMax is how many missed occurrences of a schedule create promises. 0 is no limit.
+	MissedMax int
 	// Strict refuses promises with both a timer and a target.
 	Strict bool
 }
@@ -27,6 +29,7 @@ type Server struct {
 
 	wall, run int64 // of the request
 	sent      []Sent
+	skipped   int // occurrences of schedules
 }
 
 // A Sent is a message that a step has sent.
@@ -74,7 +77,7 @@ func (s *Server) Delivered(promise, address string) {
 	s.outbox = slices.DeleteFunc(s.outbox, func(u unblock) bool { return u == unblock{promise, address} })
 }
 
-func (s *Server) begin(wall, run int64) { s.wall, s.run, s.sent = wall, run, nil }
+func (s *Server) begin(wall, run int64) { s.wall, s.run, s.sent, s.skipped = wall, run, nil, 0 }
 
 // execute dispatches a pending task, and sets the time of the next attempt.
 func (s *Server) execute(t task) {

@@ -45,7 +45,7 @@ func shrinkTime(s sequence, found *divergence) (sequence, *divergence) {
 // transcript returns a sequence with its difference.
 func transcript(s sequence, d *divergence) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "retry timeout %d ms, at most %d unblocks, strict: %v, debug: %v\n", s.config.RetryTimeout, s.config.UnblocksMax, s.config.Strict, s.debug)
+	fmt.Fprintf(&b, "retry timeout %d ms, at most %d unblocks, at most %d missed occurrences, strict: %v, debug: %v\n", s.config.RetryTimeout, s.config.UnblocksMax, s.config.MissedMax, s.config.Strict, s.debug)
 	fmt.Fprintf(&b, "%7s %7s\n", "wall", "run")
 	server := New(s.config)
 	committed := server.Clone()
