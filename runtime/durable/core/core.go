@@ -26,8 +26,8 @@ type Config struct {
 	// UnblocksMax is the number of undelivered unblock messages that are kept for an
 	// address. Beyond it the oldest is dropped. 0 means [UnblocksMaxDefault].
 	UnblocksMax int
-	// UnblockAge is the time in milliseconds for which an undelivered unblock message is
-	// kept at least. It is dropped within an hour after that. 0 means [UnblockAgeDefault].
+	// UnblockAge is the time in milliseconds, by Instant.Run, for which an undelivered unblock
+	// message is kept at least. It is dropped within an hour after that. 0 means [UnblockAgeDefault].
 	UnblockAge int64
 	// MissedMax is the number of occurrences of a schedule that a [Tick] makes up for. If more
 	// are due, the older ones are skipped. 0 means [MissedMaxDefault].

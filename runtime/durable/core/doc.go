@@ -99,7 +99,7 @@
 // own, so a promise with many of them is not rewritten for each. The record of a task
 // repeats the deadline and the target of its promise, so that a retry, a heartbeat and a
 // resume need not read the promise. Deadlines, delays and schedules compare with
-// Instant.Wall, leases and retries with Instant.Run.
+// Instant.Wall; leases, retries and the age of messages with Instant.Run.
 //
 // Timeouts are processed in phases: all promises that are due are settled, then their tasks
 // are fulfilled, then awaiters are resumed and listeners notified, then leases and retries,

@@ -33,8 +33,8 @@ type Instant struct {
 	// Wall is the time since 1970. Deadlines of promises, delays and schedules compare
 	// with it, because clients give them as times of day.
 	Wall int64
-	// Run is the time for which the store was open, over all its processes. Leases and
-	// retries compare with it. So a clock that jumps ends no lease, and a worker does not
+	// Run is the time for which the store was open, over all its processes. Leases, retries
+	// and the age of unblock messages compare with it. So a clock that jumps ends no lease, and a worker does not
 	// lose its lease because the server was down.
 	Run int64
 }

@@ -13,7 +13,8 @@ import (
 //
 // The messages of an address are numbered, so they are in the order in which they were
 // sent first. Expiries are rounded to hours, so that an address has few entries in
-// OutboxAges. They do not decrease within an address.
+// OutboxAges. They do not decrease within an address. They compare with Instant.Run: a clock
+// that is ahead, or a server that was down, drops no message.
 const expiryStep = 3600_000
 
 // outboxSize is a value of OutboxSizes: how many messages an address has, the expiry of
@@ -28,7 +29,7 @@ func (s *step) unblock(record *protocol.Promise, address string) {
 		s.dropOldest(address)
 		size.count--
 	}
-	expiry := (s.now.Wall+s.config.UnblockAge)/expiryStep*expiryStep + expiryStep
+	expiry := (s.now.Run+s.config.UnblockAge)/expiryStep*expiryStep + expiryStep
 	if expiry = max(expiry, size.expiry); size.expiry != expiry {
 		s.markTime(OutboxAges, expiry, address)
 		size.expiry = expiry

@@ -149,7 +149,7 @@ func (s *step) runSchedules(limit int) int {
 
 func (s *step) expireOutbox(limit int) int {
 	n := 0
-	for _, e := range s.due(OutboxAges, nil, s.now.Wall, limit) {
+	for _, e := range s.due(OutboxAges, nil, s.now.Run, limit) {
 		if n >= limit {
 			break
 		}
@@ -181,7 +181,7 @@ func (x *tx) next(now Instant, retries []byte) (wait int64, ok bool) {
 		table Table
 		from  []byte
 		now   int64
-	}{{PromiseTimeouts, nil, now.Wall}, {TaskTimeouts, retries, now.Run}, {TaskDelays, nil, now.Wall}, {ScheduleTimes, nil, now.Wall}, {OutboxAges, nil, now.Wall}} {
+	}{{PromiseTimeouts, nil, now.Wall}, {TaskTimeouts, retries, now.Run}, {TaskDelays, nil, now.Wall}, {ScheduleTimes, nil, now.Wall}, {OutboxAges, nil, now.Run}} {
 		key := x.first(index.table, index.from)
 		if key == nil {
 			continue
