@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 
 // A Clock is the clock of a computer.
 type Clock interface {
-	// Wall returns the time of day. It can jump.
+	// Wall returns the time of day. It can jump. The zero Time says that the time of day is
+	// not known at present: the engine goes on with Elapsed.
 	Wall() time.Time
 	// Elapsed returns the time since some instant. It only advances, at the speed of the
 	// timers of package time.
@@ -34,30 +36,36 @@ var clockKey = []byte("clock")
 // over the end of the process.
 type clock struct {
 	source Clock
-	debug  bool // Run follows Wall
+	debug  bool // Run follows Wall, and Wall follows the clock of the computer at once
+	agreed bool // see Config
+	log    *slog.Logger
 
-	mu      sync.Mutex
-	wall    time.Duration // since 1970, as returned last
-	run     time.Duration // the time for which the store was open
-	elapsed time.Duration // of source, at the last call
+	mu       sync.Mutex
+	wall     time.Duration // since 1970, as returned last
+	run      time.Duration // the time for which the store was open
+	elapsed  time.Duration // of source, at the last call
+	computer time.Duration // since 1970, the time of day of source at the last call
+	doubt    *doubt        // nil: the clock of the computer has not jumped lately
+	began    bool          // now was called
+	ahead    bool          // the log says that the time of the store is ahead
 }
 
 // newClock returns the clock of a store. A new store begins with Run at the time of day:
 // so Run is never far from Wall, and a store that was used with debug works without it.
-func newClock(source Clock, debug bool, tx store.Tx) (*clock, error) {
-	c := &clock{source: source, debug: debug, elapsed: source.Elapsed()}
+func newClock(c Config, tx store.Tx) (*clock, error) {
+	k := &clock{source: c.Clock, debug: c.Debug, agreed: c.Agreed, log: c.Logger, elapsed: c.Clock.Elapsed()}
 	at, ok, err := LastCommit(tx)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		c.wall = since1970(source.Wall())
-		c.run = c.wall
-		return c, nil
+		k.wall = since1970(c.Clock.Wall())
+		k.run = k.wall
+		return k, nil
 	}
-	c.wall = time.Duration(at.Wall) * time.Millisecond
-	c.run = time.Duration(at.Run) * time.Millisecond
-	return c, nil
+	k.wall = time.Duration(at.Wall) * time.Millisecond
+	k.run = time.Duration(at.Run) * time.Millisecond
+	return k, nil
 }
 
 // wallMax is in the year 2199. UnixNano of a time after 2262 can be any number.
@@ -76,7 +84,7 @@ func since1970(t time.Time) time.Duration {
 }
 
 // LastCommit returns the time of the last commit of a store, and false if an engine has
-// never committed to it. [core.Check] needs it.
+// never committed to it.
 func LastCommit(kv core.KV) (core.Instant, bool, error) {
 	b := kv.Get(core.Meta, clockKey)
 	if b == nil {
@@ -90,14 +98,15 @@ func LastCommit(kv core.KV) (core.Instant, bool, error) {
 
 // now returns the time. If the clock of the computer is behind the last result, Wall
 // advances at half its speed until the clock has caught up: deadlines come late rather
-// than twice.
+// than twice. If it has jumped forward, Wall goes on without it for a while, see [doubt].
 func (c *clock) now() core.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	elapsed := c.source.Elapsed()
 	passed := max(elapsed-c.elapsed, 0)
 	c.elapsed = max(elapsed, c.elapsed)
-	c.wall = max(since1970(c.source.Wall()), c.wall+passed/2)
+	c.advance(passed)
+	c.began = true
 	c.run += passed
 	if c.debug {
 		c.run = max(c.run, c.wall)
@@ -105,8 +114,31 @@ func (c *clock) now() core.Instant {
 	return core.Instant{Wall: c.wall.Milliseconds(), Run: c.run.Milliseconds()}
 }
 
+// advance advances Wall after a time has passed.
+func (c *clock) advance(passed time.Duration) {
+	day := c.source.Wall()
+	if day.IsZero() {
+		c.wall += passed
+		return
+	}
+	c.computer = since1970(day)
+	if jump := c.computer - c.wall - passed; !c.debug && c.doubts(jump) {
+		c.wall += passed
+		return
+	}
+	c.wall = max(c.computer, c.wall+passed/2)
+	c.compare()
+}
+
 // save stores an instant, so that the clock continues from it after a restart.
 func save(kv core.KV, now core.Instant) {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(now.Wall))
 	kv.Put(core.Meta, clockKey, binary.LittleEndian.AppendUint64(b, uint64(now.Run)))
+}
+
+// reading returns the time of day of the computer and Elapsed, at the last call of now.
+func (c *clock) reading() (computer, elapsed time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.computer, c.elapsed
 }

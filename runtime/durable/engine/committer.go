@@ -212,7 +212,11 @@ func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 		limit.add(b.calls[i])
 		// the time of a call must not be before the call: a client may have read that the
 		// deadline of a promise has passed, and must not be able to settle it then
-		if err := e.carryOutCall(tx, b, b.calls[i], e.clock.now()); err != nil {
+		now := e.clock.now()
+		if b.calls[i].certain = e.mustWait(tx, b.calls[i]); b.calls[i].certain != nil {
+			continue
+		}
+		if err := e.carryOutCall(tx, b, b.calls[i], now); err != nil {
 			return err
 		}
 		for k := range b.calls[i].results {
@@ -234,6 +238,7 @@ func (e *Engine) carryOutCall(tx store.Tx, b *batch, c *call, now core.Instant) 
 		}
 		if c.at == nil {
 			b.passed = max(b.passed, r.Passed)
+			e.noteDead(op, now)
 		}
 		c.results[i] = r
 		b.effects = append(b.effects, effects...)

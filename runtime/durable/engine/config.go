@@ -20,6 +20,9 @@ type Config struct {
 	Core core.Config
 	// Clock tells the time. nil: the clock of the computer.
 	Clock Clock
+	// Agreed says that the time of day of Clock is that of a majority of computers. Then it is
+	// believed at the start, however old the last commit is.
+	Agreed bool
 	// Debug allows the operations debug.* and [WithTime]. Leases and retries then follow
 	// the time of day too, so that a test can set it.
 	Debug bool

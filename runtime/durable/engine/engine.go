@@ -29,6 +29,7 @@ type Engine struct {
 	schedule schedule     // of the committer
 	retries  retries      // of the committer
 	ended    ended        // of the batch that the committer carries out
+	dead     dead         // of the committer
 
 	backup    backups
 	closing   chan struct{} // closed by Close
@@ -64,7 +65,7 @@ func Open(config Config) (*Engine, error) {
 			return err
 		}
 		e.stored.Store(at.Wall)
-		e.clock, err = newClock(config.Clock, config.Debug, tx)
+		e.clock, err = newClock(config, tx)
 		return err
 	})
 	if err != nil {
@@ -129,38 +130,54 @@ func (e *Engine) commit(ctx context.Context, op protocol.Operation) (protocol.Re
 // DoAll carries out several operations in their order, in one transaction. Operations
 // after a refused one are carried out too. See [Engine.Do] for the errors.
 func (e *Engine) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, error) {
+	for {
+		results, certain, err := e.doAll(ctx, ops)
+		if certain == nil {
+			return results, err
+		}
+		select {
+		case <-certain:
+		case <-e.stopped: // the queue refuses the next attempt
+		case <-ctx.Done():
+		}
+	}
+}
+
+// doAll is one attempt of DoAll. If the operations must wait until the time of day is
+// certain, it returns a channel that is closed then.
+func (e *Engine) doAll(ctx context.Context, ops []protocol.Operation) ([]protocol.Result, <-chan struct{}, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := e.newCall(ctx, ops)
 	if !e.config.Debug && needsDebug(c) {
 		c.refuse(protocol.Forbidden, "this server was not started with --debug")
-		return c.take(), nil
+		return c.take(), nil, nil
 	}
 	if len(ops) > e.config.BatchMax {
 		c.refuse(protocol.BadRequest, fmt.Sprintf("a transaction has at most %d operations, got %d", e.config.BatchMax, len(ops)))
-		return c.take(), nil
+		return c.take(), nil, nil
 	}
 	switch e.queue.put(c) {
 	case busy:
 		e.counters.busy.Add(1)
 		c.refuse(protocol.TooMany, "too many operations are waiting, try again later")
-		return c.take(), nil
+		return c.take(), nil, nil
 	case closed:
 		c.refuse(protocol.Unavailable, e.closedText())
-		return c.take(), nil
+		return c.take(), nil, nil
 	}
 	select {
 	case <-c.done:
-		err := c.err
-		return c.take(), err
+		err, certain := c.err, c.certain
+		return c.take(), certain, err
 	case <-ctx.Done():
 	}
 	if c.state.CompareAndSwap(callWaits, callAbandoned) {
 		e.counters.abandoned.Add(1)
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+	return nil, nil, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
 }
 
 // take returns the results of a call that is done, and frees the call.

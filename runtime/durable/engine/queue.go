@@ -21,6 +21,7 @@ type call struct {
 	ops     []protocol.Operation
 	results []protocol.Result // one for each operation
 	err     error             // the outcome is unknown
+	certain <-chan struct{}   // the operations were not carried out, and must wait for it; nil: they were
 	at      *core.Instant     // of [WithTime]; nil: now
 	admit   func() bool       // of [WithAdmission]; nil: it is admitted
 	size    int
@@ -38,7 +39,7 @@ func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
 	}
 	c.ops = append(c.ops[:0], ops...)
 	c.results = make([]protocol.Result, len(ops))
-	c.err, c.at, c.admit, c.size = nil, timeOf(ctx), admissionOf(ctx), 0
+	c.err, c.certain, c.at, c.admit, c.size = nil, nil, timeOf(ctx), admissionOf(ctx), 0
 	for _, op := range ops {
 		c.size += weight(op)
 	}

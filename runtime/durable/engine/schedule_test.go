@@ -34,7 +34,7 @@ func TestCloseDuringTimeouts(t *testing.T) {
 		time.Sleep(time.Hour)
 		h := &hooked{Store: s.Snapshot()}
 		g := newGate(h)
-		e = start(t, engine.Config{Store: h})
+		e = start(t, engine.Config{Store: h, Agreed: true})
 		<-g.arrived
 		closed := make(chan error)
 		go func() { closed <- e.Close(context.Background()) }()
@@ -66,7 +66,7 @@ func TestScheduleAcrossDowntime(t *testing.T) {
 		time.Sleep(down)
 		h := &hooked{Store: s.Snapshot()}
 		g := newGate(h)
-		e = start(t, engine.Config{Store: h, Core: unbounded})
+		e = start(t, engine.Config{Store: h, Core: unbounded, Logger: quiet, Agreed: true}) // no doubt about the clock
 		<-g.arrived
 		for i := range 3 { // a call shares the next transaction with occurrences
 			call := later(t.Context(), e, create(fmt.Sprint("p", i)))

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/store"
+)
+
+const (
+	// jumpMax is the jump forward that is believed at once: more than time servers correct a
+	// clock that they already control, and less than most deadlines.
+	jumpMax = time.Minute
+	// doubtTime is how long a larger jump must last until it is believed: longer than most
+	// computers need to get the time from a server after their start, and short enough for a
+	// sleep that waits for it after a weekend.
+	doubtTime = 10 * time.Second
+)
+
+// doubt is the time after a jump of the clock of the computer, forward, over more than
+// jumpMax: against the monotonic clock, or at a start against the last commit. The computer
+// was suspended, the store was closed, or the clock is wrong. In the last case a jump that
+// is believed ends deadlines too early, and nothing can undo that. So Wall goes on without
+// the jump until it has lasted for doubtTime.
+type doubt struct {
+	began time.Duration // Elapsed
+	shift time.Duration // the time of day minus Elapsed, after the jump
+	start bool          // the jump happened while the store was closed
+	ended chan struct{} // closed at the end
+}
+
+// doubts reports whether a jump of the clock of the computer is not believed.
+func (c *clock) doubts(jump time.Duration) bool {
+	d := c.doubt
+	switch shift := c.computer - c.elapsed; {
+	case jump <= jumpMax, d == nil && !c.began && c.agreed:
+		if d != nil {
+			c.endDoubt("durable: the clock of the computer has jumped back; its jump forward had no effect", slog.LevelWarn)
+		}
+		return false
+	case d == nil:
+		c.doubt = &doubt{began: c.elapsed, shift: shift, start: !c.began, ended: make(chan struct{})}
+		text := "durable: the clock of the computer has jumped forward; deadlines wait in case that it is wrong"
+		if !c.began {
+			text = "durable: the last commit is old; deadlines wait in case that the clock of the computer is wrong"
+		}
+		c.note(text, c.doubt.level(), "believed_in", doubtTime)
+		return true
+	case (shift - d.shift).Abs() > jumpMax: // another jump
+		d.began, d.shift = c.elapsed, shift
+		return true
+	case c.elapsed-d.began < doubtTime:
+		return true
+	}
+	c.endDoubt("durable: the clock of the computer is believed now", d.level())
+	return false
+}
+
+// level is that of the log: a store that was closed for a while is normal.
+func (d *doubt) level() slog.Level {
+	if d.start {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+func (c *clock) endDoubt(text string, level slog.Level) {
+	c.note(text, level)
+	close(c.doubt.ended)
+	c.doubt = nil
+}
+
+// compare logs when the time of the store gets far ahead of the clock of the computer, and
+// when the clock has caught up.
+func (c *clock) compare() {
+	switch {
+	case !c.ahead && c.wall-c.computer > jumpMax:
+		c.ahead = true
+		c.note("durable: the clock of the computer is behind the time of the store, which advances at half speed: correct the clock, or the store with \"topoctl durable clock\"", slog.LevelWarn)
+	case c.ahead && c.wall == c.computer:
+		c.ahead = false
+		c.note("durable: the clock of the computer has caught up with the time of the store", slog.LevelInfo)
+	}
+}
+
+// note logs a sentence with both times.
+func (c *clock) note(text string, level slog.Level, more ...any) {
+	difference := (c.computer - c.wall).Round(time.Second)
+	c.log.Log(context.Background(), level, text, append([]any{"clock", date(c.computer.Milliseconds()), "store", date(c.wall.Milliseconds()), "difference", difference}, more...)...)
+}
+
+// doubted returns a channel that is closed when the time of day is certain, or nil if it is
+// certain now.
+func (c *clock) doubted() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.doubt == nil {
+		return nil
+	}
+	return c.doubt.ended
+}
+
+// mustWait returns when a call can be carried out that creates a schedule, or nil if that is
+// now. A schedule that begins at a time that is long over would make up for occurrences
+// before its creation.
+func (e *Engine) mustWait(tx store.Tx, c *call) <-chan struct{} {
+	for _, op := range c.ops {
+		if s, ok := op.(protocol.ScheduleCreate); ok && tx.Get(core.Schedules, []byte(s.ID)) == nil {
+			return e.clock.doubted()
+		}
+	}
+	return nil
+}
