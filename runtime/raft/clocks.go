@@ -37,14 +37,17 @@ type clock struct {
 
 // set records the wall clock of a member.
 func (c *clocks) set(id uint64, wall int64, uptime time.Duration) {
-	if wall <= 0 || wall > clockMax {
-		return // missing or invalid
+	if !valid(wall) {
+		return
 	}
 	if c.byMember == nil {
 		c.byMember = map[uint64]clock{}
 	}
 	c.byMember[id] = clock{wall - int64(uptime), uptime}
 }
+
+// valid reports whether a wall clock can be right.
+func valid(wall int64) bool { return wall > 0 && wall <= clockMax }
 
 // now returns the time for an entry. wall is the time of this node's wall clock. wrong is
 // the error of this clock, according to the other members, or 0.
@@ -66,6 +69,30 @@ func (c *clocks) now(wall int64, uptime time.Duration, members members) (now int
 		return median, wrong
 	}
 	return wall, 0
+}
+
+// agreed returns the time that the clocks of a majority of the voters have reached, minus
+// this node's uptime. It returns false while fewer of their clocks are known: then a
+// minority of wrong clocks could decide.
+func (c *clocks) agreed(id uint64, wall int64, uptime time.Duration, members members) (offset int64, ok bool) {
+	voters, offsets := 0, make([]int64, 0, membersMax)
+	for member, m := range members {
+		if m.Learner {
+			continue
+		}
+		voters++
+		if o, known := c.byMember[member]; member == id && valid(wall) {
+			offsets = append(offsets, wall-int64(uptime))
+		} else if member != id && known && uptime-o.at <= clockAgeMax {
+			offsets = append(offsets, o.offset)
+		}
+	}
+	majority := voters/2 + 1
+	if len(offsets) < majority {
+		return 0, false
+	}
+	slices.Sort(offsets)
+	return offsets[len(offsets)-majority], true
 }
 
 // appendClock appends the sender's wall clock to a message of the engine.
@@ -104,6 +131,32 @@ func (c *Core) Clock(from uint64, wall int64) { c.clocks.set(from, wall, c.confi
 func (c *Core) now() int64 {
 	now, _ := c.clocks.now(c.config.Now(), c.config.Uptime(), c.members)
 	return now
+}
+
+// agreed is [clocks.agreed] now, or 0.
+func (c *Core) agreed() int64 {
+	offset, _ := c.clocks.agreed(c.id, c.config.Now(), c.config.Uptime(), c.members)
+	return offset
+}
+
+// Agreed returns the time of day that a majority of the voters agree on: the clock of this
+// node unless it differs from the time that the clocks of a majority have reached, else that
+// time. So the clocks of a minority cannot make it wrong. It returns false while too few
+// clocks are known.
+func (m *Machine[S, U, R]) Agreed() (time.Time, bool) {
+	n := m.current.Load()
+	if n == nil {
+		return time.Time{}, false
+	}
+	offset := n.agreed.Load()
+	if offset == 0 {
+		return time.Time{}, false
+	}
+	own, agreed := n.config.Core.Now(), offset+int64(n.config.Core.Uptime())
+	if time.Duration(own-agreed).Abs() <= clockTolerance {
+		agreed = own
+	}
+	return time.Unix(0, agreed), true
 }
 
 // checkClock logs a warning if this node's clock is wrong, and a message when it is right

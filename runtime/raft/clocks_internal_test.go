@@ -45,6 +45,53 @@ func TestOneClockIsWrong(t *testing.T) {
 	}
 }
 
+// TestAgreedClock: a minority of wrong clocks, whichever they are, does not change the time
+// that a majority has reached. Without the clocks of a majority there is no such time.
+func TestAgreedClock(t *testing.T) {
+	const noon, year = int64(1_700_000_000_000_000_000), int64(365 * 24 * time.Hour)
+	const unknown = -1
+	learner := Member{Learner: true}
+	three, five := members{1: {}, 2: {}, 3: {}, 9: learner}, members{1: {}, 2: {}, 3: {}, 4: {}, 5: {}, 9: learner}
+	for what, test := range map[string]struct {
+		group  members
+		own    int64
+		others []int64 // of the members from 2 on, 0: not known
+		want   int64
+	}{
+		"alone":                                 {members{1: {}}, noon + year, nil, noon + year},
+		"alone with a broken clock":             {members{1: {}}, math.MinInt64, nil, unknown},
+		"two, own is ahead":                     {members{1: {}, 2: {}}, noon + year, []int64{noon}, noon},
+		"two, the other is ahead":               {members{1: {}, 2: {}}, noon, []int64{noon + year}, noon},
+		"two, the other is not known":           {members{1: {}, 2: {}}, noon, nil, unknown},
+		"own is ahead":                          {three, noon + year, []int64{noon, noon - 1}, noon},
+		"another is ahead":                      {three, noon, []int64{noon - 1, noon + year}, noon},
+		"own is behind":                         {three, noon - year, []int64{noon, noon}, noon},
+		"own is ahead, and one is not known":    {three, noon + year, []int64{noon}, noon},
+		"one is ahead, and one is not known":    {three, noon, []int64{0, noon + year}, noon},
+		"two are not known":                     {three, noon, nil, unknown},
+		"two are not valid":                     {three, noon, []int64{math.MaxInt64, -5}, unknown},
+		"all are ahead":                         {three, noon + year, []int64{noon + year, noon + year}, noon + year},
+		"two of five are ahead, two unknown":    {five, noon + year, []int64{noon + year, noon}, noon},
+		"two of five are ahead, three unknown":  {five, noon + year, []int64{noon + year}, unknown},
+		"two of five are ahead, two are behind": {five, noon, []int64{noon + year, noon + year, noon - year, noon - year}, noon},
+	} {
+		var c clocks
+		const uptime = 3 * time.Hour
+		for i, wall := range test.others {
+			c.set(uint64(i+2), wall, uptime)
+		}
+		c.set(9, noon+2*year, uptime)  // it has no vote
+		c.set(99, noon+2*year, uptime) // it is not a member
+		got, ok := c.agreed(1, test.own, uptime, test.group)
+		if got += int64(uptime); ok != (test.want != unknown) || ok && got != test.want {
+			t.Errorf("%s: %v %t, want %v", what, time.Duration(got-noon), ok, time.Duration(test.want-noon))
+		}
+		if got, ok := c.agreed(1, test.own, uptime+clockAgeMax+1, test.group); ok && len(test.group) > 1 {
+			t.Errorf("%s: the clocks are old, and the time is %v", what, time.Duration(got-noon))
+		}
+	}
+}
+
 // TestClocksGoOn: a clock that was received advances with the uptime of the node, and expires.
 func TestClocksGoOn(t *testing.T) {
 	const noon = int64(1_700_000_000_000_000_000)

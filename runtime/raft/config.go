@@ -75,6 +75,9 @@ type Config struct {
 	TrustDomain            string // the domain in the certificates; default with TLS: Topology
 	Insecure               bool   // nodes may use any address without TLS
 
+	// Now is the clock of this computer, for the time of entries. nil: time.Now.
+	Now func() time.Time
+
 	// Called answers the calls of other nodes of the group, see [Machine.Call]. It may be
 	// called by several goroutines. nil: such calls are refused.
 	Called func(ctx context.Context, request []byte, answer func(part []byte) error) error

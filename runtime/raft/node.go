@@ -82,6 +82,7 @@ type Node struct {
 	callPool      sync.Pool // see newCall
 	readSlots     *slots    // one for each read that a goroutine waits for
 	status        atomic.Pointer[Status]
+	agreed        atomic.Int64 // of Core, at the last tick
 
 	stop        chan struct{}
 	stopped     sync.Once
@@ -281,6 +282,7 @@ func (n *Node) runOnce(tick bool) error {
 	if tick {
 		n.ticks++
 		_ = n.core.Tick()
+		n.agreed.Store(n.core.agreed())
 		n.pollNewMembers()
 		if err := n.bootstrapTick(); err != nil {
 			return err

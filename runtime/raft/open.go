@@ -36,12 +36,16 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 	if c.Instances > 1 {
 		spread = c.Instance + 1
 	}
+	var now func() int64
+	if c.Now != nil {
+		now = func() int64 { return c.Now().UnixNano() }
+	}
 	node, err = StartNode(NodeConfig{
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
 			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
 			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(),
-			LeaseTime: c.ElectionTimeout / 2, LostLog: c.LostLog,
+			LeaseTime: c.ElectionTimeout / 2, LostLog: c.LostLog, Now: now,
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,
 		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
