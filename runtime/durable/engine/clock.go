@@ -46,7 +46,7 @@ type clock struct {
 	elapsed  time.Duration // of source, at the last call
 	computer time.Duration // since 1970, the time of day of source at the last call
 	doubt    *doubt        // nil: the clock of the computer has not jumped lately
-	began    bool          // now was called
+	began    bool          // the time of day was known before
 	ahead    bool          // the log says that the time of the store is ahead
 }
 
@@ -106,7 +106,6 @@ func (c *clock) now() core.Instant {
 	passed := max(elapsed-c.elapsed, 0)
 	c.elapsed = max(elapsed, c.elapsed)
 	c.advance(passed)
-	c.began = true
 	c.run += passed
 	if c.debug {
 		c.run = max(c.run, c.wall)
@@ -124,8 +123,10 @@ func (c *clock) advance(passed time.Duration) {
 	c.computer = since1970(day)
 	if jump := c.computer - c.wall - passed; !c.debug && c.doubts(jump) {
 		c.wall += passed
+		c.began = true
 		return
 	}
+	c.began = true
 	c.wall = max(c.computer, c.wall+passed/2)
 	c.compare()
 }

@@ -21,8 +21,8 @@ import (
 type Config struct {
 	// Raft names the group, the nodes, the folder and the certificates. Forward is set.
 	Raft raft.Config
-	// Engine has the settings of the engine that runs while this node leads. Store is
-	// not used.
+	// Engine has the settings of the engine that runs while this node leads. Store and Agreed
+	// are set. Clock is also the clock of Raft.
 	Engine engine.Config
 	// URL is the address of this node's server, which the other nodes use while this node
 	// leads. The server has this node as its Backend, and [Node.Local] as its Local. "": the
@@ -92,6 +92,10 @@ func Open(config Config) (*Node, error) {
 	}
 	config.Wait = cmp.Or(config.Wait, WaitDefault)
 	config.Raft.Forward = true
+	if config.Engine.Clock == nil {
+		config.Engine.Clock = engine.NewClock()
+	}
+	config.Raft.Now = config.Engine.Clock.Wall
 	m, err := raft.New(config.Raft, definition)
 	if err != nil {
 		return nil, err
@@ -266,11 +270,15 @@ func (n *Node) Stats() engine.Stats {
 }
 
 func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
+	if err := n.awaitClock(ctx); err != nil {
+		return nil, err
+	}
 	r, err := begin(ctx, n.machine, n.config.URL)
 	if err != nil {
 		return nil, err
 	}
 	c := n.config.Engine
+	c.Clock, c.Agreed = groupClock{c.Clock, n.machine}, true
 	if c.Store = r; !strings.HasPrefix(n.config.URL, peerScheme) {
 		c.ServerURL = cmp.Or(c.ServerURL, n.config.URL)
 	}

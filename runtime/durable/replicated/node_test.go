@@ -26,7 +26,9 @@ type group struct {
 	network *transport.Memory
 	peers   map[string]string
 	engine  engine.Config
-	wait    time.Duration // of an operation for a node that leads
+	clocks  map[string]*shiftedClock // if engine has none
+	prefer  string                   // the node that leads if it can
+	wait    time.Duration            // of an operation for a node that leads
 
 	mu    sync.Mutex
 	lost  string // the node whose server does not answer, as if its host was lost
@@ -41,15 +43,27 @@ func newGroup(t *testing.T) *group {
 }
 
 func openGroup(t *testing.T, config engine.Config, wait time.Duration) *group {
-	config.Logger = slog.New(slog.DiscardHandler)
+	g := unopened(t, config, wait)
+	for _, name := range names {
+		g.start(name)
+	}
+	return g
+}
+
+// unopened returns a group whose nodes do not run yet.
+func unopened(t *testing.T, config engine.Config, wait time.Duration) *group {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	g := &group{
+		clocks: map[string]*shiftedClock{},
 		engine: config, wait: wait,
 		t: t, dir: t.TempDir(), network: transport.NewMemory(transport.MemoryOptions{}),
 		peers: map[string]string{"n1": "h1:7101", "n2": "h2:7101", "n3": "h3:7101"},
 		nodes: map[string]*replicated.Node{}, links: map[string]transport.Transport{},
 	}
 	for _, name := range names {
-		g.start(name)
+		g.clocks[name] = &shiftedClock{Clock: engine.NewClock()}
 	}
 	t.Cleanup(func() {
 		for _, name := range names {
@@ -67,12 +81,16 @@ func (g *group) start(name string) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	config := g.engine
+	if config.Clock == nil {
+		config.Clock = g.clocks[name]
+	}
 	n, err := replicated.Open(replicated.Config{
 		Raft: raft.Config{
 			Topology: "shop", Group: "promises", Node: name, Peers: g.peers, Dir: g.dir, Transport: link,
-			Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
+			Logger: config.Logger, Prefer: g.prefer, ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
 		},
-		Engine: g.engine,
+		Engine: config,
 		URL:    name,
 		Dial:   func(url string) (protocol.Backend, error) { return remote{g, url}, nil },
 		Wait:   g.wait,
