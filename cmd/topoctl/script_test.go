@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"debugtime":   debugTime,
 			"metrics":     metrics,
 			"breakstore":  breakStore,
+			"storeahead":  storeAhead,
 
 			"webcertificates": webCertificates,
 		},

@@ -108,6 +108,8 @@ func (s *step) carryOutOther(op protocol.Operation) protocol.Result {
 		return s.tick(op)
 	case Delivered:
 		return s.delivered(op)
+	case SetBack:
+		return s.setBack(op)
 	case protocol.DebugStart, protocol.DebugStop: // the driver stops and starts its loops
 		return protocol.Result{Status: protocol.OK}
 	case protocol.DebugReset:

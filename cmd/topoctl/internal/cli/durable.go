@@ -64,7 +64,7 @@ commands show and send the text as it is stored.`,
 	}
 	cmd.AddCommand(newDurableServe(chosen), newDurableDev(chosen), newDurablePromises(chosen), newDurableTasks(chosen),
 		newDurableSchedules(chosen), newDurableInvoke(chosen), newDurableTree(chosen), newDurableCheck(chosen), newDurableReplay(chosen),
-		newDurableBackup(chosen), newDurableRestore(chosen))
+		newDurableBackup(chosen), newDurableRestore(chosen), newDurableClock(chosen))
 	return cmd
 }
 

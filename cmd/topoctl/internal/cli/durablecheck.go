@@ -112,7 +112,7 @@ func (c *DurableCheck) violations(records uint64, progress io.Writer) ([]violati
 	}
 	list := []violationObject{}
 	err = disk.View(func(tx store.Tx) error {
-		now, _, err := engine.LastCommit(tx) // the zero time suits a store without a commit
+		now, err := engine.LatestTime(tx) // the zero time suits a store without a commit
 		if err != nil {
 			return err
 		}
