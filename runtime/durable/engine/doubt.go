@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// jumpMax is the jump forward that is believed at once: more than time servers correct a
+	// JumpMax is the jump forward of a clock that is believed at once: more than time servers correct a
 	// clock that they already control, and less than most deadlines.
-	jumpMax = time.Minute
+	JumpMax = time.Minute
 	// doubtTime is how long a larger jump must last until it is believed: longer than most
 	// computers need to get the time from a server after their start, and short enough for a
 	// sleep that waits for it after a weekend.
@@ -21,7 +21,7 @@ const (
 )
 
 // doubt is the time after a jump of the clock of the computer, forward, over more than
-// jumpMax: against the monotonic clock, or at a start against the last commit. The computer
+// JumpMax: against the monotonic clock, or at a start against the last commit. The computer
 // was suspended, the store was closed, or the clock is wrong. In the last case a jump that
 // is believed ends deadlines too early, and nothing can undo that. So Wall goes on without
 // the jump until it has lasted for doubtTime.
@@ -36,7 +36,7 @@ type doubt struct {
 func (c *clock) doubts(jump time.Duration) bool {
 	d := c.doubt
 	switch shift := c.computer - c.elapsed; {
-	case jump <= jumpMax, d == nil && !c.began && c.agreed:
+	case jump <= JumpMax, d == nil && !c.began && c.agreed:
 		if d != nil {
 			c.endDoubt("durable: the clock of the computer has jumped back; its jump forward had no effect", slog.LevelWarn)
 		}
@@ -49,7 +49,7 @@ func (c *clock) doubts(jump time.Duration) bool {
 		}
 		c.note(text, c.doubt.level(), "believed_in", doubtTime)
 		return true
-	case (shift - d.shift).Abs() > jumpMax: // another jump
+	case (shift - d.shift).Abs() > JumpMax: // another jump
 		d.began, d.shift = c.elapsed, shift
 		return true
 	case c.elapsed-d.began < doubtTime:
@@ -77,7 +77,7 @@ func (c *clock) endDoubt(text string, level slog.Level) {
 // when the clock has caught up.
 func (c *clock) compare() {
 	switch {
-	case !c.ahead && c.wall-c.computer > jumpMax:
+	case !c.ahead && c.wall-c.computer > JumpMax:
 		c.ahead = true
 		c.note("durable: the clock of the computer is behind the time of the store, which advances at half speed: correct the clock, or the store with \"topoctl durable clock\"", slog.LevelWarn)
 	case c.ahead && c.wall == c.computer:

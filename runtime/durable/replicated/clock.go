@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/store"
 )
 
 // groupClock is the clock of an engine: the time of day that a majority of the nodes agree
@@ -38,4 +39,26 @@ func (n *Node) awaitClock(ctx context.Context) error {
 		}
 		wait(ctx, retryInterval/10)
 	}
+}
+
+// setBack sets the time of the promises back to that of a majority of the nodes.
+func (n *Node) setBack(s store.Store) error {
+	at, known := n.machine.Agreed()
+	if !known {
+		return nil // the clocks are too old; the next leader tries it
+	}
+	var stored time.Time
+	err := s.View(func(tx store.Tx) error {
+		last, _, err := engine.LastCommit(tx)
+		stored = time.UnixMilli(last.Wall)
+		return err
+	})
+	if err != nil || stored.Sub(at) <= engine.JumpMax {
+		return err
+	}
+	if err := engine.SetBack(s, at); err != nil {
+		return err
+	}
+	n.log.Warn("durable: the time of the promises was ahead of the clocks of the nodes, and was set back", "from", stored, "to", at)
+	return nil
 }

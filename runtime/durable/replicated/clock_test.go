@@ -133,3 +133,46 @@ func TestLeaderAYearAhead(t *testing.T) {
 		t.Errorf("the schedule has created %d promises", len(r.Promises))
 	}
 }
+
+// TestSetBack: the clocks of all nodes were a year ahead, and the group has believed them.
+// Nodes that run with SetBack continue with the right time, and undo nothing.
+func TestSetBack(t *testing.T) {
+	log := &logs{}
+	g := unopened(t, engine.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, 20*time.Second)
+	restart := func(by time.Duration) {
+		for _, name := range names {
+			g.stop(name)
+		}
+		for _, name := range names {
+			g.clocks[name].jump(by)
+			g.start(name)
+		}
+	}
+	restart(year)
+	if r := g.ok("n1", create("dead")); r.Promise.State != protocol.RejectedTimeout {
+		t.Fatalf("the clocks are not ahead: %+v", r.Promise)
+	}
+	p := create("seen")
+	p.TimeoutAt = time.Now().Add(year + 100*time.Millisecond).UnixMilli()
+	g.ok("n1", p)
+	for g.ok("n1", protocol.PromiseGet{ID: "seen"}).Promise.State == protocol.Pending {
+	}
+	p.ID, p.TimeoutAt = "open", p.TimeoutAt+year.Milliseconds()
+	g.ok("n1", p)
+	restart(-year)
+	if r := g.ok("n1", create("still dead")); r.Promise.State != protocol.RejectedTimeout || log.has("set back") {
+		t.Fatalf("nothing must go back by itself: %+v", r.Promise)
+	}
+	g.setBack = true
+	restart(0)
+	for id, want := range map[string]protocol.PromiseState{
+		"dead": protocol.RejectedTimeout, "seen": protocol.RejectedTimeout, "still dead": protocol.RejectedTimeout, "alive": protocol.Pending, "open": protocol.Pending,
+	} {
+		if r := g.ok("n1", create(id)); r.Promise.State != want { // it exists already, except for "alive"
+			t.Errorf("%s: %+v", id, r.Promise)
+		}
+	}
+	if !log.has("was ahead of the clocks of the nodes, and was set back") {
+		t.Error("the log does not say it")
+	}
+}

@@ -24,6 +24,9 @@ type Config struct {
 	// Engine has the settings of the engine that runs while this node leads. Store and Agreed
 	// are set. Clock is also the clock of Raft.
 	Engine engine.Config
+	// SetBack sets the time of the promises back when this node begins to lead, if it is far
+	// ahead of the clocks of a majority: these were wrong before. See [engine.SetBack].
+	SetBack bool
 	// URL is the address of this node's server, which the other nodes use while this node
 	// leads. The server has this node as its Backend, and [Node.Local] as its Local. "": the
 	// nodes reach each other over the connections of the group, which need no server. URL is
@@ -279,6 +282,11 @@ func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
 	}
 	c := n.config.Engine
 	c.Clock, c.Agreed = groupClock{c.Clock, n.machine}, true
+	if n.config.SetBack {
+		if err := n.setBack(r); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
 	if c.Store = r; !strings.HasPrefix(n.config.URL, peerScheme) {
 		c.ServerURL = cmp.Or(c.ServerURL, n.config.URL)
 	}

@@ -27,8 +27,9 @@ type group struct {
 	peers   map[string]string
 	engine  engine.Config
 	clocks  map[string]*shiftedClock // if engine has none
-	prefer  string                   // the node that leads if it can
-	wait    time.Duration            // of an operation for a node that leads
+	setBack bool
+	prefer  string        // the node that leads if it can
+	wait    time.Duration // of an operation for a node that leads
 
 	mu    sync.Mutex
 	lost  string // the node whose server does not answer, as if its host was lost
@@ -90,10 +91,10 @@ func (g *group) start(name string) {
 			Topology: "shop", Group: "promises", Node: name, Peers: g.peers, Dir: g.dir, Transport: link,
 			Logger: config.Logger, Prefer: g.prefer, ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
 		},
-		Engine: config,
-		URL:    name,
-		Dial:   func(url string) (protocol.Backend, error) { return remote{g, url}, nil },
-		Wait:   g.wait,
+		Engine: config, SetBack: g.setBack,
+		URL:  name,
+		Dial: func(url string) (protocol.Backend, error) { return remote{g, url}, nil },
+		Wait: g.wait,
 	})
 	if err != nil {
 		g.t.Fatal(err)

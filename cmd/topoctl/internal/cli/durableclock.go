@@ -23,10 +23,6 @@ type DurableClock struct {
 // clockNow is the value of --set that means the clock of the computer.
 const clockNow = "now"
 
-// clockTolerance is how far ahead a store may be: a clock that is corrected by a second now
-// and then is not wrong.
-const clockTolerance = time.Minute
-
 func newDurableClock(chosen *command) *cobra.Command {
 	c := DurableClock{}
 	cmd := &cobra.Command{
@@ -121,7 +117,7 @@ func (c DurableClock) print(s Streams, at core.Instant, now time.Time) error {
 	if err := (fields{{"store", shown}, {"computer", now.UTC().Format(time.RFC3339)}}).print(s.Out); err != nil {
 		return err
 	}
-	if ahead > clockTolerance {
+	if ahead > engine.JumpMax {
 		return negative(fmt.Sprintf("%s is %v ahead of this computer. If the clock of this computer is right, set the store back with --set now", oneLine(c.Dir), ahead))
 	}
 	return nil

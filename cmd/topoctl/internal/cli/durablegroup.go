@@ -17,8 +17,9 @@ import (
 
 // durableGroup says which group of nodes keeps the promises.
 type durableGroup struct {
-	Node  string
-	Peers durablePeers // empty: one disk
+	Node    string
+	Peers   durablePeers // empty: one disk
+	SetBack bool         // see replicated.Config
 }
 
 // durablePeers are the addresses of nodes, HOST:PORT, by name.
@@ -61,12 +62,15 @@ const (
 func (g *durableGroup) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&g.Node, "node", "", "the name of this node among --peers")
 	flags.Var(&g.Peers, "peers", "the nodes that keep the promises, NAME=HOST:PORT,...; these addresses are for the log, not for --listen")
+	flags.BoolVar(&g.SetBack, "set-clock-back", false, "with --peers: when this node leads, set the time of the promises back if it is ahead of the clocks of most nodes")
 }
 
 func (g *durableGroup) check(d *DurableServe) error {
 	switch {
 	case len(g.Peers) == 0 && g.Node != "":
 		return errors.New("--node needs --peers")
+	case len(g.Peers) == 0 && g.SetBack:
+		return errors.New("--set-clock-back needs --peers; for a store on one disk, use \"topoctl durable clock\"")
 	case len(g.Peers) == 0:
 		return nil
 	case g.Node == "":
@@ -89,8 +93,8 @@ func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
 		Raft: raft.Config{
 			Topology: durableTopology, Group: durableName, Node: g.Node, Peers: g.Peers, Dir: d.Dir, Logger: d.Engine.Logger,
 		},
-		Engine: d.Engine,
-		URL:    d.Engine.ServerURL,
+		Engine: d.Engine, SetBack: g.SetBack,
+		URL: d.Engine.ServerURL,
 	}
 	if len(d.Server.Tokens) > 0 {
 		config.Client.Token = d.Server.Tokens[0]
