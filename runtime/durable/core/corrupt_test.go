@@ -54,7 +54,7 @@ func (w *world) everything() []error {
 		protocol.PromiseSearch{}, protocol.PromiseSearch{State: protocol.Pending}, protocol.PromiseSearch{Tags: tags("color", "red")},
 		protocol.TaskSearch{}, protocol.TaskSearch{State: protocol.TaskHalted}, protocol.ScheduleSearch{}, protocol.DebugSnap{},
 		core.Delivered{Promise: "done", Address: "poll://uni@c/1"}, protocol.TaskContinue{ID: "flow"},
-		protocol.TaskAcquire{ID: "flow", Version: 2, PID: "w", TTL: 1000}, settle("open"), core.Tick{}, core.Tick{},
+		protocol.TaskAcquire{ID: "flow", Version: 2, PID: "w", TTL: 1000}, settle("open"), core.Tick{}, core.Tick{}, core.SetBack{To: 1},
 	}
 	for _, op := range ops {
 		if r, _ := w.c.Step(w.kv, op, w.now); r.Fault != nil {

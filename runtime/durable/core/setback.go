@@ -6,7 +6,7 @@ import (
 
 // SetBack prepares a store for a time of day before the present one, so that nothing that an
 // answer has shown is undone by it: promises whose deadline has passed are settled in the
-// store, also those that only answers have shown as settled. Pending promises that were
+// store, also if only answers have shown them as settled. Pending promises that were
 // created after the new time, and schedules, go on from it. It is for a driver whose clock
 // was ahead, and not on the wire. While Result.More is true, the driver repeats it with
 // Result.Cursor. Then it continues with the new time.

@@ -345,7 +345,8 @@ func (e *Engine) settle(b *batch, err error) {
 	}
 }
 
-// occurred counts the occurrences of schedules, and reports those that were skipped.
+// occurred counts the promises that schedules created, and logs which occurrences they
+// skipped.
 func (e *Engine) occurred(created int, gaps []protocol.Gap) {
 	e.counters.schedules.Add(uint64(created))
 	e.counters.gaps.Add(uint64(len(gaps)))

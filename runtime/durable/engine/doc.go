@@ -37,7 +37,18 @@
 //
 // Deadlines follow the time of day. It never goes back: if the clock of the computer is
 // behind the time that the engine has used, the engine advances at half speed until the
-// clock has caught up. Leases and retries follow the time for which the store was open,
+// clock has caught up. [SetBack] sets the time of a store back that no engine uses.
+//
+// A jump forward over more than JumpMax, a minute, is not believed at once, because a clock
+// can be wrong for a moment and a deadline that has passed cannot be opened again. The jump
+// is measured against the monotonic clock, and at a start against the last commit. The time
+// goes on without the jump until it has lasted for 10 s. So after a longer time in which the
+// store was closed or the computer was suspended, timers that are due fire up to 11 s late.
+// Operations are carried out at once, with the time of the last commit; only a new schedule
+// waits. The begin and the end of such a time are logged. With Debug there is none,
+// and with Config.Agreed there is none at the start.
+//
+// Leases and retries follow the time for which the store was open,
 // measured by the monotonic clock. A clock that jumps therefore ends no lease, and a
 // worker does not lose its lease because the server was down. Both times are stored with
 // each commit. A process that is killed forgets the time since its last commit: a lease

@@ -28,8 +28,8 @@ func checkLatest(t *testing.T, s store.Store) {
 }
 
 // TestSetBack: a clock that is a year ahead for so long that it is believed, and a repair.
-// What was settled remains settled, also if only a read has seen it; what is pending goes on
-// in the right time.
+// Settled promises remain settled, also if only a read has seen it. Pending promises go on in
+// the right time.
 func TestSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, clock := store.NewMemory(), newJumpingClock()

@@ -39,7 +39,7 @@ type Result struct {
 // A Gap is a time whose occurrences a schedule has skipped, because it has missed too many.
 type Gap struct {
 	Schedule string
-	From, To int64 // the first occurrence that was skipped, and the first one that was not
+	From, To int64 // the first occurrence that was skipped, and the first occurrence after the gap
 }
 
 // Statuses of results. They are the statuses of HTTP with the same numbers.

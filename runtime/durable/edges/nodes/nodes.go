@@ -9,7 +9,10 @@ package nodes
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
+	"os"
+	"strconv"
 
 	"github.com/topogen/topogen/runtime/durable/edges"
 	"github.com/topogen/topogen/runtime/durable/engine"
@@ -23,6 +26,9 @@ const suffix = "promises"
 
 // alone is the name of the only node if the program runs without peers.
 const alone = "alone"
+
+// setBackVariable is the environment variable for replicated.Config.SetBack.
+const setBackVariable = "TOPOGEN_DURABLE_SET_CLOCK_BACK"
 
 // A Processor has nodes: a state machine, or a processor of kind raft.
 type Processor interface {
@@ -38,7 +44,11 @@ func Open(p Processor, log *slog.Logger) (edges.Replica, error) {
 		return nil, err
 	}
 	c.Logger = log
-	n, err := replicated.Open(replicated.Config{Raft: c, Engine: engine.Config{Logger: log}})
+	setBack, err := strconv.ParseBool(cmp.Or(os.Getenv(setBackVariable), "false"))
+	if err != nil {
+		return nil, fmt.Errorf("durable: %s must be true or false, got %q", setBackVariable, os.Getenv(setBackVariable))
+	}
+	n, err := replicated.Open(replicated.Config{Raft: c, Engine: engine.Config{Logger: log}, SetBack: setBack})
 	if err != nil {
 		return nil, err // not a nil *Node
 	}
