@@ -29,8 +29,9 @@ type systemClock struct{ start time.Time }
 func (c systemClock) Wall() time.Time        { return time.Now() }
 func (c systemClock) Elapsed() time.Duration { return time.Since(c.start) }
 
-// clockKey is the key of the clock in table core.Meta.
-var clockKey = []byte("clock")
+// Keys in table core.Meta: the clock, and while the clock of the computer is doubted, its time
+// of day when the doubt began.
+var clockKey, doubtKey = []byte("clock"), []byte("doubt")
 
 // clock is the time of a store, on two axes (see [core.Instant]). Neither goes back, also
 // over the end of the process.
@@ -46,6 +47,7 @@ type clock struct {
 	elapsed  time.Duration // of source, at the last call
 	computer time.Duration // since 1970, the time of day of source at the last call
 	doubt    *doubt        // nil: the clock of the computer has not jumped lately
+	before   time.Duration // since 1970, in the store: when an earlier process began to doubt; 0: none did
 	began    bool          // the time of day was known before
 	ahead    bool          // the log says that the time of the store is ahead
 }
@@ -62,6 +64,9 @@ func newClock(c Config, tx store.Tx) (*clock, error) {
 		k.wall = since1970(c.Clock.Wall())
 		k.run = k.wall
 		return k, nil
+	}
+	if b := tx.Get(core.Meta, doubtKey); len(b) == 8 {
+		k.before = time.Duration(binary.LittleEndian.Uint64(b)) * time.Millisecond
 	}
 	k.wall = time.Duration(at.Wall) * time.Millisecond
 	k.run = time.Duration(at.Run) * time.Millisecond
@@ -131,7 +136,12 @@ func (c *clock) advance(passed time.Duration) {
 	c.compare()
 }
 
-// save stores an instant, so that the clock continues from it after a restart.
+// save stores an instant of the clock, so that it continues from it after a restart.
+func (c *clock) save(kv core.KV, now core.Instant) {
+	save(kv, now)
+	c.saveDoubt(kv)
+}
+
 func save(kv core.KV, now core.Instant) {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(now.Wall))
 	kv.Put(core.Meta, clockKey, binary.LittleEndian.AppendUint64(b, uint64(now.Run)))

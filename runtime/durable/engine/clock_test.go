@@ -52,7 +52,7 @@ const year = 365 * 24 * time.Hour
 func TestWallClock(t *testing.T) {
 	for name, steps := range map[string][]struct {
 		jump, pass time.Duration
-		restart    bool // after the jump
+		restart    bool // the jump is while the engine is closed
 		want       time.Duration
 	}{
 		"no jump": {
@@ -98,6 +98,25 @@ func TestWallClock(t *testing.T) {
 			{jump: 7 * 24 * time.Hour, restart: true, pass: 9 * time.Second, want: 9 * time.Second},
 			{pass: 2 * time.Second, want: 7*24*time.Hour + 11*time.Second},
 		},
+		"seldom open, and never for long": {
+			{jump: time.Hour, restart: true, pass: 5 * time.Second, want: 5 * time.Second},
+			{jump: time.Hour, restart: true, pass: 5 * time.Second, want: 2*time.Hour + 10*time.Second},
+			{jump: time.Hour, restart: true, pass: 5 * time.Second, want: 2*time.Hour + 15*time.Second},
+			{jump: time.Hour, restart: true, pass: 5 * time.Second, want: 4*time.Hour + 20*time.Second},
+		},
+		"ahead at two starts, and right in between": {
+			{jump: year, restart: true, pass: 5 * time.Second, want: 5 * time.Second},
+			{jump: -year, pass: 5 * time.Second, want: 10 * time.Second},
+			{jump: year, restart: true, pass: 5 * time.Second, want: 15 * time.Second},
+			{jump: -year, restart: true, pass: 5 * time.Second, want: 20 * time.Second},
+			{jump: year, restart: true, pass: 5 * time.Second, want: 25 * time.Second},
+		},
+		"killed at once again and again": {
+			{jump: year, restart: true, pass: 4 * time.Second, want: 4 * time.Second},
+			{restart: true, pass: 4 * time.Second, want: 8 * time.Second},
+			{restart: true, pass: 4 * time.Second, want: 12 * time.Second},
+			{restart: true, pass: time.Second, want: year + 13*time.Second},
+		},
 		"closed for a year, and killed at once": {
 			{jump: year, restart: true, pass: 9 * time.Second, want: 9 * time.Second},
 			{restart: true, pass: 9 * time.Second, want: 18 * time.Second},
@@ -127,9 +146,11 @@ func TestWallClock(t *testing.T) {
 				e := start(t, engine.Config{Store: s, Clock: c, Logger: quiet})
 				zero := wall(t, e, "zero")
 				for i, step := range steps {
-					c.jump(step.jump)
 					if step.restart {
 						must(t, e.Close(context.Background()))
+					}
+					c.jump(step.jump)
+					if step.restart {
 						s = s.Snapshot()
 						e = start(t, engine.Config{Store: s, Clock: c, Logger: quiet})
 					}

@@ -88,7 +88,7 @@ func (e *Engine) end() {
 func (e *Engine) lastCommit() {
 	b := batch{acks: e.hub.takeAcks(math.MaxInt)}
 	err := e.config.Store.Update(func(tx store.Tx) error {
-		save(tx, e.clock.now())
+		e.clock.save(tx, e.clock.now())
 		return e.carryOut(tx, &b)
 	})
 	if err != nil { // these messages are sent again after the next start
@@ -268,7 +268,7 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 		b.wait = min(b.wait, time.Duration(min(wait, tickInterval.Milliseconds()))*time.Millisecond)
 	}
 	if tx.Changed() || b.passed > e.stored.Load() {
-		save(tx, now)
+		e.clock.save(tx, now)
 		b.stored = now.Wall
 	}
 	return nil

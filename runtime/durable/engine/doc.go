@@ -42,7 +42,8 @@
 // A jump forward over more than JumpMax, a minute, is not believed at once, because a clock
 // can be wrong for a moment and a deadline that has passed cannot be opened again. The jump
 // is measured against the monotonic clock, and at a start against the last commit. The time
-// goes on without the jump until it has lasted for 10 s. So after a longer time in which the
+// goes on without the jump until it has lasted for 10 s, over the processes of a store
+// that is seldom open for so long. So after a longer time in which the
 // store was closed or the computer was suspended, timers that are due fire up to 11 s late.
 // Operations are carried out at once, with the time of the last commit; only a new schedule
 // waits. The begin and the end of such a time are logged. With Debug there is none,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"log/slog"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 // the jump until it has lasted for doubtTime.
 type doubt struct {
 	began time.Duration // Elapsed
+	first time.Duration // since 1970, the time of day when it began, maybe in an earlier process
 	shift time.Duration // the time of day minus Elapsed, after the jump
 	start bool          // the jump happened while the store was closed
 	ended chan struct{} // closed at the end
@@ -36,13 +38,16 @@ type doubt struct {
 func (c *clock) doubts(jump time.Duration) bool {
 	d := c.doubt
 	switch shift := c.computer - c.elapsed; {
+	case d == nil && !c.began && c.lasted(jump):
+		c.note("durable: the last commit is old, and the clock of the computer is believed, as it has not changed since an earlier start", slog.LevelInfo)
+		return false
 	case jump <= JumpMax, d == nil && !c.began && c.agreed:
 		if d != nil {
 			c.endDoubt("durable: the clock of the computer has jumped back; its jump forward had no effect", slog.LevelWarn)
 		}
 		return false
 	case d == nil:
-		c.doubt = &doubt{began: c.elapsed, shift: shift, start: !c.began, ended: make(chan struct{})}
+		c.doubt = &doubt{began: c.elapsed, first: c.first(), shift: shift, start: !c.began, ended: make(chan struct{})}
 		text := "durable: the clock of the computer has jumped forward; deadlines wait in case that it is wrong"
 		if !c.began {
 			text = "durable: the last commit is old; deadlines wait in case that the clock of the computer is wrong"
@@ -50,13 +55,41 @@ func (c *clock) doubts(jump time.Duration) bool {
 		c.note(text, c.doubt.level(), "believed_in", doubtTime)
 		return true
 	case (shift - d.shift).Abs() > JumpMax: // another jump
-		d.began, d.shift = c.elapsed, shift
+		d.began, d.first, d.shift = c.elapsed, c.computer, shift
 		return true
 	case c.elapsed-d.began < doubtTime:
 		return true
 	}
 	c.endDoubt("durable: the clock of the computer is believed now", d.level())
 	return false
+}
+
+// lasted reports whether an earlier process has doubted the clock of the computer, and the
+// clock has gone on since then. Otherwise the time of a program that never runs for doubtTime
+// would stand still.
+func (c *clock) lasted(jump time.Duration) bool {
+	return jump > JumpMax && c.before > 0 && c.computer-c.before >= doubtTime
+}
+
+// first returns the time of day at which a doubt begins, or that of an earlier process that
+// has ended less than doubtTime ago.
+func (c *clock) first() time.Duration {
+	if since := c.computer - c.before; !c.began && c.before > 0 && since >= 0 {
+		return c.before
+	}
+	return c.computer
+}
+
+// saveDoubt stores when the present doubt began.
+func (c *clock) saveDoubt(kv core.KV) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.doubt != nil:
+		kv.Put(core.Meta, doubtKey, binary.LittleEndian.AppendUint64(nil, uint64(c.doubt.first.Milliseconds())))
+	case kv.Get(core.Meta, doubtKey) != nil:
+		kv.Delete(core.Meta, doubtKey)
+	}
 }
 
 // level is that of the log: a store that was closed for a while is normal.
