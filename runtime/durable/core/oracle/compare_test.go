@@ -29,6 +29,7 @@ type comparison struct {
 	oracleAt  cursors
 	coreAt    cursors
 	coverage  coverage
+	passed    int64 // of the last result of the core
 	found     *divergence
 }
 
@@ -108,6 +109,11 @@ func (d *comparison) carryOut(i int, tx store.Tx) {
 		var oracle, result []byte
 		oracle, sent = d.oracle.Apply(s.wall, s.run, s.body(d.oracleAt))
 		result, effects = d.respond(s, kv, now)
+		if kind := s.request["kind"].(string); kv.writes == 0 && !strings.HasPrefix(kind, "debug.") {
+			stored := core.Instant{Wall: d.passed, Run: s.run} // the driver stores at least this time, and the next process begins with it
+			earlier, _ := d.respond(s, kv, stored)
+			differ("response at the time that is stored", canonical(earlier), canonical(result))
+		}
 		d.oracleAt.after(s, oracle)
 		d.coreAt.after(s, result)
 		differ("response", canonical(oracle), canonical(result))
@@ -135,6 +141,7 @@ func (d *comparison) respond(s step, kv core.KV, now core.Instant) ([]byte, []co
 		now = core.Instant{Wall: t.Time, Run: t.Time}
 	}
 	result, effects := d.core.Step(kv, r.Op, now)
+	d.passed = result.Passed
 	if result.More {
 		effects = append(effects, d.repeat(kv, r.Op, now)...)
 	}
