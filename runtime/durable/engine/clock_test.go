@@ -45,7 +45,7 @@ func wall(t *testing.T, e *engine.Engine, id string) time.Duration {
 	return time.Duration(do(t, e, create(id), 200).Promise.CreatedAt) * time.Millisecond
 }
 
-const year = 365 * 24 * time.Hour
+const day, year = 24 * time.Hour, 365 * 24 * time.Hour
 
 // TestWallClock: the time of day of an engine over jumps of the clock of the computer, and
 // over restarts. All times are relative to the start.
@@ -70,9 +70,13 @@ func TestWallClock(t *testing.T) {
 			{pass: time.Second, want: time.Hour + 12*time.Second},
 		},
 		"far forward for a moment": {
-			{jump: 10 * year, pass: 9 * time.Second, want: 9 * time.Second},
-			{jump: -10 * year, pass: 9 * time.Second, want: 18 * time.Second},
-			{restart: true, pass: 9 * time.Second, want: 27 * time.Second},
+			{jump: 10 * year, pass: 59 * time.Second, want: 59 * time.Second},
+			{jump: -10 * year, pass: time.Second, want: 60 * time.Second},
+			{restart: true, pass: 9 * time.Second, want: 69 * time.Second},
+		},
+		"years forward": {
+			{jump: 10 * year, pass: 59 * time.Second, want: 59 * time.Second},
+			{pass: 2 * time.Second, want: 10*year + 61*time.Second},
 		},
 		"far forward for two moments": {
 			{jump: year, pass: 9 * time.Second, want: 9 * time.Second},
@@ -112,15 +116,15 @@ func TestWallClock(t *testing.T) {
 			{jump: year, restart: true, pass: 5 * time.Second, want: 25 * time.Second},
 		},
 		"killed at once again and again": {
-			{jump: year, restart: true, pass: 4 * time.Second, want: 4 * time.Second},
+			{jump: day, restart: true, pass: 4 * time.Second, want: 4 * time.Second},
 			{restart: true, pass: 4 * time.Second, want: 8 * time.Second},
 			{restart: true, pass: 4 * time.Second, want: 12 * time.Second},
-			{restart: true, pass: time.Second, want: year + 13*time.Second},
+			{restart: true, pass: time.Second, want: day + 13*time.Second},
 		},
 		"closed for a year, and killed at once": {
 			{jump: year, restart: true, pass: 9 * time.Second, want: 9 * time.Second},
-			{restart: true, pass: 9 * time.Second, want: 18 * time.Second},
-			{pass: 2 * time.Second, want: year + 20*time.Second},
+			{restart: true, pass: 59 * time.Second, want: 68 * time.Second},
+			{pass: 2 * time.Second, want: year + 70*time.Second},
 		},
 		"back": { // half speed for twice the jump
 			{pass: time.Second, want: time.Second},

@@ -42,15 +42,15 @@
 // A jump forward over more than JumpMax, a minute, is not believed at once, because a clock
 // can be wrong for a moment and a deadline that has passed cannot be opened again. The jump
 // is measured against the monotonic clock, and at a start against the last commit. The time
-// goes on without the jump until it has lasted for 10 s, over the processes of a store
-// that is seldom open for so long. So after a longer time in which the
-// store was closed or the computer was suspended, timers that are due fire up to 11 s late.
+// goes on without the jump until it has lasted for 10 s, or for a minute if it is over more
+// than a month. A doubt continues in the next process. So after a time in which the store
+// was closed or the computer was suspended, timers that are due fire up to 11 s late.
 // Operations are carried out at once, with the time of the last commit; only a new schedule
-// waits. The begin and the end of such a time are logged. With Debug there is none,
-// and with Config.Agreed there is none at the start.
+// waits. The begin and the end of a doubt are logged. With Debug there is none, and with
+// Config.Agreed there is none at the start.
 //
-// Leases and retries follow the time for which the store was open,
-// measured by the monotonic clock. A clock that jumps therefore ends no lease, and a
+// Leases and retries follow the time for which the store was open, measured by the
+// monotonic clock. A clock that jumps therefore ends no lease, and a
 // worker does not lose its lease because the server was down. Both times are stored with
 // each commit. A process that is killed forgets the time since its last commit: a lease
 // then lasts longer by as much.

@@ -19,17 +19,30 @@ const (
 	// computers need to get the time from a server after their start, and short enough for a
 	// sleep that waits for it after a weekend.
 	doubtTime = 10 * time.Second
+	// longJump is a jump that is more probably a wrong date than a computer or a store that
+	// was not used, and longDoubt is how long it must last: people correct a date, too.
+	longJump  = 31 * 24 * time.Hour
+	longDoubt = time.Minute
 )
+
+// doubtFor returns how long a jump must last until it is believed.
+func doubtFor(jump time.Duration) time.Duration {
+	if jump > longJump {
+		return longDoubt
+	}
+	return doubtTime
+}
 
 // doubt is the time after a jump of the clock of the computer, forward, over more than
 // JumpMax: against the monotonic clock, or at a start against the last commit. The computer
 // was suspended, the store was closed, or the clock is wrong. In the last case a jump that
 // is believed ends deadlines too early, and nothing can undo that. So Wall goes on without
-// the jump until it has lasted for doubtTime.
+// the jump until it has lasted for a while.
 type doubt struct {
 	began time.Duration // Elapsed
 	first time.Duration // since 1970, the time of day when it began, maybe in an earlier process
 	shift time.Duration // the time of day minus Elapsed, after the jump
+	lasts time.Duration // see doubtFor
 	start bool          // the jump happened while the store was closed
 	ended chan struct{} // closed at the end
 }
@@ -47,17 +60,17 @@ func (c *clock) doubts(jump time.Duration) bool {
 		}
 		return false
 	case d == nil:
-		c.doubt = &doubt{began: c.elapsed, first: c.first(), shift: shift, start: !c.began, ended: make(chan struct{})}
+		c.doubt = &doubt{began: c.elapsed, first: c.first(), shift: shift, lasts: doubtFor(jump), start: !c.began, ended: make(chan struct{})}
 		text := "durable: the clock of the computer has jumped forward; deadlines wait in case that it is wrong"
 		if !c.began {
 			text = "durable: the last commit is old; deadlines wait in case that the clock of the computer is wrong"
 		}
-		c.note(text, c.doubt.level(), "believed_in", doubtTime)
+		c.note(text, c.doubt.level(), "believed_in", c.doubt.lasts)
 		return true
 	case (shift - d.shift).Abs() > JumpMax: // another jump
-		d.began, d.first, d.shift = c.elapsed, c.computer, shift
+		d.began, d.first, d.shift, d.lasts = c.elapsed, c.computer, shift, doubtFor(jump)
 		return true
-	case c.elapsed-d.began < doubtTime:
+	case c.elapsed-d.began < d.lasts:
 		return true
 	}
 	c.endDoubt("durable: the clock of the computer is believed now", d.level())
@@ -65,14 +78,14 @@ func (c *clock) doubts(jump time.Duration) bool {
 }
 
 // lasted reports whether an earlier process has doubted the clock of the computer, and the
-// clock has gone on since then. Otherwise the time of a program that never runs for doubtTime
+// clock has gone on since then. Otherwise the time of a program that never runs for so long
 // would stand still.
 func (c *clock) lasted(jump time.Duration) bool {
-	return jump > JumpMax && c.before > 0 && c.computer-c.before >= doubtTime
+	return jump > JumpMax && c.before > 0 && c.computer-c.before >= doubtFor(jump)
 }
 
-// first returns the time of day at which a doubt begins, or that of an earlier process that
-// has ended less than doubtTime ago.
+// first returns the time of day at which a doubt begins, or began in an earlier
+// process.
 func (c *clock) first() time.Duration {
 	if since := c.computer - c.before; !c.began && c.before > 0 && since >= 0 {
 		return c.before
