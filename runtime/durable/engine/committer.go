@@ -267,7 +267,7 @@ func (e *Engine) carryOutOwn(tx store.Tx, b *batch, now core.Instant) error {
 	if wait, ok := core.NextFrom(tx, now, e.retries.frontAfter(b)); ok {
 		b.wait = min(b.wait, time.Duration(min(wait, tickInterval.Milliseconds()))*time.Millisecond)
 	}
-	if tx.Changed() || b.passed > e.stored.Load() {
+	if tx.Changed() || b.passed > e.stored.Load() || e.clock.doubtEnded(tx) {
 		e.clock.save(tx, now)
 		b.stored = now.Wall
 	}

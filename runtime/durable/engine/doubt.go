@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// JumpMax is the jump forward of a clock that is believed at once: more than time servers correct a
-	// clock that they already control, and less than most deadlines.
+	// JumpMax is the jump forward of a clock that is believed at once: more than time servers
+	// correct a clock that they already control, and less than most deadlines.
 	JumpMax = time.Minute
 	// doubtTime is how long a larger jump must last until it is believed: longer than most
 	// computers need to get the time from a server after their start, and short enough for a
@@ -103,6 +103,12 @@ func (c *clock) saveDoubt(kv core.KV) {
 	case kv.Get(core.Meta, doubtKey) != nil:
 		kv.Delete(core.Meta, doubtKey)
 	}
+}
+
+// doubtEnded reports whether the store has a doubt that has ended. That must not wait for the
+// next commit: after a kill, the same wrong time would be believed at once.
+func (c *clock) doubtEnded(kv core.KV) bool {
+	return c.doubted() == nil && kv.Get(core.Meta, doubtKey) != nil
 }
 
 // level is that of the log: a store that was closed for a while is normal.

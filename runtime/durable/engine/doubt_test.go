@@ -121,6 +121,29 @@ func TestYearAhead(t *testing.T) {
 	}
 }
 
+// TestSameJumpAfterAKill: a clock is ahead at a start and then corrected. The process is killed
+// before it has other work, and the clock is ahead again: it is doubted again.
+func TestSameJumpAfterAKill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, clock := store.NewMemory(), newJumpingClock()
+		config := engine.Config{Store: s, Clock: clock, Logger: quiet}
+		e := start(t, config)
+		zero := wall(t, e, "zero")
+		must(t, e.Close(context.Background()))
+		for i := range 3 {
+			clock.jump(day)
+			config.Store = config.Store.(*store.Memory).Snapshot()
+			e = start(t, config)
+			time.Sleep(5 * time.Second)
+			if got := wall(t, e, fmt.Sprint(i)) - zero; got > time.Hour {
+				t.Errorf("start %d: the time has advanced by %v", i, got)
+			}
+			clock.jump(-day)
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 // TestBelievedJumps: a jump that lasts is believed. Deadlines within it pass then, and a
 // schedule makes up for what it has missed, as after a month without a computer.
 func TestBelievedJumps(t *testing.T) {
