@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -39,7 +40,7 @@ func TestDebugTickEndsWithClose(t *testing.T) {
 		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
 	}
 	h := &hooked{Store: store.NewMemory()}
-	e := start(t, engine.Config{Store: h, Debug: true})
+	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32}})
 	do(t, e, protocol.ScheduleCreate{
 		ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
 	}, 200)
@@ -123,7 +124,7 @@ func TestDebugTickOfAFailedStore(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooked{Store: store.NewMemory()}
-		e := start(t, engine.Config{Store: h, Debug: true, Logger: quiet})
+		e := start(t, engine.Config{Store: h, Debug: true, Logger: quiet, Core: core.Config{MissedMax: math.MaxInt32}})
 		do(t, e, create("p"), 200)
 		do(t, e, protocol.ScheduleCreate{ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"}}, 200)
 		must(t, h.Store.Update(func(tx store.Tx) error { tx.Put(core.Promises, []byte("p"), []byte("damage")); return nil }))
