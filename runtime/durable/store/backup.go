@@ -143,15 +143,17 @@ func (m *metaOrder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// VerifyFile reads a backup completely and reports damage, as [Verify] does for the file of a
-// store.
+// VerifyFile reads a backup from the disk completely and reports damage, as [Verify] does for the
+// file of a store.
 func VerifyFile(path string) (Report, error) {
-	file, _, err := openRegular(path, os.O_RDONLY)
+	file, size, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	return verifyFile(path, file)
+	_ = syncFile(file)                  // some systems do not sync files that are open for reading
+	_ = dropFile(file)                  // the system keeps what is not synced
+	return verify(path, readerOf(file), size)
 }
 
 // ErrExists is matched if a backup cannot be restored because there is a store.
@@ -162,17 +164,17 @@ var ErrExists = errors.New("there is a store")
 // that Restore returns. A process that is killed leaves either no store, or the old one, or the
 // whole new one.
 func Restore(backup, dir string, aside bool) (old string, report Report, err error) {
+	if report, err = VerifyFile(backup); err == nil && len(report.Damage) > 0 {
+		err = report.Damage[0]
+	}
+	if err != nil {
+		return "", report, err
+	}
 	from, _, err := openRegular(backup, os.O_RDONLY)
 	if err != nil {
 		return "", report, err
 	}
 	defer func() { _ = from.Close() }() // it was only read
-	if report, err = verifyFile(backup, from); err != nil {
-		return "", report, err
-	}
-	if len(report.Damage) > 0 {
-		return "", report, report.Damage[0]
-	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return "", report, err
@@ -200,14 +202,14 @@ func copyFile(from io.Reader, to string) (Report, error) {
 		return Report{}, fmt.Errorf("store: %w", err)
 	}
 	_, err = io.Copy(file, from)
-	if err = errors.Join(err, file.Sync()); err != nil {
-		return Report{}, fmt.Errorf("store: %w", errors.Join(err, file.Close()))
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return Report{}, fmt.Errorf("store: %w", err)
 	}
-	report, err := verifyFile(to, file)
+	report, err := VerifyFile(to)
 	if err == nil && len(report.Damage) > 0 {
 		err = report.Damage[0]
 	}
-	return report, errors.Join(err, file.Close())
+	return report, err
 }
 
 // replace gives a file the name of the store. The file of a store that is there keeps a second

@@ -87,18 +87,6 @@ func damaged(t *testing.T, dir string, content map[string]string, what string) (
 	return false
 }
 
-// memoryDir returns an empty directory, in memory if the system has such a place: a test
-// that opens thousands of stores need not wait for syncs.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "store")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // of a test
-	return dir
-}
-
 // write changes the file in place.
 func write(t *testing.T, dir string, at int, b []byte) {
 	t.Helper()

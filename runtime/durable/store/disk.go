@@ -48,7 +48,6 @@ var mapBytes = 1 << 30 // a variable for tests
 // Disk is a store in a file of bbolt.
 type Disk struct {
 	path   string
-	id     string
 	lock   *dirLock
 	db     *bbolt.DB
 	file   *os.File // of db
@@ -59,7 +58,9 @@ type Disk struct {
 
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
-	listed bool       // the last commit has a list of free pages
+	format format
+	listed bool // the last commit has a list of free pages
+	reused bool // the number of the next commit may be that of an interrupted one
 	arena  arena
 	synced synced
 }
@@ -114,8 +115,8 @@ func (d *Disk) check(o Options) error {
 		d.lock.suspect()
 		return fmt.Errorf("store: cannot make the last commit durable: %w", err)
 	}
-	if dropped := bug.On(bug.CacheTrusted) || dropFile(file); d.lock.suspected && !dropped {
-		return fmt.Errorf("store: a sync of %s has failed, and the system still has the file in its memory, which can differ from the disk. Restart the computer, remove %s, and open the store again", d.path, d.lock.Name())
+	if err := forget(file, d.lock.File, d.lock.suspected); err != nil {
+		return err
 	}
 	reader := readerOf(file)
 	m, err := readMeta(d.path, reader, size)
@@ -123,7 +124,7 @@ func (d *Disk) check(o Options) error {
 		return err
 	}
 	d.listed = m.listed()
-	if o.TrustFile && d.listed {
+	if o.TrustFile && d.listed && !d.lock.suspected {
 		return nil
 	}
 	report, err := verify(d.path, reader, size)
@@ -131,6 +132,15 @@ func (d *Disk) check(o Options) error {
 		err = report.Damage[0]
 	}
 	return err
+}
+
+// forget makes the system forget a synced file, so that the next read returns what the disk has.
+// After a failed sync it must succeed.
+func forget(file, lock *os.File, suspected bool) error {
+	if forgotten := bug.On(bug.CacheTrusted) || dropFile(file); suspected && !forgotten {
+		return fmt.Errorf("store: a sync of %s has failed, and the system still has the file in its memory, which can differ from the disk. If another process has opened the file, end it. Otherwise restart the computer and remove %s. Then open the store again", file.Name(), lock.Name())
+	}
+	return nil
 }
 
 // Variables for tests.
@@ -164,25 +174,24 @@ func (d *Disk) start(o Options) error {
 		return err
 	}
 	d.synced.changed.L = &d.synced.mu
-	var f format
+	d.reused = !d.listed
 	err = d.guard(func() error {
 		return d.db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(metaBucketName))
 			if b == nil {
 				return fmt.Errorf("store: %s is a file of bbolt, but %w", d.path, ErrNotAStore)
 			}
-			if f, err = decodeFormat(b.Get([]byte(formatKey))); err != nil {
+			if d.format, err = decodeFormat(b.Get([]byte(formatKey))); err != nil {
 				return fmt.Errorf("store: %s: %w", d.path, err)
 			}
-			d.id = f.ID
 			d.synced.commit = uint64(tx.ID())
-			d.totals, _, err = decodeTotals(b.Get([]byte(totalsKey)))
-			return err
+			var commit uint64
+			if d.totals, commit, err = decodeTotals(b.Get([]byte(totalsKey))); err != nil {
+				return fmt.Errorf("store: %s: %w", d.path, err)
+			}
+			return d.checkNumber(commit)
 		})
 	})
-	if err == nil && f.Version < formatVersion {
-		err = d.upgrade(f)
-	}
 	if err != nil {
 		_ = d.db.Close() // the first error counts
 	}
@@ -223,17 +232,16 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 	return db, file, nil
 }
 
-// upgrade changes a store of an earlier version of the format.
-func (d *Disk) upgrade(f format) error {
-	f.Version = formatVersion
-	return d.guard(func() error {
-		return d.db.Update(func(tx *bbolt.Tx) error {
-			b := tx.Bucket([]byte(metaBucketName))
-			d.listed = false
-			d.synced.commit = uint64(tx.ID())
-			return errors.Join(b.Put([]byte(formatKey), f.encode()), b.Put([]byte(totalsKey), d.totals.encode(uint64(tx.ID()))))
-		})
-	})
+// checkNumber is the check of [verifier.number] for a file that was not verified.
+func (d *Disk) checkNumber(commit uint64) error {
+	m := meta{tx: d.synced.commit, freelist: noFreelist}
+	if d.listed {
+		m.freelist = 0
+	}
+	if reason := m.mismatch(d.format, commit); reason != "" {
+		return &DamageError{Path: d.path, Page: -1, Reason: reason}
+	}
+	return nil
 }
 
 // create makes an empty store. The file gets its name when it is complete, so that a
@@ -284,11 +292,11 @@ func Verify(dir string) (Report, error) {
 		return Report{}, err
 	}
 	defer func() { _ = lock.Close() }() // nothing was written
-	return verifyFile(filepath.Join(dir, fileName), lock.file)
+	return lock.verify()
 }
 
 // ID returns the identity of the store, which was drawn when it was created.
-func (d *Disk) ID() string { return d.id }
+func (d *Disk) ID() string { return d.format.ID }
 
 // Bytes returns the length of the file.
 func (d *Disk) Bytes() int64 {
@@ -322,7 +330,7 @@ func (d *Disk) lastCommit() error {
 		return nil
 	}
 	err := d.guard(func() error { return writeFreelist(d.db) })
-	if full(err) {
+	if full(err) && d.unchanged(d.synced.commit+1) {
 		return nil // the file is as valid as it was
 	}
 	if err != nil {

@@ -238,10 +238,17 @@ func panicked(path string, r any) error {
 // View implements [Store].
 func (d *Disk) View(f func(Tx) error) error { return d.transact(false, f) }
 
-// Update implements [Store].
+// Update implements [Store]. A commit that was interrupted can have left a root page with its number.
+// If the next commit had the same number and the disk lost its root page, nothing would tell
+// the two from each other. So the number is first given to a commit without changes.
 func (d *Disk) Update(f func(Tx) error) error {
 	d.writer.Lock()
 	defer d.writer.Unlock()
+	if d.reused {
+		if err := d.transact(true, func(tx Tx) error { tx.(*diskTx).changed = true; return nil }); err != nil {
+			return err
+		}
+	}
 	return d.transact(true, f)
 }
 
@@ -317,19 +324,26 @@ func (d *Disk) commit(x *diskTx, number uint64) error {
 		if err := b.Put([]byte(totalsKey), x.totals.encode(number)); err != nil {
 			return err
 		}
+		if f := d.format; f.Version < formatVersion {
+			f.Version = formatVersion
+			if err := b.Put([]byte(formatKey), f.encode()); err != nil {
+				return err
+			}
+		}
 		return x.tx.Commit()
 	})
 	if err == nil {
 		if d.removed() {
 			return d.fail(errors.New("the file was removed or replaced while it was open: its records are lost when this process ends"))
 		}
-		d.totals = x.totals
-		d.listed = false
+		d.totals, d.format.Version = x.totals, formatVersion
+		d.listed, d.reused = false, false
 		d.synced.set(number)
 		return nil
 	}
 	d.rollback(x) // after a panic; otherwise bbolt has done it
 	if full(err) && d.unchanged(number) {
+		d.reused = true
 		return fmt.Errorf("%w: %s: %w", ErrFull, d.path, err)
 	}
 	d.lock.suspect()

@@ -21,7 +21,7 @@ import (
 // process that locked it.
 type dirLock struct {
 	*os.File
-	suspected bool // a sync has failed since the computer was started
+	suspected bool // a sync has failed, and the store was not read from the disk since then
 }
 
 // Close unlocks the directory.
@@ -58,9 +58,7 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, fmt.Errorf("store: cannot lock %s: %w", dir, err)
 	}
 	lock := &dirLock{File: locked.File}
-	head := make([]byte, len(suspectHead))
-	_, err = lock.ReadAt(head, 0)
-	lock.suspected = err == nil && string(head) == suspectHead
+	lock.suspected = suspected(lock.File)
 	lock.describe()
 	return lock, nil
 }
@@ -68,12 +66,19 @@ func lockDir(dir string) (*dirLock, error) {
 // suspectHead begins the file of a lock after a sync of the store has failed.
 const suspectHead = "A sync of the store has failed. "
 
+// suspected reports whether the file of a lock has the note of [dirLock.suspect].
+func suspected(lock *os.File) bool {
+	head := make([]byte, len(suspectHead))
+	_, err := lock.ReadAt(head, 0)
+	return err == nil && string(head) == suspectHead
+}
+
 // suspect notes that the file of the store can differ between the disk and the memory of the
-// system. The note need not reach the disk: it is for processes that see the same memory. So an
-// error is ignored; the file has space for it already.
+// system. The note need not reach the disk: it is for processes that see the same memory. An
+// error is ignored: the file has a block for the description, unless the disk was full already.
 func (l *dirLock) suspect() {
 	l.suspected = true
-	_, _ = l.WriteAt([]byte(suspectHead), 0)
+	l.describe()
 }
 
 // trust removes the note of [dirLock.suspect]: the store was read from the disk.
@@ -95,8 +100,8 @@ func (l *dirLock) describe() {
 	if l.suspected {
 		text = suspectHead + text
 	}
-	if l.Truncate(0) == nil {
-		_, _ = l.WriteAt([]byte(text), 0)
+	if _, err := l.WriteAt([]byte(text), 0); err == nil { // first, so that a kill does not remove the note
+		_ = l.Truncate(int64(len(text)))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+
+	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // The format of the files of bbolt, version 2: pages of the byte order of the computer.
@@ -41,6 +43,21 @@ type meta struct {
 // listed reports whether the commit has a list of free pages. That is the commit of Close,
 // which has the records of the commit before.
 func (m meta) listed() bool { return m.freelist != noFreelist }
+
+// mismatch compares the number of the commit that wrote the totals with that of the meta page.
+// They differ if a page that leads to the totals is an older version of itself: it leads to the
+// tables of an earlier commit, which are intact. Close makes a commit without changes, so its
+// number is one higher. It returns "" if they match.
+func (m meta) mismatch(f format, commit uint64) string {
+	want := m.tx
+	if m.listed() {
+		want--
+	}
+	if f.Version < 2 || commit == want || bug.On(bug.NumbersIgnored) {
+		return ""
+	}
+	return fmt.Sprintf("the tables are those of commit %d, and the meta page is that of commit %d", commit, want)
+}
 
 // parseMeta parses meta page number, which is 0 or 1.
 func parseMeta(page []byte, number uint64) (meta, error) {

@@ -47,7 +47,7 @@ func OpenReadOnly(dir string, o Options) (*ReadOnly, error) {
 // open verifies the file and opens it with bbolt.
 func (r *ReadOnly) open(o Options) error {
 	if !o.TrustFile {
-		report, err := verifyFile(r.disk.path, r.lock.file)
+		report, err := r.lock.verify()
 		if err == nil && len(report.Damage) > 0 {
 			err = report.Damage[0]
 		}
@@ -166,6 +166,17 @@ func shareDir(dir string) (*sharedLock, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// verify verifies the store as [Open] does.
+func (l *sharedLock) verify() (Report, error) {
+	if l.lock != nil && suspected(l.lock) {
+		_ = syncFile(l.file) // only synced pages can be forgotten, and this is what the next line checks
+		if err := forget(l.file, l.lock, true); err != nil {
+			return Report{}, err
+		}
+	}
+	return VerifyFile(l.file.Name())
 }
 
 // share locks a file of a store for reading.

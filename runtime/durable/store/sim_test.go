@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +24,10 @@ import (
 )
 
 const fileName = "promises.db"
+
+// attemptTable has the number of the attempt at the last transaction: a transaction that was
+// interrupted is carried out again, with other content.
+const attemptTable = 6
 
 // A world is a store on a simulated disk, over power failures, failed syncs, kills and
 // restarts. Transaction i is change(tx, i), so a state is known by the number of its last
@@ -36,13 +42,16 @@ type world struct {
 	disk     *disksim.Disk
 	next     *disksim.Disk // after the power has failed
 	store    *store.Disk
-	answered int // transactions
-	begun    int // answered, or one more while a commit is under way
+	attempts int         // of transactions
+	attempt  map[int]int // the last attempt at a transaction
+	answered int         // transactions
+	begun    int         // answered, or one more while a commit is under way
 	states   map[int]map[string]string
 
 	writes int  // of the current call
-	crash  int  // the write before which the power fails; 0: never
+	crash  int  // the write at which the power fails; 0: never
 	failed bool // the power has failed: the rest of the call happens in a process that is gone
+	torn   int  // power failures while a meta page is not synced
 	fault  int  // 1, 2: the first or the second sync of the next commit fails; 0: none
 
 	faults disksim.Faults
@@ -50,7 +59,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 31)), base: memoryDir(t), states: map[int]map[string]string{0: {}}, lied: map[int]bool{}}
+	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 31)), base: memoryDir(t), states: map[int]map[string]string{0: {}}, attempt: map[int]int{}, lied: map[int]bool{}}
 	w.move()
 	must(t, os.Mkdir(w.dir, 0o700))
 	s, err := store.Open(w.dir, store.Options{})
@@ -110,6 +119,15 @@ func (w *world) open() bool {
 	return true
 }
 
+// openFails opens the store while the sync of its file fails.
+func (w *world) openFails() {
+	w.t.Helper()
+	defer store.HookOpenSync(func(*os.File) error { w.disk.FailSync(fileName); return syscall.EIO })()
+	if _, err := store.Open(w.dir, store.Options{}); !errors.Is(err, syscall.EIO) {
+		w.fatalf("opened although its sync failed: %v", err)
+	}
+}
+
 // refuse is called when the store is not opened. Only a disk that lies is a reason.
 func (w *world) refuse(err error) {
 	w.t.Helper()
@@ -131,13 +149,21 @@ func (w *world) write(f store.WriteAt, b []byte, at int64) (int, error) {
 	if meta && w.store.Syncs() {
 		w.disk.Sync(fileName)
 	}
-	if w.writes == w.crash && !w.failed {
+	now := w.writes == w.crash || meta && w.crash > 0 // a commit with fewer writes
+	before := w.rng.IntN(2) == 0
+	if now && before && !w.failed {
 		w.powerFails()
 	}
 	n, err := f(b, at)
 	w.disk.Wrote(fileName, at, b[:n])
 	if info, e := os.Stat(file(w.dir)); e == nil {
 		w.disk.Length(fileName, info.Size())
+	}
+	if now && !w.failed {
+		w.powerFails()
+		if meta {
+			w.torn++
+		}
 	}
 	if meta && w.fault == 2 {
 		w.disk.FailSync(fileName)
@@ -159,7 +185,13 @@ func (w *world) update() {
 	w.begun = i
 	w.state(i)
 	w.writes = 0
-	err := w.store.Update(func(tx store.Tx) error { change(tx, i); return nil })
+	w.attempts++
+	w.attempt[i] = w.attempts
+	err := w.store.Update(func(tx store.Tx) error {
+		change(tx, i)
+		tx.Put(attemptTable, []byte("attempt"), []byte(strconv.Itoa(w.attempts)))
+		return nil
+	})
 	switch {
 	case w.failed:
 	case w.fault != 0:
@@ -199,6 +231,9 @@ func (w *world) restart() bool {
 		w.disk = w.next
 	}
 	w.crash, w.fault = 0, 0
+	if w.rng.IntN(10) == 0 {
+		w.openFails()
+	}
 	if !w.open() {
 		return false
 	}
@@ -210,7 +245,11 @@ func (w *world) restart() bool {
 	if n < least || n > w.begun {
 		w.fatalf("the store has %d transactions, %d were answered, %d begun", n, w.answered, w.begun)
 	}
-	if !maps.Equal(dump(w.t, w.store), w.state(n)) {
+	got, attempt := dump(w.t, w.store), string(rune(attemptTable))+"attempt"
+	if n > 0 && got[attempt] != strconv.Itoa(w.attempt[n]) {
+		w.fatalf("the store has attempt %s at transaction %d, the last one was %d", got[attempt], n, w.attempt[n])
+	}
+	if delete(got, attempt); !maps.Equal(got, w.state(n)) {
 		w.fatalf("the store differs from transaction %d", n)
 	}
 	w.answered, w.begun = n, n
@@ -314,7 +353,7 @@ func simulate(t *testing.T, faults disksim.Faults) {
 	if seed, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
 		first, wanted = seed, 1
 	}
-	failures, refused := 0, 0
+	failures, refused, torn := 0, 0, 0
 	for seed := first; failures < wanted; seed++ {
 		w := newWorld(t, seed)
 		w.faults = faults
@@ -323,10 +362,14 @@ func simulate(t *testing.T, faults disksim.Faults) {
 				refused++
 			}
 		}
+		torn += w.torn
 		_ = w.store.Close() // if its last failure was a refusal, it is closed
 		must(t, os.RemoveAll(w.base))
 	}
-	t.Logf("%d failures, %d stores refused", failures, refused)
+	t.Logf("%d failures, %d while a meta page was not synced, %d stores refused", failures, torn, refused)
+	if wanted > 1 && torn < failures/20 {
+		t.Error("the power failed too seldom while a meta page was not synced: the test tests little")
+	}
 	if faults != (disksim.Faults{}) && wanted > 1 && refused < failures/100 {
 		t.Error("too few stores were refused: the test tests little")
 	}
@@ -375,6 +418,146 @@ func TestSuspectedStore(t *testing.T) {
 	must(t, s.Close())
 	dropped = false // as in a file system in memory, which is no reason to refuse a store whose syncs succeed
 	must(t, open(t, dir, store.Options{}).Close())
+}
+
+// TestStartOfStore: Open syncs the file, makes the system forget it, and then reads it. A sync
+// that fails marks the store. A start that succeeds removes the mark.
+func TestStartOfStore(t *testing.T) {
+	dir := t.TempDir()
+	put(t, open(t, dir, store.Options{}), "key", "value")
+	b, err := os.ReadFile(file(dir)) // the store is open, as after a kill
+	must(t, err)
+	dir = t.TempDir()
+	must(t, os.WriteFile(file(dir), b, 0o600))
+	var steps []string
+	var failure error
+	step := func(name string) {
+		if len(steps) == 0 || steps[len(steps)-1] != name {
+			steps = append(steps, name)
+		}
+	}
+	dropped := false
+	defer store.HookOpenSync(func(*os.File) error { step("sync"); return failure })()
+	defer store.HookDrop(func(*os.File) bool { step("drop"); return dropped })()
+	defer store.HookReads(func(r io.ReaderAt) io.ReaderAt { step("read"); return r })()
+	failure = syscall.EIO
+	if _, err := store.Open(dir, store.Options{}); !errors.Is(err, syscall.EIO) || !slices.Equal(steps, []string{"sync"}) {
+		t.Fatalf("%v, %v", steps, err)
+	}
+	failure = nil
+	for _, f := range []func() error{
+		func() error { _, err := store.Open(dir, store.Options{}); return err },
+		func() error { _, err := store.Verify(dir); return err },
+		func() error { _, err := store.OpenReadOnly(dir, store.Options{}); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), "a sync of") {
+			t.Errorf("a sync has failed, and the store is not refused: %v", err)
+		}
+	}
+	dropped, steps = true, nil
+	s := open(t, dir, store.Options{})
+	if want := []string{"sync", "drop", "read"}; !slices.Equal(steps, want) {
+		t.Errorf("got %v, want %v", steps, want)
+	}
+	must(t, s.Close())
+	dropped = false
+	steps = nil
+	must(t, open(t, dir, store.Options{TrustFile: true}).Close())
+}
+
+// TestCloseFails: an error while the last commit is made is an error of Close, and marks the store.
+func TestCloseFails(t *testing.T) {
+	for _, failure := range []error{syscall.EIO, &fs.PathError{Op: "write", Err: syscall.ENOSPC}} {
+		dir := t.TempDir()
+		s := open(t, dir, store.Options{})
+		put(t, s, "key", "value")
+		s.HookWrites(func(f store.WriteAt) store.WriteAt {
+			return func(b []byte, at int64) (int, error) {
+				if at >= 2*pageBytes {
+					return f(b, at)
+				}
+				_, _ = f(b[:60], at) // a part of the meta page
+				return 60, failure
+			}
+		})
+		if err := s.Close(); !errors.Is(err, failure) {
+			t.Errorf("got %v", err)
+		}
+		restore := store.HookDrop(func(*os.File) bool { return false })
+		if _, err := store.Open(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "a sync of") {
+			t.Errorf("got %v", err)
+		}
+		restore()
+	}
+}
+
+// TestReadErrors: an error of any read while the store is opened is an error, and not damage.
+func TestReadErrors(t *testing.T) {
+	dir, content, _ := filled(t)
+	for at := 0; ; at++ {
+		reads := &failingReads{at: at}
+		restore := store.HookReads(func(r io.ReaderAt) io.ReaderAt { reads.ReaderAt = r; return reads })
+		s, err := store.Open(dir, store.Options{})
+		restore()
+		if err == nil {
+			if got := dump(t, s); at < 10 || !maps.Equal(got, content) {
+				t.Errorf("after %d reads the store has %d records", at, len(got))
+			}
+			must(t, s.Close())
+			return
+		}
+		if _, damaged := errors.AsType[*store.DamageError](err); damaged || !errors.Is(err, syscall.EIO) {
+			t.Fatalf("read %d: %v", at, err)
+		}
+	}
+}
+
+// TestOldRootPage: the tables of another commit are refused, also in a store that was closed, and
+// also if its file is not checked.
+func TestOldRootPage(t *testing.T) {
+	s := open(t, memoryDir(t), store.Options{})
+	disk := memoryDir(t)
+	fill(t, s)
+	refused := 0
+	for i := range 20 {
+		before := read(t, s.File())
+		var root int64
+		s.HookWrites(func(f store.WriteAt) store.WriteAt {
+			return func(b []byte, at int64) (int, error) {
+				if at >= 2*pageBytes {
+					root = at
+				}
+				return f(b, at)
+			}
+		})
+		must(t, s.Update(func(tx store.Tx) error { tx.Put(5, []byte("small"), fmt.Append(nil, i)); return nil }))
+		after, closed := read(t, s.File()), memoryDir(t)
+		must(t, os.WriteFile(file(closed), after, 0o600))
+		must(t, open(t, closed, store.Options{}).Close())
+		ended, err := os.ReadFile(file(closed))
+		must(t, err)
+		for _, b := range [][]byte{after, ended} {
+			if int(root)+pageBytes > len(before) {
+				continue
+			}
+			b = bytes.Clone(b)
+			copy(b[root:], before[root:root+pageBytes])
+			for _, trust := range []bool{false, true} {
+				must(t, os.WriteFile(file(disk), b, 0o600))
+				s, err := store.Open(disk, store.Options{TrustFile: trust})
+				if err == nil {
+					t.Errorf("commit %d, trust %v: opened", i, trust)
+					must(t, s.Close())
+				}
+				if _, ok := errors.AsType[*store.DamageError](err); ok {
+					refused++
+				}
+			}
+		}
+	}
+	if refused < 10 {
+		t.Errorf("%d stores were refused as damaged", refused)
+	}
 }
 
 // TestCreationIsInterrupted: the power fails while a store is created. The next process

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -30,6 +29,15 @@ const damageMax = 100
 // longest keys (one for each page) has this depth after 2^40 records.
 const depthMax = 40
 
+// nodeBytesMax limits a page with the pages that continue it: bbolt splits a page into parts
+// of at least two elements, and leaves up to four in the last one. The list of free pages has 8
+// bytes for each page instead.
+const nodeBytesMax = 4 * (KeyBytesMax + ValueBytesMax + 1<<10)
+
+// fileBytesMax limits a file. It bounds the memory of a verifier: 128 MiB for the pages that
+// were reached.
+const fileBytesMax = 4 << 40
+
 // errTooMuchDamage ends a walk.
 var errTooMuchDamage = errors.New("too much damage")
 
@@ -47,16 +55,6 @@ type verifier struct {
 	want   totals // as the last commit wrote them
 	commit uint64 // that wrote want
 	format *format
-}
-
-// verifyFile verifies what the disk has of an open file.
-func verifyFile(path string, file *os.File) (Report, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return Report{}, fmt.Errorf("store: %w", err)
-	}
-	dropFile(file)
-	return verify(path, readerOf(file), info.Size())
 }
 
 // verify reads the file of a store, which has size bytes. The error is not nil if the file is
@@ -90,6 +88,9 @@ func verify(path string, file io.ReaderAt, size int64) (Report, error) {
 // all, so a power failure leaves two valid pages, and the damaged one can be that of the last
 // commit.
 func readMeta(path string, file io.ReaderAt, size int64) (meta, error) {
+	if size > fileBytesMax {
+		return meta{}, fmt.Errorf("store: %s has %d bytes, a store has at most %d", path, size, int64(fileBytesMax))
+	}
 	var pages [2]meta
 	var errs [2]error
 	for i := range pages {
@@ -169,6 +170,10 @@ func (v *verifier) read(number uint64, depth int) ([]byte, error) {
 		v.damage(int64(number), fmt.Sprintf("the page says that it is page %d", order.Uint64(page)))
 		return nil, nil
 	}
+	if more > max(nodeBytesMax, 8*v.meta.pages)/pageBytes {
+		v.damage(int64(number), fmt.Sprintf("the page continues for %d pages, more than a page of a store", more))
+		return nil, nil
+	}
 	if more >= v.meta.pages-number {
 		v.damage(int64(number), fmt.Sprintf("the page continues for %d pages, past the end of the file", more))
 		return nil, nil
@@ -205,6 +210,9 @@ func (v *verifier) tables() error {
 	err := v.walk(v.meta.root, 0, nil, nil, func(page uint64, name, value []byte, flags uint32) error {
 		if flags != bucketFlag || len(value) < bucketBytes {
 			v.damage(int64(page), fmt.Sprintf("%q is not a bucket", shorten(name)))
+		} else if len(buckets) > Tables {
+			v.damage(int64(page), "the file has more buckets than a store")
+			return errTooMuchDamage
 		} else {
 			buckets = append(buckets, bucket{page, bytes.Clone(name), bytes.Clone(value)})
 		}
@@ -231,7 +239,9 @@ func (v *verifier) tables() error {
 	if v.format == nil { // another program's file, or damage that is in the report
 		return nil
 	}
-	v.number()
+	if reason := v.meta.mismatch(*v.format, v.commit); reason != "" && len(v.report.Damage) == 0 {
+		v.damage(int64(v.meta.root), reason)
+	}
 	for t, got := range v.totals {
 		v.report.Records[t] = got.count
 		if want := v.want[t]; got != want && len(v.report.Damage) == 0 {
@@ -239,19 +249,6 @@ func (v *verifier) tables() error {
 		}
 	}
 	return nil
-}
-
-// number compares the number of the commit that wrote the totals with that of the meta page.
-// They differ if a page that leads to the totals is an older version of itself: it leads to
-// the tree of an earlier commit, which is intact. Close makes a commit without changes.
-func (v *verifier) number() {
-	want := v.meta.tx
-	if v.meta.listed() {
-		want--
-	}
-	if v.format.Version > 1 && v.commit != want && len(v.report.Damage) == 0 && !bug.On(bug.NumbersIgnored) {
-		v.damage(int64(v.meta.root), fmt.Sprintf("the page leads to the tables of commit %d, and the meta page to those of commit %d", v.commit, want))
-	}
 }
 
 // bucket walks a bucket, whose pages are elsewhere or inside the value.

@@ -24,16 +24,26 @@ func resident(file *os.File) bool {
 	if err != nil {
 		return true
 	}
-	if info.Size() == 0 {
-		return false
+	for at := int64(0); at < info.Size(); at += windowBytes {
+		if residentWindow(file, at, int(min(windowBytes, info.Size()-at))) {
+			return true
+		}
 	}
-	mapped, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	return false
+}
+
+// windowBytes is the part of a file that is looked at, so that a large file takes little
+// memory.
+const windowBytes = 1 << 30
+
+func residentWindow(file *os.File, at int64, length int) bool {
+	mapped, err := syscall.Mmap(int(file.Fd()), at, length, syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
 		return true
 	}
 	defer func() { _ = syscall.Munmap(mapped) }() // nothing was written
-	pages := make([]byte, (len(mapped)+os.Getpagesize()-1)/os.Getpagesize())
-	_, _, failed := syscall.Syscall(syscall.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(len(mapped)), uintptr(unsafe.Pointer(&pages[0])))
+	pages := make([]byte, (length+os.Getpagesize()-1)/os.Getpagesize())
+	_, _, failed := syscall.Syscall(syscall.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), uintptr(length), uintptr(unsafe.Pointer(&pages[0])))
 	for i := range pages {
 		pages[i] &= 1 // the other bits are reserved
 	}

@@ -41,6 +41,16 @@ func TestDrop(t *testing.T) {
 	if !Drop(f) {
 		t.Error("a synced file is still in memory")
 	}
+	mapped, err := syscall.Mmap(int(f.Fd()), 0, len(content), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := mapped[len(mapped)-1]; Drop(f) { // the system keeps a page that a process has mapped
+		t.Errorf("a page that is mapped was dropped (%c)", last)
+	}
+	if err := syscall.Munmap(mapped); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(got, content) {
 		t.Error("the file has changed", err)
 	}
