@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 )
@@ -37,3 +38,6 @@ func EngineSyncs(l Log) bool {
 
 // SyncInBackground does the sync that a log in mode Interval does at each interval.
 func SyncInBackground(l Log) { l.(*fileLog).syncInBackground() }
+
+// Note returns the content of the lock file while the engine opens a log.
+func Note(name string, end, size int64) []byte { return fmt.Appendf(nil, noteFormat, name, end, size) }

@@ -176,6 +176,9 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
+	if l.wal == nil { // Create of the engine closes the directory after a failed sync, and returns the error of that
+		return Stored{}, fmt.Errorf("cannot sync %s", l.dir)
+	}
 	l.marks = newMarkWriter(markReader{next: 1}, l.options.Sync == Always, false) // the engine has written one record, of a snapshot at index 0
 	return Stored{State: l.summary.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
 }
