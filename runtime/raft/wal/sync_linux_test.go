@@ -4,9 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,8 +15,8 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// syncTest is a call of a log, and the files that it must sync, in order. If the sync of a file
-// with a question mark fails, the error is logged, and the call succeeds.
+// syncTest is a call of a log, and the files that it must sync, in the notation of
+// [failsync.Check].
 type syncTest struct {
 	prepare       func(l *logFiles)
 	call          func(l *logFiles) error
@@ -107,8 +105,8 @@ func (l *logFiles) commit(body int) error {
 
 var syncTests = map[string]syncTest{
 	"create": {prepare: func(*logFiles) {}, call: (*logFiles).open,
-		always: "parent log/wal.tmp/N.wal log log log/wal log/snap log/wal/N.wal",
-		other:  "parent log/wal.tmp/N.wal log log log/wal log/snap log/wal/N.wal log/wal/N.tmp"},
+		always: ". log/wal.tmp/N.wal log log log/wal log/snap log/wal/N.wal",
+		other:  ". log/wal.tmp/N.wal log log log/wal log/snap log/wal/N.wal log/wal/N.tmp"},
 	"open": {prepare: (*logFiles).closed, call: (*logFiles).open,
 		always: "log/lock log/wal log/snap log/wal/N.wal log/lock",
 		other:  "log/lock log/wal log/snap log/wal/N.wal log/lock log/wal/N.tmp"},
@@ -153,49 +151,21 @@ func TestSyncs(t *testing.T) {
 	for name, c := range syncTests {
 		for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
-				want := strings.Fields(c.other)
+				want := c.other
 				if mode == wal.Always {
-					want = strings.Fields(c.always)
+					want = c.always
 				}
-				for fail := range 1 + len(want) {
-					got, err := c.run(t, mode, fail)
-					switch all := strings.TrimSuffix(strings.Join(want, " "), "?"); {
-					case fail == 0 && (err != nil || strings.Join(got, " ") != all):
-						t.Fatalf("synced %v, want %v; %v", got, want, err)
-					case fail > 0 && (err != nil) == strings.HasSuffix(want[fail-1], "?"):
-						t.Errorf("sync %d of %v has failed; the call returned %v", fail, want, err)
-					}
-				}
+				failsync.Check(t, want, func(dir string) func() error {
+					l := &logFiles{t: t, dir: filepath.Join(dir, "log"), mode: mode, next: 1}
+					c.prepare(l)
+					t.Cleanup(func() {
+						if l.log != nil {
+							_ = l.log.Close() // it may have failed
+						}
+					})
+					return func() error { return c.call(l) }
+				})
 			})
 		}
 	}
-}
-
-// run returns the files that a call synced. The sync number fail, counted from 1, fails.
-func (c *syncTest) run(t *testing.T, mode wal.Sync, fail int) (synced []string, err error) {
-	parent := inMemory(t)
-	l := &logFiles{t: t, dir: filepath.Join(parent, "log"), mode: mode, next: 1}
-	c.prepare(l)
-	failsync.Watch(t, failsync.Sync, func(call failsync.Call) error {
-		synced = append(synced, kindOfFile(parent, call.Path))
-		if len(synced) == fail {
-			return syscall.EIO
-		}
-		return nil
-	}, func() { err = c.call(l) })
-	if l.log != nil {
-		_ = l.log.Close() // it may have failed
-	}
-	return synced, err
-}
-
-var numbers = regexp.MustCompile(`[0-9a-f-]*[0-9][0-9a-f-]*\.`)
-
-// kindOfFile returns the path of a file below parent, without its numbers.
-func kindOfFile(parent, path string) string {
-	path, err := filepath.Rel(parent, path)
-	if err != nil || path == "." {
-		return "parent"
-	}
-	return numbers.ReplaceAllString(path, "N.")
 }
