@@ -55,6 +55,9 @@ func New(dir string, rng *rand.Rand) *Disk {
 // SetFaults changes what syncs lose from now on.
 func (d *Disk) SetFaults(f Faults) { d.faults = f }
 
+// Move notes that the directory has got another name.
+func (d *Disk) Move(dir string) { d.dir = dir }
+
 // Observe compares the directory with the state that the disk knows. Differences are
 // writes that are not synced. It panics if a file cannot be read.
 func (d *Disk) Observe() {
@@ -155,11 +158,12 @@ func (f *file) sync() {
 }
 
 // FailSync is a sync that fails: some of the writes are on the disk, and the system has the
-// others in memory alone. No later sync writes them.
+// others in memory alone. No later sync writes them. The length of a file is not data, and
+// Linux does not forget it.
 func (d *Disk) FailSync(name string) {
 	f := d.named(name)
 	for _, w := range f.pending {
-		if d.rng.IntN(2) == 0 {
+		if w.data == nil || d.rng.IntN(2) == 0 {
 			f.onDisk.apply(w)
 		}
 	}

@@ -15,6 +15,10 @@
 // calls [Disk.Sync]. So the simulation trusts that the store calls the sync of the operating
 // system. Package failsync tests that.
 //
+// A [Machine] needs no such replacement. It sees the system calls of the code under test, also
+// in libraries, and decides at each of them whether the power fails, a sync or a read fails, or
+// the disk lies.
+//
 // # Faults
 //
 // A power failure loses unsynced sectors ([Disk.Crash]). [Faults] make a disk that lies: it
@@ -25,6 +29,6 @@
 //
 // # Limits
 //
-// A sector of 512 bytes is written entirely or not at all. Directories are flat, one Disk for
-// each.
+// A sector of 512 bytes is written entirely or not at all. Directories of a Disk are flat. A
+// Machine has one Disk for its directory and one for each subdirectory.
 package disksim
