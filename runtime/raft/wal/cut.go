@@ -148,7 +148,7 @@ func (l *fileLog) cutOff(c Cut) error {
 	l.options.Logger.Warn("the log ends with incomplete records that were not synced; removing them",
 		"file", c.File, "offset", c.Offset, "bytes", c.Bytes, "segments removed", len(c.Removed), "reason", c.Reason)
 	for _, path := range c.Removed {
-		if err := errors.Join(os.Remove(path), syncDir(l.active.dir)); err != nil {
+		if err := removeDurably(path); err != nil {
 			return err
 		}
 	}

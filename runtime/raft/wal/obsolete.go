@@ -58,25 +58,22 @@ func (l *fileLog) removeObsolete(old obsoleteFiles) {
 	}
 }
 
-// remove removes the snapshots durably before the segments. In the other order a crash could
-// leave an obsolete snapshot without the segments that refer to it.
+// remove removes the snapshots before the segments. In the other order a crash could leave an
+// obsolete snapshot without the segments that refer to it.
 func (l *fileLog) remove(old obsoleteFiles) error {
-	if err := removeAll(old.snapshots); err != nil {
-		return err
-	}
-	if len(old.snapshots) > 0 {
-		if err := syncDir(filepath.Join(l.dir, snapshotDir)); err != nil {
-			return err
-		}
-	}
-	return removeAll(old.segments)
-}
-
-func removeAll(paths []string) error {
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, path := range append(old.snapshots, old.segments...) {
+		if err := removeDurably(path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeDurably removes a file, and syncs its directory. A file system may carry out removals in
+// any order until then, and a log with a gap between its segments would count as damaged.
+func removeDurably(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
