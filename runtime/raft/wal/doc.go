@@ -75,8 +75,10 @@
 // In the modes interval and none a new segment gets its name before its first records
 // are synced. If it contains no record, Open assumes that it was never synced.
 //
-// After a failed sync, and until the operating system restarts, reads may return data that
-// is not on the disk. Continue with another disk.
+// After a failed sync the operating system may have data in memory that is not on the disk, and
+// that it counts as written. Open drops the segments from the memory and reads the disk. On
+// systems other than Linux, and on file systems without a call for this, restart the computer
+// before you open the log again.
 //
 // An entry has at most 64 MiB minus a few bytes. A log takes at least 32 MiB: the current
 // segment and the next one.

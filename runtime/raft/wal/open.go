@@ -106,6 +106,9 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 	if len(all) == 0 {
 		return l.create(id)
 	}
+	if err := l.syncSegments(all); err != nil {
+		return Stored{}, err
+	}
 	if err := l.lengthen(all); err != nil {
 		return Stored{}, err
 	}
@@ -121,6 +124,22 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 		return Stored{}, err
 	}
 	return stored, l.openEngine(all[last.segment], last.offset)
+}
+
+// syncSegments syncs all segments before they are read: the previous process may have been killed
+// before a sync. Then the system can drop them from its memory, which has data that no later
+// sync writes to the disk if a sync of the previous process has failed.
+func (l *fileLog) syncSegments(all []segment) error {
+	for _, s := range all {
+		file, _, err := openFile(s.path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(l.active.fsync(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncAll syncs the records that were read, up to the offset end in the last segment. The

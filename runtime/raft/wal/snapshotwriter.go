@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/internal/pagecache"
 )
 
 // SnapshotWriter writes a snapshot with a body. Its methods may be called from any
@@ -159,7 +161,7 @@ func (s *fileSnapshot) complete(head *raftpb.Snapshot) error {
 	if err := s.w.finish(b); err != nil {
 		return fmt.Errorf("wal: cannot write a snapshot: %w", err)
 	}
-	dropCache(s.w.file)
+	pagecache.Drop(s.w.file)
 	r, err := snapshotFile{s.path, at}.open()
 	if err != nil {
 		return fmt.Errorf("wal: the snapshot differs from the written one: %w", err)
