@@ -87,7 +87,11 @@ func (d *dump) run() error {
 	}
 	d.report.Segments, d.report.Snapshots = len(all), len(files)
 	d.summary.unknown = all[0].seq > 0
-	scan := newScanner(all, noteOf(d.dir), d.record)
+	note, err := noteOf(d.dir)
+	if err != nil {
+		return err
+	}
+	scan := newScanner(all, note, d.record)
 	if err := scan.run(); err != nil {
 		return err
 	}

@@ -32,23 +32,26 @@ const (
 
 // readNote reads the note in a lock file. It returns an empty note if the note is missing
 // or incomplete.
-func readNote(file io.ReaderAt) (n openingNote) {
+func readNote(file io.ReaderAt) (n openingNote, err error) {
 	b := make([]byte, noteMax)
 	k, err := file.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return openingNote{}
+		return openingNote{}, err
 	}
 	if _, err := fmt.Sscanf(string(b[:k]), noteFormat, &n.name, &n.end, &n.size); err != nil || n.size < n.end || n.size > tornMax {
-		return openingNote{}
+		return openingNote{}, nil
 	}
-	return n
+	return n, nil
 }
 
 // noteOf reads the note of a log without locking the log.
-func noteOf(dir string) openingNote {
+func noteOf(dir string) (openingNote, error) {
 	file, _, err := openFile(filepath.Join(dir, lockName))
+	if errors.Is(err, os.ErrNotExist) {
+		return openingNote{}, nil
+	}
 	if err != nil {
-		return openingNote{}
+		return openingNote{}, err
 	}
 	defer file.Close()
 	return readNote(file)
@@ -63,7 +66,10 @@ func (n openingNote) allows(s segment, last bool, size int64) bool {
 // lengthen extends the last segment to its full length if a process ended before the
 // engine could do that.
 func (l *fileLog) lengthen(all []segment) error {
-	n := readNote(l.lock)
+	n, err := readNote(l.lock)
+	if err != nil {
+		return err
+	}
 	last := all[len(all)-1]
 	file, info, err := openFile(last.path)
 	if err != nil {
