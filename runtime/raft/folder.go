@@ -140,17 +140,15 @@ func logsBelow(dir string) (list []string) {
 }
 
 // makeFolder creates a folder for the logs of several nodes, in an existing folder. The
-// folder is durable when makeFolder returns. If a power failure removed the log of a
-// node, the node would not know its promises any more.
+// folder is durable when makeFolder returns, also if a process that was killed has created it.
+// If a power failure removed the log of a node, the node would not know its promises any more.
 func makeFolder(dir string) error {
-	if err := os.Mkdir(dir, 0o700); errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	err := syncFolder(filepath.Dir(filepath.Clean(dir)))
+	if errors.Is(err, os.ErrPermission) { // the process may be allowed to write the folder but not to read it
 		return nil
-	} else if err != nil {
-		return err
 	}
-	above, err := os.Open(filepath.Dir(filepath.Clean(dir)))
-	if err != nil {
-		return err
-	}
-	return errors.Join(above.Sync(), above.Close())
+	return err
 }

@@ -16,10 +16,11 @@ func TestSyncs(t *testing.T) {
 		want string
 		call func(dir string, disk Disk) error
 	}{
-		"record":            {"log/member.tmp log", func(_ string, d Disk) error { return d.SetRecord(Record{Name: "n1", ID: 1}) }},
-		"removed log":       {"log", func(_ string, d Disk) error { return d.RemoveLog() }},
-		"folder":            {".", func(dir string, _ Disk) error { return makeFolder(filepath.Join(dir, "nodes")) }},
-		"begin of an image": {"log", func(dir string, _ Disk) error { return setUnfinished(filepath.Join(dir, "log"), true) }},
+		"record":                              {"log/member.tmp log", func(_ string, d Disk) error { return d.SetRecord(Record{Name: "n1", ID: 1}) }},
+		"removed log":                         {"log", func(_ string, d Disk) error { return d.RemoveLog() }},
+		"folder":                              {".", func(dir string, _ Disk) error { return makeFolder(filepath.Join(dir, "nodes")) }},
+		"folder of a process that was killed": {".", func(dir string, _ Disk) error { return makeFolder(filepath.Join(dir, "log")) }},
+		"begin of an image":                   {"log", func(dir string, _ Disk) error { return setUnfinished(filepath.Join(dir, "log"), true) }},
 		"complete image": {"log log", func(dir string, _ Disk) error {
 			dir = filepath.Join(dir, "log")
 			return errors.Join(setUnfinished(dir, true), setUnfinished(dir, false))

@@ -50,9 +50,10 @@ func lockDir(dir string) (*dirLock, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("wal: cannot create the directory of the log: %w", err)
 		}
-		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
-			return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
-		}
+	}
+	// Also if the directory exists: the process that created it may have been killed before the sync.
+	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
+		return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, lockName)); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("wal: cannot lock %s: it is %s, not a regular file", filepath.Join(dir, lockName), regular.Kind(info.Mode()))

@@ -142,13 +142,14 @@ func (l *fileLog) syncSegments(all []segment) error {
 	return nil
 }
 
-// syncAll syncs the records that were read, up to the offset end in the last segment. The
-// previous process may have been killed between a write and its sync.
+// syncAll syncs the names of all files, and the records that were read, up to the offset end in
+// the last segment. The previous process may have been killed between a write, or the creation
+// of a file or directory, and its sync.
 func (l *fileLog) syncAll(end int64) error {
 	if _, err := l.active.advance(); err != nil {
 		return err
 	}
-	if err := errors.Join(syncDir(l.active.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
+	if err := errors.Join(syncDir(l.dir), syncDir(l.active.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
 		return err
 	}
 	l.active.bytes = end + headMax
@@ -199,7 +200,7 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 		return Stored{}, fmt.Errorf("cannot sync %s", l.dir)
 	}
 	l.marks = newMarkWriter(markReader{next: 1}, l.options.Sync == Always, false) // the engine has written one record, of a snapshot at index 0
-	return Stored{State: l.summary.state.proto(), Fresh: true}, errors.Join(syncDir(l.dir), l.syncAll(0))
+	return Stored{State: l.summary.state.proto(), Fresh: true}, l.syncAll(0)
 }
 
 // missingSegments is the error for a log that has snapshots but no segments.
