@@ -187,6 +187,21 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// image is the content of each file in the directory of a log.
+type image map[string][]byte
+
+// write writes the files to a new directory.
+func (img image) write(t *testing.T, dir string) {
+	t.Helper()
+	must(t, os.RemoveAll(dir))
+	for _, part := range []string{"wal", "snap"} {
+		must(t, os.MkdirAll(filepath.Join(dir, part), 0o700))
+	}
+	for name, b := range img {
+		must(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
+	}
+}
+
 // copied returns a copy of the files of an open log.
 func copied(t *testing.T, dir string) image {
 	t.Helper()
