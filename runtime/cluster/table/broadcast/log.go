@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/internal/pagecache"
 	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
@@ -114,7 +116,7 @@ type contents struct {
 // frame. An incomplete frame at the end of the file is torn: the node crashed while it
 // wrote the frame, before it was acknowledged. Everything else that is invalid is damage.
 func parse(b []byte) (c contents, valid int, err error) {
-	if len(b) < len(header) {
+	if len(b) < len(header) || len(b) == len(header) && allZero(b) {
 		return c, 0, nil // torn while the file was created
 	}
 	if string(b[:len(header)]) != header {
@@ -122,9 +124,12 @@ func parse(b []byte) (c contents, valid int, err error) {
 	}
 	var last table.Revision
 	for valid = len(header); valid < len(b); {
-		payload, torn, err := readFrame(b[valid:])
-		if torn {
+		payload, torn, err := readFrame(b[valid:], valid)
+		if torn && !(valid == len(header) && isSnapshot(b[valid:])) {
 			return c, valid, nil
+		}
+		if torn {
+			return c, valid, fmt.Errorf("%w: the snapshot is incomplete, at offset %d", errLog, valid)
 		}
 		if err != nil {
 			return c, valid, fmt.Errorf("%w at offset %d", err, valid)
@@ -137,26 +142,47 @@ func parse(b []byte) (c contents, valid int, err error) {
 	return c, valid, nil
 }
 
-// readFrame returns the payload of the first frame of b. A frame is torn if b ends before
-// it, or if it ends the file and its checksum is wrong: its sectors were not all written.
-// If its first sector was not written, the length is 0.
-func readFrame(b []byte) (payload []byte, torn bool, err error) {
+// isSnapshot reports whether a frame is a snapshot. A snapshot is synced before its file gets the
+// name of the log, so it is not torn.
+func isSnapshot(b []byte) bool { return len(b) > frameHeader && b[frameHeader] == kindSnapshot }
+
+// readFrame returns the payload of the first frame of b, which begins at an offset of the file. A
+// frame is torn if b ends before it, or if it ends the file and its checksum is wrong: its
+// sectors were not all written. If the sector of its length was not written, the length is 0. If
+// a part of the length was not written, it is any number.
+func readFrame(b []byte, offset int) (payload []byte, torn bool, err error) {
 	if len(b) < frameHeader {
 		return nil, true, nil
 	}
 	n := binary.LittleEndian.Uint32(b)
-	if n < payloadHeader || n > frameMax {
-		return nil, n == 0 && !followsFrame(b), fmt.Errorf("%w: a frame of %d bytes", errLog, n)
+	end := frameHeader + uint64(n)
+	switch {
+	case n < payloadHeader || n > frameMax:
+		torn, err = n == 0 || tornLength(b, offset), fmt.Errorf("%w: a frame of %d bytes", errLog, n)
+	case uint64(len(b)) < end:
+		torn, err = true, fmt.Errorf("%w: the length of a frame is wrong", errLog)
+	case crc32.Checksum(b[frameHeader:end], castagnoli) != binary.LittleEndian.Uint32(b[4:]):
+		if uint64(len(b)) == end {
+			return nil, true, nil
+		}
+		torn, err = tornLength(b, offset), fmt.Errorf("%w: the checksum of a frame is wrong", errLog)
+	default:
+		return b[frameHeader:end], false, nil
 	}
-	if uint64(len(b)) < frameHeader+uint64(n) {
-		return nil, !followsFrame(b), fmt.Errorf("%w: the length of a frame is wrong", errLog)
-	}
-	payload = b[frameHeader : frameHeader+n]
-	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(b[4:]) {
-		return nil, len(b) == frameHeader+int(n), fmt.Errorf("%w: the checksum of a frame is wrong", errLog)
-	}
-	return payload, false, nil
+	return nil, torn && !followsFrame(b), err
 }
+
+// sectorBytes is the smallest unit that a disk writes entirely or not at all.
+const sectorBytes = 512
+
+// tornLength reports whether the length of a frame is in two sectors, and one of them was not
+// written.
+func tornLength(b []byte, offset int) bool {
+	first := sectorBytes - offset%sectorBytes // bytes of the frame in its first sector
+	return first < 4 && (allZero(b[:first]) || allZero(b[first:min(first+sectorBytes, len(b))]))
+}
+
+func allZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }
 
 // followsFrame reports whether a complete frame begins anywhere in b after the first one.
 // Then the length of the first frame is damaged, because a torn frame is the last one.
@@ -237,7 +263,8 @@ func openFile(dir, node string) (*file, contents, error) {
 	return l, c, nil
 }
 
-// readAll reads a regular file; nil if there is none.
+// readAll reads what the disk has of a regular file; nil if there is none. If a sync of the process
+// before has failed, the system has data in its memory that no later sync writes to the disk.
 func readAll(path string) ([]byte, error) {
 	f, _, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -246,6 +273,10 @@ func readAll(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	pagecache.Drop(f)
 	b, err := io.ReadAll(io.LimitReader(f, fileMax+1))
 	if len(b) > fileMax {
 		err = fmt.Errorf("%w: the file is too large", errLog)

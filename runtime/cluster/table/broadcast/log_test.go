@@ -2,6 +2,7 @@ package broadcast
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -65,7 +66,8 @@ func TestPathAndRecords(t *testing.T) {
 }
 
 // TestTornLog cuts a log at each byte: an entry that is incomplete is dropped, and the
-// others remain.
+// others remain. The snapshot at the beginning was complete before the file got its name, so it
+// is damaged.
 func TestTornLog(t *testing.T) {
 	_, b := writeLog(t, t.TempDir(), 3)
 	before, _, err := parse(b)
@@ -73,8 +75,15 @@ func TestTornLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends := map[int]bool{0: true, len(header): true}
+	snapshot := len(header) + frameHeader + int(binary.LittleEndian.Uint32(b[len(header):]))
 	for size := range len(b) {
 		c, valid, err := parse(b[:size])
+		if size > len(header)+frameHeader && size < snapshot {
+			if !errors.Is(err, errLog) {
+				t.Fatalf("cut at %d, in the snapshot: %v", size, err)
+			}
+			continue
+		}
 		if err != nil {
 			t.Fatalf("cut at %d of %d: %v", size, len(b), err)
 		}
@@ -105,6 +114,34 @@ func TestTornLog(t *testing.T) {
 	}
 	if err := log.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTornSectors: the last entry is torn if any of its sectors are missing, wherever it begins in
+// a sector. The entries before it remain.
+func TestTornSectors(t *testing.T) {
+	for size := range 512 { // of the first entry, so that the second begins at each place
+		for _, second := range []int{10, 200, 700, 70_000} {
+			b := appendFrame([]byte(header), (&entry{revision: table.Revision{Term: 1, Index: 1}, command: bytes.Repeat([]byte{1}, size)}).append(nil))
+			from := len(b)
+			if place := from % 512; place > 20 && place < 490 && place%50 > 0 { // the ends of a sector are the difficult places
+				break
+			}
+			b = appendFrame(b, (&entry{revision: table.Revision{Term: 1, Index: 2}, command: bytes.Repeat([]byte{2}, second)}).append(nil))
+			sectors := min(4, (len(b)-1)/512-from/512+1)
+			for missing := range 1 << sectors {
+				torn := bytes.Clone(b)
+				for i := range sectors {
+					if missing>>i&1 != 0 {
+						at := (from/512 + i) * 512
+						clear(torn[max(from, at):min(at+512, len(b))])
+					}
+				}
+				if c, valid, err := parse(torn); err != nil || len(c.entries) < 1 || missing > 0 && valid != from && !bytes.Equal(torn, b) {
+					t.Fatalf("an entry at %d with %d bytes, without sectors %b: %d entries, valid up to %d: %v", from, second, missing, len(c.entries), valid, err)
+				}
+			}
+		}
 	}
 }
 
