@@ -344,3 +344,19 @@ func TestReplacedBySnapshot(t *testing.T) {
 	}
 	must(t, l.Close())
 }
+
+// TestNoSnapshotDirectory: a power failure may leave a new log without the directory of its
+// snapshots, whose name was not synced yet.
+func TestNoSnapshotDirectory(t *testing.T) {
+	dir := inMemory(t)
+	l, _ := open(t, dir, wal.Options{})
+	must(t, l.Save(state(1, 1, 1), []*raftpb.Entry{entry(1, 1, "one")}, true))
+	must(t, l.Close())
+	must(t, os.Remove(filepath.Join(dir, "snap")))
+	l, s := open(t, dir, wal.Options{})
+	if len(s.Entries) != 1 {
+		t.Errorf("%+v", s)
+	}
+	must(t, l.SaveSnapshot(snapshot(1, 1, "a state")))
+	must(t, l.Close())
+}

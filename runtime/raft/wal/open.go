@@ -149,7 +149,11 @@ func (l *fileLog) syncAll(end int64) error {
 	if _, err := l.active.advance(); err != nil {
 		return err
 	}
-	if err := errors.Join(syncDir(l.dir), syncDir(l.active.dir), syncDir(filepath.Join(l.dir, snapshotDir))); err != nil {
+	snaps := filepath.Join(l.dir, snapshotDir)
+	if err := os.MkdirAll(snaps, 0o700); err != nil { // the power may have failed before its name was synced
+		return err
+	}
+	if err := errors.Join(syncDir(l.dir), syncDir(l.active.dir), syncDir(snaps)); err != nil {
 		return err
 	}
 	l.active.bytes = end + headMax
@@ -181,8 +185,7 @@ func (l *fileLog) clean() error {
 
 // create creates an empty log.
 func (l *fileLog) create(id Identity) (Stored, error) {
-	snaps := filepath.Join(l.dir, snapshotDir)
-	files, err := snapshotFiles(snaps)
+	files, err := snapshotFiles(filepath.Join(l.dir, snapshotDir))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -190,9 +193,6 @@ func (l *fileLog) create(id Identity) (Stored, error) {
 		return Stored{}, missingSegments(l.dir)
 	}
 	l.options.Logger.Info("creating a new log", "folder", l.dir, "identity", id.String())
-	if err := os.MkdirAll(snaps, 0o700); err != nil {
-		return Stored{}, err
-	}
 	if l.wal, err = etcdwal.Create(zap.NewNop(), filepath.Join(l.dir, segmentsDir), appendIdentity(nil, id)); err != nil {
 		return Stored{}, err
 	}
