@@ -93,6 +93,9 @@ func (d *Disk) open(dir string, o Options) error {
 			return fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
 		}
 	}
+	if err := syncDir(dir); err != nil { // the process that created the file may have been killed before this
+		return fmt.Errorf("store: cannot make the name of the store durable: %w", err)
+	}
 	if err := d.check(o); err != nil {
 		return err
 	}
@@ -244,7 +247,7 @@ func (d *Disk) checkNumber(commit uint64) error {
 	return nil
 }
 
-// create makes an empty store. The file gets its name when it is complete, so that a
+// create makes an empty store, whose name is not durable yet. The file gets its name when it is complete, so that a
 // crash does not leave a file that is not a store.
 func create(dir string) error {
 	path := filepath.Join(dir, newFileName)
@@ -269,10 +272,7 @@ func create(dir string) error {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(path, filepath.Join(dir, fileName)); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	return os.Rename(path, filepath.Join(dir, fileName))
 }
 
 // syncDir makes the names in a directory durable.

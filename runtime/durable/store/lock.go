@@ -40,11 +40,12 @@ func lockDir(dir string) (*dirLock, error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("store: cannot create the directory of the store: %w", err)
 		}
-		if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
-			return nil, fmt.Errorf("store: cannot make the directory of the store durable: %w", err)
-		}
 	} else if err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("store: %s must be a directory, got %s", dir, regular.Kind(info.Mode()))
+	}
+	// Also if the directory exists: the process that created it may have been killed before the sync.
+	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, fs.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
+		return nil, fmt.Errorf("store: cannot make the directory of the store durable: %w", err)
 	}
 	path := filepath.Join(dir, lockName)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
