@@ -32,7 +32,7 @@ func TestBackup(t *testing.T) {
 			w.WriteHeader(409)
 			w.Write(protocol.AppendResponse(nil, &protocol.Request{}, &protocol.Result{Status: 409, Error: "another one"}))
 		}, "client: backup: another one", ""},
-		{"refused by another program", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", 502) }, "502 Bad Gateway", ""},
+		{"refused by another program", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "go away", http.StatusBadGateway) }, "502 Bad Gateway", ""},
 		{"without a length", func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, "has not announced the length", ""},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000000")

@@ -124,13 +124,13 @@ func (m *Machine) decide(c failsync.Call) error {
 	if c.Path == m.Dir {
 		path = "."
 	} else if !inside {
-		return failsync.Skip
+		return failsync.ErrSkip
 	}
 	if c.Kind == failsync.Drop {
 		if f, name := m.file(path); f != nil {
 			f.disk.DropCache(name)
 		}
-		return failsync.Skip
+		return failsync.ErrSkip
 	}
 	return m.sync(path)
 }
@@ -169,7 +169,7 @@ func (m *Machine) sync(path string) error {
 			m.Faults["lie"]++
 		}
 	}
-	return failsync.Skip
+	return failsync.ErrSkip
 }
 
 // IsDir reports whether a path below Dir is a directory.

@@ -41,7 +41,7 @@ func Syncs(t *testing.T, fail int, prepare func(dir string) (call func() error))
 		if len(synced) == fail {
 			return syscall.EIO
 		}
-		return Skip
+		return ErrSkip
 	}, func() { err = call() })
 	return synced, err
 }

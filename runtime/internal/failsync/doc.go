@@ -41,11 +41,11 @@ type Call struct {
 	Path string // of the file or directory; "" if the call does not have a file descriptor
 }
 
-// Skip is the decision that a call succeeds without being carried out.
-var Skip = errors.New("failsync: the call is not carried out")
+// ErrSkip is the decision that a call succeeds without being carried out.
+var ErrSkip = errors.New("failsync: the call is not carried out")
 
 // Watch calls f. Before each system call of f of one of the kinds, it calls decide: nil carries
-// the call out, [Skip] does not and returns success, and a [syscall.Errno] fails the call. The
+// the call out, [ErrSkip] does not and returns success, and a [syscall.Errno] fails the call. The
 // function decide runs in another goroutine than f, while f waits. If f stops the test with
 // t.FailNow, Watch does the same.
 func Watch(t testing.TB, kinds Kind, decide func(Call) error, f func()) {

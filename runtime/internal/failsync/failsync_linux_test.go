@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 // TestDecisions: a call is carried out, or not, or fails.
 func TestDecisions(t *testing.T) {
 	f, path := create(t)
-	decisions := []error{nil, failsync.Skip, syscall.ENOSPC, nil}
+	decisions := []error{nil, failsync.ErrSkip, syscall.ENOSPC, nil}
 	var errs []error
 	calls := 0
 	failsync.Watch(t, failsync.Length, func(failsync.Call) error { calls++; return decisions[calls-1] }, func() {

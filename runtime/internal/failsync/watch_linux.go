@@ -191,8 +191,8 @@ func (s *supervisor) decideOn(n *notice, r *reply) {
 		r.flags = carryOut
 	case failed:
 		r.errno = -int32(errno)
-	case !errors.Is(err, Skip):
-		panic(fmt.Sprintf("failsync: a decision must be nil, Skip or a syscall.Errno, got %v", err))
+	case !errors.Is(err, ErrSkip):
+		panic(fmt.Sprintf("failsync: a decision must be nil, ErrSkip or a syscall.Errno, got %v", err))
 	}
 }
 
