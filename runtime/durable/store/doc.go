@@ -52,6 +52,9 @@
 // kill, because only Close writes the list of free pages. Options.TrustFile skips this for a
 // store that was closed.
 //
+// A store of version 1 of the format has no numbers of commits. If a disk loses a root page
+// after such a store was changed to version 2, an old root page of version 1 is not noticed.
+//
 // A disk must write a sector of 512 bytes entirely or not at all. If it writes half of the
 // sector of a meta page when the power fails, the store is refused.
 //
@@ -79,7 +82,9 @@
 // The sum is what finds a missing record: it changes with each write by the checksums of
 // the old and the new record, so it costs no scan. Beside it is the number of the commit. It
 // finds a page of the root bucket that is an older version of itself: such a page leads to the
-// intact tables of an earlier commit, because bbolt uses the pages of this commit again.
+// intact tables of an earlier commit, because bbolt uses the pages of this commit again. A
+// commit that was interrupted, or refused for lack of space, can leave a page with the number of
+// the next commit, so this number is given to a commit without changes.
 //
 // A commit is bbolt's: it syncs the pages, writes the meta page, and syncs again.
 // docs/decisions/0046 says what that costs.

@@ -27,14 +27,6 @@ func (d *Disk) HookWrites(wrap func(WriteAt) WriteAt) {
 // Syncs reports whether bbolt syncs the pages of a commit before it writes the meta page.
 func (d *Disk) Syncs() bool { return !d.db.NoSync }
 
-// Unsynced returns the state of a moment at which the last commit was written but not synced.
-// Synced is to be called after the sync, Failed if the sync fails.
-func (d *Disk) Unsynced() (synced func(), failed func(error)) {
-	last := d.synced.commit
-	d.synced.commit--
-	return func() { d.synced.set(last) }, func(err error) { _ = d.fail(err) }
-}
-
 // File returns the file that bbolt has opened.
 func (d *Disk) File() *os.File { return d.file }
 

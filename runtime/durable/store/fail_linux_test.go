@@ -11,9 +11,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/failsync"
 )
 
 // mount mounts a file system in memory. It skips the test if the process is not allowed to.
@@ -130,27 +131,38 @@ func TestOpenSyncs(t *testing.T) {
 func TestViewsAwaitTheSync(t *testing.T) {
 	for _, failure := range []error{nil, syscall.EIO} {
 		t.Run(fmt.Sprint(failure), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := open(t, t.TempDir(), store.Options{})
-				put(t, s, "key", "new")
-				synced, failed := s.Unsynced()
-				viewed := make(chan error, 1)
-				go func() { viewed <- s.View(func(store.Tx) error { return nil }) }()
-				synctest.Wait()
+			s := open(t, t.TempDir(), store.Options{})
+			put(t, s, "key", "old")
+			syncs, viewed := 0, make(chan error, 1)
+			var updated error
+			failsync.Watch(t, failsync.Sync, func(failsync.Call) error {
+				if syncs++; syncs < 2 {
+					return nil
+				}
+				seen := make(chan string, 1) // the meta page is written, and not synced
+				go func() {
+					viewed <- s.View(func(tx store.Tx) error { seen <- string(tx.Get(1, []byte("key"))); return nil })
+				}()
+				if got := <-seen; got != "new" {
+					t.Errorf("the view sees %q: the test tests nothing", got)
+				}
 				select {
 				case err := <-viewed:
-					t.Fatalf("the view returned before the sync: %v", err)
-				default:
+					t.Errorf("the view returned before the sync: %v", err)
+				case <-time.After(10 * time.Millisecond): // a correct view waits, however long this is
 				}
-				if failure == nil {
-					synced()
-				} else {
-					failed(failure)
-				}
-				if err := <-viewed; !errors.Is(err, failure) || errors.Is(err, store.ErrFailed) != (failure != nil) {
+				return failure
+			}, func() {
+				updated = s.Update(func(tx store.Tx) error { tx.Put(1, []byte("key"), []byte("new")); return nil })
+			})
+			for _, err := range []error{updated, <-viewed} {
+				if !errors.Is(err, failure) || errors.Is(err, store.ErrFailed) != (failure != nil) {
 					t.Error(err)
 				}
-			})
+			}
+			if syncs != 2 {
+				t.Errorf("a commit has %d syncs, want 2", syncs)
+			}
 		})
 	}
 }

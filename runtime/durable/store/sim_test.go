@@ -389,11 +389,18 @@ func TestLyingDisk(t *testing.T) {
 // TestSuspectedStore: after a sync has failed, a store is refused as long as the system may have
 // pages in memory that the disk has not. The message of a second process still names the first.
 func TestSuspectedStore(t *testing.T) {
+	// An error of a write that is not for lack of space, and lack of space that a sync reports.
+	for _, failure := range []error{syscall.EIO, &fs.PathError{Op: "write", Err: syscall.EIO}, &fs.PathError{Op: "sync", Err: syscall.ENOSPC}} {
+		t.Run(failure.Error(), func(t *testing.T) { suspectedStore(t, failure) })
+	}
+}
+
+func suspectedStore(t *testing.T, failure error) {
 	dir := t.TempDir()
 	s := open(t, dir, store.Options{})
 	put(t, s, "key", "old")
 	s.HookWrites(func(store.WriteAt) store.WriteAt {
-		return func([]byte, int64) (int, error) { return 0, syscall.EIO }
+		return func([]byte, int64) (int, error) { return 0, failure }
 	})
 	if err := s.Update(func(tx store.Tx) error { tx.Put(1, []byte("key"), []byte("new")); return nil }); !errors.Is(err, store.ErrFailed) {
 		t.Fatal(err)
