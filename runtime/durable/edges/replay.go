@@ -7,10 +7,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/core"
+	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
 	"github.com/topogen/topogen/runtime/piper"
@@ -116,9 +116,12 @@ func (r *records) Do(_ context.Context, op protocol.Operation) (result protocol.
 	default:
 		return protocol.Result{Status: protocol.Forbidden, Error: "a replay writes nothing"}, nil
 	}
-	now := time.Now().UnixMilli()
 	err = r.disk.View(func(tx store.Tx) error {
-		result, _ = r.core.Step(tx, op, core.Instant{Wall: now, Run: now})
+		at, _, err := engine.LastCommit(tx) // the deadlines of an old copy may have passed since then
+		if err != nil {
+			return err
+		}
+		result, _ = r.core.Step(tx, op, at)
 		return tx.Err()
 	})
 	return result, err

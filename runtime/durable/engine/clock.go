@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -61,7 +62,11 @@ func newClock(c Config, tx store.Tx) (*clock, error) {
 		return nil, err
 	}
 	if !ok {
-		k.wall = since1970(c.Clock.Wall())
+		wall := c.Clock.Wall()
+		if wall.IsZero() {
+			return nil, errors.New("engine: the time of day is unknown, and a new store would begin in 1970")
+		}
+		k.wall = since1970(wall)
 		k.run = k.wall
 		return k, nil
 	}

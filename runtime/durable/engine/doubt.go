@@ -19,8 +19,8 @@ const (
 	// computers need to get the time from a server after their start, and short enough for a
 	// sleep that waits for it after a weekend.
 	doubtTime = 10 * time.Second
-	// longJump is a jump that is more probably a wrong date than a computer or a store that
-	// was not used, and longDoubt is how long it must last: people correct a date, too.
+	// longJump is a jump that is more often a wrong date than a store that was closed. longDoubt
+	// is how long it must last, so that a person has time to correct the date.
 	longJump  = 31 * 24 * time.Hour
 	longDoubt = time.Minute
 )
@@ -54,7 +54,7 @@ func (c *clock) doubts(jump time.Duration) bool {
 	case d == nil && !c.began && c.lasted(jump):
 		c.note("durable: the last commit is old, and the clock of the computer is believed, as it has not changed since an earlier start", slog.LevelInfo)
 		return false
-	case jump <= JumpMax, d == nil && !c.began && c.agreed:
+	case jump <= JumpMax, d == nil && !c.began && c.agreed && c.before == 0: // 0: no earlier leader has doubted it
 		if d != nil {
 			c.endDoubt("durable: the clock of the computer has jumped back; its jump forward had no effect", slog.LevelWarn)
 		}
@@ -79,15 +79,16 @@ func (c *clock) doubts(jump time.Duration) bool {
 
 // lasted reports whether an earlier process has doubted the clock of the computer, and the
 // clock has gone on since then. Otherwise the time of a program that never runs for so long
-// would stand still.
+// would stand still. A time much later than the doubt is another jump.
 func (c *clock) lasted(jump time.Duration) bool {
-	return jump > JumpMax && c.before > 0 && c.computer-c.before >= doubtFor(jump)
+	since := c.computer - c.before
+	return jump > JumpMax && c.before > 0 && since >= doubtFor(jump) && since <= longJump
 }
 
 // first returns the time of day at which a doubt begins, or began in an earlier
 // process.
 func (c *clock) first() time.Duration {
-	if since := c.computer - c.before; !c.began && c.before > 0 && since >= 0 {
+	if since := c.computer - c.before; !c.began && c.before > 0 && since >= 0 && since <= longJump {
 		return c.before
 	}
 	return c.computer

@@ -144,6 +144,32 @@ func TestSameJumpAfterAKill(t *testing.T) {
 	})
 }
 
+// TestOldDoubt: a doubt that an earlier process has stored is about its own time. It does not let a
+// later jump through.
+func TestOldDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, clock := store.NewMemory(), newJumpingClock()
+		config := engine.Config{Store: s, Clock: clock, Logger: quiet}
+		e := start(t, config)
+		zero := wall(t, e, "zero")
+		must(t, e.Close(context.Background()))
+		time.Sleep(time.Hour)
+		config.Store = s.Snapshot()
+		e = start(t, config)
+		time.Sleep(time.Second) // it ends within its doubt
+		wall(t, e, "one")
+		must(t, e.Close(context.Background()))
+		time.Sleep(day)
+		clock.jump(10 * 365 * day)
+		config.Store = config.Store.(*store.Memory).Snapshot()
+		e = start(t, config)
+		time.Sleep(5 * time.Second)
+		if got := wall(t, e, "two") - zero; got > 2*day {
+			t.Errorf("the time has advanced by %v", got)
+		}
+	})
+}
+
 // TestBelievedJumps: a jump that lasts is believed. Deadlines within it pass then, and a
 // schedule makes up for what it has missed, as after a month without a computer.
 func TestBelievedJumps(t *testing.T) {

@@ -59,6 +59,7 @@ func SetBack(s store.Store, to time.Time) error {
 			}
 			if more, op.Cursor = r.More, r.Cursor; !more {
 				tx.Put(core.Meta, latestKey, binary.LittleEndian.AppendUint64(nil, uint64(latest.Wall)))
+				tx.Delete(core.Meta, doubtKey) // it was about another time
 				save(tx, core.Instant{Wall: op.To, Run: at.Run})
 			}
 			return nil

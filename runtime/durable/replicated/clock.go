@@ -41,6 +41,16 @@ func (n *Node) awaitClock(ctx context.Context) error {
 	}
 }
 
+// voters returns the number of nodes whose clocks are compared.
+func (n *Node) voters() (count int) {
+	for _, m := range n.machine.Status().Members {
+		if !m.Learner {
+			count++
+		}
+	}
+	return count
+}
+
 // setBack sets the time of the promises back to that of a majority of the nodes.
 func (n *Node) setBack(s store.Store) error {
 	at, known := n.machine.Agreed()

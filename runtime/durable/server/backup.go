@@ -71,12 +71,13 @@ type backup struct {
 	begin       time.Time
 	begun       bool
 	bytes, sent int64
+	kept        func() bool // ends the effect of the context on the deadline
 }
 
 // Begin implements store.Sink.
 func (b *backup) Begin(ctx context.Context, bytes int64) error {
 	b.ctx, b.begin, b.begun, b.bytes = ctx, time.Now(), true, bytes
-	context.AfterFunc(ctx, func() { b.control.SetWriteDeadline(time.Now()) }) // wakes a Write
+	b.kept = context.AfterFunc(ctx, func() { b.control.SetWriteDeadline(time.Now()) }) // wakes a Write
 	h := b.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Length", strconv.FormatInt(bytes, 10))
@@ -94,7 +95,13 @@ func (b *backup) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.w.Write(p)
-	b.sent += int64(n)
+	if b.sent += int64(n); err == nil && b.sent == b.bytes {
+		// The context ends when the backup is complete. Then neither the rest that net/http has in
+		// memory nor the next request of the connection may have a deadline that is over.
+		if err = b.control.Flush(); err == nil && !b.kept() {
+			err = context.Cause(b.ctx)
+		}
+	}
 	return n, err
 }
 

@@ -144,3 +144,29 @@ func TestBackupMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupsOfManySizes: each backup is complete, whatever its last part is, and a connection
+// can have many of them.
+func TestBackupsOfManySizes(t *testing.T) {
+	disk, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := openEngine(t, engine.Config{Store: disk})
+	s := listen(t, server.Config{Backend: e})
+	sizes := map[int]bool{}
+	for i := range 80 {
+		put(t, e, fmt.Sprint("p", i), strings.Repeat("x", 3000))
+		for range 10 {
+			r := get(t, s, nil)
+			b, err := io.ReadAll(r.Body)
+			if err != nil || int64(len(b)) != r.ContentLength {
+				t.Fatalf("%d of %d bytes: %v", len(b), r.ContentLength, err)
+			}
+			sizes[len(b)/4096%8] = true
+		}
+	}
+	if len(sizes) < 8 {
+		t.Errorf("the sizes are %v pages after a multiple of 8: the test tests little", sizes)
+	}
+}

@@ -19,6 +19,10 @@ import (
 // backup can begin at once.
 var ErrCommitWaits = errors.New("a commit had to wait for the backup, so the backup has ended: try again")
 
+// errFullMeanwhile is the cause for which a backup of a full store ends: the pages that commits free
+// cannot be used again before the backup has ended.
+var errFullMeanwhile = errors.New("the store has no space left, and commits cannot use free pages before the backup has ended, so the backup has ended: give the store more space")
+
 // Intervals at which a backup looks whether a commit waits for it.
 const (
 	commitInterval = 100 * time.Millisecond // between two looks
@@ -36,7 +40,7 @@ type Sink interface {
 // all commits for which Update has returned. Updates and views go on. Until the backup ends, no
 // page that they free is used again, and the file grows by what they write. So the sink should
 // be fast. A backup for which a commit has to wait ends with an error that matches
-// [ErrCommitWaits].
+// [ErrCommitWaits]. A backup also ends if a transaction is refused for lack of space.
 func (d *Disk) Backup(ctx context.Context, to Sink) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -65,9 +69,12 @@ func (d *Disk) Backup(ctx context.Context, to Sink) error {
 // again, no view can begin, and that is how it is noticed.
 func (d *Disk) watchCommits(end context.CancelCauseFunc) (stop func()) {
 	var group sync.WaitGroup
-	ended := make(chan struct{})
+	ended, fulls := make(chan struct{}), d.fulls.Load()
 	group.Go(func() {
 		for {
+			if d.fulls.Load() != fulls {
+				end(errFullMeanwhile)
+			}
 			late := time.AfterFunc(commitWaitMax, func() { end(ErrCommitWaits) })
 			_ = d.guard(func() error { return d.db.View(func(*bbolt.Tx) error { return nil }) }) // the backup itself reports errors
 			late.Stop()
@@ -175,12 +182,15 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 		return "", report, err
 	}
 	defer func() { _ = from.Close() }() // it was only read
+	path, temporary := filepath.Join(dir, fileName), filepath.Join(dir, newFileName)
+	if filepath.Clean(backup) == temporary {
+		return "", report, fmt.Errorf("store: %s is the name of a file that is being written: rename the backup", temporary)
+	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return "", report, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	path, temporary := filepath.Join(dir, fileName), filepath.Join(dir, newFileName)
 	if _, err := os.Lstat(path); err == nil && !aside {
 		return "", report, fmt.Errorf("store: %w in %s", ErrExists, dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -188,6 +198,9 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 	}
 	if report, err = copyFile(from, temporary); err == nil {
 		old, err = replace(temporary, path)
+	}
+	if err == nil {
+		lock.trust() // the file in which a sync has failed is not the store any more
 	}
 	if err != nil {
 		_ = os.Remove(temporary) // the first error counts, and the next attempt overwrites it
@@ -197,7 +210,10 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 
 // copyFile copies a backup, syncs the copy and verifies it.
 func copyFile(from io.Reader, to string) (Report, error) {
-	file, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Report{}, fmt.Errorf("store: %w", err)
+	}
+	file, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return Report{}, fmt.Errorf("store: %w", err)
 	}

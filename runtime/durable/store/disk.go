@@ -59,8 +59,9 @@ type Disk struct {
 	writer sync.Mutex // held during an Update
 	totals totals     // of the last commit
 	format format
-	listed bool // the last commit has a list of free pages
-	reused bool // the number of the next commit may be that of an interrupted one
+	listed bool         // the last commit has a list of free pages
+	reused bool         // a commit that was not answered may have the number of the next one
+	fulls  atomic.Int64 // transactions that were refused for lack of space
 	arena  arena
 	synced synced
 }
@@ -88,6 +89,9 @@ func Open(dir string, o Options) (*Disk, error) {
 
 // open opens the store in a locked directory.
 func (d *Disk) open(dir string, o Options) error {
+	if err := os.Remove(filepath.Join(dir, newFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		return fmt.Errorf("store: %w", err)
+	}
 	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(dir); err != nil {
 			return fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
@@ -177,7 +181,7 @@ func (d *Disk) start(o Options) error {
 		return err
 	}
 	d.synced.changed.L = &d.synced.mu
-	d.reused = !d.listed
+	d.reused = true
 	err = d.guard(func() error {
 		return d.db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket([]byte(metaBucketName))
@@ -235,7 +239,7 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 	return db, file, nil
 }
 
-// checkNumber is the check of [verifier.number] for a file that was not verified.
+// checkNumber compares the numbers of a commit in a file that was not verified.
 func (d *Disk) checkNumber(commit uint64) error {
 	m := meta{tx: d.synced.commit, freelist: noFreelist}
 	if d.listed {
@@ -251,9 +255,6 @@ func (d *Disk) checkNumber(commit uint64) error {
 // crash does not leave a file that is not a store.
 func create(dir string) error {
 	path := filepath.Join(dir, newFileName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	db, _, err := openFile(path, Options{})
 	if err != nil {
 		return err

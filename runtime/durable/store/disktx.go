@@ -238,9 +238,10 @@ func panicked(path string, r any) error {
 // View implements [Store].
 func (d *Disk) View(f func(Tx) error) error { return d.transact(false, f) }
 
-// Update implements [Store]. A commit that was interrupted can have left a root page with its number.
-// If the next commit had the same number and the disk lost its root page, nothing would tell
-// the two from each other. So the number is first given to a commit without changes.
+// Update implements [Store]. A commit of an earlier process that was interrupted, or one that was
+// refused for lack of space, can have left a root page with its number. If the next commit had
+// the same number and the disk lost its root page, nothing would tell the two from each other.
+// So the number is first given to a commit without changes.
 func (d *Disk) Update(f func(Tx) error) error {
 	d.writer.Lock()
 	defer d.writer.Unlock()
@@ -344,6 +345,7 @@ func (d *Disk) commit(x *diskTx, number uint64) error {
 	d.rollback(x) // after a panic; otherwise bbolt has done it
 	if full(err) && d.unchanged(number) {
 		d.reused = true
+		d.fulls.Add(1)
 		return fmt.Errorf("%w: %s: %w", ErrFull, d.path, err)
 	}
 	d.lock.suspect()

@@ -14,7 +14,7 @@
 //
 // When Update has returned nil, its changes survive a kill of the process and a failure of
 // the power. A transaction that did not commit leaves no trace. A transaction that changed
-// nothing does not write, so it takes no sync. When View has returned, what it read
+// nothing does not write, so it takes no sync. Only the first Update always makes a commit. When View has returned, what it read
 // survives too.
 //
 // Open returns exactly the records of the last commit, or an error. It reads the whole
@@ -73,7 +73,7 @@
 // bbolt writes the file: a B+ tree of pages that are never overwritten while they are
 // valid, and two meta pages that are written in turn.
 //
-//	lock           held while the store is open; names the process
+//	lock           held while the store is open; names the process, and notes a failed sync
 //	promises.db    the file
 //	promises.new   a file that is being created
 //
@@ -84,7 +84,8 @@
 // finds a page of the root bucket that is an older version of itself: such a page leads to the
 // intact tables of an earlier commit, because bbolt uses the pages of this commit again. A
 // commit that was interrupted, or refused for lack of space, can leave a page with the number of
-// the next commit, so this number is given to a commit without changes.
+// the next commit. So the first Update, and the next one after a refusal, give this number to a
+// commit without changes.
 //
 // A commit is bbolt's: it syncs the pages, writes the meta page, and syncs again.
 // docs/decisions/0046 says what that costs.

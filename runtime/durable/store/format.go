@@ -19,8 +19,8 @@ const (
 )
 
 // formatVersion is the version of the format that this package writes. It also reads version
-// 1, in which the totals have no number of their commit, and changes it to version 2 when it
-// opens the store.
+// 1, in which the totals have no number of their commit, and the first commit changes
+// it to version 2.
 const formatVersion = 2
 
 // A format describes a file. It is JSON, so that later versions can add fields.

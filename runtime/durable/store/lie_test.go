@@ -96,6 +96,60 @@ func TestEachWriteIsLost(t *testing.T) {
 	}
 }
 
+// TestNumberIsNotUsedTwice: the first commit after a start is interrupted when all its pages are
+// written. The next process makes another commit, and the disk loses its root page. The store
+// must not have the records of the interrupted commit, which nobody was told of.
+func TestNumberIsNotUsedTwice(t *testing.T) {
+	dir := memoryDir(t)
+	s := open(t, dir, store.Options{})
+	fill(t, s)
+	refused := 0
+	for i := range 30 {
+		must(t, s.Close())
+		image, err := os.ReadFile(file(dir))
+		must(t, err)
+		for k := range 2 + i%3 { // attempts; the last one is answered
+			must(t, os.WriteFile(file(dir), image, 0o600))
+			s = open(t, dir, store.Options{})
+			var writes []diskWrite
+			s.HookWrites(func(f store.WriteAt) store.WriteAt {
+				return func(b []byte, at int64) (int, error) {
+					writes = append(writes, diskWrite{at, bytes.Clone(b)})
+					return f(b, at)
+				}
+			})
+			value := fmt.Sprint(i, " attempt ", k)
+			must(t, s.Update(func(tx store.Tx) error { tx.Put(5, []byte("small"), []byte(value)); return nil }))
+			if k < 1+i%3 {
+				for _, w := range writes[:len(writes)-1] { // without the meta page
+					image = w.apply(image)
+				}
+				_ = s.Close()
+				continue
+			}
+			for lost := range writes {
+				b := bytes.Clone(image)
+				for j, w := range writes {
+					if j != lost {
+						b = w.apply(b)
+					}
+				}
+				other := memoryDir(t)
+				switch got, err := state(t, other, b); {
+				case err != nil:
+					refused++
+				case got[string(rune(5))+"small"] != value && lost < len(writes)-1:
+					t.Errorf("round %d: without write %d of %d the store has %q, %q was answered", i, lost+1, len(writes), got[string(rune(5))+"small"], value)
+				}
+			}
+		}
+	}
+	must(t, s.Close())
+	if refused < 10 {
+		t.Errorf("%d stores were refused: the test tests little", refused)
+	}
+}
+
 // state returns the content of a store with the given file.
 func state(t *testing.T, dir string, b []byte) (map[string]string, error) {
 	t.Helper()

@@ -46,7 +46,7 @@ func OpenReadOnly(dir string, o Options) (*ReadOnly, error) {
 
 // open verifies the file and opens it with bbolt.
 func (r *ReadOnly) open(o Options) error {
-	if !o.TrustFile {
+	if !o.TrustFile || r.lock.lock != nil && suspected(r.lock.lock) {
 		report, err := r.lock.verify()
 		if err == nil && len(report.Damage) > 0 {
 			err = report.Damage[0]

@@ -43,7 +43,8 @@ func TestWrongStructure(t *testing.T) {
 		"a branch leads to itself": {branch + 16 + 8, u64bytes(uint64(branch / pageBytes)), "two references"},
 		"two branches are one":     {branch + 16 + 8, u64bytes(u64(branch + 32 + 8)), ""},
 		"a branch leads outside":   {branch + 16 + 8, u64bytes(1 << 50), "a reference leads to page"},
-		"a branch is too long":     {branch + 12, []byte{0xFF, 0xFF, 0xFF, 0x7F}, "past the end"},
+		"a branch is too long":     {branch + 12, []byte{0xFF, 0xFF, 0xFF, 0x7F}, "more than a page of a store"},
+		"a branch passes the end":  {branch + 12, binary.NativeEndian.AppendUint32(nil, uint32(len(pages)/pageBytes)), "past the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, dir, 0, pages)

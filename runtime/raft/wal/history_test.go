@@ -86,9 +86,6 @@ func (h *history) options() wal.Options {
 // synced notes that all data was synced.
 func (h *history) synced() { h.syncedAt = len(h.past) - 1 }
 
-// possible returns the models that a power failure may leave.
-func (h *history) possible() []model { return h.past[h.syncedAt:] }
-
 // step adds a content that a power failure may leave.
 func (h *history) step(now model) {
 	h.model = now

@@ -31,8 +31,9 @@ func newDurableCheck(chosen *command) *cobra.Command {
 		Short: "Check the file and the invariants of a store",
 		Long: `Check the store in the folder STORE: each page and each checksum of its file, and then the
 invariants of the protocol, for example that every pending task has a timeout. No server
-may have the store open; check a backup if it must run on. The folder is only read, so it
-may belong to another user or be mounted for reading.
+may have the store open; if it must run on, restore a backup into another folder and check
+that folder. The command only reads the folder, so the folder may belong to another user or
+be mounted for reading.
 
 A power failure does not damage a store. If the disk cannot read the file, the command
 exits with 3 and the error of the disk, because it is unknown whether the store is intact.
@@ -197,7 +198,7 @@ func (c *DurableCheck) explain(err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		advice = "\nStop the server, or check a backup: topoctl durable backup."
+		advice = "\nStop the server, or restore a backup into another folder and check that one."
 	case errors.Is(err, fs.ErrNotExist):
 		advice = "\nName the folder of a store: the one of \"topoctl durable serve --store\", or of the section durable of a topology."
 	}

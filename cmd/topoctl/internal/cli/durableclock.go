@@ -35,8 +35,8 @@ time out when they are created.
 
 --set sets the time of the store back, to that of this computer or to a time such as
 2026-01-31T12:00:00Z. No server may have the store open. Promises that have timed out
-remain so: they are settled in the store before. Pending promises and schedules go on from
-the new time.
+remain so: the command first stores that they have. Pending promises and schedules go on
+from the new time.
 
 The command exits with 1 if the store is ahead of this computer by more than a minute.`,
 		Example: `  topoctl durable clock ./promises
@@ -61,6 +61,9 @@ func (c DurableClock) time(now time.Time) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, c.Set)
 	if err != nil {
 		return t, fmt.Errorf("--set must be %q or a time such as 2026-01-31T12:00:00Z, got %q", clockNow, c.Set)
+	}
+	if now.Sub(t) > engine.JumpMax {
+		return t, fmt.Errorf("--set must not be before the time of this computer, %s, got %q: schedules would make up for the time between", now.UTC().Format(time.RFC3339), c.Set)
 	}
 	return t, nil
 }
