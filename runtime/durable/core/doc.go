@@ -12,8 +12,8 @@
 // A driver (package engine) gives it a transaction of a store and the time. It commits
 // what several operations have written at once. In addition to the operations of the
 // protocol it carries out [Tick] when [Next] says that a timeout is due, and [Delivered]
-// when a connection took an unblock message. [SetBack] prepares a store for an earlier time. When it starts, it sends [Executes], and the
-// [Unblocks] of the [UnblockAddresses].
+// when a connection took an unblock message. When the driver starts, it sends [Executes], and the
+// [Unblocks] of the [UnblockAddresses]. [SetBack] prepares a store for an earlier time.
 //
 // # Guarantees
 //

@@ -26,7 +26,7 @@ var errFullMeanwhile = errors.New("the store has no space left, and commits cann
 // Intervals at which a backup looks whether a commit waits for it.
 const (
 	commitInterval = 100 * time.Millisecond // between two looks
-	commitWaitMax  = time.Second            // an attempt to read that takes longer waits for such a commit; a busy computer must not be mistaken for one
+	commitWaitMax  = time.Second            // an attempt to read that takes longer waits for such a commit; long enough that a busy computer does not look like one
 )
 
 // A Sink receives a backup. Begin is called once, with the length of the backup. Its context
@@ -159,7 +159,7 @@ func VerifyFile(path string) (Report, error) {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	_ = syncFile(file)                  // some systems do not sync files that are open for reading
-	_ = dropFile(file)                  // the system keeps what is not synced
+	_ = dropFile(file)                  // pages that were not synced stay in memory
 	return verify(path, readerOf(file), size)
 }
 
@@ -200,7 +200,7 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 		old, err = replace(temporary, path)
 	}
 	if err == nil {
-		lock.trust() // the file in which a sync has failed is not the store any more
+		lock.trust() // the store is a new file, which was read from the disk
 	}
 	if err != nil {
 		_ = os.Remove(temporary) // the first error counts, and the next attempt overwrites it

@@ -238,8 +238,8 @@ func panicked(path string, r any) error {
 // View implements [Store].
 func (d *Disk) View(f func(Tx) error) error { return d.transact(false, f) }
 
-// Update implements [Store]. A commit of an earlier process that was interrupted, or one that was
-// refused for lack of space, can have left a root page with its number. If the next commit had
+// Update implements [Store]. A commit of an earlier process that was interrupted, or a commit that
+// was refused for lack of space, can have left a root page with its number. If the next commit had
 // the same number and the disk lost its root page, nothing would tell the two from each other.
 // So the number is first given to a commit without changes.
 func (d *Disk) Update(f func(Tx) error) error {

@@ -98,7 +98,7 @@ func TestEachWriteIsLost(t *testing.T) {
 
 // TestNumberIsNotUsedTwice: the first commit after a start is interrupted when all its pages are
 // written. The next process makes another commit, and the disk loses its root page. The store
-// must not have the records of the interrupted commit, which nobody was told of.
+// must not have the records of the interrupted commit, which was never answered.
 func TestNumberIsNotUsedTwice(t *testing.T) {
 	dir := memoryDir(t)
 	s := open(t, dir, store.Options{})

@@ -61,7 +61,7 @@ func (d *blockDevice) fill() (free func()) {
 }
 
 // TestDiskFailsForAMoment: after a sync has failed, the next process reads what the disk has,
-// and not what the system has in memory. What it then answers survives. If the disk has lost
+// and not what the system has in memory. Transactions that it answers survive. If the disk has lost
 // what it had answered before, the store is refused at once.
 func TestDiskFailsForAMoment(t *testing.T) {
 	survived := 0

@@ -376,7 +376,7 @@ func simulate(t *testing.T, faults disksim.Faults) {
 }
 
 // TestPowerFailure: on a disk that keeps what it has synced, the store opens after any failure, with
-// all transactions that were answered and perhaps the one that was under way.
+// all transactions that were answered, and perhaps the transaction that was under way.
 func TestPowerFailure(t *testing.T) { simulate(t, disksim.Faults{}) }
 
 // TestLyingDisk: if a disk has lost, torn or misdirected a synced write, the store is

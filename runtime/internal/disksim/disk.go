@@ -24,8 +24,8 @@ type Disk struct {
 	files  []*file
 }
 
-// A file is a file with the name that it has in memory, and the one that it has on the
-// disk. Either is "" if there is none.
+// A file has a name in memory, and maybe another name on the disk. Either is "" if there is
+// none.
 type file struct {
 	info     os.FileInfo
 	name     string
@@ -178,7 +178,7 @@ func (d *Disk) SyncDir() {
 }
 
 // DropCache forgets what the system has in memory of a file, except for writes that are not
-// synced. It changes the file in the directory to what is on the disk.
+// synced. It changes the file in the directory to the content on the disk.
 func (d *Disk) DropCache(name string) {
 	f := d.named(name)
 	c := f.onDisk.clone()

@@ -11,7 +11,7 @@
 //	d.Sync("promises.db")       // as the store does
 //	d.Crash(after, disksim.Sectors(0.3)) // what a power failure leaves, in another directory
 //
-// The test tells the disk when the store syncs: it replaces the sync of the store by one that
+// The test tells the disk when the store syncs: it replaces the sync of the store by a function that
 // calls [Disk.Sync]. So the simulation trusts that the store calls the sync of the operating
 // system. Package failsync tests that.
 //

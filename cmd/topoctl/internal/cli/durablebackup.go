@@ -46,8 +46,9 @@ nothing there.
 
 While the server sends a backup, its file grows by everything that is written, since no free
 space is used again. So write the backup to a fast disk, and copy it to a slow one later. The
-server sends one backup at a time. It ends one that takes nothing for 30 s or less than
-256 KiB per second, and one for which a commit has to wait; try again then.
+server sends one backup at a time. It ends a backup whose reader takes nothing for 30 s, or
+takes less than 256 KiB per second on average. It also ends a backup if a commit would have
+to wait for it (try again then), or if the store has no space left.
 
 Promises on several nodes (--peers, or store: {raft: NAME}) are backed up with "topoctl raft
 backup".`,

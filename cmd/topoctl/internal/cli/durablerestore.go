@@ -23,8 +23,8 @@ func newDurableRestore(chosen *command) *cobra.Command {
 		Use:   "restore FILE --store DIR",
 		Short: "Make a store of a backup",
 		Long: `Make a store in the folder DIR of FILE, which "topoctl durable backup" has written. The
-backup is read completely before, and the store after it was written. The folder must not have
-a store, unless --keep-old gives the file of that store another name, which is printed. No
+command verifies the backup before it writes, and the store after it has written it. The folder
+must not have a store, unless --keep-old gives the file of that store another name, which is printed. No
 server may have the store open. If the command is killed, the folder has the whole store, or
 the old one, or none; repeat it then.
 
@@ -32,8 +32,8 @@ The store is that of the moment of the backup. What was done later is not known:
 repeat it, and steps that ran since then run again. Stop all workers of the old store
 before the server of the restored one starts. A worker that goes on could otherwise complete
 an execution that another worker has, since the versions of tasks repeat. Leases and retries
-continue where they were at the backup. Deadlines that have passed since then end at the
-start.`,
+continue where they were at the backup. Deadlines that have passed since then end 10 s after
+the server starts, or a minute after it if the backup is older than a month.`,
 		Example: `  topoctl durable restore promises.backup --store ./promises
   topoctl durable restore promises.backup --store ./promises --keep-old`,
 		Args: oneOf("the backup"),
