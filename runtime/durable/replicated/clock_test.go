@@ -134,6 +134,25 @@ func TestLeaderAYearAhead(t *testing.T) {
 	}
 }
 
+// TestNodeAloneAYearAhead: a group of one node has no other clock that agrees, so it doubts a
+// jump like a server alone.
+func TestNodeAloneAYearAhead(t *testing.T) {
+	g := unopened(t, engine.Config{}, 20*time.Second)
+	g.peers = map[string]string{"n1": g.peers["n1"]}
+	g.start("n1")
+	day := create("day")
+	day.TimeoutAt = time.Now().Add(24 * time.Hour).UnixMilli()
+	g.ok("n1", day)
+	g.stop("n1")
+	g.clocks["n1"].jump(year)
+	g.start("n1")
+	for _, r := range []protocol.Result{g.ok("n1", protocol.PromiseGet{ID: "day"}), g.ok("n1", create("new"))} {
+		if r.Promise.State != protocol.Pending || r.Promise.CreatedAt > time.Now().Add(time.Hour).UnixMilli() {
+			t.Errorf("%+v", r.Promise)
+		}
+	}
+}
+
 // TestSetBack: the clocks of all nodes were a year ahead, and the group has believed them.
 // Nodes that run with SetBack continue with the right time, and undo nothing.
 func TestSetBack(t *testing.T) {
