@@ -427,6 +427,27 @@ func suspectedStore(t *testing.T, failure error) {
 	must(t, open(t, dir, store.Options{}).Close())
 }
 
+// TestRestoreOfSuspectedStore: a restored store is a new file, so the note of a failed sync does
+// not concern it.
+func TestRestoreOfSuspectedStore(t *testing.T) {
+	from, content, _ := filled(t)
+	dir := t.TempDir()
+	must(t, open(t, dir, store.Options{}).Close())
+	must(t, os.WriteFile(filepath.Join(dir, "lock"), []byte("A sync of the store has failed. process 1"), 0o600))
+	defer store.HookDrop(func(*os.File) bool { return false })()
+	if _, err := store.Open(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "a sync of") {
+		t.Fatalf("got %v", err)
+	}
+	if _, _, err := store.Restore(file(from), dir, true); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir, store.Options{})
+	if got := dump(t, s); !maps.Equal(got, content) {
+		t.Errorf("the store has %d records, want %d", len(got), len(content))
+	}
+	must(t, s.Close())
+}
+
 // TestStartOfStore: Open syncs the file, makes the system forget it, and then reads it. A sync
 // that fails marks the store. A start that succeeds removes the mark.
 func TestStartOfStore(t *testing.T) {
