@@ -26,6 +26,7 @@ func doAll(t *testing.T, e *engine.Engine, ops []protocol.Operation) {
 		}
 		ops = ops[n:]
 	}
+	synctest.Wait() // an operation is answered before its messages are held
 }
 
 // ends are the ways in which a task stops to wait for a worker, as operations on task id.
@@ -73,7 +74,6 @@ func TestEndedTasks(t *testing.T) {
 					do(t, e, protocol.DebugReset{}, 200)
 				}
 				doAll(t, e, operations)
-				synctest.Wait()
 				if held := e.Stats().Held; held != 0 {
 					t.Errorf("%d messages are held", held)
 				}
@@ -105,6 +105,7 @@ func TestEndedTasksOfManyGroups(t *testing.T) {
 		}
 		doAll(t, e, settles)
 		do(t, e, target("new", "poll://any@g"), 200)
+		synctest.Wait()
 		if held := e.Stats().Held; held != 1 {
 			t.Errorf("%d messages are held, want 1", held)
 		}
@@ -129,6 +130,7 @@ func TestEndedTasksMakeRoom(t *testing.T) {
 		}
 		doAll(t, e, settles)
 		time.Sleep(61 * time.Second)
+		synctest.Wait()
 		if held := e.Stats().Held; held != 1 {
 			t.Errorf("%d messages are held, want 1", held)
 		}
@@ -183,7 +185,6 @@ func TestEndedTasksOfPushes(t *testing.T) {
 			settles = append(settles, settle(id))
 		}
 		doAll(t, e, creates)
-		synctest.Wait()
 		r.take()
 		doAll(t, e, settles)
 		do(t, e, target("new", "http://other"), 200)
