@@ -246,7 +246,9 @@ func (w *world) restart() bool {
 		w.fatalf("the store has %d transactions, %d were answered, %d begun", n, w.answered, w.begun)
 	}
 	got, attempt := dump(w.t, w.store), string(rune(attemptTable))+"attempt"
-	if n > 0 && got[attempt] != strconv.Itoa(w.attempt[n]) {
+	// If the meta page of the last commit is lost, so can be the root page of the commit without
+	// changes before it: two lies, after which an interrupted attempt with the same number shows.
+	if n > 0 && !w.lied[w.answered] && got[attempt] != strconv.Itoa(w.attempt[n]) {
 		w.fatalf("the store has attempt %s at transaction %d, the last one was %d", got[attempt], n, w.attempt[n])
 	}
 	if delete(got, attempt); !maps.Equal(got, w.state(n)) {
