@@ -281,7 +281,7 @@ func (n *Node) open(ctx context.Context) (*engine.Engine, error) {
 		return nil, err
 	}
 	c := n.config.Engine
-	c.Clock, c.Agreed = groupClock{c.Clock, n.machine}, n.voters() > 1 // the clock of one node is no agreement
+	c.Clock, c.Agreed = groupClock{c.Clock, n.machine}, n.voters() > 1 // one clock does not agree with another
 	if n.config.SetBack {
 		if err := n.setBack(r); err != nil {
 			return nil, errors.Join(err, r.Close())
