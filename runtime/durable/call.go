@@ -193,7 +193,7 @@ func (e *execution) createNamed(call Call, name string, s slot) (*protocol.Promi
 	return child, e.ending(err)
 }
 
-// promiseOf creates the promise of a call with an id of its own, or returns the one that exists.
+// promiseOf creates the promise of a call with an id of its own, or returns the existing promise.
 func (e *execution) promiseOf(call Call, create protocol.PromiseCreate) (*protocol.Promise, error) {
 	get := func(id string) (*protocol.Promise, error) { return e.backend.get(e, id) }
 	p, err := claim(call, create, get, func(op protocol.PromiseCreate) (*protocol.Promise, error) {

@@ -139,7 +139,7 @@ func TestReadersAndWriters(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestReadOnlyDamage: a damaged file is refused, and one that is not a store.
+// TestReadOnlyDamage: a damaged file and a file that is not a store are refused.
 func TestReadOnlyDamage(t *testing.T) {
 	dir, _, pages := filled(t)
 	must(t, os.WriteFile(file(dir), bytes.ReplaceAll(pages, []byte("key 1"), []byte("key 7")), 0o600))

@@ -13,7 +13,7 @@ type Config struct {
 	// UnblocksMax is how many undelivered unblock messages an address may have. 0 is no
 	// limit.
 	UnblocksMax int
-	// MissedMax is how many missed occurrences of a schedule create promises. 0 is no limit.
+	// MissedMax is how many missed occurrences of a schedule create promises. 0: there is no limit.
 	MissedMax int
 	// Strict refuses promises with both a timer and a target.
 	Strict bool
