@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // TestCommands checks that the reference has a section for every command, and no

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 var update = flag.Bool("update", false, "write the current output of commands into the pages")

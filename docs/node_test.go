@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/topogen/topogen/internal/nodejs"
+	"github.com/topogen/topogen/internal/test/nodejs"
 )
 
 // sdkFolder has the package.json and package-lock.json with the packages that the

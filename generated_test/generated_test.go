@@ -24,7 +24,7 @@ import (
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/write"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/spec/finding"
 )
 

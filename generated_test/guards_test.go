@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/spec/finding"
 )
 

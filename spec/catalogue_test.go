@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/golden"
 	"github.com/topogen/topogen/spec/finding"
-	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 // TestExamplesOfTheCatalogue parses each example. The wrong example must have its finding, and

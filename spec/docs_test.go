@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/golden"
 	"github.com/topogen/topogen/spec/finding"
-	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 // These tests write pages of docs/reference: go test ./spec -run Reference -update.

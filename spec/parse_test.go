@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/golden"
 	"github.com/topogen/topogen/spec/finding"
-	"github.com/topogen/topogen/spec/internal/golden"
 )
 
 // TestParse compares the printed findings of each input.yml with findings.txt in its folder.

@@ -16,9 +16,9 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"google.golang.org/grpc"
 
+	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/etcd"
-	"github.com/topogen/topogen/runtime/cluster/table/tabletest"
 )
 
 // server is an embedded etcd.

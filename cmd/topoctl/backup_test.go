@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"

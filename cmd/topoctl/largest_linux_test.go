@@ -15,7 +15,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // TestTheLargestFile prints the largest possible file, with the errors that take most

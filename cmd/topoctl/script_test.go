@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/runtime/errtop"
 )
 

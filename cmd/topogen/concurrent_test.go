@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // TestConcurrentBuilds changes the topology and the Go files many times, and starts a build

@@ -17,7 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 var update = flag.Bool("update", false, "update the scripts with the current output")

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 
 	"github.com/topogen/topogen/gen/lifetime"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // TestHandlers checks the handlers in testdata, whose types are named after the behavior of

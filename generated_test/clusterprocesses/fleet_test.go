@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/nodejs"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/nodejs"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // TestCheckout: the example checkout carries out orders from TypeScript, as its README says.

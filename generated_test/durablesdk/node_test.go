@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/nodejs"
+	"github.com/topogen/topogen/internal/test/nodejs"
 )
 
 // stage makes a folder with the programs and their packages.

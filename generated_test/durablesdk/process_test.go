@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/internal/nodejs"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/nodejs"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // awaitMax is far more than any condition takes on a busy computer.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/nodejs"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/nodejs"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // A certificate of a server at 127.0.0.1, which is its own authority.

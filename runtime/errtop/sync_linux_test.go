@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/failsync"
+	"github.com/topogen/topogen/internal/test/failsync"
 )
 
 // TestSyncs: the file of errors is durable, or the call returns the error of the sync that

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/script"
+	"github.com/topogen/topogen/internal/test/script"
 	"github.com/topogen/topogen/runtime/transport"
 )
 

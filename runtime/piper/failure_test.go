@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/faulty"
+	"github.com/topogen/topogen/internal/test/faulty"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/topo"
 )

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/failsync"
+	"github.com/topogen/topogen/internal/test/failsync"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 

@@ -14,8 +14,8 @@ import (
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/topogen/topogen/internal/test/script"
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/script"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/faulty"
+	"github.com/topogen/topogen/internal/test/faulty"
 )
 
 // TestHostileErrors: errors whose methods misbehave end Run like other errors.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/topogen/topogen/runtime/internal/script"
+	"github.com/topogen/topogen/internal/test/script"
 )
 
 // instance is an Inputs and its trackers in a transcript. The commands are

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/spec/internal/golden"
+	"github.com/topogen/topogen/internal/test/golden"
 )
 
 // TestCatalogueIsWhole checks that each code has a section, and each section a code.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/spec/internal/golden"
+	"github.com/topogen/topogen/internal/test/golden"
 )
 
 const printed = "version: 1\n" +

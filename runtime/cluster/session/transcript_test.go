@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/script"
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/internal/script"
 )
 
 // TestTranscripts runs the scripts in testdata/transcripts. Their output shows the frames,

@@ -3,8 +3,8 @@ package table_test
 import (
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
-	"github.com/topogen/topogen/runtime/cluster/table/tabletest"
 )
 
 type memoryCluster struct{ *table.Memory }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/script"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/script"
 )
 
 // TestTranscripts runs the scripts in testdata. Their output shows the answer to each

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/topogen/topogen/runtime/internal/script"
+	"github.com/topogen/topogen/internal/test/script"
 )
 
 // TestDecode runs the transcripts in testdata. Their commands are

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/oracle"
 	"github.com/topogen/topogen/runtime/durable/core"
-	"github.com/topogen/topogen/runtime/durable/core/oracle"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/script"
 	"github.com/topogen/topogen/runtime/durable/server"
-	"github.com/topogen/topogen/runtime/internal/script"
 )
 
 // TestWire runs the transcripts in testdata, one for each part of the table of the

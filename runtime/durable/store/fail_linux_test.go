@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/failsync"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/failsync"
 )
 
 // mount mounts a file system in memory. It skips the test if the process is not allowed to.

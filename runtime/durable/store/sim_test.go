@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/disksim"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/disksim"
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 

@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/disksim"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/disksim"
 )
 
 // TestSuspectedStore: after a sync has failed, a store is refused as long as the system may have

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/failsync"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/failsync"
 )
 
 // TestSyncs: each call syncs by system calls, and returns the error of each sync that fails.

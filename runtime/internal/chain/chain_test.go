@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/faulty"
+	"github.com/topogen/topogen/internal/test/faulty"
 )
 
 // itself is an error that wraps itself. Its method Error does not return.

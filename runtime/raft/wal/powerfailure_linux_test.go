@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/disksim"
+	"github.com/topogen/topogen/internal/test/disksim"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 

@@ -11,7 +11,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/topogen/topogen/runtime/internal/failsync"
+	"github.com/topogen/topogen/internal/test/failsync"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 

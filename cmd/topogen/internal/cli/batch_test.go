@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topogen/topogen/gen/cache"
-	"github.com/topogen/topogen/internal/rerun"
+	"github.com/topogen/topogen/internal/test/rerun"
 )
 
 // newBatch makes a module of n packages with topologies t0, t1, …, which share a package

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/broadcast"
-	"github.com/topogen/topogen/runtime/cluster/table/tabletest"
 	"github.com/topogen/topogen/runtime/transport"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/disksim"
 	"github.com/topogen/topogen/runtime/cluster/table"
-	"github.com/topogen/topogen/runtime/internal/disksim"
 )
 
 // diskLog is the log of a node on a simulated disk.

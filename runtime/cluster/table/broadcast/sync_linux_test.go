@@ -3,8 +3,8 @@ package broadcast
 import (
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/failsync"
 	"github.com/topogen/topogen/runtime/cluster/table"
-	"github.com/topogen/topogen/runtime/internal/failsync"
 )
 
 // TestSyncs: the log of a node is durable, or the call returns the error of the sync that failed.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/raft"
-	"github.com/topogen/topogen/runtime/cluster/table/tabletest"
 	"github.com/topogen/topogen/runtime/transport"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/disksim"
+	"github.com/topogen/topogen/internal/test/disksim"
 )
 
 func must(t *testing.T, err error) {

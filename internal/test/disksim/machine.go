@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/failsync"
+	"github.com/topogen/topogen/internal/test/failsync"
 )
 
 // Chances are the probabilities of the faults of a [Machine].

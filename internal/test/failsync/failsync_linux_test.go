@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/failsync"
+	"github.com/topogen/topogen/internal/test/failsync"
 )
 
 func create(t *testing.T) (*os.File, string) {

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // version is the version of node that is installed if the computer has none that runs
@@ -39,13 +41,11 @@ type Toolchain struct {
 }
 
 // Need returns a toolchain with the packages that the package-lock.json of a folder
-// lists. It skips the test on a computer that cannot have them, and where CI is not set,
-// because a developer may not expect that a test installs packages.
+// lists. It skips the test on a computer that cannot have them, and in a quick run, because
+// a developer may not expect that a test installs packages.
 func Need(t testing.TB, folder string) Toolchain {
 	t.Helper()
-	if os.Getenv("CI") == "" {
-		t.Skip("installs packages of npm: set CI=1 to run it")
-	}
+	speed.Landing(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("SKIPPED on this system: the tests use links and SIGKILL")
 	}

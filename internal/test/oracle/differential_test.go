@@ -6,18 +6,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestDifferential carries out random sequences of requests, timeouts, clocks and crashes
 // on the core and on the oracle. After each step, responses, messages and stored state
 // must be the same, and the invariants hold.
 func TestDifferential(t *testing.T) {
-	n := uint64(500)
-	if testing.Short() || race.Enabled { // the race detector finds nothing here: each sequence has one goroutine
-		n = 50
-	}
-	first, end := seeds(n)
+	first, end := speed.Seeds(t, 40, 500, 10_000)
 	seed := atomic.Uint64{}
 	seed.Store(first)
 	var failed atomic.Bool
@@ -33,7 +29,7 @@ func TestDifferential(t *testing.T) {
 				s := generate(n, false)
 				if compare(s, c) != nil && failed.CompareAndSwap(false, true) {
 					small, d := shrink(s)
-					t.Errorf("seed %d:\n%s\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/durable/core/oracle", n, transcript(small, d), n, t.Name())
+					t.Errorf("seed %d:\n%s\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./internal/test/oracle", n, transcript(small, d), n, t.Name())
 				}
 			}
 		})

@@ -1,0 +1,119 @@
+// Package speed says how long the tests of a run may take.
+//
+// A run has one of three speeds. CONTRIBUTING.md has the rule for each:
+//
+//	quick    go test ./...   fixed seeds, virtual time, in memory: well under a second for each test
+//	landing  .ci/run         also real processes, kills, examples, and random seeds
+//	long     .ci/long        also tests with a budget of minutes or 10,000 seeds
+//
+// The environment variable TOPOGEN_SPEED selects the speed; without it a run is quick.
+// Tests ask this package, and never read the variable themselves:
+//
+//	speed.Landing(t)                    // skips the test in a quick run
+//	kills := speed.Pick(t, 2, 20, 1000) // the amount for this run
+//	first, end := speed.Seeds(t, 10, 150, 10_000)
+//
+// go test does not reuse the result of a run with another speed, because it compares the
+// environment variables that a test has read.
+package speed
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Environment variables.
+const (
+	Variable = "TOPOGEN_SPEED" // quick, landing or long
+	OneSeed  = "TOPOGEN_SEED"  // the only seed to run
+	AllSeeds = "TOPOGEN_SEEDS" // the number of seeds
+)
+
+type speed int
+
+const (
+	quick speed = iota
+	landing
+	long
+)
+
+// of returns the speed of this run.
+func of(t testing.TB) speed {
+	t.Helper()
+	switch text := os.Getenv(Variable); text {
+	case "", "quick":
+		return quick
+	case "landing":
+		return landing
+	case "long":
+		return long
+	default:
+		t.Fatalf("%s must be quick, landing or long, got %q", Variable, text)
+		panic("unreachable")
+	}
+}
+
+// Landing skips a test in a quick run.
+func Landing(t testing.TB) {
+	t.Helper()
+	if of(t) < landing {
+		t.Skip("slow, part of .ci/run: set " + Variable + "=landing to run it")
+	}
+}
+
+// Long skips a test unless the run is long.
+func Long(t testing.TB) {
+	t.Helper()
+	if of(t) < long {
+		t.Skip("slow, part of .ci/long: set " + Variable + "=long to run it")
+	}
+}
+
+// IsQuick reports whether the run is quick. A test that a computer may not be able to run
+// skips itself then, and fails at the other speeds.
+func IsQuick(t testing.TB) bool {
+	t.Helper()
+	return of(t) == quick
+}
+
+// Pick returns the amount for the speed of this run: a number of repetitions, a length of
+// time, a size.
+func Pick[T any](t testing.TB, inQuick, inLanding, inLong T) T {
+	t.Helper()
+	return [...]T{inQuick, inLanding, inLong}[of(t)]
+}
+
+// Seeds returns the seeds of a random test, from first to below end. Their number depends
+// on the speed. A quick run always has the same seeds, and other runs have new ones each time.
+//
+// TOPOGEN_SEEDS replaces the number, and TOPOGEN_SEED selects one seed.
+func Seeds(t testing.TB, inQuick, inLanding, inLong uint64) (first, end uint64) {
+	t.Helper()
+	n := Pick(t, inQuick, inLanding, inLong)
+	if seed, ok := number(t, OneSeed); ok {
+		return seed, seed + 1
+	}
+	if all, ok := number(t, AllSeeds); ok {
+		n = all
+	}
+	if of(t) == quick {
+		return 1, 1 + n
+	}
+	first = rand.Uint64N(1 << 48)
+	return first, first + n
+}
+
+func number(t testing.TB, variable string) (n uint64, ok bool) {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		t.Fatalf("%s must be a number, got %q", variable, text)
+	}
+	return n, true
+}

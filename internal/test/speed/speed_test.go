@@ -1,0 +1,63 @@
+package speed
+
+import (
+	"testing"
+)
+
+func TestPick(t *testing.T) {
+	for text, want := range map[string]int{"": 1, "quick": 1, "landing": 2, "long": 3} {
+		t.Setenv(Variable, text)
+		if got := Pick(t, 1, 2, 3); got != want {
+			t.Errorf("%s=%s: got %d, want %d", Variable, text, got, want)
+		}
+	}
+}
+
+func TestSkips(t *testing.T) {
+	for _, c := range []struct {
+		speed         string
+		landing, long bool // whether a test of this speed runs
+	}{{"quick", false, false}, {"landing", true, false}, {"long", true, true}} {
+		t.Setenv(Variable, c.speed)
+		if got := runs(t, Landing); got != c.landing {
+			t.Errorf("%s: a test for landing runs: %v, want %v", c.speed, got, c.landing)
+		}
+		if got := runs(t, Long); got != c.long {
+			t.Errorf("%s: a long test runs: %v, want %v", c.speed, got, c.long)
+		}
+	}
+}
+
+// runs reports whether a test that calls need goes on.
+func runs(t *testing.T, need func(testing.TB)) (ran bool) {
+	t.Run("test", func(t *testing.T) {
+		need(t)
+		ran = true
+	})
+	return ran
+}
+
+func TestSeeds(t *testing.T) {
+	for _, c := range []struct {
+		speed, one, all string
+		first, n        uint64 // first 0: random
+	}{
+		{"quick", "", "", 1, 10},
+		{"landing", "", "", 0, 20},
+		{"long", "", "", 0, 30},
+		{"quick", "", "7", 1, 7},
+		{"long", "", "7", 0, 7},
+		{"landing", "42", "7", 42, 1},
+	} {
+		t.Setenv(Variable, c.speed)
+		t.Setenv(OneSeed, c.one)
+		t.Setenv(AllSeeds, c.all)
+		first, end := Seeds(t, 10, 20, 30)
+		if end-first != c.n || c.first != 0 && first != c.first {
+			t.Errorf("%+v: got %d seeds from %d on", c, end-first, first)
+		}
+		if again, _ := Seeds(t, 10, 20, 30); c.first == 0 && again == first {
+			t.Errorf("%+v: two runs have the same seeds", c)
+		}
+	}
+}
