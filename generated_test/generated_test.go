@@ -3,7 +3,7 @@
 // the cases.
 //
 // Every folder here with a topology.yml must compile. It is a package of this module, so
-// it is vetted with the rest and its tests run. If it has a main, that must print
+// it is vetted with the rest. If it has a main, that must print
 // output.txt. Folders below testdata must fail: findings.txt has the findings, and the
 // ports are there if they can be generated.
 //

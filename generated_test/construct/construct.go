@@ -13,34 +13,34 @@ type Start struct{}
 
 func (Start) Ping() error { return topo.Done }
 
-type Zero struct{ n int }
+type Zero struct{ N int }
 
 func (z *Zero) ReceiveGo(Go) {}
 
-type Plain struct{ n int }
+type Plain struct{ N int }
 
 func NewPlain() Plain         { return Plain{1} }
 func (p *Plain) ReceiveGo(Go) {}
 
-type Pointer struct{ in topo.Instance }
+type Pointer struct{ In topo.Instance }
 
 func NewPointer(in topo.Instance) *Pointer { return &Pointer{in} }
 func (p *Pointer) ReceiveGo(Go)            {}
 
-type Fails struct{ index int }
+type Fails struct{ Index int }
 
-// failAt is the instance whose construction fails; -1: none, -2: it panics.
+// FailAt is the instance whose construction fails; -1: none, -2: it panics.
 var (
-	failAt  = -1
-	failErr error
+	FailAt  = -1
+	FailErr error
 )
 
 func NewFails(in topo.Instance) (Fails, error) {
-	if failAt == -2 {
+	if FailAt == -2 {
 		panic("no luck")
 	}
-	if in.Index == failAt {
-		return Fails{}, failErr
+	if in.Index == FailAt {
+		return Fails{}, FailErr
 	}
 	return Fails{in.Index}, nil
 }
@@ -80,14 +80,14 @@ type Deep struct {
 }
 
 type Configured struct {
-	in topo.Instance
-	c  Config
+	In     topo.Instance
+	Config Config
 }
 
 func NewConfigured(in topo.Instance, c Config) *Configured { return &Configured{in, c} }
 func (c *Configured) ReceiveGo(Go)                         {}
 
-type Box[T any] struct{ value T }
+type Box[T any] struct{ Value T }
 
 type BoxConfig struct{ Value string }
 

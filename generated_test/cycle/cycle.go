@@ -4,8 +4,8 @@ package cycle
 import "github.com/topogen/topogen/runtime/topo"
 
 const (
-	balls  = 20
-	bounce = 100
+	Balls  = 20
+	Bounce = 100
 )
 
 type Ball struct{ ID, Left int }
@@ -15,11 +15,11 @@ type Lost struct{ ID int }
 type Seed struct{ n int }
 
 func (s *Seed) Ping(out *SeedSender) error {
-	if s.n == balls {
+	if s.n == Balls {
 		return topo.Done
 	}
 	s.n++
-	return out.SendBall(Ball{s.n, bounce})
+	return out.SendBall(Ball{s.n, Bounce})
 }
 
 type Left struct{ Hits int }

@@ -15,7 +15,7 @@ type Job struct {
 	Panic bool
 }
 
-var errJob = errors.New("the job cannot be done")
+var ErrJob = errors.New("the job cannot be done")
 
 type Feed struct{ Job Job }
 
@@ -32,5 +32,5 @@ func (*Worker) ReceiveJob(j Job) error {
 	if j.Panic {
 		panic("the job is broken")
 	}
-	return errtop.Wrap(errJob)
+	return errtop.Wrap(ErrJob)
 }

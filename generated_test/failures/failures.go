@@ -77,21 +77,21 @@ type Asker struct{}
 func (a *Asker) ReceiveTick(tick topo.Tick, out *AskerSender) { out.SendQuery(Query{[]string{"a"}}) }
 func (a *Asker) ReceiveAnswer(m Answer)                       { Hooks.call("answer") }
 
-type Morgue struct{ letters []topo.DeadLetter }
+type Morgue struct{ Letters []topo.DeadLetter }
 
 func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) {
-	m.letters = append(m.letters, d)
+	m.Letters = append(m.Letters, d)
 	Hooks.call("letter")
 }
 
 // Hooks are called by the handlers, by name.
 var Hooks hooks
 
-type hooks struct{ f func(name string) error }
+type hooks struct{ F func(name string) error }
 
 func (h *hooks) call(name string) error {
-	if h.f == nil {
+	if h.F == nil {
 		return nil
 	}
-	return h.f(name)
+	return h.F(name)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-type Feed struct{ done bool }
+type Feed struct{ Done bool }
 
 func (f *Feed) Ping(out *FeedSender) error {
-	if f.done {
+	if f.Done {
 		return topo.Done
 	}
-	f.done = true
+	f.Done = true
 	return errors.Join(
 		out.SendOrder(model.Order{Account: "acme"}),
 		out.SendLines(&model.Page[string]{Name: "acme", Items: []string{"a", "b"}}),

@@ -15,20 +15,20 @@ type Command struct {
 	Fail     bool
 }
 
-var errTold = errors.New("told to fail")
+var ErrTold = errors.New("told to fail")
 
 // Journal records starts, ends and failures of the instances.
 type Journal struct {
 	mu   sync.Mutex
-	list []string
+	List []string
 }
 
-var journal Journal
+var Record Journal
 
 func (j *Journal) note(what string, in topo.Instance) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.list = append(j.list, fmt.Sprintf("%s %s/%d", what, in.Processor, in.Index))
+	j.List = append(j.List, fmt.Sprintf("%s %s/%d", what, in.Processor, in.Index))
 }
 
 // Member is an instance of any processor.
@@ -37,19 +37,19 @@ type Member struct{ in topo.Instance }
 func NewMember(in topo.Instance) *Member { return &Member{in} }
 
 func (m *Member) Init() error {
-	journal.note("start", m.in)
+	Record.note("start", m.in)
 	return nil
 }
 
 func (m *Member) Close() error {
-	journal.note("stop", m.in)
+	Record.note("stop", m.in)
 	return nil
 }
 
 func (m *Member) ReceiveCommand(c Command) error {
 	if c.Fail {
-		return errTold
+		return ErrTold
 	}
-	journal.note("works", m.in)
+	Record.note("works", m.in)
 	return nil
 }

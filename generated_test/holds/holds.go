@@ -87,10 +87,10 @@ func (l *Limiter) ReceiveTick(_ topo.Tick, out outs) {
 }
 
 // Sink notes the finished jobs.
-type Sink struct{ done []Done }
+type Sink struct{ Done []Done }
 
 // NewSink makes a Sink.
 func NewSink() *Sink { return new(Sink) }
 
 // ReceiveDone notes a finished job.
-func (s *Sink) ReceiveDone(d Done) { s.done = append(s.done, d) }
+func (s *Sink) ReceiveDone(d Done) { s.Done = append(s.Done, d) }

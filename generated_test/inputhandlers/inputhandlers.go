@@ -15,24 +15,24 @@ type (
 	Page[T any] struct{ Of T }
 )
 
-var errTold = errors.New("told to fail")
+var ErrTold = errors.New("told to fail")
 
 // notes records the calls, and has functions that run at a call.
 type notes struct {
-	mu   sync.Mutex
-	list []string
-	does map[string]func() error // run when a note is written for the first time
+	Mu   sync.Mutex
+	List []string
+	Does map[string]func() error // run when a note is written for the first time
 }
 
-var heard notes
+var Heard notes
 
 func note(who, format string, args ...any) error {
 	text := who + " " + fmt.Sprintf(format, args...)
-	heard.mu.Lock()
-	heard.list = append(heard.list, text)
-	do := heard.does[text]
-	delete(heard.does, text)
-	heard.mu.Unlock()
+	Heard.Mu.Lock()
+	Heard.List = append(Heard.List, text)
+	do := Heard.Does[text]
+	delete(Heard.Does, text)
+	Heard.Mu.Unlock()
 	if do != nil {
 		return do()
 	}
@@ -41,13 +41,13 @@ func note(who, format string, args ...any) error {
 
 // Feed executes steps. A restarted instance continues with the remaining steps.
 type Feed struct {
-	steps *[]func(out *FeedSender) error
+	Steps *[]func(out *FeedSender) error
 }
 
 func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
-	for f.steps != nil && len(*f.steps) > 0 {
-		step := (*f.steps)[0]
-		*f.steps = (*f.steps)[1:]
+	for f.Steps != nil && len(*f.Steps) > 0 {
+		step := (*f.Steps)[0]
+		*f.Steps = (*f.Steps)[1:]
 		if err := step(out); err != nil {
 			return err
 		}
@@ -56,11 +56,11 @@ func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
 }
 
 // Plain has the shortest forms of the methods, by value.
-type Plain struct{ in *PlainInputs }
+type Plain struct{ Tracker *PlainInputs }
 
-func (p *Plain) Inputs(in *PlainInputs)               { p.in = in }
-func (p Plain) ReceiveWordFromFeed(m Word)            { note("plain", "feed %s %v", m, p.in.Closed()) }
-func (p Plain) ReceiveWordFromOther(m Word)           { note("plain", "other %s %v", m, p.in.Closed()) }
+func (p *Plain) Inputs(in *PlainInputs)               { p.Tracker = in }
+func (p Plain) ReceiveWordFromFeed(m Word)            { note("plain", "feed %s %v", m, p.Tracker.Closed()) }
+func (p Plain) ReceiveWordFromOther(m Word)           { note("plain", "other %s %v", m, p.Tracker.Closed()) }
 func (p Plain) ReceivePage(m Page[int])               { note("plain", "page %d", m.Of) }
 func (p Plain) ReceiveTick(t topo.Tick)               {}
 func (p Plain) InputClosed(in PlainInput)             { note("plain", "closed %v", in) }
@@ -94,13 +94,13 @@ type Skips struct{ in *SkipsInputs }
 func (s *Skips) Inputs(in *SkipsInputs)          { s.in = in; _ = note("inputs", "skips") }
 func (s *Skips) ReceiveWord(m *Word) error       { return note("skips", "word %s", *m) }
 func (s *Skips) ReceivePage(m *Page[int]) error  { return note("skips", "page %d", m.Of) }
-func (s *Skips) InputClosed(in SkipsInput) error { note("skips", "closed %v", in); return errTold }
+func (s *Skips) InputClosed(in SkipsInput) error { note("skips", "closed %v", in); return ErrTold }
 func (s *Skips) InputRecovered(in SkipsInput) error {
 	note("skips", "recovered %v", in)
-	return errTold
+	return ErrTold
 }
-func (s *Skips) ProcessorRestarted(ProcessorIndex) error { note("skips", "restarted"); return errTold }
-func (s *Skips) AllInputsClosed() error                  { note("skips", "all closed"); return errTold }
+func (s *Skips) ProcessorRestarted(ProcessorIndex) error { note("skips", "restarted"); return ErrTold }
+func (s *Skips) AllInputsClosed() error                  { note("skips", "all closed"); return ErrTold }
 
 // Breaks runs a function of the test in each of the methods.
 type Breaks struct{ words int }
@@ -138,7 +138,7 @@ type Deaf struct{}
 func (d *Deaf) ReceiveWord(m Word) error { return note("deaf", "word %s", m) }
 
 // Sink takes what others send.
-type Sink struct{ words []Word }
+type Sink struct{ Words []Word }
 
-func (s *Sink) ReceiveWord(m Word)     { s.words = append(s.words, m) }
+func (s *Sink) ReceiveWord(m Word)     { s.Words = append(s.Words, m) }
 func (s *Sink) ReceiveNumbers(m []int) { note("sink", "page %d", m) }

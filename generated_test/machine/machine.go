@@ -50,7 +50,7 @@ func (t *Transfer) Revert(a *Accounts) error {
 	return nil
 }
 
-const orders = 1000
+const Orders = 1000
 
 // Clients gives each account some money and then spends more than there is.
 type Clients struct{ sent int }
@@ -58,7 +58,7 @@ type Clients struct{ sent int }
 var names = []string{"ann", "bob", "cid", "dee", "eve", "fay", "gus"}
 
 func (c *Clients) Ping(out *ClientsSender) error {
-	if c.sent == orders {
+	if c.sent == Orders {
 		return topo.Done
 	}
 	from := names[c.sent%len(names)]

@@ -8,6 +8,6 @@ import "github.com/topogen/topogen/generated_test/machinenames/model"
 type Codec = model.Codec
 
 // Wire gets the outcomes of proposals of other processors.
-type Wire struct{ heard int }
+type Wire struct{ Heard int }
 
-func (w *Wire) ReceiveFsmOutcome(m *FsmOutcome) { w.heard++ }
+func (w *Wire) ReceiveFsmOutcome(m *FsmOutcome) { w.Heard++ }

@@ -26,8 +26,8 @@ var (
 )
 
 type (
-	m       struct{ n int }
-	l       struct{ n int }
+	m       struct{ N int }
+	l       struct{ N int }
 	x       struct{}
 	Link    struct{ Link string }
 	Gate    struct{}
@@ -61,15 +61,15 @@ type Queue struct{}
 
 func (*Queue) ReceiveLink(m Link, out *QueueSender) error {
 	out.SendLink(m)
-	return out.SendSmall(struct{ n int }{toInstance})
+	return out.SendSmall(struct{ N int }{toInstance})
 }
 
 type (
 	Joiner   struct{}
 	Recorder struct{}
-	StringEr struct{ in topo.Instance }
-	MakePool struct{ n int }
-	X        struct{ n int }
+	StringEr struct{ In topo.Instance }
+	MakePool struct{ N int }
+	X        struct{ N int }
 )
 
 func s(in topo.Instance) (StringEr, error) { return StringEr{in}, nil }
@@ -85,14 +85,14 @@ func (c *x) ReceiveSmall(m *m, out *TSender) error {
 	return nil
 }
 
-func (r *X) ReceiveType(m l)        { r.n++ }
-func (r *X) ReceiveFunc(m *x) error { r.n++; return nil }
-func (r *X) ReceiveTo(*To)          { r.n++ }
-func (r *X) ReceiveLink(Link)       { r.n++ }
+func (r *X) ReceiveType(m l)        { r.N++ }
+func (r *X) ReceiveFunc(m *x) error { r.N++; return nil }
+func (r *X) ReceiveTo(*To)          { r.N++ }
+func (r *X) ReceiveLink(Link)       { r.N++ }
 
-func (r *X) ReceiveLinkDelivery(LinkDelivery) { r.n++ }
-func (r *X) ReceiveHandleLink(*HandleLink)    { r.n++ }
-func (r *X) ReceiveFirst(First) error         { r.n++; return nil }
+func (r *X) ReceiveLinkDelivery(LinkDelivery) { r.N++ }
+func (r *X) ReceiveHandleLink(*HandleLink)    { r.N++ }
+func (r *X) ReceiveFirst(First) error         { r.N++; return nil }
 func (r *X) ReceiveTick(topo.Tick)            {}
 func (r *X) Inputs(x *XInputs)                {}
 func (r *X) InputClosed(x XInput) error       { return nil }
@@ -107,15 +107,15 @@ func (*Joiner) ReceiveLink(_ Link, out *JoinerSender) {
 
 type OutP struct{}
 
-type LinkP struct{ n int }
+type LinkP struct{ N int }
 
-func (p *LinkP) ReceiveSender(*Sender) { p.n++ }
-func (p *LinkP) ReceiveOut(Out)        { p.n++ }
-func (p *LinkP) ReceiveFirst(*First)   { p.n++ }
+func (p *LinkP) ReceiveSender(*Sender) { p.N++ }
+func (p *LinkP) ReceiveOut(Out)        { p.N++ }
+func (p *LinkP) ReceiveFirst(*First)   { p.N++ }
 
 func (*OutP) ReceiveLink(_ Link, out *OutSender)            { out.SendSender(Sender{}) }
 func (*Recorder) ReceiveLink(_ *Link, out *RecorderSender)  { out.SendContext(Context{}) }
-func (p *MakePool) ReceiveSender(Sender)                    { p.n++ }
+func (p *MakePool) ReceiveSender(Sender)                    { p.N++ }
 func (p *StringEr) ReceiveContext(Context)                  {}
 func (*ContextP) ReceiveGate(gocontext.Context, Gate) error { return nil }
 
@@ -130,9 +130,9 @@ func (*ToP) ReceiveSmall(m m, out *ToSender) (l, error) {
 func (*ToP) ReceiveSender(*Sender) l { return l{} }
 func (*ToP) ReceiveType(l) error     { return nil }
 
-type ErrP struct{ n int }
+type ErrP struct{ N int }
 
-func (e *ErrP) ReceiveErr(m Err) (l, error) { e.n++; return l{}, nil }
+func (e *ErrP) ReceiveErr(m Err) (l, error) { e.N++; return l{}, nil }
 func (e *ErrP) ReceiveTick(t topo.Tick)     {}
 
 func (e *ErrP) ReceiveDeadLetter(topo.DeadLetter) {}

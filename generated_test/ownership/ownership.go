@@ -3,21 +3,21 @@ package ownership
 
 import "github.com/topogen/topogen/runtime/topo"
 
-var clones int // of all types
+var Clones int // of all types
 
 type Cloned struct{ List []int }
 
-func (c Cloned) Clone() Cloned { clones++; return Cloned{append([]int(nil), c.List...)} }
+func (c Cloned) Clone() Cloned { Clones++; return Cloned{append([]int(nil), c.List...)} }
 
 type Shared struct{ List []int }
 
 type Spread struct{ List []int }
 
-func (s *Spread) Clone() Spread { clones++; return Spread{append([]int(nil), s.List...)} }
+func (s *Spread) Clone() Spread { Clones++; return Spread{append([]int(nil), s.List...)} }
 
 type Must struct{ List []int }
 
-func (m Must) Clone() Must { clones++; return Must{append([]int(nil), m.List...)} }
+func (m Must) Clone() Must { Clones++; return Must{append([]int(nil), m.List...)} }
 
 type Source struct{}
 

@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const questions = 40
+const Questions = 40
 
 type (
 	Ask      struct{ ID, From int }
@@ -26,7 +26,7 @@ type Client struct {
 func NewClient(in topo.Instance) *Client { return &Client{index: in.Index} }
 
 func (c *Client) Ping(out *ClientSender) error {
-	if c.asked == questions {
+	if c.asked == Questions {
 		return topo.Done
 	}
 	c.asked++
@@ -54,15 +54,15 @@ func (c *Client) ReceiveAnswerFromDesk(m Answer, out *ClientSender) error {
 func (c *Client) ReceiveNext(Next) {}
 
 type Single struct {
-	asked          bool
+	Asked          bool
 	Answers, Notes int
 }
 
 func (s *Single) Ping(out *SingleSender) error {
-	if s.asked {
+	if s.Asked {
 		return topo.Done
 	}
-	s.asked = true
+	s.Asked = true
 	out.SendAsk(Ask{ID: 1, From: -1})
 	return nil
 }

@@ -13,51 +13,51 @@ type (
 	Box[T any] struct{ Of []T }
 	Query      struct{ N int }
 	Answer     struct{ N int }
-	handling   struct {
-		who string
-		n   int
+	Handling   struct {
+		Who string
+		N   int
 	}
 )
 
 // Clone copies a box for another attempt.
 func (b Box[T]) Clone() Box[T] { return Box[T]{append([]T(nil), b.Of...)} }
 
-// script says what handlers do, and records their calls.
-type script struct {
+// Script says what handlers do, and records their calls.
+type Script struct {
 	mu   sync.Mutex
-	list []handling
-	act  func(ctx context.Context, h handling, attempt int) error
+	List []Handling
+	Act  func(ctx context.Context, h Handling, attempt int) error
 }
 
-func (s *script) handle(ctx context.Context, who string, n int) error {
+func (s *Script) handle(ctx context.Context, who string, n int) error {
 	s.mu.Lock()
-	h := handling{who, n}
+	h := Handling{who, n}
 	attempt := 1
-	for _, before := range s.list {
+	for _, before := range s.List {
 		if before == h {
 			attempt++
 		}
 	}
-	s.list = append(s.list, h)
+	s.List = append(s.List, h)
 	s.mu.Unlock()
-	if s.act == nil {
+	if s.Act == nil {
 		return nil
 	}
-	return s.act(ctx, h, attempt)
+	return s.Act(ctx, h, attempt)
 }
 
 // Source executes the steps of a test.
 type Source struct {
-	*script
-	steps []func(out *SourceSender) error
+	*Script
+	Steps []func(out *SourceSender) error
 }
 
 func (s *Source) Ping(out *SourceSender) error {
-	if len(s.steps) == 0 {
+	if len(s.Steps) == 0 {
 		return topo.Done
 	}
-	step := s.steps[0]
-	s.steps = s.steps[1:]
+	step := s.Steps[0]
+	s.Steps = s.Steps[1:]
 	return step(out)
 }
 
@@ -66,7 +66,7 @@ func (s *Source) ReceiveAnswer(ctx context.Context, m Answer) error {
 }
 
 // Retries handles messages by pointer, and changes them.
-type Retries struct{ *script }
+type Retries struct{ *Script }
 
 func (r *Retries) ReceivePlain(ctx context.Context, m *Plain) error {
 	n := m.N
@@ -90,7 +90,7 @@ func (r *Retries) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
 }
 
 // Skips makes one attempt.
-type Skips struct{ *script }
+type Skips struct{ *Script }
 
 func (s *Skips) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
 	n := m.N
@@ -102,7 +102,7 @@ func (s *Skips) ReceiveTick(ctx context.Context, t topo.Tick) error {
 }
 
 // Stops ends with each error.
-type Stops struct{ *script }
+type Stops struct{ *Script }
 
 func (s *Stops) ReceivePlain(ctx context.Context, m Plain) error { return s.handle(ctx, "stops", m.N) }
 func (s *Stops) ReceiveBox(ctx context.Context, m Box[string]) error {
@@ -113,7 +113,7 @@ func (s *Stops) ReceiveQuery(ctx context.Context, m Query) (Answer, error) {
 }
 
 // Hangs may hang while it still uses its message.
-type Hangs struct{ *script }
+type Hangs struct{ *Script }
 
 func (h *Hangs) ReceivePlain(ctx context.Context, m *Plain, out *HangsSender) error {
 	n := m.N
@@ -139,22 +139,22 @@ func (h *Hangs) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
 }
 
 // Waits takes long, and calls topo.Alive.
-type Waits struct{ *script }
+type Waits struct{ *Script }
 
 func (w *Waits) ReceivePlain(ctx context.Context, m Plain) error { return w.handle(ctx, "waits", m.N) }
 
 // Morgue keeps dead letters.
 type Morgue struct {
-	*script
-	letters *[]topo.DeadLetter
+	*Script
+	Letters *[]topo.DeadLetter
 }
 
 func (m *Morgue) ReceiveDeadLetter(ctx context.Context, d topo.DeadLetter) error {
-	*m.letters = append(*m.letters, d)
-	return m.handle(ctx, "morgue", len(*m.letters))
+	*m.Letters = append(*m.Letters, d)
+	return m.handle(ctx, "morgue", len(*m.Letters))
 }
 
 // Sink has a small queue.
-type Sink struct{ *script }
+type Sink struct{ *Script }
 
 func (s *Sink) ReceivePlain(ctx context.Context, m Plain) error { return s.handle(ctx, "sink", m.N) }

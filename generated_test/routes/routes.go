@@ -15,7 +15,7 @@ type (
 	ByUint    struct{ Key uint64 }
 	ByBool    struct{ Key bool }
 	ByPath    struct{ Header Header }
-	ByMethod  struct{ account string }
+	ByMethod  struct{ Name string }
 	ByPointer struct{ Header *Header }
 	Local     struct{}
 	Numbered  struct{ To int }
@@ -24,7 +24,7 @@ type (
 	All       struct{}
 )
 
-func (m *ByMethod) Account() string { return m.account }
+func (m *ByMethod) Account() string { return m.Name }
 
 // Source runs its script once.
 type Source struct {

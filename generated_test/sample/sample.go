@@ -49,11 +49,11 @@ func (p *Parser) ReceiveQuery(ctx context.Context, q Query) (Answer, error) {
 }
 
 type Audit struct {
-	good, bad, stats, notes, ticks int
+	Good, bad, stats, notes, ticks int
 }
 
 func (a *Audit) ReceiveGood(m Good, out *AuditSender) {
-	a.good++
+	a.Good++
 	if m.N == 500 {
 		out.SendNote(Note{10})
 	}

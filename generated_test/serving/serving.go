@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const items = 50
+const Items = 50
 
 type Item struct{ N int }
 
@@ -17,7 +17,7 @@ type Note struct{}
 type Server struct{}
 
 func (*Server) Serve(ctx context.Context, out *ServerSender) error {
-	for i := range items {
+	for i := range Items {
 		if err := out.SendItem(Item{i}); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ type Pinger struct{ n int }
 
 func (p *Pinger) Ping(ctx context.Context, out *PingerSender) error {
 	switch {
-	case p.n == items:
+	case p.n == Items:
 		return topo.Done
 	case p.n%10 == 9:
 		p.n++
@@ -57,7 +57,7 @@ type Adapted struct{ n int }
 type itemSender interface{ SendItem(Item) }
 
 func (a *Adapted) Ping(out itemSender) error {
-	if a.n == items {
+	if a.n == Items {
 		return topo.Done
 	}
 	a.n++
@@ -76,7 +76,7 @@ func (a *Adapted) Finish(out interface {
 type AdaptedServer struct{}
 
 func (AdaptedServer) Serve(_ context.Context, out itemSender) error {
-	for i := range items {
+	for i := range Items {
 		out.SendItem(Item{i})
 	}
 	return nil

@@ -43,19 +43,19 @@ func (s *Source) Ping(_ context.Context, out *SourceSender) error {
 }
 
 type Handlers struct {
-	seen map[string]int
+	Seen map[string]int
 	last int // last message of a round, to check the order
-	bad  bool
-	live bool // the handlers' context has not ended
+	Bad  bool
+	Live bool // the handlers' context has not ended
 }
 
 func (h *Handlers) note(name string, n int) {
-	if h.seen == nil {
-		h.seen = make(map[string]int)
+	if h.Seen == nil {
+		h.Seen = make(map[string]int)
 	}
-	h.seen[name] += n
+	h.Seen[name] += n
 	next := int(name[0]-'A')%12 + 12*(n-1)
-	h.bad = h.bad || next <= h.last && next != 0
+	h.Bad = h.Bad || next <= h.last && next != 0
 	h.last = next
 }
 
@@ -66,7 +66,7 @@ func (h *Handlers) ReceiveA(m A)                             { h.note("A", m.N) 
 func (h *Handlers) ReceiveB(m *B)                            { h.note("B", m.N) }
 func (h *Handlers) ReceiveC(m C) error                       { h.note("C", m.N); return nil }
 func (h *Handlers) ReceiveD(m *D) error                      { h.note("D", m.N); return nil }
-func (h *Handlers) ReceiveE(ctx context.Context, m E)        { h.note("E", m.N); h.live = ctx.Err() == nil }
+func (h *Handlers) ReceiveE(ctx context.Context, m E)        { h.note("E", m.N); h.Live = ctx.Err() == nil }
 func (h *Handlers) ReceiveF(ctx context.Context, m *F) error { h.note("F", m.N); return ctx.Err() }
 func (h *Handlers) ReceiveG(m G, out *HandlersSender)        { h.note("G", m.N); out.SendA(A(m)) }
 func (h *Handlers) ReceiveH(m *H, out *HandlersSender) error {
@@ -99,13 +99,13 @@ func (h *Handlers) ReceiveU(_ context.Context, m *U, out *HandlersSender) (R, er
 func (h *Handlers) ReceiveV(_ context.Context, m V) R { return R{m.N + 5} }
 
 // Values has value receivers.
-type Values struct{ seen *int }
+type Values struct{ Seen *int }
 
-func (v Values) ReceiveA(m A, out *ValuesSender) { *v.seen += m.N; out.SendA(m) }
+func (v Values) ReceiveA(m A, out *ValuesSender) { *v.Seen += m.N; out.SendA(m) }
 
 func NewValues() Values { return Values{new(int)} }
 
-type Sink struct{ sum, calls int }
+type Sink struct{ Sum, Calls int }
 
-func (s *Sink) ReceiveAFromHandlers(m *A) { s.sum += m.N; s.calls++ }
-func (s *Sink) ReceiveA(m A) error        { s.sum += m.N; s.calls++; return nil }
+func (s *Sink) ReceiveAFromHandlers(m *A) { s.Sum += m.N; s.Calls++ }
+func (s *Sink) ReceiveA(m A) error        { s.Sum += m.N; s.Calls++; return nil }

@@ -19,7 +19,7 @@ type (
 
 var (
 	errSoak = errors.New("soak: expected fault")
-	hangs   atomic.Int64 // hanging calls whose context has ended
+	Hangs   atomic.Int64 // hanging calls whose context has ended
 )
 
 // misbehave fails once at some messages: by an error, a panic, or a hang until the call is
@@ -35,7 +35,7 @@ func misbehave(ctx context.Context, n, every int) error {
 		panic(errSoak)
 	}
 	<-ctx.Done()
-	hangs.Add(1)
+	Hangs.Add(1)
 	return nil
 }
 

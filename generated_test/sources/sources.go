@@ -17,32 +17,32 @@ type Item struct {
 
 // Script has the actions of the processors. Processors without an action end at once.
 type Script struct {
-	begun time.Time
-	serve func(ctx context.Context, send func() error, incarnation int) error
-	ping  func(ctx context.Context, send func() error, n int) error
-	make  func(incarnation int) error
-	who   string // the processor that runs; the others end at once
+	Begun time.Time
+	Serve func(ctx context.Context, send func() error, incarnation int) error
+	Ping  func(ctx context.Context, send func() error, n int) error
+	Make  func(incarnation int) error
+	Who   string // the processor that runs; the others end at once
 
 	mu     sync.Mutex
-	counts map[string]int
-	items  []Item
+	Counts map[string]int
+	Items  []Item
 }
 
-var script *Script
+var Current *Script
 
 func (s *Script) count(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts[what]++
-	return s.counts[what]
+	s.Counts[what]++
+	return s.Counts[what]
 }
 
 func (s *Script) run(ctx context.Context, who string, send func(Item) error) error {
-	if s.who != who {
+	if s.Who != who {
 		<-ctx.Done() // until the topology ends
 		return nil
 	}
-	return s.serve(ctx, func() error { return send(Item{who, time.Since(s.begun)}) }, s.count(who))
+	return s.Serve(ctx, func() error { return send(Item{who, time.Since(s.Begun)}) }, s.count(who))
 }
 
 type (
@@ -55,42 +55,42 @@ type (
 )
 
 func (Batch) Serve(ctx context.Context, out *BatchSender) error {
-	return script.run(ctx, "batch", out.SendItem)
+	return Current.run(ctx, "batch", out.SendItem)
 }
 
 func (Limited) Serve(ctx context.Context, out *LimitedSender) error {
-	return script.run(ctx, "limited", out.SendItem)
+	return Current.run(ctx, "limited", out.SendItem)
 }
 
 func (Server) Serve(ctx context.Context, out *ServerSender) error {
-	if script.who != "server" {
+	if Current.Who != "server" {
 		return nil
 	}
-	return script.run(ctx, "server", out.SendItem)
+	return Current.run(ctx, "server", out.SendItem)
 }
 
 func (Pinger) Ping(ctx context.Context, out *PingerSender) error {
-	if script.who != "pinger" {
+	if Current.Who != "pinger" {
 		return topo.Done
 	}
-	return script.ping(ctx, func() error { return out.SendItem(Item{"pinger", time.Since(script.begun)}) }, script.count("pinger"))
+	return Current.Ping(ctx, func() error { return out.SendItem(Item{"pinger", time.Since(Current.Begun)}) }, Current.count("pinger"))
 }
 
 // NewSlow takes the time in the script.
 func NewSlow() (*Slow, error) {
-	n := script.count("new")
-	if script.make == nil {
+	n := Current.count("new")
+	if Current.Make == nil {
 		return &Slow{}, nil
 	}
-	return &Slow{}, script.make(n)
+	return &Slow{}, Current.Make(n)
 }
 
 func (Slow) Serve(ctx context.Context, out *SlowSender) error {
-	return script.run(ctx, "slow", out.SendItem)
+	return Current.run(ctx, "slow", out.SendItem)
 }
 
 func (Sink) ReceiveItem(m Item) {
-	script.mu.Lock()
-	defer script.mu.Unlock()
-	script.items = append(script.items, m)
+	Current.mu.Lock()
+	defer Current.mu.Unlock()
+	Current.Items = append(Current.Items, m)
 }

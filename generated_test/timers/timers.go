@@ -31,8 +31,8 @@ type Two struct{ Last []uint64 }
 
 func (w *Two) ReceiveTick(t topo.Tick) error { w.Last = append(w.Last, t.N); return nil }
 
-var errTick = errors.New("tick")
+var ErrTick = errors.New("tick")
 
 type Errors struct{}
 
-func (Errors) ReceiveTick(topo.Tick) error { return errTick }
+func (Errors) ReceiveTick(topo.Tick) error { return ErrTick }
