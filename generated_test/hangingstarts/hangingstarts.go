@@ -1,61 +1,67 @@
-// Package hangingstarts has processors whose constructors, Init and Close hang or end their
-// goroutine.
+// Package hangingstarts has a processor whose constructor, Init and Close hang.
 package hangingstarts
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"runtime"
+	"sync"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// Variable is the environment variable with a folder of faults. Each file causes a fault
-// once: FOLDER/far-new with the text "hang".
-const Variable = "STARTS_FOLDER"
+// Faults are functions that the next calls run, by the name of the call: new, init or close.
+var Faults faults
 
-// goWrong causes the fault in a file, and removes the file.
-func goWrong(processor, when string) {
-	file := filepath.Join(os.Getenv(Variable), processor+"-"+when)
-	text, err := os.ReadFile(file)
-	if err != nil || os.Remove(file) != nil {
-		return
+type faults struct {
+	mu   sync.Mutex
+	next map[string]func()
+}
+
+// Set sets the function of a call. It runs once.
+func (f *faults) Set(call string, fault func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next == nil {
+		f.next = make(map[string]func())
 	}
-	switch string(text) {
-	case "hang":
-		select {}
-	case "goexit":
-		runtime.Goexit()
+	f.next[call] = fault
+}
+
+func (f *faults) run(call string) {
+	f.mu.Lock()
+	fault := f.next[call]
+	delete(f.next, call)
+	f.mu.Unlock()
+	if fault != nil {
+		fault()
 	}
 }
 
 type (
 	Order   struct{ Fail bool }
-	Outcome struct{ Process int }
+	Outcome struct{}
 )
 
 // Part is a processor.
-type Part struct{ name string }
+type Part struct{}
 
-func NewPart(in topo.Instance) *Part {
-	goWrong(in.Processor, "new")
-	return &Part{in.Processor}
+func NewPart(topo.Instance) *Part {
+	Faults.run("new")
+	return &Part{}
 }
 
-func (p *Part) Init() error {
-	goWrong(p.name, "init")
+func (*Part) Init() error {
+	Faults.run("init")
 	return nil
 }
 
-func (p *Part) Close() error {
-	goWrong(p.name, "close")
+func (*Part) Close() error {
+	Faults.run("close")
 	return nil
 }
 
-func (p *Part) ReceiveOrder(o Order) (Outcome, error) {
+func (*Part) ReceiveOrder(o Order) (Outcome, error) {
 	if o.Fail {
 		return Outcome{}, errors.New("as ordered")
 	}
-	return Outcome{os.Getpid()}, nil
+	return Outcome{}, nil
 }

@@ -23,6 +23,9 @@ type Done struct {
 	N, Attempt, Process int
 }
 
+// HoldTime is how long a job is held that a goroutine releases.
+const HoldTime = 50 * time.Millisecond
+
 // Limiter does one job at each tick.
 type Limiter struct {
 	jobs     []Done
@@ -58,7 +61,7 @@ func (l *Limiter) ReceiveJob(ctx context.Context, j Job, out outs) error {
 		}
 	case "goroutine":
 		release := topo.Hold(ctx)
-		time.AfterFunc(250*time.Millisecond, release)
+		time.AfterFunc(HoldTime, release)
 		return nil
 	case "never":
 		topo.Hold(ctx)

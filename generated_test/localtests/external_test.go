@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/topogen/topogen/generated_test/external"
 	"github.com/topogen/topogen/runtime/route"
@@ -107,17 +108,19 @@ func TestExternalBell(t *testing.T) {
 
 // TestExternalTimeout asks a topology that does not run, so no reply comes.
 func TestExternalTimeout(t *testing.T) {
-	top := newTopologyExternal(t)
-	for range 5 { // two messages fit into the queue; the senders of the others wait
-		if _, err := top.Api().AskAskToDesk(t.Context(), external.Ask{ID: 1}); !errors.Is(err, context.DeadlineExceeded) {
+	synctest.Test(t, func(t *testing.T) {
+		top := newTopologyExternal(t)
+		for range 5 { // two messages fit into the queue; the senders of the others wait
+			if _, err := top.Api().AskAskToDesk(t.Context(), external.Ask{ID: 1}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := top.Api().SendAsk(ctx, external.Ask{ID: 1}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := top.Api().SendAsk(ctx, external.Ask{ID: 1}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	})
 }
 
 func TestExternalManyGoroutines(t *testing.T) {

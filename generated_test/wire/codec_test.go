@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/generated_test/wire/other"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
@@ -64,11 +64,9 @@ func drawUnknown(t *rapid.T) []byte {
 }
 
 // TestTruncated checks that a part of a message is an error, unless it ends at the end of a
-// field.
+// field. It cuts a message at each position, or at random positions if the message is long.
 func TestTruncated(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	most := speed.Pick(t, 50, 500, math.MaxInt) // positions, because each one decodes a message
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -84,7 +82,7 @@ func TestTruncated(t *testing.T) {
 					_, _, n := protowire.ConsumeField(b[at:])
 					at += n
 				}
-				for cut := range b {
+				for _, cut := range cuts(t, len(b), most) {
 					if err := c.consume(b[:cut], c.make()); ends[cut] != (err == nil) {
 						t.Fatalf("%d of %d bytes: %v", cut, len(b), err)
 					}
@@ -92,6 +90,18 @@ func TestTruncated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// cuts returns at most the given number of positions below length.
+func cuts(t *rapid.T, length, most int) []int {
+	if length <= most {
+		all := make([]int, length)
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	return rapid.SliceOfN(rapid.IntRange(0, length-1), most, most).Draw(t, "cuts")
 }
 
 func sampleOrder() *Order {

@@ -1,35 +1,26 @@
-package localtests_test
+package processtests_test
 
 import (
 	"context"
 	"log/slog"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/topogen/topogen/generated_test/soak"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-const (
-	soakSoakFor   = 3 * time.Second // or the value of TOPOGEN_SOAK
-	soakSamples   = 60
-	soakHeapSlack = 4 << 20 // bytes, because the time of a garbage collection is random
-)
+const soakHeapSlack = 4 << 20 // bytes, because the time of a garbage collection is random
 
 // TestSoak runs a busy topology whose instances fail, hang and are killed all the time. It
 // checks that memory and goroutines do not grow, and that at the end each sent message was
 // received, was dropped and counted, or is queued.
 func TestSoak(t *testing.T) {
-	length := soakSoakFor
-	if text := os.Getenv("TOPOGEN_SOAK"); text != "" {
-		var err error
-		if length, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	length := speed.Pick(t, 400*time.Millisecond, 3*time.Second, 5*time.Minute)
+	samples := speed.Pick(t, 12, 60, 60)
 	top, err := soak.New(soak.Processors{}, pool.Logger(slog.New(slog.DiscardHandler)), pool.DrainTimeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +40,7 @@ func TestSoak(t *testing.T) {
 	}()
 
 	var heaps, goroutines []int64
-	ticks := time.NewTicker(length / soakSamples)
+	ticks := time.NewTicker(length / time.Duration(samples))
 	defer ticks.Stop()
 	for ctx.Err() == nil {
 		select {
