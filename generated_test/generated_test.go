@@ -17,14 +17,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -70,8 +73,11 @@ func cases(t testing.TB) []aCase {
 
 // TestGolden generates all cases and compares the results with the folders.
 func TestGolden(t *testing.T) {
-	list := cases(t)
-	results, findings := generate(t, list)
+	list, results := inOrder(t)
+	var findings []finding.Finding
+	for _, r := range results {
+		findings = append(findings, r.Findings...)
+	}
 	for i, c := range list {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			var own []finding.Finding
@@ -90,18 +96,30 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func generate(t testing.TB, list []aCase) (results []gen.Result, findings []finding.Finding) {
+// inOrder generates all cases in the order of their names, once for all tests.
+func inOrder(t testing.TB) ([]aCase, []gen.Result) {
+	t.Helper()
+	list := cases(t)
+	once.Do(func() {
+		debug.SetGCPercent(400) // topogen collects late too
+		ordered = generate(t, list)
+	})
+	return list, ordered
+}
+
+var (
+	once    sync.Once
+	ordered []gen.Result
+)
+
+func generate(t testing.TB, list []aCase) []gen.Result {
 	t.Helper()
 	rerun.WhenCodeChanges(t) // the go command reads the runtime
 	in := make([]gen.Input, len(list))
 	for i, c := range list {
 		in[i] = c.input
 	}
-	results = gen.GenerateAll(context.Background(), in, gen.Options{})
-	for _, r := range results {
-		findings = append(findings, r.Findings...)
-	}
-	return results, findings
+	return gen.GenerateAll(context.Background(), in, gen.Options{})
 }
 
 func compareFindings(t *testing.T, c aCase, findings []finding.Finding) {
@@ -172,22 +190,9 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// TestCompiles vets all cases that must compile.
-func TestCompiles(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI; go vet ./... does the same")
-	}
-	rerun.WhenCodeChanges(t, "generated_test")
-	if out, err := exec.Command("go", "vet", "./...").CombinedOutput(); err != nil {
-		t.Errorf("go vet: %v\n%s", err, out)
-	}
-}
-
 // TestOutput runs the cases with a main and compares their output.
 func TestOutput(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "generated_test")
 	files, err := filepath.Glob("*/output.txt")
 	if err != nil {
@@ -207,15 +212,12 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestDeterministic generates all cases twice, the second time in reverse order.
+// TestDeterministic generates all cases a second time, in reverse order.
 func TestDeterministic(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
-	list := slices.DeleteFunc(cases(t), func(c aCase) bool { return c.fails })
-	first, _ := generate(t, list)
+	speed.Landing(t)
+	list, first := inOrder(t)
 	slices.Reverse(list)
-	second, _ := generate(t, list)
+	second := generate(t, list)
 	slices.Reverse(second)
 	for i := range first {
 		for j, f := range first[i].Files {

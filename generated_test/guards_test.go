@@ -12,6 +12,7 @@ import (
 
 	"github.com/topogen/topogen/gen"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -21,9 +22,7 @@ const near = 25
 // TestGuards changes the Go code or the runtime that generated files depend on. Each change
 // must give a compile error in a generated file, close below the command that helps.
 func TestGuards(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	const user, runtime = "sample/sample.go", "../runtime/piper/generated.go"
 	for _, c := range []struct{ name, file, old, new string }{
 		{"a handler is missing", user, "func (a *Audit) ReceiveBad(m Bad)", "func (a *Audit) TakeBad(m Bad)"},
@@ -60,9 +59,7 @@ func TestGuards(t *testing.T) {
 // written. The files must be compatible, or give a compile error close below the command
 // that helps.
 func TestHalfACommit(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	const ports, wiring = "topology_ports_gen.go", "topology_gen.go"
 	for _, c := range []struct {
 		name, old, new string

@@ -50,7 +50,7 @@ func TestHugeSparseFrame(t *testing.T) {
 // TestSparseNests checks that nested lists share one room.
 func TestSparseNests(t *testing.T) {
 	items := slices.Repeat([]byte("\x12\x00"), 1000) // almost all of the minimum room
-	var heads [][]byte // of the nested lists, the innermost first
+	var heads [][]byte                               // of the nested lists, the innermost first
 	length := len(items)
 	for range 500 {
 		head := protowire.AppendVarint([]byte{0x52}, uint64(length))
