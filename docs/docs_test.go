@@ -2,8 +2,8 @@
 // of code run in order in a module of their own, and the output of each command is
 // compared with the page. See block for the notation.
 //
-//	CI=1 go test ./docs
-//	CI=1 go test ./docs -run 'TestPages/docs/tutorial.md' -update
+//	TOPOGEN_SPEED=landing go test ./docs
+//	TOPOGEN_SPEED=landing go test ./docs -run 'TestPages/docs/tutorial.md' -update
 //
 // -update writes the current output of the commands into the pages. Read the
 // difference before you commit it.
@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 var update = flag.Bool("update", false, "write the current output of commands into the pages")
@@ -46,44 +47,39 @@ var checkedElsewhere = map[string]string{
 	"docs/reference/topology.md":       "package spec generates it from the schema",
 }
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code, err := prepare(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+func init() {
+	var err error
+	if repository, err = filepath.Abs(".."); err == nil {
+		repository, err = filepath.EvalSymlinks(repository)
 	}
-	os.Exit(code)
+	if err != nil {
+		panic(err)
+	}
 }
 
-// prepare builds the commands for all tests.
-func prepare(m *testing.M) (code int, err error) {
-	if repository, err = filepath.Abs(".."); err != nil {
-		return 0, err
-	}
-	if repository, err = filepath.EvalSymlinks(repository); err != nil {
-		return 0, err
-	}
-	if bin, err = os.MkdirTemp("", "topogen-docs-"); err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(bin)
+// prepare builds the commands for the pages, and asks for the settings of the go command.
+func prepare(t *testing.T) {
+	t.Helper()
+	bin = t.TempDir()
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "./cmd/topogen", "./cmd/topoctl")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("building topogen and topoctl: %w\n%s", err, out)
+		t.Fatalf("building topogen and topoctl: %v\n%s", err, out)
 	}
 	if err := writeStubs(); err != nil {
-		return 0, err
+		t.Fatal(err)
 	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY"} {
-		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			return 0, err
-		}
-		goSettings = append(goSettings, name+"="+strings.TrimSpace(string(value)))
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY"}
+	values, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return m.Run(), nil
+	for i, value := range strings.Split(strings.TrimSuffix(string(values), "\n"), "\n") {
+		goSettings = append(goSettings, names[i]+"="+value)
+	}
+	if err := download(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // download fetches the modules that a project with topogen as a tool needs, unless
@@ -197,13 +193,9 @@ func pages(t *testing.T) []*page {
 }
 
 func TestPages(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long; set CI=1 to run it")
-	}
+	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "docs", "examples")
-	if err := download(); err != nil {
-		t.Fatal(err)
-	}
+	prepare(t)
 	for _, p := range pages(t) {
 		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" {
 			continue

@@ -2,30 +2,25 @@ package member
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	ml "github.com/hashicorp/memberlist"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/member"
 )
 
-// seeds is the number of runs for each row: TOPOGEN_SEEDS, or 1.
-func seeds() uint64 {
-	n, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64)
-	if err != nil {
-		return 1
-	}
-	return n
+// seeds is the number of runs for each row: TOPOGEN_SEEDS, or 1. All rows have the same seeds,
+// because they are compared.
+func seeds(t *testing.T) uint64 {
+	first, end := speed.Seeds(t, 1, 1, 1)
+	return end - first
 }
 
 // TestDetection prints a row for each setting of both subjects.
 func TestDetection(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some minutes")
-	}
+	speed.Long(t)
 	for _, loss := range []int{0, 5, 10, 20} {
 		t.Run(fmt.Sprintf("loss=%d", loss), func(t *testing.T) {
 			t.Logf("| %-46s | median | 90 %% | missed | false positives | pauses that look like a death | packets per node and second |", "setting")
@@ -64,10 +59,10 @@ func memberlistRows(t *testing.T, loss float64) {
 func row(t *testing.T, name string, run func(seed uint64) Result) {
 	t.Helper()
 	var all Result
-	for seed := range seeds() {
+	for seed := range seeds(t) {
 		all.add(run(seed))
 	}
 	t.Logf("| %-46s | %5.2f s | %5.2f s | %d of %d | %d | %d of %d | %.2f |", name,
 		all.Quantile(0.5).Seconds(), all.Quantile(0.9).Seconds(), all.Missed, len(all.Detected)+all.Missed,
-		all.Healthy, all.Sleeping, all.Pauses, all.PerSecond/float64(seeds()))
+		all.Healthy, all.Sleeping, all.Pauses, all.PerSecond/float64(seeds(t)))
 }

@@ -2,6 +2,7 @@
 // long it takes until all nodes know of a failure, against the number of nodes that are
 // declared dead although they run.
 //
+//	export TOPOGEN_SPEED=long
 //	go test ./member -run TestDetection -v -timeout 60m                  all tables; takes ten minutes
 //	go test ./member -run 'TestDetection/loss=10/topogen' -v             one loss rate and subject
 //
