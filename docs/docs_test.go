@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,10 @@ var (
 	bin        string // a folder with commands, first in the PATH of the scripts
 	goSettings []string
 )
+
+// small makes the go command link without symbols and DWARF, which takes a third of the time:
+// the pages link about fifty programs.
+const small = "-ldflags=-s"
 
 // notRun are commands of the repository that would run this test again.
 var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
@@ -57,11 +63,20 @@ func init() {
 	}
 }
 
+// TestMain lets more pages run at the same time than there are CPUs, because pages wait for
+// their processes.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // prepare builds the commands for the pages, and asks for the settings of the go command.
 func prepare(t *testing.T) {
 	t.Helper()
 	bin = t.TempDir()
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin+string(filepath.Separator), "./cmd/topogen", "./cmd/topoctl")
+	build := exec.Command("go", "build", "-buildvcs=false", small, "-o", bin+string(filepath.Separator), "./cmd/topogen", "./cmd/topoctl")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building topogen and topoctl: %v\n%s", err, out)
@@ -117,9 +132,14 @@ func download() error {
 // writeStubs writes stubs of commands that would need a network or much time. A
 // clone becomes a link to this checkout, which may have uncommitted changes. The go
 // command gets the real path of the checkout, because its build cache works by
-// folder.
+// folder. tail, with which pages wait for the end of a process, looks more often than once
+// a second, and does not wait for init, which may be slow to release a process that has ended.
 func writeStubs() error {
 	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return err
+	}
+	tail, err := exec.LookPath("tail")
 	if err != nil {
 		return err
 	}
@@ -136,8 +156,15 @@ for arg; do
 done
 exec 'GO' "$@"
 `,
+		"tail": `case $1 in --pid=*)
+	pid=${1#--pid=}
+	while kill -0 $pid 2>/dev/null && ! grep -q '^State:.Z' /proc/$pid/status 2>/dev/null; do sleep 0.05; done
+	exit
+esac
+exec 'TAIL' "$@"
+`,
 	} {
-		text := "#!/bin/sh\n" + strings.NewReplacer("MODULE", topogen, "CHECKOUT", repository, "GO", goCommand).Replace(script)
+		text := "#!/bin/sh\n" + strings.NewReplacer("MODULE", topogen, "CHECKOUT", repository, "GO", goCommand, "TAIL", tail).Replace(script)
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o777); err != nil {
 			return err
 		}
@@ -151,7 +178,7 @@ func environment(root string) []string {
 	return append([]string{
 		"PATH=" + strings.Join([]string{bin, filepath.Join(root, "commands"), os.Getenv("PATH")}, string(filepath.ListSeparator)),
 		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false", "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false " + small, "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 	}, goSettings...)
 }
