@@ -19,20 +19,27 @@ var ErrTold = errors.New("told to fail")
 
 // notes records the calls, and has functions that run at a call.
 type notes struct {
-	Mu   sync.Mutex
+	mu   sync.Mutex
 	List []string
 	Does map[string]func() error // run when a note is written for the first time
 }
 
 var Heard notes
 
+// Do sets the function of a note while the topology runs.
+func (n *notes) Do(text string, do func() error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Does[text] = do
+}
+
 func note(who, format string, args ...any) error {
 	text := who + " " + fmt.Sprintf(format, args...)
-	Heard.Mu.Lock()
+	Heard.mu.Lock()
 	Heard.List = append(Heard.List, text)
 	do := Heard.Does[text]
 	delete(Heard.Does, text)
-	Heard.Mu.Unlock()
+	Heard.mu.Unlock()
 	if do != nil {
 		return do()
 	}

@@ -206,16 +206,13 @@ func TestInputHandlersAPanicInInputs(t *testing.T) {
 	}
 	t.Run("restart", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			always := panics
-			again := func() error {
-				inputhandlers.Heard.Does["inputs breaks"] = always
+			var again func() error
+			again = func() error {
+				inputhandlers.Heard.Do("inputs breaks", again)
 				return panics()
 			}
-			always = again
 			arm := func(*inputhandlers.FeedSender) error {
-				inputhandlers.Heard.Mu.Lock()
-				defer inputhandlers.Heard.Mu.Unlock()
-				inputhandlers.Heard.Does["inputs breaks"] = again
+				inputhandlers.Heard.Do("inputs breaks", again)
 				return nil
 			}
 			_, _, err := hearInputHandlers(t, map[string]func() error{"breaks word a, its 1th": panics}, arm, sayInputHandlers("a"), waitInputHandlers(time.Millisecond))
