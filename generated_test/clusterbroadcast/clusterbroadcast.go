@@ -34,8 +34,8 @@ func (m Word) Clone() Word {
 	return m
 }
 
-// messages is how many of each type a source sends.
-const messages = 100
+// Messages is how many of each type a source sends.
+const Messages = 100
 
 // Source sends messages to all nodes.
 type Source struct {
@@ -49,7 +49,7 @@ func NewSource(in topo.Instance) *Source { return &Source{by: fmt.Sprint("source
 
 // Ping sends the next messages. It sends a Must again that was refused.
 func (s *Source) Ping(out *SourceSender) error {
-	if s.must < messages {
+	if s.must < Messages {
 		switch err := out.SendMust(Must{Stamp{s.by, s.must}}); {
 		case errors.Is(err, topo.ErrFull):
 			s.refusedMusts++
@@ -59,8 +59,8 @@ func (s *Source) Ping(out *SourceSender) error {
 			s.must++
 		}
 	}
-	if s.n == messages {
-		if s.must == messages {
+	if s.n == Messages {
+		if s.must == Messages {
 			return topo.Done
 		}
 		return nil

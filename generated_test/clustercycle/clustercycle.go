@@ -20,9 +20,9 @@ type (
 )
 
 const (
-	balls = 50 // of each source
-	hops  = 30 // of each ball
-	size  = 6  // instances of the ring
+	Balls = 50 // of each source
+	Hops  = 30 // of each ball
+	Size  = 6  // instances of the ring
 )
 
 // Source throws balls into the ring.
@@ -30,11 +30,11 @@ type Source struct{ n int }
 
 // Ping throws one.
 func (s *Source) Ping(out *SourceSender) error {
-	if s.n == balls {
+	if s.n == Balls {
 		return topo.Done
 	}
 	s.n++
-	return out.SendBall(Ball{At: s.n % size, Hops: hops})
+	return out.SendBall(Ball{At: s.n % Size, Hops: Hops})
 }
 
 // Ring passes balls on. At every ball it sends an echo to a mirror.
@@ -45,7 +45,7 @@ func (r *Ring) ReceiveBall(m Ball, out *RingSender) {
 	r.balls++
 	out.SendEcho(Echo{At: m.Hops % 3, From: m.At})
 	if m.Hops > 0 {
-		out.SendBall(Ball{(m.At + 1) % size, m.Hops - 1})
+		out.SendBall(Ball{(m.At + 1) % Size, m.Hops - 1})
 	}
 }
 

@@ -86,7 +86,7 @@ type Source struct {
 // NewSource makes a source.
 func NewSource(in topo.Instance) *Source { return &Source{in: in} }
 
-var keys = [...]string{"ada", "bob", "cyd", "dan", "eve", "fay", "gus"}
+var Keys = [...]string{"ada", "bob", "cyd", "dan", "eve", "fay", "gus"}
 
 // Ping sends the next round.
 func (s *Source) Ping(out *SourceSender) error {
@@ -94,7 +94,7 @@ func (s *Source) Ping(out *SourceSender) error {
 		return topo.Done
 	}
 	by := string(rune('0' + s.in.Index))
-	key := keys[s.n%len(keys)]
+	key := Keys[s.n%len(Keys)]
 	stamp := Stamp{by, s.n}
 	s.n++
 	return errors.Join(
@@ -214,7 +214,7 @@ type Watcher struct{ Log }
 func (w *Watcher) ReceiveEverywhere(m Everywhere) error {
 	if text := string(m.Text); len(text) != 3 {
 		return errors.New("the text is " + text)
-	} else if m.By < "a" && text != keys[(m.N-1)%len(keys)] {
+	} else if m.By < "a" && text != Keys[(m.N-1)%len(Keys)] {
 		return errors.New("another instance has changed the text to " + text)
 	}
 	w.add(m.By, "Everywhere", m.N)

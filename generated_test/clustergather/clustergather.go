@@ -46,66 +46,66 @@ func (t *Total) Aggregate(other Total) Total {
 // ErrCounter is the error of a handler.
 var ErrCounter = errors.New("the handler fails")
 
-// counting answers calls.
-type counting struct {
-	name    string
+// Counting answers calls.
+type Counting struct {
+	Name    string
 	Handled int
 }
 
-func (c *counting) count(m *Count) (Total, error) {
+func (c *Counting) count(m *Count) (Total, error) {
 	c.Handled++
 	if string(m.Text) != "text" {
 		return Total{}, fmt.Errorf("the text is %s", m.Text)
 	}
 	m.Text[0]++ // the other instances must not see this
-	if m.Fails == c.name {
+	if m.Fails == c.Name {
 		return Total{}, ErrCounter
 	}
-	return Total{[]string{c.name}, m.N}, nil
+	return Total{[]string{c.Name}, m.N}, nil
 }
 
 // Counter answers.
-type Counter struct{ counting }
+type Counter struct{ Counting }
 
 // ReceiveCount answers.
 func (c *Counter) ReceiveCount(m *Count) (Total, error) { return c.count(m) }
 
 // ReceiveSome answers.
-func (c *Counter) ReceiveSome(m Some) Total { return Total{[]string{c.name}, m.N} }
+func (c *Counter) ReceiveSome(m Some) Total { return Total{[]string{c.Name}, m.N} }
 
 // Probe answers on each node.
-type Probe struct{ counting }
+type Probe struct{ Counting }
 
 // ReceiveCount answers.
 func (p *Probe) ReceiveCount(m Count) (Total, error) { return p.count(&m) }
 
 // Tight has short queues.
-type Tight struct{ counting }
+type Tight struct{ Counting }
 
 // ReceiveCount answers.
 func (t *Tight) ReceiveCount(m Count) (Total, error) { return t.count(&m) }
 
 // Wide has short queues on each node.
 type Wide struct {
-	counting
-	node    string
+	Counting
+	Node    string
 	Release chan struct{}
 }
 
 // ReceiveCount answers.
 func (w *Wide) ReceiveCount(m *Count) Total {
 	w.Handled++
-	return Total{[]string{w.name}, m.N}
+	return Total{[]string{w.Name}, m.N}
 }
 
 // ReceiveWait answers at once, or not before Release is closed.
 func (w *Wide) ReceiveWait(ctx context.Context, m Wait) (Total, error) {
-	if m.Node != w.node {
-		return Total{[]string{w.name}, m.N}, nil
+	if m.Node != w.Node {
+		return Total{[]string{w.Name}, m.N}, nil
 	}
 	select {
 	case <-w.Release:
-		return Total{[]string{w.name}, m.N}, nil
+		return Total{[]string{w.Name}, m.N}, nil
 	case <-ctx.Done():
 		return Total{}, topo.ErrStopping
 	}

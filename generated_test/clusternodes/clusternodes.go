@@ -187,7 +187,7 @@ type Probe struct {
 	Log
 	ID   string
 	n    int
-	news int
+	News int
 }
 
 // Ping asks for an answer and two receipts.
@@ -206,7 +206,7 @@ func (p *Probe) Ping(out *ProbeSender) error {
 func (p *Probe) ReceiveFind(m *Find) { p.find(m) }
 
 // ReceiveNews takes a message for all nodes.
-func (p *Probe) ReceiveNews(m *News) { p.news++; p.Log.news(m) }
+func (p *Probe) ReceiveNews(m *News) { p.News++; p.Log.news(m) }
 
 // ReceiveAnswer takes the reply to its own question.
 func (p *Probe) ReceiveAnswer(m Answer) { p.reply("Answer", m.ID, m.N) }

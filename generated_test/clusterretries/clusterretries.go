@@ -28,8 +28,8 @@ type (
 	Answer struct{ N, Attempts int }
 )
 
-// messages is how many of each a source sends. The last one does not fail.
-const messages = 61
+// Messages is how many of each a source sends. The last one does not fail.
+const Messages = 61
 
 var errThird = errors.New("every third message fails")
 
@@ -51,7 +51,7 @@ func NewSource(in topo.Instance) *Source { return &Source{by: fmt.Sprint("source
 
 // Ping sends one along each edge.
 func (s *Source) Ping(out *SourceSender) error {
-	if s.n == messages {
+	if s.n == Messages {
 		return topo.Done
 	}
 	s.n++
@@ -138,7 +138,7 @@ func (s *Stops) ReceiveQuery(m Query) Answer {
 }
 
 // Watches is restarted, has a health timeout and observes its input.
-type Watches struct{ closed int }
+type Watches struct{ Closed int }
 
 // ReceivePlain passes a message on. With every third one it fails afterwards.
 func (w *Watches) ReceivePlain(m Plain, out *WatchesSender) error {
@@ -147,7 +147,7 @@ func (w *Watches) ReceivePlain(m Plain, out *WatchesSender) error {
 }
 
 // InputClosed is called when the sources of all nodes have ended.
-func (w *Watches) InputClosed(WatchesInput) { w.closed++ }
+func (w *Watches) InputClosed(WatchesInput) { w.Closed++ }
 
 // GivesUp fails with its first messages and is then not restarted any more.
 type GivesUp struct{}

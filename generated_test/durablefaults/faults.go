@@ -41,18 +41,18 @@ func (b Broken) call(method string) string {
 	return method
 }
 
-// made is how many workers were made.
-var made atomic.Int64
+// Made is how many workers were made.
+var Made atomic.Int64
 
-// release ends calls that hang.
-var release atomic.Pointer[chan struct{}]
+// Release ends calls that hang.
+var Release atomic.Pointer[chan struct{}]
 
-// entered receives when a task stays in its step.
-var entered = make(chan struct{})
+// Entered receives when a task stays in its step.
+var Entered = make(chan struct{})
 
 type Worker struct{ number int64 }
 
-func NewWorker() *Worker { return &Worker{made.Add(1)} }
+func NewWorker() *Worker { return &Worker{Made.Add(1)} }
 
 func (w *Worker) ReceiveJob(ctx durable.Context, m Job) (Done, error) {
 	if err := durable.Sleep(ctx, m.Sleep); err != nil {
@@ -65,7 +65,7 @@ func (w *Worker) ReceiveBroken(durable.Context, Broken) (Done, error) { return D
 
 func (w *Worker) ReceivePoison(m Poison) error {
 	if m.Hangs {
-		<-*release.Load()
+		<-*Release.Load()
 		return nil
 	}
 	return errors.New("poison")
@@ -76,8 +76,8 @@ type Fragile struct{}
 func (Fragile) ReceiveTask(ctx durable.Context, m Task) error {
 	_, err := durable.Step(ctx, "stay", func(context.Context) (int, error) {
 		if m.Stay {
-			entered <- struct{}{}
-			<-*release.Load()
+			Entered <- struct{}{}
+			<-*Release.Load()
 		}
 		return 0, nil
 	})
@@ -95,7 +95,7 @@ func (Doomed) ReceiveDoom(durable.Context, Doom) error { return errors.New("doom
 // Morgue tells a test of each dead letter.
 type Morgue struct{}
 
-// buried receives when a dead letter was handled.
-var buried = make(chan struct{}, 1)
+// Buried receives when a dead letter was handled.
+var Buried = make(chan struct{}, 1)
 
-func (Morgue) ReceiveDeadLetter(topo.DeadLetter) { buried <- struct{}{} }
+func (Morgue) ReceiveDeadLetter(topo.DeadLetter) { Buried <- struct{}{} }

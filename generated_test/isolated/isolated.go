@@ -28,10 +28,10 @@ type Query struct{ ID int }
 type Answer struct{ Process, Ticks, Instance int }
 
 // Feed sends the jobs.
-type Feed struct{ jobs []Job }
+type Feed struct{ Jobs []Job }
 
 func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
-	for _, j := range f.jobs {
+	for _, j := range f.Jobs {
 		if err := out.SendJob(j); err != nil {
 			return err
 		}
@@ -102,22 +102,22 @@ func (s *Source) Serve(ctx context.Context, out *SourceSender) error {
 }
 
 type Collector struct {
-	results []Result
+	Results []Result
 	notes   []Note
-	parcels chan Parcel // nil: parcels are ignored
-	heard   []string
+	Parcels chan Parcel // nil: parcels are ignored
+	Heard   []string
 }
 
 func (c *Collector) ReceiveParcel(p Parcel) {
-	if c.parcels != nil {
-		c.parcels <- p
+	if c.Parcels != nil {
+		c.Parcels <- p
 	}
 }
-func (c *Collector) ReceiveHeard(h Heard) { c.heard = append(c.heard, h.What) }
+func (c *Collector) ReceiveHeard(h Heard) { c.Heard = append(c.Heard, h.What) }
 
-func (c *Collector) ReceiveResult(r Result) { c.results = append(c.results, r) }
+func (c *Collector) ReceiveResult(r Result) { c.Results = append(c.Results, r) }
 func (c *Collector) ReceiveNote(n Note)     { c.notes = append(c.notes, n) }
 
-type Morgue struct{ letters []topo.DeadLetter }
+type Morgue struct{ Letters []topo.DeadLetter }
 
-func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) { m.letters = append(m.letters, d) }
+func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) { m.Letters = append(m.Letters, d) }

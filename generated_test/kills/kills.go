@@ -91,20 +91,20 @@ func (l *ledger) misbehave(id int) {
 
 // Feed sends jobs until Enough.
 type Feed struct {
-	enough atomic.Bool
-	sent   int
-	done   chan struct{}
+	Enough atomic.Bool
+	Sent   int
+	Done   chan struct{}
 }
 
-func NewFeed() *Feed { return &Feed{done: make(chan struct{})} }
+func NewFeed() *Feed { return &Feed{Done: make(chan struct{})} }
 
 func (f *Feed) Serve(ctx context.Context, out *FeedSender) error {
-	defer close(f.done)
-	for !f.enough.Load() {
-		if err := out.SendJob(Job{f.sent}); err != nil {
+	defer close(f.Done)
+	for !f.Enough.Load() {
+		if err := out.SendJob(Job{f.Sent}); err != nil {
 			return err
 		}
-		f.sent++
+		f.Sent++
 	}
 	return nil
 }
@@ -232,40 +232,40 @@ func (p *Pinger) Ping(out *PingerSender) error {
 
 // Collector counts the messages that it receives.
 type Collector struct {
-	notes, results map[int]int
-	early          []int // results that arrived before their note
-	samples        int
-	extras         map[Extra]int
-	beats          map[Beat]int
+	Notes, Results map[int]int
+	Early          []int // results that arrived before their note
+	Samples        int
+	Extras         map[Extra]int
+	Beats          map[Beat]int
 }
 
 func NewCollector() *Collector {
-	return &Collector{notes: make(map[int]int), results: make(map[int]int), extras: make(map[Extra]int), beats: make(map[Beat]int)}
+	return &Collector{Notes: make(map[int]int), Results: make(map[int]int), Extras: make(map[Extra]int), Beats: make(map[Beat]int)}
 }
 
-func (c *Collector) ReceiveNote(m Note) { c.notes[m.ID]++ }
+func (c *Collector) ReceiveNote(m Note) { c.Notes[m.ID]++ }
 func (c *Collector) ReceiveResult(m Result) {
-	if c.notes[m.ID] == 0 {
-		c.early = append(c.early, m.ID)
+	if c.Notes[m.ID] == 0 {
+		c.Early = append(c.Early, m.ID)
 	}
-	c.results[m.ID]++
+	c.Results[m.ID]++
 }
-func (c *Collector) ReceiveSample(Sample) { c.samples++ }
-func (c *Collector) ReceiveExtra(m Extra) { c.extras[m]++ }
-func (c *Collector) ReceiveBeat(m Beat)   { c.beats[m]++ }
+func (c *Collector) ReceiveSample(Sample) { c.Samples++ }
+func (c *Collector) ReceiveExtra(m Extra) { c.Extras[m]++ }
+func (c *Collector) ReceiveBeat(m Beat)   { c.Beats[m]++ }
 
 // Morgue counts the jobs that became dead letters.
 type Morgue struct {
-	jobs   map[int]int
-	others []topo.DeadLetter
+	Jobs   map[int]int
+	Others []topo.DeadLetter
 }
 
-func NewMorgue() *Morgue { return &Morgue{jobs: make(map[int]int)} }
+func NewMorgue() *Morgue { return &Morgue{Jobs: make(map[int]int)} }
 
 func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) {
 	if spin, ok := DeadLetterStageTurnerSpin(d); ok {
-		m.jobs[spin.ID]++
+		m.Jobs[spin.ID]++
 		return
 	}
-	m.others = append(m.others, d)
+	m.Others = append(m.Others, d)
 }

@@ -41,7 +41,7 @@ func (d *Deposit) Clone() Deposit {
 	return Deposit{&of}
 }
 
-func (d *Deposit) cents() int64 {
+func (d *Deposit) Cents() int64 {
 	if d.Of == nil {
 		return 0
 	}
@@ -58,14 +58,14 @@ func (d *Deposit) Update(a *Accounts) error {
 type Order struct{ Transfer Transfer }
 
 // Clients send orders.
-type Clients struct{ orders []Order }
+type Clients struct{ Orders []Order }
 
 func (c *Clients) Ping(out *ClientsSender) error {
-	if len(c.orders) == 0 {
+	if len(c.Orders) == 0 {
 		return topo.Done
 	}
-	o := c.orders[0]
-	c.orders = c.orders[1:]
+	o := c.Orders[0]
+	c.Orders = c.Orders[1:]
 	return out.SendOrder(o)
 }
 
@@ -76,33 +76,33 @@ func (Bank) ReceiveOrder(o Order, out *BankSender) { out.ProposeToLedger(o.Trans
 
 // Audit receives all events and passes them to functions. A nil function ignores them.
 type Audit struct {
-	ledger     func(LedgerApplied)
-	stock      func(StockApplied)
-	till       func(TillApplied)
-	leadership func(machine string, l LedgerLeadership)
+	Ledger     func(LedgerApplied)
+	Stock      func(StockApplied)
+	Till       func(TillApplied)
+	Leadership func(machine string, l LedgerLeadership)
 }
 
 func (a *Audit) ReceiveLedgerApplied(m LedgerApplied) {
-	if a.ledger != nil {
-		a.ledger(m)
+	if a.Ledger != nil {
+		a.Ledger(m)
 	}
 }
 
 func (a *Audit) ReceiveStockApplied(m StockApplied) {
-	if a.stock != nil {
-		a.stock(m)
+	if a.Stock != nil {
+		a.Stock(m)
 	}
 }
 
 func (a *Audit) ReceiveTillApplied(m *TillApplied) {
-	if a.till != nil {
-		a.till(*m)
+	if a.Till != nil {
+		a.Till(*m)
 	}
 }
 
 func (a *Audit) tell(machine string, l LedgerLeadership) {
-	if a.leadership != nil {
-		a.leadership(machine, l)
+	if a.Leadership != nil {
+		a.Leadership(machine, l)
 	}
 }
 
@@ -113,11 +113,11 @@ func (a *Audit) ReceiveTillLeadership(l *TillLeadership)    { a.tell("till", *l)
 // Board shows the balance of accounts.
 type Board struct {
 	Index int
-	shown func(board int, account string, cents int64)
+	Shown func(board int, account string, cents int64)
 }
 
 func (b *Board) ReceiveLedgerApplied(m *LedgerApplied) {
-	if b.shown != nil {
-		b.shown(b.Index, m.Update.Account, m.Value)
+	if b.Shown != nil {
+		b.Shown(b.Index, m.Update.Account, m.Value)
 	}
 }

@@ -63,22 +63,22 @@ type Order struct {
 }
 
 // Clients send orders, one for each name.
-type Clients struct{ names []string }
+type Clients struct{ Names []string }
 
 func (c *Clients) Ping(out *ClientsSender) error {
-	if len(c.names) == 0 {
+	if len(c.Names) == 0 {
 		return topo.Done
 	}
-	name := c.names[0]
-	c.names = c.names[1:]
+	name := c.Names[0]
+	c.Names = c.Names[1:]
 	return out.SendOrder(Order{Name: name, Cents: 1})
 }
 
 // Bank proposes to both state machines, and passes the answers on.
 type Bank struct {
-	heard func(*LedgerOutcome)
-	index int
-	shard func(bank int, o *ShardOutcome)
+	Heard func(*LedgerOutcome)
+	Index int
+	Shard func(bank int, o *ShardOutcome)
 }
 
 func (b *Bank) ReceiveOrder(m *Order, out *BankSender) {
@@ -87,13 +87,13 @@ func (b *Bank) ReceiveOrder(m *Order, out *BankSender) {
 }
 
 func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome) {
-	if b.heard != nil {
-		b.heard(m)
+	if b.Heard != nil {
+		b.Heard(m)
 	}
 }
 
 func (b *Bank) ReceiveShardOutcome(m *ShardOutcome) {
-	if b.shard != nil {
-		b.shard(b.index, m)
+	if b.Shard != nil {
+		b.Shard(b.Index, m)
 	}
 }

@@ -49,12 +49,12 @@ func (t *Transfer) Revert(a *Accounts) error {
 // Pages is the state of the other package.
 type Pages = model.Pages
 
-const transfers = 300
+const Transfers = 300
 
 type Clients struct{ sent int }
 
 func (c *Clients) Ping(out *ClientsSender) error {
-	if c.sent == transfers {
+	if c.sent == Transfers {
 		return topo.Done
 	}
 	c.sent++
@@ -62,7 +62,7 @@ func (c *Clients) Ping(out *ClientsSender) error {
 }
 
 // Bank proposes the updates that it receives and passes the answers on.
-type Bank struct{ heard func(*LedgerOutcome) }
+type Bank struct{ Heard func(*LedgerOutcome) }
 
 func (b *Bank) ReceiveTransfer(m *Transfer, out *BankSender) { out.ProposeToLedger(*m) }
 
@@ -71,8 +71,8 @@ func (b *Bank) ReceiveLedgerOutcome(m *LedgerOutcome, out *BankSender) error {
 		out.ProposeToLedger(m.Update)
 		return nil
 	}
-	if b.heard != nil {
-		b.heard(m)
+	if b.Heard != nil {
+		b.Heard(m)
 	}
 	return nil
 }

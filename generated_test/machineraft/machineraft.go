@@ -15,17 +15,17 @@ type Command struct {
 	Data []byte
 }
 
-const commands = 50
+const Commands = 50
 
 // Clients sends commands, and then waits until all of them are done.
 type Clients struct {
 	sent int
-	done func() bool
+	Done func() bool
 }
 
 func (c *Clients) Ping(out *ClientsSender) error {
-	if c.sent == commands {
-		if c.done() {
+	if c.sent == Commands {
+		if c.Done() {
 			return topo.Done
 		}
 		return topo.Idle
@@ -41,24 +41,24 @@ func (c *Clients) Ping(out *ClientsSender) error {
 
 // Replica commits its commands. Its first instance applies the commands of all instances.
 type Replica struct {
-	index   int
-	asked   map[uint64][]byte // by request
-	wrong   func(format string, args ...any)
-	applied func(data []byte)
+	Index   int
+	Asked   map[uint64][]byte // by request
+	Wrong   func(format string, args ...any)
+	Applied func(data []byte)
 	state   []byte
 	last    uint64
 	begun   bool
 }
 
 func (r *Replica) ReceiveCommand(m *Command, out *ReplicaSender) {
-	request := uint64(len(r.asked))
-	r.asked[request] = m.Data
+	request := uint64(len(r.Asked))
+	r.Asked[request] = m.Data
 	out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: request, Data: m.Data})
 }
 
 // ReceiveTick starts to ask for entries.
 func (r *Replica) ReceiveTick(_ topo.Tick, out *ReplicaSender) {
-	if r.index == 0 && !r.begun {
+	if r.Index == 0 && !r.begun {
 		r.begun = true
 		out.SendConsensusGetNextEntry(ConsensusGetNextEntry{Proposer: 9}) // the sender overwrites Proposer
 	}
@@ -66,28 +66,28 @@ func (r *Replica) ReceiveTick(_ topo.Tick, out *ReplicaSender) {
 
 func (r *Replica) ReceiveConsensusAnswer(m *ConsensusAnswer, out *ReplicaSender) {
 	switch {
-	case m.Proposer != r.index:
-		r.wrong("instance %d gets the answer of %d", r.index, m.Proposer)
+	case m.Proposer != r.Index:
+		r.Wrong("instance %d gets the answer of %d", r.Index, m.Proposer)
 	case errors.Is(m.Err, fsm.ErrNotLeader): // there is no leader yet
-		out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: m.Request, Data: r.asked[m.Request]})
+		out.SendConsensusMasterCommit(ConsensusMasterCommit{Request: m.Request, Data: r.Asked[m.Request]})
 	case m.Err != nil:
-		r.wrong("request %d: %v", m.Request, m.Err)
+		r.Wrong("request %d: %v", m.Request, m.Err)
 	}
 }
 
 func (r *Replica) ReceiveConsensusNextEntry(m *ConsensusNextEntry, out *ReplicaSender) {
-	if m.Proposer != r.index || m.TransactionID != r.last+1 {
-		r.wrong("instance %d gets entry %d for %d behind %d", r.index, m.TransactionID, m.Proposer, r.last)
+	if m.Proposer != r.Index || m.TransactionID != r.last+1 {
+		r.Wrong("instance %d gets entry %d for %d behind %d", r.Index, m.TransactionID, m.Proposer, r.last)
 	}
 	r.last = m.TransactionID
 	r.state = append(r.state, m.Data...)
-	r.applied(m.Data)
+	r.Applied(m.Data)
 	out.SendConsensusMarkApplied(ConsensusMarkApplied{TransactionID: r.last, State: r.state})
 	out.SendConsensusGetNextEntry(ConsensusGetNextEntry{})
 }
 
 // Carrier delivers no messages, so its node reaches no other node.
-type Carrier struct{ asked func() }
+type Carrier struct{ Asked func() }
 
 func (*Carrier) ReceiveCarriedRequestVote(*CarriedRequestVote) {}
 
@@ -101,7 +101,7 @@ func (*Carrier) ReceiveCarriedMasterbeat(*CarriedMasterbeat) {}
 // answered.
 func (c *Carrier) ReceiveCarriedFollowerResponse(m *CarriedFollowerResponse) {
 	if m.From == "n1" && m.To == "n2" && m.Kind == raft.ResponseIntroduction {
-		c.asked()
+		c.Asked()
 	}
 }
 

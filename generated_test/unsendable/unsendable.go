@@ -52,13 +52,13 @@ func (o *Odd) UnmarshalBinary(b []byte) error {
 }
 
 const (
-	limit = 1 << 20   // message_limit in the file
+	Limit = 1 << 20   // message_limit in the file
 	deep  = 100_000   // elements of a list, more than the maximum depth of a codec
-	chunk = limit / 4 // bytes of a load below the limit
+	chunk = Limit / 4 // bytes of a load below the limit
 )
 
-// parcel makes a parcel by its name.
-func parcel(name string) Parcel {
+// NewParcel makes a parcel by its name.
+func NewParcel(name string) Parcel {
 	p := Parcel{Make: name}
 	switch name {
 	case "cycle":
@@ -85,7 +85,7 @@ func parcel(name string) Parcel {
 			p.Tags[i] = text
 		}
 	case "large":
-		p.Load = strings.Repeat("x", limit)
+		p.Load = strings.Repeat("x", Limit)
 	case "chunk":
 		p.Load = strings.Repeat("x", chunk)
 	case "fails", "panics", "unreadable":
@@ -94,13 +94,13 @@ func parcel(name string) Parcel {
 	return p
 }
 
-// unsendable are the names of the parcels that cannot be sent to a process.
-var unsendable = []string{"cycle", "loaded cycle", "deep", "doubling", "shared", "large", "fails", "panics"}
+// Unsendable are the names of the parcels that cannot be sent to a process.
+var Unsendable = []string{"cycle", "loaded cycle", "deep", "doubling", "shared", "large", "fails", "panics"}
 
 // Inside sends the parcels that its tasks name.
 type Inside struct{}
 
-func (Inside) ReceiveTask(t Task, out *InsideSender) { out.SendParcel(parcel(t.Make)) }
+func (Inside) ReceiveTask(t Task, out *InsideSender) { out.SendParcel(NewParcel(t.Make)) }
 
 // Child runs in a process. It sends or returns the parcel that a message names.
 type Child struct{ handled int }
@@ -116,21 +116,21 @@ func (c *Child) ReceiveParcelFromApi(m *Parcel, out interface{ SendParcel(Parcel
 	word, name, _ := strings.Cut(m.Make, " ")
 	switch word {
 	case "send":
-		out.SendParcel(parcel(name))
+		out.SendParcel(NewParcel(name))
 	case "send-on":
 		out.SendParcel(*m)
 	case "send-many": // each of them could be sent alone
 		for range 5 {
-			out.SendParcel(parcel("chunk"))
+			out.SendParcel(NewParcel("chunk"))
 		}
 	case "answer":
-		p := parcel(name)
+		p := NewParcel(name)
 		a.Parcel = &p
 	case "send-and-answer":
 		for range 3 {
-			out.SendParcel(parcel("chunk"))
+			out.SendParcel(NewParcel("chunk"))
 		}
-		p := parcel("chunk")
+		p := NewParcel("chunk")
 		a.Parcel = &p
 	}
 	return a, nil
@@ -142,11 +142,11 @@ type Several struct{}
 func (Several) ReceiveParcel(*Parcel) {}
 
 // Sink keeps the names of the parcels that it receives.
-type Sink struct{ got []string }
+type Sink struct{ Got []string }
 
-func (s *Sink) ReceiveParcel(m *Parcel) { s.got = append(s.got, m.Make) }
+func (s *Sink) ReceiveParcel(m *Parcel) { s.Got = append(s.Got, m.Make) }
 
 // Morgue keeps dead letters.
-type Morgue struct{ letters []topo.DeadLetter }
+type Morgue struct{ Letters []topo.DeadLetter }
 
-func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) { m.letters = append(m.letters, d) }
+func (m *Morgue) ReceiveDeadLetter(d topo.DeadLetter) { m.Letters = append(m.Letters, d) }

@@ -23,8 +23,8 @@ func (b *Bystander) ProcessorRestarted(p ProcessorIndex) {
 	b.Note("restarted, to the bystander: " + p.String())
 }
 
-// stage makes the topology of this package for the scenarios.
-func stage(j *scenarios.Journal) (scenarios.Topology, scenarios.Commands, error) {
+// Stage makes the topology of this package for the scenarios.
+func Stage(j *scenarios.Journal) (scenarios.Topology, scenarios.Commands, error) {
 	t, err := New(Processors{
 		Witness:   func(topo.Instance) (*Witness, error) { return &Witness{j}, nil },
 		Bystander: func(topo.Instance) (*Bystander, error) { return &Bystander{j}, nil },

@@ -1,0 +1,185 @@
+package durabletests_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/generated_test/durablefaults"
+	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/engine"
+	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/durable/server"
+	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+func faultsNewTopology(t *testing.T, opts ...pool.Option) *durablefaults.Topology {
+	t.Helper()
+	topology, err := durablefaults.New(durablefaults.Processors{}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topology
+}
+
+// TestDurableFaultsRestarts lets instances fail while executions wait for them, run and sleep. The new
+// instances continue the executions.
+func TestDurableFaultsRestarts(t *testing.T) {
+	for seed := range uint64(50) {
+		before := durablefaults.Made.Load()
+		topology := faultsNewTopology(t)
+		steps := topology.Stepper(seed)
+		var handles []durable.Handle[durablefaults.Done]
+		for i := range 8 {
+			name := string(rune('a' + i))
+			h, err := topology.Api().StartJob(t.Context(), durablefaults.Job{Name: name, Sleep: time.Duration(i%3) * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
+			if err := topology.Api().SendPoison(t.Context(), durablefaults.Poison{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		topology.Api().Close()
+		if err := steps.Run(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for i, h := range handles {
+			if done, settled, err := h.Result(t.Context()); !settled || err != nil || done.Instance <= before {
+				t.Errorf("seed %d: job %d: %v %v %v", seed, i, done, settled, err)
+			}
+		}
+		if durablefaults.Made.Load() != before+2+8 {
+			t.Errorf("seed %d: %d instances were made", seed, durablefaults.Made.Load()-before)
+		}
+	}
+}
+
+// TestDurableFaultsHangs lets an instance hang in another handler while an execution waits for it.
+func TestDurableFaultsHangs(t *testing.T) {
+	hanging := make(chan struct{})
+	durablefaults.Release.Store(&hanging)
+	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(t.Context()) }()
+	for range 3 {
+		if err := topology.Api().SendPoison(t.Context(), durablefaults.Poison{Name: "a", Hangs: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := topology.Api().AskJob(t.Context(), durablefaults.Job{Name: "a"}); err != nil {
+			t.Errorf("a job behind a call that hangs: %v", err)
+		}
+	}
+	topology.Api().Close()
+	close(hanging)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDurableFaultsMethodsPanic sends messages whose key or limit panics. Their promises are rejected, and
+// the process continues.
+func TestDurableFaultsMethodsPanic(t *testing.T) {
+	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(t.Context()) }()
+	for method, fails := range map[string]bool{"Account": true, "Group": false, "": false} {
+		_, err := topology.Api().AskBroken(t.Context(), durablefaults.Broken{Method: method})
+		if fails != (err != nil && strings.Contains(err.Error(), "no "+method)) {
+			t.Errorf("a message whose method %q panics: %v", method, err)
+		}
+	}
+	topology.Api().Close()
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
+
+// patient is a store that rejects a promise when its dead letter was handled.
+type patient struct{ protocol.Backend }
+
+func (p patient) Do(ctx context.Context, op protocol.Operation) (protocol.Result, error) {
+	if f, ok := op.(protocol.TaskFulfill); ok && f.Action.State == protocol.Rejected {
+		select {
+		case <-durablefaults.Buried:
+		case <-ctx.Done():
+			return protocol.Result{}, ctx.Err()
+		}
+	}
+	return p.Backend.Do(ctx, op)
+}
+
+// TestDurableFaultsDeadLetterComesFirst handles a dead letter before its promise is rejected: after that,
+// no process would send the letter again.
+func TestDurableFaultsDeadLetterComesFirst(t *testing.T) {
+	e, err := engine.Open(engine.Config{Store: store.NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Listen(server.Config{Backend: patient{e}, Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result := make(chan error, 1)
+	topology := faultsNewTopology(t, pool.DurableStore(s.URL()))
+	go func() { result <- topology.Run(ctx) }()
+	limit, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	h, err := topology.Api().StartDoom(limit, durablefaults.Doom{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(limit); err == nil || err.Error() != "doomed" {
+		t.Errorf("the result is %v", err)
+	}
+	cancel()
+	if err := errors.Join(<-result, s.Close(t.Context()), e.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDurableFaultsFails ends Run with the error of another handler. The executions stay in the store.
+func TestDurableFaultsFails(t *testing.T) {
+	dir := t.TempDir()
+	first := faultsNewTopology(t, pool.DurableStore(dir))
+	if err := first.Api().SendTask(t.Context(), durablefaults.Task{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Api().SendPoisoning(t.Context(), durablefaults.Poisoning{}); err != nil {
+		t.Fatal(err)
+	}
+	var failure *pool.HandlerError
+	if err := first.Run(t.Context()); !errors.As(err, &failure) {
+		t.Errorf("Run returns %v", err)
+	}
+	second := faultsNewTopology(t, pool.DurableStore(dir))
+	second.Api().Close()
+	if err := second.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDurableFaultsStepIgnoresContext stops a topology while a step waits for something else.
+func TestDurableFaultsStepIgnoresContext(t *testing.T) {
+	hanging := make(chan struct{})
+	durablefaults.Release.Store(&hanging)
+	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- topology.Run(ctx) }()
+	if err := topology.Api().SendTask(t.Context(), durablefaults.Task{Stay: true}); err != nil {
+		t.Fatal(err)
+	}
+	<-durablefaults.Entered
+	cancel()
+	if err := <-result; !errors.Is(err, pool.ErrDrainTimeout) {
+		t.Errorf("Run returns %v", err)
+	}
+	close(hanging)
+}

@@ -1,0 +1,31 @@
+// Package durabletests_test tests the golden cases with durable edges, and the npm SDK against
+// the server of durable promises. The files of each case begin with its name, and its tests too.
+package durabletests_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/topogen/topogen/internal/test/child"
+)
+
+// childNode is a node of durablenodes, which a test kills.
+const childNode = "durablenodes"
+
+// built is a folder for commands that tests build.
+var built string
+
+func TestMain(m *testing.M) {
+	child.Run(map[string]func() error{childNode: runNode})
+	code := 1
+	var err error
+	if built, err = os.MkdirTemp("", "durabletests-"); err == nil {
+		code = m.Run()
+		err = os.RemoveAll(built)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,41 @@
+package nodetests_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/topogen/topogen/generated_test/clustergather"
+	"github.com/topogen/topogen/generated_test/clustertest"
+	"github.com/topogen/topogen/runtime/cluster"
+	"github.com/topogen/topogen/runtime/pool"
+)
+
+// TestClusterGatherClient asks from a client. All instances answer.
+func TestClusterGatherClient(t *testing.T) {
+	a := asking{nodes: 3, release: make(chan struct{})}
+	clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
+		return clustergather.New(gatherProcessors(gatherName(node), a.release), opts...)
+	}, func(nodes []*clustergather.Topology) {
+		defer func() {
+			for _, top := range nodes {
+				top.Api().Close()
+			}
+		}()
+		c, err := clustergather.NewClient(cluster.ClientConfig{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for n := range gatherAsks {
+			a.counters(t, c.Api(), n+1)
+			got, err := c.Api().AskCountToProbe(t.Context(), clustergather.Count{N: n + 1, Fails: "", Text: []byte("text")})
+			slices.Sort(got.By) // the node whose instances come first is not known
+			want := a.everywhere("probe", 2, gatherName(0))
+			slices.Sort(want)
+			expect(t, got, err, n+1, want, "")
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,315 @@
+package nodetests_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/generated_test/clusterprocesses"
+	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/transport/certs"
+)
+
+const (
+	fleetDomain   = "example.org"
+	fleetNodes    = 4
+	files         = 8 + 12 + 4 + 4  // of all instances: sources, workers, ledgers, readers
+	fleetAwaitMax = 2 * time.Minute // far more than anything takes on a busy computer
+)
+
+// fleet is a run of the nodes.
+type fleet struct {
+	t         *testing.T
+	dir       string
+	addresses []string
+	ca        *certs.Authority
+	links     [fleetNodes][fleetNodes]*link // from the first to the second
+	nodes     [fleetNodes]*fleetProcess     // the newest process of each node
+	all       []*fleetProcess               // in the order of their starts
+}
+
+// fleetProcess is a start of a node.
+type fleetProcess struct {
+	node   int
+	start  int
+	killed bool // by the test, so it has no figures
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when it has ended
+	err    error         // valid after done
+	output fleetOutput
+}
+
+// fleetOutput is what a process prints.
+type fleetOutput struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *fleetOutput) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *fleetOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func fleetName(i int) string { return fmt.Sprint("n", i+1) }
+
+// prepare makes the addresses, the links and the certificates of the nodes.
+func prepare(t *testing.T) *fleet {
+	speed.Landing(t) // TestRandomClusters of runtime/cluster has these faults in virtual time
+	if runtime.GOOS == "windows" {
+		t.Skip("the nodes are stopped with signals")
+	}
+	rerun.WhenCodeChanges(t)
+	c := &fleet{t: t, dir: t.TempDir()}
+	c.connect()
+	c.certificates()
+	return c
+}
+
+// start starts the nodes, with an environment that is added to the usual one, and waits
+// until each instance has handled messages.
+func start(t *testing.T, env ...string) *fleet {
+	c := prepare(t)
+	for i := range fleetNodes {
+		c.launch(i, env...)
+	}
+	c.awaitStart()
+	return c
+}
+
+// awaitStart waits until each instance has handled messages.
+func (c *fleet) awaitStart() {
+	c.t.Helper()
+	c.await("effects of all instances", func() bool {
+		found, _ := filepath.Glob(c.path("[wlsr]*-*-n*"))
+		return len(found) == files && smallest(found) > 0
+	})
+}
+
+// launch starts a process of a node. The environment is added to the usual one.
+func (c *fleet) launch(i int, env ...string) *fleetProcess {
+	c.t.Helper()
+	p := &fleetProcess{node: i, start: len(c.all), done: make(chan struct{})}
+	var all, links []string
+	for j, address := range c.addresses {
+		all = append(all, fleetName(j)+"="+address)
+		if j != i {
+			links = append(links, fleetName(j)+"="+c.links[i][j].listener.Addr().String())
+		}
+	}
+	p.cmd = child.Command(childNode)
+	p.cmd.Env = append(p.cmd.Env,
+		variableLinks+"="+strings.Join(links, ","), clusterprocesses.VariableDir+"="+c.dir, clusterprocesses.VariableStart+"="+fmt.Sprint(p.start),
+		"TOPOGEN_NODE="+fleetName(i), "TOPOGEN_NODES="+strings.Join(all, ","), "TOPOGEN_ADDRESS="+c.addresses[i], "TOPOGEN_DIR="+c.path("nodes"),
+		"TOPOGEN_TRUST_DOMAIN="+fleetDomain, "TOPOGEN_TLS_CERT="+c.path(fleetName(i)+".crt"), "TOPOGEN_TLS_KEY="+c.path(fleetName(i)+".key"), "TOPOGEN_TLS_CA="+c.path("ca.crt"))
+	p.cmd.Env = append(p.cmd.Env, env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.all = append(c.all, p)
+	c.nodes[i] = p
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	c.t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // an error means that it has ended
+		<-p.done
+		if c.t.Failed() {
+			c.t.Logf("%s, start %d: %v\n%s", fleetName(i), p.start, p.err, &p.output)
+		}
+	})
+	return p
+}
+
+func (c *fleet) path(elements ...string) string {
+	return filepath.Join(append([]string{c.dir}, elements...)...)
+}
+
+// nodeDir is the folder of what a node must remember.
+func (c *fleet) nodeDir(i int) string { return c.path("nodes", fleetName(i)) }
+
+// connect chooses the addresses of the nodes and makes the links. The listeners stay open
+// until the links have addresses of their own.
+func (c *fleet) connect() {
+	for range fleetNodes {
+		l := c.listen()
+		defer l.Close()
+		c.addresses = append(c.addresses, l.Addr().String())
+	}
+	for i := range fleetNodes {
+		for j := range fleetNodes {
+			if i != j {
+				c.links[i][j] = newLink(c.t, c.addresses[j])
+			}
+		}
+	}
+}
+
+func (c *fleet) listen() net.Listener {
+	c.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return l
+}
+
+// freeAddress returns a loopback address whose port was free.
+func (c *fleet) freeAddress() string {
+	l := c.listen()
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (c *fleet) certificates() {
+	c.ca = c.authority("ca", fleetDomain)
+	for i := range fleetNodes {
+		c.issue(c.ca, fleetName(i), certs.ID{TrustDomain: fleetDomain, Topology: "clusterprocesses", Node: fleetName(i)})
+	}
+}
+
+// authority makes an authority, and writes its certificate to a file.
+func (c *fleet) authority(file, domain string) *certs.Authority {
+	c.t.Helper()
+	ca, err := certs.NewAuthority(domain, time.Now())
+	if err == nil {
+		err = os.WriteFile(c.path(file+".crt"), ca.Cert, 0o600)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return ca
+}
+
+// issue writes a certificate and its key to files. It returns the environment that selects them.
+func (c *fleet) issue(ca *certs.Authority, file string, id certs.ID) (env []string) {
+	c.t.Helper()
+	pair, err := ca.Issue(id, time.Now(), time.Hour)
+	err = errors.Join(err, os.WriteFile(c.path(file+".crt"), pair.Cert, 0o600), os.WriteFile(c.path(file+".key"), pair.Key, 0o600))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return []string{"TOPOGEN_TLS_CERT=" + c.path(file+".crt"), "TOPOGEN_TLS_KEY=" + c.path(file+".key")}
+}
+
+// await waits until a condition holds.
+func (c *fleet) await(what string, condition func() bool) {
+	c.t.Helper()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for end := time.Now().Add(fleetAwaitMax); !condition(); <-poll.C {
+		if time.Now().After(end) {
+			c.t.Fatalf("timeout while waiting for %s", what)
+		}
+	}
+}
+
+// awaitOutput waits until a process has printed a text.
+func (c *fleet) awaitOutput(p *fleetProcess, text string) {
+	c.t.Helper()
+	c.await(fmt.Sprintf("%q of %s, start %d", text, fleetName(p.node), p.start), func() bool { return strings.Contains(p.output.String(), text) })
+}
+
+// awaitDead waits until a node believes that another one is dead.
+func (c *fleet) awaitDead(by, node int) {
+	c.t.Helper()
+	c.awaitOutput(c.nodes[by], "cannot be reached node="+fleetName(node)+" state=dead")
+}
+
+func smallest(files []string) int64 {
+	smallest := int64(1 << 62)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			smallest = min(smallest, info.Size())
+		}
+	}
+	return smallest
+}
+
+// handled returns the bytes of the effects at the workers of a process.
+func (c *fleet) handled(p *fleetProcess) (sum int64) {
+	found, _ := filepath.Glob(c.path(fmt.Sprintf("worker-*-%s-%d", fleetName(p.node), p.cmd.Process.Pid)))
+	for _, file := range found {
+		if info, err := os.Stat(file); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+// awaitEffects waits until each node has handled more.
+func (c *fleet) awaitEffects() {
+	c.t.Helper()
+	for _, p := range c.nodes {
+		before := c.handled(p)
+		c.await("more effects at "+fleetName(p.node), func() bool { return c.handled(p) > before+1000 })
+	}
+}
+
+// finish makes the sources end.
+func (c *fleet) finish() {
+	c.t.Helper()
+	if err := os.WriteFile(c.path("finish"), nil, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *fleet) signal(p *fleetProcess, s os.Signal) {
+	c.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *fleet) terminate(i int) { c.signal(c.nodes[i], syscall.SIGTERM) }
+
+// kill ends the process of a node as a crash does.
+func (c *fleet) kill(i int) {
+	c.t.Helper()
+	p := c.nodes[i]
+	p.killed = true
+	c.signal(p, syscall.SIGKILL)
+	_ = c.ended(p) // it is always the signal
+}
+
+// hasEnded reports whether a process has ended.
+func (p *fleetProcess) hasEnded() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended waits for the end of a process, and returns its error.
+func (c *fleet) ended(p *fleetProcess) error {
+	c.t.Helper()
+	c.await("the end of "+fleetName(p.node), p.hasEnded)
+	return p.err
+}
+
+// both calls f with the links between two nodes.
+func (c *fleet) both(a, b int, f func(l *link)) {
+	f(c.links[a][b])
+	f(c.links[b][a])
+}

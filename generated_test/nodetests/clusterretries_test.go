@@ -1,0 +1,133 @@
+package nodetests_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/topogen/topogen/generated_test/clusterretries"
+	"github.com/topogen/topogen/generated_test/clustertest"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// retriesPlace puts the sources on other nodes than their first receivers.
+func retriesPlace(processor, instance int) int {
+	switch clusterretries.ProcessorIndex(processor) {
+	case clusterretries.ProcessorApi, clusterretries.ProcessorMorgue:
+		return clustertest.Everywhere
+	case clusterretries.ProcessorSource:
+		return instance + 1
+	case clusterretries.ProcessorWatches:
+		return 2
+	}
+	return instance
+}
+
+// queries is how many queries come from outside on each node, to each processor.
+const queries = 30
+
+func TestClusterRetriesNodes(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) { retriesRun(t, n, pool.Workers(workers)) })
+		}
+	}
+}
+
+const sent, failing = 2 * clusterretries.Messages, 2 * (clusterretries.Messages / 3) // by all sources, along one edge
+
+func retriesRun(t *testing.T, n int, workers pool.Option) {
+	make := func(_ int, opts ...pool.Option) (*clusterretries.Topology, error) {
+		return clusterretries.New(clusterretries.Processors{}, append(opts, workers)...)
+	}
+	nodes := clustertest.RunExpecting(t, n, retriesPlace, make, func(nodes []*clusterretries.Topology) {
+		for i, top := range nodes {
+			ask(t, fmt.Sprint("node", i), top.Api())
+		}
+	}, pool.ErrGaveUp)
+	if f := clustertest.Figures(nodes, int(clusterretries.EdgeSourceGivesUpPlain)); f.Sent != 2*sent {
+		t.Errorf("gives_up: %+v, want %d sent", f, 2*sent)
+	}
+	var retries, skips clusterretries.Log
+	letters := map[string]int{}
+	for _, top := range nodes {
+		for i := range 3 {
+			if r := top.Retries(i); r != nil {
+				retries.Plain += r.Plain
+				retries.Box += r.Box
+				retries.Failed += r.Failed
+			}
+			if s := top.Skips(i); s != nil {
+				skips.Plain += s.Plain
+				skips.Box += s.Box
+				skips.Failed += s.Failed
+			}
+		}
+		if w := top.Watches(0); w != nil && w.Closed == 0 {
+			t.Error("InputClosed was not called")
+		}
+		m := top.Morgue(0)
+		for letter, count := range m.Letters {
+			letters[letter] += count
+		}
+		if len(m.Wrong) > 0 {
+			t.Errorf("dead letters: %v", m.Wrong)
+		}
+	}
+	if want := (clusterretries.Log{Plain: sent - failing, Box: sent, Failed: 3 * failing}); retries != want {
+		t.Errorf("retries: %+v, want %+v", retries, want)
+	}
+	if want := (clusterretries.Log{Plain: sent - failing, Box: sent, Failed: failing}); skips != want {
+		t.Errorf("skips: %+v, want %+v", skips, want)
+	}
+	want := map[string]int{
+		"retries Plain 3": failing, "skips Plain 1": failing, "stops Plain 2": failing,
+		"retries Query 3": n * queries / 3, "stops Query 2": n * queries / 3,
+	}
+	if !maps.Equal(letters, want) {
+		t.Errorf("dead letters: %v, want %v", letters, want)
+	}
+	for _, e := range []clusterretries.EdgeIndex{clusterretries.EdgeSourceRetriesPlain, clusterretries.EdgeSourceRetriesBox, clusterretries.EdgeSourceSkipsPlain, clusterretries.EdgeSourceStopsPlain, clusterretries.EdgeSourceWatchesPlain} {
+		if f := clustertest.Figures(nodes, int(e)); f.Sent != sent {
+			t.Errorf("%v: %+v, want %d sent", e, f, sent)
+		}
+	}
+}
+
+// ask asks both processors. Every third query gets no reply.
+func ask(t *testing.T, by string, api *clusterretries.ApiSender) {
+	for i := 1; i <= queries; i++ {
+		got, err := api.AskQueryToRetries(t.Context(), clusterretries.Query{N: i, By: by})
+		retriesCheck(t, i, got, clusterretries.Answer{N: i, Attempts: 3}, err)
+		got, err = api.AskQueryToStops(t.Context(), clusterretries.Query{N: i, By: by})
+		retriesCheck(t, i, got, clusterretries.Answer{N: i, Attempts: 1}, err)
+	}
+	api.Close()
+}
+
+func retriesCheck(t *testing.T, i int, got, want clusterretries.Answer, err error) {
+	t.Helper()
+	if i%3 == 0 {
+		want = clusterretries.Answer{}
+	}
+	if got != want || errors.Is(err, topo.ErrFailed) != (i%3 == 0) || i%3 != 0 && err != nil {
+		t.Errorf("query %d: %+v, %v; want %+v", i, got, err, want)
+	}
+}
+
+// TestClusterRetriesOneProcess checks the same without nodes.
+func TestClusterRetriesOneProcess(t *testing.T) {
+	top, err := clusterretries.New(clusterretries.Processors{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go ask(t, "outside", top.Api())
+	if err := top.Run(t.Context()); !errors.Is(err, pool.ErrGaveUp) {
+		t.Fatal(err)
+	}
+	if top.Watches(0).Closed == 0 {
+		t.Error("InputClosed was not called")
+	}
+}
