@@ -39,9 +39,8 @@ const Messages = 100
 
 // Source sends messages to all nodes.
 type Source struct {
-	by           string
-	n, must      int
-	refusedMusts int
+	by      string
+	n, must int
 }
 
 // NewSource makes a source.
@@ -49,10 +48,11 @@ func NewSource(in topo.Instance) *Source { return &Source{by: fmt.Sprint("source
 
 // Ping sends the next messages. It sends a Must again that was refused.
 func (s *Source) Ping(out *SourceSender) error {
+	refused := false
 	if s.must < Messages {
 		switch err := out.SendMust(Must{Stamp{s.by, s.must}}); {
 		case errors.Is(err, topo.ErrFull):
-			s.refusedMusts++
+			refused = true
 		case err != nil:
 			return err
 		default:
@@ -62,6 +62,9 @@ func (s *Source) Ping(out *SourceSender) error {
 	if s.n == Messages {
 		if s.must == Messages {
 			return topo.Done
+		}
+		if refused {
+			return topo.Idle // until there is room
 		}
 		return nil
 	}

@@ -11,7 +11,8 @@
 //
 // The nodes of Run are piper.Nodes that pass messages on in memory. They have no failure
 // detection, resend nothing, and know the placement from the test. RunCluster runs nodes of
-// package cluster, which connect over loopback. It is slower, and its placement is not known.
+// package cluster with a transport in memory. Their placement is not known. RunLoopback runs
+// them with their own transport, in real time.
 package clustertest
 
 import (
@@ -19,15 +20,30 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/transport"
 )
+
+// leaving is longer than a library of failure detection goes on after the end of its node.
+const leaving = time.Minute
+
+// Bubble runs a test in virtual time.
+func Bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(leaving) })
+		test(t)
+	})
+}
 
 // Everywhere is the node of an instance that runs on every node.
 const Everywhere = -1
@@ -94,15 +110,52 @@ func RunExpecting[T Topology](t *testing.T, n int, place Place, make func(node i
 	return nodes
 }
 
-// RunCluster makes and runs a topology on the nodes n1, n2 … of package cluster. The topology
-// file must name n of these nodes.
+// RunCluster makes and runs a topology on the nodes n1, n2 … of package cluster, which connect
+// in memory. The topology file must name n of these nodes. In a Bubble the nodes need no time.
 func RunCluster[T Topology](t *testing.T, n int, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T)) (nodes []T) {
+	t.Helper()
+	memory := transport.NewMemory(transport.MemoryOptions{})
+	return runNodes(t, n, func(i int) (T, error) {
+		joined, err := memory.Join(nodeName(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = joined.Close() })
+		making.Lock()
+		defer making.Unlock()
+		return make(i, pool.Node(nodeName(i)), pool.NodeDir(t.TempDir()), piper.NodeTransport(joined))
+	}, use)
+}
+
+// making is held while a node is made: it reads the addresses from the environment, which all
+// tests share.
+var making sync.Mutex
+
+// RunLoopback is RunCluster for nodes that listen on loopback, so that clients can connect. Tests
+// with it can be parallel.
+func RunLoopback[T Topology](t *testing.T, n int, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T, addresses []string)) (nodes []T) {
+	t.Helper()
+	addresses := freeAddresses(t, n)
+	var list []string
+	for i, address := range addresses {
+		list = append(list, nodeName(i)+"="+address)
+	}
+	return runNodes(t, n, func(i int) (T, error) {
+		making.Lock()
+		defer making.Unlock()
+		os.Setenv(cluster.VariableNodes, strings.Join(list, ","))
+		defer os.Unsetenv(cluster.VariableNodes)
+		return make(i, pool.Node(nodeName(i)), pool.NodeDir(t.TempDir()))
+	}, func(nodes []T) { use(nodes, addresses) })
+}
+
+// runNodes makes nodes, runs them, and checks their figures.
+func runNodes[T Topology](t *testing.T, n int, make func(node int) (T, error), use func(nodes []T)) (nodes []T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), runMax)
 	defer cancel()
-	t.Setenv(cluster.VariableNodes, freeAddresses(t, n))
 	for i := range n {
-		top, err := make(i, pool.Node(nodeName(i)), pool.NodeDir(t.TempDir()))
+		top, err := make(i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,19 +179,18 @@ func RunCluster[T Topology](t *testing.T, n int, make func(node int, opts ...poo
 
 func nodeName(i int) string { return fmt.Sprint("n", i+1) }
 
-// freeAddresses lists the nodes with loopback addresses whose ports were free.
-func freeAddresses(t *testing.T, n int) string {
+// freeAddresses are loopback addresses whose ports were free.
+func freeAddresses(t *testing.T, n int) (list []string) {
 	t.Helper()
-	var list []string
-	for i := range n {
+	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		list = append(list, nodeName(i)+"="+l.Addr().String())
+		list = append(list, l.Addr().String())
 	}
-	return strings.Join(list, ",")
+	return list
 }
 
 // Figures adds up the figures of an edge over all nodes.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/topogen/topogen/generated_test/clusterbroadcast"
 	"github.com/topogen/topogen/generated_test/clustertest"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/pool"
 )
@@ -13,15 +14,17 @@ import (
 // TestClusterBroadcastClient sends from a client to the instances of all nodes. Each gets each message once
 // and in order. An edge that stays on its node has no way from a client.
 func TestClusterBroadcastClient(t *testing.T) {
-	nodes := clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
+	speed.Landing(t) // TestClusterGatherClient is the quick test with a client
+	t.Parallel()
+	nodes := clustertest.RunLoopback(t, 3, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
 		return clusterbroadcast.New(broadcastProcessors(node), opts...)
-	}, func(nodes []*clusterbroadcast.Topology) {
+	}, func(nodes []*clusterbroadcast.Topology, addresses []string) {
 		defer func() {
 			for _, top := range nodes {
 				top.Api().Close()
 			}
 		}()
-		c, err := clusterbroadcast.NewClient(cluster.ClientConfig{})
+		c, err := clusterbroadcast.NewClient(cluster.ClientConfig{Addresses: addresses})
 		if err != nil {
 			t.Error(err)
 			return

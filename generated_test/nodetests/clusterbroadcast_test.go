@@ -42,14 +42,17 @@ func TestClusterBroadcastNodes(t *testing.T) {
 // TestClusterBroadcastCluster runs the topology on nodes of package cluster, with the engines of the file: the
 // address table with broadcast, and failure detection with memberlist.
 func TestClusterBroadcastCluster(t *testing.T) {
-	nodes := clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
-		return clusterbroadcast.New(broadcastProcessors(node), opts...)
-	}, func(nodes []*clusterbroadcast.Topology) {
-		for i, top := range nodes {
-			broadcastSend(t, i, top.Api())
-		}
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		nodes := clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
+			return clusterbroadcast.New(broadcastProcessors(node), opts...)
+		}, func(nodes []*clusterbroadcast.Topology) {
+			for i, top := range nodes {
+				broadcastSend(t, i, top.Api())
+			}
+		})
+		broadcastCheck(t, nodes)
 	})
-	broadcastCheck(t, nodes)
 }
 
 // TestClusterBroadcastOneProcess runs the topology without the name of a node.

@@ -23,15 +23,14 @@ import (
 	"github.com/topogen/topogen/generated_test/clusterclient"
 	"github.com/topogen/topogen/internal/test/child"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 const (
-	clientDomain   = "example.org"
-	clientNodes    = 3
-	deskNode       = 1               // index of the node with the processor desk
-	clientAwaitMax = 2 * time.Minute // far more than anything takes on a busy computer
+	clientNodes = 3
+	deskNode    = 1 // index of the node with the processor desk
 )
 
 // runServer runs a node until SIGTERM.
@@ -57,33 +56,14 @@ type servers struct {
 // clientProcess is a run of a node.
 type clientProcess struct {
 	cmd    *exec.Cmd
-	output clientOutput
+	output output
 	done   chan struct{} // closed when it has ended
 }
-
-// clientOutput collects what a process writes.
-type clientOutput struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *clientOutput) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *clientOutput) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func clientName(i int) string { return fmt.Sprint("n", i+1) }
 
 // startServers starts all nodes.
 func startServers(t *testing.T) *servers {
 	t.Helper()
+	speed.Landing(t) // TestClusterGatherClient has nodes in this process; runtime/cluster simulates clients
 	if runtime.GOOS == "windows" {
 		t.Skip("the nodes are killed with signals")
 	}
@@ -98,12 +78,12 @@ func startServers(t *testing.T) *servers {
 		s.addresses = append(s.addresses, l.Addr().String())
 	}
 	var err error
-	if s.ca, err = certs.NewAuthority(clientDomain, time.Now()); err != nil {
+	if s.ca, err = certs.NewAuthority(domain, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	s.write("ca.crt", s.ca.Cert)
 	for i := range clientNodes {
-		s.issue(clientName(i), certs.ID{Node: clientName(i)})
+		s.issue(nodeName(i), certs.ID{Node: nodeName(i)})
 	}
 	s.issue("client", certs.ID{Client: "web"})
 	return s
@@ -121,7 +101,7 @@ func (s *servers) write(file string, b []byte) {
 // issue makes the files of a certificate.
 func (s *servers) issue(file string, id certs.ID) {
 	s.t.Helper()
-	id.TrustDomain, id.Topology = clientDomain, "clusterclient"
+	id.TrustDomain, id.Topology = domain, "clusterclient"
 	pair, err := s.ca.Issue(id, time.Now(), time.Hour)
 	if err != nil {
 		s.t.Fatal(err)
@@ -134,7 +114,7 @@ func (s *servers) issue(file string, id certs.ID) {
 func (s *servers) nodeList() string {
 	var list []string
 	for i, address := range s.addresses {
-		list = append(list, clientName(i)+"="+address)
+		list = append(list, nodeName(i)+"="+address)
 	}
 	return strings.Join(list, ",")
 }
@@ -144,8 +124,8 @@ func (s *servers) start(i int, env ...string) {
 	s.t.Helper()
 	p := &clientProcess{cmd: child.Command(childServer), done: make(chan struct{})}
 	p.cmd.Env = append(p.cmd.Env,
-		clusterclient.VariableDir+"="+s.dir, "TOPOGEN_NODE="+clientName(i), "TOPOGEN_NODES="+s.nodeList(), "TOPOGEN_DIR="+s.path("nodes"),
-		"TOPOGEN_TRUST_DOMAIN="+clientDomain, "TOPOGEN_TLS_CERT="+s.path(clientName(i)+".crt"), "TOPOGEN_TLS_KEY="+s.path(clientName(i)+".key"), "TOPOGEN_TLS_CA="+s.path("ca.crt"))
+		clusterclient.VariableDir+"="+s.dir, "TOPOGEN_NODE="+nodeName(i), "TOPOGEN_NODES="+s.nodeList(), "TOPOGEN_DIR="+s.path("nodes"),
+		"TOPOGEN_TRUST_DOMAIN="+domain, "TOPOGEN_TLS_CERT="+s.path(nodeName(i)+".crt"), "TOPOGEN_TLS_KEY="+s.path(nodeName(i)+".key"), "TOPOGEN_TLS_CA="+s.path("ca.crt"))
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
@@ -160,7 +140,7 @@ func (s *servers) start(i int, env ...string) {
 		_ = p.cmd.Process.Kill() // an error means that it has ended
 		<-p.done
 		if s.t.Failed() {
-			s.t.Logf("%s: %v\n%s", clientName(i), p.cmd.ProcessState, &p.output)
+			s.t.Logf("%s: %v\n%s", nodeName(i), p.cmd.ProcessState, &p.output)
 		}
 	})
 }
@@ -185,7 +165,7 @@ func (s *servers) kill(i int) {
 // config is the configuration of a client with a certificate.
 func (s *servers) config() cluster.ClientConfig {
 	return cluster.ClientConfig{
-		Addresses: s.addresses, TLSCert: s.path("client.crt"), TLSKey: s.path("client.key"), TLSCA: s.path("ca.crt"), Wait: clientAwaitMax,
+		Addresses: s.addresses, TLSCert: s.path("client.crt"), TLSKey: s.path("client.key"), TLSCA: s.path("ca.crt"), Wait: awaitMax,
 	}
 }
 
@@ -204,7 +184,7 @@ func (s *servers) await(what string, condition func() bool) {
 	s.t.Helper()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for end := time.Now().Add(clientAwaitMax); !condition(); <-poll.C {
+	for end := time.Now().Add(awaitMax); !condition(); <-poll.C {
 		if time.Now().After(end) {
 			s.t.Fatalf("timeout while waiting for %s", what)
 		}
@@ -229,7 +209,7 @@ func (s *servers) reached(c *clusterclient.Client) (n int) {
 // reaches reports whether a client reaches a node.
 func reaches(c *clusterclient.Client, i int) bool {
 	for _, node := range c.Cluster().Nodes {
-		if node.Name == clientName(i) {
+		if node.Name == nodeName(i) {
 			return node.Reachable
 		}
 	}
@@ -298,7 +278,7 @@ func (s *servers) checkOnceInEachProcess(client string) {
 // bootOf is the id of the process of a node, as a client knows it.
 func bootOf(c *clusterclient.Client, i int) string {
 	for _, node := range c.Cluster().Nodes {
-		if node.Name == clientName(i) {
+		if node.Name == nodeName(i) {
 			return node.Boot
 		}
 	}

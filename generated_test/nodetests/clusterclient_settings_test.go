@@ -30,7 +30,7 @@ func TestClusterClientClientsAreRefused(t *testing.T) {
 	s.closeAll(c)
 	s.issue("other", certs.ID{Client: "other"})
 	other := func(id certs.ID) func(*cluster.ClientConfig) {
-		id.TrustDomain = clientDomain
+		id.TrustDomain = domain
 		pair, err := s.ca.Issue(id, time.Now(), time.Hour)
 		if err != nil {
 			t.Fatal(err)

@@ -36,10 +36,13 @@ func cycleRun(t *testing.T, n int, workers pool.Option) {
 
 // TestClusterCycleCluster runs the cycle on nodes of package cluster.
 func TestClusterCycleCluster(t *testing.T) {
-	make := func(_ int, opts ...pool.Option) (*clustercycle.Topology, error) {
-		return clustercycle.New(clustercycle.Processors{}, opts...)
-	}
-	cycleCheck(t, clustertest.RunCluster(t, 3, make, func([]*clustercycle.Topology) {}))
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		make := func(_ int, opts ...pool.Option) (*clustercycle.Topology, error) {
+			return clustercycle.New(clustercycle.Processors{}, opts...)
+		}
+		cycleCheck(t, clustertest.RunCluster(t, 3, make, func([]*clustercycle.Topology) {}))
+	})
 }
 
 func cycleCheck(t *testing.T, nodes []*clustercycle.Topology) {

@@ -62,20 +62,23 @@ func edgesRun(t *testing.T, n int, workers pool.Option) {
 
 // TestClusterEdgesCluster runs the topology on nodes of package cluster.
 func TestClusterEdgesCluster(t *testing.T) {
-	make := func(_ int, opts ...pool.Option) (*clusteredges.Topology, error) {
-		return clusteredges.New(clusteredges.Processors{}, append(opts, pool.Workers(1))...)
-	}
-	nodes := clustertest.RunCluster(t, 3, make, func(nodes []*clusteredges.Topology) {
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		make := func(_ int, opts ...pool.Option) (*clusteredges.Topology, error) {
+			return clusteredges.New(clusteredges.Processors{}, append(opts, pool.Workers(1))...)
+		}
+		nodes := clustertest.RunCluster(t, 3, make, func(nodes []*clusteredges.Topology) {
+			for i, top := range nodes {
+				edgesSend(t, fmt.Sprint("api", i), top.Api())
+			}
+		})
+		edgesCheck(t, nodes)
 		for i, top := range nodes {
-			edgesSend(t, fmt.Sprint("api", i), top.Api())
+			if v := top.Cluster(); v == nil || len(v.Nodes) != 3 || v.Node != fmt.Sprint("n", i+1) {
+				t.Errorf("view of node %d: %+v", i+1, v)
+			}
 		}
 	})
-	edgesCheck(t, nodes)
-	for i, top := range nodes {
-		if v := top.Cluster(); v == nil || len(v.Nodes) != 3 || v.Node != fmt.Sprint("n", i+1) {
-			t.Errorf("view of node %d: %+v", i+1, v)
-		}
-	}
 }
 
 // edgesCheck checks what the instances have received.

@@ -12,16 +12,17 @@ import (
 
 // TestClusterGatherClient asks from a client. All instances answer.
 func TestClusterGatherClient(t *testing.T) {
+	t.Parallel()
 	a := asking{nodes: 3, release: make(chan struct{})}
-	clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
-		return clustergather.New(gatherProcessors(gatherName(node), a.release), opts...)
-	}, func(nodes []*clustergather.Topology) {
+	clustertest.RunLoopback(t, 3, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
+		return clustergather.New(gatherProcessors(nodeName(node), a.release), opts...)
+	}, func(nodes []*clustergather.Topology, addresses []string) {
 		defer func() {
 			for _, top := range nodes {
 				top.Api().Close()
 			}
 		}()
-		c, err := clustergather.NewClient(cluster.ClientConfig{})
+		c, err := clustergather.NewClient(cluster.ClientConfig{Addresses: addresses})
 		if err != nil {
 			t.Error(err)
 			return
@@ -30,7 +31,7 @@ func TestClusterGatherClient(t *testing.T) {
 			a.counters(t, c.Api(), n+1)
 			got, err := c.Api().AskCountToProbe(t.Context(), clustergather.Count{N: n + 1, Fails: "", Text: []byte("text")})
 			slices.Sort(got.By) // the node whose instances come first is not known
-			want := a.everywhere("probe", 2, gatherName(0))
+			want := a.everywhere("probe", 2, nodeName(0))
 			slices.Sort(want)
 			expect(t, got, err, n+1, want, "")
 		}

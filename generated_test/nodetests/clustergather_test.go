@@ -23,9 +23,6 @@ func gatherPlace(processor, instance int) int {
 	return clustertest.Everywhere
 }
 
-// gatherName is the name of a node.
-func gatherName(node int) string { return fmt.Sprint("n", node+1) }
-
 // gatherProcessors names the instances of a node.
 func gatherProcessors(node string, release chan struct{}) clustergather.Processors {
 	named := func(in topo.Instance) clustergather.Counting {
@@ -55,10 +52,12 @@ func TestClusterGatherNodes(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		for _, workers := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
-				a := asking{nodes: n, release: make(chan struct{})}
-				clustertest.Run(t, n, gatherPlace, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
-					return clustergather.New(gatherProcessors(gatherName(node), a.release), append(opts, pool.Workers(workers))...)
-				}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
+				clustertest.Bubble(t, func(t *testing.T) {
+					a := asking{nodes: n, release: make(chan struct{})}
+					clustertest.Run(t, n, gatherPlace, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
+						return clustergather.New(gatherProcessors(nodeName(node), a.release), append(opts, pool.Workers(workers))...)
+					}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
+				})
 			})
 		}
 	}
@@ -66,10 +65,13 @@ func TestClusterGatherNodes(t *testing.T) {
 
 // TestClusterGatherCluster does the same on nodes of package cluster.
 func TestClusterGatherCluster(t *testing.T) {
-	a := asking{nodes: 3, release: make(chan struct{})}
-	clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
-		return clustergather.New(gatherProcessors(gatherName(node), a.release), opts...)
-	}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		a := asking{nodes: 3, release: make(chan struct{})}
+		clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
+			return clustergather.New(gatherProcessors(nodeName(node), a.release), opts...)
+		}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
+	})
 }
 
 // TestClusterGatherOneProcess asks without nodes.
@@ -119,7 +121,7 @@ func (a *asking) all(t *testing.T, nodes []*clustergather.Topology) {
 	for i, top := range nodes {
 		own := ""
 		if a.nodes > 0 {
-			own = gatherName(i)
+			own = nodeName(i)
 		}
 		for k := range gatherCallers {
 			all.Go(func() {
@@ -135,7 +137,7 @@ func (a *asking) all(t *testing.T, nodes []*clustergather.Topology) {
 	for i, top := range nodes {
 		own := ""
 		if a.nodes > 0 {
-			own = gatherName(i)
+			own = nodeName(i)
 		}
 		a.late(t, top.Api(), own)
 	}
@@ -150,8 +152,8 @@ func (a *asking) all(t *testing.T, nodes []*clustergather.Topology) {
 func (a *asking) everywhere(processor string, instances int, own string) (names []string) {
 	nodes := []string{own}
 	for i := range a.nodes {
-		if gatherName(i) != own {
-			nodes = append(nodes, gatherName(i))
+		if nodeName(i) != own {
+			nodes = append(nodes, nodeName(i))
 		}
 	}
 	for _, node := range nodes {
@@ -230,7 +232,7 @@ func (a *asking) late(t *testing.T, api *clustergather.ApiSender, own string) {
 	t.Helper()
 	silent := own
 	if a.nodes > 0 {
-		silent = gatherName(a.nodes - 1)
+		silent = nodeName(a.nodes - 1)
 	}
 	names := a.everywhere("wide", 1, own)
 	got, err := api.AskWait(t.Context(), clustergather.Wait{N: 1, Node: silent})

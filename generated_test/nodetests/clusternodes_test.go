@@ -8,6 +8,7 @@ import (
 
 	"github.com/topogen/topogen/generated_test/clusternodes"
 	"github.com/topogen/topogen/generated_test/clustertest"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -22,9 +23,6 @@ func namedPlace(processor, instance int) int {
 	}
 	return clustertest.Everywhere
 }
-
-// namedName is the name of a node.
-func namedName(node int) string { return fmt.Sprint("n", node+1) }
 
 // namedProcessors gives the instances of a node its name.
 func namedProcessors(node string) clusternodes.Processors {
@@ -52,7 +50,7 @@ func TestClusterNodesNodes(t *testing.T) {
 			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
 				var c namedCounts
 				nodes := clustertest.Run(t, n, namedPlace, func(node int, opts ...pool.Option) (*clusternodes.Topology, error) {
-					return clusternodes.New(namedProcessors(namedName(node)), append(opts, pool.Workers(workers))...)
+					return clusternodes.New(namedProcessors(nodeName(node)), append(opts, pool.Workers(workers))...)
 				}, func(nodes []*clusternodes.Topology) { c.sendAll(t, nodes) })
 				c.check(t, nodes)
 			})
@@ -62,9 +60,11 @@ func TestClusterNodesNodes(t *testing.T) {
 
 // TestClusterNodesCluster does the same on nodes of package cluster.
 func TestClusterNodesCluster(t *testing.T) {
+	speed.Landing(t) // TestClusterNodesNodes does it without a network; processes have no virtual time
+	t.Parallel()
 	var c namedCounts
 	nodes := clustertest.RunCluster(t, 3, func(node int, opts ...pool.Option) (*clusternodes.Topology, error) {
-		return clusternodes.New(namedProcessors(namedName(node)), opts...)
+		return clusternodes.New(namedProcessors(nodeName(node)), opts...)
 	}, func(nodes []*clusternodes.Topology) { c.sendAll(t, nodes) })
 	c.check(t, nodes)
 }
@@ -116,7 +116,7 @@ func (c *namedCounts) sendAll(t *testing.T, nodes []*clusternodes.Topology) {
 	for _, top := range nodes {
 		for i := range namedOutside {
 			for node := range nodes {
-				c.send(t, top.Api(), namedName(node), i)
+				c.send(t, top.Api(), nodeName(node), i)
 			}
 		}
 		for _, node := range []*clusternodes.Target{nil, {}, {Node: "nowhere"}} {
@@ -175,7 +175,7 @@ func (c *namedCounts) check(t *testing.T, nodes []*clusternodes.Topology) {
 	n := len(nodes)
 	sent := map[string]map[string]int{} // by node and sender
 	for node := range nodes {
-		sent[namedName(node)] = map[string]int{}
+		sent[nodeName(node)] = map[string]int{}
 	}
 	for i := range 3 {
 		for _, top := range nodes {
@@ -196,12 +196,12 @@ func (c *namedCounts) check(t *testing.T, nodes []*clusternodes.Topology) {
 	parcels, musts := 2*n*clusternodes.Questions, 0
 	for i, top := range nodes {
 		for j := range 2 {
-			c.checkInstance(t, top, j, sent[namedName(i)])
+			c.checkInstance(t, top, j, sent[nodeName(i)])
 		}
 		w := top.Watcher(0)
 		checkLog(t, "watcher", &w.Log)
 		musts += w.Musts
-		for by, k := range sent[namedName(i)] {
+		for by, k := range sent[nodeName(i)] {
 			if w.Count[by] != k {
 				t.Errorf("watcher on node %d: %v, want %d of %s", i+1, w.Count, k, by)
 			}

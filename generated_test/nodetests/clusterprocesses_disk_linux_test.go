@@ -71,7 +71,7 @@ func TestClusterProcessesFullDisk(t *testing.T) {
 	c.awaitEffects()
 
 	c.kill(one)
-	if err := os.RemoveAll(filepath.Join(disk, fleetName(one))); err != nil {
+	if err := os.RemoveAll(filepath.Join(disk, nodeName(one))); err != nil {
 		t.Fatal(err)
 	}
 	more := filepath.Join(disk, "more")

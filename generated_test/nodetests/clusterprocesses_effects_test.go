@@ -63,7 +63,7 @@ func (c *fleet) sum(edge clusterprocesses.EdgeIndex) (sum pool.EdgeFigures) {
 		}
 		f := c.figures(p)[edge]
 		if f.Sent != f.Received+f.Dropped+uint64(f.Len) {
-			c.t.Errorf("%s, start %d: the figures of edge %d do not add up: %+v", fleetName(p.node), p.start, edge, f)
+			c.t.Errorf("%s, start %d: the figures of edge %d do not add up: %+v", nodeName(p.node), p.start, edge, f)
 		}
 		sum.Sent += f.Sent
 		sum.Received += f.Received
@@ -123,7 +123,7 @@ func (c *fleet) checkEnds() {
 	c.t.Helper()
 	for _, p := range c.all {
 		if err := c.ended(p); err != nil && !p.killed {
-			c.t.Errorf("%s: %v", fleetName(p.node), err)
+			c.t.Errorf("%s: %v", nodeName(p.node), err)
 		}
 	}
 	if c.t.Failed() {
@@ -197,7 +197,7 @@ func (c *fleet) mayRepeat(files []string) bool {
 	for _, file := range files {
 		killed := false
 		for _, p := range c.killed() {
-			killed = killed || strings.HasSuffix(file, fmt.Sprintf("-%s-%d", fleetName(p.node), p.cmd.Process.Pid))
+			killed = killed || strings.HasSuffix(file, fmt.Sprintf("-%s-%d", nodeName(p.node), p.cmd.Process.Pid))
 		}
 		if !killed {
 			alive++

@@ -15,7 +15,7 @@ func (c *fleet) awaitAlive(i int) {
 	c.t.Helper()
 	p := c.nodes[i]
 	before := c.handled(p)
-	c.await("effects at "+fleetName(i), func() bool { return c.handled(p) > before })
+	c.await("effects at "+nodeName(i), func() bool { return c.handled(p) > before })
 }
 
 // clear empties the folder of a node.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,10 +21,8 @@ import (
 )
 
 const (
-	fleetDomain   = "example.org"
-	fleetNodes    = 4
-	files         = 8 + 12 + 4 + 4  // of all instances: sources, workers, ledgers, readers
-	fleetAwaitMax = 2 * time.Minute // far more than anything takes on a busy computer
+	fleetNodes = 4
+	files      = 8 + 12 + 4 + 4 // of all instances: sources, workers, ledgers, readers
 )
 
 // fleet is a run of the nodes.
@@ -47,28 +44,8 @@ type fleetProcess struct {
 	cmd    *exec.Cmd
 	done   chan struct{} // closed when it has ended
 	err    error         // valid after done
-	output fleetOutput
+	output output
 }
-
-// fleetOutput is what a process prints.
-type fleetOutput struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *fleetOutput) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *fleetOutput) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func fleetName(i int) string { return fmt.Sprint("n", i+1) }
 
 // prepare makes the addresses, the links and the certificates of the nodes.
 func prepare(t *testing.T) *fleet {
@@ -109,16 +86,16 @@ func (c *fleet) launch(i int, env ...string) *fleetProcess {
 	p := &fleetProcess{node: i, start: len(c.all), done: make(chan struct{})}
 	var all, links []string
 	for j, address := range c.addresses {
-		all = append(all, fleetName(j)+"="+address)
+		all = append(all, nodeName(j)+"="+address)
 		if j != i {
-			links = append(links, fleetName(j)+"="+c.links[i][j].listener.Addr().String())
+			links = append(links, nodeName(j)+"="+c.links[i][j].listener.Addr().String())
 		}
 	}
 	p.cmd = child.Command(childNode)
 	p.cmd.Env = append(p.cmd.Env,
 		variableLinks+"="+strings.Join(links, ","), clusterprocesses.VariableDir+"="+c.dir, clusterprocesses.VariableStart+"="+fmt.Sprint(p.start),
-		"TOPOGEN_NODE="+fleetName(i), "TOPOGEN_NODES="+strings.Join(all, ","), "TOPOGEN_ADDRESS="+c.addresses[i], "TOPOGEN_DIR="+c.path("nodes"),
-		"TOPOGEN_TRUST_DOMAIN="+fleetDomain, "TOPOGEN_TLS_CERT="+c.path(fleetName(i)+".crt"), "TOPOGEN_TLS_KEY="+c.path(fleetName(i)+".key"), "TOPOGEN_TLS_CA="+c.path("ca.crt"))
+		"TOPOGEN_NODE="+nodeName(i), "TOPOGEN_NODES="+strings.Join(all, ","), "TOPOGEN_ADDRESS="+c.addresses[i], "TOPOGEN_DIR="+c.path("nodes"),
+		"TOPOGEN_TRUST_DOMAIN="+domain, "TOPOGEN_TLS_CERT="+c.path(nodeName(i)+".crt"), "TOPOGEN_TLS_KEY="+c.path(nodeName(i)+".key"), "TOPOGEN_TLS_CA="+c.path("ca.crt"))
 	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
@@ -134,7 +111,7 @@ func (c *fleet) launch(i int, env ...string) *fleetProcess {
 		_ = p.cmd.Process.Kill() // an error means that it has ended
 		<-p.done
 		if c.t.Failed() {
-			c.t.Logf("%s, start %d: %v\n%s", fleetName(i), p.start, p.err, &p.output)
+			c.t.Logf("%s, start %d: %v\n%s", nodeName(i), p.start, p.err, &p.output)
 		}
 	})
 	return p
@@ -145,7 +122,7 @@ func (c *fleet) path(elements ...string) string {
 }
 
 // nodeDir is the folder of what a node must remember.
-func (c *fleet) nodeDir(i int) string { return c.path("nodes", fleetName(i)) }
+func (c *fleet) nodeDir(i int) string { return c.path("nodes", nodeName(i)) }
 
 // connect chooses the addresses of the nodes and makes the links. The listeners stay open
 // until the links have addresses of their own.
@@ -181,9 +158,9 @@ func (c *fleet) freeAddress() string {
 }
 
 func (c *fleet) certificates() {
-	c.ca = c.authority("ca", fleetDomain)
+	c.ca = c.authority("ca", domain)
 	for i := range fleetNodes {
-		c.issue(c.ca, fleetName(i), certs.ID{TrustDomain: fleetDomain, Topology: "clusterprocesses", Node: fleetName(i)})
+		c.issue(c.ca, nodeName(i), certs.ID{TrustDomain: domain, Topology: "clusterprocesses", Node: nodeName(i)})
 	}
 }
 
@@ -216,7 +193,7 @@ func (c *fleet) await(what string, condition func() bool) {
 	c.t.Helper()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for end := time.Now().Add(fleetAwaitMax); !condition(); <-poll.C {
+	for end := time.Now().Add(awaitMax); !condition(); <-poll.C {
 		if time.Now().After(end) {
 			c.t.Fatalf("timeout while waiting for %s", what)
 		}
@@ -226,13 +203,13 @@ func (c *fleet) await(what string, condition func() bool) {
 // awaitOutput waits until a process has printed a text.
 func (c *fleet) awaitOutput(p *fleetProcess, text string) {
 	c.t.Helper()
-	c.await(fmt.Sprintf("%q of %s, start %d", text, fleetName(p.node), p.start), func() bool { return strings.Contains(p.output.String(), text) })
+	c.await(fmt.Sprintf("%q of %s, start %d", text, nodeName(p.node), p.start), func() bool { return strings.Contains(p.output.String(), text) })
 }
 
 // awaitDead waits until a node believes that another one is dead.
 func (c *fleet) awaitDead(by, node int) {
 	c.t.Helper()
-	c.awaitOutput(c.nodes[by], "cannot be reached node="+fleetName(node)+" state=dead")
+	c.awaitOutput(c.nodes[by], "cannot be reached node="+nodeName(node)+" state=dead")
 }
 
 func smallest(files []string) int64 {
@@ -247,7 +224,7 @@ func smallest(files []string) int64 {
 
 // handled returns the bytes of the effects at the workers of a process.
 func (c *fleet) handled(p *fleetProcess) (sum int64) {
-	found, _ := filepath.Glob(c.path(fmt.Sprintf("worker-*-%s-%d", fleetName(p.node), p.cmd.Process.Pid)))
+	found, _ := filepath.Glob(c.path(fmt.Sprintf("worker-*-%s-%d", nodeName(p.node), p.cmd.Process.Pid)))
 	for _, file := range found {
 		if info, err := os.Stat(file); err == nil {
 			sum += info.Size()
@@ -261,7 +238,7 @@ func (c *fleet) awaitEffects() {
 	c.t.Helper()
 	for _, p := range c.nodes {
 		before := c.handled(p)
-		c.await("more effects at "+fleetName(p.node), func() bool { return c.handled(p) > before+1000 })
+		c.await("more effects at "+nodeName(p.node), func() bool { return c.handled(p) > before+1000 })
 	}
 }
 
@@ -304,7 +281,7 @@ func (p *fleetProcess) hasEnded() bool {
 // ended waits for the end of a process, and returns its error.
 func (c *fleet) ended(p *fleetProcess) error {
 	c.t.Helper()
-	c.await("the end of "+fleetName(p.node), p.hasEnded)
+	c.await("the end of "+nodeName(p.node), p.hasEnded)
 	return p.err
 }
 

@@ -66,7 +66,7 @@ func TestClusterProcessesEndWithoutWarnings(t *testing.T) {
 			for i, p := range fleet.nodes {
 				for line := range strings.Lines(p.output.String()[before[i]:]) {
 					if !strings.Contains(line, "INFO") && !strings.Contains(line, "a handler runs longer") {
-						t.Errorf("%s: %s", fleetName(i), line)
+						t.Errorf("%s: %s", nodeName(i), line)
 					}
 				}
 			}
@@ -94,7 +94,7 @@ func TestClusterProcessesOneIsTerminated(t *testing.T) {
 	const one = 2
 	c.terminate(one)
 	if err := c.ended(c.nodes[one]); err != nil {
-		t.Fatalf("%s: %v", fleetName(one), err)
+		t.Fatalf("%s: %v", nodeName(one), err)
 	}
 	for edge, f := range c.figures(c.nodes[one]) {
 		if f.Dropped != 0 || f.Len != 0 || f.Waiting != 0 || f.Sent != f.Received {
@@ -104,7 +104,7 @@ func TestClusterProcessesOneIsTerminated(t *testing.T) {
 	for i, p := range c.nodes {
 		if i != one {
 			if p.hasEnded() {
-				t.Errorf("%s has ended too: %v", fleetName(i), p.err)
+				t.Errorf("%s has ended too: %v", nodeName(i), p.err)
 			}
 			c.terminate(i)
 		}

@@ -24,14 +24,14 @@ func TestClusterProcessesStrangers(t *testing.T) {
 	}{
 		{
 			name: "another trust domain",
-			env: append(c.issue(other, "domain", certs.ID{TrustDomain: "other.org", Topology: "clusterprocesses", Node: fleetName(one)}),
+			env: append(c.issue(other, "domain", certs.ID{TrustDomain: "other.org", Topology: "clusterprocesses", Node: nodeName(one)}),
 				"TOPOGEN_TRUST_DOMAIN=other.org", "TOPOGEN_TLS_CA="+c.path("other.crt")),
 			prints: "certificate signed by unknown authority",
 			peer:   "bad certificate",
 		},
 		{
 			name: "another topology",
-			env: append(c.issue(c.ca, "topology", certs.ID{TrustDomain: fleetDomain, Topology: "other", Node: fleetName(one)}),
+			env: append(c.issue(c.ca, "topology", certs.ID{TrustDomain: domain, Topology: "other", Node: nodeName(one)}),
 				variableTopology+"=other"),
 			prints: "want spiffe://example.org/other/n",
 			peer:   "/other/n4 is not in the topology of this node",

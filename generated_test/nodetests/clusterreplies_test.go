@@ -56,11 +56,14 @@ func repliesRun(t *testing.T, n int, workers pool.Option) {
 
 // TestClusterRepliesCluster asks on nodes of package cluster.
 func TestClusterRepliesCluster(t *testing.T) {
-	var c repliesCounts
-	make := func(_ int, opts ...pool.Option) (*clusterreplies.Topology, error) {
-		return clusterreplies.New(clusterreplies.Processors{}, opts...)
-	}
-	c.check(t, clustertest.RunCluster(t, 3, make, func(nodes []*clusterreplies.Topology) { c.askAll(t, nodes) }))
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		var c repliesCounts
+		make := func(_ int, opts ...pool.Option) (*clusterreplies.Topology, error) {
+			return clusterreplies.New(clusterreplies.Processors{}, opts...)
+		}
+		c.check(t, clustertest.RunCluster(t, 3, make, func(nodes []*clusterreplies.Topology) { c.askAll(t, nodes) }))
+	})
 }
 
 // askAll asks from several goroutines on each node.

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/topogen/topogen/generated_test/clustertest"
 	"github.com/topogen/topogen/generated_test/machineevents"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // heard has the events that the processors of a topology received.
@@ -230,91 +231,85 @@ func eventsNode(t *testing.T, h *heard, change func(*raft.Config), till string) 
 // eventually waits until a condition holds.
 func (h *heard) eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for {
-		var now bool
-		if h.with(func() { now = holds() }); now {
-			return
-		}
-		select {
-		case <-look.C:
-		case <-t.Context().Done():
-			t.Fatal("the condition does not become true")
-		}
-	}
+	eventually(t, func() (now bool) {
+		h.with(func() { now = holds() })
+		return now
+	})
 }
 
 // TestMachineEventsThreeNodes checks that each of three nodes gets the same updates at the same positions,
 // and the same leader; after the end of the leader, the new leader.
 func TestMachineEventsThreeNodes(t *testing.T) {
-	peers, dir := eventsFreePeers(t), t.TempDir()
-	tops, stops, all := map[string]*machineevents.Topology{}, map[string]func(){}, map[string]*heard{}
-	for name := range peers {
-		h := new(heard)
-		all[name] = h
-		tops[name] = eventsNode(t, h, func(c *raft.Config) { c.Node, c.Peers, c.Dir = name, peers, dir }, dir+"/till-"+name)
-		stops[name] = eventsRun(t, tops[name])
-	}
-	leader := func(than uint64) (now machineevents.LedgerLeadership) {
-		for name, h := range all {
-			h.eventually(t, func() bool {
-				l := h.leadership["ledger0"]
-				if len(l) == 0 || l[len(l)-1].Leader == "" || l[len(l)-1].Term <= than {
-					return false
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		peers, dir, memory := newPeers(t), t.TempDir(), transport.NewMemory(transport.MemoryOptions{})
+		tops, stops, all := map[string]*machineevents.Topology{}, map[string]func(){}, map[string]*heard{}
+		for name := range peers {
+			h := new(heard)
+			all[name] = h
+			tops[name] = eventsNode(t, h, func(c *raft.Config) { c.Node, c.Peers, c.Dir, c.Transport = name, peers, dir, joined(t, memory, name) }, dir+"/till-"+name)
+			stops[name] = eventsRun(t, tops[name])
+		}
+		leader := func(than uint64) (now machineevents.LedgerLeadership) {
+			for name, h := range all {
+				h.eventually(t, func() bool {
+					l := h.leadership["ledger0"]
+					if len(l) == 0 || l[len(l)-1].Leader == "" || l[len(l)-1].Term <= than {
+						return false
+					}
+					now = l[len(l)-1]
+					if now.Here != (now.Leader == name) || now.ID == 0 {
+						t.Errorf("%s hears of %+v", name, now)
+					}
+					return true
+				})
+			}
+			return now
+		}
+		ctx := t.Context()
+		const updates = 60
+		propose := func(total int) {
+			t.Helper()
+			for i := range updates {
+				for _, top := range tops {
+					if _, err := top.Ledger().Propose(ctx, machineevents.Transfer{Account: fmt.Sprint("account", i%7), Cents: 1}); err != nil {
+						t.Fatal(err)
+					}
+					break // one node of the map, in random order
 				}
-				now = l[len(l)-1]
-				if now.Here != (now.Leader == name) || now.ID == 0 {
-					t.Errorf("%s hears of %+v", name, now)
+			}
+			var first []machineevents.LedgerApplied
+			for name, h := range all {
+				h.eventually(t, func() bool { return len(h.ledger) >= total })
+				if first == nil {
+					first = h.ledger
 				}
-				return true
-			})
-		}
-		return now
-	}
-	ctx := t.Context()
-	const updates = 60
-	propose := func(total int) {
-		t.Helper()
-		for i := range updates {
-			for _, top := range tops {
-				if _, err := top.Ledger().Propose(ctx, machineevents.Transfer{Account: fmt.Sprint("account", i%7), Cents: 1}); err != nil {
-					t.Fatal(err)
+				if !slices.EqualFunc(first, h.ledger, func(a, b machineevents.LedgerApplied) bool {
+					return a.Entry == b.Entry && a.Term == b.Term && a.Update == b.Update && a.Value == b.Value
+				}) {
+					t.Errorf("%s hears of\n%+v, another of\n%+v", name, h.ledger, first)
 				}
-				break // one node of the map, in random order
+			}
+			has := map[string]int64{}
+			for i, m := range first {
+				if has[m.Update.Account]++; m.Value != has[m.Update.Account] || m.Since != 0 {
+					t.Errorf("update %d is %+v, want %d", i, m, has[m.Update.Account])
+				}
 			}
 		}
-		var first []machineevents.LedgerApplied
-		for name, h := range all {
-			h.eventually(t, func() bool { return len(h.ledger) >= total })
-			if first == nil {
-				first = h.ledger
-			}
-			if !slices.EqualFunc(first, h.ledger, func(a, b machineevents.LedgerApplied) bool {
-				return a.Entry == b.Entry && a.Term == b.Term && a.Update == b.Update && a.Value == b.Value
-			}) {
-				t.Errorf("%s hears of\n%+v, another of\n%+v", name, h.ledger, first)
-			}
+		l := leader(0)
+		propose(updates)
+		if got := tops[l.Leader].Ledger().Status(); got.ID != l.ID || got.Term < l.Term {
+			t.Errorf("it hears of %+v, and there is %+v", l, got)
 		}
-		has := map[string]int64{}
-		for i, m := range first {
-			if has[m.Update.Account]++; m.Value != has[m.Update.Account] || m.Since != 0 {
-				t.Errorf("update %d is %+v, want %d", i, m, has[m.Update.Account])
-			}
+		stops[l.Leader]()
+		delete(tops, l.Leader)
+		delete(all, l.Leader)
+		if next := leader(l.Term); next.Leader == l.Leader {
+			t.Errorf("it hears of %+v after %+v", next, l)
 		}
-	}
-	l := leader(0)
-	propose(updates)
-	if got := tops[l.Leader].Ledger().Status(); got.ID != l.ID || got.Term < l.Term {
-		t.Errorf("it hears of %+v, and there is %+v", l, got)
-	}
-	stops[l.Leader]()
-	delete(tops, l.Leader)
-	delete(all, l.Leader)
-	if next := leader(l.Term); next.Leader == l.Leader {
-		t.Errorf("it hears of %+v after %+v", next, l)
-	}
-	propose(2 * updates)
+		propose(2 * updates)
+	})
 }
 
 // alone makes a single node with the log of till in a folder.
@@ -325,6 +320,7 @@ func alone(t *testing.T, h *heard, dir string) *machineevents.Topology {
 // TestMachineEventsAgain checks that after a restart the events of updates after the newest snapshot are
 // sent again.
 func TestMachineEventsAgain(t *testing.T) {
+	t.Parallel()
 	dir, ctx := t.TempDir(), t.Context()
 	var snapshot uint64
 	for _, want := range []int{2, 4, 2} {
@@ -358,11 +354,12 @@ func TestMachineEventsAgain(t *testing.T) {
 // TestMachineEventsStopped checks that a stopped node sends events of all applied updates before it ends,
 // also to a receiver with a full queue.
 func TestMachineEventsStopped(t *testing.T) {
+	t.Parallel()
 	h := new(heard)
 	top := alone(t, h, t.TempDir())
 	stop := eventsRun(t, top)
 	h.eventually(t, func() bool { return len(h.leadership["till0"]) == 1 })
-	const updates = 5000 // more than a queue holds
+	const updates = 2000 // more than a queue holds
 	h.with(func() {
 		for range updates {
 			if _, err := top.Till().Propose(t.Context(), machineevents.Deposit{Of: &machineevents.Transfer{Account: "ann", Cents: 1}}); err != nil {
@@ -376,27 +373,59 @@ func TestMachineEventsStopped(t *testing.T) {
 	}
 }
 
-// TestMachineEventsSlow checks that a slow receiver does not stop the state machine, and that it can find
-// the gaps.
+// slowly is more than the buffer of 65,536 events and the queue.
+const slowly = 70_000
+
+// deposit proposes updates that are numbered from first.
+func deposit(t *testing.T, top *machineevents.Topology, first, end int64) {
+	t.Helper()
+	for n := first; n < end; n++ {
+		if _, err := top.Till().Propose(t.Context(), machineevents.Deposit{Of: &machineevents.Transfer{Account: "ann", Cents: n}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMachineEventsSlow checks that a receiver that handles nothing does not stop the state machine,
+// and that it can find the gaps.
 func TestMachineEventsSlow(t *testing.T) {
+	var h heard
+	top, err := machineevents.New(h.processors())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := top.Stepper(1)
+	deposit(t, top, 1, slowly)
+	quiet(s)
+	deposit(t, top, slowly, slowly+1)
+	quiet(s)
+	s.Stop()
+	if err := s.Run(); err != nil {
+		t.Error(err)
+	}
+	h.checkGaps(t, slowly)
+}
+
+// TestMachineEventsSlowOnADisk checks the same with a log and several goroutines.
+func TestMachineEventsSlowOnADisk(t *testing.T) {
+	speed.Landing(t)
+	t.Parallel()
 	h := new(heard)
 	top := alone(t, h, t.TempDir())
 	stop := eventsRun(t, top)
 	h.eventually(t, func() bool { return len(h.leadership["till0"]) == 1 })
-	sent := int64(0)
-	propose := func(n int) {
-		for range n {
-			sent++
-			if _, err := top.Till().Propose(t.Context(), machineevents.Deposit{Of: &machineevents.Transfer{Account: "ann", Cents: sent}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	h.with(func() { propose(70_000) }) // more than the buffer of 65,536 events and the queue
+	h.with(func() { deposit(t, top, 1, slowly) })
 	h.eventually(t, func() bool { return len(h.till) > 65_536 })
-	propose(1)
-	h.eventually(t, func() bool { return h.till[len(h.till)-1].Update.Of.Cents == sent })
+	deposit(t, top, slowly, slowly+1)
+	h.eventually(t, func() bool { return h.till[len(h.till)-1].Update.Of.Cents == slowly })
 	stop()
+	h.checkGaps(t, slowly)
+}
+
+// checkGaps checks that the events of the till say where others are missing, and that the last
+// one has arrived.
+func (h *heard) checkGaps(t *testing.T, last int64) {
+	t.Helper()
 	gaps, before := 0, machineevents.TillApplied{}
 	for _, m := range h.till {
 		switch missing := m.Update.Of.Cents != before.Update.Cents()+1; {
@@ -412,19 +441,7 @@ func TestMachineEventsSlow(t *testing.T) {
 	if gaps == 0 {
 		t.Error("nothing is missing")
 	}
-}
-
-// eventsFreePeers are three nodes at free addresses.
-func eventsFreePeers(t *testing.T) map[string]string {
-	t.Helper()
-	peers := map[string]string{}
-	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		peers[fmt.Sprint("n", i+1)] = l.Addr().String()
+	if n := before.Update.Cents(); n != last {
+		t.Errorf("the last event has the number %d, want %d", n, last)
 	}
-	return peers
 }

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"testing"
-	"time"
 
+	"github.com/topogen/topogen/generated_test/clustertest"
 	"github.com/topogen/topogen/generated_test/machinegroups"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/route"
 	"github.com/topogen/topogen/runtime/topo"
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // names are the keys of a test.
@@ -126,10 +127,11 @@ func TestMachineGroupsOutside(t *testing.T) {
 	}
 }
 
-// groupsNode runs one of three nodes on loopback until the test ends.
-func groupsNode(t *testing.T, name string, peers map[string]string, dir string) *machinegroups.Topology {
+// groupsNode runs one of three nodes until the test ends. Without a transport it listens on
+// loopback.
+func groupsNode(t *testing.T, name string, peers map[string]string, dir string, own transport.Transport) *machinegroups.Topology {
 	t.Helper()
-	change := func(c *raft.Config) { c.Node, c.Peers, c.Dir = name, peers, dir }
+	change := func(c *raft.Config) { c.Node, c.Peers, c.Dir, c.Transport = name, peers, dir, own }
 	top, err := machinegroups.New(machinegroups.Processors{
 		Ledger: func(in topo.Instance) (*machinegroups.Ledger, error) {
 			return machinegroups.NewLedger(in.Index, change)
@@ -156,31 +158,37 @@ func groupsNode(t *testing.T, name string, peers map[string]string, dir string) 
 	return top
 }
 
-// eventually waits until a condition holds, or a node has failed.
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for !holds() {
-		select {
-		case <-look.C:
-			if t.Failed() {
-				t.FailNow()
-			}
-		case <-t.Context().Done():
-			t.Fatal("the condition does not become true")
+// TestMachineGroupsThreeNodes checks sixteen groups on each of three nodes. A key reaches the same
+// group from each node, and each node leads its part of the groups.
+func TestMachineGroupsThreeNodes(t *testing.T) {
+	t.Parallel()
+	clustertest.Bubble(t, func(t *testing.T) {
+		nodes, peers, dir := map[string]*machinegroups.Topology{}, newPeers(t), t.TempDir()
+		memory := transport.NewMemory(transport.MemoryOptions{})
+		for name := range peers {
+			nodes[name] = groupsNode(t, name, peers, dir, joined(t, memory, name))
 		}
+		groupsUse(t, nodes)
+	})
+}
+
+// TestMachineGroupsListener checks the same with nodes whose groups share one listener.
+func TestMachineGroupsListener(t *testing.T) {
+	speed.Landing(t)
+	nodes, peers, dir := map[string]*machinegroups.Topology{}, newPeers(t), t.TempDir()
+	for name := range peers {
+		nodes[name] = groupsNode(t, name, peers, dir, nil)
+	}
+	groupsUse(t, nodes)
+	r, err := raft.Operate(t.Context(), peers["n2"], nil, raft.Command{Do: "status"})
+	if err != nil || len(r.Groups) != 16 || r.Groups[2].Group != "ledger/2-of-16" {
+		t.Errorf("an operator sees %+v, %v", r, err)
 	}
 }
 
-// TestMachineGroupsThreeNodes checks sixteen groups that share one listener on each of three nodes. A key
-// reaches the same group from each node, and each node leads its part of the groups.
-func TestMachineGroupsThreeNodes(t *testing.T) {
-	peers, dir := groupsFreePeers(t), t.TempDir()
-	nodes := map[string]*machinegroups.Topology{}
-	for name := range peers {
-		nodes[name] = groupsNode(t, name, peers, dir)
-	}
+// groupsUse uses the groups of all nodes.
+func groupsUse(t *testing.T, nodes map[string]*machinegroups.Topology) {
+	t.Helper()
 	led := func() map[string]int {
 		n := map[string]int{}
 		for name, top := range nodes {
@@ -195,7 +203,7 @@ func TestMachineGroupsThreeNodes(t *testing.T) {
 	eventually(t, func() bool { return maps.Equal(led(), map[string]int{"n1": 6, "n2": 5, "n3": 5}) })
 
 	ctx := t.Context()
-	for _, name := range names(50) {
+	for _, name := range names(speed.Pick(t, 20, 50, 50)) {
 		want := int64(0)
 		for _, top := range nodes {
 			want++
@@ -223,23 +231,4 @@ func TestMachineGroupsThreeNodes(t *testing.T) {
 			}
 		}
 	}
-	r, err := raft.Operate(ctx, peers["n2"], nil, raft.Command{Do: "status"})
-	if err != nil || len(r.Groups) != 16 || r.Groups[2].Group != "ledger/2-of-16" {
-		t.Errorf("an operator sees %+v, %v", r, err)
-	}
-}
-
-// groupsFreePeers are three nodes at free addresses.
-func groupsFreePeers(t *testing.T) map[string]string {
-	t.Helper()
-	peers := map[string]string{}
-	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		peers[fmt.Sprint("n", i+1)] = l.Addr().String()
-	}
-	return peers
 }

@@ -58,6 +58,7 @@ func logRun(t *testing.T, dir string, use func(ctx context.Context, top *machine
 
 // TestMachineLogOnADisk runs twice in the same folder and checks that acknowledged updates survive.
 func TestMachineLogOnADisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for times := range 2 {
 		logRun(t, dir, func(ctx context.Context, top *machinelog.Topology) {

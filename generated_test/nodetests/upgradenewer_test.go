@@ -5,17 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/generated_test/clustertest"
 	"github.com/topogen/topogen/generated_test/upgradenewer"
 	"github.com/topogen/topogen/generated_test/upgradeolder"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // ledger is the ledger of either program.
@@ -27,21 +28,18 @@ type ledger interface {
 
 // programs has the nodes of one group. Each node runs one of the two programs.
 type programs struct {
-	t     *testing.T
-	dir   string
-	peers map[string]string
-	nodes map[string]ledger
+	t          *testing.T
+	dir        string
+	peers      map[string]string
+	transports map[string]transport.Transport
+	nodes      map[string]ledger
 }
 
 func newPrograms(t *testing.T) *programs {
-	p := &programs{t: t, dir: t.TempDir(), peers: map[string]string{}, nodes: map[string]ledger{}}
-	for _, name := range []string{"n1", "n2", "n3"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		p.peers[name] = l.Addr().String()
+	p := &programs{t: t, dir: t.TempDir(), peers: newPeers(t), transports: map[string]transport.Transport{}, nodes: map[string]ledger{}}
+	memory := transport.NewMemory(transport.MemoryOptions{})
+	for name := range p.peers {
+		p.transports[name] = joined(t, memory, name)
 	}
 	t.Cleanup(func() {
 		for _, m := range p.nodes {
@@ -54,7 +52,7 @@ func newPrograms(t *testing.T) *programs {
 // start starts a node with one of the programs.
 func (p *programs) start(name string, newer bool) error {
 	configure := func(c *raft.Config) {
-		c.Node, c.Peers, c.Dir, c.Logger = name, p.peers, p.dir, slog.New(slog.DiscardHandler)
+		c.Node, c.Peers, c.Dir, c.Transport, c.Logger = name, p.peers, p.dir, p.transports[name], slog.New(slog.DiscardHandler)
 	}
 	var m ledger
 	var err error
@@ -131,62 +129,68 @@ func (p *programs) same(index uint64, cents int64, notes map[string]string) {
 func TestUpgradeRollingUpgrade(t *testing.T) {
 	for _, order := range [][]string{{"n1", "n2", "n3"}, {"n3", "n2", "n1"}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
-			p := newPrograms(t)
-			for name := range p.peers {
-				if err := p.start(name, false); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cents := int64(0)
-			transfers := func() (index uint64) {
-				for _, name := range order {
-					var err error
-					if index, err = p.transfer(name, ""); err != nil {
-						t.Fatalf("%s: %v", name, err)
-					}
-					cents++
-				}
-				return index
-			}
-			p.same(transfers(), cents, nil)
-			for i, name := range order {
-				p.exchange(name, true)
-				if i == 1 { // a downgrade is still possible
-					p.exchange(name, false)
-					p.same(transfers(), cents, nil)
-					p.exchange(name, true)
-				}
-				index := transfers()
-				p.same(index, cents, nil)
-				if i == len(order)-1 {
-					break
-				}
-				_, err := p.transfer(name, "rent")
-				if behind := strings.Join(sorted(order[i+1:]), ", "); !errors.Is(err, fsm.ErrNotYet) || !fsm.OutcomeKnown(err) ||
-					!strings.HasSuffix(err.Error(), "field 3 of Transfer, Note,: it must be zero until all nodes run the newer program. Start the newer program on "+behind) {
-					t.Fatalf("a note, while %s runs the older program: %v", behind, err)
-				}
-				p.same(index, cents, nil)
-			}
-			for _, name := range order {
-				index, err := p.transfer(name, name)
-				if err != nil {
-					t.Fatalf("a note at %s, when all run the newer program: %v", name, err)
-				}
-				cents++
-				p.same(index, cents, map[string]string{"ann": name})
-			}
-			if err := p.nodes["n1"].Close(); err != nil {
-				t.Fatal(err)
-			}
-			err := p.start("n1", false)
-			if err == nil {
-				_, err = p.transfer("n1", "")
-			}
-			if !errors.Is(err, fsm.ErrIncompatible) || !strings.Contains(err.Error(), "start the newer program") {
-				t.Errorf("the older program starts again: %v", err)
-			}
+			t.Parallel()
+			clustertest.Bubble(t, func(t *testing.T) { upgrade(t, order) })
 		})
+	}
+}
+
+// upgrade upgrades the nodes in an order.
+func upgrade(t *testing.T, order []string) {
+	p := newPrograms(t)
+	for name := range p.peers {
+		if err := p.start(name, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cents := int64(0)
+	transfers := func() (index uint64) {
+		for _, name := range order {
+			var err error
+			if index, err = p.transfer(name, ""); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			cents++
+		}
+		return index
+	}
+	p.same(transfers(), cents, nil)
+	for i, name := range order {
+		p.exchange(name, true)
+		if i == 1 { // a downgrade is still possible
+			p.exchange(name, false)
+			p.same(transfers(), cents, nil)
+			p.exchange(name, true)
+		}
+		index := transfers()
+		p.same(index, cents, nil)
+		if i == len(order)-1 {
+			break
+		}
+		_, err := p.transfer(name, "rent")
+		if behind := strings.Join(sorted(order[i+1:]), ", "); !errors.Is(err, fsm.ErrNotYet) || !fsm.OutcomeKnown(err) ||
+			!strings.HasSuffix(err.Error(), "field 3 of Transfer, Note,: it must be zero until all nodes run the newer program. Start the newer program on "+behind) {
+			t.Fatalf("a note, while %s runs the older program: %v", behind, err)
+		}
+		p.same(index, cents, nil)
+	}
+	for _, name := range order {
+		index, err := p.transfer(name, name)
+		if err != nil {
+			t.Fatalf("a note at %s, when all run the newer program: %v", name, err)
+		}
+		cents++
+		p.same(index, cents, map[string]string{"ann": name})
+	}
+	if err := p.nodes["n1"].Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := p.start("n1", false)
+	if err == nil {
+		_, err = p.transfer("n1", "")
+	}
+	if !errors.Is(err, fsm.ErrIncompatible) || !strings.Contains(err.Error(), "start the newer program") {
+		t.Errorf("the older program starts again: %v", err)
 	}
 }
 
