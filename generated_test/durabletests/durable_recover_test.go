@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	shop "github.com/topogen/topogen/generated_test/durable"
@@ -23,44 +24,46 @@ import (
 // acquired a task. The task is taken over at once. That of a process without the store is not,
 // because that process may still run.
 func TestDurableTakesOver(t *testing.T) {
-	dir := t.TempDir()
-	holders := map[string]string{"31": "owner-1", "32": "worker-1"}
-	first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
-	for number := range holders {
-		if err := first.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: number, Customer: "ann"}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		holders := map[string]string{"31": "owner-1", "32": "worker-1"}
+		first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		for number := range holders {
+			if err := first.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: number, Customer: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := first.Run(ended()); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := first.Run(ended()); err != nil {
-		t.Fatal(err)
-	}
-	id := func(number string) string { return "shop:api.orders.PlaceOrder:" + number }
-	shopWithStore(t, dir, func(do func(protocol.Operation) protocol.Result) {
-		for number, pid := range holders {
-			task := do(protocol.TaskGet{ID: id(number)}).Task
-			do(protocol.TaskAcquire{ID: task.ID, Version: task.Version, PID: pid, TTL: time.Hour.Milliseconds()})
-		}
-	})
+		id := func(number string) string { return "shop:api.orders.PlaceOrder:" + number }
+		shopWithStore(t, dir, func(do func(protocol.Operation) protocol.Result) {
+			for number, pid := range holders {
+				task := do(protocol.TaskGet{ID: id(number)}).Task
+				do(protocol.TaskAcquire{ID: task.ID, Version: task.Version, PID: pid, TTL: time.Hour.Milliseconds()})
+			}
+		})
 
-	second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error)
-	go func() { result <- second.Run(ctx) }()
-	h, err := second.Api().FindPlaceOrder(t.Context(), id("31"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if receipt, err := h.Wait(t.Context()); err != nil || receipt.Parcel != "parcel of 31" { // without the release it waits for an hour
-		t.Errorf("the receipt is %v, %v", receipt, err)
-	}
-	cancel()
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
-	shopWithStore(t, dir, func(do func(protocol.Operation) protocol.Result) {
-		if task := do(protocol.TaskGet{ID: id("32")}).Task; task.State != protocol.TaskAcquired || *task.PID != "worker-1" {
-			t.Errorf("the task of another process is %+v", task)
+		second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error)
+		go func() { result <- second.Run(ctx) }()
+		h, err := second.Api().FindPlaceOrder(t.Context(), id("31"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		if receipt, err := h.Wait(t.Context()); err != nil || receipt.Parcel != "parcel of 31" { // without the release it waits for an hour
+			t.Errorf("the receipt is %v, %v", receipt, err)
+		}
+		cancel()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+		shopWithStore(t, dir, func(do func(protocol.Operation) protocol.Result) {
+			if task := do(protocol.TaskGet{ID: id("32")}).Task; task.State != protocol.TaskAcquired || *task.PID != "worker-1" {
+				t.Errorf("the task of another process is %+v", task)
+			}
+		})
 	})
 }
 
@@ -142,14 +145,16 @@ func TestDurableReplays(t *testing.T) {
 
 // TestDurableStoreInUse sends while another process has the store: the error says how to share it.
 func TestDurableStoreInUse(t *testing.T) {
-	dir := t.TempDir()
-	disk, err := store.Open(dir, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer disk.Close()
-	err = shopNewTopology(t, new(shop.World), pool.DurableStore(dir)).Api().SendPlaceOrder(t.Context(), order)
-	if !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), "set TOPOGEN_DURABLE_STORE to the URL at which it serves the store") {
-		t.Errorf("got %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		disk, err := store.Open(dir, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer disk.Close()
+		err = shopNewTopology(t, new(shop.World), pool.DurableStore(dir)).Api().SendPlaceOrder(t.Context(), order)
+		if !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), "set TOPOGEN_DURABLE_STORE to the URL at which it serves the store") {
+			t.Errorf("got %v", err)
+		}
+	})
 }

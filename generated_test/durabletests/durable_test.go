@@ -9,6 +9,7 @@ import (
 	"time"
 
 	shop "github.com/topogen/topogen/generated_test/durable"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/edges"
 	"github.com/topogen/topogen/runtime/pool"
@@ -254,46 +255,48 @@ func TestDurableSameSeedSameTrace(t *testing.T) {
 
 // TestDurableRunsOnADisk runs a topology, stops it, and lets the next one continue its work.
 func TestDurableRunsOnADisk(t *testing.T) {
-	w, dir := new(shop.World), t.TempDir()
-	run := func(use func(context.Context, *shop.Topology)) {
-		topology := shopNewTopology(t, w, pool.DurableStore(dir))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- topology.Run(ctx) }()
-		use(ctx, topology)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := new(shop.World), t.TempDir()
+		run := func(use func(context.Context, *shop.Topology)) {
+			topology := shopNewTopology(t, w, pool.DurableStore(dir))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- topology.Run(ctx) }()
+			use(ctx, topology)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	short := shop.PlaceOrder{OrderID: "20", Customer: "bob", Cents: 5}
-	long := shop.PlaceOrder{OrderID: "21", Customer: "bob", Cents: 5, Wait: 300 * time.Millisecond}
-	id := ""
-	run(func(ctx context.Context, topology *shop.Topology) {
-		if receipt, err := topology.Api().AskPlaceOrder(ctx, short); err != nil || receipt.Parcel != "parcel of 20" {
-			t.Errorf("the reply is %v, %v", receipt, err)
+		short := shop.PlaceOrder{OrderID: "20", Customer: "bob", Cents: 5}
+		long := shop.PlaceOrder{OrderID: "21", Customer: "bob", Cents: 5, Wait: 300 * time.Millisecond}
+		id := ""
+		run(func(ctx context.Context, topology *shop.Topology) {
+			if receipt, err := topology.Api().AskPlaceOrder(ctx, short); err != nil || receipt.Parcel != "parcel of 20" {
+				t.Errorf("the reply is %v, %v", receipt, err)
+			}
+			h, err := topology.Api().StartPlaceOrder(ctx, long)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = h.ID()
+		})
+		if err := shopNewTopology(t, w, pool.DurableStore(dir)).Run(ended()); err != nil {
+			t.Errorf("a run whose context has ended: %v", err)
 		}
-		h, err := topology.Api().StartPlaceOrder(ctx, long)
-		if err != nil {
-			t.Fatal(err)
+		run(func(ctx context.Context, topology *shop.Topology) {
+			h, err := topology.Api().FindPlaceOrder(ctx, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if receipt, err := h.Wait(ctx); err != nil || receipt.Parcel != "parcel of 21" {
+				t.Errorf("the reply of the second process is %v, %v", receipt, err)
+			}
+		})
+		if w.Calls["charge"] != 2 || w.Calls["ship"] != 2 {
+			t.Errorf("the steps were called %v", w.Calls)
 		}
-		id = h.ID()
 	})
-	if err := shopNewTopology(t, w, pool.DurableStore(dir)).Run(ended()); err != nil {
-		t.Errorf("a run whose context has ended: %v", err)
-	}
-	run(func(ctx context.Context, topology *shop.Topology) {
-		h, err := topology.Api().FindPlaceOrder(ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if receipt, err := h.Wait(ctx); err != nil || receipt.Parcel != "parcel of 21" {
-			t.Errorf("the reply of the second process is %v, %v", receipt, err)
-		}
-	})
-	if w.Calls["charge"] != 2 || w.Calls["ship"] != 2 {
-		t.Errorf("the steps were called %v", w.Calls)
-	}
 }
 
 func ended() context.Context {
@@ -304,53 +307,58 @@ func ended() context.Context {
 
 // TestDurableRunFinishes ends Run without the end of its context.
 func TestDurableRunFinishes(t *testing.T) {
-	w := new(shop.World)
-	topology := shopNewTopology(t, w, pool.DurableStore(t.TempDir()))
-	for _, id := range []string{"1", "2", "3"} {
-		if err := topology.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: id, Wait: 10 * time.Millisecond}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		w := new(shop.World)
+		topology := shopNewTopology(t, w, pool.DurableStore(t.TempDir()))
+		for _, id := range []string{"1", "2", "3"} {
+			if err := topology.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: id, Wait: 10 * time.Millisecond}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		topology.Api().Close()
+		if err := topology.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-	topology.Api().Close()
-	if err := topology.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(w.Charged) != 3 || w.Calls["ship"] != 3 {
-		t.Errorf("when Run returns, the charges are %v, the calls %v", w.Charged, w.Calls)
-	}
-	for _, e := range topology.Snapshot().Edges {
-		if e.Len != 0 || e.Sent != e.Received+e.Dropped {
-			t.Errorf("%s -> %s: %s: %+v", e.From, e.To, e.Message, e)
+		if len(w.Charged) != 3 || w.Calls["ship"] != 3 {
+			t.Errorf("when Run returns, the charges are %v, the calls %v", w.Charged, w.Calls)
 		}
-	}
+		for _, e := range topology.Snapshot().Edges {
+			if e.Len != 0 || e.Sent != e.Received+e.Dropped {
+				t.Errorf("%s -> %s: %s: %+v", e.From, e.To, e.Message, e)
+			}
+		}
+	})
 }
 
 // TestDurableOneProcess refuses a second process on one store.
 func TestDurableOneProcess(t *testing.T) {
-	dir := t.TempDir()
-	first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
-	if err := first.Api().SendPlaceOrder(t.Context(), order); err != nil {
-		t.Fatal(err)
-	}
-	second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
-	if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("a second process: %v", err)
-	}
-	if err := second.Api().SendPlaceOrder(t.Context(), order); err == nil {
-		t.Error("the second process has sent a message")
-	}
-	if err := first.Run(ended()); err != nil {
-		t.Error(err)
-	}
-	if err := first.Api().SendPlaceOrder(t.Context(), order); !errors.Is(err, topo.ErrStopping) {
-		t.Errorf("a send after Run: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		if err := first.Api().SendPlaceOrder(t.Context(), order); err != nil {
+			t.Fatal(err)
+		}
+		second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
+			t.Errorf("a second process: %v", err)
+		}
+		if err := second.Api().SendPlaceOrder(t.Context(), order); err == nil {
+			t.Error("the second process has sent a message")
+		}
+		if err := first.Run(ended()); err != nil {
+			t.Error(err)
+		}
+		if err := first.Api().SendPlaceOrder(t.Context(), order); !errors.Is(err, topo.ErrStopping) {
+			t.Errorf("a send after Run: %v", err)
+		}
+	})
 }
 
 // TestDurableFiguresOverTime looks at the figures long after the ends of executions. Neither a message
 // with the same id nor a replay counts an execution again, and one that was canceled while it slept
 // does not stay, although no handler is called for its end.
 func TestDurableFiguresOverTime(t *testing.T) {
+	day := speed.Pick[time.Duration](t, 4, 24, 24) * time.Hour
 	synctest.Test(t, func(t *testing.T) {
 		topology := shopNewTopology(t, new(shop.World), pool.DurableMemory(edges.NewMemory()))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -370,14 +378,14 @@ func TestDurableFiguresOverTime(t *testing.T) {
 				t.Errorf("%s: %+v", what, e)
 			}
 		}
-		start("1", 24*time.Hour)
+		start("1", day)
 		if err := start("2", time.Hour).Cancel(ctx); err != nil {
 			t.Fatal(err)
 		}
 		want("at once", shop.EdgeApiOrdersPlaceOrder, 2, 0, 0)
 		time.Sleep(time.Minute)
 		want("after a minute", shop.EdgeApiOrdersPlaceOrder, 2, 0, 1)
-		time.Sleep(25 * time.Hour) // the order is replayed when its payment is forgotten
+		time.Sleep(day + time.Hour) // the order is replayed when its payment is forgotten
 		start("1", 0)
 		start("2", 0)
 		want("orders at the end", shop.EdgeApiOrdersPlaceOrder, 2, 1, 1)

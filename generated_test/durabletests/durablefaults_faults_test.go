@@ -5,9 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/generated_test/durablefaults"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -28,7 +30,8 @@ func faultsNewTopology(t *testing.T, opts ...pool.Option) *durablefaults.Topolog
 // TestDurableFaultsRestarts lets instances fail while executions wait for them, run and sleep. The new
 // instances continue the executions.
 func TestDurableFaultsRestarts(t *testing.T) {
-	for seed := range uint64(50) {
+	first, end := speed.Seeds(t, 10, 50, 10_000)
+	for seed := first; seed < end; seed++ {
 		before := durablefaults.Made.Load()
 		topology := faultsNewTopology(t)
 		steps := topology.Stepper(seed)
@@ -61,42 +64,46 @@ func TestDurableFaultsRestarts(t *testing.T) {
 
 // TestDurableFaultsHangs lets an instance hang in another handler while an execution waits for it.
 func TestDurableFaultsHangs(t *testing.T) {
-	hanging := make(chan struct{})
-	durablefaults.Release.Store(&hanging)
-	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
-	result := make(chan error, 1)
-	go func() { result <- topology.Run(t.Context()) }()
-	for range 3 {
-		if err := topology.Api().SendPoison(t.Context(), durablefaults.Poison{Name: "a", Hangs: true}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		hanging := make(chan struct{})
+		durablefaults.Release.Store(&hanging)
+		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+		result := make(chan error, 1)
+		go func() { result <- topology.Run(t.Context()) }()
+		for range 3 {
+			if err := topology.Api().SendPoison(t.Context(), durablefaults.Poison{Name: "a", Hangs: true}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := topology.Api().AskJob(t.Context(), durablefaults.Job{Name: "a"}); err != nil {
+				t.Errorf("a job behind a call that hangs: %v", err)
+			}
 		}
-		if _, err := topology.Api().AskJob(t.Context(), durablefaults.Job{Name: "a"}); err != nil {
-			t.Errorf("a job behind a call that hangs: %v", err)
+		topology.Api().Close()
+		close(hanging)
+		if err := <-result; err != nil {
+			t.Error(err)
 		}
-	}
-	topology.Api().Close()
-	close(hanging)
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 // TestDurableFaultsMethodsPanic sends messages whose key or limit panics. Their promises are rejected, and
 // the process continues.
 func TestDurableFaultsMethodsPanic(t *testing.T) {
-	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
-	result := make(chan error, 1)
-	go func() { result <- topology.Run(t.Context()) }()
-	for method, fails := range map[string]bool{"Account": true, "Group": false, "": false} {
-		_, err := topology.Api().AskBroken(t.Context(), durablefaults.Broken{Method: method})
-		if fails != (err != nil && strings.Contains(err.Error(), "no "+method)) {
-			t.Errorf("a message whose method %q panics: %v", method, err)
+	synctest.Test(t, func(t *testing.T) {
+		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+		result := make(chan error, 1)
+		go func() { result <- topology.Run(t.Context()) }()
+		for method, fails := range map[string]bool{"Account": true, "Group": false, "": false} {
+			_, err := topology.Api().AskBroken(t.Context(), durablefaults.Broken{Method: method})
+			if fails != (err != nil && strings.Contains(err.Error(), "no "+method)) {
+				t.Errorf("a message whose method %q panics: %v", method, err)
+			}
 		}
-	}
-	topology.Api().Close()
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
+		topology.Api().Close()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // patient is a store that rejects a promise when its dead letter was handled.
@@ -146,40 +153,44 @@ func TestDurableFaultsDeadLetterComesFirst(t *testing.T) {
 
 // TestDurableFaultsFails ends Run with the error of another handler. The executions stay in the store.
 func TestDurableFaultsFails(t *testing.T) {
-	dir := t.TempDir()
-	first := faultsNewTopology(t, pool.DurableStore(dir))
-	if err := first.Api().SendTask(t.Context(), durablefaults.Task{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Api().SendPoisoning(t.Context(), durablefaults.Poisoning{}); err != nil {
-		t.Fatal(err)
-	}
-	var failure *pool.HandlerError
-	if err := first.Run(t.Context()); !errors.As(err, &failure) {
-		t.Errorf("Run returns %v", err)
-	}
-	second := faultsNewTopology(t, pool.DurableStore(dir))
-	second.Api().Close()
-	if err := second.Run(t.Context()); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first := faultsNewTopology(t, pool.DurableStore(dir))
+		if err := first.Api().SendTask(t.Context(), durablefaults.Task{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Api().SendPoisoning(t.Context(), durablefaults.Poisoning{}); err != nil {
+			t.Fatal(err)
+		}
+		var failure *pool.HandlerError
+		if err := first.Run(t.Context()); !errors.As(err, &failure) {
+			t.Errorf("Run returns %v", err)
+		}
+		second := faultsNewTopology(t, pool.DurableStore(dir))
+		second.Api().Close()
+		if err := second.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestDurableFaultsStepIgnoresContext stops a topology while a step waits for something else.
 func TestDurableFaultsStepIgnoresContext(t *testing.T) {
-	hanging := make(chan struct{})
-	durablefaults.Release.Store(&hanging)
-	topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
-	ctx, cancel := context.WithCancel(t.Context())
-	result := make(chan error, 1)
-	go func() { result <- topology.Run(ctx) }()
-	if err := topology.Api().SendTask(t.Context(), durablefaults.Task{Stay: true}); err != nil {
-		t.Fatal(err)
-	}
-	<-durablefaults.Entered
-	cancel()
-	if err := <-result; !errors.Is(err, pool.ErrDrainTimeout) {
-		t.Errorf("Run returns %v", err)
-	}
-	close(hanging)
+	synctest.Test(t, func(t *testing.T) {
+		hanging := make(chan struct{})
+		durablefaults.Release.Store(&hanging)
+		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- topology.Run(ctx) }()
+		if err := topology.Api().SendTask(t.Context(), durablefaults.Task{Stay: true}); err != nil {
+			t.Fatal(err)
+		}
+		<-durablefaults.Entered
+		cancel()
+		if err := <-result; !errors.Is(err, pool.ErrDrainTimeout) {
+			t.Errorf("Run returns %v", err)
+		}
+		close(hanging)
+	})
 }

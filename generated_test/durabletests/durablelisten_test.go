@@ -81,7 +81,7 @@ func served(t *testing.T, address string) {
 func TestDurableListenOtherProcessWorks(t *testing.T) {
 	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
 	address := listenFreeAddress(t)
-	first, _ := listenStart(t, &durablelisten.Worker{Name: "first", Held: make(chan bool)}, pool.DurableStore(t.TempDir()), pool.DurableListen(address), pool.DrainTimeout(time.Second))
+	first, _ := listenStart(t, &durablelisten.Worker{Name: "first", Held: make(chan bool)}, pool.DurableStore(t.TempDir()), pool.DurableListen(address), pool.DrainTimeout(50*time.Millisecond))
 	if err := first.Api().SendJob(t.Context(), durablelisten.Job{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestDurableNodesKilledLeaders runs orders on three nodes in processes of their own, and kills the
@@ -14,6 +16,7 @@ import (
 // finished step is repeated: after the next step of an order has begun, an earlier one does
 // not run again.
 func TestDurableNodesKilledLeaders(t *testing.T) {
+	speed.Landing(t) // TestDurableNodesStartsAgain continues orders of a node; runtime/durable/replicated simulates its leaders
 	const orders, steps = 40, 10
 	c := newCluster(t)
 	for _, name := range names {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/topogen/topogen/generated_test/durablenodes"
 	"github.com/topogen/topogen/runtime/pool"
@@ -85,35 +86,37 @@ func TestDurableNodesStepper(t *testing.T) {
 // is then on one disk too, and an option replaces it with one in a folder. The result of an
 // order survives.
 func TestDurableNodesOneDisk(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range []struct {
-		opts []pool.Option
-		made string
-	}{
-		{nil, filepath.Join(dir, "ledger-promises", "wal")},
-		{[]pool.Option{pool.DurableStore(filepath.Join(dir, "folder"))}, filepath.Join(dir, "folder")},
-	} {
-		if _, err := os.Stat(c.made); !errors.Is(err, fs.ErrNotExist) {
-			t.Fatalf("%s: %v", c.made, err)
-		}
-		w := new(world)
-		for range 2 {
-			topology := nodesNewTopology(t, w, func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }, c.opts...)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- topology.Run(ctx) }()
-			if r, err := topology.Api().AskOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err != nil || r.Sum != 6 {
-				t.Errorf("%+v, %v", r, err)
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		for _, c := range []struct {
+			opts []pool.Option
+			made string
+		}{
+			{nil, filepath.Join(dir, "ledger-promises", "wal")},
+			{[]pool.Option{pool.DurableStore(filepath.Join(dir, "folder"))}, filepath.Join(dir, "folder")},
+		} {
+			if _, err := os.Stat(c.made); !errors.Is(err, fs.ErrNotExist) {
+				t.Fatalf("%s: %v", c.made, err)
 			}
-			cancel()
-			if err := <-ended; err != nil {
-				t.Fatal(err)
+			w := new(world)
+			for range 2 {
+				topology := nodesNewTopology(t, w, func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }, c.opts...)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- topology.Run(ctx) }()
+				if r, err := topology.Api().AskOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err != nil || r.Sum != 6 {
+					t.Errorf("%+v, %v", r, err)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := os.Stat(c.made); err != nil || !slices.Equal(w.steps, steps) {
+				t.Errorf("the steps are %v, %v", w.steps, err)
 			}
 		}
-		if _, err := os.Stat(c.made); err != nil || !slices.Equal(w.steps, steps) {
-			t.Errorf("the steps are %v, %v", w.steps, err)
-		}
-	}
+	})
 }
 
 // TestDurableNodesNoNode: Run and sends say which setting is missing.
