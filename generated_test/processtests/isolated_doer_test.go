@@ -113,6 +113,9 @@ func TestIsolatedServeEnds(t *testing.T) {
 		"panic":  {4, 4, true},
 	} {
 		t.Run(script, func(t *testing.T) {
+			if script != "panic" {
+				speed.Landing(t)
+			}
 			p := isolatedBegin(t, 10*time.Second, "serves_serve", script, "served_serve", script)
 			count := make(map[string]int)
 			for range want.always + want.onFailure {
@@ -141,8 +144,9 @@ func TestIsolatedServeEnds(t *testing.T) {
 }
 
 func TestIsolatedOutput(t *testing.T) {
+	long := speed.Pick(t, 1<<15, 1<<20, 1<<20)
 	p := isolatedBegin(t, 10*time.Second)
-	if _, err := p.Api().AskOrderToFailing(t.Context(), isolated.Order{Do: "print", Size: 1 << 20}); err != nil {
+	if _, err := p.Api().AskOrderToFailing(t.Context(), isolated.Order{Do: "print", Size: long}); err != nil {
 		t.Error(err)
 	}
 	pid := p.pid(p.Api().AskOrderToFailing)
@@ -156,12 +160,13 @@ func TestIsolatedOutput(t *testing.T) {
 			t.Errorf("%s is not logged", want)
 		}
 	}
-	if n := strings.Count(text, "long"); n != 1<<20 {
-		t.Errorf("of a long line %d of %d are logged", n, 1<<20)
+	if n := strings.Count(text, "long"); n != long {
+		t.Errorf("of a long line %d of %d are logged", n, long)
 	}
 }
 
 func TestIsolatedMemory(t *testing.T) {
+	speed.Landing(t)
 	p := isolatedBegin(t, 10*time.Second)
 	before := p.pid(p.Api().AskOrderToFailing)
 	p.fails(p.Api().AskOrderToFailing, isolated.Order{Do: "grow"})
@@ -351,6 +356,9 @@ func TestIsolatedConstructorsAreRefused(t *testing.T) {
 func TestIsolatedStartFails(t *testing.T) {
 	for _, script := range [][]string{{"new", "error"}, {"new", "panic"}, {"new", "exit"}, {"init", "error"}} {
 		t.Run(strings.Join(script, " "), func(t *testing.T) {
+			if script[1] != "exit" {
+				speed.Landing(t)
+			}
 			p := isolatedBegin(t, 10*time.Second, "failing_"+script[0], script[1])
 			p.await("some attempts", func() bool {
 				n := 0
@@ -444,6 +452,7 @@ func TestIsolatedHostile(t *testing.T) {
 // TestIsolatedTwoTopologies checks that two topologies in one executable do not confuse their
 // processes.
 func TestIsolatedTwoTopologies(t *testing.T) {
+	speed.Landing(t) // each test here is in a program with several topologies
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	if err := os.WriteFile(ledger, nil, 0o600); err != nil {
 		t.Fatal(err)
