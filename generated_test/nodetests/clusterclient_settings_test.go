@@ -24,6 +24,7 @@ import (
 // TestClusterClientClientsAreRefused makes clients that the nodes must not accept. Each error says what to
 // do.
 func TestClusterClientClientsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := startServers(t).startAll()
 	good := s.config()
 	c := s.client(good) // the nodes have started
@@ -62,6 +63,7 @@ func TestClusterClientClientsAreRefused(t *testing.T) {
 		"files that do not exist": {func(c *cluster.ClientConfig) { c.TLSCert, c.Wait = s.path("none.crt"), short }, []string{"none.crt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			config := good
 			c.change(&config)
 			x, err := clusterclient.NewClient(config)
@@ -86,6 +88,7 @@ func TestClusterClientClientsAreRefused(t *testing.T) {
 
 // TestClusterClientOtherTopology runs a client whose code is not that of the nodes.
 func TestClusterClientOtherTopology(t *testing.T) {
+	t.Parallel()
 	s := startServers(t).startAll()
 	s.closeAll(s.client(s.config()))
 	// The client has the hash of its own plan, so another topology file would need another
@@ -132,12 +135,14 @@ func TestClusterClientSettingsOfClients(t *testing.T) {
 	check("no duration", refused(cluster.ClientConfig{}), `TOPOGEN_CLIENT_RETRY must be a duration such as 30s, got "soon"`)
 }
 
-// TestClusterClientNoNodeReturns kills all nodes. Messages that wait longer than TOPOGEN_CLIENT_RETRY are
+// TestClusterClientNoNodeReturns kills all nodes. Messages that wait longer than Retry are
 // dropped and counted, and an Ask fails.
 func TestClusterClientNoNodeReturns(t *testing.T) {
+	t.Parallel()
 	s := startServers(t).startAll()
-	t.Setenv("TOPOGEN_CLIENT_RETRY", "300ms")
-	c := s.client(s.config())
+	config := s.config()
+	config.Retry = 300 * time.Millisecond
+	c := s.client(config)
 	s.awaitAll(c)
 	for i := range clientNodes {
 		s.kill(i)
@@ -191,6 +196,7 @@ func TestClusterClientCloseWithoutNodes(t *testing.T) {
 // certificate. An Ask of a further client fails soon, and the error says why. The client
 // goes on when there is room again.
 func TestClusterClientTooManyClients(t *testing.T) {
+	t.Parallel()
 	const (
 		most    = 256 // as in docs/howto/clients.md
 		perConn = 64  // streams

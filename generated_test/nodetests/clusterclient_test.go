@@ -12,6 +12,7 @@ import (
 
 // TestClusterClientTwoClients sends messages and asks with two clients at the same time.
 func TestClusterClientTwoClients(t *testing.T) {
+	t.Parallel()
 	const each = 500
 	s := startServers(t).startAll()
 	var running sync.WaitGroup
@@ -91,6 +92,7 @@ func (x *sender) end() int {
 // reply, and starts it again. The client notices the death without a probe: the messages
 // wait, and go to the next process.
 func TestClusterClientServerIsKilled(t *testing.T) {
+	t.Parallel()
 	s := startServers(t).startAll()
 	config := s.config()
 	config.Retry = 5 * time.Minute
@@ -135,6 +137,7 @@ func TestClusterClientServerIsKilled(t *testing.T) {
 // while it sends and asks. Messages to a node that it cannot reach go through another node.
 // Each message is handled once, whatever way it took.
 func TestClusterClientWaysAreCut(t *testing.T) {
+	t.Parallel()
 	s := startServers(t).startAll()
 	config, w := s.config(), newWay()
 	config.Dial = w.dial

@@ -51,6 +51,7 @@ func (c *fleet) fill(path string) {
 // the address table changes. A process that must make a new log ends and says why. When the
 // disk has room again, the next one gets the messages that wait for it.
 func TestClusterProcessesFullDisk(t *testing.T) {
+	t.Parallel()
 	c := prepare(t)
 	const one, other = 2, 0
 	disk := c.path("disk")

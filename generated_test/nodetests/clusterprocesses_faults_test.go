@@ -29,6 +29,7 @@ func (c *fleet) clear(i int) {
 // TestClusterProcessesKills kills processes under load with SIGKILL and starts them again. The messages of
 // the other processes reach the next process under the name, see checkAll.
 func TestClusterProcessesKills(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	for round := range speed.Pick(t, 0, 3, 60) {
 		one, two := round%fleetNodes, (round+1)%fleetNodes
@@ -60,6 +61,7 @@ func TestClusterProcessesKills(t *testing.T) {
 // TestClusterProcessesAllAreKilled kills all processes at once. The next ones find the address table on
 // their disks and run the same instances.
 func TestClusterProcessesAllAreKilled(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	for i := range fleetNodes {
 		c.kill(i)
@@ -86,6 +88,7 @@ func TestClusterProcessesAllAreKilled(t *testing.T) {
 // TestClusterProcessesPausedProcess stops a process with SIGSTOP until the others believe that it is dead.
 // When it continues, it has lost nothing, and nothing is handled twice.
 func TestClusterProcessesPausedProcess(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	const one = 2
 	c.signal(c.nodes[one], syscall.SIGSTOP)
@@ -103,6 +106,7 @@ func TestClusterProcessesPausedProcess(t *testing.T) {
 // TestClusterProcessesEmptyDisk: a process that returns under its name without the files of the former one
 // gets the address table from the others, and the messages that wait for it.
 func TestClusterProcessesEmptyDisk(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	const one = 1
 	c.kill(one)
@@ -116,6 +120,7 @@ func TestClusterProcessesEmptyDisk(t *testing.T) {
 // TestClusterProcessesNewAddress starts the next process of a node at another address. The others find it in
 // the address table: their messages that wait go there.
 func TestClusterProcessesNewAddress(t *testing.T) {
+	t.Parallel()
 	unlinked := variableLinks + "=" + direct
 	c := start(t, unlinked)
 	const one = 3
@@ -130,6 +135,7 @@ func TestClusterProcessesNewAddress(t *testing.T) {
 // says why, because its group of the address table has relied on what it had saved since
 // then. With an empty folder it returns.
 func TestClusterProcessesOldDisk(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	const one, other = 1, 3
 	c.kill(one)
@@ -163,6 +169,7 @@ func TestClusterProcessesOldDisk(t *testing.T) {
 // TestClusterProcessesOneDiskTwice: a second process with the folder of a running process ends at once and says
 // why. The first one is not disturbed.
 func TestClusterProcessesOneDiskTwice(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	const one = 2
 	first := c.nodes[one]
@@ -181,6 +188,7 @@ func TestClusterProcessesOneDiskTwice(t *testing.T) {
 // TestClusterProcessesOneNameTwice: while a process of a node is connected, another one with its name and a
 // folder of its own is refused. Both ends log it, and no message goes to the second process.
 func TestClusterProcessesOneNameTwice(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	const one = 2
 	first := c.nodes[one]

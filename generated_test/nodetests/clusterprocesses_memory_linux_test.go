@@ -33,6 +33,7 @@ const memoryMax = 128
 // one node, for some time. The sources pause, so the memory of all processes is bounded and
 // nothing is lost.
 func TestClusterProcessesSlowReceiver(t *testing.T) {
+	t.Parallel()
 	c := prepare(t)
 	const slow = 1
 	for i := range fleetNodes {

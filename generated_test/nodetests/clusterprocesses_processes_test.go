@@ -8,6 +8,7 @@ import (
 
 // TestClusterProcessesLinksAreCut cuts and heals links under load. The topology finishes by itself.
 func TestClusterProcessesLinksAreCut(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	for round := range 6 {
 		a, b := round%fleetNodes, (round+1+round/fleetNodes)%fleetNodes
@@ -76,6 +77,7 @@ func TestClusterProcessesEndWithoutWarnings(t *testing.T) {
 
 // TestClusterProcessesAllAreTerminated drains all nodes with SIGTERM, while links are cut.
 func TestClusterProcessesAllAreTerminated(t *testing.T) {
+	t.Parallel()
 	c := start(t)
 	c.both(0, 1, (*link).cutAll)
 	for i := range fleetNodes {
@@ -90,6 +92,7 @@ func TestClusterProcessesAllAreTerminated(t *testing.T) {
 // TestClusterProcessesOneIsTerminated drains one node with SIGTERM. It ends after everything that it has
 // accepted and sent was handled, and the others go on with each other.
 func TestClusterProcessesOneIsTerminated(t *testing.T) {
+	t.Parallel() // the nodes wait for retry.timeout, 30 s
 	c := start(t)
 	const one = 2
 	c.terminate(one)

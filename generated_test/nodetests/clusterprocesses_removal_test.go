@@ -14,6 +14,7 @@ import (
 // TestClusterProcessesOneIsRemoved kills a node that has joined. The topology waits for it, although all
 // messages are handled, and finishes after an operator has removed it.
 func TestClusterProcessesOneIsRemoved(t *testing.T) {
+	t.Parallel()
 	c := prepare(t)
 	const one = fleetNodes - 1
 	var first []string

@@ -11,6 +11,7 @@ import (
 // refused, the logs of both ends say why, and they handle no message. Then the right process
 // of the node gets the messages that wait for it.
 func TestClusterProcessesStrangers(t *testing.T) {
+	t.Parallel()
 	c := prepare(t)
 	const one = fleetNodes - 1
 	for i := range one {

@@ -3,6 +3,7 @@
 package nodetests_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -17,5 +18,9 @@ const (
 
 func TestMain(m *testing.M) {
 	child.Run(map[string]func() error{childServer: runServer, childNode: runNode})
+	// These tests wait more than they compute. A flag -parallel replaces this number.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
