@@ -17,6 +17,7 @@ import (
 // not run again.
 func TestDurableNodesKilledLeaders(t *testing.T) {
 	speed.Landing(t) // TestDurableNodesStartsAgain continues orders of a node; runtime/durable/replicated simulates its leaders
+	t.Parallel()
 	const orders, steps = 40, 10
 	c := newCluster(t)
 	for _, name := range names {

@@ -127,6 +127,7 @@ func (c *cluster) start(name string) {
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	c.t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // an error: it has ended
 	go p.read(stdout)
 	c.mu.Lock()
 	defer c.mu.Unlock()

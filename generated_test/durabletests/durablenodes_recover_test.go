@@ -45,8 +45,12 @@ func TestDurableNodesStartsAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		result := make(chan error, 1)
 		go func() { result <- second.Run(ctx) }()
-		if r, err := second.Api().AskOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err != nil || r.Sum != 6 { // without the release it waits for an hour
+		began := time.Now()
+		if r, err := second.Api().AskOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err != nil || r.Sum != 6 {
 			t.Errorf("%+v, %v", r, err)
+		}
+		if took := time.Since(began); took > releasedWithin {
+			t.Errorf("the order waited for %v", took)
 		}
 		stop()
 		if err := <-result; err != nil {

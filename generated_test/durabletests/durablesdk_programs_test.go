@@ -10,6 +10,7 @@ import (
 // TestDurableSDKPrograms runs each program whose last comment is its output, at the same time,
 // with two workers.
 func TestDurableSDKPrograms(t *testing.T) {
+	t.Parallel()
 	b := prepare(t, "")
 	for range 2 {
 		b.node([]string{"EFFECTS=" + filepath.Join(t.TempDir(), "effects.txt")}, "worker.ts")

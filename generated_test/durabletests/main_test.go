@@ -3,6 +3,7 @@
 package durabletests_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -18,6 +19,10 @@ var built string
 
 func TestMain(m *testing.M) {
 	child.Run(map[string]func() error{childNode: runNode})
+	// The tests with processes wait more than they compute. A flag -parallel replaces this number.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	code := 1
 	var err error
 	if built, err = os.MkdirTemp("", "durabletests-"); err == nil {

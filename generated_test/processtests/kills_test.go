@@ -121,7 +121,7 @@ func readLedger(t *testing.T, path string) (lines []line) {
 // the ledgers.
 func TestKills(t *testing.T) {
 	speed.Landing(t) // TestIsolatedEndsInCalls has the ends that it combines
-	number := speed.Pick(t, 0, 200, 1000)
+	number := speed.Pick(t, 0, 100, 1000)
 	path := filepath.Join(t.TempDir(), "ledger")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -2,10 +2,11 @@
 
 // Package processtests_test tests the golden cases with isolation: process. The files of each
 // case begin with its name, and its tests too. The tests look at the children of this process,
-// so they do not run at the same time.
+// so only scenarios run at the same time.
 package processtests_test
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
@@ -24,5 +25,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	child.Run(map[string]func() error{childParent: runParent})
+	// Scenarios wait more than they compute. A flag -parallel replaces this number.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }

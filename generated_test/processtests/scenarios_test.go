@@ -14,6 +14,7 @@ func TestScenarios(t *testing.T) {
 	speed.Landing(t) // scenarios/goroutine runs them in virtual time
 	for name, scenario := range scenarios.All {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			scenario(t, scenarios.Theatre{Stage: process.Stage, Slack: slack, Patience: time.Minute})
 		})
 	}
