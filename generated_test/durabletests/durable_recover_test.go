@@ -30,7 +30,7 @@ func TestDurableTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		holders := map[string]string{"31": "owner-1", "32": "worker-1"}
-		first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		first := newShop(t, new(shop.World), pool.DurableStore(dir))
 		for number := range holders {
 			if err := first.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: number, Customer: "ann"}); err != nil {
 				t.Fatal(err)
@@ -47,7 +47,7 @@ func TestDurableTakesOver(t *testing.T) {
 			}
 		})
 
-		second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		second := newShop(t, new(shop.World), pool.DurableStore(dir))
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error)
 		go func() { result <- second.Run(ctx) }()
@@ -100,7 +100,7 @@ func shopWithStore(t *testing.T, dir string, use func(do func(protocol.Operation
 // TestDurableReplays replays recorded executions with another program: TOPOGEN_REPLAY names the store.
 func TestDurableReplays(t *testing.T) {
 	dir := t.TempDir()
-	first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+	first := newShop(t, new(shop.World), pool.DurableStore(dir))
 	for _, id := range []string{"1", "2"} {
 		if err := first.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: id}); err != nil {
 			t.Fatal(err)
@@ -112,14 +112,14 @@ func TestDurableReplays(t *testing.T) {
 	}
 	t.Setenv("TOPOGEN_REPLAY", dir)
 	w := new(shop.World)
-	same := shopNewTopology(t, w)
+	same := newShop(t, w)
 	if err := same.Run(t.Context()); err != nil {
 		t.Errorf("the same program: %v", err)
 	}
 	if e := same.Snapshot().Edges[shop.EdgeOrdersAuditEntry]; len(w.Calls) > 0 || e.Sent > 0 {
 		t.Errorf("the replay has called steps %v and sent %+v", w.Calls, e)
 	}
-	asks := shopNewTopology(t, w)
+	asks := newShop(t, w)
 	if err := asks.Api().SendPlaceOrder(t.Context(), order); err != nil {
 		t.Errorf("a send before a replay: %v", err)
 	}
@@ -136,13 +136,13 @@ func TestDurableReplays(t *testing.T) {
 	if err := <-answered; !errors.Is(err, topo.ErrStopping) {
 		t.Errorf("an ask during a replay: %v", err)
 	}
-	changed := shopNewTopology(t, &shop.World{Refused: "2"})
+	changed := newShop(t, &shop.World{Refused: "2"})
 	if err := changed.Run(t.Context()); !errors.Is(err, durable.ErrDiverged) {
 		t.Errorf("a program that ships no order 2: %v", err)
 	}
 	missing := filepath.Join(dir, "missing")
 	t.Setenv("TOPOGEN_REPLAY", missing)
-	if err := shopNewTopology(t, w).Run(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+	if err := newShop(t, w).Run(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder without a store: %v", err)
 	}
 	if _, err := os.Stat(missing); err == nil {
@@ -159,7 +159,7 @@ func TestDurableStoreInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer disk.Close()
-		err = shopNewTopology(t, new(shop.World), pool.DurableStore(dir)).Api().SendPlaceOrder(t.Context(), order)
+		err = newShop(t, new(shop.World), pool.DurableStore(dir)).Api().SendPlaceOrder(t.Context(), order)
 		if !errors.Is(err, store.ErrInUse) || !strings.Contains(err.Error(), "set TOPOGEN_DURABLE_STORE to the URL at which it serves the store") {
 			t.Errorf("got %v", err)
 		}

@@ -26,7 +26,7 @@ func processors(w *shop.World) shop.Processors {
 	}
 }
 
-func shopNewTopology(t *testing.T, w *shop.World, opts ...pool.Option) *shop.Topology {
+func newShop(t *testing.T, w *shop.World, opts ...pool.Option) *shop.Topology {
 	t.Helper()
 	topology, err := shop.New(processors(w), opts...)
 	if err != nil {
@@ -42,7 +42,7 @@ var order = shop.PlaceOrder{OrderID: "17", Customer: "ann", Cents: 300, Wait: we
 // TestDurableSleepsAWeek runs a workflow that waits for a week, in virtual time.
 func TestDurableSleepsAWeek(t *testing.T) {
 	w := new(shop.World)
-	topology := shopNewTopology(t, w)
+	topology := newShop(t, w)
 	steps := topology.Stepper(1)
 	h, err := topology.Api().StartPlaceOrder(t.Context(), order)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestDurableSleepsAWeek(t *testing.T) {
 
 // TestDurableAsk asks under a Stepper: the call runs steps until the reply is there.
 func TestDurableAsk(t *testing.T) {
-	topology := shopNewTopology(t, new(shop.World))
+	topology := newShop(t, new(shop.World))
 	topology.Stepper(2)
 	for range 2 {
 		receipt, err := topology.Api().AskPlaceOrder(t.Context(), order)
@@ -138,7 +138,7 @@ func TestDurableSendsOutside(t *testing.T) {
 				refused = send(ctx, out)
 				return refused
 			}
-			topology := shopNewTopology(t, w)
+			topology := newShop(t, w)
 			steps := topology.Stepper(1)
 			h, err := topology.Api().StartPlaceOrder(t.Context(), order)
 			if err != nil {
@@ -161,7 +161,7 @@ func TestDurableSendsOutside(t *testing.T) {
 // TestDurableFinishes closes the inputs: the topology ends when every execution has ended.
 func TestDurableFinishes(t *testing.T) {
 	w := &shop.World{Failing: map[string]int{"17": 2, "18": 3}, Refused: "19"}
-	topology := shopNewTopology(t, w)
+	topology := newShop(t, w)
 	steps := topology.Stepper(3)
 	handles := make(map[string]durable.Handle[shop.Receipt])
 	for _, id := range []string{"17", "18", "19"} {
@@ -204,7 +204,7 @@ func TestDurableCrashes(t *testing.T) {
 		store.CrashAfter(crash)
 		receipt, err := shop.Receipt{}, error(nil)
 		for runs := 0; ; runs++ {
-			topology := shopNewTopology(t, w, pool.DurableMemory(store))
+			topology := newShop(t, w, pool.DurableMemory(store))
 			topology.Stepper(uint64(crash))
 			if receipt, err = topology.Api().AskPlaceOrder(t.Context(), order); !store.Crashed() {
 				break
@@ -231,7 +231,7 @@ func TestDurableCrashes(t *testing.T) {
 // TestDurableSameSeedSameTrace compares two runs.
 func TestDurableSameSeedSameTrace(t *testing.T) {
 	trace := func() (text string) {
-		topology := shopNewTopology(t, new(shop.World))
+		topology := newShop(t, new(shop.World))
 		steps := topology.Stepper(9)
 		var list strings.Builder
 		steps.Trace(func(_ uint64, processor string, instance int) {
@@ -258,7 +258,7 @@ func TestDurableRunsOnADisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dir := new(shop.World), t.TempDir()
 		run := func(use func(context.Context, *shop.Topology)) {
-			topology := shopNewTopology(t, w, pool.DurableStore(dir))
+			topology := newShop(t, w, pool.DurableStore(dir))
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() { ended <- topology.Run(ctx) }()
@@ -281,7 +281,7 @@ func TestDurableRunsOnADisk(t *testing.T) {
 			}
 			id = h.ID()
 		})
-		if err := shopNewTopology(t, w, pool.DurableStore(dir)).Run(ended()); err != nil {
+		if err := newShop(t, w, pool.DurableStore(dir)).Run(ended()); err != nil {
 			t.Errorf("a run whose context has ended: %v", err)
 		}
 		run(func(ctx context.Context, topology *shop.Topology) {
@@ -309,7 +309,7 @@ func ended() context.Context {
 func TestDurableRunFinishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := new(shop.World)
-		topology := shopNewTopology(t, w, pool.DurableStore(t.TempDir()))
+		topology := newShop(t, w, pool.DurableStore(t.TempDir()))
 		for _, id := range []string{"1", "2", "3"} {
 			if err := topology.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: id, Wait: 10 * time.Millisecond}); err != nil {
 				t.Fatal(err)
@@ -334,11 +334,11 @@ func TestDurableRunFinishes(t *testing.T) {
 func TestDurableOneProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		first := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		first := newShop(t, new(shop.World), pool.DurableStore(dir))
 		if err := first.Api().SendPlaceOrder(t.Context(), order); err != nil {
 			t.Fatal(err)
 		}
-		second := shopNewTopology(t, new(shop.World), pool.DurableStore(dir))
+		second := newShop(t, new(shop.World), pool.DurableStore(dir))
 		if err := second.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("a second process: %v", err)
 		}
@@ -360,7 +360,7 @@ func TestDurableOneProcess(t *testing.T) {
 func TestDurableFiguresOverTime(t *testing.T) {
 	day := speed.Pick[time.Duration](t, 4, 24, 24) * time.Hour
 	synctest.Test(t, func(t *testing.T) {
-		topology := shopNewTopology(t, new(shop.World), pool.DurableMemory(edges.NewMemory()))
+		topology := newShop(t, new(shop.World), pool.DurableMemory(edges.NewMemory()))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- topology.Run(ctx) }()

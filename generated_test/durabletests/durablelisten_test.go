@@ -48,17 +48,6 @@ func listenStart(t *testing.T, w *durablelisten.Worker, opts ...pool.Option) (to
 	return topology, stop
 }
 
-// listenFreeAddress is an address on which nothing listens.
-func listenFreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // served waits until a server listens: messages can be sent before Run has opened it.
 func served(t *testing.T, address string) {
 	t.Helper()
@@ -80,7 +69,7 @@ func served(t *testing.T, address string) {
 // jobs: the topology with the store has handed a job over when it stopped.
 func TestDurableListenOtherProcessWorks(t *testing.T) {
 	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
-	address := listenFreeAddress(t)
+	address := freeAddress(t)
 	held := make(chan bool)
 	defer close(held) // so that the first topology need not wait for the drain timeout
 	first, _ := listenStart(t, &durablelisten.Worker{Name: "first", Held: held}, pool.DurableStore(t.TempDir()), pool.DurableListen(address))
@@ -115,7 +104,7 @@ func TestDurableListenOtherProcessWorks(t *testing.T) {
 // TestDurableListenForeignProgram starts a job as a program in another language does.
 func TestDurableListenForeignProgram(t *testing.T) {
 	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
-	address := listenFreeAddress(t)
+	address := freeAddress(t)
 	topology, _ := listenStart(t, &durablelisten.Worker{Name: "go"}, pool.DurableStore(t.TempDir()), pool.DurableListen(address))
 	if _, err := topology.Api().AskJob(t.Context(), durablelisten.Job{Name: "first"}); err != nil { // the server runs when the job is done
 		t.Fatal(err)

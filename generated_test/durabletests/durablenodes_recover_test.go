@@ -21,7 +21,7 @@ func TestDurableNodesStartsAgain(t *testing.T) {
 		dir := t.TempDir()
 		oneDisk := func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }
 		pids := map[string]string{"a": "node:alone:1", "b": "node:alone-2:1", "c": "node:alone:2:1"}
-		first := nodesNewTopology(t, new(world), oneDisk)
+		first := newNode(t, new(world), oneDisk)
 		for order := range pids {
 			if err := first.Api().SendOrder(t.Context(), durablenodes.Order{ID: order, Steps: 3}); err != nil {
 				t.Fatal(err)
@@ -41,7 +41,7 @@ func TestDurableNodesStartsAgain(t *testing.T) {
 		})
 
 		w := new(world)
-		second := nodesNewTopology(t, w, oneDisk)
+		second := newNode(t, w, oneDisk)
 		ctx, stop := context.WithCancel(t.Context())
 		result := make(chan error, 1)
 		go func() { result <- second.Run(ctx) }()

@@ -32,9 +32,9 @@ func (w *world) step(order string, step int) error {
 	return nil
 }
 
-// nodesNewTopology makes a topology. The function changes the nodes of the ledger, and with them
+// newNode makes a topology. The function changes the nodes of the ledger, and with them
 // those of the store.
-func nodesNewTopology(t *testing.T, w *world, nodes func(*raft.Config), opts ...pool.Option) *durablenodes.Topology {
+func newNode(t *testing.T, w *world, nodes func(*raft.Config), opts ...pool.Option) *durablenodes.Topology {
 	t.Helper()
 	topology, err := durablenodes.New(durablenodes.Processors{
 		Orders: func(topo.Instance) (*durablenodes.Orders, error) { return &durablenodes.Orders{Step: w.step}, nil },
@@ -60,7 +60,7 @@ var steps = []string{"a 0", "a 1", "a 2"}
 func TestDurableNodesStepper(t *testing.T) {
 	w := new(world)
 	var finished finishes
-	topology := nodesNewTopology(t, w, func(*raft.Config) {}, pool.Observe(&finished))
+	topology := newNode(t, w, func(*raft.Config) {}, pool.Observe(&finished))
 	s := topology.Stepper(1)
 	for range 2 {
 		if r, err := topology.Api().AskOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err != nil || r.Sum != 6 {
@@ -100,7 +100,7 @@ func TestDurableNodesOneDisk(t *testing.T) {
 			}
 			w := new(world)
 			for range 2 {
-				topology := nodesNewTopology(t, w, func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }, c.opts...)
+				topology := newNode(t, w, func(c *raft.Config) { c.Peers, c.Dir = nil, filepath.Join(dir, "ledger") }, c.opts...)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- topology.Run(ctx) }()
@@ -121,7 +121,7 @@ func TestDurableNodesOneDisk(t *testing.T) {
 
 // TestDurableNodesNoNode: Run and sends say which setting is missing.
 func TestDurableNodesNoNode(t *testing.T) {
-	topology := nodesNewTopology(t, new(world), func(c *raft.Config) { c.Dir = t.TempDir() })
+	topology := newNode(t, new(world), func(c *raft.Config) { c.Dir = t.TempDir() })
 	const want = "durable: opening the store of the topology: raft: TOPOGEN_NODE, or Config.Node, must say which of the nodes n1, n2, n3 this is"
 	if err := topology.Api().SendOrder(t.Context(), durablenodes.Order{ID: "a", Steps: 3}); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)

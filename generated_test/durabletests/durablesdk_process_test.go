@@ -1,7 +1,6 @@
 package durabletests_test
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -44,7 +43,7 @@ func prepare(t *testing.T, token string, flags ...string) *bench {
 func (b *bench) open() {
 	b.Helper()
 	b.dir = stage(b.T, b.tools)
-	b.address = sdkFreeAddress(b.T)
+	b.address = freeAddress(b.T)
 	b.serve()
 }
 
@@ -54,17 +53,6 @@ func (b *bench) url() string {
 		return "https://" + b.address
 	}
 	return "http://" + b.address
-}
-
-// sdkFreeAddress returns an address that a server can bind, also again after a kill.
-func sdkFreeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // serve starts the server on the store, and waits until it is ready. When the test ends,

@@ -52,7 +52,7 @@ func BenchmarkIsolatedMessages(b *testing.B) {
 			<-limit
 		}()
 	}
-	isolatedAwait(b, "all is handled", func() bool {
+	await(b, "all is handled", func() bool {
 		return top.Snapshot().Edges[isolated.EdgeSkippingCollectorParcel].Received-before == uint64(b.N)
 	})
 }

@@ -51,8 +51,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// isolatedBegin runs the topology. script has pairs of a key for scriptOf and its command.
-func isolatedBegin(t testing.TB, drain time.Duration, script ...string) *play {
+// begin runs the topology. script has pairs of a key for scriptOf and its command.
+func begin(t testing.TB, drain time.Duration, script ...string) *play {
 	t.Helper()
 	p := &play{TB: t, parcels: make(chan isolated.Parcel, 10000), log: new(lockedBuffer), marks: filepath.Join(t.TempDir(), "marks"), ended: make(chan error, 1)}
 	t.Setenv("ISOLATED_MARKS", p.marks)
@@ -100,13 +100,13 @@ func (p *play) wait() error {
 
 func (p *play) nobodyLeft() {
 	p.Helper()
-	if left := isolatedChildren(p.TB); len(left) > 0 {
+	if left := children(p.TB); len(left) > 0 {
 		p.Errorf("processes %v are still there", left)
 	}
 }
 
-// isolatedChildren lists the children of this process, if the system can list them.
-func isolatedChildren(t testing.TB) (pids []int) {
+// children lists the children of this process, if the system can list them.
+func children(t testing.TB) (pids []int) {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, file := range files {
@@ -149,16 +149,7 @@ func (p *play) marked() []string {
 
 func (p *play) await(what string, holds func() bool) {
 	p.Helper()
-	isolatedAwait(p.TB, what, holds)
-}
-
-func isolatedAwait(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+	await(p.TB, what, holds)
 }
 
 func (p *play) faults(processor isolated.ProcessorIndex) pool.FaultFigures {

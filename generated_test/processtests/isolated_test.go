@@ -54,7 +54,7 @@ func TestIsolatedJobs(t *testing.T) {
 		jobs = append(jobs, j)
 	}
 	top, err := run(t, jobs, func(ctx context.Context, top *isolated.Topology, stop func()) {
-		isolatedAwait(t, "all are handled", func() bool { return top.Snapshot().Edges[isolated.EdgeFeedWorkerJob].Received == 200 })
+		await(t, "all are handled", func() bool { return top.Snapshot().Edges[isolated.EdgeFeedWorkerJob].Received == 200 })
 		for i := range 10 {
 			a, err := top.Api().AskQuery(ctx, isolated.Query{ID: i})
 			if err != nil || a.Process == os.Getpid() || a.Process == 0 {
@@ -64,7 +64,7 @@ func TestIsolatedJobs(t *testing.T) {
 		if _, err := top.Api().AskQuery(ctx, isolated.Query{ID: -1}); !errors.Is(err, topo.ErrFailed) {
 			t.Error(err)
 		}
-		isolatedAwait(t, "it ticks", func() bool {
+		await(t, "it ticks", func() bool {
 			a, err := top.Api().AskQuery(ctx, isolated.Query{ID: 1})
 			return err != nil || a.Ticks > 3
 		})

@@ -141,7 +141,7 @@ func TestUnsendableAMessageFromInside(t *testing.T) {
 		}
 	}
 	for name, b := range before {
-		unsendableAwait(t, "the last parcel is handled", func() bool { return answer(name).Handled > b.Handled+1 })
+		await(t, "the last parcel is handled", func() bool { return answer(name).Handled > b.Handled+1 })
 	}
 	for name, b := range before {
 		if a := answer(name); a.Process != b.Process {
@@ -283,15 +283,5 @@ func TestUnsendableAMessageThatCannotBeDecoded(t *testing.T) {
 	}
 	if f := faults(top, unsendable.ProcessorStopping); f != (pool.FaultFigures{DeadLetters: 1}) {
 		t.Errorf("%+v", f)
-	}
-}
-
-// unsendableAwait waits for a condition.
-func unsendableAwait(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); <-time.After(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-func faultsNewTopology(t *testing.T, opts ...pool.Option) *durablefaults.Topology {
+func newFaults(t *testing.T, opts ...pool.Option) *durablefaults.Topology {
 	t.Helper()
 	topology, err := durablefaults.New(durablefaults.Processors{}, opts...)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestDurableFaultsRestarts(t *testing.T) {
 	first, end := speed.Seeds(t, 10, 50, 10_000)
 	for seed := first; seed < end; seed++ {
 		before := durablefaults.Made.Load()
-		topology := faultsNewTopology(t)
+		topology := newFaults(t)
 		steps := topology.Stepper(seed)
 		var handles []durable.Handle[durablefaults.Done]
 		for i := range 8 {
@@ -67,7 +67,7 @@ func TestDurableFaultsHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hanging := make(chan struct{})
 		durablefaults.Release.Store(&hanging)
-		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+		topology := newFaults(t, pool.DurableStore(t.TempDir()))
 		result := make(chan error, 1)
 		go func() { result <- topology.Run(t.Context()) }()
 		for range 3 {
@@ -90,7 +90,7 @@ func TestDurableFaultsHangs(t *testing.T) {
 // the process continues.
 func TestDurableFaultsMethodsPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()))
+		topology := newFaults(t, pool.DurableStore(t.TempDir()))
 		result := make(chan error, 1)
 		go func() { result <- topology.Run(t.Context()) }()
 		for method, fails := range map[string]bool{"Account": true, "Group": false, "": false} {
@@ -134,7 +134,7 @@ func TestDurableFaultsDeadLetterComesFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	result := make(chan error, 1)
-	topology := faultsNewTopology(t, pool.DurableStore(s.URL()))
+	topology := newFaults(t, pool.DurableStore(s.URL()))
 	go func() { result <- topology.Run(ctx) }()
 	limit, stop := context.WithTimeout(ctx, 20*time.Second)
 	defer stop()
@@ -155,7 +155,7 @@ func TestDurableFaultsDeadLetterComesFirst(t *testing.T) {
 func TestDurableFaultsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		first := faultsNewTopology(t, pool.DurableStore(dir))
+		first := newFaults(t, pool.DurableStore(dir))
 		if err := first.Api().SendTask(t.Context(), durablefaults.Task{}); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestDurableFaultsFails(t *testing.T) {
 		if err := first.Run(t.Context()); !errors.As(err, &failure) {
 			t.Errorf("Run returns %v", err)
 		}
-		second := faultsNewTopology(t, pool.DurableStore(dir))
+		second := newFaults(t, pool.DurableStore(dir))
 		second.Api().Close()
 		if err := second.Run(t.Context()); err != nil {
 			t.Error(err)
@@ -179,7 +179,7 @@ func TestDurableFaultsStepIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hanging := make(chan struct{})
 		durablefaults.Release.Store(&hanging)
-		topology := faultsNewTopology(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
+		topology := newFaults(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error, 1)
 		go func() { result <- topology.Run(ctx) }()

@@ -18,7 +18,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-func idsNewTopology(t *testing.T, w *durableids.World, opts ...pool.Option) *durableids.Topology {
+func newIDs(t *testing.T, w *durableids.World, opts ...pool.Option) *durableids.Topology {
 	t.Helper()
 	topology, err := durableids.New(durableids.Processors{
 		Rolls: func(topo.Instance) (*durableids.Rolls, error) { return &durableids.Rolls{World: w}, nil },
@@ -33,7 +33,7 @@ func idsNewTopology(t *testing.T, w *durableids.World, opts ...pool.Option) *dur
 // TestDurableIDsIDsOfVersions rolls out a version whose number is that of a child of another one.
 func TestDurableIDsIDsOfVersions(t *testing.T) {
 	w, store := new(durableids.World), edges.NewMemory()
-	topology := idsNewTopology(t, w, pool.DurableMemory(store))
+	topology := newIDs(t, w, pool.DurableMemory(store))
 	topology.Stepper(1)
 	for _, version := range []string{"1.2", "1.2.1", "1.2.2", "1", "1.1", "1.2.2.1"} {
 		result, err := topology.Api().AskRoll(t.Context(), durableids.Roll{Version: version, Children: 1})
@@ -106,7 +106,7 @@ func TestDurableIDsRandomIDs(t *testing.T) {
 			if left > 0 {
 				store.CrashAfter(random.IntN(200))
 			}
-			topology := idsNewTopology(t, w, pool.DurableMemory(store))
+			topology := newIDs(t, w, pool.DurableMemory(store))
 			steps := topology.Stepper(seed)
 			var handles []durable.Handle[durableids.Result]
 			for _, m := range rolls {
@@ -154,7 +154,7 @@ func TestDurableIDsRandomIDs(t *testing.T) {
 
 // TestDurableIDsInvalidIDs sends versions that cannot be ids.
 func TestDurableIDsInvalidIDs(t *testing.T) {
-	topology := idsNewTopology(t, new(durableids.World))
+	topology := newIDs(t, new(durableids.World))
 	topology.Stepper(1)
 	for _, version := range []string{"a\x00", "\xff", strings.Repeat("☕", 1000), strings.Repeat(":#", 700)} {
 		if err := topology.Api().SendRoll(t.Context(), durableids.Roll{Version: version}); !errors.Is(err, durable.ErrInvalidID) {
@@ -173,7 +173,7 @@ func TestDurableIDsInvalidIDs(t *testing.T) {
 // error, and no result of the others is a reply.
 func TestDurableIDsTakenIDs(t *testing.T) {
 	store, w := edges.NewMemory(), new(durableids.World)
-	topology := idsNewTopology(t, w, pool.DurableMemory(store))
+	topology := newIDs(t, w, pool.DurableMemory(store))
 	topology.Stepper(1)
 	call := func(function, target string) (create protocol.PromiseCreate) {
 		data := base64.StdEncoding.EncodeToString([]byte(`{"func":"` + function + `","args":[{"Version":"x"}],"version":1}`))
@@ -222,7 +222,7 @@ func TestDurableIDsTakenIDs(t *testing.T) {
 
 // TestDurableIDsFindRecord looks for an execution with the id of a record.
 func TestDurableIDsFindRecord(t *testing.T) {
-	topology := idsNewTopology(t, new(durableids.World))
+	topology := newIDs(t, new(durableids.World))
 	topology.Stepper(1)
 	h, err := topology.Api().StartRoll(t.Context(), durableids.Roll{Version: ":#", Children: 1})
 	if err != nil || h.ID() != "shop:api.rolls.Roll::##" {
