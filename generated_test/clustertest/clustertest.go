@@ -27,6 +27,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/pool"
@@ -56,6 +57,22 @@ type Place func(processor, instance int) (node int)
 type Topology interface {
 	Run(ctx context.Context) error
 	Snapshot() pool.Snapshot
+}
+
+// Each runs a test with 1, 2 and 3 nodes that have one worker and several. A quick run has some
+// of the combinations.
+func Each(t *testing.T, test func(t *testing.T, n int, workers pool.Option)) {
+	t.Helper()
+	for n := 1; n <= 3; n++ {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
+				if (n == 2) != (workers == 1) {
+					speed.Landing(t)
+				}
+				test(t, n, pool.Workers(workers))
+			})
+		}
+	}
 }
 
 // runMax is the time after which a test gives up. It is far above what a run takes on a busy

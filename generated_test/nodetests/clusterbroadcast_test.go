@@ -23,20 +23,16 @@ const broadcastOutside = 30
 
 // TestClusterBroadcastNodes checks that each instance on each node gets each message once and in order.
 func TestClusterBroadcastNodes(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
-				nodes := clustertest.Run(t, n, broadcastPlace, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
-					return clusterbroadcast.New(broadcastProcessors(node), append(opts, pool.Workers(workers))...)
-				}, func(nodes []*clusterbroadcast.Topology) {
-					for i, top := range nodes {
-						broadcastSend(t, i, top.Api())
-					}
-				})
-				broadcastCheck(t, nodes)
-			})
-		}
-	}
+	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
+		nodes := clustertest.Run(t, n, broadcastPlace, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
+			return clusterbroadcast.New(broadcastProcessors(node), append(opts, workers)...)
+		}, func(nodes []*clusterbroadcast.Topology) {
+			for i, top := range nodes {
+				broadcastSend(t, i, top.Api())
+			}
+		})
+		broadcastCheck(t, nodes)
+	})
 }
 
 // TestClusterBroadcastCluster runs the topology on nodes of package cluster, with the engines of the file: the

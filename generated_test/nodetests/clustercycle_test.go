@@ -1,7 +1,6 @@
 package nodetests_test
 
 import (
-	"fmt"
 	"maps"
 	"testing"
 
@@ -20,11 +19,7 @@ func cyclePlace(processor, instance int) int {
 // TestClusterCycleNodes runs the cycle on several nodes. Each ball and each echo must come to its end
 // before Finish is called on any node.
 func TestClusterCycleNodes(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) { cycleRun(t, n, pool.Workers(workers)) })
-		}
-	}
+	clustertest.Each(t, cycleRun)
 }
 
 func cycleRun(t *testing.T, n int, workers pool.Option) {

@@ -49,18 +49,14 @@ func gatherProcessors(node string, release chan struct{}) clustergather.Processo
 
 // TestClusterGatherNodes asks from several goroutines on each node.
 func TestClusterGatherNodes(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
-				clustertest.Bubble(t, func(t *testing.T) {
-					a := asking{nodes: n, release: make(chan struct{})}
-					clustertest.Run(t, n, gatherPlace, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
-						return clustergather.New(gatherProcessors(nodeName(node), a.release), append(opts, pool.Workers(workers))...)
-					}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
-				})
-			})
-		}
-	}
+	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
+		clustertest.Bubble(t, func(t *testing.T) {
+			a := asking{nodes: n, release: make(chan struct{})}
+			clustertest.Run(t, n, gatherPlace, func(node int, opts ...pool.Option) (*clustergather.Topology, error) {
+				return clustergather.New(gatherProcessors(nodeName(node), a.release), append(opts, workers)...)
+			}, func(nodes []*clustergather.Topology) { a.all(t, nodes) })
+		})
+	})
 }
 
 // TestClusterGatherCluster does the same on nodes of package cluster.

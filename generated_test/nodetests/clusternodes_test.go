@@ -45,17 +45,13 @@ func namedProcessors(node string) clusternodes.Processors {
 // TestClusterNodesNodes checks that each message arrives at the node that it names, once and in order,
 // and that each reply arrives at the instance that has asked.
 func TestClusterNodesNodes(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) {
-				var c namedCounts
-				nodes := clustertest.Run(t, n, namedPlace, func(node int, opts ...pool.Option) (*clusternodes.Topology, error) {
-					return clusternodes.New(namedProcessors(nodeName(node)), append(opts, pool.Workers(workers))...)
-				}, func(nodes []*clusternodes.Topology) { c.sendAll(t, nodes) })
-				c.check(t, nodes)
-			})
-		}
-	}
+	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
+		var c namedCounts
+		nodes := clustertest.Run(t, n, namedPlace, func(node int, opts ...pool.Option) (*clusternodes.Topology, error) {
+			return clusternodes.New(namedProcessors(nodeName(node)), append(opts, workers)...)
+		}, func(nodes []*clusternodes.Topology) { c.sendAll(t, nodes) })
+		c.check(t, nodes)
+	})
 }
 
 // TestClusterNodesCluster does the same on nodes of package cluster.

@@ -39,11 +39,7 @@ type repliesCounts struct{ hurried, refused, stored, evicted atomic.Int64 }
 
 // TestClusterRepliesReplies asks from several goroutines on each node.
 func TestClusterRepliesReplies(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) { repliesRun(t, n, pool.Workers(workers)) })
-		}
-	}
+	clustertest.Each(t, repliesRun)
 }
 
 func repliesRun(t *testing.T, n int, workers pool.Option) {

@@ -29,11 +29,7 @@ func retriesPlace(processor, instance int) int {
 const queries = 30
 
 func TestClusterRetriesNodes(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		for _, workers := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d nodes, %d workers", n, workers), func(t *testing.T) { retriesRun(t, n, pool.Workers(workers)) })
-		}
-	}
+	clustertest.Each(t, retriesRun)
 }
 
 const sent, failing = 2 * clusterretries.Messages, 2 * (clusterretries.Messages / 3) // by all sources, along one edge
