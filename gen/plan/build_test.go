@@ -119,7 +119,7 @@ func describe(p *Plan, findings []finding.Finding) string {
 	if c := p.Cluster; c != nil {
 		fmt.Fprintf(&out, "cluster %+v\n", *c)
 		for i := range p.Processors {
-			fmt.Fprintf(&out, "place of %s: %+v, remote %t\n", p.Processors[i].Name, *p.Processors[i].Placement, p.Remote(i))
+			fmt.Fprintf(&out, "place of %s: %+v\n", p.Processors[i].Name, *p.Processors[i].Placement)
 		}
 	}
 	return out.String()

@@ -68,13 +68,6 @@ type Placement struct {
 	With int    // the first processor of its Set; without a Set the processor itself
 }
 
-// Remote reports whether an instance of processor i may be only on another node, so that
-// the generated code finds it by the address table.
-func (p *Plan) Remote(i int) bool {
-	place := p.Processors[i].Placement
-	return place != nil && place.Kind != EveryNode
-}
-
 // Everywhere reports whether messages of edge i go to the instances of all nodes.
 func (p *Plan) Everywhere(i int) bool {
 	e := &p.Edges[i]

@@ -49,9 +49,6 @@ type Limit struct {
 // DurableInputs reports whether the processor handles messages of durable edges.
 func (p *Plan) DurableInputs(i int) bool { return p.anyDurable(p.Processors[i].Incoming) }
 
-// DurableOutputs reports whether the processor sends along durable edges.
-func (p *Plan) DurableOutputs(i int) bool { return p.anyDurable(p.Processors[i].Outgoing) }
-
 func (p *Plan) anyDurable(edges []int) bool {
 	for _, e := range edges {
 		if p.Edges[e].Durable != nil {

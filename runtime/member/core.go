@@ -70,7 +70,7 @@ type Core struct {
 	sweepAt  time.Duration // when the next sweep is allowed
 
 	seeds      []string // first members, for joining
-	joined     bool     // a member has answered
+	joined     bool     // a member has answered, or there was none to ask
 	joinAt     time.Duration
 	joinWait   time.Duration
 	answeredBy string  // the member that has answered
@@ -257,9 +257,6 @@ func (c *Core) Take() (messages []Outgoing, events []Event) {
 
 // Fenced reports whether the node is fenced.
 func (c *Core) Fenced() bool { return c.fenced }
-
-// Joined reports whether another member has answered, or there was none to ask.
-func (c *Core) Joined() bool { return c.joined }
 
 // Stats returns the counts so far.
 func (c *Core) Stats() Stats { return c.stats }

@@ -334,7 +334,7 @@ func TestTwoNodesDetectDeath(t *testing.T) {
 func TestOneNode(t *testing.T) {
 	w := cluster(t, 11, 1, Config{})
 	w.run(10 * time.Minute)
-	if n := w.nodes[0].core; n.Fenced() || !n.Joined() || w.sent > 0 {
-		t.Errorf("fenced %v, joined %v, %d messages", n.Fenced(), n.Joined(), w.sent)
+	if n := w.nodes[0].core; n.Fenced() || !n.joined || w.sent > 0 {
+		t.Errorf("fenced %v, joined %v, %d messages", n.Fenced(), n.joined, w.sent)
 	}
 }

@@ -214,9 +214,6 @@ func NotMember(groupID, id, index uint64) []byte {
 // StatusNow returns the status without the node's loop.
 func (n *Node) StatusNow() Status { return *n.currentStatus() }
 
-// Phase returns "founding", "joining" or "".
-func (n *Node) Phase() string { return n.bootstrapPhase() }
-
 // GroupID returns the identity of the node's group, or 0 if it does not have a group yet.
 func (n *Node) GroupID() uint64 { return n.core.groupID }
 

@@ -80,6 +80,5 @@ const (
 	TagOrigin   = "resonate:origin"   // the id of the root of the call tree
 	TagBranch   = "resonate:branch"   // the id of the execution that created the promise
 	TagParent   = "resonate:parent"   // the id of the caller
-	TagPrefix   = "resonate:prefix"
 	TagSchedule = "resonate:schedule" // the id of the schedule that created the promise
 )

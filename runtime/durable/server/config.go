@@ -21,8 +21,8 @@ type Config struct {
 	Local protocol.Backend
 	// Listen is the address of the protocol. "": AddressDefault.
 	Listen string
-	// MetricsListen is the address of the metrics, such as MetricsAddressDefault. "": there
-	// are none.
+	// MetricsListen is the address of the metrics, such as 127.0.0.1:9090, the
+	// port of the original server. "": there are none.
 	MetricsListen string
 
 	// Tokens are the bearer tokens that give access to every endpoint. There may be
@@ -82,8 +82,7 @@ type Config struct {
 
 // Defaults and limits.
 const (
-	AddressDefault        = "127.0.0.1:8001" // the port of the original server
-	MetricsAddressDefault = "127.0.0.1:9090" // the port of the original server
+	AddressDefault = "127.0.0.1:8001" // the port of the original server
 	// BodiesMaxDefault lets 16 requests of the largest size be read at a time.
 	BodiesMaxDefault = 16 * protocol.MaxBody
 	// ResponsesMaxDefault lets 32 promises with the largest parameter and the largest value be

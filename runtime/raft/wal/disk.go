@@ -23,7 +23,6 @@ type Disk struct {
 	durable  int      // how many of the records survive a crash
 	log      *diskLog // the open log; nil: closed
 	failSync bool     // the next sync fails
-	lies     bool     // syncs succeed but make nothing durable
 	hung     bool
 	flipped  bool // a bit was flipped, so the log cannot be opened
 }
@@ -67,9 +66,7 @@ func (d *Disk) Open(id Identity, o Options) (Log, Stored, error) {
 		return nil, Stored{}, err
 	}
 	d.records = append(d.records, diskRecord{state: new(sum.state)})
-	if !d.lies {
-		d.durable = len(d.records)
-	}
+	d.durable = len(d.records)
 	stored.Fresh = !d.made
 	d.made, d.id = true, id
 	d.log = &diskLog{disk: d, sync: o.Sync, summary: sum}
@@ -141,9 +138,6 @@ func (d *Disk) Hung() (hung bool) {
 // Flip flips a bit on the disk. The log cannot be opened any more.
 func (d *Disk) Flip() { d.set(func() { d.flipped = true }) }
 
-// Lie makes syncs succeed without making data durable, as some disks do.
-func (d *Disk) Lie(lies bool) { d.set(func() { d.lies = lies }) }
-
 func (d *Disk) set(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,9 +150,7 @@ func (d *Disk) flush() error {
 		d.failSync = false
 		return errFailSync
 	}
-	if !d.lies {
-		d.durable = len(d.records)
-	}
+	d.durable = len(d.records)
 	return nil
 }
 
@@ -208,7 +200,7 @@ func (l *diskLog) saveSnapshot(s *diskSnapshot) error {
 		l.summary.snapshot(at, true)
 		s = &diskSnapshot{head: proto.CloneOf(s.head), body: s.body, size: s.size}
 		d.records = append(d.records, diskRecord{snapshot: s}, diskRecord{state: new(l.summary.state)})
-		if err := d.flush(); err != nil || d.lies {
+		if err := d.flush(); err != nil {
 			return err
 		}
 		d.compact()

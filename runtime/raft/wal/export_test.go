@@ -3,7 +3,6 @@ package wal
 import (
 	"fmt"
 	"os"
-	"reflect"
 )
 
 // OpenWatched opens a log that calls the function before ahead of each sync that the package
@@ -30,11 +29,6 @@ func FillBody(w SnapshotWriter, size int64) {
 
 // BodyChunk is the size of the chunks of a body.
 const BodyChunk = bodyChunk
-
-// EngineSyncs reports whether the engine syncs a segment before the next one gets its name.
-func EngineSyncs(l Log) bool {
-	return !reflect.ValueOf(l.(*fileLog).wal).Elem().FieldByName("unsafeNoSync").Bool()
-}
 
 // SyncInBackground does the sync that a log in mode Interval does at each interval.
 func SyncInBackground(l Log) { l.(*fileLog).syncInBackground() }

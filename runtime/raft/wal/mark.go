@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -50,7 +49,6 @@ const (
 	stateMax   = 3 * (1 + 10)       // three fields with a number each
 	markMax    = 2 + 1 + 8 + 20 + 4 // tag, length, token, two numbers of any size, checksum
 	markedMax  = stateMax + markMax // data of a record with a mark
-	lagMax     = math.MaxUint64 >> 1
 	tokenBytes = len(token{})
 )
 
