@@ -1,10 +1,8 @@
 package emit
 
 import (
-	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"strings"
 	"testing"
 
@@ -122,36 +120,6 @@ func pair() *plan.Plan {
 			Ident: "ABM", From: 0, To: 1, Message: "M", Type: m, Route: plan.Key, Selector: plan.Selector{Access: []string{"ID"}}, Capacity: 1024, Full: "block", ReplyEdge: -1, ReplyOf: -1,
 		}},
 		Links: []plan.Link{{From: 0, To: 1, Ident: "aToB", Edges: []int{0}}},
-	}
-}
-
-// TestIdentsAreParsed checks the source of this package: an Ident is made only from a literal
-// or by ParseIdent.
-func TestIdentsAreParsed(t *testing.T) {
-	allowed := map[string]bool{"ident.go": true, "scope.go": true, "model.go": true, "recorder.go": true, "sender.go": true}
-	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".go") || strings.HasSuffix(entry.Name(), "_test.go") {
-			continue
-		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, entry.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "Ident" && !allowed[entry.Name()] {
-				t.Errorf("%v: an Ident is made without ParseIdent", fset.Position(call.Pos()))
-			}
-			return true
-		})
 	}
 }
 
