@@ -2,10 +2,7 @@ package main
 
 import (
 	"errors"
-	"go/ast"
-	"go/token"
 	"strings"
-	"time"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -13,14 +10,32 @@ import (
 // graph has the imports of each package, without the imports of tests.
 type graph map[string][]string
 
-// loadGraph lists the packages of the module and everything that they import.
+// loadList lists the packages of the module with their tests, and everything that they import.
+func (r *repo) loadList() ([]*packages.Package, error) {
+	list, err := packages.Load(&packages.Config{Dir: r.root, Tests: true, Mode: packages.LoadImports | packages.NeedDeps}, "./...")
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	packages.Visit(list, nil, func(p *packages.Package) {
+		for _, e := range p.Errors {
+			failures = append(failures, e)
+		}
+	})
+	return list, errors.Join(failures...)
+}
+
+// loadGraph returns the imports of the packages.
 func (r *repo) loadGraph() (graph, error) {
-	list, err := packages.Load(&packages.Config{Dir: r.root, Mode: packages.LoadImports | packages.NeedDeps}, "./...")
+	list, err := r.list()
 	if err != nil {
 		return nil, err
 	}
 	g := make(graph)
 	packages.Visit(list, nil, func(p *packages.Package) {
+		if isTestVariant(p) {
+			return
+		}
 		g[p.PkgPath] = []string{}
 		for path := range p.Imports {
 			g[p.PkgPath] = append(g[p.PkgPath], path)
@@ -28,6 +43,15 @@ func (r *repo) loadGraph() (graph, error) {
 	})
 	return g, nil
 }
+
+// isTestVariant reports whether a package has tests, or imports a package with its tests.
+func isTestVariant(p *packages.Package) bool { return p.ID != p.PkgPath || isTestMain(p) }
+
+// isTestMain reports whether a package is the generated main package of a test program.
+func isTestMain(p *packages.Package) bool { return strings.HasSuffix(p.PkgPath, ".test") }
+
+// isOwn reports whether a package belongs to this module.
+func isOwn(p *packages.Package) bool { return strings.HasPrefix(p.PkgPath, module) }
 
 // closure has the packages that a program links.
 func (g graph) closure(program string) map[string]bool {
@@ -43,37 +67,4 @@ func (g graph) closure(program string) map[string]bool {
 		}
 	}
 	return linked
-}
-
-// typed is a package of the module whose types have been checked, or the same package with
-// its tests.
-type typed struct {
-	*packages.Package
-	tests bool
-}
-
-// loadPackages checks the types of all packages of the module and of their tests. Packages
-// of other modules are read from the build cache.
-func (r *repo) loadPackages() ([]*typed, error) {
-	start := time.Now()
-	list, err := packages.Load(&packages.Config{
-		Dir: r.root, Fset: r.fset, Tests: true,
-		Mode:      packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo,
-		ParseFile: func(_ *token.FileSet, path string, text []byte) (*ast.File, error) { return r.parseFile(path, text) },
-	}, "./...")
-	if err != nil {
-		return nil, err
-	}
-	var all []*typed
-	var failures []error
-	for _, p := range list {
-		for _, e := range p.Errors {
-			failures = append(failures, e)
-		}
-		if !strings.HasSuffix(p.PkgPath, ".test") { // the main package of a test program
-			all = append(all, &typed{p, p.ID != p.PkgPath})
-		}
-	}
-	r.note("loading %d packages took %.2f s, which the next check does not need again", len(all), time.Since(start).Seconds())
-	return all, errors.Join(failures...)
 }

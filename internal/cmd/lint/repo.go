@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"golang.org/x/tools/go/packages"
 )
 
 // module is the module of the repository.
@@ -20,6 +22,7 @@ type repo struct {
 	root     string
 	fset     *token.FileSet
 	paths    func() ([]string, error)
+	list     func() ([]*packages.Package, error)
 	graph    func() (graph, error)
 	packages func() ([]*typed, error)
 	notes    strings.Builder
@@ -38,6 +41,7 @@ type parsing struct {
 func newRepo(root string) *repo {
 	r := &repo{root: root, fset: token.NewFileSet(), parsed: make(map[string]*parsing)}
 	r.paths = sync.OnceValues(r.walk)
+	r.list = sync.OnceValues(r.loadList)
 	r.graph = sync.OnceValues(r.loadGraph)
 	r.packages = sync.OnceValues(r.loadPackages)
 	return r
@@ -95,10 +99,10 @@ func (r *repo) glob(pattern string) ([]string, error) {
 }
 
 // parse returns the syntax of a Go file that is relative to the root.
-func (r *repo) parse(path string) (*ast.File, error) { return r.parseFile(r.absolute(path), nil) }
+func (r *repo) parse(path string) (*ast.File, error) { return r.parseFile(r.absolute(path)) }
 
-// parseFile parses a file once. text is its content; nil: not read yet.
-func (r *repo) parseFile(path string, text []byte) (*ast.File, error) {
+// parseFile parses a file once.
+func (r *repo) parseFile(path string) (*ast.File, error) {
 	r.mu.Lock()
 	p := r.parsed[path]
 	if p == nil {
@@ -107,11 +111,7 @@ func (r *repo) parseFile(path string, text []byte) (*ast.File, error) {
 	}
 	r.mu.Unlock()
 	p.once.Do(func() {
-		var src any
-		if text != nil {
-			src = text
-		}
-		p.file, p.err = parser.ParseFile(r.fset, path, src, parser.ParseComments|parser.SkipObjectResolution)
+		p.file, p.err = parser.ParseFile(r.fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 	})
 	return p.file, p.err
 }

@@ -26,6 +26,9 @@ func interfaceMethods(list []*typed) map[string]bool {
 	}
 	imported := make(map[*types.Package]bool)
 	for _, p := range list {
+		if p.TypesInfo == nil {
+			continue
+		}
 		for e, value := range p.TypesInfo.Types {
 			if _, ok := e.(*ast.InterfaceType); ok {
 				add(value.Type)

@@ -114,6 +114,9 @@ func newUses(r *repo) (*uses, error) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *typed) int { return len(b.Syntax) - len(a.Syntax) })
 	for _, p := range list {
+		if p.TypesInfo == nil {
+			continue
+		}
 		for _, file := range p.Syntax {
 			if name := r.fset.Position(file.FileStart).Filename; !read[name] {
 				read[name] = true
