@@ -55,13 +55,14 @@ func (r *repo) loadPackages() ([]*typed, error) {
 	list = slices.DeleteFunc(slices.Clone(list), isTestMain)
 	c.checkAll(list)
 	var all []*typed
-	var failures []error
 	for _, p := range list {
+		if err := c.checked[p].err; err != nil {
+			return nil, err
+		}
 		all = append(all, &c.checked[p].typed)
-		failures = append(failures, c.checked[p].err)
 	}
 	r.note("the types of %d packages took %.2f s, and are shared with the next check", len(all), time.Since(start).Seconds())
-	return all, errors.Join(failures...)
+	return all, nil
 }
 
 // fullPackages returns the packages that have files of no other package. A package with its
@@ -143,9 +144,9 @@ func (c *checker) check(p *packages.Package) *checking {
 		}
 		config := types.Config{
 			Importer: c.importer(p), Sizes: types.SizesFor("gc", runtime.GOARCH), IgnoreFuncBodies: !c.full[p],
-			Error: func(err error) { result.err = errors.Join(result.err, err) },
+			Error: func(error) {}, // after the first error the check continues, for packages that import this one
 		}
-		result.Types, _ = config.Check(p.PkgPath, c.fset, result.Syntax, result.TypesInfo)
+		result.Types, result.err = config.Check(p.PkgPath, c.fset, result.Syntax, result.TypesInfo)
 	})
 	return result
 }
@@ -163,8 +164,7 @@ func (c *checker) importer(p *packages.Package) importerFunc {
 		if !isOwn(imported) {
 			return c.external[imported.PkgPath], nil
 		}
-		result := c.check(imported)
-		return result.Types, result.err
+		return c.check(imported).Types, nil // its errors are reported once, for the package itself
 	}
 }
 
