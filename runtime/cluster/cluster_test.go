@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -66,6 +65,17 @@ func (p *program) runAll(t *testing.T, tops []*top) {
 	t.Log(len(p.counts), "pairs")
 }
 
+// join returns the transport of a node, which is closed at the end of the test.
+func join(t *testing.T, network *transport.Memory, name string) transport.Transport {
+	t.Helper()
+	wire, err := network.Join(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = wire.Close() })
+	return wire
+}
+
 func TestProgramOnSeveralNodes(t *testing.T) {
 	for _, nodes := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
@@ -75,10 +85,7 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 			var tops []*top
 			for i := range nodes {
 				name := fmt.Sprintf("n%d", i+1)
-				wire, err := network.Join(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				wire := join(t, network, name)
 				top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 					s.Transport = wire
 					return Open(p.config(nodes, t.TempDir(), tables), s)
@@ -98,7 +105,10 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 func TestProgramOnHosts(t *testing.T) {
 	const nodes = 3
 	p := newProgram()
-	addresses := unusedAddresses(t, nodes)
+	addresses := map[string]string{}
+	for i, address := range freeAddresses(t, nodes) {
+		addresses[fmt.Sprintf("n%d", i+1)] = address
+	}
 	var tops []*top
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
@@ -114,18 +124,4 @@ func TestProgramOnHosts(t *testing.T) {
 		tops = append(tops, top)
 	}
 	p.runAll(t, tops)
-}
-
-// unusedAddresses returns loopback addresses with ports that were free.
-func unusedAddresses(t *testing.T, n int) map[string]string {
-	addresses := map[string]string{}
-	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addresses[fmt.Sprintf("n%d", i+1)] = l.Addr().String()
-	}
-	return addresses
 }

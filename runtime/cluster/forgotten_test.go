@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -45,10 +46,7 @@ func startJoined(t *testing.T, p *program, retry time.Duration) *joined {
 
 // start starts a process of a node.
 func (j *joined) start(name string) {
-	wire, err := j.network.Join(name)
-	if err != nil {
-		j.t.Fatal(err)
-	}
+	wire := join(j.t, j.network, name)
 	top, err := j.program.newTop(func(s piper.NodeSettings) (*Node, error) {
 		s.Transport = wire
 		c := j.program.config(2, j.t.TempDir(), j.tables)
@@ -126,7 +124,7 @@ func withProbe(messages int) *program {
 		processors: []part{{name: "source", instances: 2, source: true}, {name: "sink", instances: 3}, {name: "probe", instances: 1, everyNode: true}},
 		edges:      [][2]int{{0, 1}, {0, 2}, {2, 1}},
 		groups:     []int{0, 2, 1},
-		capacity:   64, messages: messages,
+		capacity:   64, messages: messages, burst: 100,
 		counts: map[string]int{}, runs: map[string]int{},
 	}
 }
@@ -143,55 +141,57 @@ func TestFinishAfterANodeWasRemoved(t *testing.T) {
 		{"messages were dropped, and the session still has them", 200 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := withProbe(40)
-			j := startJoined(t, p, c.retry)
-			j.cut(true)
-			p.allowed.Store(1 << 40)
-			j.awaitDead()
-			first := j.tops[0].node
-			kept := func(v *View) (kept, dropped uint64) {
-				for i := range v.Nodes {
-					if v.Nodes[i].Name == "n3" {
-						return v.Nodes[i].Traffic.Kept, v.Nodes[i].Traffic.Dropped
+			synctest.Test(t, func(t *testing.T) {
+				p := withProbe(40)
+				j := startJoined(t, p, c.retry)
+				j.cut(true)
+				p.allowed.Store(1 << 40)
+				j.awaitDead()
+				first := j.tops[0].node
+				kept := func(v *View) (kept, dropped uint64) {
+					for i := range v.Nodes {
+						if v.Nodes[i].Name == "n3" {
+							return v.Nodes[i].Traffic.Kept, v.Nodes[i].Traffic.Dropped
+						}
+					}
+					return 0, 0
+				}
+				awaitNode(t, first, "the last messages", func(v *View) bool {
+					waiting, dropped := kept(v)
+					return v.Edges[0].Sent > 0 && v.Edges[0].Pending == 0 && (c.retry == time.Minute && waiting > 0 || c.retry < time.Minute && waiting == 0 && dropped > 0)
+				})
+				if !j.runs(0) || !j.runs(1) {
+					t.Fatal("the topology has finished without the node")
+				}
+				got, err := j.remove()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.Node != "n3" || got.Address != "n3:1" || got.State != "member" || got.By != "n1" || got.Boot != j.tops[2].node.boot.String() {
+					t.Errorf("got %+v", got)
+				}
+				for i := range 2 {
+					if err := j.end(i); err != nil {
+						t.Errorf("n%d: %v", i+1, err)
+					}
+					dropped := uint64(0)
+					for k, e := range j.tops[i].pool.Snapshot().Edges {
+						if e.Len != 0 || e.Waiting != 0 || e.Sent != e.Received+e.Dropped {
+							t.Errorf("n%d, edge %v: %+v", i+1, p.edges[k], e)
+						}
+						dropped += e.Dropped
+					}
+					if dropped == 0 {
+						t.Errorf("n%d has dropped no message for the removed node", i+1)
+					}
+					if state := stateOf(j.tops[i].node.View(), "n3"); state != "" {
+						t.Errorf("n%d still has the removed node, which is %s", i+1, state)
 					}
 				}
-				return 0, 0
-			}
-			awaitNode(t, first, "the last messages", func(v *View) bool {
-				waiting, dropped := kept(v)
-				return v.Edges[0].Sent > 0 && v.Edges[0].Pending == 0 && (c.retry == time.Minute && waiting > 0 || c.retry < time.Minute && waiting == 0 && dropped > 0)
+				if err := j.end(2); !errors.Is(err, table.ErrSuperseded) || !strings.Contains(err.Error(), `node "n3" was removed from the address table; start it again to join`) {
+					t.Errorf("the removed process has ended with %v", err)
+				}
 			})
-			if !j.runs(0) || !j.runs(1) {
-				t.Fatal("the topology has finished without the node")
-			}
-			got, err := j.remove()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Node != "n3" || got.Address != "n3:1" || got.State != "member" || got.By != "n1" || got.Boot != j.tops[2].node.boot.String() {
-				t.Errorf("got %+v", got)
-			}
-			for i := range 2 {
-				if err := j.end(i); err != nil {
-					t.Errorf("n%d: %v", i+1, err)
-				}
-				dropped := uint64(0)
-				for k, e := range j.tops[i].pool.Snapshot().Edges {
-					if e.Len != 0 || e.Waiting != 0 || e.Sent != e.Received+e.Dropped {
-						t.Errorf("n%d, edge %v: %+v", i+1, p.edges[k], e)
-					}
-					dropped += e.Dropped
-				}
-				if dropped == 0 {
-					t.Errorf("n%d has dropped no message for the removed node", i+1)
-				}
-				if state := stateOf(j.tops[i].node.View(), "n3"); state != "" {
-					t.Errorf("n%d still has the removed node, which is %s", i+1, state)
-				}
-			}
-			if err := j.end(2); !errors.Is(err, table.ErrSuperseded) || !strings.Contains(err.Error(), `node "n3" was removed from the address table; start it again to join`) {
-				t.Errorf("the removed process has ended with %v", err)
-			}
 		})
 	}
 }
@@ -199,49 +199,51 @@ func TestFinishAfterANodeWasRemoved(t *testing.T) {
 // TestRemovedNodeJoinsAgain removes a node whose process still runs, and starts its next
 // process. It joins as a new node, and gets no message of the former connection.
 func TestRemovedNodeJoinsAgain(t *testing.T) {
-	j := startJoined(t, withProbe(1<<40), time.Minute)
-	j.cut(true)
-	j.program.allowed.Store(1 << 40)
-	j.awaitDead()
-	if _, err := j.remove(); err != nil {
-		t.Fatal(err)
-	}
-	for i, top := range j.tops[:2] {
-		awaitNode(t, top.node, "the removal", func(v *View) bool { return detectorOf(v, "n3") == "" })
-		awaitNode(t, top.node, "further messages", func(v *View) bool {
-			return v.Edges[1].Dropped > 0 && len(v.Nodes) == 2
-		})
-		t.Logf("n%d: %+v", i+1, top.node.View().Edges[1])
-	}
-	j.cut(false)
-	if err := j.end(2); !errors.Is(err, table.ErrSuperseded) {
-		t.Fatalf("the removed process has ended with %v", err)
-	}
-	j.program.mu.Lock()
-	j.program.faults = nil // the new instance has not got the first messages
-	j.program.mu.Unlock()
-	j.start("n3")
-	j.awaitProbe(3)
-	for _, top := range j.tops[:2] {
-		before := top.node.View().Edges[1].Handled
-		awaitNode(t, top.node, "messages that n3 has handled", func(v *View) bool {
-			return v.Edges[1].Handled > before && stateOf(v, "n3") == "member" && detectorOf(v, "n3") == "alive"
-		})
-	}
-	for _, i := range []int{0, 1, 3} {
-		j.stops[i]()
-	}
-	for _, i := range []int{0, 1, 3} {
-		if err := j.end(i); err != nil {
-			t.Errorf("process %d: %v", i+1, err)
+	synctest.Test(t, func(t *testing.T) {
+		j := startJoined(t, withProbe(1<<40), time.Minute)
+		j.cut(true)
+		j.program.allowed.Store(1 << 40)
+		j.awaitDead()
+		if _, err := j.remove(); err != nil {
+			t.Fatal(err)
 		}
-		if j.tops[i].node.core.left {
-			t.Errorf("process %d has left alone", i+1)
+		for i, top := range j.tops[:2] {
+			awaitNode(t, top.node, "the removal", func(v *View) bool { return detectorOf(v, "n3") == "" })
+			awaitNode(t, top.node, "further messages", func(v *View) bool {
+				return v.Edges[1].Dropped > 0 && len(v.Nodes) == 2
+			})
+			t.Logf("n%d: %+v", i+1, top.node.View().Edges[1])
 		}
-		for k, e := range j.tops[i].pool.Snapshot().Edges {
-			if e.Len != 0 || e.Waiting != 0 || e.Sent != e.Received+e.Dropped {
-				t.Errorf("process %d, edge %v: %+v", i+1, j.program.edges[k], e)
+		j.cut(false)
+		if err := j.end(2); !errors.Is(err, table.ErrSuperseded) {
+			t.Fatalf("the removed process has ended with %v", err)
+		}
+		j.program.mu.Lock()
+		j.program.faults = nil // the new instance has not got the first messages
+		j.program.mu.Unlock()
+		j.start("n3")
+		j.awaitProbe(3)
+		for _, top := range j.tops[:2] {
+			before := top.node.View().Edges[1].Handled
+			awaitNode(t, top.node, "messages that n3 has handled", func(v *View) bool {
+				return v.Edges[1].Handled > before && stateOf(v, "n3") == "member" && detectorOf(v, "n3") == "alive"
+			})
+		}
+		for _, i := range []int{0, 1, 3} {
+			j.stops[i]()
+		}
+		for _, i := range []int{0, 1, 3} {
+			if err := j.end(i); err != nil {
+				t.Errorf("process %d: %v", i+1, err)
+			}
+			if j.tops[i].node.core.left {
+				t.Errorf("process %d has left alone", i+1)
+			}
+			for k, e := range j.tops[i].pool.Snapshot().Edges {
+				if e.Len != 0 || e.Waiting != 0 || e.Sent != e.Received+e.Dropped {
+					t.Errorf("process %d, edge %v: %+v", i+1, j.program.edges[k], e)
+				}
 			}
 		}
-	}
+	})
 }

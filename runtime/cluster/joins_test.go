@@ -3,40 +3,43 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// variableJoins is the number of joins and leaves in TestJoinsAndLeaves.
-const variableJoins = "TOPOGEN_JOINS"
-
 // TestJoinsAndLeaves: nodes join and leave while others send messages. Each of them runs the
 // instances that every node has, and drains at its end. The table notes that it has left, so
 // that the nodes that stay can still end together.
 func TestJoinsAndLeaves(t *testing.T) {
-	joins := 50
-	if n, err := strconv.Atoi(os.Getenv(variableJoins)); err == nil {
-		joins = n
-	}
-	const stay, atOnce = 2, 5
+	synctest.Test(t, func(t *testing.T) {
+		joinAndLeave(t, endless(), speed.Pick(t, 20, 50, 1000))
+	})
+}
+
+// TestJoinsUnderLoad is TestJoinsAndLeaves with sources that never pause.
+func TestJoinsUnderLoad(t *testing.T) {
+	speed.Landing(t)
 	p := endless()
+	p.burst = 0
+	joinAndLeave(t, p, speed.Pick(t, 0, 50, 1000))
+}
+
+func joinAndLeave(t *testing.T, p *program, joins int) {
+	const stay, atOnce = 2, 5
 	p.processors = append(p.processors, part{name: "probe", instances: 1, everyNode: true})
 	p.groups = append(p.groups, 2)
 	p.edges = append(p.edges, [2]int{2, 1}) // each node may send to the sinks
 	network := transport.NewMemory(transport.MemoryOptions{})
 	tables := table.NewMemory()
 	open := func(name string, leaveAfter time.Duration) *top {
-		wire, err := network.Join(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := join(t, network, name)
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 			s.Transport = wire
 			c := p.config(stay, t.TempDir(), tables)

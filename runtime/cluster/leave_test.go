@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -20,10 +21,7 @@ func memoryNodes(t *testing.T, p *program, tables table.Opener, nodes int) (tops
 	network, dir := transport.NewMemory(transport.MemoryOptions{}), t.TempDir()
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
-		wire, err := network.Join(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wire := join(t, network, name)
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 			s.Transport = wire
 			c := p.config(2, dir, nil)
@@ -63,30 +61,29 @@ func runEach(t *testing.T, tops []*top) (stop []context.CancelFunc, wait func(i 
 
 // TestStopWhileStarting stops a node that waits for another first member.
 func TestStopWhileStarting(t *testing.T) {
-	p, dir := endless(), t.TempDir()
-	wire, err := transport.NewMemory(transport.MemoryOptions{}).Join("n1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-		s.Transport = wire
-		c := p.config(2, dir, nil)
-		c.Table = tableraft.Opener()
-		return Open(c, s)
-	}, piper.Node("n1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- top.pool.Run(ctx) }()
-	awaitNode(t, top.node, "failure detection", func(v *View) bool { return len(v.Nodes) == 2 })
-	cancel()
-	err = <-done
-	want := "cluster: node n1: stopped before it had joined the cluster, while it waited for n2: context canceled"
-	if !errors.Is(err, context.Canceled) || err.Error() != want {
-		t.Errorf("got the error %v, want %s", err, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p, dir := endless(), t.TempDir()
+		wire := join(t, transport.NewMemory(transport.MemoryOptions{}), "n1")
+		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+			s.Transport = wire
+			c := p.config(2, dir, nil)
+			c.Table = tableraft.Opener()
+			return Open(c, s)
+		}, piper.Node("n1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- top.pool.Run(ctx) }()
+		awaitNode(t, top.node, "failure detection", func(v *View) bool { return len(v.Nodes) == 2 })
+		cancel()
+		err = <-done
+		want := "cluster: node n1: stopped before it had joined the cluster, while it waited for n2: context canceled"
+		if !errors.Is(err, context.Canceled) || err.Error() != want {
+			t.Errorf("got the error %v, want %s", err, want)
+		}
+	})
 }
 
 // awaitNode waits until a condition on a node holds.
@@ -112,81 +109,87 @@ func stateOf(v *View, name string) string {
 // TestJoinedNodeLeaves stops a node that has joined, and then all others. They end
 // together, and do not wait for the node that has left.
 func TestJoinedNodeLeaves(t *testing.T) {
-	p := endless()
-	tables := table.NewMemory()
-	tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 3)
-	tops[2].node.core.leaveAfter = time.Millisecond
-	stop, wait := runEach(t, tops)
-	first, joined := tops[0].node, tops[2].node
-	awaitNode(t, joined, "the node to join", func(v *View) bool { return v.State == stateRunning })
-	awaitNode(t, first, "the joined node", func(v *View) bool { return stateOf(v, "n3") == table.Member.String() })
-	stop[2]()
-	wait(2)
-	if got := stateOf(first.View(), "n3"); got != table.Left.String() {
-		t.Errorf("the node that has left is in the state %q", got)
-	}
-	stop[0]()
-	stop[1]()
-	wait(0)
-	wait(1)
-	for i, top := range tops {
-		if top.node.core.left != (i == 2) {
-			t.Errorf("node %d has left alone: %v", i+1, top.node.core.left)
+	synctest.Test(t, func(t *testing.T) {
+		p := endless()
+		tables := table.NewMemory()
+		tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 3)
+		tops[2].node.core.leaveAfter = time.Millisecond
+		stop, wait := runEach(t, tops)
+		first, joined := tops[0].node, tops[2].node
+		awaitNode(t, joined, "the node to join", func(v *View) bool { return v.State == stateRunning })
+		awaitNode(t, first, "the joined node", func(v *View) bool { return stateOf(v, "n3") == table.Member.String() })
+		stop[2]()
+		wait(2)
+		if got := stateOf(first.View(), "n3"); got != table.Left.String() {
+			t.Errorf("the node that has left is in the state %q", got)
 		}
-	}
+		stop[0]()
+		stop[1]()
+		wait(0)
+		wait(1)
+		for i, top := range tops {
+			if top.node.core.left != (i == 2) {
+				t.Errorf("node %d has left alone: %v", i+1, top.node.core.left)
+			}
+		}
+	})
 }
 
 // TestJoinedNodeLeavesWithAllOthers stops all nodes at the same time. The first members,
 // which replicate the address table, wait until the other node has left it.
 func TestJoinedNodeLeavesWithAllOthers(t *testing.T) {
-	tops := memoryNodes(t, endless(), tableraft.Opener(), 3)
-	stop, wait := runEach(t, tops)
-	awaitNode(t, tops[2].node, "the node to join", func(v *View) bool { return v.State == stateRunning })
-	for _, n := range tops[:2] {
-		awaitNode(t, n.node, "the joined node", func(v *View) bool { return stateOf(v, "n3") == table.Member.String() })
-	}
-	for i := range stop {
-		stop[i]()
-	}
-	for i := range tops {
-		wait(i)
-	}
-	if got := stateOf(tops[2].node.View(), "n3"); got != table.Left.String() {
-		t.Errorf("the node that is not a first member is in the state %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tops := memoryNodes(t, endless(), tableraft.Opener(), 3)
+		stop, wait := runEach(t, tops)
+		awaitNode(t, tops[2].node, "the node to join", func(v *View) bool { return v.State == stateRunning })
+		for _, n := range tops[:2] {
+			awaitNode(t, n.node, "the joined node", func(v *View) bool { return stateOf(v, "n3") == table.Member.String() })
+		}
+		for i := range stop {
+			stop[i]()
+		}
+		for i := range tops {
+			wait(i)
+		}
+		if got := stateOf(tops[2].node.View(), "n3"); got != table.Left.String() {
+			t.Errorf("the node that is not a first member is in the state %q", got)
+		}
+	})
 }
 
 // TestFinishAfterANodeHasLeft lets the topology wait for a node that has joined and is
 // silent, and then says that it has left: the topology finishes.
 func TestFinishAfterANodeHasLeft(t *testing.T) {
-	p := endless()
-	p.messages = 100
-	tables := table.NewMemory()
-	tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 2)
-	_, wait := runEach(t, tops)
-	outside := tables.Open()
-	defer func() { _ = outside.Close() }()
-	silent := table.Node{Name: "n3", Address: "n3:1", Boot: table.NewBoot(), Plan: "plan"}
-	if err := table.Enter(t.Context(), outside, silent); err != nil {
-		t.Fatal(err)
-	}
-	first := tops[0].node
-	quiet := func() (n int) {
-		first.running.Lock()
-		defer first.running.Unlock()
-		if !first.started {
-			return 0
+	synctest.Test(t, func(t *testing.T) {
+		p := endless()
+		p.messages = 100
+		tables := table.NewMemory()
+		tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 2)
+		_, wait := runEach(t, tops)
+		outside := tables.Open()
+		defer func() { _ = outside.Close() }()
+		silent := table.Node{Name: "n3", Address: "n3:1", Boot: table.NewBoot(), Plan: "plan"}
+		if err := table.Enter(t.Context(), outside, silent); err != nil {
+			t.Fatal(err)
 		}
-		return len(first.core.groups.groups[0].status)
-	}
-	awaitNode(t, first, "both nodes to be quiet", func(*View) bool { return quiet() == 2 })
-	left := table.SetState{Name: silent.Name, Boot: silent.Boot, State: table.Left}
-	if _, err := outside.Txn(t.Context(), nil, []table.Change{left}); err != nil {
-		t.Fatal(err)
-	}
-	wait(0)
-	wait(1)
-	if err := p.check(tops); err != nil {
-		t.Error(err)
-	}
+		first := tops[0].node
+		quiet := func() (n int) {
+			first.running.Lock()
+			defer first.running.Unlock()
+			if !first.started {
+				return 0
+			}
+			return len(first.core.groups.groups[0].status)
+		}
+		awaitNode(t, first, "both nodes to be quiet", func(*View) bool { return quiet() == 2 })
+		left := table.SetState{Name: silent.Name, Boot: silent.Boot, State: table.Left}
+		if _, err := outside.Txn(t.Context(), nil, []table.Change{left}); err != nil {
+			t.Fatal(err)
+		}
+		wait(0)
+		wait(1)
+		if err := p.check(tops); err != nil {
+			t.Error(err)
+		}
+	})
 }

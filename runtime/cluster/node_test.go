@@ -79,10 +79,7 @@ func TestProgramOnALossyNetwork(t *testing.T) {
 	var wires []*lossy
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
-		memory, err := network.Join(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		memory := join(t, network, name)
 		wire := &lossy{Transport: memory, group: transport.GroupID("program", "cluster/session"), rand: rand.New(rand.NewPCG(1, uint64(i)))}
 		wires = append(wires, wire)
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
@@ -48,6 +48,7 @@ type program struct {
 	groups     []int    // by processor
 	capacity   int
 	messages   int          // that each instance of a source sends
+	burst      int          // messages of a source before it pauses; 0: it never pauses
 	gated      bool         // the sources wait before they send more than allowed messages
 	allowed    atomic.Int64 // of each source
 
@@ -56,6 +57,9 @@ type program struct {
 	counts map[string]int // received, by sender and receiver
 	runs   map[string]int // by instance: how many nodes have run it
 }
+
+// burstPause is how long a source pauses. The nodes are idle then, so virtual time passes.
+const burstPause = 20 * time.Millisecond
 
 type part struct {
 	name      string
@@ -85,12 +89,13 @@ type sender struct {
 
 // instance is the value of a processor's type.
 type instance struct {
-	top       *top
-	processor int
-	index     int
-	sent      map[[2]int]uint64
-	seen      map[string]uint64 // by sending instance
-	pings     int
+	top        *top
+	processor  int
+	index      int
+	sent       map[[2]int]uint64
+	seen       map[string]uint64 // by sending instance
+	pings      int
+	pauseUntil time.Time
 }
 
 func (p *program) fault(format string, args ...any) {
@@ -198,15 +203,19 @@ func (c *cell) Arrive(edge, to int, b []byte, _ piper.ReplyTo) error {
 }
 
 func (c *cell) Ping(budget int) (n int, err error) {
+	of := c.p.top.program
 	for ; n < budget && !c.unit.Hold(); n++ {
-		if c.p.pings == c.p.top.program.messages {
+		if c.p.pings == of.messages {
 			return n, topo.Done
 		}
-		if of := c.p.top.program; of.gated && c.p.pings == int(of.allowed.Load()) {
-			return n, nil // it is called again
+		if time.Now().Before(c.p.pauseUntil) || of.gated && c.p.pings == int(of.allowed.Load()) {
+			return n, topo.Idle
 		}
 		c.p.pings++
 		c.p.send(c, 3)
+		if of.burst > 0 && c.p.pings%of.burst == 0 {
+			c.p.pauseUntil = time.Now().Add(burstPause)
+		}
 	}
 	return n, nil
 }
@@ -317,5 +326,3 @@ func (p *program) check(tops []*top) error {
 	}
 	return errors.Join(errs...)
 }
-
-var _ = context.Background

@@ -1,35 +1,17 @@
 package cluster
 
 import (
-	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/bug"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
-
-// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS sets
-// their number, and TOPOGEN_SEED selects one of them. In CI the first seed is random, so
-// each run has other seeds.
-func seeds(n uint64) (first, end uint64) {
-	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
-		return s, s + 1
-	}
-	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
-		n = s
-	}
-	if os.Getenv("CI") != "" {
-		first = rand.Uint64N(1 << 48)
-	}
-	return first, first + n
-}
 
 const failuresShown = 3
 
-// simInputs are what must occur in the first 100 seeds. Otherwise the simulation has lost a
+// simInputs are what must occur in 100 seeds. Otherwise the simulation has lost a
 // part of its input.
 var simInputs = []string{
 	"messages of other nodes", "messages to all nodes", "messages sent at most once", "large messages", "calls",
@@ -39,16 +21,9 @@ var simInputs = []string{
 // TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network
 // and of nodes that end some time.
 func TestRandomClusters(t *testing.T) {
-	n := uint64(500)
-	switch {
-	case race.Enabled:
-		n = 20 // there is one goroutine
-	case os.Getenv("CI") == "":
-		n = 100
-	}
 	counts := map[string]int{}
 	failed := 0
-	first, end := seeds(n)
+	first, end := speed.Seeds(t, 100, 500, 10_000)
 	for seed := first; seed < end; seed++ {
 		s := newSimulation(seed)
 		s.run()
@@ -68,7 +43,7 @@ func TestRandomClusters(t *testing.T) {
 		}
 	}
 	for _, kind := range simInputs {
-		if counts[kind] == 0 && first == 0 && end >= 100 && !t.Failed() {
+		if counts[kind] == 0 && end-first >= 100 && !t.Failed() {
 			t.Errorf("%s: none in %d seeds", kind, end-first)
 		}
 	}

@@ -137,12 +137,14 @@ func (r *running) await(what string, condition func(v *View) bool) *View {
 	}
 }
 
+// endless returns a program that sends messages until it is stopped. A burst is larger than
+// the queues.
 func endless() *program {
 	return &program{
 		processors: []part{{name: "source", instances: 2, source: true}, {name: "sink", instances: 700}},
 		edges:      [][2]int{{0, 1}},
 		groups:     []int{0, 1},
-		capacity:   64, messages: 1 << 40,
+		capacity:   64, messages: 1 << 40, burst: 100,
 		counts: map[string]int{}, runs: map[string]int{},
 	}
 }
