@@ -77,8 +77,10 @@ func join(t *testing.T, network *transport.Memory, name string) transport.Transp
 }
 
 func TestProgramOnSeveralNodes(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	for _, nodes := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			t.Parallel()
 			p := newProgram()
 			network := transport.NewMemory(transport.MemoryOptions{})
 			tables := table.NewMemory()
@@ -103,6 +105,7 @@ func TestProgramOnSeveralNodes(t *testing.T) {
 // TestProgramOnHosts runs a program as on several hosts: gRPC between the nodes, and the
 // address table in a raft group on their disks.
 func TestProgramOnHosts(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	const nodes = 3
 	p := newProgram()
 	addresses := map[string]string{}

@@ -19,7 +19,7 @@ func TestSmallMessagesBesideLargeOnes(t *testing.T) {
 	former := loads
 	loads = makeLoads(size)
 	t.Cleanup(func() { loads = former })
-	d := &design{nodes: 2, messages: speed.Pick(t, 6, 30, 30), batch: 4, parts: []designPart{
+	d := &design{nodes: 2, messages: speed.Pick(t, 4, 30, 30), batch: 4, parts: []designPart{
 		{name: "large", instances: 1, source: true, placement: OnNode, node: "n1", with: 0, load: size},
 		{name: "small", instances: 1, source: true, placement: OnNode, node: "n1", with: 1, load: 16},
 		{name: "largeSink", instances: 1, placement: OnNode, node: "n2", with: 2},

@@ -71,6 +71,7 @@ func (l *lossy) Send(to string, messages ...transport.Message) {
 // TestProgramOnALossyNetwork runs nodes with all their goroutines and timers, on a network
 // that loses every twentieth frame of the sessions. The simulation has neither.
 func TestProgramOnALossyNetwork(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	const nodes = 3
 	p := newProgram()
 	network := transport.NewMemory(transport.MemoryOptions{})

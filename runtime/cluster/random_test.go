@@ -23,7 +23,7 @@ var simInputs = []string{
 func TestRandomClusters(t *testing.T) {
 	counts := map[string]int{}
 	failed := 0
-	first, end := speed.Seeds(t, 100, 500, 10_000)
+	first, end := speed.Seeds(t, 60, 500, 10_000)
 	for seed := first; seed < end; seed++ {
 		s := newSimulation(seed)
 		s.run()

@@ -232,6 +232,7 @@ func wait(ctx context.Context) error {
 
 // TestRemovalNeedsAnOperator asks a node with different certificates.
 func TestRemovalNeedsAnOperator(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	r := runProgram(t, endless())
 	defer r.done.Wait()
 	defer r.stop()

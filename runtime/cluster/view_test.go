@@ -150,6 +150,7 @@ func endless() *program {
 }
 
 func TestView(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	if (*Node)(nil).View() != nil {
 		t.Error("a process without a node has a view")
 	}
@@ -226,6 +227,7 @@ func checkPlaces(t *testing.T, v *View) {
 }
 
 func TestOperators(t *testing.T) {
+	t.Parallel() // it waits for other nodes
 	r := runProgram(t, endless())
 	defer r.done.Wait()
 	defer r.stop()
