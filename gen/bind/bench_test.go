@@ -3,12 +3,12 @@ package bind
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -45,13 +45,10 @@ func chain(t testing.TB, dir string, n int) *spec.Topology {
 // TestManyFindings bounds the time for the worst case: a large topology in which all names
 // are undeclared and misspelt.
 func TestManyFindings(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
-	const n = 3000
+	n := speed.Pick(t, 200, 3000, 3000)
 	var yml, code strings.Builder
-	yml.WriteString("version: 1\nname: many\nprocessors:\n")
-	code.WriteString("package many\n")
+	yml.WriteString("version: 1\nname: small\nprocessors:\n")
+	code.WriteString("package small\n")
 	for i := range n {
 		fmt.Fprintf(&yml, "  processor-%d: {}\n", i)
 		fmt.Fprintf(&code, "type Processr%d struct{}; type Mesage%[1]d struct{}\n", i)
@@ -61,7 +58,7 @@ func TestManyFindings(t *testing.T) {
 		fmt.Fprintf(&yml, "  - processor-%d -> processor-%d: Message%d\n", i%n, (7*i+1+i/n)%n, i)
 	}
 	topology, _ := spec.Parse("topology.yml", []byte(yml.String()))
-	dir := filepath.Join(newModule(t), "many")
+	dir := newFolder(t)
 	write(t, filepath.Join(dir, "many.go"), code.String())
 	start := time.Now()
 	results, err := Bind(context.Background(), []Input{{Topology: topology, Dir: dir}}, Options{})
@@ -75,10 +72,10 @@ func TestManyFindings(t *testing.T) {
 
 // TestManyUnknownTypes bounds the time for handlers with parameters of undeclared types.
 func TestManyUnknownTypes(t *testing.T) {
-	const n = 2000
+	n := speed.Pick(t, 200, 2000, 2000)
 	var yml, code strings.Builder
-	yml.WriteString("version: 1\nname: many\nprocessors:\n  feed: {}\n")
-	code.WriteString("package many\ntype Feed struct{}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n")
+	yml.WriteString("version: 1\nname: small\nprocessors:\n  feed: {}\n")
+	code.WriteString("package small\ntype Feed struct{}\nfunc (*Feed) Ping(out *FeedSender) error { return nil }\n")
 	edges := "edges:\n"
 	for i := range n {
 		fmt.Fprintf(&yml, "  p%d: {}\n", i)
@@ -89,7 +86,7 @@ func TestManyUnknownTypes(t *testing.T) {
 		fmt.Fprintf(&code, "type T%d Missing%[1]d\n", i)
 	}
 	topology, _ := spec.Parse("topology.yml", []byte(yml.String()+edges))
-	dir := filepath.Join(newModule(t), "many")
+	dir := newFolder(t)
 	write(t, filepath.Join(dir, "many.go"), code.String())
 	start := time.Now()
 	results, err := Bind(context.Background(), []Input{{Topology: topology, Dir: dir}}, Options{})

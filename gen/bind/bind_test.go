@@ -12,11 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
@@ -108,10 +110,16 @@ func verify(t testing.TB, r *Result, generated map[string][]byte) Verified {
 func (r *Result) plan() *plan.Plan { return plan.Complete(r.Outline, r.Facts) }
 
 // newModule makes a module that has the runtime's topo package, and returns its
-// folder.
+// folder. The go command has to compile the package again, so most tests use newFolder.
 func newModule(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
+	writeModule(t, dir)
+	return dir
+}
+
+func writeModule(t testing.TB, dir string) {
+	t.Helper()
 	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire github.com/topogen/topogen v0.0.0\n\nreplace github.com/topogen/topogen => ./topogen\n")
 	write(t, filepath.Join(dir, "topogen", "go.mod"), "module github.com/topogen/topogen\n\ngo 1.26\n")
 	for _, folder := range []string{"runtime/topo", "runtime/internal/alive", "runtime/internal/attempt", "runtime/internal/hold"} { // and what it imports
@@ -128,7 +136,6 @@ func newModule(t testing.TB) string {
 		}
 	}
 	write(t, filepath.Join(dir, "topogen", "runtime", "durable", "durable.go"), durablePackage)
-	return dir
 }
 
 // durablePackage has the names of the runtime's package durable that handlers and senders use.
@@ -152,6 +159,39 @@ func write(t testing.TB, file, text string) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// shared is a module for the tests that do not change it. They list the same packages, so the
+// cache answers instead of the go command.
+var shared struct {
+	sync.Once
+	dir     string
+	cache   *cache.Cache
+	folders int
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := os.RemoveAll(shared.dir); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// newFolder returns a folder that does not exist yet, in the shared module.
+func newFolder(t testing.TB) string {
+	t.Helper()
+	shared.Do(func() {
+		dir, err := os.MkdirTemp("", "topogen-bind")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.dir, shared.cache = dir, cache.Open(filepath.Join(dir, "cache"))
+		writeModule(t, dir)
+	})
+	shared.folders++
+	return filepath.Join(shared.dir, fmt.Sprint("f", shared.folders), "small")
 }
 
 func unpack(t *testing.T, archive *txtar.Archive, dir string) {

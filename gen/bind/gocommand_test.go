@@ -2,55 +2,76 @@ package bind
 
 import (
 	"context"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
+// TestTagsOfGoflags compares the files of a package with those that the go command names, for
+// build tags in all notations.
 func TestTagsOfGoflags(t *testing.T) {
-	dir := filepath.Join(newModule(t), "small")
-	more := "-- b.go --\n//go:build extra\n\npackage small\n\nfunc (*Sink) Finish() {}\n"
-	for _, flags := range []string{
-		"", "-tags=extra,more", "-mod=mod --tags=extra", "'-tags=more extra'", `"-tags=extra,more" -mod=mod`, "\t'-mod=mod'\n\"-tags=more 'extra'\"",
-		`"-tags='extra'"`, `-tags="extra"`, "-tags=extra -tags=more", "-tags=extra,,more", "-tags=",
-	} {
-		t.Setenv("GOFLAGS", flags)
+	dir := newFolder(t)
+	in := writeSmall(t, dir, "-- b.go --\n//go:build extra\n\npackage small\n\nfunc (*Sink) Finish() {}\n")
+	hasTag := func(flags ...string) bool {
+		return slices.Contains(locate(token.NewFileSet(), newEnvironment(nil, flags...), in).root.source.names, filepath.Join(dir, "b.go"))
+	}
+	check := func(binds bool) {
+		t.Helper()
+		flags := os.Getenv("GOFLAGS")
 		list := exec.Command("go", "list", "-f", "{{.GoFiles}}", ".") // the go command knows
 		list.Dir = dir
-		small(t, dir, more, Options{}) // writes the files
 		out, err := list.CombinedOutput()
 		if err != nil {
 			t.Fatalf("GOFLAGS=%s: %s", flags, out)
 		}
-		r := small(t, dir, more, Options{})
-		if got, want := r.plan().Processors[1].Finish != nil, strings.Contains(string(out), "b.go"); got != want || !r.plan().Bound {
-			t.Errorf("GOFLAGS=%s: Finish %t, want %t: %s", flags, got, want, said(r.Findings))
+		want := strings.Contains(string(out), "b.go")
+		if got := hasTag(); got != want {
+			t.Errorf("GOFLAGS=%s: with the file %t, want %t", flags, got, want)
 		}
-		if r := small(t, dir, more, Options{Flags: []string{"-tags=more,extra"}}); r.plan().Processors[1].Finish == nil {
+		if !hasTag("-tags=more,extra") {
 			t.Errorf("GOFLAGS=%s: -tags does not go before it", flags)
 		}
+		if !binds {
+			return
+		}
+		for _, options := range []Options{{}, {Flags: []string{"-tags=more,extra"}}} {
+			results, err := Bind(t.Context(), []Input{in}, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := results[0].plan(); !p.Bound || (p.Processors[1].Finish != nil) != (want || options.Flags != nil) {
+				t.Errorf("GOFLAGS=%s, %s: %s", flags, options.Flags, said(results[0].Findings))
+			}
+		}
+	}
+	notations := []string{
+		`"-tags='extra'"`, "-mod=mod --tags=extra", "'-tags=more extra'", `"-tags=extra,more" -mod=mod`, "\t'-mod=mod'\n\"-tags=more 'extra'\"",
+		"", "-tags=extra,more", `-tags="extra"`, "-tags=extra -tags=more", "-tags=extra,,more", "-tags=",
+	}
+	for i, flags := range notations[:speed.Pick(t, 5, len(notations), len(notations))] {
+		t.Setenv("GOFLAGS", flags)
+		check(i < speed.Pick(t, 1, len(notations), len(notations)))
 	}
 	t.Setenv("GOFLAGS", "")
-	write(t, filepath.Join(dir, "env"), "GOFLAGS=-tags=extra\n")
+	write(t, filepath.Join(dir, "env"), "GOFLAGS=-tags=extra\n") // the go command's own file of defaults
 	t.Setenv("GOENV", filepath.Join(dir, "env"))
-	if r := small(t, dir, more, Options{}); r.plan().Processors[1].Finish == nil {
+	if check(false); !hasTag() {
 		t.Error("the go command's own file of defaults does not count")
 	}
 }
 
 func TestCanceled(t *testing.T) {
-	dir := filepath.Join(newModule(t), "small")
-	small(t, dir, "", Options{})
+	in := writeSmall(t, newFolder(t), "")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
 	if _, err := Bind(ctx, []Input{in}, Options{}); err == nil {
 		t.Error("no error")
 	}
@@ -59,9 +80,7 @@ func TestCanceled(t *testing.T) {
 // TestCanceledWhileListing ends Bind while the go command lists packages, and checks that no
 // files are left behind.
 func TestCanceledWhileListing(t *testing.T) {
-	dir, folder := filepath.Join(newModule(t), "small"), t.TempDir()
-	small(t, dir, "", Options{})
-	in := Input{Topology: parse(t, txtar.Parse([]byte("-- topology.yml --\n"+smallTopology))), Dir: dir}
+	in, folder := writeSmall(t, newFolder(t), ""), t.TempDir()
 	options := Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), "GOTMPDIR="+folder)}
 	for {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -87,7 +106,7 @@ func TestCanceledWhileListing(t *testing.T) {
 
 // TestBrokenGoCommand checks that a finding has the message of a go command that cannot work.
 func TestBrokenGoCommand(t *testing.T) {
-	module := newModule(t)
+	dir := newFolder(t)
 	empty := filepath.Join(t.TempDir(), "none")
 	for setting, want := range map[string]string{
 		"GOCACHE=relative":      "GOCACHE is not an absolute path",
@@ -100,7 +119,7 @@ func TestBrokenGoCommand(t *testing.T) {
 		"GOROOT=" + empty:       "cannot find GOROOT directory: " + empty,
 	} {
 		t.Run(setting, func(t *testing.T) {
-			r := small(t, filepath.Join(module, "small"), "", Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), setting)})
+			r := small(t, dir, "", Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), setting)})
 			got := said(r.Findings)
 			if prefix := "topology.yml:2:7: TG314 the go command cannot list packages: "; !strings.HasPrefix(got, prefix) || !strings.Contains(got, want) ||
 				strings.Contains(got, "exit status") || len(r.Findings) != 1 {
@@ -121,11 +140,9 @@ func TestSettingsWithoutEnd(t *testing.T) {
 		os.DevNull:  "",
 		"off":       "",
 	} {
-		r := small(t, filepath.Join(newModule(t), "small"), "", Options{Env: append(os.Environ(), "GOENV="+file)})
+		r := small(t, newFolder(t), "", Options{Env: append(os.Environ(), "GOENV="+file)})
 		if got := said(r.Findings); got != want {
 			t.Errorf("GOENV=%s: got %s", file, got)
 		}
 	}
 }
-
-// A message names files as the finding does: no path of this machine.

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,9 +11,9 @@ import (
 // TestHandlersBorrow checks that a handler whose parameters may all be kept is not analyzed,
 // even if its type is an alias, for which the syntax proves nothing.
 func TestHandlersBorrow(t *testing.T) {
-	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
+	r := small(t, newFolder(t), "", Options{})
 	want := map[string][]lifetime.Handler{
-		"example.com/small": {{Type: "Feed", Name: "Ping", Params: []lifetime.Kind{lifetime.Sender}}},
+		r.root.path: {{Type: "Feed", Name: "Ping", Params: []lifetime.Kind{lifetime.Sender}}},
 	}
 	if diff := cmp.Diff(want, r.handlers()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // listed lists paths in dir, with the go command or from the cache.
@@ -42,9 +43,7 @@ func settled(t *testing.T, c *cache.Cache, dir string, paths ...string) *loader 
 // TestListingsAreRemembered compares cached answers with the go command, and changes
 // everything on which an answer may depend.
 func TestListingsAreRemembered(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	const topo = "github.com/topogen/topogen/runtime/topo"
 	paths := []string{"context", "example.com/lib", topo, "net/http"} // sorted
 	for name, change := range map[string]func(dir string, l *loader){
@@ -173,7 +172,7 @@ func TestListingsNotRemembered(t *testing.T) {
 	write(t, filepath.Join(dir, "asm", "asm.go"), "package asm\n\nfunc F()\n")
 	write(t, filepath.Join(dir, "asm", "asm.s"), "TEXT ·F(SB), 4, $0\n\tRET\n") // may include other files
 	for _, path := range []string{"example.com/wrong", "example.com/nothing", "example.com/lib", "example.com/asm"} {
-		for range 3 {
+		for range 2 {
 			l := newLoader(token.NewFileSet(), newEnvironment(nil), dir)
 			l.cache = c
 			l.roots["example.com/root"] = &root{}

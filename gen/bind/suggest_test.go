@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -26,7 +25,7 @@ func TestWhatWasMeant(t *testing.T) {
 		{"a handler of another form", sender + "type M struct{}\n\ntype Sink struct{}\n\nfunc (*Sink) ReceiveOther(int) {}\n", "", 2},
 		{"a message without a type, and a handler that may take it", sender + "type Sink struct{}\n\nfunc (*Sink) ReceiveOther(int) {}\n", "", 1},
 	} {
-		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\npackage small\n\n"+c.code, Options{})
+		r := small(t, newFolder(t), "-- a.go --\npackage small\n\n"+c.code, Options{})
 		if len(r.Findings) != c.findings {
 			t.Errorf("%s: %d findings, want %d:\n%s", c.name, len(r.Findings), c.findings, said(r.Findings))
 			continue

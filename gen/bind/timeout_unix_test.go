@@ -12,34 +12,30 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/tools/txtar"
 )
 
-// hurried locates the small topology with more files, and returns a loader with a short timeout.
-func hurried(t *testing.T, more string) (*Result, *loader) {
+// hurried locates the small topology with more files in dir, and returns a loader with a short timeout.
+func hurried(t *testing.T, dir, more string) (*Result, *loader) {
 	t.Helper()
-	dir := filepath.Join(newModule(t), "small")
-	archive := txtar.Parse([]byte("-- topology.yml --\n" + smallTopology + "-- a.go --\n" + smallGo + more))
-	unpack(t, archive, dir)
+	in := writeSmall(t, dir, more)
 	fset, env := token.NewFileSet(), newEnvironment(nil)
-	r := locate(fset, env, Input{Topology: parse(t, archive), Dir: dir})
-	return r, newLoaders(fset, env, []*Result{r}, Options{})[0]
+	r := locate(fset, env, in)
+	return r, newLoaders(fset, env, []*Result{r}, Options{Cache: shared.cache})[0]
 }
 
 // TestPipe has a pipe among the Go files of an imported package, on which the go command
 // blocks.
 func TestPipe(t *testing.T) {
-	r, l := hurried(t, "-- b.go --\npackage small\n\nimport _ \"example.com/small/sub\"\n-- sub/sub.go --\npackage sub\n")
+	r, l := hurried(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nimport _ \"example.com/small/sub\"\n-- sub/sub.go --\npackage sub\n")
 	if err := syscall.Mkfifo(filepath.Join(r.Dir, "sub", "pipe.go"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	t.Setenv("GOTMPDIR", folder)
-	l.timeout = time.Second
+	l.timeout = 200 * time.Millisecond
 	l.failure = l.list(t.Context(), l.wanted)
 	r.bind(t.Context())
-	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command did not list the packages within 1s: run "go list ./..." to see what it waits for, such as a named pipe among the Go files` || r.PortsReady {
+	if got := said(r.reporter.findings); got != `topology.yml:2:7: TG314 the go command did not list the packages within 200ms: run "go list ./..." to see what it waits for, such as a named pipe among the Go files` || r.PortsReady {
 		t.Error(got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
@@ -54,13 +50,13 @@ func TestEndlessCheck(t *testing.T) {
 	for i := range 26 { // seconds, while the other tests run
 		fmt.Fprintf(&more, "type T%d struct{ a, b T%d }\n", i+1, i)
 	}
-	r, l := hurried(t, more.String())
+	r, l := hurried(t, newFolder(t), more.String())
 	if err := l.list(t.Context(), l.wanted); err != nil {
 		t.Fatal(err)
 	}
 	l.timeout = time.Millisecond
 	r.bind(t.Context())
-	const want = "topology.yml:2:7: TG314 checking the types of package example.com/small (look for types that double in size with each line) took more than 1ms"
+	want := "topology.yml:2:7: TG314 checking the types of package " + r.root.path + " (look for types that double in size with each line) took more than 1ms"
 	if got := said(r.reporter.findings); got != want || r.PortsReady {
 		t.Error(got)
 	}
@@ -76,7 +72,7 @@ func TestEndlessCheck(t *testing.T) {
 // TestAfterAnEndlessCheck checks that after a check that took too long, other packages with the
 // same loader are not checked, and that a finding says so.
 func TestAfterAnEndlessCheck(t *testing.T) {
-	r := small(t, filepath.Join(newModule(t), "small"), "", Options{})
+	r := small(t, newFolder(t), "", Options{})
 	r.loader.failure = errors.New("checking the types of another package took more than 3m0s")
 	v, err := r.Verify(t.Context(), nil)
 	if got := said(v.User); got != "topology.yml:2:7: TG314 checking the types of another package took more than 3m0s" || err != nil || len(v.Own) > 0 {

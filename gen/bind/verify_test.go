@@ -11,9 +11,7 @@ import (
 )
 
 func TestVerify(t *testing.T) {
-	module := newModule(t)
-	dir := filepath.Join(module, "small")
-	r := small(t, dir, "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
+	r := small(t, newFolder(t), "-- b.go --\npackage small\n\nvar x int = \"ä\"\n\nfunc main() { New(Processors{}); RecordFeed(); wrong() }\n", Options{})
 	if !r.plan().Bound || !r.Declares()("x") || r.Declares()("New") {
 		t.Fatalf("bound %t, %v", r.plan().Bound, r.Findings)
 	}
@@ -30,7 +28,7 @@ func TestVerify(t *testing.T) {
 		{"wrong ports", map[string][]byte{"topology_ports_gen.go": []byte(ports + "\nvar _ int = nil\n")},
 			"[topology_ports_gen.go:9:13: cannot use nil as int value in variable declaration]"},
 		{"a name that the runtime lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport rt \"github.com/topogen/topogen/runtime/topo\"\n\nvar _ rt.Missing\n")},
-			"[the runtime in go.mod must match this topogen, got github.com/topogen/topogen in " + filepath.Join(module, "topogen") + "; require the release of this topogen]"},
+			"[the runtime in go.mod must match this topogen, got github.com/topogen/topogen in " + filepath.Join(shared.dir, "topogen") + "; require the release of this topogen]"},
 		{"a name that another package lacks", map[string][]byte{"topology_ports_gen.go": []byte("package small\n\nimport \"time\"\n\nvar _ time.Missing\n")},
 			"[topology_ports_gen.go:5:12: undefined: time.Missing]"},
 	} {
@@ -46,7 +44,7 @@ func TestVerify(t *testing.T) {
 
 // TestManyTypeErrors checks the maximum number of reported type errors.
 func TestManyTypeErrors(t *testing.T) {
-	r := small(t, filepath.Join(newModule(t), "small"), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
+	r := small(t, newFolder(t), "-- b.go --\npackage small\n\nfunc f() {\n"+strings.Repeat("\tlost()\n", typeErrorsMax+50)+"}\n", Options{})
 	if n := len(verify(t, r, nil).User); n != typeErrorsMax {
 		t.Errorf("%d findings, want %d", n, typeErrorsMax)
 	}
@@ -65,7 +63,7 @@ func TestQuotedErrors(t *testing.T) {
 		if strings.Contains(c.method, "Bad") {
 			code += "type Bad Lost\n"
 		}
-		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
+		r := small(t, newFolder(t), "-- a.go --\n"+code, Options{})
 		found := slices.DeleteFunc(slices.Clone(r.Findings), func(f finding.Finding) bool { return f.Severity == finding.Warning })
 		if got := said(found); got != c.found {
 			t.Errorf("%s: got %s", c.method, got)
@@ -85,7 +83,7 @@ func TestUndefinedSend(t *testing.T) {
 	} {
 		code := "package small\n\ntype M struct{}\ntype Lost struct{}\ntype Feed struct{}\ntype Sink struct{}\nfunc (*Sink) ReceiveM(M) {}\n" +
 			"func (*Feed) Ping(out *FeedSender) error { out." + name + "(Lost{}); return nil }\n"
-		r := small(t, filepath.Join(newModule(t), "small"), "-- a.go --\n"+code, Options{})
+		r := small(t, newFolder(t), "-- a.go --\n"+code, Options{})
 		user := verify(t, r, nil).User
 		if len(user) != 1 || user[0].Suggestion != want {
 			t.Errorf("%s: %+v", name, user)
