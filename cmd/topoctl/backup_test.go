@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -36,15 +36,8 @@ type backups struct {
 
 func newBackups(t *testing.T) *backups {
 	t.Helper()
-	if testing.Short() || os.Getenv("CI") == "" {
-		t.Skip("slow")
-	}
-	rerun.WhenCodeChanges(t)
-	b := &backups{t, filepath.Join(t.TempDir(), "topoctl"), t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", b.program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return b
+	speed.Landing(t)
+	return &backups{t, filepath.Join(buildCommand(t), "topoctl"), t.TempDir()}
 }
 
 func (b *backups) must(err error) {

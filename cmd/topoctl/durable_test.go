@@ -62,7 +62,7 @@ func serves(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: serves COMMAND FLAG…")
 	}
-	path := filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], "topoctl")
+	path := filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "topoctl")
 	s := &durableServer{cmd: exec.Command(path, append([]string{"durable", args[0], "--listen", "127.0.0.1:0"}, args[1:]...)...), log: ts.MkAbs("server.log")}
 	s.cmd.Dir = ts.MkAbs(".")
 	s.cmd.Env = append(os.Environ(), "RESONATE_DEBUG="+ts.Getenv("RESONATE_DEBUG"))

@@ -17,28 +17,37 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/errtop"
 )
 
 var update = flag.Bool("update", false, "take what the command prints for what the scripts want")
 
 // Only scripts test the command, as users call it. Each file in testdata/script is one
-// scenario.
+// scenario. In a quick run the commands of a script share a process.
 func TestScripts(t *testing.T) {
-	rerun.WhenCodeChanges(t)
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	quick := speed.IsQuick(t)
+	path := os.Getenv("PATH") // has the command as a part of the test binary
+	if !quick {
+		path = buildCommand(t) + string(os.PathListSeparator) + path
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("testdata", "script"),
 		RequireUniqueNames: true,
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+			e.Setenv("PATH", path)
 			e.Values[durableKey{}] = map[string]*durableServer{}
+			if quick {
+				return startShell(e)
+			}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "quick" {
+				return false, fmt.Errorf("the condition must be quick, got %s", name)
+			}
+			return quick, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":        code,
@@ -69,13 +78,26 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// buildCommand returns a folder with the command.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	rerun.WhenCodeChanges(t)
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
 // code N COMMAND…: runs a command, which exits with N.
 func code(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N COMMAND…")
 	}
 	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	if s, ok := ts.Value(shellKey{}).(*shell); ok && args[1] == "topoctl" {
+		got = s.run(ts, args[2:])
+	} else if err := ts.Exec(args[1], args[2:]...); err != nil {
 		e, ok := errors.AsType[*exec.ExitError](err)
 		if !ok {
 			ts.Fatalf("%v", err)
@@ -147,7 +169,7 @@ func certificate(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // commands are the programs that the test binary runs when it is called by their names.
-var commands = map[string]func(){"ledgernode": ledgerNode}
+var commands = map[string]func(){"topoctl": main, "ledgernode": ledgerNode}
 
 func TestMain(m *testing.M) {
 	if runtime.GOOS == "windows" {
