@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,31 +16,22 @@ import (
 
 	"github.com/topogen/topogen/gen/lifetime"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestHandlers checks the handlers in testdata, whose types are named after the behavior of
-// the handlers. A comment "want" has the expected report; there must be no others.
+// the handlers. A comment "want" has the expected report; there must be no others. Packages
+// pricing and shop have methods that are handlers because another package asserts them.
+// Package hostile has recursion, infinitely many generic functions, and cycles of values.
+// The packages are loaded together, because they need the same source of the standard library.
 func TestHandlers(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl")
-}
-
-// TestHandlersOfOtherPackages checks methods that are handlers because another package asserts
-// them.
-func TestHandlersOfOtherPackages(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "pricing", "shop")
-}
-
-// TestHostileCode checks recursion, infinitely many generic functions, and cycles of values.
-func TestHostileCode(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "hostile")
+	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl", "pricing", "shop", "hostile")
 }
 
 // TestNothingIsReportedInThisRepository checks that the examples and the packages of
 // generated_test have no findings.
 func TestNothingIsReportedInThisRepository(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "examples", "generated_test")
 	tool := filepath.Join(t.TempDir(), "topogen-vet")
 	for _, args := range [][]string{
@@ -77,7 +67,7 @@ func load(t *testing.T, text string) (*lifetime.Package, []lifetime.Handler) {
 func TestWorkIsBounded(t *testing.T) {
 	const head = "package a\ntype M struct{ N int; Next *M }\ntype A struct{ last, next *M }\n"
 	for name, text := range map[string]string{
-		"statements": head + "func (a *A) ReceiveM(m *M) {\n" + strings.Repeat("\ta.last = m\n", 60_000) + "}\n",
+		"statements": head + "func (a *A) ReceiveM(m *M) {\n" + strings.Repeat("\ta.last = m\n", 30_000) + "}\n",
 		"calls": func() string {
 			var b strings.Builder
 			b.WriteString(head + "func (a *A) ReceiveM(m *M) { a.f0(m) }\n")

@@ -3,12 +3,12 @@ package crawl
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
 	"golang.org/x/sync/errgroup"
+	"web"
 )
 
 type SendsFromGoroutine struct{}
@@ -119,7 +119,7 @@ func (p *WaitsForErrgroup) ReceivePage(ctx context.Context, m *Page, out *PageSe
 	g, ctx := errgroup.WithContext(ctx)
 	for _, link := range m.Links {
 		g.Go(func() error {
-			r, err := http.NewRequestWithContext(ctx, "GET", link+m.URL, nil)
+			r, err := web.NewRequest(ctx, link+m.URL)
 			_ = r
 			return err
 		})
@@ -250,7 +250,7 @@ func (p *StopsAfterFunc) ReceivePage(ctx context.Context, m *Page, out *PageSend
 type UsesContext struct {
 	release []func()
 	tracer  any
-	client  *http.Client
+	client  *web.Client
 }
 
 type key struct{}
@@ -260,11 +260,11 @@ func (p *UsesContext) ReceivePage(ctx context.Context, m *Page, out *PageSender)
 	p.tracer = ctx.Value(key{})
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", m.URL, nil)
+	r, err := web.NewRequest(ctx, m.URL)
 	if err != nil {
 		return err
 	}
-	_, err = p.client.Do(r)
+	err = p.client.Do(r)
 	detached := context.WithoutCancel(context.Background())
 	go func() { <-detached.Done() }()
 	return errors.Join(err, ctx.Err())

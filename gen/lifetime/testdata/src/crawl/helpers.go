@@ -3,9 +3,9 @@ package crawl
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sort"
+	"web"
 )
 
 type Helped struct {
@@ -78,7 +78,7 @@ func generic[T any](to **T, m *T) { *to = m }
 type HelpedLegally struct {
 	count int
 	last  Page
-	log   *slog.Logger
+	log   *web.Logger
 	store interface {
 		Put(context.Context, *Page) error
 	}
