@@ -15,20 +15,20 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/write"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
 
 // TestRandomTopologies generates topologies of every combination of options,
 // with handlers of every shape. Every accepted topology must give complete, formatted files,
-// which Generate type-checks. Some topologies with isolated processors are also compiled.
+// which Generate type-checks. A landing run also compiles some of them.
 func TestRandomTopologies(t *testing.T) {
-	rounds := 80
-	if os.Getenv("CI") == "" {
-		rounds = 10
-	}
+	first, end := speed.Seeds(t, 6, 80, 1000)
+	rounds := int(end - first)
 	dir, err := os.MkdirTemp("testdata", "random") // inside this module, which has the runtime
 	if err != nil {
 		t.Fatal(err)
@@ -37,10 +37,12 @@ func TestRandomTopologies(t *testing.T) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		t.Fatal(err)
 	}
+	known := cache.Open(t.TempDir()) // the go command is asked once for the same packages
+	compiledMax := speed.Pick(t, 0, 10, 10)
 	accepted, durable := 0, 0
 	var packages []string // for the compiler
-	for seed := range uint64(rounds) {
-		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1, machines: seed%3 == 0, cluster: seed%5 > 2, durable: seed%5 == 1 || seed%5 == 2, logs: os.Getenv("CI") != ""}
+	for seed := first; seed < end; seed++ {
+		r := &randomTopology{Rand: rand.New(rand.NewPCG(seed, 1)), failures: seed%2 == 1, machines: seed%3 == 0, cluster: seed%5 > 2, durable: seed%5 == 1 || seed%5 == 2}
 		source := r.file()
 		path := filepath.Join(dir, "topology.yml")
 		_, findings := spec.Parse(path, []byte(source))
@@ -52,7 +54,7 @@ func TestRandomTopologies(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "code.go"), []byte(code), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)}, gen.Options{})
+		result, findings := gen.Generate(t.Context(), gen.Input{Path: path, Source: []byte(source)}, gen.Options{Cache: known})
 		if r.cluster && unfinished(findings) { // delete with unfinished.go
 			continue
 		}
@@ -76,17 +78,20 @@ func TestRandomTopologies(t *testing.T) {
 			durable++
 			compiled = compiled || durable%8 == 1
 		}
-		if compiled && len(packages) < min(10, rounds/8) {
+		if compiled && len(packages) < compiledMax {
 			packages = append(packages, keep(t, fmt.Sprintf("%s/seed%d", dir, seed), code, result.Files))
 		}
-	}
-	rerun.WhenCodeChanges(t)
-	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
-		t.Errorf("go build: %v\n%s", err, out)
 	}
 	t.Logf("%d of %d were accepted, %d with durable edges", accepted, rounds, durable)
 	if accepted < rounds/4 || durable < rounds/20 {
 		t.Errorf("only %d of %d topologies were accepted, %d with durable edges", accepted, rounds, durable)
+	}
+	if len(packages) == 0 {
+		return
+	}
+	rerun.WhenCodeChanges(t)
+	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
+		t.Errorf("go build: %v\n%s", err, out)
 	}
 }
 
@@ -115,7 +120,6 @@ type randomTopology struct {
 	machines   bool // there are some
 	cluster    bool // it has a cluster
 	durable    bool // it has durable edges
-	logs       bool // of which some have a log, whose packages take long to load
 	processors []randomProcessor
 	edges      []randomEdge
 	told       map[string]int // what machines tell, and which processor
@@ -212,8 +216,7 @@ func (r *randomTopology) machine(b *strings.Builder) {
 			continue
 		}
 		options := ""
-		if !r.logs {
-		} else if r.chance(15) {
+		if r.chance(15) {
 			options = fmt.Sprintf(", log: {path: p%dm%d, sync: %s}", i, p.machines, r.one("always", "none", "interval"))
 		} else if r.chance(15) {
 			options = fmt.Sprintf(", log: {path: p%dm%d}, raft: {peers: {n1: \"127.0.0.1:1\"}}", i, p.machines)
