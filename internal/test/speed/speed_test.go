@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"flag"
 	"testing"
 )
 
@@ -59,5 +60,28 @@ func TestSeeds(t *testing.T) {
 		if again, _ := Seeds(t, 10, 20, 30); c.first == 0 && again == first {
 			t.Errorf("%+v: two runs have the same seeds", c)
 		}
+	}
+}
+
+// TestChecks: the flags of rapid depend on the speed until the test ends. A flag of the command stays.
+func TestChecks(t *testing.T) {
+	flags := flag.NewFlagSet("", flag.PanicOnError)
+	checks, seed := flags.Int("rapid.checks", 100, ""), flags.Uint64("rapid.seed", 0, "")
+	for text, wantSeed := range map[string]uint64{"quick": 1, "landing": 0, "long": 0} {
+		t.Run(text, func(t *testing.T) {
+			t.Setenv(Variable, text)
+			if check(t, flags, 5); *checks != 5 || *seed != wantSeed {
+				t.Errorf("%d checks with seed %d, want 5 with seed %d", *checks, *seed, wantSeed)
+			}
+		})
+	}
+	if *checks != 100 || *seed != 0 {
+		t.Errorf("after the tests there are %d checks with seed %d, want 100 with seed 0", *checks, *seed)
+	}
+	if err := flags.Set("rapid.checks", "7"); err != nil {
+		t.Fatal(err)
+	}
+	if check(t, flags, 5); *checks != 7 {
+		t.Errorf("%d checks, want the 7 of the command", *checks)
 	}
 }
