@@ -19,7 +19,7 @@ const linesMax = 60
 
 // TestLinesOfAProcessor compares two chains that differ by ten processors.
 func TestLinesOfAProcessor(t *testing.T) {
-	rerun.WhenCodeChanges(t) // the go command reads the runtime
+	rerun.WhenCodeChanges(t)         // the go command reads the runtime
 	known := cache.Open(t.TempDir()) // the go command is asked once
 	if lines := (chain(t, known, 13) - chain(t, known, 3)) / 10; lines > linesMax {
 		t.Errorf("a processor with one input and one output is %d lines, want at most %d", lines, linesMax)

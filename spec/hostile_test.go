@@ -3,12 +3,12 @@ package spec
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -19,9 +19,7 @@ const hostileTime = 20 * time.Second
 // TestHostile parses files that try to take much time or memory. Each must be rejected with a
 // finding at the right position, within 5 s and 1 GB.
 func TestHostile(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	const head = "version: 1\nname: hostile\n"
 	const size = bytesMax - 1024
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
@@ -200,9 +198,7 @@ func noise(n int) string {
 
 // TestLargest parses a topology near all limits.
 func TestLargest(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	var src strings.Builder
 	src.WriteString("version: 1\nname: largest\nprocessors:\n")
 	for i := range processorsMax {

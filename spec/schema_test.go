@@ -273,6 +273,11 @@ func TestSchemaAndParserHaveTheSameChoicesAndLimits(t *testing.T) {
 
 // TestSchemaHelpsEditors checks that each key has a description and that each example is valid.
 func TestSchemaHelpsEditors(t *testing.T) {
+	compiler := jsonschema.NewCompiler()
+	compiler.Draft = jsonschema.Draft2020
+	if err := compiler.AddResource(schemaURL, bytes.NewReader(schemas.Topology)); err != nil {
+		t.Fatal(err)
+	}
 	eachSchema("", schemaTree(t), func(pointer string, schema map[string]any) {
 		i := strings.LastIndexByte(pointer, '/')
 		if strings.HasSuffix(pointer[:max(i, 0)], "/properties") && schema["description"] == nil {
@@ -283,7 +288,7 @@ func TestSchemaHelpsEditors(t *testing.T) {
 		}
 		examples, _ := schema["examples"].([]any)
 		for _, example := range examples {
-			if err := validateAt(pointer, example); err != nil {
+			if err := validateAt(compiler, pointer, example); err != nil {
 				t.Errorf("%s: the example %v is invalid: %v", pointer, example, err)
 			}
 		}
@@ -497,12 +502,7 @@ func eachSchema(pointer string, tree any, f func(pointer string, schema map[stri
 }
 
 // validateAt validates a value with a part of the schema.
-func validateAt(pointer string, value any) error {
-	compiler := jsonschema.NewCompiler()
-	compiler.Draft = jsonschema.Draft2020
-	if err := compiler.AddResource(schemaURL, bytes.NewReader(schemas.Topology)); err != nil {
-		return err
-	}
+func validateAt(compiler *jsonschema.Compiler, pointer string, value any) error {
 	part, err := compiler.Compile(schemaURL + "#" + pointer)
 	if err != nil {
 		return err

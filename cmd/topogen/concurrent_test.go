@@ -12,15 +12,14 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestConcurrentBuilds changes the topology and the Go files many times, and starts a build
 // after each change. When all builds have ended, the output matches the files, or a build
 // has reported that it does not.
 func TestConcurrentBuilds(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	const (
 		rounds = 8  // without the check for changed inputs, more than half of the rounds failed
 		builds = 20 // at the same time

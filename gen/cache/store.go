@@ -61,7 +61,9 @@ func (c *Cache) save(r *record) bool {
 }
 
 // prune removes the oldest records over recordsMax and bytesMax, and stray temporaries.
-func (c *Cache) prune() {
+func (c *Cache) prune() { c.pruneTo(recordsMax) }
+
+func (c *Cache) pruneTo(most int) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return
@@ -90,7 +92,7 @@ func (c *Cache) prune() {
 	slices.SortFunc(records, func(a, b aged) int { return cmp.Or(b.time.Compare(a.time), cmp.Compare(a.name, b.name)) })
 	total := int64(0)
 	for i, r := range records {
-		if total += r.size; i >= recordsMax || total > bytesMax {
+		if total += r.size; i >= most || total > bytesMax {
 			_ = os.Remove(filepath.Join(c.dir, r.name))
 		}
 	}

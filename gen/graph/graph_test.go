@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -51,7 +52,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestSameBytes(t *testing.T) {
-	for _, g := range []Graph{shop(), loop(), company(60, 1), tangle(30, 60, 1), hostile(), loaded(hostile(), 1)} {
+	for _, g := range []Graph{shop(), loop(), company(speed.Pick(t, 20, 60, 60), 1), tangle(30, 60, 1), hostile(), loaded(hostile(), 1)} {
 		for _, f := range formats {
 			first := f.write(g)
 			for range 2 {

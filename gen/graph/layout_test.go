@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 var pictures = flag.String("pictures", "", "write sample pictures to this folder, to look at")
@@ -149,10 +151,7 @@ func check(t interface{ Errorf(string, ...any) }, g Graph, what string) (short, 
 }
 
 func TestNothingOverlaps(t *testing.T) {
-	seeds := uint64(8)
-	if os.Getenv("CI") == "" {
-		seeds = 1
-	}
+	seeds := speed.Pick[uint64](t, 1, 8, 100)
 	short, double, bends := 0, 0, 0
 	for _, size := range []int{5, 20, 60} {
 		for seed := range seeds {
@@ -256,9 +255,7 @@ func TestDirectionFitsThePage(t *testing.T) {
 // A thousand processors take under a second; the bound leaves room for slow
 // machines and the race detector.
 func TestLargeGraphInTime(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	g := company(1000, 1)
 	start := time.Now()
 	l := arrange(g)

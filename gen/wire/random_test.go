@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topogen/topogen/gen/wire"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // known imports the packages that random messages and their codecs import.
@@ -133,6 +134,7 @@ func (r *randomTypes) key() string {
 
 // TestRandomTypesCompile checks that the codecs of messages without problems compile.
 func TestRandomTypesCompile(t *testing.T) {
+	speed.Checks(t, 20, 100, 1000)
 	known, err := known()
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/gen/header"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func TestApplyBringsEverythingToDisk(t *testing.T) {
@@ -167,7 +168,7 @@ func TestApplyReportsReadOnlyFolder(t *testing.T) {
 
 // TestApplyConcurrently runs concurrent builds of the same topology.
 func TestApplyConcurrently(t *testing.T) {
-	for round := range 20 {
+	for round := range speed.Pick(t, 5, 20, 200) {
 		dir := folder(t, map[string]string{"old_gen.go": string(sealed("old_gen.go", "package p\n").Body)})
 		var want []File
 		for i := range 4 {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestInputsChange checks that a build reports a changed input, and writes nothing if the
@@ -58,7 +60,7 @@ func TestInterleavedBuilds(t *testing.T) {
 	}
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {2, 1}} {
 		overtakes, successes := 0, 0
-		for n, last := int64(1), int64(1); n <= last; n++ {
+		for n, last := int64(1), int64(1); n <= last; n += speed.Pick[int64](t, 3, 1, 1) {
 			dir := folder(t, bodies(version(3)))
 			ours, theirs := mustPlan(t, dir, version(pair[0])...), process(2)
 			f := &faults{failAt: n, beside: func() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -117,16 +118,11 @@ func calls(t testing.TB) int64 {
 	return f.calls.Load()
 }
 
-// stride is the distance between the tested calls. Without CI most calls are skipped.
-func stride(all int64) int64 {
-	if os.Getenv("CI") == "" {
-		return 7
-	}
-	return all
-}
+// stride is the distance between the tested calls. A quick run skips most of them.
+func stride(t testing.TB, all int64) int64 { return speed.Pick(t, 7, all, all) }
 
 func TestApplySurvivesEveryError(t *testing.T) {
-	for n, last := int64(1), calls(t); n <= last; n += stride(1) {
+	for n, last := int64(1), calls(t); n <= last; n += stride(t, 1) {
 		s := newScenario(t)
 		f := &faults{failAt: n, once: true, err: syscall.ENOSPC}
 		findings := s.build(t, f, 1)
@@ -159,7 +155,7 @@ func checkReport(t *testing.T, s *scenario, findings []finding.Finding) {
 }
 
 func TestApplySurvivesEveryCrash(t *testing.T) {
-	for n, last := int64(1), calls(t); n <= last; n += stride(1) {
+	for n, last := int64(1), calls(t); n <= last; n += stride(t, 1) {
 		s := newScenario(t)
 		s.build(t, &faults{failAt: n, err: errors.New("killed")}, 1)
 		s.wantWhole(t)
@@ -211,7 +207,7 @@ func TestApplySurvivesKill(t *testing.T) {
 		apply(t.Context(), (&faults{failAt: n, kill: func() { os.Exit(9) }}).open, thisProcess(), nil, s.plan(t))
 		return
 	}
-	for n, last := int64(1), calls(t); n <= last; n += stride(3) {
+	for n, last := int64(1), calls(t); n <= last; n += stride(t, 3) {
 		s := newScenario(t)
 		child := exec.Command(os.Args[0], "-test.run=^TestApplySurvivesKill$")
 		child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", at, n), first+"="+s.dirs[0], second+"="+s.dirs[1])

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/errtop"
 )
 
@@ -24,7 +25,7 @@ func TestMemoryOfPrinting(t *testing.T) {
 		{"characters of four bytes", "\U000e0001"},
 		{"letters", "a"},
 	} {
-		entries := make([]errtop.Entry, 500)
+		entries := make([]errtop.Entry, speed.Pick(t, 300, 500, 500))
 		for i := range entries {
 			entries[i] = errtop.Entry{Text: strings.Repeat(c.text, 8<<10/len(c.text)-4) + strconv.Itoa(i), Count: 1}
 		}
