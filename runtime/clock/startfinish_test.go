@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // take makes a pair that lasts d, followed by a pause.
@@ -114,10 +115,7 @@ func TestSumHasNoBias(t *testing.T) {
 		"blocks of all sizes":  func(i int) time.Duration { return time.Duration(random.ExpFloat64() * float64(period) / 5) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs := 300
-			if os.Getenv("CI") == "" {
-				runs /= 5
-			}
+			runs := speed.Pick(t, 60, 300, 300)
 			var sum, squares float64
 			err := virtually(t, func() error {
 				for range runs {

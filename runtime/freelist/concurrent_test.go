@@ -3,20 +3,16 @@ package freelist
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestHandOver: some goroutines allocate and fill blocks that others check and free. Some
 // goroutines do both and make wrong calls.
 func TestHandOver(t *testing.T) {
-	blocks := 40_000
-	if race.Enabled || os.Getenv("CI") == "" {
-		blocks /= 10
-	}
+	blocks := speed.Pick(t, 4_000, 10_000, 40_000)
 	for _, heaps := range []int{1, 4} {
 		a := New(Heaps(heaps), ArenaSize(16<<10), Limit(4<<20))
 		between := make(chan []byte, 64)

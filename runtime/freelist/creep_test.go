@@ -3,20 +3,16 @@ package freelist
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestFragmentationDoesNotCreep runs a million operations of each load. The memory held
 // stays within a ratio of the largest use so far, and the ratio does not grow in the
 // second half.
 func TestFragmentationDoesNotCreep(t *testing.T) {
-	operations := 1_000_000
-	if race.Enabled || os.Getenv("CI") == "" {
-		operations /= 10
-	}
+	operations := speed.Pick(t, 100_000, 1_000_000, 1_000_000)
 	for _, load := range []struct {
 		name string
 		size func(r *rand.Rand, age float64) int // age: from 0 to 1

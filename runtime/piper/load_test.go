@@ -3,11 +3,10 @@ package piper_test
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/route"
 )
@@ -20,21 +19,10 @@ const (
 
 // TestLoad sends 200,000 messages from 8 goroutines through 16 instances on 4 workers,
 // with three message types between one pair, a cycle and an edge that drops. No message
-// may be lost, duplicated or out of order. TOPOGEN_LOADS sets the number of runs; by
-// default the test runs once with a quarter of the messages.
+// may be lost, duplicated or out of order. Only a long run sends all of them.
 func TestLoad(t *testing.T) {
-	runs, messages := 1, loadMessages/4
-	if text := os.Getenv("TOPOGEN_LOADS"); text != "" {
-		var err error
-		if runs, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-		messages = loadMessages
-	} else if os.Getenv("CI") == "" {
-		messages /= 4
-	}
-	for i := range runs {
-		load(t, uint64(i), messages)
+	for i := range speed.Pick(t, 1, 1, 100) {
+		load(t, uint64(i), speed.Pick(t, loadMessages/16, loadMessages/4, loadMessages))
 	}
 }
 

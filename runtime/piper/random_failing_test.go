@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/supervise"
 	"github.com/topogen/topogen/runtime/topo"
@@ -326,7 +327,7 @@ func (f *failures) checkEnd(t *testing.T, x *random, err error) bool {
 // TestRandomFailuresStepped runs random topologies that fail under the Stepper,
 // each twice.
 func TestRandomFailuresStepped(t *testing.T) {
-	from, to := seeds(t, steppedPart)
+	from, to := speed.Seeds(t, 100, 400, 10_000)
 	for seed := from; seed < to; seed++ {
 		first := stepOne(t, drawFailing(seed, true), seed)
 		if again := stepOne(t, drawFailing(seed, true), seed); again != first {
@@ -338,7 +339,7 @@ func TestRandomFailuresStepped(t *testing.T) {
 // TestRandomFailuresWorkers runs random topologies that fail on real workers in virtual
 // time, with handlers that hang and return too late.
 func TestRandomFailuresWorkers(t *testing.T) {
-	from, to := seeds(t, 4)
+	from, to := speed.Seeds(t, 25, 100, 2500)
 	for seed := from; seed < to; seed++ {
 		for _, workers := range []int{1, 3} {
 			synctest.Test(t, func(t *testing.T) {

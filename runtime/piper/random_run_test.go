@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -23,44 +22,12 @@ const (
 	guestsMax   = 4
 	stepsMax    = 2_000_000 // a topology that takes more steps does not end
 	askTimeout  = time.Minute
-	seedsQuick  = 400
 	traceEnough = 20 // handler calls before a topology with only timers is stopped
 )
 
-// steppedPart is the part of the seeds that tests under the Stepper try. They have one
-// goroutine, so the race detector finds nothing there.
-var steppedPart = func() uint64 {
-	if race.Enabled {
-		return 4
-	}
-	return 1
-}()
-
-// seeds returns the range of seeds to try, a part of them for tests under the Stepper.
-// TOPOGEN_SEEDS is their number, TOPOGEN_SEED a single seed.
-func seeds(t *testing.T, part uint64) (from, to uint64) {
-	if text := os.Getenv("TOPOGEN_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return seed, seed + 1
-	}
-	n := uint64(seedsQuick)
-	if text := os.Getenv("TOPOGEN_SEEDS"); text != "" {
-		var err error
-		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	} else if os.Getenv("CI") == "" {
-		n /= 4
-	}
-	return 1, 1 + n/part
-}
-
 // TestRandomStepped runs random topologies under the Stepper, each twice.
 func TestRandomStepped(t *testing.T) {
-	from, to := seeds(t, steppedPart)
+	from, to := speed.Seeds(t, 100, 400, 10_000)
 	for seed := from; seed < to; seed++ {
 		first := step(t, seed)
 		if again := step(t, seed); again != first {
@@ -71,7 +38,7 @@ func TestRandomStepped(t *testing.T) {
 
 // TestRandomWorkers runs random topologies on real workers.
 func TestRandomWorkers(t *testing.T) {
-	from, to := seeds(t, 10)
+	from, to := speed.Seeds(t, 10, 40, 1000)
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(strconv.Itoa(workers), func(t *testing.T) {
 			for seed := from; seed < to; seed++ {
@@ -85,7 +52,7 @@ func TestRandomWorkers(t *testing.T) {
 // that sleep. Instances leave their workers and come back, while all instances are
 // moved at random.
 func TestRandomNaps(t *testing.T) {
-	from, to := seeds(t, 10)
+	from, to := speed.Seeds(t, 10, 40, 1000)
 	for seed := from; seed < to; seed++ {
 		for _, workers := range []int{1, 3} {
 			synctest.Test(t, func(t *testing.T) {

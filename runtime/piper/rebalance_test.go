@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -91,9 +90,7 @@ func (c chain) best(t *testing.T) (least, most time.Duration, worst []int) {
 // must find a placement with nearly the throughput of the best one, whether one stage
 // is too heavy or all stages differ.
 func TestRebalancingFindsAGoodPlacement(t *testing.T) {
-	if os.Getenv("CI") == "" || race.Enabled {
-		t.Skip("takes long: set CI; it runs all placements, and in virtual time nothing races for a worker")
-	}
+	speed.Landing(t) // it runs all placements
 	for name, costs := range map[string][]time.Duration{
 		"skewed": {100, 1000, 100, 100},
 		"unlike": {300, 500, 200, 400, 600},
@@ -137,11 +134,7 @@ func TestRebalancingFollowsTheLoad(t *testing.T) {
 // TestRandomMoves runs large random topologies on real workers while all instances are
 // moved at random, and prints how often each kind of event occurred.
 func TestRandomMoves(t *testing.T) {
-	part := uint64(10)
-	if race.Enabled {
-		part = 100
-	}
-	from, to := seeds(t, part)
+	from, to := speed.Seeds(t, 10, 20, 10_000)
 	seen := make(coverage)
 	for _, workers := range []int{2, 4} {
 		t.Run(strconv.Itoa(workers), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -129,7 +130,7 @@ func (k *clerks) check(t *testing.T, seed uint64) (received int) {
 // TestPendingRepliesStepped runs random topologies in which some instances reply later, under the
 // Stepper, each of them twice.
 func TestPendingRepliesStepped(t *testing.T) {
-	from, to := seeds(t, 2*steppedPart)
+	from, to := speed.Seeds(t, 50, 200, 5000)
 	received := 0
 	for seed := from; seed < to; seed++ {
 		var traces [2]uint64
@@ -151,7 +152,7 @@ func TestPendingRepliesStepped(t *testing.T) {
 // TestPendingRepliesWorkers runs such topologies on workers, and in virtual time with instances
 // that are moved at random.
 func TestPendingRepliesWorkers(t *testing.T) {
-	from, to := seeds(t, 8)
+	from, to := speed.Seeds(t, 12, 50, 1250)
 	for seed := from; seed < to; seed++ {
 		for _, workers := range []int{1, 3} {
 			x := draw(seed, false)

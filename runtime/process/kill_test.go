@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -55,10 +55,7 @@ func (l *ledger) Close() error                                              { re
 // answered. Every message gets exactly one complete answer, and each failed call is
 // explained by one kill.
 func TestRandomKills(t *testing.T) {
-	kills := 20
-	if os.Getenv("CI") != "" && !race.Enabled {
-		kills = 200
-	}
+	kills := speed.Pick(t, 20, 100, 1000)
 	path := filepath.Join(t.TempDir(), "ledger")
 	s := settings(path)
 	s.Topology = "ledger"

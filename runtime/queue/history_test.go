@@ -3,7 +3,6 @@ package queue
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // call is a push of value, or a pop.
@@ -130,9 +129,7 @@ func TestRingIsLinearizable(t *testing.T) {
 // remaining values are popped at the end, so that the history has all pushed values.
 func linearizable(t *testing.T, histories, capacity int, fresh func() many) {
 	t.Helper()
-	if race.Enabled || os.Getenv("CI") == "" {
-		histories /= 4
-	}
+	histories /= speed.Pick(t, 4, 1, 1)
 	r := rand.New(rand.NewPCG(1, uint64(capacity)))
 	overlapping := 0
 	for range histories {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
@@ -57,10 +57,7 @@ func TestLockFreeAcrossGoroutines(t *testing.T) {
 }
 
 func lockFreeAcross(t *testing.T, producers, consumers int) {
-	each := 100_000
-	if race.Enabled || os.Getenv("CI") == "" {
-		each /= 20
-	}
+	each := speed.Pick(t, 5_000, 20_000, 100_000)
 	var q LockFree[item]
 	var all sync.WaitGroup
 	var pushing atomic.Int32

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestRingModel compares a ring with a slice.
@@ -69,10 +68,7 @@ func TestRingAcrossGoroutines(t *testing.T) {
 }
 
 func ringAcross(t *testing.T, capacity, producers, consumers int) {
-	each := 20_000
-	if race.Enabled || os.Getenv("CI") == "" {
-		each /= 10
-	}
+	each := speed.Pick(t, 2_000, 10_000, 20_000)
 	r := NewRing[item](capacity)
 	var wait sync.WaitGroup
 	var left atomic.Int64

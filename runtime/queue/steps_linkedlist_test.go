@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // nodes is a queue as a linked list of nodes, numbered from 1. The last node is empty,
@@ -154,20 +154,21 @@ func TestTheLinkedListLosesAMessage(t *testing.T) {
 // TestTheCorrectedLinkedList checks the algorithm with the value consumed: no order of steps
 // loses or duplicates a message, or runs forever.
 func TestTheCorrectedLinkedList(t *testing.T) {
-	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
+	for _, p := range append(smallPrograms(t), twoPushesAndAPop) {
 		holds(t, linkedList(consumed), p)
 	}
 }
 
 // smallPrograms are the programs with which each algorithm is tested.
-func smallPrograms() []program {
+func smallPrograms(t *testing.T) []program {
+	t.Helper()
 	list := []program{
 		{goroutines: [][]call{pushes(1), pushes(2), pops(2)}},
 		{goroutines: [][]call{pushes(1, 2), pops(1), pops(1)}},
 		{goroutines: [][]call{append(pushes(1), pops(1)...), append(pops(1), pushes(2)...)}},
 		{before: pushes(1), goroutines: [][]call{pushes(2), pops(1), pops(1)}},
 	}
-	if !race.Enabled && os.Getenv("CI") != "" { // some hundred thousand moments; no goroutines here that could race
+	if speed.Pick(t, false, true, true) { // some hundred thousand moments
 		list = append(list, program{goroutines: [][]call{pushes(1), pushes(2), pops(1), pops(1)}})
 	}
 	return list

@@ -2,10 +2,9 @@ package queue
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // blocks is LockFree as a sequence of atomic steps, with blocks of one or two places.
@@ -242,13 +241,13 @@ var recycling = program{before: pushes(1, 2), goroutines: [][]call{pops(1), pops
 // duplicates a message, or runs forever, wherever a goroutine stops: at the ends of
 // blocks, and while places are used again.
 func TestLockFreeInAllOrders(t *testing.T) {
-	for _, p := range append(smallPrograms(), twoPushesAndAPop) {
+	for _, p := range append(smallPrograms(t), twoPushesAndAPop) {
 		holds(t, stepwise(1, noFlaw), p)
 		if len(p.goroutines) < goroutinesMost {
 			holds(t, stepwise(2, noFlaw), p)
 		}
 	}
-	if !race.Enabled && os.Getenv("CI") != "" {
+	if speed.Pick(t, false, true, true) {
 		holds(t, stepwise(1, noFlaw), recycling)
 	}
 }

@@ -3,32 +3,19 @@ package shard
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
-// speed says in which test runs a model size is explored.
-type speed int
+// size of a model.
+type size int
 
 const (
-	quick speed = iota // always
-	slow               // if CI is set, but not with -race
-	long               // if TOPOGEN_SEEDS asks for more than usual
+	small  size = iota // for all runs
+	medium             // for landing
+	large              // for a long run
 )
-
-// slowest returns the slowest sizes that this test run explores.
-func slowest() speed {
-	switch {
-	case race.Enabled || os.Getenv("CI") == "":
-		return quick
-	case os.Getenv("TOPOGEN_SEEDS") == "":
-		return slow
-	}
-	return long
-}
 
 // TestAllInterleavings visits all reachable states of a few workers, with all or some
 // configurations, including failed decisions.
@@ -36,25 +23,25 @@ func TestAllInterleavings(t *testing.T) {
 	for _, c := range []struct {
 		workers, shards, reshards int
 		configs                   func(workers, shards int) [][][]int
-		speed                     speed
+		from                      size
 	}{
-		{1, 2, 3, allConfigs, quick},
-		{2, 2, 2, allConfigs, quick},
-		{2, 3, 1, allConfigs, quick},
-		{2, 4, 2, someConfigs, quick},
-		{3, 2, 1, allConfigs, quick},
-		{2, 3, 3, allConfigs, slow},
-		{2, 4, 2, allConfigs, slow},
-		{3, 2, 2, allConfigs, slow},
-		{3, 4, 1, allConfigs, slow},
-		{3, 4, 2, someConfigs, slow},
-		{3, 3, 3, someConfigs, slow},
-		{3, 3, 2, allConfigs, long},
-		{3, 2, 3, allConfigs, long},
+		{1, 2, 3, allConfigs, small},
+		{2, 2, 2, allConfigs, small},
+		{2, 3, 1, allConfigs, small},
+		{2, 4, 2, someConfigs, small},
+		{3, 2, 1, allConfigs, small},
+		{2, 3, 3, allConfigs, medium},
+		{2, 4, 2, allConfigs, medium},
+		{3, 2, 2, allConfigs, medium},
+		{3, 4, 1, allConfigs, medium},
+		{3, 4, 2, someConfigs, medium},
+		{3, 3, 3, someConfigs, medium},
+		{3, 3, 2, allConfigs, large},
+		{3, 2, 3, allConfigs, large},
 	} {
 		t.Run(fmt.Sprintf("%d-workers-%d-shards-%d-reshards", c.workers, c.shards, c.reshards), func(t *testing.T) {
-			if c.speed > slowest() {
-				t.Skip("too many states for this test run")
+			if c.from > speed.Pick(t, small, medium, large) {
+				t.Skip("too many states for the speed of this run")
 			}
 			m := newModel(c.workers, c.configs(c.workers, c.shards), uint64(1+c.reshards))
 			at := func(s snapshot) *model { m.load(s); return m }
@@ -86,17 +73,8 @@ func TestAllInterleavings(t *testing.T) {
 // TestRandomInterleavings takes random steps of models that have too many states to visit
 // them all.
 func TestRandomInterleavings(t *testing.T) {
-	seeds := 20
-	switch slowest() {
-	case slow:
-		seeds = 200
-	case long:
-		var err error
-		if seeds, err = strconv.Atoi(os.Getenv("TOPOGEN_SEEDS")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for seed := range seeds {
+	first, end := speed.Seeds(t, 20, 200, 2000)
+	for seed := first; seed < end; seed++ {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		workers, shards := 1+random.IntN(8), random.IntN(33)
 		configs := make([][][]int, 12)

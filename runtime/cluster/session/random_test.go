@@ -2,41 +2,18 @@ package session_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
-
-// seeds returns the range of seeds to run. The environment variable TOPOGEN_SEEDS overrides their
-// number n; TOPOGEN_SEED selects a single seed. In CI the first seed is random, so that each run has
-// other seeds.
-func seeds(n uint64) (first, end uint64) {
-	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
-		return s, s + 1
-	}
-	if s, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
-		n = s
-	}
-	if os.Getenv("CI") != "" {
-		first = rand.Uint64N(1 << 48)
-	}
-	return first, first + n
-}
 
 // TestRandomFaults runs two nodes on a network that loses, repeats, delays and reorders
 // frames, with cuts and restarts.
 func TestRandomFaults(t *testing.T) {
-	n := uint64(150)
-	if race.Enabled {
-		n = 20 // there is one goroutine
-	}
 	counts := map[string]int{}
-	first, end := seeds(n)
+	first, end := speed.Seeds(t, 25, 150, 10_000)
 	for seed := first; seed < end; seed++ {
 		w := simulate(seed)
 		if w.failure != nil {

@@ -44,7 +44,7 @@ func TestMessagesArriveInOrder(t *testing.T) {
 
 func TestMessageSizes(t *testing.T) {
 	p := newPair(t)
-	rng := rand.New(rand.NewPCG(3, 3))
+	random := rand.NewChaCha8([32]byte{3})
 	sizes := []int{
 		1, 31, 32, 4095, 4096, session.FragmentBytes - 1, session.FragmentBytes, session.FragmentBytes + 1, 2 * session.FragmentBytes,
 		session.FrameBytesMax, session.WindowBytes + 1, session.MessageBytesMax,
@@ -52,9 +52,7 @@ func TestMessageSizes(t *testing.T) {
 	var want [][]byte
 	for _, n := range sizes {
 		m := make([]byte, n)
-		for i := range m {
-			m[i] = byte(rng.Uint32())
-		}
+		_, _ = random.Read(m) // never fails
 		want = append(want, m)
 		p.send(0, 20, m)
 	}

@@ -33,14 +33,6 @@ func await(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// long skips tests that take over a second.
-func long(t *testing.T) {
-	t.Helper()
-	if os.Getenv("CI") == "" {
-		t.Skip("a long test: set CI to run it")
-	}
-}
-
 // logged is a log that a test can read.
 type logged struct {
 	mu   sync.Mutex

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -292,7 +293,7 @@ func TestStrangersOnTheWire(t *testing.T) {
 // TestSilentConnectionsEnd: silent connections are closed after the handshake timeout,
 // and their number is limited.
 func TestSilentConnectionsEnd(t *testing.T) {
-	long(t)
+	speed.Landing(t)
 	p := newPKI(t)
 	a, log, alive := pair(t, p, nil)
 	var open []net.Conn
@@ -476,7 +477,7 @@ func TestManyStrangers(t *testing.T) {
 // TestPeerThatTakesNothing: a peer that does not answer, or answers random data, is
 // given up.
 func TestPeerThatTakesNothing(t *testing.T) {
-	long(t)
+	speed.Landing(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

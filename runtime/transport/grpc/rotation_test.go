@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
@@ -207,7 +208,7 @@ func TestReadingsAreShared(t *testing.T) {
 // TestStreamsAreRenewed: a stream is replaced before its certificate expires. Without a
 // new certificate, the stream ends at both ends when the old one expires.
 func TestStreamsAreRenewed(t *testing.T) {
-	long(t)
+	speed.Landing(t)
 	p := newPKI(t)
 	const life = 4 * time.Second
 	var here, there logged

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -123,9 +123,7 @@ func (m *model) frame(breaks bool) bool {
 // class, in frames within the limits. If the stream breaks, only the messages of that
 // frame are lost.
 func TestSchedulerModel(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the race detector finds nothing here: the test has one goroutine")
-	}
+	speed.Checks(t, 15, 100, 1000)
 	sizes := []int{5, 5, 5, 5, 100, 3000, aloneBytes - 1, aloneBytes, 300 << 10, wholeBytesMax, wholeBytesMax + 1, 4 * chunkBytes, 9 * chunkBytes / 2}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
