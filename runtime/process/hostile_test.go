@@ -87,6 +87,7 @@ var hostile = map[string]func(conn *os.File){
 }
 
 func TestHostileProcess(t *testing.T) {
+	t.Parallel() // it waits for endTimeout
 	for name := range hostile {
 		phase, _, ok := strings.Cut(name, ": ")
 		if !ok {
@@ -141,6 +142,7 @@ func TestDeaf(t *testing.T) {
 // TestTheConnectionIsHeld: the end of a process is detected even if a process that it
 // started holds the connection open.
 func TestTheConnectionIsHeld(t *testing.T) {
+	t.Parallel() // it waits for endTimeout
 	c := start(t, settings("leaves"))
 	pid, err := strconv.Atoi(string(ask(t, c, "").Reply))
 	if err != nil {

@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 
 // TestCloseFails: after Close has failed, the process exits cleanly or is killed.
 func TestCloseFails(t *testing.T) {
+	t.Parallel() // it waits for endTimeout
 	exit, err := start(t, settings("camera|||return no disk")).Close()
 	if !exit.Clean() || err == nil || err.Error() != "no disk" {
 		t.Errorf("%+v, %v", exit, err)
@@ -110,9 +111,9 @@ func TestTheThreadOfStart(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	s := settings("camera")
-	s.Memory = 256 << 20
+	s.Memory = 128 << 20
 	c := start(t, s)
-	if a := ask(t, c, "environment GOMEMLIMIT"); string(a.Reply) != strconv.Itoa(256<<20/100*85) {
+	if a := ask(t, c, "environment GOMEMLIMIT"); string(a.Reply) != strconv.Itoa(128<<20/100*85) {
 		t.Errorf("GOMEMLIMIT=%s", a.Reply)
 	}
 	if runtime.GOOS != "linux" {

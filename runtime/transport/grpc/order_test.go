@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -59,7 +60,8 @@ func TestOrderOfAllSizes(t *testing.T) {
 	both(t, func(t *testing.T, p *pki) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
 		s := newSequences(t)
-		const groups, count = 3, 400
+		const groups = 3
+		count := speed.Pick(t, 100, 400, 400)
 		for g := range uint64(groups) {
 			b.Handle(g, s.receive(g))
 		}
@@ -134,8 +136,10 @@ func (b *breaker) cut() {
 // TestOrderThroughReconnects: while connections break again and again, messages arrive
 // in order and at most once. They are missing only where a connection broke.
 func TestOrderThroughReconnects(t *testing.T) {
+	t.Parallel() // it waits for new connections
 	both(t, func(t *testing.T, p *pki) {
-		const groups, cuts, each = 3, 5, 120
+		const groups = 3
+		cuts, each := speed.Pick(t, 2, 5, 50), speed.Pick(t, 60, 120, 120)
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
 		s := newSequences(t)
 		for g := range uint64(groups) {
@@ -179,7 +183,7 @@ func TestOrderThroughReconnects(t *testing.T) {
 				t.Errorf("group %d: %d gaps, with %d streams", g, gaps, streams)
 			}
 		}
-		if streams <= cuts || s.all < cuts*each/4 {
+		if int(streams) <= cuts || s.all < cuts*each/4 {
 			t.Errorf("%d streams, %d messages arrived", streams, s.all)
 		}
 	})
