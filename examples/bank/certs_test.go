@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
@@ -61,14 +62,8 @@ func replace(path string, data []byte) error {
 // also their authority. No request fails, there is no election, and each rotation
 // renews each connection once.
 func TestCertificatesRotated(t *testing.T) {
-	skipUnlessCI(t)
-	rotations := 1
-	if text := os.Getenv("TOPOGEN_BANK_ROTATIONS"); text != "" {
-		var err error
-		if rotations, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	speed.Landing(t)
+	rotations := speed.Pick(t, 0, 1, 6)
 	c := demo(t, 3, false)
 	ca, err := newAuthority(c.dir, nil)
 	if err != nil {

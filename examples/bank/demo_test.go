@@ -12,28 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
-// skipUnlessCI skips long tests unless CI is set.
-func skipUnlessCI(t *testing.T) {
-	t.Helper()
-	if os.Getenv("CI") == "" {
-		t.Skip("a long test: set CI to run it")
-	}
-}
-
-// duration returns how long a demonstration runs in a test. TOPOGEN_BANK changes it.
+// duration returns how long a demonstration runs in a test.
 func duration(t *testing.T) time.Duration {
 	t.Helper()
-	text := os.Getenv("TOPOGEN_BANK")
-	if text == "" {
-		return 5 * time.Second
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return speed.Pick(t, 0, 5*time.Second, time.Minute)
 }
 
 // demo returns a cluster in a folder of the test.
@@ -51,7 +37,7 @@ func demo(t *testing.T, nodes int, alone bool) *cluster {
 // twice, and the history is linearizable. It also does this with one process and its
 // log.
 func TestKills(t *testing.T) {
-	skipUnlessCI(t)
+	speed.Landing(t)
 	for name, o := range map[string]options{
 		"leaders":  {nodes: 3, every: 2 * time.Second, down: 300 * time.Millisecond},
 		"anybody":  {nodes: 3, every: time.Second, down: 200 * time.Millisecond, any: true},
@@ -77,7 +63,7 @@ func TestKills(t *testing.T) {
 // TestANodeThatEndsByItself: an unexpected end of a node ends the demonstration with
 // the reason.
 func TestANodeThatEndsByItself(t *testing.T) {
-	skipUnlessCI(t)
+	speed.Landing(t)
 	c := demo(t, 1, true)
 	go func() {
 		for c.nodes[0].serves() == "" {
@@ -110,7 +96,7 @@ func TestAFolderOfAnotherBank(t *testing.T) {
 // TestNothingIsLeftBehind: after an interrupt no folder and no process remains. After
 // the program was killed, no process remains.
 func TestNothingIsLeftBehind(t *testing.T) {
-	skipUnlessCI(t)
+	speed.Landing(t)
 	for _, signal := range []os.Signal{os.Interrupt, os.Kill} {
 		executable, err := os.Executable()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -39,10 +40,7 @@ type operators struct {
 // at a time: no acknowledged update is lost or applied twice, and the history is
 // linearizable.
 func TestKillsAndWipes(t *testing.T) {
-	last := 3 * time.Second
-	if os.Getenv("TOPOGEN_BANK") != "" {
-		last = duration(t)
-	}
+	speed.Landing(t)
 	c := demo(t, 5, false)
 	o := &operators{t: t, cluster: c, busy: map[*node]bool{}}
 	errs := make(chan error, 2)
@@ -53,7 +51,7 @@ func TestKillsAndWipes(t *testing.T) {
 			return err
 		}
 	}
-	w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{nodes: 5, runFor: last, clients: 2}, work(o.wipe), work(o.pause))
+	w, err := watchCluster(t.Context(), &screen{out: t.Output()}, c, options{nodes: 5, runFor: duration(t), clients: 2}, work(o.wipe), work(o.pause))
 	if err != nil {
 		t.Fatal(err)
 	}

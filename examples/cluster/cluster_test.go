@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
@@ -136,15 +137,17 @@ func columns(nodes int, cell func(i int) string) (pattern string) {
 
 // TestNodes runs the program as in its README.
 func TestNodes(t *testing.T) {
-	for _, nodes := range []int{1, 2, 4} {
+	adds := speed.Pick(t, 5000, 50_000, 50_000)
+	for _, nodes := range speed.Pick(t, []int{2}, []int{1, 2, 4}, []int{1, 2, 4}) {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			t.Parallel() // the nodes wait for each other
 			dir := t.TempDir()
-			p := program(t, dir, nodes, 50_000)
+			p := program(t, dir, nodes, adds)
 			out, err := p.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			checkOutput(t, string(out), nodes, 50_000)
+			checkOutput(t, string(out), nodes, adds)
 			checkEmpty(t, dir)
 		})
 	}
@@ -153,7 +156,7 @@ func TestNodes(t *testing.T) {
 // TestInterrupt: an interrupt drains all nodes. The proof is made for the messages that
 // were sent.
 func TestInterrupt(t *testing.T) {
-	for _, nodes := range []int{1, 4} {
+	for _, nodes := range speed.Pick(t, []int{1}, []int{1, 4}, []int{1, 4}) {
 		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
 			dir := t.TempDir()
 			p := program(t, dir, nodes, addsMax)

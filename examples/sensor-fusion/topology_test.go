@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -69,9 +70,7 @@ func TestTheWhole(t *testing.T) {
 // TestKilledFromOutside runs the topology in real time and kills the process of gps: the
 // rest continues, and gps is restarted.
 func TestKilledFromOutside(t *testing.T) {
-	if os.Getenv("CI") == "" {
-		t.Skip("takes long: set CI")
-	}
+	speed.Landing(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	watch := &gpsWatch{Handler: slog.DiscardHandler, process: make(chan int, 2), back: cancel}
