@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,19 +19,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 var update = flag.Bool("update", false, "update the scripts with the current output")
 
 // Only scripts test the command, as users call it. Each file in testdata/script is one
 // scenario. The scripts run the real binary, because topogen reads its own build
-// information.
+// information. In a quick run, which skips most scripts, the test binary is the command.
 func TestScripts(t *testing.T) {
-	rerun.WhenCodeChanges(t)
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin, ".", "../topogen-vet")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	quick, path := speed.IsQuick(t), os.Getenv("PATH")
+	if !quick {
+		path = buildCommands(t) + string(os.PathListSeparator) + path
 	}
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -42,8 +42,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames: true,
 		UpdateScripts:      *update,
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
-			e.Setenv("BIN", bin)
+			e.Setenv("PATH", path)
+			e.Setenv("BIN", filepath.SplitList(path)[0])
 			e.Setenv("CHECKOUT", checkout)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, ".home"))
 			e.Setenv("XDG_CACHE_HOME", filepath.Join(e.WorkDir, ".home", "cache"))
@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 			if name != "quick" {
 				return false, fmt.Errorf("the condition must be quick, got %s", name)
 			}
-			return os.Getenv("CI") == "", nil
+			return quick, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":    code,
@@ -72,15 +72,26 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// buildCommands returns a folder with the commands.
+func buildCommands(t *testing.T) string {
+	t.Helper()
+	rerun.WhenCodeChanges(t)
+	bin := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, ".", "../topogen-vet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
 // goValues returns settings of the go command that the scripts share with this process.
 func goValues(t *testing.T) map[string]string {
 	values := make(map[string]string)
-	for _, key := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY"} {
-		out, err := exec.Command("go", "env", key).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		values[key] = strings.TrimSpace(string(out))
+	out, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOTOOLCHAIN", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &values); err != nil {
+		t.Fatal(err)
 	}
 	return values
 }
@@ -202,5 +213,5 @@ func TestMain(m *testing.M) {
 		fmt.Println("the scripts need a Unix shell and signals")
 		return
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"topogen": main})
 }
