@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 
 // TestTransfers: a transfer moves money and returns the balances, or changes nothing.
 func TestTransfers(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"", "ann", "bob", "cid", strings.Repeat("x", nameMax+1)})
 		cents := rapid.OneOf(rapid.Int64Range(-1, 300), rapid.SampledFrom([]int64{centsMax, centsMax + 1, 1 << 62}))

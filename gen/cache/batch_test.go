@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // many is a project with n topologies in folders of their own, which read the package
@@ -67,8 +69,9 @@ func TestLargeBatches(t *testing.T) {
 		}
 		return between - before, allocated() - between
 	}
-	cold1, warm1 := cost(75)
-	cold4, warm4 := cost(300)
+	n := speed.Pick(t, 25, 75, 75)
+	cold1, warm1 := cost(n)
+	cold4, warm4 := cost(4 * n)
 	for name, c := range map[string][2]uint64{"cold": {cold1, cold4}, "warm": {warm1, warm4}} {
 		if grows := float64(c[1]) / float64(c[0]); grows > 6 { // 4 if the work is linear, 16 if it is quadratic
 			t.Errorf("%s: four times as many topologies cost %.1f times as much", name, grows)

@@ -172,6 +172,7 @@ func TestNothingOverlaps(t *testing.T) {
 }
 
 func TestNothingOverlapsInSmallGraphs(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(0, 9).Draw(t, "nodes")
 		var g Graph

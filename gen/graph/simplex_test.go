@@ -4,10 +4,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestSolveIsOptimal compares with every ranking of small graphs.
 func TestSolveIsOptimal(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "nodes")
 		var arcs []arc
@@ -55,6 +58,7 @@ func TestSolveIsOptimal(t *testing.T) {
 }
 
 func TestMonotoneIsNearest(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		wants := make([][]pull, rapid.IntRange(1, 4).Draw(t, "length"))
 		for i := range wants {

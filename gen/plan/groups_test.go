@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestGroupsAreComponentsInOrder checks that groups are the sets of mutually reachable
 // processors, with upstream groups first.
 func TestGroupsAreComponentsInOrder(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "processors")
 		reach := make([][]bool, n)

@@ -173,6 +173,7 @@ func TestBranchesMeet(t *testing.T) {
 
 // TestNumbersStay checks that after any changes of a message no number means two fields.
 func TestNumbersStay(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		file, meant := []byte(nil), make(map[int]string)
 		for range rapid.IntRange(1, 6).Draw(t, "builds") {

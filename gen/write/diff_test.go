@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/header"
+	"github.com/topogen/topogen/internal/test/speed"
 	"pgregory.net/rapid"
 )
 
@@ -113,6 +114,7 @@ func TestDiffKeepsFunctionsTogether(t *testing.T) {
 
 // TestDiffPatches checks that applying the printed diff to one side gives the other.
 func TestDiffPatches(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	text := rapid.Custom(func(t *rapid.T) string {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "}\n", "\n", "x1\n", "x2\n", "x3\n"}), 0, 40).Draw(t, "lines")
 		return strings.Join(lines, "") + rapid.SampledFrom([]string{"", "end"}).Draw(t, "end")

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // virtually runs f in virtual time, which only advances in time.Sleep, and returns the
@@ -21,6 +23,7 @@ func virtually(t *testing.T, f func() error) (err error) {
 // and its result is passed to holds.
 func check[T any](t *testing.T, draw *rapid.Generator[T], holds func(T) error) {
 	t.Helper()
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(rt *rapid.T) {
 		input := draw.Draw(rt, "input")
 		if err := virtually(t, func() error { return holds(input) }); err != nil {

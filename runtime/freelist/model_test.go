@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // model is an allocator and the blocks that it allocated, each filled with different
@@ -141,6 +143,7 @@ func (m *model) end(t failer) {
 }
 
 func TestModel(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		options := []Option{
 			ArenaSize(rapid.SampledFrom([]int{0, arenaMin, 5000, 16 << 10}).Draw(t, "arena")),

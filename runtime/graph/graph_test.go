@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // The index types of one topology. The compiler rejects those of another topology.
@@ -56,6 +58,7 @@ func topology(t *rapid.T) (processors []Processor, edges []Edge) {
 // TestGraphShowsItsTopology also checks that the incoming, outgoing and connecting
 // edges agree with the ends of each edge.
 func TestGraphShowsItsTopology(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		processors, edges := topology(t)
 		s := new(source)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // at returns a generator after n calls of Next.
@@ -89,6 +91,7 @@ func TestBorders(t *testing.T) {
 // TestAscends: identifiers ascend and keep their form, starting anywhere, often near
 // changes of the length.
 func TestAscends(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	form := regexp.MustCompile(`^(ffff-)*[0-9a-f]{4}$`)
 	borders := rapid.Custom(func(t *rapid.T) uint64 {
 		border := rapid.Uint64Range(1, 1000).Draw(t, "group") << 16

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // load is the load of the heaviest worker for a placement.
@@ -78,6 +80,7 @@ func TestAPlacementIsNearlyTheBest(t *testing.T) {
 // TestAPlacementIsWhole checks that each instance has a worker, that instances without
 // a place keep none, and that a placement that pays has a lower load.
 func TestAPlacementIsWhole(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
 		for i := range p.at {
@@ -107,6 +110,7 @@ func TestAPlacementIsWhole(t *testing.T) {
 // TestAPlacementStays checks that no instance moves again after a plan was carried out
 // and nothing has changed.
 func TestAPlacementStays(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
 		for round := range 3 {
@@ -143,6 +147,7 @@ func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
 // a share is alone, however many messages it exchanges with others. If there is no such
 // instance, no worker may be empty while there are enough instances.
 func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 12)
 		share := int64(0)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
@@ -28,6 +29,7 @@ func newEdge[T any](capacity int) (*Edge[T], *listenerCounts) {
 // TestEdgeModel compares an edge with a slice, for all calls of a producer and a
 // consumer.
 func TestEdgeModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		m := &edgeModel{capacity: rapid.IntRange(1, 300).Draw(t, "capacity")}
 		m.edge, m.counts = newEdge[int](m.capacity)

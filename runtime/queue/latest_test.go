@@ -8,11 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestLatestModel compares a Latest with a slice.
 func TestLatestModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 60).Draw(t, "capacity")
 		q, l := new(Latest[string]), new(listenerCounts)

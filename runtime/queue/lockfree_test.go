@@ -16,6 +16,7 @@ import (
 
 // TestLockFreeModel compares a queue with a slice, across many blocks.
 func TestLockFreeModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		var q LockFree[int]
 		var held []int

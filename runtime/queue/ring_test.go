@@ -14,6 +14,7 @@ import (
 
 // TestRingModel compares a ring with a slice.
 func TestRingModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		capacity := rapid.IntRange(1, 20).Draw(t, "capacity")
 		r := NewRing[int](capacity)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestModel compares a map with a sorted slice, for keys and values of several types,
@@ -22,6 +24,7 @@ func TestModel(t *testing.T) {
 }
 
 func compareWithModel[K, V cmp.Ordered](t *testing.T, keys *rapid.Generator[K], values *rapid.Generator[V]) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		var w checkedMap[K, V]
 		t.Repeat(map[string]func(*rapid.T){
@@ -52,6 +55,7 @@ func compareWithModel[K, V cmp.Ordered](t *testing.T, keys *rapid.Generator[K], 
 // TestLoopMayChangeTheMap: each step yields the lowest pair above the last one, whatever
 // the loop has changed.
 func TestLoopMayChangeTheMap(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	keys, values := rapid.IntRange(0, 30), rapid.IntRange(0, 30)
 	rapid.Check(t, func(t *rapid.T) {
 		var w checkedMap[int, int]

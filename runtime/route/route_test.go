@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 const many = 1<<63 - 1 // number of instances for which nearly the whole hash is visible
@@ -118,6 +120,7 @@ func instanceOf(t *testing.T, kind, key string) func(n int) int {
 // TestEqualKeysOfAllTypes checks that an integer is mapped to the same instance in
 // every type; negative ones are sign-extended.
 func TestEqualKeysOfAllTypes(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	type account string
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10_000).Draw(t, "n")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func newPages(t testing.TB, workers int, first [][]int) *Pages {
@@ -201,6 +203,7 @@ func TestRoundRobin(t *testing.T) {
 // TestPagesModel compares Pages with a map of the workers that have promised, for random
 // calls of random workers.
 func TestPagesModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 9).Draw(t, "workers")
 		shards := rapid.IntRange(0, 20).Draw(t, "shards")

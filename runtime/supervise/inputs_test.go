@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/topogen/topogen/internal/test/script"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // instance is an Inputs and its trackers in a transcript. The commands are
@@ -138,6 +139,7 @@ func (s *instance) closed(i int) (calls []string) {
 // TestInputsAtRandom compares with a model that records when each input received
 // messages.
 func TestInputsAtRandom(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		settings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Input {
 			return Input{

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/piper"
 	"pgregory.net/rapid"
 )
@@ -187,6 +188,7 @@ func (o *observer) stops(p *childView) bool {
 // it is done, or before it is next. After all orders are executed, each child runs or is
 // done.
 func TestRandomEvents(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		o := &observer{strategy: Strategy(rapid.IntRange(0, 2).Draw(t, "strategy")), grouped: rapid.Bool().Draw(t, "grouped")}
 		var spec Spec
@@ -242,6 +244,7 @@ func (o *observer) finishOrders(t *rapid.T) {
 // TestRandomBudgets compares each decision about an instance that is in no group with one
 // that is computed from the whole history.
 func TestRandomBudgets(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := Processor{
 			Name: "p", Instances: 1, Supervised: true, Policy: Always,
@@ -333,6 +336,7 @@ func TestBackoff(t *testing.T) {
 
 // TestJitter: a delay is drawn from d*(1-jitter) to d.
 func TestJitter(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := Processor{Delay: time.Duration(rapid.Int64().Draw(t, "delay")), Jitter: rapid.Float64().Draw(t, "jitter")}
 		chance := rapid.Float64Range(0, math.Nextafter(1, 0)).Draw(t, "chance")

@@ -10,12 +10,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
 // TestTurns: urgent messages go first, and every class that always has messages gets
 // turns.
 func TestTurns(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		var turns transport.Turns
 		always := rapid.SliceOfN(rapid.Bool(), 3, 3).Draw(t, "always") // by class
@@ -52,6 +54,7 @@ func TestTurns(t *testing.T) {
 // TestQuota: each group and class has its own room, and a message that is too large may
 // be queued alone.
 func TestQuota(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		const messages, bytes = 5, 20
 		q := transport.NewQuota(messages, bytes)
@@ -173,6 +176,7 @@ func TestMemoryKnowsAddresses(t *testing.T) {
 // TestNetworkOrder: an ordered network keeps the order of the messages of a class, with
 // all faults. A bulk message arrives after all earlier messages except urgent ones.
 func TestNetworkOrder(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		n := transport.NewNetwork[int](rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 			transport.Faults{Loss: 0.1, DelayMin: 1, DelayMax: 50, Ordered: true})

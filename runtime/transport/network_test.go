@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -154,6 +155,7 @@ func TestNetworkCuts(t *testing.T) {
 // TestNetworkDelaysOnly: each message comes out once, ordered by time and then by
 // sending.
 func TestNetworkDelaysOnly(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		n := network(rapid.Uint64().Draw(t, "seed"), transport.Faults{DelayMax: 20})
 		count := rapid.IntRange(0, 100).Draw(t, "count")

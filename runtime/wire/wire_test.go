@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestEnd: End inserts lengths of all sizes before the message.
@@ -58,6 +60,7 @@ func TestDuration(t *testing.T) {
 // TestNumbers: a number that does not fit its type is an error, and other numbers are
 // not.
 func TestNumbers(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Int64().Draw(t, "v")
 		small, large := Read(AppendInt(nil, v)), Read(AppendInt(nil, v))

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestWhenCodeChanges runs a test of another module that builds a command. Its result
 // must stay cached until the command changes.
 func TestWhenCodeChanges(t *testing.T) {
+	speed.Landing(t) // six runs of go test
 	own, err := os.ReadFile("rerun.go")
 	if err != nil {
 		t.Fatal(err)

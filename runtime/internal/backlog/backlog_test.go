@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestList compares a list with a model: events come in order, and no event above Since
 // is missing.
 func TestList(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		var l List[uint64]
 		var used []Item[uint64]
