@@ -237,14 +237,15 @@ func TestLockFreeLetsGo(t *testing.T) {
 // TestLockFreeGivesMemoryBack checks that the heap has its former size after all values
 // were popped.
 func TestLockFreeGivesMemoryBack(t *testing.T) {
-	const n, most = 1_000_000, 256 << 10 // bytes: some blocks, and what the tests themselves use
+	const most = 256 << 10 // bytes: some blocks, and what the tests themselves use
+	n := speed.Pick(t, 200_000, 1_000_000, 1_000_000)
 	q := new(LockFree[uint64])
 	before := heap()
 	for range 3 {
-		for i := range uint64(n) {
-			q.Push(i)
+		for i := range n {
+			q.Push(uint64(i))
 		}
-		if full := heap() - before; full < n*8 {
+		if full := heap() - before; full < int64(n)*8 {
 			t.Fatalf("%d values take %d bytes", n, full)
 		}
 		for range n {
@@ -278,8 +279,8 @@ func TestLockFreeAllocatesLittle(t *testing.T) {
 	var q LockFree[uint64]
 	const n = 100 * segmentMax
 	flow := func() {
-		for i := range uint64(n) {
-			q.Push(i)
+		for i := range n {
+			q.Push(uint64(i))
 			q.Pop()
 		}
 	}

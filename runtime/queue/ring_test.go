@@ -69,7 +69,7 @@ func TestRingAcrossGoroutines(t *testing.T) {
 }
 
 func ringAcross(t *testing.T, capacity, producers, consumers int) {
-	each := speed.Pick(t, 2_000, 10_000, 20_000)
+	each := speed.Pick(t, 2_000, 5_000, 20_000)
 	r := NewRing[item](capacity)
 	var wait sync.WaitGroup
 	var left atomic.Int64
