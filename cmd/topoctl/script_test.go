@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"testing"
@@ -51,6 +52,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code":        code,
+			"shows":       shows,
 			"keep":        keep,
 			"bytes":       content,
 			"size":        size,
@@ -94,18 +96,46 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N COMMAND…")
 	}
-	got := 0
-	if s, ok := ts.Value(shellKey{}).(*shell); ok && args[1] == "topoctl" {
-		got = s.run(ts, args[2:])
-	} else if err := ts.Exec(args[1], args[2:]...); err != nil {
-		e, ok := errors.AsType[*exec.ExitError](err)
-		if !ok {
-			ts.Fatalf("%v", err)
-		}
-		got = e.ExitCode()
-	}
+	got := runCommand(ts, args[1:])
 	if want, err := strconv.Atoi(args[0]); err != nil || got != want {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// runCommand runs a command and returns its exit code.
+func runCommand(ts *testscript.TestScript, args []string) int {
+	if s, ok := ts.Value(shellKey{}).(*shell); ok && args[0] == "topoctl" {
+		return s.run(ts, args[1:])
+	}
+	err := ts.Exec(args[0], args[1:]...)
+	if err == nil {
+		return 0
+	}
+	e, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		ts.Fatalf("%v", err)
+	}
+	return e.ExitCode()
+}
+
+// [!] shows PATTERN topoctl ARGUMENT…: repeats a command until its output matches, or with !
+// does not match, PATTERN. A follower applies a change later than the leader.
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 3 || args[1] != "topoctl" {
+		ts.Fatalf("usage: [!] shows PATTERN topoctl ARGUMENT…")
+	}
+	path := filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], args[1])
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for end := time.Now().Add(askMax); ; {
+		out, err := exec.Command(path, args[2:]...).Output()
+		ts.Check(err)
+		if pattern.Match(out) != neg {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("the last output is:\n%s", out)
+		}
 	}
 }
 
