@@ -61,7 +61,7 @@ func TestOrderOfAllSizes(t *testing.T) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
 		s := newSequences(t)
 		const groups = 3
-		count := speed.Pick(t, 100, 400, 400)
+		count := speed.Pick(t, 100, 200, 2000)
 		for g := range uint64(groups) {
 			b.Handle(g, s.receive(g))
 		}
