@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -77,10 +78,7 @@ func TestAny(t *testing.T) {
 // TestFanOut starts hundreds of children with StartAll, while the worker is killed.
 func TestFanOut(t *testing.T) {
 	const children = 250
-	every := 137
-	if testing.Short() {
-		every = 700
-	}
+	every := speed.Pick(t, 700, 137, 137)
 	for killAt := 0; killAt < 2000; killAt += every {
 		begun := make(map[int]int)
 		w := newWorld(t, 1, durable.Func("child", func(ctx durable.Context, n int) (int, error) {
@@ -179,10 +177,7 @@ func TestGet(t *testing.T) {
 // TestManyRecords replays an execution with more records than a server returns with an
 // acquisition, in its second attempt.
 func TestManyRecords(t *testing.T) {
-	steps := 12_000 // the preload of the core has 10,000
-	if testing.Short() {
-		steps = 1_200
-	}
+	steps := speed.Pick(t, 1_200, 12_000, 12_000) // the preload of the core has 1,000 or 10,000
 	ran, slept := 0, 0
 	f := durable.Func("f", func(ctx durable.Context, _ int) (int, error) {
 		sum := 0
@@ -217,7 +212,7 @@ func TestManyRecords(t *testing.T) {
 // TestLargeRecords replays an execution with few records that are larger than what a server
 // returns with an acquisition.
 func TestLargeRecords(t *testing.T) {
-	const steps, size = 60, 100_000 // the preload of the core has 4 MiB
+	const steps, size = 45, 100_000 // the preload of the core has 4 MiB
 	ran := 0
 	w := newWorld(t, 1, durable.Func("f", func(ctx durable.Context, _ int) (sum int, err error) {
 		for range steps {
@@ -241,7 +236,7 @@ func TestLargeRecords(t *testing.T) {
 // at its first calls: the acquisition, and the searches for the records.
 func TestKilledWhileRecordsAreRead(t *testing.T) {
 	const steps = 1_200 // more than preloadSmall
-	for killAt := 1; killAt <= 4; killAt++ {
+	for killAt := 1; killAt <= 4; killAt += speed.Pick(t, 3, 1, 1) {
 		f := durable.Func("f", func(ctx durable.Context, _ int) (sum int, err error) {
 			for i := range steps {
 				n, err := durable.Step(ctx, "add", func(context.Context) (int, error) { return i, nil })

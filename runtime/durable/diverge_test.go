@@ -154,7 +154,7 @@ func TestDivergence(t *testing.T) {
 			if r, err := w.server.Do(context.Background(), protocol.TaskContinue{ID: "place-1"}); err != nil || r.Status != protocol.OK {
 				t.Fatalf("the task was not halted: %v %v", r, err)
 			}
-			w.run(nil)
+			w.runFor(2*time.Hour, nil)
 			if got := w.result("place-1"); got != `"done"` || strings.Join(ran, " ") != "bill" {
 				t.Errorf("after the old function came back, it ran %v and the result is %s", ran, got)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -379,11 +380,8 @@ func TestCloseInTime(t *testing.T) {
 // TestUnavailableServer lets the backend fail for a while at each operation. A worker
 // repeats the operation, and the execution completes once.
 func TestUnavailableServer(t *testing.T) {
-	last := 15
-	if testing.Short() {
-		last = 4
-	}
-	for failAt := 1; failAt < last; failAt++ {
+	last := speed.Pick(t, 4, 14, 14)
+	for failAt := 1; failAt <= last; failAt++ {
 		live(t, func(l *lab) {
 			ran := make(map[string]int)
 			cut := &faulty{Backend: l.engine}
@@ -522,6 +520,7 @@ func TestLimits(t *testing.T) {
 // TestBacklog starts many more executions than the queue of the worker holds. It does not wait for
 // the server to announce them again. It leaves alone the tasks of other groups, and delayed tasks.
 func TestBacklog(t *testing.T) {
+	executions := speed.Pick(t, 500, 2000, 2000) // each takes 10 ms, and 10 of them run
 	for _, limit := range []durable.Limit{{}, {Concurrency: 10}} {
 		live(t, func(l *lab) {
 			held := make(chan bool)
@@ -549,7 +548,7 @@ func TestBacklog(t *testing.T) {
 				}
 			}
 			var handles []durable.Handle[int]
-			for i := range 2000 {
+			for i := range executions {
 				h, err := durable.Start[int](l.ctx, w, durable.Call{Func: "f", Arg: i})
 				if err != nil {
 					t.Fatal(err)
@@ -561,7 +560,7 @@ func TestBacklog(t *testing.T) {
 			if _, err := durable.All(l.ctx, handles...); err != nil {
 				t.Fatal(err)
 			}
-			if d, s := time.Since(began), w.Stats(); d > 5*time.Second || s.Dropped == 0 || s.Activations != 2000 {
+			if d, s := time.Since(began), w.Stats(); d > time.Duration(executions)*2500*time.Microsecond || s.Dropped == 0 || s.Activations != uint64(executions) {
 				t.Errorf("the executions took %v, and the figures are %+v", d, s)
 			}
 			for _, call := range others {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
@@ -57,7 +58,8 @@ func TestLanesOfFunctions(t *testing.T) {
 // TestEachKeyGetsAnEqualShare lets thousands of keys with very different numbers of tasks
 // compete, and compares how often each has run while all of them had tasks.
 func TestEachKeyGetsAnEqualShare(t *testing.T) {
-	const keys, least = 3000, 5
+	const least = 5
+	keys := speed.Pick(t, 300, 3000, 3000)
 	q := newQueue(64, 1_000_000)
 	random := rand.New(rand.NewPCG(1, 2))
 	for k := range keys {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -13,12 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
-
-var seeds = flag.Int("seeds", 1000, "how many random workflows TestRandomWorkflows runs")
 
 // A script is a random workflow: the handler of the function "script" carries it out.
 type script struct {
@@ -196,19 +193,16 @@ func (r *runner) step(ctx durable.Context, name string) {
 // TestRandomWorkflowsLive runs random workflows with an engine and workers that have
 // goroutines. The connections of workers to the engine break at random and stay broken.
 func TestRandomWorkflowsLive(t *testing.T) {
-	n := *seeds / 40
-	if testing.Short() || race.Enabled { // about three seconds for each
-		n = min(n, 5)
-	}
+	first, end := speed.Seeds(t, 1, 5, 500)
 	killed := 0
-	for seed := range n {
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(uint64(seed), 2))
+			random := rand.New(rand.NewPCG(seed, 2))
 			s := script{FailUntil: 1}
 			for len(s.Ops) < 3 {
 				s = randomScript(random, "test:root", 2)
 			}
-			want := runScript(t, s, uint64(seed), nil, nil).results[0]
+			want := runScript(t, s, seed, nil, nil).results[0]
 			live(t, func(l *lab) {
 				r := &runner{t: t, delay: time.Duration(seed%2) * time.Minute}
 				caller := l.worker(nil)
@@ -298,20 +292,14 @@ func (r *runner) functions() []durable.Function {
 // TestRandomWorkflows compares random workflows whose workers are killed and paused at
 // random with the same workflows without interruption.
 func TestRandomWorkflows(t *testing.T) {
-	n := *seeds
-	if race.Enabled {
-		n /= 10 // one goroutine runs at a time
-	}
-	if testing.Short() {
-		n = min(n, 100)
-	}
+	first, end := speed.Seeds(t, 25, 1000, 10_000)
 	var killed, paused, ran uint64
-	for seed := range n {
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			random := rand.New(rand.NewPCG(seed, 1))
 			s := randomScript(random, "test:root", 2)
-			want := runScript(t, s, uint64(seed), nil, nil).results[0]
-			r := runScript(t, s, uint64(seed), random, &paused)
+			want := runScript(t, s, seed, nil, nil).results[0]
+			r := runScript(t, s, seed, random, &paused)
 			if got := r.results[0]; got != want {
 				t.Errorf("with kills the result is\n%s\nand without\n%s", got, want)
 			}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // idParts are texts of which random ids consist.
@@ -80,25 +80,19 @@ func TestPromiseIDs(t *testing.T) {
 // TestRandomIDs runs random workflows with random ids at the same time, with kills and pauses. The
 // result of each is the same as without the others and without kills.
 func TestRandomIDs(t *testing.T) {
-	n := *seeds / 10
-	if race.Enabled {
-		n /= 10 // one goroutine runs at a time
-	}
-	if testing.Short() {
-		n = min(n, 30)
-	}
+	first, end := speed.Seeds(t, 4, 100, 2000)
 	var killed, paused, ran uint64
-	for seed := range n {
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(uint64(seed), 3))
+			random := rand.New(rand.NewPCG(seed, 3))
 			var scripts []script
 			var want []string
 			for _, id := range randomIDs(random, 2+random.IntN(8)) {
 				s := randomScript(random, id, 2)
 				scripts = append(scripts, s)
-				want = append(want, runScript(t, s, uint64(seed), nil, nil).results[0])
+				want = append(want, runScript(t, s, seed, nil, nil).results[0])
 			}
-			r := runScripts(t, scripts, uint64(seed), random, &paused, nil)
+			r := runScripts(t, scripts, seed, random, &paused, nil)
 			for i, s := range scripts {
 				if got := r.results[i]; got != want[i] {
 					t.Errorf("with the others the result of %q is\n%s\nand alone\n%s", s.Label, got, want[i])
@@ -117,26 +111,20 @@ func TestRandomIDs(t *testing.T) {
 // an earlier version did, and continues them at a random time with workers of this version. Then it
 // runs workflows whose ids are those of records of the earlier version.
 func TestRandomStoresWithoutMarks(t *testing.T) {
-	n := *seeds / 4
-	if race.Enabled {
-		n /= 10 // one goroutine runs at a time
-	}
-	if testing.Short() {
-		n = min(n, 50)
-	}
+	first, end := speed.Seeds(t, 12, 250, 5000)
 	var paused uint64
 	updated, written := 0, 0
-	for seed := range n {
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(uint64(seed), 4))
+			random := rand.New(rand.NewPCG(seed, 4))
 			id := ""
 			for id == "" || strings.Contains(id, "#") {
 				id = randomIDs(random, 1)[0]
 			}
 			s := randomScript(random, id, 2).withoutMarks()
-			want := runScript(t, s, uint64(seed), nil, nil).results[0]
+			want := runScript(t, s, seed, nil, nil).results[0]
 			former := &formerIDs{left: random.IntN(60), now: make(map[string]string)}
-			r := runScripts(t, []script{s}, uint64(seed), random, &paused, func(w *world) { w.former = former })
+			r := runScripts(t, []script{s}, seed, random, &paused, func(w *world) { w.former = former })
 			if former.left < 0 {
 				updated++
 			}
@@ -149,7 +137,7 @@ func TestRandomStoresWithoutMarks(t *testing.T) {
 			random.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 			for _, id := range records[:min(3, len(records))] {
 				s := randomScript(random, id, 1).withoutMarks()
-				want := runScript(t, s, uint64(seed), nil, nil).results[0]
+				want := runScript(t, s, seed, nil, nil).results[0]
 				h := r.w.call(s.Label, "script", s)
 				r.w.start(0, false)
 				r.w.run(nil)
@@ -163,7 +151,8 @@ func TestRandomStoresWithoutMarks(t *testing.T) {
 			break
 		}
 	}
-	if t.Logf("%d stores were continued, %d ids have another form now", updated, written); updated < n/4 || written < n {
+	t.Logf("%d stores were continued, %d ids have another form now", updated, written)
+	if n := int(end - first); n >= 12 && (updated < n/4 || written < n) {
 		t.Error("too little was written by the earlier version")
 	}
 }

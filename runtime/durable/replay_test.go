@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -122,15 +123,13 @@ func TestReplay(t *testing.T) {
 // TestReplayOfRandomWorkflows replays what random workflows with kills have recorded, when
 // they have ended and in the middle.
 func TestReplayOfRandomWorkflows(t *testing.T) {
-	for seed := range min(*seeds, 200) {
-		if testing.Short() && seed > 20 {
-			break
-		}
-		random := rand.New(rand.NewPCG(uint64(seed), 1))
+	first, end := speed.Seeds(t, 8, 200, 2000)
+	for seed := first; seed < end; seed++ {
+		random := rand.New(rand.NewPCG(seed, 1))
 		s := randomScript(random, "test:root", 2)
 		for _, d := range []time.Duration{time.Minute, time.Hour, 10_000 * time.Hour} {
 			r := &runner{t: t}
-			w := newWorld(t, uint64(seed), r.functions()...)
+			w := newWorld(t, seed, r.functions()...)
 			r.w = w
 			replace := func() { w.start(1+random.IntN(40), false) }
 			replace()
