@@ -4,50 +4,48 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/oracle"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestHistories checks the histories of clients that ask all nodes, while nodes that lead
 // are cut off or stopped. A server that carries out the requests one after the other must
-// give the same responses. TOPOGEN_HISTORIES sets the number of trees,
-// of which each client sends 10 requests.
+// give the same responses. Each client sends 10 requests about each of the trees.
 func TestHistories(t *testing.T) {
-	trees := 12
-	if testing.Short() || race.Enabled {
-		trees = 4
-	}
-	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_HISTORIES")); err == nil {
-		trees = n
-	}
-	g := openGroup(t, engine.Config{Core: core.Config{RetryTimeout: oracle.NoRetry}, Clock: oracle.NewClock()}, time.Second)
-	faults := &faults{group: g}
-	l := &oracle.Load{Clock: g.engine.Clock.(oracle.Clock), Send: g.send, Clients: 4, Trees: trees, Each: 10, Failures: true, Begin: faults.begin}
-	history, err := l.Run(uint64(trees))
-	if err != nil {
-		t.Fatal(err)
-	}
-	outcomes, err := history.Check()
-	t.Logf("%d requests: %v", len(history), outcomes)
-	if err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		trees := speed.Pick(t, 6, 12, 3000)
+		g := openGroup(t, engine.Config{Core: core.Config{RetryTimeout: oracle.NoRetry}, Clock: oracle.NewClock()}, time.Second)
+		faults := &faults{group: g}
+		l := &oracle.Load{Clock: g.engine.Clock.(oracle.Clock), Send: g.send, Clients: 4, Trees: trees, Each: 10, Failures: true, Begin: faults.begin}
+		history, err := l.Run(uint64(trees))
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := history.Check()
+		t.Logf("%d requests: %v", len(history), outcomes)
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
-// send sends a request to a random node.
+// send sends a request to a random node. The request and the response are under way for up to a
+// millisecond, so that requests of different clients overlap in virtual time.
 func (g *group) send(ctx context.Context, request []byte) ([]byte, oracle.Outcome, error) {
 	r, err := protocol.DecodeRequest(request)
 	if err != nil {
 		return nil, oracle.NotCarried, err
 	}
+	underWay := func() { time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond) }
+	underWay()
+	defer underWay()
 	n := g.node(names[rand.IntN(len(names))])
 	if n == nil {
 		return nil, oracle.NotCarried, errDown

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/client"
+	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/replicated"
 	"github.com/topogen/topogen/runtime/durable/server"
@@ -16,6 +17,7 @@ import (
 
 // TestOverHTTP asks each of three servers, of which two forward.
 func TestOverHTTP(t *testing.T) {
+	t.Parallel() // it waits for an election
 	network := transport.NewMemory(transport.MemoryOptions{})
 	quiet, dir := slog.New(slog.DiscardHandler), t.TempDir()
 	peers := map[string]string{"n1": "h1:7101", "n2": "h2:7101", "n3": "h3:7101"}
@@ -33,7 +35,8 @@ func TestOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := replicated.Open(replicated.Config{
-			Raft:   raft.Config{Topology: "shop", Group: "promises", Node: name, Peers: peers, Dir: dir, Transport: link, Logger: quiet},
+			Raft:   raft.Config{Topology: "shop", Group: "promises", Node: name, Peers: peers, Dir: dir, Transport: link, Logger: quiet, ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond},
+			Engine: engine.Config{Logger: quiet},
 			URL:    s.URL(),
 			Client: client.Options{Token: token},
 			Wait:   20 * time.Second,

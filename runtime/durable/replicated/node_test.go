@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -159,6 +161,7 @@ func (g *group) do(name string, op protocol.Operation) protocol.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
+		time.Sleep(time.Millisecond) // else no virtual time passes in a loop of operations
 		r, err := g.node(name).Do(ctx, op)
 		if ctx.Err() != nil {
 			g.t.Fatalf("%s at %s has no answer: %d %s %v", op.Kind(), name, r.Status, r.Error, err)
@@ -190,37 +193,41 @@ func create(id string) protocol.PromiseCreate {
 }
 
 func TestAnyNodeAnswers(t *testing.T) {
-	g := newGroup(t)
-	for i, name := range names {
-		id := fmt.Sprint("p", i)
-		if r := g.do(name, create(id)); r.Status != protocol.OK || r.Promise.State != protocol.Pending {
-			t.Fatalf("create at %s: %+v", name, r)
-		}
-		for _, other := range names {
-			if r := g.do(other, protocol.PromiseGet{ID: id}); r.Status != protocol.OK {
-				t.Errorf("%s was created at %s, and %s answers %d", id, name, other, r.Status)
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		for i, name := range names {
+			id := fmt.Sprint("p", i)
+			if r := g.do(name, create(id)); r.Status != protocol.OK || r.Promise.State != protocol.Pending {
+				t.Fatalf("create at %s: %+v", name, r)
+			}
+			for _, other := range names {
+				if r := g.do(other, protocol.PromiseGet{ID: id}); r.Status != protocol.OK {
+					t.Errorf("%s was created at %s, and %s answers %d", id, name, other, r.Status)
+				}
 			}
 		}
-	}
+	})
 }
 
 // TestMessagesReachEachNode checks that a worker gets its tasks whichever node it is
 // connected to.
 // TestHandOver: when Close of the leader returns, another node leads.
 func TestHandOver(t *testing.T) {
-	g := newGroup(t)
-	first := g.leader()
-	g.do(first, create("a"))
-	g.stop(first)
-	leads := map[string]bool{}
-	for _, name := range names {
-		if n := g.node(name); n != nil {
-			leads[name] = n.Status().Role == "leader"
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		first := g.leader()
+		g.do(first, create("a"))
+		g.stop(first)
+		leads := map[string]bool{}
+		for _, name := range names {
+			if n := g.node(name); n != nil {
+				leads[name] = n.Status().Role == "leader"
+			}
 		}
-	}
-	if len(leads) != 2 || !leads[names[0]] && !leads[names[1]] && !leads[names[2]] {
-		t.Errorf("%s has ended, and no other node leads: %v", first, leads)
-	}
+		if len(leads) != 2 || !leads[names[0]] && !leads[names[1]] && !leads[names[2]] {
+			t.Errorf("%s has ended, and no other node leads: %v", first, leads)
+		}
+	})
 }
 
 // TestSuccessor: a leader hands over to the voter with the longest log, if the active voters are
@@ -251,96 +258,100 @@ func TestSuccessor(t *testing.T) {
 }
 
 func TestMessagesReachEachNode(t *testing.T) {
-	g := newGroup(t)
-	for _, name := range names {
-		c, err := g.node(name).Connect("group-"+name, "worker")
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		for _, name := range names {
+			c, err := g.node(name).Connect("group-"+name, "worker")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			op := create("task-" + name)
+			op.Tags = map[string]string{protocol.TagTarget: "poll://any@group-" + name}
+			g.do("n1", op)
+			if m := <-c.Messages(); m.Execute == nil || m.Execute.ID != op.ID {
+				t.Errorf("the worker at %s received %+v", name, m)
+			}
 		}
-		defer c.Close()
-		op := create("task-" + name)
-		op.Tags = map[string]string{protocol.TagTarget: "poll://any@group-" + name}
-		g.do("n1", op)
-		if m := <-c.Messages(); m.Execute == nil || m.Execute.ID != op.ID {
-			t.Errorf("the worker at %s received %+v", name, m)
-		}
-	}
+	})
 }
 
 // TestLossOfTheLeader stops the leader again and again while clients create promises. No
 // answered promise may be missing.
 func TestLossOfTheLeader(t *testing.T) {
-	g := newGroup(t)
-	ctx, stop := context.WithCancel(t.Context())
-	var clients sync.WaitGroup
-	answered := make([][]string, 4)
-	for client := range answered {
-		clients.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(client)))
-			for i := 0; ctx.Err() == nil; i++ {
-				id := fmt.Sprintf("c%d-%d", client, i)
-				if n := g.node(names[random.IntN(len(names))]); n != nil {
-					if r, err := n.Do(ctx, create(id)); err == nil && r.Status == protocol.OK {
-						answered[client] = append(answered[client], id)
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		answered := make([][]string, 4)
+		for client := range answered {
+			clients.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(client)))
+				for i := 0; ctx.Err() == nil; i++ {
+					time.Sleep(time.Millisecond)
+					id := fmt.Sprintf("c%d-%d", client, i)
+					if n := g.node(names[random.IntN(len(names))]); n != nil {
+						if r, err := n.Do(ctx, create(id)); err == nil && r.Status == protocol.OK {
+							answered[client] = append(answered[client], id)
+						}
 					}
 				}
+			})
+		}
+		rounds := speed.Pick(t, 2, 5, 50)
+		for round := range rounds {
+			leader := g.leader()
+			g.stop(leader)
+			next := g.leader()
+			if next == leader {
+				t.Fatalf("%s was stopped and leads", leader)
 			}
-		})
-	}
-	rounds := 5
-	if testing.Short() {
-		rounds = 2
-	}
-	for round := range rounds {
-		leader := g.leader()
-		g.stop(leader)
-		next := g.leader()
-		if next == leader {
-			t.Fatalf("%s was stopped and leads", leader)
+			for i := range 20 {
+				g.do(next, create(fmt.Sprintf("m%d-%d", round, i)))
+			}
+			g.start(leader)
+			g.do(leader, create(fmt.Sprint("s", round)))
 		}
-		for i := range 20 {
-			g.do(next, create(fmt.Sprintf("m%d-%d", round, i)))
+		stop()
+		clients.Wait()
+		for round := range rounds {
+			answered = append(answered, []string{fmt.Sprintf("m%d-19", round), fmt.Sprint("s", round)})
 		}
-		g.start(leader)
-		g.do(leader, create(fmt.Sprint("s", round)))
-	}
-	stop()
-	clients.Wait()
-	for round := range rounds {
-		answered = append(answered, []string{fmt.Sprintf("m%d-19", round), fmt.Sprint("s", round)})
-	}
-	total := 0
-	for _, ids := range answered {
-		for _, id := range ids {
-			total++
-			if r := g.do(names[total%len(names)], protocol.PromiseGet{ID: id}); r.Status != protocol.OK {
-				t.Errorf("%s was answered and is missing: %d %s", id, r.Status, r.Error)
+		total := 0
+		for _, ids := range answered {
+			for _, id := range ids {
+				total++
+				if r := g.do(names[total%len(names)], protocol.PromiseGet{ID: id}); r.Status != protocol.OK {
+					t.Errorf("%s was answered and is missing: %d %s", id, r.Status, r.Error)
+				}
 			}
 		}
-	}
-	t.Logf("%d promises were answered", total)
+		t.Logf("%d promises were answered", total)
+	})
 }
 
 // TestReplacedEngine checks that an engine that was replaced cannot commit, although it
 // does not know yet that another node leads.
 func TestReplacedEngine(t *testing.T) {
-	g := newGroup(t)
-	g.do("n1", create("p"))
-	old := g.leader()
-	r, err := replicated.Begin(t.Context(), g.node(old), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The epoch of r has replaced that of the node's engine, which must fail and begin again.
-	g.do(old, create("q"))
-	err = r.Update(func(tx store.Tx) error {
-		tx.Put(core.Meta, []byte("key"), []byte("value"))
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		g.do("n1", create("p"))
+		old := g.leader()
+		r, err := replicated.Begin(t.Context(), g.node(old), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The epoch of r has replaced that of the node's engine, which must fail and begin again.
+		g.do(old, create("q"))
+		err = r.Update(func(tx store.Tx) error {
+			tx.Put(core.Meta, []byte("key"), []byte("value"))
+			return nil
+		})
+		if !errors.Is(err, store.ErrFailed) {
+			t.Errorf("an engine of an earlier epoch committed: %v", err)
+		}
+		if r := g.do("n1", protocol.PromiseGet{ID: "q"}); r.Status != protocol.OK {
+			t.Errorf("q is missing: %+v", r)
+		}
 	})
-	if !errors.Is(err, store.ErrFailed) {
-		t.Errorf("an engine of an earlier epoch committed: %v", err)
-	}
-	if r := g.do("n1", protocol.PromiseGet{ID: "q"}); r.Status != protocol.OK {
-		t.Errorf("q is missing: %+v", r)
-	}
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/replicated"
-	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -20,14 +21,16 @@ import (
 // group.
 func peers(t *testing.T) (nodes []*replicated.Node) {
 	t.Helper()
+	t.Parallel() // they wait for an election
 	addresses, dir := freeAddresses(t), t.TempDir()
 	for _, name := range names {
 		n, err := replicated.Open(replicated.Config{
 			Raft: raft.Config{
 				Topology: "shop", Group: "promises", Node: name, Peers: addresses, Dir: dir,
-				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 500 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
 			},
-			Wait: 20 * time.Second,
+			Engine: engine.Config{Logger: slog.New(slog.DiscardHandler)},
+			Wait:   20 * time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +98,7 @@ func lost(r protocol.Result) bool {
 // complete, whatever their size.
 func TestPeers(t *testing.T) {
 	nodes := peers(t)
-	large := strings.Repeat("x", 3<<20)
+	large := strings.Repeat("x", 600<<10) // several chunks of a call
 	for i, n := range nodes {
 		op := create(fmt.Sprint("p", i))
 		op.Param.Data = &large
@@ -117,32 +120,47 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestPeersBatch: a batch has one result for each operation, also if it needs several calls.
+// TestPeersBatch: a batch has one result for each operation, also if it has more operations than
+// one call may have.
 func TestPeersBatch(t *testing.T) {
-	if race.Enabled {
-		t.Skip("with -race, 50 MB of operations take minutes on a busy computer; TestPeers and TestPeersMessages have the same goroutines")
+	_, follower := roles(t, peers(t))
+	var ops []protocol.Operation
+	for range 520 {
+		ops = append(ops, protocol.PromiseGet{ID: "first"}, protocol.PromiseGet{ID: "missing"})
 	}
-	nodes := peers(t)
-	until(t, nodes[0], create("first"))
+	results := untilAll(t, follower, ops)
+	if len(results) != len(ops) {
+		t.Fatalf("%d results, want %d", len(results), len(ops))
+	}
+	for i, r := range results {
+		if want := i%2 == 0; (r.Status == protocol.OK) != want {
+			t.Fatalf("operation %d: %d %s", i, r.Status, r.Error)
+		}
+	}
+}
+
+// TestPeersLargeBatch: a batch has one result for each operation, also if it has more bytes than
+// one call may have.
+func TestPeersLargeBatch(t *testing.T) {
+	speed.Landing(t) // 40 MB
+	_, follower := roles(t, peers(t))
 	large := strings.Repeat("x", 3<<20)
-	for i, n := range nodes {
-		var ops []protocol.Operation
-		for j := range 6 { // more than one call may have
-			op := create(fmt.Sprintf("b%d-%d", i, j))
-			op.Param.Data = &large
-			ops = append(ops, op)
-		}
-		for j := range 7 { // more than one answer may have
-			ops = append(ops, protocol.PromiseGet{ID: fmt.Sprintf("b%d-%d", i, j%6)}, protocol.PromiseGet{ID: "missing"})
-		}
-		results := untilAll(t, n, ops)
-		if len(results) != len(ops) {
-			t.Fatalf("node %d: %d results, want %d", i, len(results), len(ops))
-		}
-		for j, r := range results {
-			if want := j < 6 || j%2 == 0; (r.Status == protocol.OK) != want {
-				t.Errorf("node %d, operation %d: %d %s", i, j, r.Status, r.Error)
-			}
+	var ops []protocol.Operation
+	for i := range 6 { // more than one call may have
+		op := create(fmt.Sprint("b", i))
+		op.Param.Data = &large
+		ops = append(ops, op)
+	}
+	for i := range 7 { // more than one answer may have
+		ops = append(ops, protocol.PromiseGet{ID: fmt.Sprint("b", i%6)}, protocol.PromiseGet{ID: "missing"})
+	}
+	results := untilAll(t, follower, ops)
+	if len(results) != len(ops) {
+		t.Fatalf("%d results, want %d", len(results), len(ops))
+	}
+	for i, r := range results {
+		if want := i < 6 || i%2 == 0; (r.Status == protocol.OK) != want {
+			t.Errorf("operation %d: %d %s", i, r.Status, r.Error)
 		}
 	}
 }
