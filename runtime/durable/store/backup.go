@@ -23,11 +23,12 @@ var ErrCommitWaits = errors.New("a commit had to wait for the backup, so the bac
 // cannot be used again before the backup has ended.
 var errFullMeanwhile = errors.New("the store has no space left, and commits cannot use free pages before the backup has ended, so the backup has ended: give the store more space")
 
-// Intervals at which a backup looks whether a commit waits for it.
-const (
-	commitInterval = 100 * time.Millisecond // between two looks
-	commitWaitMax  = time.Second            // an attempt to read that takes longer waits for such a commit; long enough that a busy computer does not look like one
-)
+// commitInterval is the time between two looks of a backup whether a commit waits for it.
+const commitInterval = 100 * time.Millisecond
+
+// commitWaitMax is a second, so that a busy computer does not look like a commit that waits: an
+// attempt to read that takes longer waits for such a commit.
+var commitWaitMax = time.Second // a variable for tests
 
 // A Sink receives a backup. Begin is called once, with the length of the backup. Its context
 // ends when the backup must end early; a Write that blocks must return then.

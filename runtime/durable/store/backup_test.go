@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // A buffer is a sink in memory.
@@ -54,7 +54,7 @@ func backup(t testing.TB, s interface {
 	if int64(b.Len()) != b.begun {
 		t.Fatalf("%d bytes, announced were %d", b.Len(), b.begun)
 	}
-	name := filepath.Join(t.TempDir(), "backup")
+	name := filepath.Join(memoryDir(t), "backup")
 	must(t, os.WriteFile(name, b.Bytes(), 0o600))
 	report, err := store.VerifyFile(name)
 	must(t, err)
@@ -67,7 +67,7 @@ func backup(t testing.TB, s interface {
 // restored returns the content of a backup after it was restored, and continues to use it.
 func restored(t testing.TB, name string) map[string]string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "restored")
+	dir := filepath.Join(memoryDir(t), "restored")
 	_, _, err := store.Restore(name, dir, false)
 	must(t, err)
 	s := open(t, dir, store.Options{})
@@ -88,10 +88,10 @@ func restored(t testing.TB, name string) map[string]string {
 // or even, and whether the store is open, was closed or was killed. A restored store can be
 // written.
 func TestBackup(t *testing.T) {
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	s := open(t, dir, store.Options{})
 	restored(t, backup(t, s)) // of a store without a commit
-	for i := range 4 {
+	for i := range speed.Pick(t, 2, 4, 4) {
 		must(t, s.Update(func(tx store.Tx) error { tx.Put(1, fmt.Append(nil, i), bytes.Repeat([]byte{1}, 10_000)); return nil }))
 		if got := restored(t, backup(t, s)); !maps.Equal(got, dump(t, s)) {
 			t.Errorf("commit %d: the content differs", i)
@@ -130,7 +130,7 @@ func TestBackup(t *testing.T) {
 // TestBackupUnderLoad: a backup contains what was written before it began, each transaction
 // completely or not at all, while others write.
 func TestBackupUnderLoad(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	s := open(t, memoryDir(t), store.Options{})
 	var done atomic.Int64 // the last transaction that was answered
 	var group sync.WaitGroup
 	stop := make(chan struct{})
@@ -153,11 +153,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		}
 	})
-	backups := 20
-	if race.Enabled || testing.Short() {
-		backups = 5
-	}
-	for range backups {
+	for range speed.Pick(t, 3, 20, 100) {
 		for before := done.Load(); done.Load() < before+10; { // so that there is something new
 			time.Sleep(time.Millisecond)
 		}
@@ -191,7 +187,8 @@ func TestBackupUnderLoad(t *testing.T) {
 // stopped, and is answered soon after.
 func TestBackupGivesWay(t *testing.T) {
 	defer store.SetMapBytes(0)()
-	s := open(t, t.TempDir(), store.Options{})
+	defer store.SetCommitWaitMax(20 * time.Millisecond)()
+	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	reading := make(chan struct{})
 	b := &buffer{}
@@ -203,7 +200,7 @@ func TestBackupGivesWay(t *testing.T) {
 	backed := make(chan error)
 	go func() { backed <- s.Backup(t.Context(), b) }()
 	<-reading
-	for i := range 100 {
+	for i := range 8 {
 		must(t, s.Update(func(tx store.Tx) error { tx.Put(1, fmt.Append(nil, i), make([]byte, 1<<20)); return nil }))
 	}
 	if err := <-backed; !errors.Is(err, store.ErrCommitWaits) {
@@ -215,7 +212,7 @@ func TestBackupGivesWay(t *testing.T) {
 
 // TestBackupWriterFails: the error of a sink ends a backup, and so does its context.
 func TestBackupWriterFails(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	broken := errors.New("broken")
 	for n := range 4 {
@@ -240,17 +237,17 @@ func TestBackupWriterFails(t *testing.T) {
 // TestRestore: a store is never replaced, unless its file is kept, and a backup that is damaged
 // or cut is refused and leaves nothing.
 func TestRestore(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	content := dump(t, s)
 	name := backup(t, s)
 	must(t, s.Close())
-	dir := filepath.Join(t.TempDir(), "store")
+	dir := filepath.Join(memoryDir(t), "store")
 
 	b, err := os.ReadFile(name)
 	must(t, err)
 	for what, bad := range map[string][]byte{"cut": b[:len(b)/2], "cut to its head": b[:2*pageBytes], "empty": nil, "damaged": bytes.ReplaceAll(b, []byte("key 1"), []byte("key 7"))} {
-		other := filepath.Join(t.TempDir(), "backup")
+		other := filepath.Join(memoryDir(t), "backup")
 		must(t, os.WriteFile(other, bad, 0o600))
 		_, _, err := store.Restore(other, dir, true)
 		if !isDamage(err) && !errors.Is(err, store.ErrNotAStore) {
@@ -306,18 +303,15 @@ func childRestores(arguments []string) {
 // TestKilledRestore: a process that is killed while it restores a backup leaves the whole store,
 // or none.
 func TestKilledRestore(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	content := dump(t, s)
 	name := backup(t, s)
 	must(t, s.Close())
-	rounds := 30
-	if race.Enabled || testing.Short() {
-		rounds = 5
-	}
+	rounds := speed.Pick(t, 2, 30, 300)
 	whole := 0
 	for range rounds {
-		dir := filepath.Join(t.TempDir(), "store")
+		dir := filepath.Join(memoryDir(t), "store")
 		c := start(t, "restore", name, dir)
 		if line, _ := c.line(t); line != "begins" {
 			t.Fatal(line)

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // A child is another process of this test binary. It runs one of the functions in children
@@ -80,7 +80,7 @@ func childOpens(arguments []string) {
 // TestTwoProcesses: a store that another process has open is refused at once, with the
 // number of that process. When the process is killed, the store can be opened.
 func TestTwoProcesses(t *testing.T) {
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	c := start(t, "open", dir)
 	if line, _ := c.line(t); line != "opened" {
 		t.Fatal(line)
@@ -106,7 +106,7 @@ func TestTwoProcesses(t *testing.T) {
 // TestOpenAfterClose opens a closed store while the process starts other processes, which
 // have copies of its files for a moment.
 func TestOpenAfterClose(t *testing.T) {
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -119,7 +119,7 @@ func TestOpenAfterClose(t *testing.T) {
 			}
 		}
 	}()
-	for range 200 {
+	for range speed.Pick(t, 10, 200, 200) {
 		s, err := store.Open(dir, store.Options{})
 		must(t, err)
 		must(t, s.Close())
@@ -235,11 +235,8 @@ func (c *child) drain(t testing.TB, answered int) int {
 // TestKilledAtEachWrite kills a process at each of its first writes: before, in the middle
 // and after.
 func TestKilledAtEachWrite(t *testing.T) {
-	writes := 60
-	if testing.Short() || race.Enabled { // one goroutine
-		writes = 12
-	}
-	dir := t.TempDir()
+	writes := speed.Pick(t, 2, 60, 60)
+	dir := memoryDir(t)
 	h := &history{store: store.NewMemory()}
 	answered := 0
 	for at := 1; at <= writes; at++ {
@@ -256,11 +253,8 @@ func TestKilledAtEachWrite(t *testing.T) {
 
 // TestKilledAtAnyTime kills a process at random instants, also while it opens the store.
 func TestKilledAtAnyTime(t *testing.T) {
-	rounds := 40
-	if testing.Short() || race.Enabled { // one goroutine
-		rounds = 5
-	}
-	dir := t.TempDir()
+	rounds := speed.Pick(t, 2, 40, 400)
+	dir := memoryDir(t)
 	h := &history{store: store.NewMemory()}
 	rng := rand.New(rand.NewPCG(5, 6))
 	answered := 0

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -14,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 const pageBytes = 4096
@@ -45,7 +46,7 @@ func fill(t testing.TB, s store.Store) {
 // filled returns a directory with a closed store, its content, and the pages of its file.
 func filled(t testing.TB) (dir string, content map[string]string, pages []byte) {
 	t.Helper()
-	dir = t.TempDir()
+	dir = memoryDir(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	content = dump(t, s)
@@ -97,11 +98,23 @@ func write(t *testing.T, dir string, at int, b []byte) {
 	must(t, f.Close())
 }
 
-// read returns the content of a file up to its last byte that is not zero.
-func read(t *testing.T, f *os.File) []byte {
+// read returns the pages of a file without the space that bbolt has reserved after them: 16 MiB
+// of zeros.
+func read(t *testing.T, path string) (b []byte) {
 	t.Helper()
-	b, err := os.ReadFile(f.Name())
+	f, err := os.Open(path)
 	must(t, err)
+	defer func() { must(t, f.Close()) }()
+	for used := true; used; {
+		const part = 64 * pageBytes
+		b = append(b, make([]byte, part)...)
+		n, err := f.ReadAt(b[len(b)-part:], int64(len(b)-part))
+		if err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
+		b = b[:len(b)-part+n]
+		used = n == part && len(bytes.TrimRight(b[len(b)-part:], "\x00")) > 0
+	}
 	n := len(bytes.TrimRight(b, "\x00"))
 	return b[:min(len(b), (n/pageBytes+2)*pageBytes)]
 }
@@ -121,10 +134,8 @@ func TestFlippedBits(t *testing.T) {
 			places = append(places, p+rng.IntN(pageBytes))
 		}
 	}
-	if testing.Short() || race.Enabled { // one goroutine
-		rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
-		places = places[:len(places)/10]
-	}
+	rng.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+	places = places[:speed.Pick(t, 80, len(places), len(places))]
 	refused := 0
 	for _, at := range places {
 		write(t, dir, at, []byte{pages[at] ^ 1<<rng.IntN(8)})
@@ -143,7 +154,7 @@ func TestFlippedBits(t *testing.T) {
 // themselves.
 func TestWrongPages(t *testing.T) {
 	dir, content, pages := filled(t)
-	for p := 0; p < len(pages); p += pageBytes {
+	for p := 0; p < len(pages); p += speed.Pick(t, 7, 1, 1) * pageBytes {
 		page := pages[p : p+pageBytes]
 		other := pages[(p+5*pageBytes)%len(pages):][:pageBytes]
 		renumbered := append(bytes.Clone(page[:8]), other[8:]...)
@@ -162,11 +173,10 @@ func TestWrongPages(t *testing.T) {
 // TestOldPages replaces each page by its version of an earlier commit, as a disk does that
 // lost a write. All records in the page are intact.
 func TestOldPages(t *testing.T) {
-	dir := t.TempDir()
+	dir := memoryDir(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
-	before, err := os.ReadFile(file(dir))
-	must(t, err)
+	before := read(t, file(dir))
 	for i := range 200 {
 		put(t, s, fmt.Sprint("key ", i%3*i%100), fmt.Sprint("version ", i))
 	}
@@ -175,8 +185,7 @@ func TestOldPages(t *testing.T) {
 	report, err := store.Verify(dir)
 	must(t, err)
 	must(t, os.Truncate(file(dir), report.Pages*pageBytes))
-	after, err := os.ReadFile(file(dir))
-	must(t, err)
+	after := read(t, file(dir))
 	replaced, refused := 0, 0
 	for p := 0; p < min(len(before), len(after)); p += pageBytes {
 		if old := before[p : p+pageBytes]; !bytes.Equal(old, after[p:p+pageBytes]) {
@@ -216,12 +225,13 @@ func TestShortFile(t *testing.T) {
 // refused also if the page is of the last commit, because that was answered. TrustFile makes no
 // difference, because the store was not closed.
 func TestDamageAfterKill(t *testing.T) {
-	s := open(t, t.TempDir(), store.Options{})
+	dir := memoryDir(t)
+	s := open(t, dir, store.Options{})
 	fill(t, s)
-	before := read(t, s.File())
+	before := read(t, file(dir))
 	put(t, s, "key", "last")
-	want, after := dump(t, s), read(t, s.File())
-	dir := t.TempDir()
+	want, after := dump(t, s), read(t, file(dir))
+	dir = memoryDir(t)
 	refused, refusedNew := 0, 0
 	for p := 0; p < len(after); p += pageBytes {
 		b := bytes.Clone(after)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
@@ -89,6 +90,14 @@ func CreateOther(path, kind string, version int) error {
 		return err
 	}
 	return db.Close()
+}
+
+// SetCommitWaitMax sets after which time a commit ends the backup for which it waits, until the
+// result is called.
+func SetCommitWaitMax(d time.Duration) (restore func()) {
+	before := commitWaitMax
+	commitWaitMax = d
+	return func() { commitWaitMax = before }
 }
 
 // SetMapBytes sets how much memory is reserved for files that are opened from now on, until the

@@ -10,8 +10,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // A diskWrite is a write of bbolt.
@@ -33,10 +33,7 @@ func (w diskWrite) apply(b []byte) []byte {
 // has the state of the last commit that was answered. If the meta page of the last commit is
 // lost, it has the state of the commit before.
 func TestEachWriteIsLost(t *testing.T) {
-	commits := 60
-	if testing.Short() || race.Enabled { // one goroutine
-		commits = 10
-	}
+	commits := speed.Pick(t, 6, 60, 60)
 	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	var writes []diskWrite
@@ -49,7 +46,7 @@ func TestEachWriteIsLost(t *testing.T) {
 	dir := memoryDir(t)
 	opened, refused := 0, 0
 	for i := 1; i <= commits; i++ {
-		before, image := dump(t, s), read(t, s.File())
+		before, image := dump(t, s), read(t, s.File().Name())
 		writes = writes[:0]
 		must(t, s.Update(func(tx store.Tx) error {
 			if i%10 == 0 {
@@ -91,7 +88,7 @@ func TestEachWriteIsLost(t *testing.T) {
 		}
 	}
 	t.Logf("%d refused, %d opened", refused, opened)
-	if refused < 50 {
+	if refused < commits {
 		t.Error("too few stores were refused: the test tests little")
 	}
 }
@@ -104,10 +101,10 @@ func TestNumberIsNotUsedTwice(t *testing.T) {
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	refused := 0
-	for i := range 30 {
+	rounds := speed.Pick(t, 3, 30, 30)
+	for i := range rounds {
 		must(t, s.Close())
-		image, err := os.ReadFile(file(dir))
-		must(t, err)
+		image := read(t, file(dir))
 		for k := range 2 + i%3 { // attempts; the last one is answered
 			must(t, os.WriteFile(file(dir), image, 0o600))
 			s = open(t, dir, store.Options{})
@@ -145,7 +142,7 @@ func TestNumberIsNotUsedTwice(t *testing.T) {
 		}
 	}
 	must(t, s.Close())
-	if refused < 10 {
+	if refused < rounds/3 {
 		t.Errorf("%d stores were refused: the test tests little", refused)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -64,6 +65,7 @@ func (d *blockDevice) fill() (free func()) {
 // and not what the system has in memory. Transactions that it answers survive. If the disk has lost
 // what it had answered before, the store is refused at once.
 func TestDiskFailsForAMoment(t *testing.T) {
+	speed.Landing(t)
 	survived, skipped := 0, false
 	for range 50 {
 		t.Run("", func(t *testing.T) {

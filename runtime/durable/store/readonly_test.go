@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -37,7 +39,7 @@ func folderState(t testing.TB, dir string) map[string]string {
 				return err
 			}
 		}
-		m[path] = fmt.Sprintf("%v %v %d %x", info.Mode(), info.ModTime(), info.Size(), content)
+		m[path] = fmt.Sprintf("%v %v %d %x", info.Mode(), info.ModTime(), info.Size(), xxhash.Sum64(content))
 		return nil
 	}))
 	return m
@@ -46,11 +48,11 @@ func folderState(t testing.TB, dir string) map[string]string {
 // killed returns a directory with a store that no process has closed, and its content.
 func killed(t testing.TB) (dir string, content map[string]string) {
 	t.Helper()
-	from := t.TempDir()
+	from := memoryDir(t)
 	s := open(t, from, store.Options{})
 	fill(t, s)
 	content = dump(t, s)
-	dir = t.TempDir()
+	dir = memoryDir(t)
 	copyTo(t, file(from), file(dir))
 	copyTo(t, filepath.Join(from, "lock"), filepath.Join(dir, "lock"))
 	must(t, s.Close())
@@ -70,7 +72,7 @@ func copyTo(t testing.TB, from, to string) {
 func TestReadersChangeNothing(t *testing.T) {
 	closed, content, _ := filled(t)
 	open, contentOfOpen := killed(t)
-	alone := t.TempDir()
+	alone := memoryDir(t)
 	copyTo(t, file(closed), file(alone))
 	for dir, content := range map[string]map[string]string{closed: content, open: contentOfOpen, alone: content} {
 		past := time.Now().Add(-time.Hour) // a change within the resolution of the clock would not be seen
@@ -146,14 +148,14 @@ func TestReadOnlyDamage(t *testing.T) {
 	if _, err := store.OpenReadOnly(dir, store.Options{}); !isDamage(err) {
 		t.Error(err)
 	}
-	other := t.TempDir()
+	other := memoryDir(t)
 	must(t, store.CreateOther(file(other), "", 0))
 	for _, trust := range []bool{false, true} {
 		if _, err := store.OpenReadOnly(other, store.Options{TrustFile: trust}); !errors.Is(err, store.ErrNotAStore) {
 			t.Error(err)
 		}
 	}
-	if _, err := store.OpenReadOnly(t.TempDir(), store.Options{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.OpenReadOnly(memoryDir(t), store.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 const fileName = "promises.db"
@@ -55,8 +55,8 @@ type world struct {
 	lied   map[int]bool // the commits after which a sync of the meta page was a lie
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 31)), base: memoryDir(t), states: map[int]map[string]string{0: {}}, attempt: map[int]int{}, lied: map[int]bool{}}
+func newWorld(t *testing.T, seed uint64, rng *rand.Rand) *world {
+	w := &world{t: t, seed: seed, rng: rng, base: memoryDir(t), states: map[int]map[string]string{0: {}}, attempt: map[int]int{}, lied: map[int]bool{}}
 	w.move()
 	must(t, os.Mkdir(w.dir, 0o700))
 	s, err := store.Open(w.dir, store.Options{})
@@ -351,38 +351,32 @@ func (w *world) failure(kind int) bool {
 	return w.restart()
 }
 
-// simulate lets worlds fail until the wanted number of failures is reached. After a store was
-// refused its world ends.
+// simulate lets the store of each seed fail again and again. After it was refused, the seed goes
+// on with a new store.
 func simulate(t *testing.T, faults disksim.Faults, kinds ...int) {
-	wanted := 40
-	switch n, err := strconv.Atoi(os.Getenv("TOPOGEN_CRASHES")); {
-	case err == nil:
-		wanted = n
-	case os.Getenv("CI") != "" && !race.Enabled: // one goroutine
-		wanted = 300
-	}
-	first := uint64(1)
-	if seed, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEED"), 10, 64); err == nil {
-		first, wanted = seed, 1
-	}
-	failures, refused, torn := 0, 0, 0
-	for seed := first; failures < wanted; seed++ {
-		w := newWorld(t, seed)
-		w.faults = faults
-		for opened := true; opened && failures < 20*int(seed-first+1); failures++ {
-			if opened = w.failure(kinds[w.rng.IntN(len(kinds))]); !opened {
-				refused++
+	const each = 20 // failures of a seed
+	first, end := speed.Seeds(t, 2, 15, 1000)
+	failures, refused, torn := each*int(end-first), 0, 0
+	for seed := first; seed < end; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 31))
+		for n := 0; n < each; {
+			w := newWorld(t, seed, rng)
+			w.faults = faults
+			for opened := true; opened && n < each; n++ {
+				if opened = w.failure(kinds[rng.IntN(len(kinds))]); !opened {
+					refused++
+				}
 			}
+			torn += w.torn
+			_ = w.store.Close() // if its last failure was a refusal, it is closed
+			must(t, os.RemoveAll(w.base))
 		}
-		torn += w.torn
-		_ = w.store.Close() // if its last failure was a refusal, it is closed
-		must(t, os.RemoveAll(w.base))
 	}
 	t.Logf("%d failures, %d while a meta page was not synced, %d stores refused", failures, torn, refused)
-	if wanted >= 200 && torn < failures/40 {
+	if failures >= 200 && torn < failures/40 {
 		t.Error("the power failed too seldom while a meta page was not synced: the test tests little")
 	}
-	if faults != (disksim.Faults{}) && wanted > 1 && refused < failures/100 {
+	if faults != (disksim.Faults{}) && failures >= 200 && refused < failures/100 {
 		t.Error("too few stores were refused: the test tests little")
 	}
 }

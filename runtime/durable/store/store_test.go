@@ -38,7 +38,7 @@ func memoryDir(t testing.TB) string {
 // each runs a test with each kind of store.
 func each(t *testing.T, f func(*testing.T, store.Store)) {
 	t.Run("memory", func(t *testing.T) { f(t, store.NewMemory()) })
-	t.Run("disk", func(t *testing.T) { f(t, open(t, t.TempDir(), store.Options{})) })
+	t.Run("disk", func(t *testing.T) { f(t, open(t, memoryDir(t), store.Options{})) })
 }
 
 func put(t testing.TB, s store.Store, key, value string) {
