@@ -11,6 +11,7 @@ const (
 	RetryTimeoutDefault = 30_000        // ms, as in the original
 	UnblocksMaxDefault  = 1_000         // per address: a client that is gone must not fill the disk
 	UnblockAgeDefault   = 24 * 3600_000 // ms: longer than a client is offline and still waits
+	DebugTickMaxDefault = 200_000       // timeouts: a debug.tick should process everything at once
 	MissedMaxDefault    = 10_000        // occurrences of a schedule: a week of one of every minute, which take less than a second
 )
 
@@ -32,6 +33,9 @@ type Config struct {
 	// MissedMax is the number of occurrences of a schedule that a [Tick] makes up for. If more
 	// are due, the older ones are skipped. 0 means [MissedMaxDefault].
 	MissedMax int
+	// DebugTickMax is the number of timeouts after which a debug.tick goes on in another
+	// transaction. 0 means [DebugTickMaxDefault].
+	DebugTickMax int
 	// Strict refuses promises that have both a timer and a target, as the formal
 	// specification demands. The sleep of the TypeScript SDK 0.11.5 creates such promises.
 	Strict bool
@@ -55,6 +59,9 @@ func New(config Config) (*Core, error) {
 	if config.MissedMax == 0 {
 		config.MissedMax = MissedMaxDefault
 	}
+	if config.DebugTickMax == 0 {
+		config.DebugTickMax = DebugTickMaxDefault
+	}
 	if config.RetryTimeout < 0 || config.RetryTimeout > durationMax {
 		return nil, fmt.Errorf("durable: RetryTimeout must be between 1 and %d ms, got %d", int64(durationMax), config.RetryTimeout)
 	}
@@ -63,6 +70,9 @@ func New(config Config) (*Core, error) {
 	}
 	if config.MissedMax < 0 {
 		return nil, fmt.Errorf("durable: MissedMax must be positive, got %d", config.MissedMax)
+	}
+	if config.DebugTickMax < 0 {
+		return nil, fmt.Errorf("durable: DebugTickMax must be positive, got %d", config.DebugTickMax)
 	}
 	if config.UnblockAge < 0 || config.UnblockAge > durationMax {
 		return nil, fmt.Errorf("durable: UnblockAge must be between 1 and %d ms, got %d", int64(durationMax), config.UnblockAge)

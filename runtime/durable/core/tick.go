@@ -22,14 +22,9 @@ type (
 	Delivered struct{ Promise, Address string }
 )
 
-// Limits of one step that processes timeouts.
-const (
-	// TickLimitDefault bounds a [Tick] to a few milliseconds, so that requests do not wait
-	// for long behind a large number of timeouts.
-	TickLimitDefault = 1_000
-	// debugTickLimit bounds a debug.tick, which should process everything at once.
-	debugTickLimit = 200_000
-)
+// TickLimitDefault bounds a [Tick] to a few milliseconds, so that requests do not wait for long
+// behind a large number of timeouts.
+const TickLimitDefault = 1_000
 
 func (Tick) Kind() string      { return "tick" }
 func (Delivered) Kind() string { return "delivered" }
@@ -58,7 +53,7 @@ func (s *step) tick(op Tick) protocol.Result {
 func (s *step) debugTick(op protocol.DebugTick) protocol.Result {
 	s.now = Instant{Wall: op.Time, Run: op.Time}
 	r := protocol.Result{More: true}
-	for done := 0; r.More && done < debugTickLimit; done += TickLimitDefault {
+	for done := 0; r.More && done < s.config.DebugTickMax; done += TickLimitDefault {
 		r = s.tick(Tick{})
 	}
 	return r

@@ -13,7 +13,6 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestDebugIsRefused: without Config.Debug, the operations for tests have status 403.
@@ -36,11 +35,8 @@ func TestDebugIsRefused(t *testing.T) {
 
 // TestDebugTickEndsWithClose: a tick over thirty years of seconds does not hold up Close.
 func TestDebugTickEndsWithClose(t *testing.T) {
-	if testing.Short() || race.Enabled {
-		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
-	}
 	h := &hooked{Store: store.NewMemory()}
-	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32}})
+	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: 2000}})
 	do(t, e, protocol.ScheduleCreate{
 		ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
 	}, 200)
@@ -119,12 +115,9 @@ func TestDebugTime(t *testing.T) {
 // TestDebugTickOfAFailedStore: a debug.tick that continues in another transaction is
 // answered when the store fails before that.
 func TestDebugTickOfAFailedStore(t *testing.T) {
-	if testing.Short() || race.Enabled {
-		t.Skip("a debug.tick processes 200,000 timeouts in a transaction")
-	}
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooked{Store: store.NewMemory()}
-		e := start(t, engine.Config{Store: h, Debug: true, Logger: quiet, Core: core.Config{MissedMax: math.MaxInt32}})
+		e := start(t, engine.Config{Store: h, Debug: true, Logger: quiet, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: 2000}})
 		do(t, e, create("p"), 200)
 		do(t, e, protocol.ScheduleCreate{ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"}}, 200)
 		must(t, h.Store.Update(func(tx store.Tx) error { tx.Put(core.Promises, []byte("p"), []byte("damage")); return nil }))

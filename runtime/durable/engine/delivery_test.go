@@ -161,17 +161,11 @@ func TestConnectionThatNeverReads(t *testing.T) {
 func TestHeldLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, engine.Config{})
-		const n, most = 10_500, 10_000
-		var ops []protocol.Operation
-		for i := range n {
-			if ops = append(ops, target(fmt.Sprint("t", i), "poll://any@g")); len(ops) == 500 {
-				_, err := e.DoAll(t.Context(), ops)
-				must(t, err)
-				ops = nil
-			}
-		}
+		most := limitHeld(t, e)
+		n := most + most/20
+		createTasks(t, e, "poll://any@g", n)
 		synctest.Wait()
-		if s := e.Stats(); s.Held != most || s.Polled.Dropped != n-most {
+		if s := e.Stats(); s.Held != most || s.Polled.Dropped != uint64(n-most) {
 			t.Errorf("%+v", s)
 		}
 		seen := map[string]bool{}

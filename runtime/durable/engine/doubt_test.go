@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -175,7 +177,7 @@ func TestOldDoubt(t *testing.T) {
 func TestBelievedJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, clock, log := store.NewMemory(), newJumpingClock(), &logs{}
-		config := engine.Config{Store: s, Clock: clock, Logger: log.logger()}
+		config := engine.Config{Store: s, Clock: clock, Logger: log.logger(), Core: core.Config{MissedMax: 500}}
 		e := start(t, config)
 		p := create("p", protocol.TagExternal, "true")
 		p.TimeoutAt = time.Now().Add(24 * time.Hour).UnixMilli()
@@ -191,7 +193,7 @@ func TestBelievedJumps(t *testing.T) {
 		if r := do(t, e, protocol.PromiseGet{ID: "p"}, 200); r.Promise.State != protocol.RejectedTimeout {
 			t.Errorf("%+v", r.Promise)
 		}
-		if s := e.Stats(); s.Schedules != 10_000 || s.Gaps != 1 {
+		if s := e.Stats(); s.Schedules != 500 || s.Gaps != 1 {
 			t.Errorf("%d promises of a schedule, and %d gaps", s.Schedules, s.Gaps)
 		}
 		log.has(t, "has jumped forward", "is believed now", "skips the oldest")
@@ -261,11 +263,8 @@ func TestScheduleInDoubt(t *testing.T) {
 // started again. A promise that any answer has shown as settled is the same in all later
 // answers, and the invariants hold.
 func TestRandomClocks(t *testing.T) {
-	n := 100
-	if testing.Short() {
-		n = 20
-	}
-	for seed := range uint64(n) {
+	first, end := speed.Seeds(t, 6, 50, 5000)
+	for seed := first; seed < end; seed++ {
 		synctest.Test(t, func(t *testing.T) { randomClocks(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

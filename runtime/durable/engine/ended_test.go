@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -56,6 +57,7 @@ func TestEndedTasks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := start(t, engine.Config{Debug: name == "deleted"})
+				heldMax := limitHeld(t, e)
 				var creates, operations []protocol.Operation
 				for i := range heldMax {
 					p := target(fmt.Sprint("t", i), "poll://any@g")
@@ -93,6 +95,7 @@ func TestEndedTasksOfManyGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const groups = 10
 		e := start(t, engine.Config{})
+		heldMax := limitHeld(t, e)
 		var creates, settles []protocol.Operation
 		for i := range groups * heldMax {
 			id := fmt.Sprint("t", i)
@@ -121,6 +124,7 @@ func TestEndedTasksOfManyGroups(t *testing.T) {
 func TestEndedTasksMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, engine.Config{})
+		heldMax := limitHeld(t, e)
 		createTasks(t, e, "poll://any@g", heldMax)
 		do(t, e, target("late", "poll://any@g"), 200)
 		time.Sleep(time.Hour)
@@ -170,7 +174,8 @@ func TestEndedTasksOfConnection(t *testing.T) {
 // memory, so that messages for other receivers have a place.
 func TestEndedTasksOfPushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 10_500 // more than can wait
+		waitingMax := speed.Pick(t, 1000, 10_000, 10_000)
+		n := waitingMax + 500
 		r := newReceivers(func(url string) (int, time.Duration) {
 			if strings.HasPrefix(url, "http://slow") {
 				return 200, 170 * time.Second
@@ -178,6 +183,7 @@ func TestEndedTasksOfPushes(t *testing.T) {
 			return 200, 0
 		})
 		e := start(t, engine.Config{Push: r, Logger: quiet})
+		e.SetPushMax(waitingMax, 1<<20)
 		var creates, settles []protocol.Operation
 		for i := range n {
 			id := fmt.Sprint("t", i)

@@ -3,16 +3,14 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestRandomEnds: workers connect, take messages and go, and tasks are acquired, released,
@@ -21,14 +19,8 @@ import (
 // which they were offered, and no message of another group or receiver is of a task that does
 // not wait. When all tasks have ended, nothing is left in memory.
 func TestRandomEnds(t *testing.T) {
-	seeds := uint64(60)
-	if race.Enabled || testing.Short() {
-		seeds = 10
-	}
-	if n, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
-		seeds = n
-	}
-	for seed := range seeds {
+	first, end := speed.Seeds(t, 5, 20, 2000)
+	for seed := first; seed < end; seed++ {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { randomEnds(t, seed) }) }) {
 			return
 		}

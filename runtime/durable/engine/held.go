@@ -13,6 +13,8 @@ import (
 type held struct {
 	lines map[lineKey]*line
 	tasks map[string]*list.Element // of all lines, by id; the values are *heldTask
+
+	lineMax, totalMax int // heldMax and heldTotalMax, or less in tests
 }
 
 // lineKey is a group, and the process for messages to a single process.
@@ -30,7 +32,9 @@ type heldTask struct {
 	line *line
 }
 
-func newHeld() held { return held{map[lineKey]*line{}, map[string]*list.Element{}} }
+func newHeld() held {
+	return held{map[lineKey]*line{}, map[string]*list.Element{}, heldMax, heldTotalMax}
+}
 
 func key(r route) lineKey {
 	if r.kind == routeUni {
@@ -70,11 +74,11 @@ func (h *held) version(id string) (version int64, ok bool) {
 
 // free returns how many messages can be added to a line.
 func (h *held) free(k lineKey) int {
-	n := heldMax
+	n := h.lineMax
 	if l := h.lines[k]; l != nil {
 		n -= l.Len()
 	}
-	return min(n, heldTotalMax-len(h.tasks))
+	return min(n, h.totalMax-len(h.tasks))
 }
 
 // address returns an address that has the route of the line.

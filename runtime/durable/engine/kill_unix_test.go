@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 const (
@@ -111,10 +111,7 @@ var rank = map[string]int{"pending": 0, "acquired 1": 1, "suspended 1": 2, "pend
 // TestKilled kills a process with an engine at random times. After each kill, all answered
 // operations are in the store, and all invariants hold.
 func TestKilled(t *testing.T) {
-	rounds := 25
-	if testing.Short() || race.Enabled {
-		rounds = 4
-	}
+	rounds := speed.Pick(t, 2, 12, 250)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(1, 2))
 	answered := map[string]string{}

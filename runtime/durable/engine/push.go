@@ -40,6 +40,8 @@ type pusher struct {
 	active  int                      // requests
 	stored  bool                     // the store may have messages to send
 	scanAt  time.Duration
+
+	waitingMax, bytesMax int // pushesWaiting and pushBytesMax, or less in tests
 }
 
 // A host shares its requests among its addresses. Without it, a host that does not answer
@@ -73,7 +75,7 @@ func newTransport() *http.Transport {
 }
 
 func newPusher(e *Engine) *pusher {
-	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, tasks: map[string]*list.Element{}, stored: true}
+	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, tasks: map[string]*list.Element{}, stored: true, waitingMax: pushesWaiting, bytesMax: pushBytesMax}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = &http.Client{
 		Transport: e.config.Push, Timeout: PushTimeout,
@@ -91,7 +93,7 @@ func (p *pusher) add(e core.Effect) bool {
 	if p.replace(e) {
 		return true
 	}
-	if !p.accepts(e.Address) || e.Message.Unblock != nil && p.bytes >= pushBytesMax {
+	if !p.accepts(e.Address) || e.Message.Unblock != nil && p.bytes >= p.bytesMax {
 		p.stored = p.stored || e.Message.Unblock != nil
 		return false
 	}
@@ -175,7 +177,7 @@ func pushBytes(e core.Effect) int {
 func (p *pusher) accepts(address string) bool {
 	t := p.targets[address]
 	switch {
-	case p.closed || p.waiting >= pushesWaiting:
+	case p.closed || p.waiting >= p.waitingMax:
 		return false
 	case t == nil:
 		return len(p.targets) < pushTargetsMax || p.evict()
@@ -193,7 +195,7 @@ func (p *pusher) places(address string) int {
 	if t := p.targets[address]; t != nil && t.failures > 0 {
 		return 1
 	}
-	return pushesWaiting - p.waiting
+	return p.waitingMax - p.waiting
 }
 
 // evict forgets the failures of an address.
@@ -366,7 +368,7 @@ func (p *pusher) wantsRefill() bool {
 func (p *pusher) ready(address string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ok := p.accepts(address) && p.bytes < pushBytesMax
+	ok := p.accepts(address) && p.bytes < p.bytesMax
 	p.stored = p.stored || !ok
 	return ok
 }

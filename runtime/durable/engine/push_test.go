@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -267,7 +268,9 @@ func TestPushBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceivers(func(string) (int, time.Duration) { return 200, time.Minute })
 		e := start(t, engine.Config{Push: r})
-		data := strings.Repeat("x", 4<<20)
+		bytesMax := speed.Pick(t, 4, 64, 64) << 20
+		e.SetPushMax(1000, bytesMax)
+		data := strings.Repeat("x", bytesMax/16)
 		const messages = 20
 		for i := range messages {
 			id := fmt.Sprint(i)
@@ -279,8 +282,8 @@ func TestPushBytes(t *testing.T) {
 		if n := e.Stats().Pushed.Delivered; n != messages {
 			t.Errorf("%d of %d messages were delivered", n, messages)
 		}
-		if most := r.peak(""); most != 64/4 {
-			t.Errorf("%d messages of 4 MiB were in memory, want %d", most, 64/4)
+		if most := r.peak(""); most != 16 {
+			t.Errorf("%d messages were in memory, want 16", most)
 		}
 	})
 }

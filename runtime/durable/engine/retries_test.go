@@ -7,13 +7,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
-// heldMax is the number of messages that wait in memory for a worker of a group.
-const heldMax = 10_000
+// limitHeld returns how many messages wait in memory for a worker of a group: 10,000 as usual in a
+// long run, and fewer in the others.
+func limitHeld(t *testing.T, e *engine.Engine) (heldMax int) {
+	heldMax = speed.Pick(t, 200, 2000, 10_000)
+	e.SetHeldMax(heldMax, 10*heldMax)
+	return heldMax
+}
 
 // createTasks creates tasks for an address, t0 and so on.
 func createTasks(t *testing.T, e *engine.Engine, address string, n int) {
@@ -35,18 +41,20 @@ func TestRetriesWithoutWorker(t *testing.T) {
 	for _, address := range []string{"poll://any@g", "poll://any@g/p", "poll://uni@g/p"} {
 		t.Run(address, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const n = heldMax + 2500
 				s := &hooked{Store: store.NewMemory()}
 				e := start(t, engine.Config{Store: s})
+				heldMax := limitHeld(t, e)
+				n := heldMax + heldMax/4
 				createTasks(t, e, address, n)
 				time.Sleep(time.Minute)
 				commits, ticks := s.commits.Load(), e.Stats().Ticks
-				time.Sleep(24 * time.Hour)
+				hours := speed.Pick(t, 1, 6, 24)
+				time.Sleep(time.Duration(hours) * time.Hour)
 				if c := s.commits.Load() - commits; c > 0 {
-					t.Errorf("%d commits in a day without a worker", c)
+					t.Errorf("%d commits in %d hours without a worker", c, hours)
 				}
-				if got := e.Stats().Ticks - ticks; got > 24*3600+10 { // the clock is looked at each second
-					t.Errorf("%d ticks in a day without a worker", got)
+				if got := e.Stats().Ticks - ticks; got > uint64(hours)*3600+10 { // the clock is looked at each second
+					t.Errorf("%d ticks in %d hours without a worker", got, hours)
 				}
 				begin, ids := time.Now(), map[string]bool{}
 				c := connect(t, e, "g", "p")
@@ -129,7 +137,7 @@ func TestLeasesAmongRetries(t *testing.T) {
 // with every retry.
 func TestRetriesOfFailingReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 5000
+		n := speed.Pick(t, 1000, 1000, 5000)
 		s := &hooked{Store: store.NewMemory()}
 		r := newReceivers(func(string) (int, time.Duration) { return 500, 0 })
 		e := start(t, engine.Config{Store: s, Push: r, Logger: quiet})

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // crew are the workers of a random test. They lose messages and leases until they are
@@ -94,14 +92,8 @@ func (w *crew) RoundTrip(r *http.Request) (*http.Response, error) {
 // forgotten. When all workers are reliable, they have all tasks after two retry timeouts, and
 // receivers of pushes after their delay.
 func TestRandomRetries(t *testing.T) {
-	seeds := uint64(300)
-	if race.Enabled || testing.Short() {
-		seeds = 30
-	}
-	if n, err := strconv.ParseUint(os.Getenv("TOPOGEN_SEEDS"), 10, 64); err == nil {
-		seeds = n
-	}
-	for seed := range seeds {
+	first, end := speed.Seeds(t, 6, 50, 10_000)
+	for seed := first; seed < end; seed++ {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { randomRetries(t, seed) }) }) {
 			return
 		}

@@ -7,11 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestCloseDuringTimeouts: Close does not wait until all timeouts that are due are
@@ -48,12 +48,9 @@ func TestCloseDuringTimeouts(t *testing.T) {
 }
 
 // TestScheduleAcrossDowntime: a schedule of every second creates one promise for each
-// second of a day on which the engine was closed. Other callers do not wait for it.
+// second of the hours for which the engine was closed. Other callers do not wait for it.
 func TestScheduleAcrossDowntime(t *testing.T) {
-	down := 24 * time.Hour
-	if testing.Short() || race.Enabled {
-		down = 3 * time.Hour
-	}
+	down := speed.Pick(t, 2*time.Hour, 3*time.Hour, 24*time.Hour)
 	synctest.Test(t, func(t *testing.T) {
 		s, unbounded := store.NewMemory(), core.Config{MissedMax: 100_000}
 		e := start(t, engine.Config{Store: s, Core: unbounded})

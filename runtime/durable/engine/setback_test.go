@@ -33,19 +33,19 @@ func checkLatest(t *testing.T, s store.Store) {
 func TestSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, clock := store.NewMemory(), newJumpingClock()
-		config := engine.Config{Store: s, Clock: clock, Logger: quiet}
+		config := engine.Config{Store: s, Clock: clock, Logger: quiet, Core: core.Config{MissedMax: 100}}
 		e := start(t, config)
 		in := func(id string, d time.Duration, tags ...string) protocol.PromiseCreate {
 			p := create(id, tags...)
 			p.TimeoutAt = time.Now().Add(d).UnixMilli()
 			return p
 		}
-		n := 3 * core.TickLimitDefault / 2
+		n := 2 * core.TickLimitDefault / 5 // of each of three kinds
+		var creates []protocol.Operation
 		for i := range n { // more than one step looks at
-			do(t, e, in(fmt.Sprint("internal", i), day), 200)
-			do(t, e, in(fmt.Sprint("external", i), day, protocol.TagExternal, "true"), 200)
-			do(t, e, in(fmt.Sprint("long", i), 2*year), 200)
+			creates = append(creates, in(fmt.Sprint("internal", i), day), in(fmt.Sprint("external", i), day, protocol.TagExternal, "true"), in(fmt.Sprint("long", i), 2*year))
 		}
+		doAll(t, e, creates)
 		do(t, e, protocol.RegisterListener{Awaited: "external1", Address: "poll://any@l"}, 200)
 		do(t, e, everyMinute("before"), 200)
 		clock.jump(year)
