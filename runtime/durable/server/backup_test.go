@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
@@ -109,6 +110,7 @@ func eventually(t *testing.T, ok func() bool) {
 // TestBackupOfStoppedReader: a reader that takes nothing loses its backup, which is cut, and the
 // next reader gets one.
 func TestBackupOfStoppedReader(t *testing.T) {
+	t.Parallel()
 	s, _ := withDisk(t, server.Config{BackupStall: 200 * time.Millisecond})
 	stopped := get(t, s, nil)
 	eventually(t, func() bool {
@@ -123,6 +125,7 @@ func TestBackupOfStoppedReader(t *testing.T) {
 
 // TestBackupAtShutdown: a backup does not hold up the end of the server.
 func TestBackupAtShutdown(t *testing.T) {
+	t.Parallel()
 	s, _ := withDisk(t, server.Config{})
 	r := get(t, s, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -155,9 +158,9 @@ func TestBackupsOfManySizes(t *testing.T) {
 	e := openEngine(t, engine.Config{Store: disk})
 	s := listen(t, server.Config{Backend: e})
 	sizes := map[int]bool{}
-	for i := range 80 {
+	for i := range speed.Pick(t, 40, 80, 80) {
 		put(t, e, fmt.Sprint("p", i), strings.Repeat("x", 3000))
-		for range 10 {
+		for range speed.Pick(t, 2, 10, 10) {
 			r := get(t, s, nil)
 			b, err := io.ReadAll(r.Body)
 			if err != nil || int64(len(b)) != r.ContentLength {

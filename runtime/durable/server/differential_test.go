@@ -9,17 +9,15 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/oracle"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // remote is a server whose requests say what time it is.
@@ -90,19 +88,13 @@ func (r *remote) Send(request []byte) ([]byte, error) {
 // its responses and its state with an oracle after each request. One server in ten is
 // restarted now and then.
 func TestDifferential(t *testing.T) {
-	n := 50
-	if testing.Short() || race.Enabled {
-		n = 3
-	}
-	if s, err := strconv.Atoi(os.Getenv("TOPOGEN_SEEDS")); err == nil {
-		n = s
-	}
-	for seed := range n {
+	first, end := speed.Seeds(t, 3, 15, 2000)
+	for seed := first; seed < end; seed++ {
 		r := &remote{client: &http.Client{Transport: new(http.Transport)}}
-		if seed%10 == 0 {
+		if seed%10 == 1 {
 			r.dir = t.TempDir()
 		}
-		err := oracle.Check(uint64(seed), func(c oracle.Config) (oracle.Remote, error) {
+		err := oracle.Check(seed, func(c oracle.Config) (oracle.Remote, error) {
 			r.config = engine.Config{
 				Core:  core.Config{RetryTimeout: c.RetryTimeout, UnblocksMax: c.UnblocksMax, MissedMax: c.MissedMax, UnblockAge: oracle.NoRetry, Strict: c.Strict},
 				Debug: true, Push: refused{}, Logger: slog.New(slog.DiscardHandler),

@@ -6,31 +6,23 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/oracle"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestHistories checks the histories of clients of an engine in the same process and of
 // clients over HTTP: a server that carries out the requests one after the other, each
-// between its call and its response, must give the same responses. TOPOGEN_HISTORIES sets
-// the number of trees, of which each client sends 12 requests.
+// between its call and its response, must give the same responses. Each client
+// sends 12 requests about each of the trees.
 func TestHistories(t *testing.T) {
-	trees := 20
-	if testing.Short() || race.Enabled {
-		trees = 3
-	}
-	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_HISTORIES")); err == nil {
-		trees = n
-	}
+	trees := speed.Pick(t, 1, 4, 2000)
 	for _, over := range []string{"engine", "http"} {
 		for _, disk := range []string{"memory", "disk"} {
 			t.Run(over+"/"+disk, func(t *testing.T) {
@@ -41,7 +33,7 @@ func TestHistories(t *testing.T) {
 				e := openEngine(t, config)
 				l := &oracle.Load{Clock: config.Clock.(oracle.Clock), Send: inProcess(e), Clients: 8, Trees: trees, Each: 12, Abandon: 64}
 				if over == "http" {
-					l.Send = overHTTP(listen(t, server.Config{Backend: e}).URL())
+					l.Send = overHTTP(t, listen(t, server.Config{Backend: e}).URL())
 				}
 				history, err := l.Run(uint64(trees))
 				if err != nil {
@@ -85,8 +77,9 @@ func inProcess(e *engine.Engine) func(context.Context, []byte) ([]byte, oracle.O
 }
 
 // overHTTP returns a function that sends requests to a server.
-func overHTTP(url string) func(context.Context, []byte) ([]byte, oracle.Outcome, error) {
+func overHTTP(t *testing.T, url string) func(context.Context, []byte) ([]byte, oracle.Outcome, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	t.Cleanup(client.CloseIdleConnections) // the server waits five seconds for connections that were never used
 	return func(ctx context.Context, request []byte) ([]byte, oracle.Outcome, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(request))
 		if err != nil {

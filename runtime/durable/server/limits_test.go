@@ -27,6 +27,7 @@ func cutMetrics(path string) (string, bool) { return strings.CutPrefix(path, "me
 // TestLongBodies: a body that is too long is refused, whether its length is announced or
 // not, and the connection is closed.
 func TestLongBodies(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{BodyMax: 10_000})
 	request := func(n int) string {
 		text := envelope("promise.get", "1", "", `{"id":"a","x":"`)
@@ -98,6 +99,7 @@ func TestHostileBodies(t *testing.T) {
 
 // TestHeaders: a request whose header is too long or not HTTP is refused.
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{})
 	if got := raw(t, s, "GET /health HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10)+"\r\n\r\n"); got != 431 {
 		t.Errorf("a long header: got status %d, want 431", got)
@@ -113,7 +115,8 @@ func TestHeaders(t *testing.T) {
 // TestSlowWriters: a client that sends its request a byte at a time is disconnected, and
 // others are not disturbed.
 func TestSlowWriters(t *testing.T) {
-	s := listen(t, server.Config{HeaderTimeout: 200 * time.Millisecond, BodyTimeout: 200 * time.Millisecond})
+	t.Parallel()
+	s := listen(t, server.Config{HeaderTimeout: 100 * time.Millisecond, BodyTimeout: 100 * time.Millisecond})
 	for name, begin := range map[string]string{
 		"body":            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 		"body in pieces":  "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
@@ -164,6 +167,7 @@ func TestSlowWriters(t *testing.T) {
 // TestUnusedBodies: a request whose body no handler reads is answered, although the body
 // never arrives. net/http waits for it first.
 func TestUnusedBodies(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{Tokens: []string{"s3cret"}, BodyTimeout: 50 * time.Millisecond})
 	const token, length = "Authorization: Bearer s3cret\r\n", "Host: localhost\r\nContent-Length: 1000\r\n\r\n"
 	for _, test := range []struct {
@@ -288,6 +292,7 @@ func TestBodiesInTurns(t *testing.T) {
 
 // TestBodies: the memory for bodies that arrive at the same time is limited.
 func TestBodies(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{BodyMax: 1 << 20, BodiesMax: 3 << 20})
 	var open []net.Conn
 	defer func() {

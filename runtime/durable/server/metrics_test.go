@@ -32,6 +32,7 @@ func count(text, name string) int {
 
 // TestMetrics is row S15: the metrics of the original server, with its names and labels.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{MetricsListen: "127.0.0.1:0"})
 	c := connect(t, s, client.Options{})
 	worker, err := c.Connect("g", "p")

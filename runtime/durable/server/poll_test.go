@@ -93,6 +93,7 @@ func TestFrames(t *testing.T) {
 
 // TestKeepAlive: comments keep a stream open, for longer than the timeouts of a request.
 func TestKeepAlive(t *testing.T) {
+	t.Parallel()
 	s := listen(t, server.Config{KeepAlive: 10 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
 	p := open(t, s, "g", "p")
 	for range 50 {
@@ -202,11 +203,12 @@ func until(t testing.TB, what string, condition func() bool) {
 // messages in the meantime. Its successor receives the messages that the kernel has not
 // taken for it, also the message that was cut off, so that none is lost.
 func TestSlowReader(t *testing.T) {
+	t.Parallel()
 	e := openEngine(t, engine.Config{})
 	s := listen(t, server.Config{Backend: e, WriteTimeout: 300 * time.Millisecond})
 	c := connect(t, s, client.Options{})
 	slow := open(t, s, "slow", "p")
-	slow.Conn.(*net.TCPConn).SetReadBuffer(4096)
+	slow.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
 	other, err := c.Connect("other", "p")
 	if err != nil {
 		t.Fatal(err)
