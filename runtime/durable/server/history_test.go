@@ -31,7 +31,7 @@ func TestHistories(t *testing.T) {
 					config.Store = openDisk(t)
 				}
 				e := openEngine(t, config)
-				l := &oracle.Load{Clock: config.Clock.(oracle.Clock), Send: inProcess(e), Clients: 8, Trees: trees, Each: 12, Abandon: 64}
+				l := &oracle.Load{Clock: config.Clock.(oracle.Clock), Send: inProcess(e), Clients: speed.Pick(t, 5, 8, 8), Trees: trees, Each: 12, Abandon: 64}
 				if over == "http" {
 					l.Send = overHTTP(t, listen(t, server.Config{Backend: e}).URL())
 				}
