@@ -12,7 +12,7 @@ import (
 // TestCostDoesNotGrow counts the entries that operations read and write, in a store with
 // 200 promises and in one with 20,000 of each kind. The numbers must be the same.
 func TestCostDoesNotGrow(t *testing.T) {
-	small, large := costs(t, 200), costs(t, fewer(20_000))
+	small, large := costs(t, 200), costs(t, fewer(t, 20_000))
 	if !maps.Equal(small, large) {
 		t.Errorf("in a small store the operations access %v entries, in a large store %v", small, large)
 	}

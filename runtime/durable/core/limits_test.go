@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // quick carries out an operation without checks, for large stores.
@@ -20,18 +20,16 @@ func (w *world) quick(op protocol.Operation) protocol.Result {
 	return r
 }
 
-// fewer divides the size of a test by ten where it would be slow.
-func fewer(n int) int {
-	if race.Enabled || testing.Short() {
-		return n / 10
-	}
-	return n
+// fewer divides the size of a test, except in a long run.
+func fewer(t *testing.T, n int) int {
+	t.Helper()
+	return n / speed.Pick(t, 50, 10, 1)
 }
 
-// TestManyTimeouts lets 100,000 promises expire at once. Each Tick does a part of the work.
+// TestManyTimeouts lets thousands of promises expire at once. Each Tick does a part of the work.
 func TestManyTimeouts(t *testing.T) {
 	w := defaults(t).at(1000)
-	promises := fewer(100_000)
+	promises := fewer(t, 100_000)
 	for i := range promises {
 		w.quick(protocol.PromiseCreate{ID: fmt.Sprint(i), TimeoutAt: 5000, Tags: external()})
 	}
@@ -60,10 +58,7 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 	w.must(schedule)
 	schedule.ID, schedule.Cron = "hour", "0 * * * *"
 	w.must(schedule)
-	day := 24 * 3600
-	if race.Enabled || testing.Short() {
-		day = 3 * 3600
-	}
+	day := speed.Pick(t, 2, 3, 24) * 3600
 	w.at(int64(day) * 1000)
 	ticks, hours := 0, 0
 	for more := true; more; ticks++ {
@@ -107,8 +102,9 @@ func TestScheduleOfEverySecondAfterADay(t *testing.T) {
 // that it has missed, in bounded steps, and goes on from there.
 func TestSchedulesAfterAYear(t *testing.T) {
 	const year = 365 * 24 * 3600_000
+	missedMax := speed.Pick(t, 500, core.MissedMaxDefault, core.MissedMaxDefault)
 	for cron, period := range map[string]int64{"* * * * * *": 1_000, "* * * * *": 60_000, "0 * * * *": 3600_000, "0 0 * * *": 24 * 3600_000} {
-		w := defaults(t).at(0)
+		w := newWorld(t, core.Config{MissedMax: missedMax}).at(0)
 		w.must(protocol.ScheduleCreate{ID: "s", Cron: cron, PromiseID: "{{.timestamp}}", PromiseTimeout: year, PromiseTags: targeted()})
 		w.at(year + 1)
 		due, ticks := int64(year)/period, 0
@@ -118,8 +114,8 @@ func TestSchedulesAfterAYear(t *testing.T) {
 			more, gaps = r.More, append(gaps, r.Gaps...)
 		}
 		want, from := due, period
-		if due > core.MissedMaxDefault {
-			want, from = core.MissedMaxDefault, year-(core.MissedMaxDefault-1)*period
+		if due > int64(missedMax) {
+			want, from = int64(missedMax), year-(int64(missedMax)-1)*period
 			if len(gaps) != 1 || gaps[0] != (protocol.Gap{Schedule: "s", From: period, To: from}) {
 				t.Errorf("%s: %+v", cron, gaps)
 			}
@@ -143,7 +139,7 @@ func TestSchedulesAfterAYear(t *testing.T) {
 func TestManyCallbacks(t *testing.T) {
 	w := defaults(t).at(1000)
 	w.quick(protocol.PromiseCreate{ID: "job", TimeoutAt: 900_000, Tags: external()})
-	tasks := fewer(100_000)
+	tasks := fewer(t, 100_000)
 	writes, size := 0, 0
 	for i := range tasks {
 		id := fmt.Sprintf("t%06d", i)

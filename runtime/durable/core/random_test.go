@@ -1,12 +1,14 @@
 package core_test
 
 import (
+	"flag"
 	"fmt"
 	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -15,6 +17,9 @@ import (
 // properties of the step, that a refusal has written nothing, and that an equal step on an
 // equal store has the same outcome.
 func TestRandom(t *testing.T) {
+	if err := flag.Set("rapid.checks", speed.Pick(t, "20", "100", "2000")); err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		config := core.Config{RetryTimeout: 20_000, UnblocksMax: 2, UnblockAge: 60_000}
 		g := &generator{T: r, world: newWorld(t, config)}
