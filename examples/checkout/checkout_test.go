@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/edges"
 	"github.com/topogen/topogen/runtime/pool"
 )
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 
 // TestDemonstration kills processes as the example does, fewer of them.
 func TestDemonstration(t *testing.T) {
+	speed.Landing(t) // TestOrders lets the process crash in virtual time
 	var out strings.Builder
 	if err := demonstrate(t.Context(), &out, settings{orders: 30, workers: 2, kills: 4, seed: 7}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -125,7 +127,7 @@ func TestKillFindsEnds(t *testing.T) {
 
 // TestStops ends the demonstration early.
 func TestStops(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := demonstrate(ctx, io.Discard, settings{orders: 50, workers: 1, kills: 1, seed: 1}); err == nil {
 		t.Error("the demonstration succeeds although it was stopped")

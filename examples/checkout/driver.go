@@ -145,7 +145,10 @@ func placeOrders(ctx context.Context, url string, n int) ([]Receipt, error) {
 				errs[i] = fmt.Errorf("order %d: %w", i, err)
 			}
 		})
-		time.Sleep(orderEvery)
+		select {
+		case <-time.After(orderEvery):
+		case <-ctx.Done(): // the other orders fail at once
+		}
 	}
 	waiting.Wait()
 	return receipts, errors.Join(errs...)
