@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -116,41 +117,44 @@ func check(t testing.TB, s store.Store) {
 // TestOperations: operations, reads and messages through an engine on disk, which is then
 // opened again.
 func TestOperations(t *testing.T) {
-	dir := t.TempDir()
-	s, err := store.Open(dir, store.Options{})
-	must(t, err)
-	e := start(t, engine.Config{Store: s})
-	c := connect(t, e, "workers", "1")
-	do(t, e, target("order", "poll://any@workers"), 200)
-	if got := receive(t, c); got != "execute order 0" {
-		t.Error(got)
-	}
-	do(t, e, protocol.TaskAcquire{ID: "order", Version: 0, PID: "1", TTL: 60_000}, 200)
-	do(t, e, protocol.RegisterListener{Awaited: "order", Address: "poll://any@clients"}, 200)
-	do(t, e, protocol.TaskFulfill{ID: "order", Version: 1, Action: settle("order")}, 200)
-	client := connect(t, e, "clients", "1")
-	if got := receive(t, client); got != "unblock order resolved" {
-		t.Error(got)
-	}
-	do(t, e, protocol.PromiseGet{ID: "nothing"}, 404)
-	must(t, e.Close(context.Background()))
-	if got := receive(t, c); got != "closed" {
-		t.Error(got)
-	}
-
-	s, err = store.Open(dir, store.Options{})
-	must(t, err)
-	check(t, s)
-	e = start(t, engine.Config{Store: s})
-	if r := do(t, e, protocol.PromiseGet{ID: "order"}, 200); r.Promise.State != protocol.Resolved {
-		t.Error(r.Promise)
-	}
-	must(t, s.View(func(tx store.Tx) error {
-		for range tx.Ascend(core.Outbox, nil) {
-			t.Error("the message was delivered and must not be in the store")
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, err := store.Open(dir, store.Options{})
+		must(t, err)
+		e := start(t, engine.Config{Store: s})
+		c := connect(t, e, "workers", "1")
+		do(t, e, target("order", "poll://any@workers"), 200)
+		if got := receive(t, c); got != "execute order 0" {
+			t.Error(got)
 		}
-		return nil
-	}))
+		do(t, e, protocol.TaskAcquire{ID: "order", Version: 0, PID: "1", TTL: 60_000}, 200)
+		do(t, e, protocol.RegisterListener{Awaited: "order", Address: "poll://any@clients"}, 200)
+		do(t, e, protocol.TaskFulfill{ID: "order", Version: 1, Action: settle("order")}, 200)
+		client := connect(t, e, "clients", "1")
+		if got := receive(t, client); got != "unblock order resolved" {
+			t.Error(got)
+		}
+		synctest.Wait() // the engine notes a delivery after the receiver has the message
+		do(t, e, protocol.PromiseGet{ID: "nothing"}, 404)
+		must(t, e.Close(context.Background()))
+		if got := receive(t, c); got != "closed" {
+			t.Error(got)
+		}
+
+		s, err = store.Open(dir, store.Options{})
+		must(t, err)
+		check(t, s)
+		e = start(t, engine.Config{Store: s})
+		if r := do(t, e, protocol.PromiseGet{ID: "order"}, 200); r.Promise.State != protocol.Resolved {
+			t.Error(r.Promise)
+		}
+		must(t, s.View(func(tx store.Tx) error {
+			for range tx.Ascend(core.Outbox, nil) {
+				t.Error("the message was delivered and must not be in the store")
+			}
+			return nil
+		}))
+	})
 }
 
 // TestClosed: a closed engine refuses operations and connections.
