@@ -149,19 +149,20 @@ func TestViewsAwaitTheSync(t *testing.T) {
 				select {
 				case err := <-viewed:
 					t.Errorf("the view returned before the sync: %v", err)
+					viewed <- err
 				case <-time.After(10 * time.Millisecond): // a correct view waits, however long this is
 				}
 				return failure
 			}, func() {
 				updated = s.Update(func(tx store.Tx) error { tx.Put(1, []byte("key"), []byte("new")); return nil })
 			})
+			if syncs != 2 {
+				t.Fatalf("a commit has %d syncs, want 2", syncs)
+			}
 			for _, err := range []error{updated, <-viewed} {
 				if !errors.Is(err, failure) || errors.Is(err, store.ErrFailed) != (failure != nil) {
 					t.Error(err)
 				}
-			}
-			if syncs != 2 {
-				t.Errorf("a commit has %d syncs, want 2", syncs)
 			}
 		})
 	}
