@@ -7,19 +7,16 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/race"
 )
 
 // TestAStateThatDiffers: from some entry on, one of three nodes applies updates differently. The
 // node stops, even if it leads. Its error names the checksums before and after this entry. The other
 // nodes continue. Nodes restart and take snapshots during the test.
 func TestAStateThatDiffers(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the simulation has one goroutine, so the race detector finds nothing")
-	}
 	led := 0
-	for seed := range uint64(30) {
+	for seed := range speed.Pick(t, uint64(5), 30, 300) {
 		w := newWorld(t, seed)
 		w.noFaults, w.clientsActive = true, true // the only fault is the wrong state
 		for _, n := range w.nodes {

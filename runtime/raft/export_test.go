@@ -228,6 +228,9 @@ func (c *Core) ChangesAhead() bool {
 	return len(c.conf.GetVotersOutgoing()) > 0
 }
 
+// Members returns the members by their ids. The caller must not change them.
+func (c *Core) Members() map[uint64]Member { return c.members }
+
 // Snapshot returns a copy of the newest snapshot.
 func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot) }
 

@@ -2,9 +2,10 @@ package raft_test
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -226,7 +227,9 @@ func (n *node) stop(err error) {
 
 // renames returns the number of the change that created a name; 0: the name is an initial one.
 func renames(name string) (n int) {
-	_, _ = fmt.Sscanf(name, "m%d", &n) // initial names have another form
+	if number, found := strings.CutPrefix(name, "m"); found { // initial names have another form
+		n, _ = strconv.Atoi(number)
+	}
 	return n
 }
 
@@ -235,12 +238,10 @@ func (n *node) checkLeaders() {
 	if n.core == nil {
 		return
 	}
-	for _, m := range n.core.Status().Members {
-		if m.ID == n.id && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // the name is saved, and newer than the current one
-			n.renamed = m.Name
-		}
+	if m := n.core.Members()[n.id]; m.Name != n.name && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // the name is saved, and newer than the current one
+		n.renamed = m.Name
 	}
-	if n.lost && len(n.core.Status().Members) > 0 {
+	if n.lost && len(n.core.Members()) > 0 {
 		n.w.count("lost node is a member again")
 		n.lost = false
 	}
