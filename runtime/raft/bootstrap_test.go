@@ -2,105 +2,22 @@ package raft_test
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/bzip2"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
-	"github.com/topogen/topogen/runtime/transport"
 )
-
-// record collects the log lines of a node, from any goroutine.
-type record struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.String()
-}
-
-func (r *record) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// hasLogged fails the test unless one line contains all parts.
-func (r *record) hasLogged(t *testing.T, parts ...string) {
-	t.Helper()
-	for line := range strings.Lines(r.String()) {
-		if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) }) {
-			return
-		}
-	}
-	t.Errorf("a line of the log must contain %q:\n%s", parts, r)
-}
-
-func named(names ...string) map[string]string {
-	m := map[string]string{}
-	for _, name := range names {
-		m[name] = "host-" + name + ":1"
-	}
-	return m
-}
-
-// inVirtualTime starts nodes on a network in memory.
-type inVirtualTime struct {
-	t       *testing.T
-	network *transport.Memory
-	disks   map[string]*memoryDisk
-	logs    map[string]*record
-	ends    map[string]func() // stop the running nodes
-}
-
-func virtually(t *testing.T, test func(t *testing.T, v *inVirtualTime)) {
-	synctest.Test(t, func(t *testing.T) {
-		test(t, &inVirtualTime{t, transport.NewMemory(transport.MemoryOptions{}), map[string]*memoryDisk{}, map[string]*record{}, map[string]func(){}})
-	})
-}
-
-// start starts a node on the disk with its name.
-func (v *inVirtualTime) start(c raft.Config) *machine {
-	v.t.Helper()
-	link, err := v.network.Join(c.Node)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	if v.disks[c.Node] == nil {
-		v.disks[c.Node] = newMemoryDisk(1)
-	}
-	v.logs[c.Node] = new(record)
-	c.Transport, c.Disk, c.Logger, c.Forward = link, v.disks[c.Node], v.logs[c.Node].logger(), true
-	m, err := tryOpen(c)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	end := sync.OnceFunc(func() { _ = m.Close(); _ = link.Close() })
-	v.ends[c.Node] = end
-	v.t.Cleanup(end)
-	return m
-}
 
 // acks proposes an update, and reports whether it is acknowledged within a minute.
 func acks(t *testing.T, m *machine) bool {
@@ -237,45 +154,47 @@ func TestTwoGroupsMeet(t *testing.T) {
 // TestAWipedDisk: a member whose folder was emptied stops with an error that says what to do. After
 // these steps it is a member again.
 func TestAWipedDisk(t *testing.T) {
-	ms, configs := group(t)
-	for i := range uint64(5) {
-		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.groupIn(t.TempDir())
+		for i := range uint64(5) {
+			if _, err := ms[0].Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wiped := 1
+		if leader, _ := ms[0].Leader(); leader == configs[wiped].Node {
+			wiped = 2
+		}
+		name, address := configs[wiped].Node, configs[wiped].Peers[configs[wiped].Node]
+		if err := ms[wiped].Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	wiped := 1
-	if leader, _ := ms[0].Leader(); leader == configs[wiped].Node {
-		wiped = 2
-	}
-	name, address := configs[wiped].Node, configs[wiped].Peers[configs[wiped].Node]
-	if err := ms[wiped].Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(configs[wiped].Dir, name)); err != nil {
-		t.Fatal(err)
-	}
-	m := open(t, configs[wiped])
-	if _, err := m.Propose(t.Context(), appendTo{0, 7, -1}); !errors.Is(err, raft.ErrLogLost) {
-		t.Errorf("an update at this node: %v", err)
-	}
-	err := m.Close()
-	want := "Remove the member (topoctl raft remove " + name + "), empty the folder of this node, start it, and add it (topoctl raft add " + name + " " + address + ")"
-	if !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), want) {
-		t.Errorf("the node must stop with ErrLogLost, got %v", err)
-	}
-	change(t, ms[0], configs, ms, raft.Change{Kind: raft.Remove, Name: name})
-	back := open(t, configs[wiped])
-	ms[wiped] = back
-	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: name, Address: address})
-	if got := items(t, back); !slices.Equal(got, []uint64{1, 2, 3, 4, 5}) {
-		t.Errorf("the node reads %v", got)
-	}
+		if err := os.RemoveAll(filepath.Join(configs[wiped].Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		m := v.start(configs[wiped])
+		if _, err := m.Propose(t.Context(), appendTo{0, 7, -1}); !errors.Is(err, raft.ErrLogLost) {
+			t.Errorf("an update at this node: %v", err)
+		}
+		err := m.Close()
+		want := "Remove the member (topoctl raft remove " + name + "), empty the folder of this node, start it, and add it (topoctl raft add " + name + " " + address + ")"
+		if !errors.Is(err, raft.ErrLogLost) || !strings.Contains(err.Error(), want) {
+			t.Errorf("the node must stop with ErrLogLost, got %v", err)
+		}
+		change(t, ms[0], configs, ms, raft.Change{Kind: raft.Remove, Name: name})
+		back := v.start(configs[wiped])
+		ms[wiped] = back
+		change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: name, Address: address})
+		if got := items(t, back); !slices.Equal(got, []uint64{1, 2, 3, 4, 5}) {
+			t.Errorf("the node reads %v", got)
+		}
+	})
 }
 
 // change makes changes at the leader.
 func change(t *testing.T, any *machine, configs []raft.Config, ms []*machine, list ...raft.Change) {
 	t.Helper()
-	for {
+	for ; ; pause() {
 		leader, _ := any.Leader()
 		for i := range configs {
 			if configs[i].Node != leader {
@@ -295,20 +214,22 @@ func change(t *testing.T, any *machine, configs []raft.Config, ms []*machine, li
 // TestAJoinerThatKnowsAFollower: a joining node that is configured with one follower gets the whole
 // log, because it receives the address of the leader.
 func TestAJoinerThatKnowsAFollower(t *testing.T) {
-	ms, configs := group(t)
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
-		t.Fatal(err)
-	}
-	leader, _ := ms[0].Leader()
-	at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node != leader })
-	c := configs[at]
-	c.Peers = map[string]string{c.Node: c.Peers[c.Node], "n9": freeAddresses(t, 1)[0]}
-	c.Node, c.Join = "n9", true
-	joined := open(t, c)
-	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n9", Address: c.Peers["n9"]})
-	if got := items(t, joined); !slices.Equal(got, []uint64{1}) {
-		t.Errorf("the node reads %v", got)
-	}
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.group()
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+		leader, _ := ms[0].Leader()
+		at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node != leader })
+		c := configs[at]
+		c.Peers = map[string]string{c.Node: c.Peers[c.Node], "n9": "host-n9:1"}
+		c.Node, c.Join = "n9", true
+		joined := v.start(c)
+		change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n9", Address: c.Peers["n9"]})
+		if got := items(t, joined); !slices.Equal(got, []uint64{1}) {
+			t.Errorf("the node reads %v", got)
+		}
+	})
 }
 
 // TestALogThatIsGone: a node with a record but without a log does not start.

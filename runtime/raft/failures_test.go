@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -83,29 +81,32 @@ func TestASnapshotNobodyWaitsFor(t *testing.T) {
 
 // TestReadsWithoutAMajority: reads that are canceled without a majority are removed from the node.
 func TestReadsWithoutAMajority(t *testing.T) {
-	ms, _ := group(t)
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range ms[1:] {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	for leads := true; leads; _, leads = ms[0].Leader() {
-		runtime.Gosched()
-	}
-	impatient, cancel := context.WithCancel(t.Context())
-	cancel()
-	var err error
-	for range 20_000 { // more than the limit of concurrent reads
-		if err = ms[0].Read(impatient, func(*lists) {}); !errors.Is(err, context.Canceled) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, _ := v.group()
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for errors.Is(err, fsm.ErrTooMany) { // until the node has removed the canceled reads
-		err = ms[0].Read(impatient, func(*lists) {})
-	}
+		for _, m := range ms[1:] {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		for leads := true; leads; _, leads = ms[0].Leader() {
+			pause()
+		}
+		impatient, cancel := context.WithCancel(t.Context())
+		cancel()
+		var err error
+		for range 20_000 { // more than the limit of concurrent reads
+			if err = ms[0].Read(impatient, func(*lists) {}); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		for errors.Is(err, fsm.ErrTooMany) { // until the node has removed the canceled reads
+			pause()
+			err = ms[0].Read(impatient, func(*lists) {})
+		}
+	})
 }
 
 var errNoCode = errors.New("no code for that")
@@ -157,21 +158,21 @@ func TestAStateThatCannotBeWritten(t *testing.T) {
 // TestTwoGroupsOfOneName: a process refuses to start a second group with the same name and node,
 // because the groups would receive each other's messages.
 func TestTwoGroupsOfOneName(t *testing.T) {
-	ms, configs := group(t)
-	c := configs[0]
-	c.Dir = t.TempDir()
-	if m, err := tryOpen(c); err == nil {
+	c := overGRPC(t, "n1")[0]
+	first := open(t, c)
+	other := c
+	other.Disk = newMemoryDisk(2)
+	if m, err := tryOpen(other); err == nil {
 		_ = m.Close()
 		t.Error("the second group must not start")
 	}
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+	if _, err := first.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 		t.Error(err)
 	}
-	if err := ms[0].Close(); err != nil {
+	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ms[0] = open(t, configs[0])
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 2, -1}); err != nil {
+	if _, err := open(t, c).Propose(t.Context(), appendTo{0, 2, -1}); err != nil {
 		t.Error(err)
 	}
 }
@@ -179,54 +180,56 @@ func TestTwoGroupsOfOneName(t *testing.T) {
 // TestAMemberOfAnotherGroup: a node that is removed from one group stays in another group on the
 // same transport.
 func TestAMemberOfAnotherGroup(t *testing.T) {
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	dir := t.TempDir()
-	groups := map[string]map[string]*machine{"left": {}, "right": {}}
-	for name, ms := range groups {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		peers := named("n1", "n2", "n3")
+		configs := map[string]raft.Config{} // both groups of a node use its transport
 		for node := range peers {
-			m, err := raft.New(raft.Config{
-				Topology: "test", Group: name, Node: node, Peers: maps.Clone(peers), Dir: dir + "/" + name, Forward: true,
-				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-			}, listsDefinition)
-			if err == nil {
-				err = m.Start(t.Context(), nil)
+			configs[node] = v.connect(raft.Config{Node: node, Peers: peers})
+		}
+		groups := map[string]map[string]*machine{"left": {}, "right": {}}
+		for name, ms := range groups {
+			for node, c := range configs {
+				c.Topology, c.Group, c.Disk, c.Forward, c.Logger = "test", name, newMemoryDisk(1), true, slog.New(slog.DiscardHandler)
+				m, err := raft.New(c, listsDefinition)
+				if err == nil {
+					err = m.Start(t.Context(), nil)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = m.Close() })
+				ms[node] = m
 			}
-			if err != nil {
+			if _, err := ms["n1"].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = m.Close() })
-			ms[node] = m
 		}
-		if _, err := ms["n1"].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+		left, right := groups["left"], groups["right"]
+		for ; ; pause() {
+			leader, _ := left["n1"].Leader()
+			if leader == "n3" {
+				_ = left["n3"].TransferLeader(t.Context(), "n1")
+				continue
+			}
+			if m := left[leader]; m != nil && m.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: "n3"}) == nil {
+				break
+			}
+		}
+		for _, name := range []string{"n1", "n2"} { // wait until both nodes know the change
+			if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := right["n1"].Propose(ctx, appendTo{0, 2, -1}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	left, right := groups["left"], groups["right"]
-	for {
-		leader, _ := left["n1"].Leader()
-		if leader == "n3" {
-			_ = left["n3"].TransferLeader(t.Context(), "n1")
-			continue
+		var got []uint64
+		if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
+			t.Errorf("in the other group the node must read 2 items, got %v, %v", got, err)
 		}
-		if m := left[leader]; m != nil && m.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: "n3"}) == nil {
-			break
-		}
-	}
-	for _, name := range []string{"n1", "n2"} { // wait until both nodes know the change
-		if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if _, err := right["n1"].Propose(ctx, appendTo{0, 2, -1}); err != nil {
-		t.Fatal(err)
-	}
-	var got []uint64
-	if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
-		t.Errorf("in the other group the node must read 2 items, got %v, %v", got, err)
-	}
+	})
 }
 
 // TestMarkAppliedWhileASnapshotIsTaken: the controller marks transactions as applied while the node
@@ -282,9 +285,9 @@ func TestAMachineThatWasAboutToJoin(t *testing.T) {
 // TestGroupsOfOneTransportAgree: a group with TLS does not start on a transport that another group
 // has created without TLS.
 func TestGroupsOfOneTransportAgree(t *testing.T) {
-	_, configs := group(t)
-	c := configs[0]
-	c.Topology, c.Group, c.Dir, c.Logger = "test", "secret", t.TempDir(), slog.New(slog.DiscardHandler)
+	c := overGRPC(t, "n1")[0]
+	open(t, c)
+	c.Topology, c.Group, c.Disk, c.Logger = "test", "secret", newMemoryDisk(1), slog.New(slog.DiscardHandler)
 	c.TLSCert, c.TLSKey, c.TLSCA = "a.pem", "b.pem", "c.pem"
 	m, err := raft.New(c, listsDefinition)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -29,67 +28,71 @@ func found(t *testing.T, from, to, node, address string) {
 	}
 }
 
-// fastConfig sets the short timeouts of tests.
+// fastConfig sets the short timeouts of tests. A node without others needs none.
 func fastConfig(c raft.Config) raft.Config {
-	c.Heartbeat, c.ElectionTimeout, c.Forward = 20*time.Millisecond, 200*time.Millisecond, true
+	c.Heartbeat, c.ElectionTimeout, c.Forward = 10*time.Millisecond, 100*time.Millisecond, true
+	if len(c.Peers) == 1 {
+		c.Heartbeat, c.ElectionTimeout = time.Millisecond, 2*time.Millisecond
+	}
 	return c
 }
 
 // TestOneDiskToThreeAndBack: the log of a state machine on one disk becomes the log of the first of
 // three nodes. Later the log of one of these nodes becomes a log on one disk again.
 func TestOneDiskToThreeAndBack(t *testing.T) {
-	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name) }
-	alone := open(t, raft.Config{Dir: path("alone"), SnapshotEvery: 3})
-	var want []uint64
-	add := func(m *machine) {
-		t.Helper()
-		want = append(want, uint64(len(want)+1))
-		if _, err := m.Propose(t.Context(), appendTo{0, want[len(want)-1], -1}); err != nil {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		dir := t.TempDir()
+		path := func(name string) string { return filepath.Join(dir, name) }
+		alone := open(t, raft.Config{Dir: path("alone"), SnapshotEvery: 3})
+		var want []uint64
+		add := func(m *machine) {
+			t.Helper()
+			want = append(want, uint64(len(want)+1))
+			if _, err := m.Propose(t.Context(), appendTo{0, want[len(want)-1], -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 7 {
+			add(alone)
+		}
+		before := alone.Status()
+		if err := alone.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	for range 7 {
-		add(alone)
-	}
-	before := alone.Status()
-	if err := alone.Close(); err != nil {
-		t.Fatal(err)
-	}
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	found(t, path("alone"), path("three"), "n1", addresses[0])
+		peers := named("n1", "n2", "n3")
+		found(t, path("alone"), path("three"), "n1", peers["n1"])
 
-	var configs []raft.Config
-	var ms []*machine
-	for i, name := range []string{"n1", "n2", "n3"} {
-		configs = append(configs, fastConfig(raft.Config{Node: name, Peers: peers, Dir: path("three")}))
-		ms = append(ms, open(t, configs[i]))
-	}
-	if got := items(t, ms[0]); !slices.Equal(got, want) {
-		t.Errorf("the first of three reads %v, want %v", got, want)
-	}
-	if s := ms[0].Status(); s.ID == before.ID || s.GroupID == before.GroupID || len(s.Members) != 1 {
-		t.Errorf("the first of three: %+v; before %+v", s, before)
-	}
-	for i := 1; i < 3; i++ {
-		change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: configs[i].Node, Address: addresses[i]})
-	}
-	add(ms[1])
-	if got := items(t, ms[2]); !slices.Equal(got, want) {
-		t.Errorf("the last of three reads %v, want %v", got, want)
-	}
-	for _, m := range ms {
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
+		var configs []raft.Config
+		var ms []*machine
+		for i, name := range []string{"n1", "n2", "n3"} {
+			configs = append(configs, raft.Config{Node: name, Peers: peers, Dir: path("three")})
+			ms = append(ms, v.start(configs[i]))
 		}
-	}
-	found(t, path("three/n3"), path("back"), "alone", "")
-	back := open(t, raft.Config{Dir: path("back")})
-	if got := items(t, back); !slices.Equal(got, want) {
-		t.Errorf("on one disk again the state is %v, want %v", got, want)
-	}
-	add(back)
+		if got := items(t, ms[0]); !slices.Equal(got, want) {
+			t.Errorf("the first of three reads %v, want %v", got, want)
+		}
+		if s := ms[0].Status(); s.ID == before.ID || s.GroupID == before.GroupID || len(s.Members) != 1 {
+			t.Errorf("the first of three: %+v; before %+v", s, before)
+		}
+		for i := 1; i < 3; i++ {
+			change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: configs[i].Node, Address: peers[configs[i].Node]})
+		}
+		add(ms[1])
+		if got := items(t, ms[2]); !slices.Equal(got, want) {
+			t.Errorf("the last of three reads %v, want %v", got, want)
+		}
+		for _, m := range ms {
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found(t, path("three/n3"), path("back"), "alone", "")
+		back := open(t, raft.Config{Dir: path("back")})
+		if got := items(t, back); !slices.Equal(got, want) {
+			t.Errorf("on one disk again the state is %v, want %v", got, want)
+		}
+		add(back)
+	})
 }
 
 // TestAnInstanceIsMoved: the log of one of several instances is written to the folder with its
@@ -126,49 +129,51 @@ func TestAnInstanceIsMoved(t *testing.T) {
 // entries, including entries that may not have been committed. A change of members among them
 // has no effect.
 func TestOneOfThreeIsLeft(t *testing.T) {
-	ms, configs := group(t)
-	leader, followers := roles(t, ms)
-	if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // the node has opened its session
-		t.Fatal(err)
-	}
-	for _, m := range followers {
-		if err := m.Close(); err != nil {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.groupIn(t.TempDir())
+		leader, followers := roles(t, ms)
+		if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // the node has opened its session
 			t.Fatal(err)
 		}
-	}
-	last := leader.Status().Last
-	proposed, changed := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := leader.Propose(t.Context(), appendTo{0, 3, -1})
-		proposed <- err
-	}()
-	for leader.Status().Last == last { // until the update is in the log of this node, and only there
-		runtime.Gosched()
-	}
-	last = leader.Status().Last
-	gone := followers[0].Status().Node
-	go func() {
-		changed <- leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: gone, Force: true})
-	}()
-	for leader.Status().Last == last && len(changed) == 0 { // or until it has lost the leadership
-		runtime.Gosched()
-	}
-	dir, name := configs[0].Dir, leader.Status().Node
-	if err := leader.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-proposed; err == nil {
-		t.Error("an update must not be acknowledged without a majority")
-	}
-	to := t.TempDir()
-	found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
-	m := open(t, fastConfig(raft.Config{Node: "m1", Peers: map[string]string{"m1": freeAddresses(t, 1)[0]}, Dir: to}))
-	if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
-		t.Errorf("the state is %v", got)
-	}
-	if s := m.Status(); len(s.Members) != 1 || s.Members[0].Name != "m1" {
-		t.Errorf("the only member must be m1, got %v", s.Members)
-	}
+		for _, m := range followers {
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last := leader.Status().Last
+		proposed, changed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := leader.Propose(t.Context(), appendTo{0, 3, -1})
+			proposed <- err
+		}()
+		for leader.Status().Last == last { // until the update is in the log of this node, and only there
+			pause()
+		}
+		last = leader.Status().Last
+		gone := followers[0].Status().Node
+		go func() {
+			changed <- leader.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: gone, Force: true})
+		}()
+		for leader.Status().Last == last && len(changed) == 0 { // or until it has lost the leadership
+			pause()
+		}
+		dir, name := configs[0].Dir, leader.Status().Node
+		if err := leader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-proposed; err == nil {
+			t.Error("an update must not be acknowledged without a majority")
+		}
+		to := t.TempDir()
+		found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
+		m := v.start(raft.Config{Node: "m1", Peers: named("m1"), Dir: to})
+		if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
+			t.Errorf("the state is %v", got)
+		}
+		if s := m.Status(); len(s.Members) != 1 || s.Members[0].Name != "m1" {
+			t.Errorf("the only member must be m1, got %v", s.Members)
+		}
+	})
 }
 
 // TestFoundingOverALog: Found refuses a folder with a log.
@@ -335,49 +340,51 @@ func backup(t *testing.T, m *machine) (path string) {
 
 // TestABackup: a backup of a running group, or of a folder, is enough to found a new group.
 func TestABackup(t *testing.T) {
-	ms, configs := group(t)
-	_, followers := roles(t, ms)
-	for i := range uint64(4) {
-		if _, err := ms[0].Propose(t.Context(), appendTo{0, 2 + i, -1}); err != nil {
-			t.Fatal(err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.groupIn(t.TempDir())
+		_, followers := roles(t, ms)
+		for i := range uint64(4) {
+			if _, err := ms[0].Propose(t.Context(), appendTo{0, 2 + i, -1}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	want := []uint64{1, 2, 3, 4, 5}
-	paths := []string{backup(t, followers[0])} // a backup of any node includes all acknowledged updates
-	for _, m := range ms {
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
+		want := []uint64{1, 2, 3, 4, 5}
+		paths := []string{backup(t, followers[0])} // a backup of any node includes all acknowledged updates
+		for _, m := range ms {
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	folder, err := raft.OpenImage(filepath.Join(configs[2].Dir, "n3"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths = append(paths, filepath.Join(t.TempDir(), "backup"))
-	var b bytes.Buffer
-	if n, err := folder.WriteTo(&b); err != nil || n != int64(b.Len()) {
-		t.Fatal(n, err)
-	}
-	if err := os.WriteFile(paths[1], b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		i, err := raft.OpenBackup(path)
+		folder, err := raft.OpenImage(filepath.Join(configs[2].Dir, "n3"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i.Topology != "test" || i.Group != "lists" || i.GroupID == 0 || len(i.Members) != 3 || i.Last < i.Index {
-			t.Errorf("%+v", i)
+		paths = append(paths, filepath.Join(t.TempDir(), "backup"))
+		var b bytes.Buffer
+		if n, err := folder.WriteTo(&b); err != nil || n != int64(b.Len()) {
+			t.Fatal(n, err)
 		}
-		to := t.TempDir()
-		if err := errors.Join(i.Found(to, "n1", "127.0.0.1:1"), i.Close()); err != nil {
+		if err := os.WriteFile(paths[1], b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m := open(t, fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: to}))
-		if got := items(t, m); !slices.Equal(got, want) {
-			t.Errorf("the state is %v, want %v", got, want)
+		for _, path := range paths {
+			i, err := raft.OpenBackup(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i.Topology != "test" || i.Group != "lists" || i.GroupID == 0 || len(i.Members) != 3 || i.Last < i.Index {
+				t.Errorf("%+v", i)
+			}
+			to := t.TempDir()
+			if err := errors.Join(i.Found(to, "n1", "127.0.0.1:1"), i.Close()); err != nil {
+				t.Fatal(err)
+			}
+			m := v.start(raft.Config{Node: "n1", Peers: named("n1"), Dir: to})
+			if got := items(t, m); !slices.Equal(got, want) {
+				t.Errorf("the state is %v, want %v", got, want)
+			}
 		}
-	}
+	})
 }
 
 // TestADamagedBackup: a backup with a flipped bit, or truncated at any byte, is refused.

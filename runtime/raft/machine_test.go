@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
@@ -57,20 +58,6 @@ func freeAddresses(t *testing.T, n int) (list []string) {
 	return list
 }
 
-// group starts three nodes that are connected by gRPC over loopback.
-func group(t *testing.T) (ms []*machine, configs []raft.Config) {
-	t.Helper()
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	dir := t.TempDir()
-	for _, name := range slices.Sorted(maps.Keys(peers)) {
-		c := raft.Config{Node: name, Peers: maps.Clone(peers), Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true}
-		configs = append(configs, c)
-		ms = append(ms, open(t, c))
-	}
-	return ms, configs
-}
-
 func items(t *testing.T, m *machine) (list []uint64) {
 	t.Helper()
 	if err := m.Read(t.Context(), func(l *lists) { list = slices.Clone(l.items[0]) }); err != nil {
@@ -83,9 +70,10 @@ func items(t *testing.T, m *machine) (list []uint64) {
 func TestOneDisk(t *testing.T) {
 	for _, sync := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(sync.String(), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			var want []uint64
-			for start := range uint64(4) {
+			for start := range speed.Pick(t, uint64(3), 6, 6) {
 				m := open(t, raft.Config{Dir: dir, Sync: sync, SnapshotEvery: 7})
 				if got := items(t, m); !slices.Equal(got, want) {
 					t.Fatalf("start %d: %v, want %v", start, got, want)
@@ -113,143 +101,149 @@ func TestOneDisk(t *testing.T) {
 
 // TestThreeNodes proposes at three nodes concurrently, and reads at all of them.
 func TestThreeNodes(t *testing.T) {
-	ms, configs := group(t)
-	var all sync.WaitGroup
-	for i, m := range ms {
-		for j := range 8 {
-			all.Go(func() {
-				for k := range 10 {
-					number := uint64(1000000*i+10000*j+k)*13*17 + 1
-					if _, err := m.Propose(t.Context(), appendTo{0, number, -1}); err != nil {
-						t.Error(err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.group()
+		var all sync.WaitGroup
+		for i, m := range ms {
+			for j := range 8 {
+				all.Go(func() {
+					for k := range 10 {
+						number := uint64(1000000*i+10000*j+k)*13*17 + 1
+						if _, err := m.Propose(t.Context(), appendTo{0, number, -1}); err != nil {
+							t.Error(err)
+						}
 					}
-				}
-			})
+				})
+			}
 		}
-	}
-	all.Wait()
-	want := items(t, ms[0])
-	if len(want) != 3*8*10 {
-		t.Errorf("%d updates, want %d", len(want), 3*8*10)
-	}
-	for i, m := range ms[1:] {
-		if got := items(t, m); !slices.Equal(got, want) {
-			t.Errorf("node %d must have the same list", i+2)
+		all.Wait()
+		want := items(t, ms[0])
+		if len(want) != 3*8*10 {
+			t.Errorf("%d updates, want %d", len(want), 3*8*10)
 		}
-	}
-	leader, _ := ms[0].Leader()
-	for i, c := range configs {
-		if c.Node == leader {
-			continue
+		for i, m := range ms[1:] {
+			if got := items(t, m); !slices.Equal(got, want) {
+				t.Errorf("node %d must have the same list", i+2)
+			}
 		}
-		if err := ms[0].TransferLeader(t.Context(), c.Node); err != nil && ms[0].Status().Role == "leader" {
-			t.Errorf("transfer: %v", err)
+		leader, _ := ms[0].Leader()
+		for i, c := range configs {
+			if c.Node == leader {
+				continue
+			}
+			if err := ms[0].TransferLeader(t.Context(), c.Node); err != nil && ms[0].Status().Role == "leader" {
+				t.Errorf("transfer: %v", err)
+			}
+			if err := ms[i].Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := ms[(i+1)%3].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+				t.Errorf("with two of three: %v", err)
+			}
+			ms[i] = v.start(c)
+			if got := items(t, ms[i]); len(got) != len(want)+1 {
+				t.Errorf("the restarted node reads %d updates, want %d", len(got), len(want)+1)
+			}
+			break
 		}
-		if err := ms[i].Close(); err != nil {
-			t.Error(err)
-		}
-		if _, err := ms[(i+1)%3].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
-			t.Errorf("with two of three: %v", err)
-		}
-		ms[i] = open(t, c)
-		if got := items(t, ms[i]); len(got) != len(want)+1 {
-			t.Errorf("the restarted node reads %d updates, want %d", len(got), len(want)+1)
-		}
-		break
-	}
+	})
 }
 
 // TestSessionsOverNodes: a client that repeats a request at another node gets the same answer.
 func TestSessionsOverNodes(t *testing.T) {
-	ms, _ := group(t)
-	s, err := ms[0].OpenSession(t.Context(), "client")
-	if err != nil {
-		t.Fatal(err)
-	}
-	session := s.Number()
-	for sequence := range uint64(5) {
-		a, err := ms[0].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, _ := v.group()
+		s, err := ms[0].OpenSession(t.Context(), "client")
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := ms[1].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
-		if err != nil || a != b {
-			t.Errorf("%v and %v, %v", a, b, err)
+		session := s.Number()
+		for sequence := range uint64(5) {
+			a, err := ms[0].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := ms[1].ProposeAs(t.Context(), session, sequence+1, sequence+1, appendTo{0, sequence*13*17 + 1, -1})
+			if err != nil || a != b {
+				t.Errorf("%v and %v, %v", a, b, err)
+			}
 		}
-	}
-	if got := items(t, ms[2]); len(got) != 5 {
-		t.Errorf("%d updates, want 5", len(got))
-	}
-	if _, err := ms[2].ProposeAs(t.Context(), session+1, 1, 1, appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrSessionExpired) {
-		t.Errorf("no session: %v", err)
-	}
+		if got := items(t, ms[2]); len(got) != 5 {
+			t.Errorf("%d updates, want 5", len(got))
+		}
+		if _, err := ms[2].ProposeAs(t.Context(), session+1, 1, 1, appendTo{0, 1, -1}); !errors.Is(err, fsm.ErrSessionExpired) {
+			t.Errorf("no session: %v", err)
+		}
+	})
 }
 
 // TestMembersChange adds a fourth node, promotes it, and removes another one.
 func TestMembersChange(t *testing.T) {
-	ms, configs := group(t)
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
-		t.Fatal(err)
-	}
-	c := configs[0]
-	c.Node, c.Join = "n4", true
-	c.Peers = maps.Clone(c.Peers)
-	c.Peers["n4"] = freeAddresses(t, 1)[0]
-	joined := open(t, c)
-	change := func(list ...raft.Change) {
-		t.Helper()
-		for {
-			leader, _ := ms[1].Leader()
-			for i := range configs {
-				if configs[i].Node != leader {
-					continue
-				}
-				err := ms[i].ChangeMembers(t.Context(), list...)
-				if err == nil {
-					return
-				}
-				// n4 may have the snapshot before the leader knows it.
-				early := strings.Contains(err.Error(), "n4 needs a snapshot")
-				if !early && !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknown) {
-					t.Fatal(err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.group()
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
+		}
+		c := configs[0]
+		c.Node, c.Join = "n4", true
+		c.Peers = maps.Clone(c.Peers)
+		c.Peers["n4"] = "host-n4:1"
+		joined := v.start(c)
+		change := func(list ...raft.Change) {
+			t.Helper()
+			for ; ; pause() {
+				leader, _ := ms[1].Leader()
+				for i := range configs {
+					if configs[i].Node != leader {
+						continue
+					}
+					err := ms[i].ChangeMembers(t.Context(), list...)
+					if err == nil {
+						return
+					}
+					// n4 may have the snapshot before the leader knows it.
+					early := strings.Contains(err.Error(), "n4 needs a snapshot")
+					if !early && !errors.Is(err, fsm.ErrNotLeader) && !errors.Is(err, fsm.ErrUnknown) {
+						t.Fatal(err)
+					}
 				}
 			}
 		}
-	}
-	change(raft.Change{Kind: raft.AddLearner, Name: "n4", Address: c.Peers["n4"]})
-	if got := items(t, joined); len(got) != 1 {
-		t.Errorf("the joined node reads %v", got)
-	}
-	for { // the leader may change
-		leader, _ := ms[1].Leader()
-		at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node == leader })
-		if at < 0 {
-			continue
+		change(raft.Change{Kind: raft.AddLearner, Name: "n4", Address: c.Peers["n4"]})
+		if got := items(t, joined); len(got) != 1 {
+			t.Errorf("the joined node reads %v", got)
 		}
-		err := ms[at].TransferLeader(t.Context(), "n4")
-		if errors.Is(err, fsm.ErrNotLeader) {
-			continue
+		for ; ; pause() { // the leader may change
+			leader, _ := ms[1].Leader()
+			at := slices.IndexFunc(configs, func(c raft.Config) bool { return c.Node == leader })
+			if at < 0 {
+				continue
+			}
+			err := ms[at].TransferLeader(t.Context(), "n4")
+			if errors.Is(err, fsm.ErrNotLeader) {
+				continue
+			}
+			if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it first" {
+				t.Errorf("a transfer to a learner must be refused, got: %v", err)
+			}
+			break
 		}
-		if fmt.Sprint(err) != "raft: n4 is a learner, which has no vote; promote it first" {
-			t.Errorf("a transfer to a learner must be refused, got: %v", err)
+		change(raft.Change{Kind: raft.Promote, Name: "n4"})
+		gone := "n3"
+		if leader, _ := ms[1].Leader(); leader == gone {
+			gone = "n1"
 		}
-		break
-	}
-	change(raft.Change{Kind: raft.Promote, Name: "n4"})
-	gone := "n3"
-	if leader, _ := ms[1].Leader(); leader == gone {
-		gone = "n1"
-	}
-	change(raft.Change{Kind: raft.Remove, Name: gone})
-	for i := range configs {
-		if configs[i].Node == gone {
-			continue
+		change(raft.Change{Kind: raft.Remove, Name: gone})
+		for i := range configs {
+			if configs[i].Node == gone {
+				continue
+			}
+			err := ms[i].ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: gone, Address: "127.0.0.1:1"})
+			if err == nil {
+				t.Errorf("the removed member %s must not be added again with its log", gone)
+			}
 		}
-		err := ms[i].ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: gone, Address: "127.0.0.1:1"})
-		if err == nil {
-			t.Errorf("the removed member %s must not be added again with its log", gone)
-		}
-	}
+	})
 }
 
 // TestConfigsThatAreWrong: the error for an invalid configuration names the field.
@@ -277,65 +271,64 @@ func TestConfigsThatAreWrong(t *testing.T) {
 // TestWithoutAMajority: with two of three nodes down, proposals have an unknown outcome, and reads
 // are not answered.
 func TestWithoutAMajority(t *testing.T) {
-	ms, _ := group(t)
-	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range ms[1:] {
-		if err := m.Close(); err != nil {
-			t.Error(err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, _ := v.group()
+		if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if _, err := ms[0].Propose(ctx, appendTo{0, 2, -1}); !errors.Is(err, fsm.ErrUnknown) || fsm.OutcomeKnown(err) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a proposal: %v", err)
-	}
-	if err := ms[0].Read(ctx, func(*lists) { t.Error("read") }); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a read: %v", err)
-	}
-	var got []uint64
-	if err := ms[0].Stale(func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 1 {
-		t.Errorf("a stale read: %v, %v", got, err)
-	}
+		for _, m := range ms[1:] {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, err := ms[0].Propose(ctx, appendTo{0, 2, -1}); !errors.Is(err, fsm.ErrUnknown) || fsm.OutcomeKnown(err) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a proposal: %v", err)
+		}
+		if err := ms[0].Read(ctx, func(*lists) { t.Error("read") }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a read: %v", err)
+		}
+		var got []uint64
+		if err := ms[0].Stale(func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 1 {
+			t.Errorf("a stale read: %v, %v", got, err)
+		}
+	})
 }
 
 // TestAFollowerAnswersWithTheLeader: a follower that does not forward proposals returns the leader.
 func TestAFollowerAnswersWithTheLeader(t *testing.T) {
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	dir := t.TempDir()
-	ms := map[string]*machine{}
-	for name := range peers {
-		ms[name] = open(t, raft.Config{Node: name, Peers: peers, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond})
-	}
-	if err := ms["n1"].Read(t.Context(), func(*lists) {}); err != nil { // waits for a leader
-		t.Fatal(err)
-	}
-	leader, _ := ms["n1"].Leader()
-	for name, m := range ms {
-		_, err := m.Propose(t.Context(), appendTo{0, 1, -1})
-		var other *fsm.NotLeader
-		switch {
-		case name == leader && err != nil:
-			t.Errorf("the leader: %v", err)
-		case name != leader && (!errors.As(err, &other) || !fsm.OutcomeKnown(err) || other.Leader != "" && other.Leader != leader):
-			t.Errorf("a follower: %v", err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		peers := named("n1", "n2", "n3")
+		ms := map[string]*machine{}
+		for name := range peers {
+			ms[name] = open(t, v.connect(raft.Config{Node: name, Peers: peers}))
 		}
-	}
+		if err := ms["n1"].Read(t.Context(), func(*lists) {}); err != nil { // waits for a leader
+			t.Fatal(err)
+		}
+		leader, _ := ms["n1"].Leader()
+		for name, m := range ms {
+			_, err := m.Propose(t.Context(), appendTo{0, 1, -1})
+			var other *fsm.NotLeader
+			switch {
+			case name == leader && err != nil:
+				t.Errorf("the leader: %v", err)
+			case name != leader && (!errors.As(err, &other) || !fsm.OutcomeKnown(err) || other.Leader != "" && other.Leader != leader):
+				t.Errorf("a follower: %v", err)
+			}
+		}
+	})
 }
 
 // TestGroupsShareATransport runs two groups on the same three addresses.
 func TestGroupsShareATransport(t *testing.T) {
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	dir := t.TempDir()
+	t.Parallel()
+	configs := overGRPC(t, "n1", "n2", "n3")
 	for i, groupName := range []string{"left", "right"} {
-		for name := range peers {
-			m, err := raft.New(raft.Config{
-				Topology: "test", Group: groupName, Node: name, Peers: peers, Dir: dir + "/" + groupName, Forward: true,
-				Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-			}, listsDefinition)
+		for _, c := range configs {
+			c.Topology, c.Group, c.Disk, c.Logger = "test", groupName, newMemoryDisk(1), slog.New(slog.DiscardHandler)
+			m, err := raft.New(c, listsDefinition)
 			if err == nil {
 				err = m.Start(t.Context(), nil)
 			}
@@ -343,7 +336,7 @@ func TestGroupsShareATransport(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = m.Close() })
-			if name == "n2" {
+			if c.Node == "n2" {
 				defer func() {
 					if _, err := m.Propose(t.Context(), appendTo{0, uint64(i + 1), -1}); err != nil {
 						t.Error(err)
@@ -359,18 +352,38 @@ func TestGroupsShareATransport(t *testing.T) {
 			}
 		}
 	}
-	r, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status"})
+	address := configs[0].Peers["n1"]
+	r, err := raft.Operate(t.Context(), address, nil, raft.Command{Do: "status"})
 	if err != nil || len(r.Groups) != 2 {
 		t.Errorf("the status must contain 2 groups, got %+v, %v", r, err)
 	}
-	if _, err := raft.Operate(t.Context(), addresses[0], nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here, only left, right` {
+	if _, err := raft.Operate(t.Context(), address, nil, raft.Command{Do: "status", Group: "middle"}); err == nil || err.Error() != `no group "middle" here, only left, right` {
 		t.Errorf("the status of an unknown group: %v", err)
 	}
 }
 
+// overGRPC returns the configurations of nodes that are connected by gRPC over loopback. Their disks
+// are in memory.
+func overGRPC(t *testing.T, names ...string) (configs []raft.Config) {
+	t.Helper()
+	peers := map[string]string{}
+	for i, address := range freeAddresses(t, len(names)) {
+		peers[names[i]] = address
+	}
+	for i, name := range names {
+		configs = append(configs, fastConfig(raft.Config{Node: name, Peers: peers, Disk: newMemoryDisk(uint64(i))}))
+	}
+	return configs
+}
+
 // TestAddressesChange restarts a group with other ports.
 func TestAddressesChange(t *testing.T) {
-	ms, configs := group(t)
+	t.Parallel()
+	configs := overGRPC(t, "n1", "n2", "n3")
+	var ms []*machine
+	for _, c := range configs {
+		ms = append(ms, open(t, c))
+	}
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 		t.Fatal(err)
 	}

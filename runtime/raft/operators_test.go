@@ -36,26 +36,28 @@ func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) 
 // TestTransferLeader: a leader can transfer the leadership to any voter. A follower can only request
 // the leadership for itself.
 func TestTransferLeader(t *testing.T) {
-	ms, _ := group(t)
-	leader, followers := roles(t, ms)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	a, b := followers[0].Status().Node, followers[1].Status().Node
-	if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
-		t.Errorf("a follower must not transfer to another node, got: %v", err)
-	}
-	if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: n9 is not a member; the members are n1, n2, n3" {
-		t.Errorf("a transfer to an unknown node: %v", err)
-	}
-	if err := leader.TransferLeader(ctx, a); err != nil {
-		t.Error(err)
-	}
-	if err := followers[1].TransferLeader(ctx, b); err != nil {
-		t.Error(err)
-	}
-	if got := followers[1].Status().Role; got != "leader" {
-		t.Errorf("the follower that requested the leadership must lead, got the role %s", got)
-	}
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, _ := v.group()
+		leader, followers := roles(t, ms)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a, b := followers[0].Status().Node, followers[1].Status().Node
+		if err := followers[0].TransferLeader(ctx, b); !errors.Is(err, fsm.ErrNotLeader) {
+			t.Errorf("a follower must not transfer to another node, got: %v", err)
+		}
+		if err := leader.TransferLeader(ctx, "n9"); !errors.Is(err, raft.ErrMembers) || err.Error() != "raft: n9 is not a member; the members are n1, n2, n3" {
+			t.Errorf("a transfer to an unknown node: %v", err)
+		}
+		if err := leader.TransferLeader(ctx, a); err != nil {
+			t.Error(err)
+		}
+		if err := followers[1].TransferLeader(ctx, b); err != nil {
+			t.Error(err)
+		}
+		if got := followers[1].Status().Role; got != "leader" {
+			t.Errorf("the follower that requested the leadership must lead, got the role %s", got)
+		}
+	})
 }
 
 // TestOperators: with TLS a node accepts commands only from operators of its topology.
@@ -80,12 +82,10 @@ func TestOperators(t *testing.T) {
 		return grpc.TLS{Cert: name + ".crt", Key: name + ".key", CA: name + ".ca"}
 	}
 	own := files(certs.ID{Topology: "test", Node: "n1"})
-	address := freeAddresses(t, 1)[0]
-	m := open(t, raft.Config{
-		Node: "n1", Peers: map[string]string{"n1": address}, Dir: filepath.Join(dir, "log"),
-		TLSCert: own.Cert, TLSKey: own.Key, TLSCA: own.CA,
-	})
-	items(t, m)
+	c := overGRPC(t, "n1")[0]
+	address := c.Peers["n1"]
+	c.TLSCert, c.TLSKey, c.TLSCA = own.Cert, own.Key, own.CA
+	items(t, open(t, c))
 	for _, c := range []struct {
 		who     string
 		id      certs.ID
@@ -111,7 +111,7 @@ func TestOperators(t *testing.T) {
 // TestTheFolderOfNodes: a node creates its folder. The parent folder must exist.
 func TestTheFolderOfNodes(t *testing.T) {
 	dir := t.TempDir()
-	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")}
+	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")})
 	items(t, open(t, c))
 	if _, err := os.Stat(filepath.Join(dir, "log", "n1", "wal")); err != nil {
 		t.Error(err)
@@ -126,7 +126,7 @@ func TestTheFolderOfNodes(t *testing.T) {
 // TestAProposalAtOnce: a state machine on one disk accepts proposals immediately after Start.
 func TestAProposalAtOnce(t *testing.T) {
 	for range 5 {
-		m := open(t, raft.Config{Dir: t.TempDir()})
+		m := open(t, raft.Config{Disk: newMemoryDisk(1)})
 		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Error(err)
 		}

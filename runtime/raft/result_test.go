@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -94,74 +92,72 @@ func openStack(t *testing.T, c raft.Config) *stackMachine {
 // TestResults: on each node an update returns its value, or an error that matches the sentinel. The
 // same holds for a repeated request at another node, after a restart and after a snapshot.
 func TestResults(t *testing.T) {
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	dir := t.TempDir()
-	config := func(name string) raft.Config {
-		return raft.Config{Node: name, Peers: maps.Clone(peers), Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true}
-	}
-	ms := map[string]*stackMachine{}
-	for name := range peers {
-		ms[name] = openStack(t, config(name))
-	}
-	ctx := t.Context()
-	var all sync.WaitGroup
-	for _, m := range ms {
-		all.Go(func() {
-			if _, err := m.Propose(ctx, move{}); !errors.Is(err, errEmpty) {
-				t.Errorf("an empty stack: %v", err)
-			}
-		})
-	}
-	all.Wait()
-	session, err := ms["n1"].OpenSession(ctx, "client")
-	if err != nil {
-		t.Fatal(err)
-	}
-	type request struct {
-		update move
-		want   int64
-		err    error
-	}
-	requests := []request{{move{7}, 1, nil}, {move{8}, 2, nil}, {move{}, 8, nil}, {move{}, 7, nil}, {move{}, 0, errEmpty}}
-	ask := func(m *stackMachine, sequence int) {
-		t.Helper()
-		r := requests[sequence-1]
-		got, err := m.ProposeAs(ctx, session.Number(), uint64(sequence), uint64(sequence), r.update)
-		if got.Value != r.want || !errors.Is(err, r.err) || (err == nil) != (r.err == nil) || got.Err != err {
-			t.Errorf("request %d: %+v, %v, want %d, %v", sequence, got, err, r.want, r.err)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		peers := named("n1", "n2", "n3")
+		config := func(name string) raft.Config { return v.connect(raft.Config{Node: name, Peers: peers, Forward: true}) }
+		ms := map[string]*stackMachine{}
+		for name := range peers {
+			ms[name] = openStack(t, config(name))
 		}
-	}
-	for i := range requests {
-		for range 2 {
-			for _, m := range ms {
-				ask(m, i+1)
-			}
+		ctx := t.Context()
+		var all sync.WaitGroup
+		for _, m := range ms {
+			all.Go(func() {
+				if _, err := m.Propose(ctx, move{}); !errors.Is(err, errEmpty) {
+					t.Errorf("an empty stack: %v", err)
+				}
+			})
 		}
-	}
-	for name, m := range ms {
-		if _, err := m.Snapshot(ctx); err != nil {
+		all.Wait()
+		session, err := ms["n1"].OpenSession(ctx, "client")
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
+		type request struct {
+			update move
+			want   int64
+			err    error
 		}
-		ms[name] = openStack(t, config(name))
-		ask(ms[name], len(requests))
-	}
-	for _, m := range ms {
-		if _, err := m.Propose(ctx, move{5}); err != nil {
-			t.Error(err)
+		requests := []request{{move{7}, 1, nil}, {move{8}, 2, nil}, {move{}, 8, nil}, {move{}, 7, nil}, {move{}, 0, errEmpty}}
+		ask := func(m *stackMachine, sequence int) {
+			t.Helper()
+			r := requests[sequence-1]
+			got, err := m.ProposeAs(ctx, session.Number(), uint64(sequence), uint64(sequence), r.update)
+			if got.Value != r.want || !errors.Is(err, r.err) || (err == nil) != (r.err == nil) || got.Err != err {
+				t.Errorf("request %d: %+v, %v, want %d, %v", sequence, got, err, r.want, r.err)
+			}
 		}
-		if v, err := m.Propose(ctx, move{}); v != 5 || err != nil {
-			t.Errorf("popped %d, %v", v, err)
+		for i := range requests {
+			for range 2 {
+				for _, m := range ms {
+					ask(m, i+1)
+				}
+			}
 		}
-	}
+		for name, m := range ms {
+			if _, err := m.Snapshot(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+			ms[name] = openStack(t, config(name))
+			ask(ms[name], len(requests))
+		}
+		for _, m := range ms {
+			if _, err := m.Propose(ctx, move{5}); err != nil {
+				t.Error(err)
+			}
+			if v, err := m.Propose(ctx, move{}); v != 5 || err != nil {
+				t.Errorf("popped %d, %v", v, err)
+			}
+		}
+	})
 }
 
 // TestOutcomesHaveValues: the controller of a state machine receives the value that Update returned.
 func TestOutcomesHaveValues(t *testing.T) {
-	m, err := raft.New(raft.Config{Topology: "test", Group: "stack", Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}, stackDefinition)
+	m, err := raft.New(raft.Config{Topology: "test", Group: "stack", Disk: newMemoryDisk(1), Logger: slog.New(slog.DiscardHandler)}, stackDefinition)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // TestSession proposes in one session from many goroutines. Some of them give up and repeat their
 // request. Each update is applied once, and each goroutine gets the value of its update.
 func TestSession(t *testing.T) {
-	m := openStack(t, raft.Config{Dir: t.TempDir()})
+	m := openStack(t, raft.Config{Disk: newMemoryDisk(1)})
 	s, err := m.OpenSession(t.Context(), "client")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func impatiently(t *testing.T, s *raft.Session[stack, move, int64]) (int64, erro
 // TestRequests: the number of open requests is limited. A request ends with a known outcome, or when
 // it is dropped.
 func TestRequests(t *testing.T) {
-	m := openStack(t, raft.Config{Dir: t.TempDir()})
+	m := openStack(t, raft.Config{Disk: newMemoryDisk(1)})
 	ctx := t.Context()
 	s, err := m.OpenSession(ctx, "client")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestRequests(t *testing.T) {
 // TestADoubtStays: a request stays unknown after an attempt with an unknown outcome, even if the next
 // attempt fails because the node has stopped.
 func TestADoubtStays(t *testing.T) {
-	m := openStack(t, raft.Config{Dir: t.TempDir()})
+	m := openStack(t, raft.Config{Disk: newMemoryDisk(1)})
 	s, err := m.OpenSession(t.Context(), "client")
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestADoubtStays(t *testing.T) {
 
 // TestNamesOfClients: empty and long names of clients are refused.
 func TestNamesOfClients(t *testing.T) {
-	m := openStack(t, raft.Config{Dir: t.TempDir()})
+	m := openStack(t, raft.Config{Disk: newMemoryDisk(1)})
 	for _, n := range []int{0, 65} {
 		if _, err := m.OpenSession(t.Context(), strings.Repeat("x", n)); err == nil || !strings.Contains(err.Error(), fmt.Sprint("must have 1 to 64 bytes, got ", n)) {
 			t.Errorf("a name of %d bytes: %v", n, err)
@@ -183,7 +183,7 @@ func TestNamesOfClients(t *testing.T) {
 // TestSessionsOfOthersStay: if a client opens sessions in a loop, its own older sessions expire.
 // Sessions of other clients and of nodes stay.
 func TestSessionsOfOthersStay(t *testing.T) {
-	m := openStack(t, raft.Config{Dir: t.TempDir()})
+	m := openStack(t, raft.Config{Disk: newMemoryDisk(1)})
 	ctx := t.Context()
 	ann, err := m.OpenSession(ctx, "ann")
 	if err != nil {
@@ -213,8 +213,7 @@ func TestSessionsOfOthersStay(t *testing.T) {
 // TestSessionsAreShort: a session expires if it is not used for SessionTTL. A node with a different
 // SessionTTL refuses a snapshot.
 func TestSessionsAreShort(t *testing.T) {
-	dir := t.TempDir()
-	c := raft.Config{Dir: dir, SessionTTL: time.Nanosecond}
+	c := raft.Config{Disk: newMemoryDisk(1), SessionTTL: time.Nanosecond}
 	m := openStack(t, c)
 	s, err := m.OpenSession(t.Context(), "client")
 	if err != nil {

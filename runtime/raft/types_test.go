@@ -6,7 +6,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -67,77 +66,77 @@ func TestTypesOfALog(t *testing.T) {
 // TestTypesOfAGroup: a member stops if the types of its program contradict the log, or lack fields
 // of the log. The other members continue.
 func TestTypesOfAGroup(t *testing.T) {
-	addresses := freeAddresses(t, 3)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1]} // n3 is added later
-	dir := t.TempDir()
-	start := func(name string, d fsm.Definition[stack, move, int64]) (*stackMachine, error) {
-		all := maps.Clone(peers)
-		if name == "n3" {
-			all[name] = addresses[2]
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		peers := named("n1", "n2") // n3 is added later
+		start := func(name string, d fsm.Definition[stack, move, int64]) (*stackMachine, error) {
+			all := maps.Clone(peers)
+			if name == "n3" {
+				all[name] = "host-n3:1"
+			}
+			m, err := raft.New(v.connect(raft.Config{
+				Node: name, Peers: all, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler), Forward: true,
+			}), d)
+			if err == nil {
+				err = m.Start(t.Context(), nil)
+			}
+			t.Cleanup(func() { _ = m.Close() })
+			return m, err
 		}
-		m, err := raft.New(raft.Config{
-			Node: name, Peers: all, Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler),
-			Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true,
-		}, d)
-		if err == nil {
-			err = m.Start(t.Context(), nil)
+		of := func(pairs ...string) fsm.Definition[stack, move, int64] {
+			d := stackDefinition
+			d.Description = strings.NewReplacer(pairs...).Replace(stackTypes)
+			return d
 		}
-		t.Cleanup(func() { _ = m.Close() })
-		return m, err
-	}
-	of := func(pairs ...string) fsm.Definition[stack, move, int64] {
-		d := stackDefinition
-		d.Description = strings.NewReplacer(pairs...).Replace(stackTypes)
-		return d
-	}
-	newer := of("1 Push int64", "1 Push int64\n2 Note string")
-	n1, err := start("n1", newer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n2, err := start("n2", newer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []*stackMachine{n1, n2} {
-		if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
+		newer := of("1 Push int64", "1 Push int64\n2 Note string")
+		n1, err := start("n1", newer)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	added := false
-	add := func() {
-		t.Helper()
-		for i := 0; !added; i++ {
-			m := []*stackMachine{n1, n2}[i%2]
-			err := m.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: "n3", Address: addresses[2]})
-			if added = err == nil; !added && !errors.Is(err, fsm.ErrNotLeader) {
-				t.Fatal(err)
-			}
-		}
-	}
-	for what, d := range map[string]fsm.Definition[stack, move, int64]{
-		"an older program": of(),
-		"another type":     of("Push int64", "Push string"),
-	} {
-		m, err := start("n3", d)
-		if err == nil { // its log was empty
-			add()
-			if _, err = m.Propose(t.Context(), move{push: 1}); err == nil {
-				t.Fatalf("%s must refuse a proposal", what)
-			}
-			if err = m.Close(); !errors.Is(err, fsm.ErrIncompatible) {
-				t.Errorf("%s must stop with ErrIncompatible, got %v", what, err)
-			}
-		} else if !errors.Is(err, fsm.ErrIncompatible) {
-			t.Errorf("%s: %v", what, err)
+		n2, err := start("n2", newer)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, m := range []*stackMachine{n1, n2} {
 			if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
-				t.Errorf("another member, with %s on n3: %v", what, err)
+				t.Fatal(err)
 			}
 		}
-	}
-	if _, err := start("n3", newer); err != nil {
-		t.Errorf("the right program: %v", err)
-	}
+		added := false
+		add := func() {
+			t.Helper()
+			for i := 0; !added; i++ {
+				pause()
+				m := []*stackMachine{n1, n2}[i%2]
+				err := m.ChangeMembers(t.Context(), raft.Change{Kind: raft.AddVoter, Name: "n3", Address: "host-n3:1"})
+				if added = err == nil; !added && !errors.Is(err, fsm.ErrNotLeader) {
+					t.Fatal(err)
+				}
+			}
+		}
+		for what, d := range map[string]fsm.Definition[stack, move, int64]{
+			"an older program": of(),
+			"another type":     of("Push int64", "Push string"),
+		} {
+			m, err := start("n3", d)
+			if err == nil { // its log was empty
+				add()
+				if _, err = m.Propose(t.Context(), move{push: 1}); err == nil {
+					t.Fatalf("%s must refuse a proposal", what)
+				}
+				if err = m.Close(); !errors.Is(err, fsm.ErrIncompatible) {
+					t.Errorf("%s must stop with ErrIncompatible, got %v", what, err)
+				}
+			} else if !errors.Is(err, fsm.ErrIncompatible) {
+				t.Errorf("%s: %v", what, err)
+			}
+			for _, m := range []*stackMachine{n1, n2} {
+				if _, err := m.Propose(t.Context(), move{push: 1}); err != nil {
+					t.Errorf("another member, with %s on n3: %v", what, err)
+				}
+			}
+		}
+		if _, err := start("n3", newer); err != nil {
+			t.Errorf("the right program: %v", err)
+		}
+	})
 }
