@@ -237,6 +237,9 @@ func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot)
 // Prefer sets the preferred leader.
 func (n *Node) Prefer(name string) { n.config.Prefer = name }
 
+// PassBytesMax is the number of bytes that a follower forwards without an answer.
+const PassBytesMax = passBytesMax
+
 // RecoveringSuffix is the suffix of a folder that FoundInPlace has not renamed yet.
 const RecoveringSuffix = recoveringSuffix
 

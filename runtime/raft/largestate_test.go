@@ -8,15 +8,13 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 )
@@ -103,26 +101,15 @@ func openPileWith(t *testing.T, c raft.Config, codec fsm.Codec[pile]) *pileMachi
 	return m
 }
 
-// stateMiB returns the size of the states in this file. The environment variable TOPOGEN_STATE
-// overrides the default.
-func stateMiB(t *testing.T, otherwise uint64) uint64 {
-	t.Helper()
-	if v := os.Getenv("TOPOGEN_STATE"); v != "" {
-		n, err := strconv.ParseUint(v, 10, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return otherwise
-}
-
 // TestLargeStates builds a state on one node, takes a snapshot, restarts the node from it, and adds
-// another node, which receives the snapshot over gRPC.
+// another node, which receives the snapshot over gRPC. A state of 4 GiB needs 13 GiB of memory and
+// 9 GiB of disk.
 func TestLargeStates(t *testing.T) {
-	size, dir := stateMiB(t, 20), t.TempDir()
+	t.Parallel()
+	size, dir := speed.Pick(t, uint64(8), 20, 4096), t.TempDir() // in MiB
+	timeout := speed.Pick(t, 100*time.Millisecond, 100*time.Millisecond, time.Second)
 	addresses := freeAddresses(t, 2)
-	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: 100 * time.Millisecond, ElectionTimeout: time.Second}
+	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: timeout / 10, ElectionTimeout: timeout}
 	first := openPile(t, c)
 	for i := range size / 4 {
 		if _, err := first.Propose(t.Context(), heap{i * 16, 16, 256 << 10}); err != nil {
@@ -163,64 +150,66 @@ func TestLargeStates(t *testing.T) {
 // TestAPoisonedSnapshot: a snapshot that a new node cannot decode does not stop the node and is not
 // saved in its log. The leader reports the error in its status.
 func TestAPoisonedSnapshot(t *testing.T) {
-	addresses, dir := freeAddresses(t, 2), t.TempDir()
-	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond}
-	first := openPile(t, c)
-	if _, err := first.Propose(t.Context(), heap{0, 3, 10}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Snapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(); err != nil { // after a restart the log does not have the entries before the snapshot
-		t.Fatal(err)
-	}
-	first = openPile(t, c)
-	var tried atomic.Int64
-	poisoned := pileCodec
-	poisoned.Consume = func(b []byte, p *pile) error {
-		if len(b) > 0 {
-			tried.Add(1)
-			return errPile
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		c := raft.Config{Node: "n1", Peers: named("n1")}
+		first := openPile(t, v.connect(c))
+		if _, err := first.Propose(t.Context(), heap{0, 3, 10}); err != nil {
+			t.Fatal(err)
 		}
-		return pileCodec.Consume(b, p)
-	}
-	c.Node, c.Join, c.Peers = "n2", true, map[string]string{"n1": addresses[0], "n2": addresses[1]}
-	second := openPileWith(t, c, poisoned)
-	add := raft.Change{Kind: raft.AddLearner, Name: "n2", Address: addresses[1]}
-	err := first.ChangeMembers(t.Context(), add)
-	for errors.Is(err, fsm.ErrNotLeader) { // the restarted node does not lead yet
-		err = first.ChangeMembers(t.Context(), add)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for tried.Load() < 2 { // the leader sends it again
-		runtime.Gosched()
-	}
-	said := ""
-	for said == "" {
-		for _, m := range first.Status().Members {
-			if m.Transfer != nil {
-				said = m.Transfer.Error
+		if _, err := first.Snapshot(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Close(); err != nil { // after a restart the log does not have the entries before the snapshot
+			t.Fatal(err)
+		}
+		first = openPile(t, v.connect(c))
+		var tried atomic.Int64
+		poisoned := pileCodec
+		poisoned.Consume = func(b []byte, p *pile) error {
+			if len(b) > 0 {
+				tried.Add(1)
+				return errPile
+			}
+			return pileCodec.Consume(b, p)
+		}
+		c.Node, c.Join, c.Peers = "n2", true, named("n1", "n2")
+		second := openPileWith(t, v.connect(c), poisoned)
+		add := raft.Change{Kind: raft.AddLearner, Name: "n2", Address: "host-n2:1"}
+		err := first.ChangeMembers(t.Context(), add)
+		for errors.Is(err, fsm.ErrNotLeader) { // the restarted node does not lead yet
+			pause()
+			err = first.ChangeMembers(t.Context(), add)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tried.Load() < 2 { // the leader sends it again
+			pause()
+		}
+		said := ""
+		for ; said == ""; pause() {
+			for _, m := range first.Status().Members {
+				if m.Transfer != nil {
+					said = m.Transfer.Error
+				}
 			}
 		}
-	}
-	if !strings.Contains(said, errPile.Error()) {
-		t.Errorf("the status of the leader must contain %q, got %q", errPile, said)
-	}
-	if s := second.Status(); s.Role == "stopped" || s.Snapshot != 0 {
-		t.Errorf("the new node is %s, with the snapshot at %d", s.Role, s.Snapshot)
-	}
-	if err := second.Close(); err != nil {
-		t.Error(err)
-	}
-	second = openPile(t, c)
-	if err := second.Read(t.Context(), func(p *pile) {
-		if len(p.blobs) != 3 {
-			t.Errorf("the new node has %d blobs, want 3", len(p.blobs))
+		if !strings.Contains(said, errPile.Error()) {
+			t.Errorf("the status of the leader must contain %q, got %q", errPile, said)
 		}
-	}); err != nil {
-		t.Error(err)
-	}
+		if s := second.Status(); s.Role == "stopped" || s.Snapshot != 0 {
+			t.Errorf("the new node is %s, with the snapshot at %d", s.Role, s.Snapshot)
+		}
+		if err := second.Close(); err != nil {
+			t.Error(err)
+		}
+		second = openPile(t, v.connect(c))
+		if err := second.Read(t.Context(), func(p *pile) {
+			if len(p.blobs) != 3 {
+				t.Errorf("the new node has %d blobs, want 3", len(p.blobs))
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	})
 }

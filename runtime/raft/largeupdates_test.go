@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
-	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
@@ -43,8 +43,9 @@ type sized struct {
 	before   uint64 // messages that were dropped so far
 }
 
-// newSized starts three nodes and waits until all are connected.
-func newSized(t *testing.T) *sized {
+// newSized starts three nodes and waits until all are connected. queueBytes limits the queues of
+// their transports; 0: the default.
+func newSized(t *testing.T, queueBytes int) *sized {
 	t.Helper()
 	names := []string{"n1", "n2", "n3"}
 	peers := map[string]string{}
@@ -54,13 +55,13 @@ func newSized(t *testing.T) *sized {
 	quiet := slog.New(slog.DiscardHandler)
 	g := new(sized)
 	for i, name := range names {
-		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet})
+		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet, QueueBytes: queueBytes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		m, err := raft.New(raft.Config{
 			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Disk: newMemoryDisk(uint64(i)),
-			Forward: true, Logger: quiet,
+			Forward: true, Logger: quiet, Heartbeat: 30 * time.Millisecond, ElectionTimeout: 300 * time.Millisecond,
 		}, fsm.Definition[sum, blob, struct{}]{Update: fsm.NoResult((*blob).Update), StateCodec: sumCodec, UpdateCodec: blobCodec})
 		if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {
 			t.Fatal(err)
@@ -147,13 +148,11 @@ func (g *sized) check(t *testing.T) {
 // TestNothingIsDropped: the transports of connected nodes drop no messages, for any size and number
 // of updates.
 func TestNothingIsDropped(t *testing.T) {
-	g := newSized(t)
-	for _, load := range []struct{ bytes, callers, each int }{
-		{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2},
-	} {
-		if race.Enabled { // the test would take ten times as long
-			load.callers, load.each = min(load.callers, 30), 1
-		}
+	t.Parallel()
+	g := newSized(t, 0)
+	type load struct{ bytes, callers, each int }
+	all := []load{{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2}}
+	for _, load := range speed.Pick(t, []load{{4 << 10, 500, 1}, {256 << 10, 8, 1}, {5 << 20, 2, 1}}, all, all) {
 		g.propose(t, g.of(true), load.bytes, load.callers, load.each)
 	}
 	g.check(t)
@@ -162,10 +161,8 @@ func TestNothingIsDropped(t *testing.T) {
 // TestAFollowerPassesOnWhatFits: a follower forwards no more updates at a time than the transport can
 // queue, even if many more wait at the follower.
 func TestAFollowerPassesOnWhatFits(t *testing.T) {
-	if race.Enabled {
-		t.Skip("too slow with the race detector")
-	}
-	g := newSized(t)
-	g.propose(t, g.of(false), 1<<20, 200, 1)
+	t.Parallel()
+	g := newSized(t, raft.PassBytesMax+4<<20)
+	g.propose(t, g.of(false), 1<<20, speed.Pick(t, 32, 64, 200), 1)
 	g.check(t)
 }
