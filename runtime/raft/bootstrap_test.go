@@ -2,6 +2,7 @@ package raft_test
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/bzip2"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -296,7 +298,7 @@ func TestOldRecords(t *testing.T) {
 // identity. Their group continues and accepts new members.
 func TestOldLogs(t *testing.T) {
 	dir := t.TempDir()
-	unpack(t, filepath.Join("testdata", "old-logs.tar.bz2"), dir)
+	unpackOldLogs(t, dir)
 	for start := range 2 {
 		alone := open(t, raft.Config{Dir: filepath.Join(dir, "alone")})
 		want := []uint64{1, 2, 3, 4, 5, 6, 6}[:5+start]
@@ -348,33 +350,50 @@ func TestOldLogs(t *testing.T) {
 	}
 }
 
-// unpack extracts an archive to dir.
-func unpack(t *testing.T, archive, dir string) {
-	t.Helper()
-	file, err := os.Open(archive)
+// oldFile is a file of a log, or a folder.
+type oldFile struct {
+	name   string
+	folder bool
+	data   []byte // without zeros at the end
+	size   int64
+}
+
+// oldLogs reads the archive of old logs. It reads it once, because most of it are 64 MiB of zeros.
+var oldLogs = sync.OnceValues(func() (list []oldFile, err error) {
+	file, err := os.Open(filepath.Join("testdata", "old-logs.tar.bz2"))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer func() { _ = file.Close() }()
 	for tr := tar.NewReader(bzip2.NewReader(file)); ; {
 		h, err := tr.Next()
 		if err == io.EOF {
-			return
+			return list, nil
 		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		path := filepath.Join(dir, h.Name)
-		if h.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(path, 0o700)
+		b, err := io.ReadAll(tr)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, oldFile{h.Name, h.Typeflag == tar.TypeDir, bytes.Clone(bytes.TrimRight(b, "\x00")), h.Size})
+	}
+})
+
+// unpackOldLogs writes logs of a version in which members had no random ids to dir.
+func unpackOldLogs(t *testing.T, dir string) {
+	t.Helper()
+	list, err := oldLogs()
+	for _, f := range list {
+		path := filepath.Join(dir, f.name)
+		if f.folder {
+			err = errors.Join(err, os.MkdirAll(path, 0o700))
 		} else {
-			var b []byte
-			if b, err = io.ReadAll(tr); err == nil {
-				err = os.WriteFile(path, b, 0o600)
-			}
+			err = errors.Join(err, os.WriteFile(path, f.data, 0o600), os.Truncate(path, f.size))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

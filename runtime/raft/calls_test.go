@@ -54,20 +54,19 @@ func answer(_ context.Context, request []byte, send func([]byte) error) error {
 
 // TestCalls: a node calls another one with the certificates of the group, and without any.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	for _, secure := range []bool{false, true} {
-		addresses := freeAddresses(t, 2)
-		peers := map[string]string{"n1": addresses[0], "n2": addresses[1]}
 		files := nodeFiles(t)
-		config := func(node string) raft.Config {
-			c := raft.Config{Node: node, Peers: peers, Dir: t.TempDir(), Forward: true, Called: answer, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond}
+		var ms []*machine
+		for _, c := range overGRPC(t, "n1", "n2") {
+			c.Called = answer
 			if secure {
-				own := files(certs.ID{Topology: "test", Node: node})
+				own := files(certs.ID{Topology: "test", Node: c.Node})
 				c.TLSCert, c.TLSKey, c.TLSCA = own.Cert, own.Key, own.CA
 			}
-			return c
+			ms = append(ms, open(t, c))
 		}
-		m := open(t, config("n1"))
-		open(t, config("n2"))
+		m := ms[0]
 		items(t, m) // there is a leader
 		for _, size := range []int{0, 1, 256 << 10, 256<<10 + 1, 5 << 20} {
 			request, parts := bytes.Repeat([]byte("x"), size), 0
@@ -103,18 +102,17 @@ func TestCalls(t *testing.T) {
 // TestCallsRefused: programs that are not nodes of the topology cannot call, and a node
 // without a function to answer refuses.
 func TestCallsRefused(t *testing.T) {
-	addresses := freeAddresses(t, 2)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1]}
-	config := func(node string, called func(context.Context, []byte, func([]byte) error) error) raft.Config {
-		return raft.Config{Node: node, Peers: peers, Dir: t.TempDir(), Forward: true, Called: called, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond}
+	t.Parallel()
+	var ms []*machine
+	for _, c := range overGRPC(t, "n1", "n2") {
+		ms = append(ms, open(t, c))
 	}
-	m := open(t, config("n1", nil))
-	open(t, config("n2", nil))
+	m := ms[0]
 	items(t, m)
 	if err := m.Call(t.Context(), "n2", nil, nil); err == nil || !strings.Contains(err.Error(), `no group "lists" answers calls here`) {
 		t.Error(err)
 	}
-	alone := open(t, raft.Config{Dir: t.TempDir()})
+	alone := open(t, raft.Config{Disk: newMemoryDisk(1)})
 	if err := alone.Call(t.Context(), "alone", nil, nil); err == nil || !strings.Contains(err.Error(), "listen on their addresses") {
 		t.Error(err)
 	}

@@ -2,7 +2,6 @@ package raft_test
 
 import (
 	"testing"
-	"time"
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -10,7 +9,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport/certs"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
@@ -20,12 +18,10 @@ import (
 func TestCallPermission(t *testing.T) {
 	files := nodeFiles(t)
 	own := files(certs.ID{Topology: "test", Node: "n1"})
-	address := freeAddresses(t, 1)[0]
-	m := open(t, raft.Config{
-		Node: "n1", Peers: map[string]string{"n1": address}, Dir: t.TempDir(), Called: answer,
-		TLSCert: own.Cert, TLSKey: own.Key, TLSCA: own.CA, Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond,
-	})
-	items(t, m)
+	config := overGRPC(t, "n1")[0]
+	address := config.Peers["n1"]
+	config.Called, config.TLSCert, config.TLSKey, config.TLSCA = answer, own.Cert, own.Key, own.CA
+	items(t, open(t, config))
 	for _, c := range []struct {
 		who   string
 		id    certs.ID

@@ -12,7 +12,6 @@ import (
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
-	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -213,7 +212,7 @@ func (n *observedNode) checkLate(t *testing.T) {
 // TestTheRestIsTold: Finish sends all waiting updates, which are more than one turn sends.
 func TestTheRestIsTold(t *testing.T) {
 	n := new(observedNode)
-	c := raft.Config{Topology: "test", Group: "lists", Dir: t.TempDir(), Sync: wal.None, Logger: slog.New(slog.DiscardHandler)}
+	c := raft.Config{Topology: "test", Group: "lists", Disk: newMemoryDisk(1), Logger: slog.New(slog.DiscardHandler)}
 	var err error
 	if n.machine, err = raft.New(c, listsDefinition); err != nil {
 		t.Fatal(err)

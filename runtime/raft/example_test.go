@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -107,7 +108,10 @@ func ExampleMachine() {
 			Dir:       dir,  // each node has a folder below it
 			Forward:   true, // so that followers accept proposals, too
 			Transport: link,
-			Logger:    slog.New(slog.DiscardHandler),
+
+			// Nodes in one process need no long timeouts.
+			Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond,
+			Logger: slog.New(slog.DiscardHandler),
 		}, balancesDefinition)
 		if err != nil {
 			log.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -123,7 +124,7 @@ func TestAStateThatCannotBeWritten(t *testing.T) {
 		return listsCodec.Append(b, l)
 	}
 	m, err := raft.New(raft.Config{
-		Topology: "test", Group: "lists", Dir: t.TempDir(), SnapshotEvery: 5, Logger: slog.New(slog.DiscardHandler),
+		Topology: "test", Group: "lists", Disk: newMemoryDisk(1), SnapshotEvery: 5, Logger: slog.New(slog.DiscardHandler),
 	}, d)
 	if err == nil {
 		err = m.Start(t.Context(), nil)
@@ -235,23 +236,25 @@ func TestAMemberOfAnotherGroup(t *testing.T) {
 // TestMarkAppliedWhileASnapshotIsTaken: the controller marks transactions as applied while the node
 // writes them and reads their number.
 func TestMarkAppliedWhileASnapshotIsTaken(t *testing.T) {
-	list := startProcessors(t)
-	s := list[0]
-	for i := range 100 {
-		if a := ask[raft.Answer](s, &raft.MasterCommit{Request: uint64(i), Data: fmt.Append(nil, i)}); a.Err != nil {
-			t.Fatal(a.Err)
-		}
-		s.send(&raft.Read{})
-		s.send(&raft.MarkApplied{TransactionID: uint64(i + 1), State: fmt.Append(nil, i)})
-		for {
-			if a, ok := (<-s.answers).(raft.Answer); ok {
-				if a.Err != nil {
-					t.Fatal(a.Err)
+	synctest.Test(t, func(t *testing.T) {
+		list := startProcessors(t)
+		s := list[0]
+		for i := range 100 {
+			if a := ask[raft.Answer](s, &raft.MasterCommit{Request: uint64(i), Data: fmt.Append(nil, i)}); a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			s.send(&raft.Read{})
+			s.send(&raft.MarkApplied{TransactionID: uint64(i + 1), State: fmt.Append(nil, i)})
+			for {
+				if a, ok := (<-s.answers).(raft.Answer); ok {
+					if a.Err != nil {
+						t.Fatal(a.Err)
+					}
+					break
 				}
-				break
 			}
 		}
-	}
+	})
 }
 
 // TestAMachineThatWasAboutToJoin: a node that has voted in a group without being in its members yet

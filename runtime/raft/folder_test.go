@@ -18,7 +18,7 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 	for _, above := range []string{"one", "several"} {
 		t.Chdir(t.TempDir())
 		alone := raft.Config{Dir: "./stock"}
-		node := raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}}
+		node := fastConfig(raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
 		first, second := alone, node
 		want := "raft: ./stock holds the log of a state machine on one disk, and several nodes cannot use that log; name another path, or convert it: topoctl raft recover stock --node n1 --address " + node.Peers["n1"] + " --to NEWPATH --yes"
 		if above == "several" {
@@ -57,7 +57,7 @@ func TestLogsOfInstances(t *testing.T) {
 		{"an instance of a node among several", "several instances", "n1/3", raft.Config{Node: "n1", Peers: peers, Instance: 3, Instances: 16}},
 	}
 	for _, first := range kinds {
-		c := first.config
+		c := fastConfig(first.config)
 		c.Dir = "./stock"
 		for range 2 { // the second time the log exists
 			m := open(t, c)
@@ -143,7 +143,7 @@ func TestTLSOfAConfig(t *testing.T) {
 // founded, because no keys were used.
 func TestInstancesBeforeTheGroup(t *testing.T) {
 	free := freeAddresses(t, 2)
-	c := raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": free[0], "n2": free[1]}, Instances: 8}
+	c := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": free[0], "n2": free[1]}, Instances: 8})
 	for _, c.Instances = range []int{8, 16} {
 		m, err := tryOpen(c)
 		if err != nil {
@@ -154,7 +154,7 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 		}
 	}
 	c.Peers = map[string]string{"n1": free[0]}
-	m := open(t, c)
+	m := open(t, fastConfig(c))
 	items(t, m)
 	if err := m.Close(); err != nil {
 		t.Fatal(err)

@@ -50,10 +50,10 @@ func coldDefinition(frozen func()) fsm.Definition[cold, heat, struct{}] {
 	}
 }
 
-// startCold starts a state machine with its log in a folder.
-func startCold(t *testing.T, dir string, d fsm.Definition[cold, heat, struct{}]) *raft.Machine[cold, heat, struct{}] {
+// startCold starts a state machine with its log on a disk.
+func startCold(t *testing.T, disk raft.Disk, d fsm.Definition[cold, heat, struct{}]) *raft.Machine[cold, heat, struct{}] {
 	t.Helper()
-	m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "cold", Logger: slog.New(slog.DiscardHandler)}, d)
+	m, err := raft.New(raft.Config{Disk: disk, Topology: "test", Group: "cold", Logger: slog.New(slog.DiscardHandler)}, d)
 	if err == nil {
 		err = m.Start(t.Context(), nil)
 	}
@@ -85,8 +85,8 @@ func TestAFrozenStateIsWrittenAside(t *testing.T) {
 			<-goOn
 		}
 	})
-	dir := t.TempDir()
-	start := func() *raft.Machine[cold, heat, struct{}] { return startCold(t, dir, d) }
+	disk := newMemoryDisk(1)
+	start := func() *raft.Machine[cold, heat, struct{}] { return startCold(t, disk, d) }
 	m := start()
 	applyUpdates(t, m, 10)
 	applied := m.Status().Applied
@@ -130,7 +130,7 @@ func TestABackupDuringASnapshot(t *testing.T) {
 			<-goOn
 		}
 	})
-	m := startCold(t, t.TempDir(), d)
+	m := startCold(t, newMemoryDisk(1), d)
 	holds.Store(true)
 	applyUpdates(t, m, 10)
 	first := make(chan error, 1)
@@ -168,7 +168,7 @@ func TestABackupDuringASnapshot(t *testing.T) {
 // error that says so, and callers that wait for the snapshot get an error.
 func TestAFrozenStateEndsItsGoroutine(t *testing.T) {
 	var ends atomic.Bool
-	m := startCold(t, t.TempDir(), coldDefinition(func() {
+	m := startCold(t, newMemoryDisk(1), coldDefinition(func() {
 		if ends.Load() {
 			runtime.Goexit()
 		}

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/transport"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
@@ -43,9 +45,8 @@ type sized struct {
 	before   uint64 // messages that were dropped so far
 }
 
-// newSized starts three nodes and waits until all are connected. queueBytes limits the queues of
-// their transports; 0: the default.
-func newSized(t *testing.T, queueBytes int) *sized {
+// newSized starts three nodes that are connected by gRPC, and waits until all are connected.
+func newSized(t *testing.T) *sized {
 	t.Helper()
 	names := []string{"n1", "n2", "n3"}
 	peers := map[string]string{}
@@ -55,30 +56,43 @@ func newSized(t *testing.T, queueBytes int) *sized {
 	quiet := slog.New(slog.DiscardHandler)
 	g := new(sized)
 	for i, name := range names {
-		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet, QueueBytes: queueBytes})
+		link, err := grpc.Listen(grpc.Config{Node: name, Topology: "test", Version: "1", Address: peers[name], Peers: peers, Logger: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := raft.New(raft.Config{
-			Topology: "test", Group: "sum", Node: name, Peers: peers, Dir: t.TempDir(), Transport: link, Disk: newMemoryDisk(uint64(i)),
-			Forward: true, Logger: quiet, Heartbeat: 30 * time.Millisecond, ElectionTimeout: 300 * time.Millisecond,
-		}, fsm.Definition[sum, blob, struct{}]{Update: fsm.NoResult((*blob).Update), StateCodec: sumCodec, UpdateCodec: blobCodec})
-		if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { m.Close(); link.Close() })
-		g.machines, g.links = append(g.machines, m), append(g.links, link)
+		t.Cleanup(func() { link.Close() })
+		g.links = append(g.links, link)
+		timeout := speed.Pick(t, 300*time.Millisecond, time.Second, time.Second)
+		g.start(t, raft.Config{Node: name, Peers: peers, Transport: link, Disk: newMemoryDisk(uint64(i)), Heartbeat: timeout / 10, ElectionTimeout: timeout})
 	}
-	for _, m := range g.machines { // so that each node opens its session
-		if _, err := m.Propose(t.Context(), blob{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	g.openSessions(t)
 	for !g.connected() {
 		<-time.After(time.Millisecond)
 	}
 	g.before = g.dropped()
 	return g
+}
+
+// start starts a node.
+func (g *sized) start(t *testing.T, c raft.Config) {
+	t.Helper()
+	c.Topology, c.Group, c.Forward, c.Logger = "test", "sum", true, slog.New(slog.DiscardHandler)
+	m, err := raft.New(c, fsm.Definition[sum, blob, struct{}]{Update: fsm.NoResult((*blob).Update), StateCodec: sumCodec, UpdateCodec: blobCodec})
+	if err := errors.Join(err, m.Start(t.Context(), nil)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	g.machines = append(g.machines, m)
+}
+
+// openSessions proposes an update at each node, which opens its session.
+func (g *sized) openSessions(t *testing.T) {
+	t.Helper()
+	for _, m := range g.machines {
+		if _, err := m.Propose(t.Context(), blob{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func (g *sized) connected() bool {
@@ -146,23 +160,82 @@ func (g *sized) check(t *testing.T) {
 }
 
 // TestNothingIsDropped: the transports of connected nodes drop no messages, for any size and number
-// of updates.
+// of updates, at the leader and at a follower.
 func TestNothingIsDropped(t *testing.T) {
 	t.Parallel()
-	g := newSized(t, 0)
+	g := newSized(t)
 	type load struct{ bytes, callers, each int }
 	all := []load{{4 << 10, 1000, 4}, {64 << 10, 256, 4}, {256 << 10, 64, 4}, {1 << 20, 32, 4}, {5 << 20, 8, 2}, {16 << 20, 2, 2}}
 	for _, load := range speed.Pick(t, []load{{4 << 10, 500, 1}, {256 << 10, 8, 1}, {5 << 20, 2, 1}}, all, all) {
 		g.propose(t, g.of(true), load.bytes, load.callers, load.each)
 	}
+	g.propose(t, g.of(false), 1<<20, speed.Pick(t, 2, 200, 200), 1)
 	g.check(t)
+}
+
+// holdingLink is a transport that holds large messages until they are released.
+type holdingLink struct {
+	transport.Transport
+	mu       sync.Mutex
+	released bool
+	held     []func()
+	bytes    int
+}
+
+func (l *holdingLink) Send(to string, messages ...transport.Message) {
+	for _, m := range messages {
+		send := func() { l.Transport.Send(to, m) }
+		l.mu.Lock()
+		hold := !l.released && len(m.Payload) > 1<<10
+		if hold {
+			l.held, l.bytes = append(l.held, send), l.bytes+len(m.Payload)
+		}
+		l.mu.Unlock()
+		if !hold {
+			send()
+		}
+	}
+}
+
+func (l *holdingLink) release() {
+	l.mu.Lock()
+	held := l.held
+	l.released, l.held = true, nil
+	l.mu.Unlock()
+	for _, send := range held {
+		send()
+	}
 }
 
 // TestAFollowerPassesOnWhatFits: a follower forwards no more updates at a time than the transport can
 // queue, even if many more wait at the follower.
 func TestAFollowerPassesOnWhatFits(t *testing.T) {
-	t.Parallel()
-	g := newSized(t, raft.PassBytesMax+4<<20)
-	g.propose(t, g.of(false), 1<<20, speed.Pick(t, 32, 64, 200), 1)
-	g.check(t)
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		links := map[string]*holdingLink{}
+		g := new(sized)
+		for _, name := range []string{"n1", "n2", "n3"} {
+			c := v.connect(raft.Config{Node: name, Peers: named("n1", "n2", "n3")})
+			links[name] = &holdingLink{Transport: c.Transport}
+			c.Transport = links[name]
+			g.start(t, c)
+		}
+		g.openSessions(t)
+		follower := g.of(false)
+		link := links[follower.Status().Node]
+		done := make(chan struct{})
+		const updates = 24
+		go func() {
+			g.propose(t, follower, 1<<20, updates, 1)
+			close(done)
+		}()
+		synctest.Wait()
+		if link.bytes < 1<<20 || link.bytes > raft.PassBytesMax+2<<20 {
+			t.Errorf("the follower must forward up to %d bytes without an answer, got %d", raft.PassBytesMax, link.bytes)
+		}
+		for _, l := range links {
+			l.release()
+		}
+		<-done
+		g.check(t)
+	})
 }

@@ -6,6 +6,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 )
@@ -93,7 +94,7 @@ func TestALostReadIsAskedAgain(t *testing.T) {
 // the answer of the update at once.
 func TestAnAnswerWithinASnapshot(t *testing.T) {
 	tried := 0
-	for seed := uint64(200); tried < 3; seed++ {
+	for seed := uint64(200); tried < speed.Pick(t, 1, 3, 20); seed++ {
 		w, n, leader := withForwarding(t, seed)
 		number := uint64(3)
 		r := n.propose(number)

@@ -76,10 +76,10 @@ var totalCodec = fsm.Codec[total]{
 }
 
 // openPoisoned starts a state machine on one disk.
-func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, poison, struct{}] {
+func openPoisoned(t *testing.T, disk raft.Disk, host fsm.Host) *raft.Machine[total, poison, struct{}] {
 	t.Helper()
 	m, err := raft.New(raft.Config{
-		Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler),
+		Disk: disk, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler),
 	}, poisonDefinition)
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func openPoisoned(t *testing.T, dir string, host fsm.Host) *raft.Machine[total, 
 // TestPoison: an update that its codec cannot encode or decode is refused by all functions that
 // propose it, and is never written to the log.
 func TestPoison(t *testing.T) {
-	dir := t.TempDir()
-	m := openPoisoned(t, dir, nil)
+	disk := newMemoryDisk(1)
+	m := openPoisoned(t, disk, nil)
 	session, err := m.OpenSession(t.Context(), "client")
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPoison(t *testing.T) {
 	}
 
 	h := newPoisonHost()
-	m = openPoisoned(t, dir, h)
+	m = openPoisoned(t, disk, h)
 	for _, p := range all {
 		if err := m.ReceiveProposal(t.Context(), &fsm.Proposal[poison]{Update: p}); err != nil {
 			t.Fatal(err)
@@ -156,9 +156,9 @@ func TestPoison(t *testing.T) {
 // TestUpdateEndsItsGoroutine: if Update ends its goroutine, as t.FailNow does, the state machine
 // stops with an error that says so, and no caller waits forever.
 func TestUpdateEndsItsGoroutine(t *testing.T) {
-	dir := t.TempDir()
+	disk := newMemoryDisk(1)
 	for start := range 2 { // the second time the update is in the log
-		m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler)}, poisonDefinition)
+		m, err := raft.New(raft.Config{Disk: disk, Topology: "test", Group: "total", Logger: slog.New(slog.DiscardHandler)}, poisonDefinition)
 		if err != nil {
 			t.Fatal(err)
 		}

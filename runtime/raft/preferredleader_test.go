@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/transport"
@@ -116,7 +117,7 @@ func TestLeadersSpread(t *testing.T) {
 		if led := in.settle(10); !maps.Equal(led, want) {
 			t.Errorf("at first %v", led)
 		}
-		for range 5 {
+		for range speed.Pick(t, 1, 5, 20) {
 			in.stop("n2")
 			if led := in.settle(10); led["n1"]+led["n3"] != instancesNumber {
 				t.Errorf("without n2 %v", led)

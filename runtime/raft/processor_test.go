@@ -134,7 +134,6 @@ func startProcessors(t *testing.T) []*processorHost {
 	ctx, cancel := context.WithCancel(t.Context())
 	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
 	all := map[string]*processorHost{}
-	dir := t.TempDir()
 	var list []*processorHost
 	var done sync.WaitGroup
 	for i := range 3 {
@@ -142,8 +141,7 @@ func startProcessors(t *testing.T) []*processorHost {
 		var err error
 		name := fmt.Sprintf("n%d", i+1)
 		s.p, err = raft.NewProcessor(raft.Config{
-			Topology: "test", Group: "log", Node: name, Peers: peers, Dir: dir, Carried: true, Forward: true,
-			Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, SnapshotEvery: 10,
+			Topology: "test", Group: "log", Node: name, Peers: peers, Disk: newMemoryDisk(uint64(i)), Carried: true, Forward: true, SnapshotEvery: 10,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -173,46 +171,48 @@ func startProcessors(t *testing.T) []*processorHost {
 // TestTheCoreOfRast commits transactions at each node and reads them at each, only with the messages
 // between processors and controllers.
 func TestTheCoreOfRast(t *testing.T) {
-	list := startProcessors(t)
-	for i := range 30 {
-		a := ask[raft.Answer](list[i%3], &raft.MasterCommit{Proposer: 2, Request: uint64(i), Data: fmt.Append(nil, i)})
-		if a.Err != nil || a.Proposer != 2 || a.Request != uint64(i) {
-			t.Fatalf("transaction %d: %+v", i, a)
-		}
-	}
-	for n, s := range list {
-		if a := ask[raft.Answer](s, &raft.Read{Request: 7}); a.TransactionID != 30 || a.Err != nil {
-			t.Errorf("node %d reads %+v, want transaction 30", n+1, a)
-		}
+	synctest.Test(t, func(t *testing.T) {
+		list := startProcessors(t)
 		for i := range 30 {
-			e := ask[raft.NextEntry](s, &raft.GetNextEntry{Proposer: 1})
-			if e.TransactionID != uint64(i+1) || string(e.Data) != fmt.Sprint(i) || e.Proposer != 1 {
-				t.Fatalf("node %d, entry %d: %+v", n+1, i+1, e)
+			a := ask[raft.Answer](list[i%3], &raft.MasterCommit{Proposer: 2, Request: uint64(i), Data: fmt.Append(nil, i)})
+			if a.Err != nil || a.Proposer != 2 || a.Request != uint64(i) {
+				t.Fatalf("transaction %d: %+v", i, a)
 			}
-			s.send(&raft.MarkApplied{TransactionID: e.TransactionID})
 		}
-		s.send(&raft.MarkApplied{TransactionID: 30, State: []byte("thirty")})
-	}
-	masters := 0
-	for _, s := range list {
-		m := ask[raft.MasterInfo](s, &raft.GetMasterInfo{})
-		if m.IsMaster {
-			masters++
+		for n, s := range list {
+			if a := ask[raft.Answer](s, &raft.Read{Request: 7}); a.TransactionID != 30 || a.Err != nil {
+				t.Errorf("node %d reads %+v, want transaction 30", n+1, a)
+			}
+			for i := range 30 {
+				e := ask[raft.NextEntry](s, &raft.GetNextEntry{Proposer: 1})
+				if e.TransactionID != uint64(i+1) || string(e.Data) != fmt.Sprint(i) || e.Proposer != 1 {
+					t.Fatalf("node %d, entry %d: %+v", n+1, i+1, e)
+				}
+				s.send(&raft.MarkApplied{TransactionID: e.TransactionID})
+			}
+			s.send(&raft.MarkApplied{TransactionID: 30, State: []byte("thirty")})
 		}
-		if m.TransactionID != 30 || m.Master == "" {
-			t.Errorf("%+v", m)
+		masters := 0
+		for _, s := range list {
+			m := ask[raft.MasterInfo](s, &raft.GetMasterInfo{})
+			if m.IsMaster {
+				masters++
+			}
+			if m.TransactionID != 30 || m.Master == "" {
+				t.Errorf("%+v", m)
+			}
 		}
-	}
-	if masters != 1 {
-		t.Errorf("there must be 1 master, got %d", masters)
-	}
-	list[0].send(&raft.GetNextEntry{}) // is answered once there is a next entry
-	if a := ask[raft.Answer](list[1], &raft.MasterCommit{Data: []byte("last")}); a.Err != nil {
-		t.Error(a.Err)
-	}
-	if e := (<-list[0].answers).(raft.NextEntry); e.TransactionID != 31 || string(e.Data) != "last" {
-		t.Errorf("%+v", e)
-	}
+		if masters != 1 {
+			t.Errorf("there must be 1 master, got %d", masters)
+		}
+		list[0].send(&raft.GetNextEntry{}) // is answered once there is a next entry
+		if a := ask[raft.Answer](list[1], &raft.MasterCommit{Data: []byte("last")}); a.Err != nil {
+			t.Error(a.Err)
+		}
+		if e := (<-list[0].answers).(raft.NextEntry); e.TransactionID != 31 || string(e.Data) != "last" {
+			t.Errorf("%+v", e)
+		}
+	})
 }
 
 // TestAControllerAddsANodeThatDoesNotRun: the answer says that the node has not introduced itself, and

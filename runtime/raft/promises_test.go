@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -86,52 +87,54 @@ func (w *promiseChecker) Send(to string, messages ...transport.Message) {
 // TestANodePromisesWhatItHasSaved checks all messages between three nodes during elections,
 // replication and transfers of the leadership.
 func TestANodePromisesWhatItHasSaved(t *testing.T) {
-	network := transport.NewMemory(transport.MemoryOptions{})
-	peers := map[string]string{"n1": "", "n2": "", "n3": ""}
-	var witnesses []*promiseChecker
-	var ms []*machine
-	for i, name := range []string{"n1", "n2", "n3"} {
-		link, err := network.Join(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = link.Close() })
-		w := &promiseChecker{Transport: link, promises: map[pb.MessageType]int{}}
-		disk := newMemoryDisk(uint64(i))
-		disk.wrap = func(log wal.Log) wal.Log { w.Log = log; return w }
-		witnesses = append(witnesses, w)
-		ms = append(ms, open(t, raft.Config{
-			Node: name, Peers: peers, Disk: disk, Transport: w, Forward: true, SnapshotEvery: 10,
-			Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond,
-		}))
-	}
-	for round := range uint64(10) {
-		for i := range uint64(10) {
-			if _, err := ms[i%3].Propose(t.Context(), appendTo{0, (10*round+i)*13*17 + 1, -1}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		network := transport.NewMemory(transport.MemoryOptions{})
+		peers := map[string]string{"n1": "", "n2": "", "n3": ""}
+		var witnesses []*promiseChecker
+		var ms []*machine
+		for i, name := range []string{"n1", "n2", "n3"} {
+			link, err := network.Join(name)
+			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = link.Close() })
+			w := &promiseChecker{Transport: link, promises: map[pb.MessageType]int{}}
+			disk := newMemoryDisk(uint64(i))
+			disk.wrap = func(log wal.Log) wal.Log { w.Log = log; return w }
+			witnesses = append(witnesses, w)
+			ms = append(ms, open(t, raft.Config{
+				Node: name, Peers: peers, Disk: disk, Transport: w, Forward: true, SnapshotEvery: 10,
+				Heartbeat: 10 * time.Millisecond, ElectionTimeout: 100 * time.Millisecond,
+			}))
 		}
-		for i, m := range ms {
-			if s := m.Status(); s.Role == "leader" {
-				_ = m.TransferLeader(t.Context(), fmt.Sprintf("n%d", (i+1)%3+1)) // it may have just lost the leadership
-				break
+		for round := range uint64(10) {
+			for i := range uint64(10) {
+				if _, err := ms[i%3].Propose(t.Context(), appendTo{0, (10*round+i)*13*17 + 1, -1}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, m := range ms {
+				if s := m.Status(); s.Role == "leader" {
+					_ = m.TransferLeader(t.Context(), fmt.Sprintf("n%d", (i+1)%3+1)) // it may have just lost the leadership
+					break
+				}
 			}
 		}
-	}
-	all := map[pb.MessageType]int{}
-	for i, w := range witnesses {
-		w.mu.Lock()
-		for kind, n := range w.promises {
-			all[kind] += n
+		all := map[pb.MessageType]int{}
+		for i, w := range witnesses {
+			w.mu.Lock()
+			for kind, n := range w.promises {
+				all[kind] += n
+			}
+			for _, b := range w.broken {
+				t.Errorf("n%d sent a message before it had saved its content: %s", i+1, b)
+			}
+			w.mu.Unlock()
 		}
-		for _, b := range w.broken {
-			t.Errorf("n%d sent a message before it had saved its content: %s", i+1, b)
+		for _, kind := range []pb.MessageType{pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp} {
+			if all[kind] == 0 {
+				t.Errorf("the nodes must send a %v, got %v", kind, all)
+			}
 		}
-		w.mu.Unlock()
-	}
-	for _, kind := range []pb.MessageType{pb.MsgAppResp, pb.MsgVote, pb.MsgVoteResp} {
-		if all[kind] == 0 {
-			t.Errorf("the nodes must send a %v, got %v", kind, all)
-		}
-	}
+	})
 }

@@ -17,11 +17,11 @@ const stackTypes = "state .Stack\nupdate .Move\nresult .Int64\nmessage Stack\n1 
 // It refuses other logs and leaves them unchanged. This holds with and without a snapshot.
 func TestTypesOfALog(t *testing.T) {
 	for _, snapshot := range []bool{false, true} {
-		dir := t.TempDir()
+		disk := newMemoryDisk(1)
 		open := func(pairs ...string) (*stackMachine, error) {
 			d := stackDefinition
 			d.Description = strings.NewReplacer(pairs...).Replace(stackTypes)
-			m, err := raft.New(raft.Config{Dir: dir, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler)}, d)
+			m, err := raft.New(raft.Config{Disk: disk, Topology: "test", Group: "stack", Logger: slog.New(slog.DiscardHandler)}, d)
 			if err == nil {
 				err = m.Start(t.Context(), nil)
 			}
