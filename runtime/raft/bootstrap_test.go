@@ -156,6 +156,7 @@ func TestTwoGroupsMeet(t *testing.T) {
 // TestAWipedDisk: a member whose folder was emptied stops with an error that says what to do. After
 // these steps it is a member again.
 func TestAWipedDisk(t *testing.T) {
+	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		ms, configs := v.groupIn(t.TempDir())
 		for i := range uint64(5) {
@@ -297,57 +298,50 @@ func TestOldRecords(t *testing.T) {
 // TestOldLogs opens logs of a version in which members had no random ids and groups had no
 // identity. Their group continues and accepts new members.
 func TestOldLogs(t *testing.T) {
-	dir := t.TempDir()
-	unpackOldLogs(t, dir)
-	for start := range 2 {
-		alone := open(t, raft.Config{Dir: filepath.Join(dir, "alone")})
-		want := []uint64{1, 2, 3, 4, 5, 6, 6}[:5+start]
-		if got := items(t, alone); !slices.Equal(got, want) {
-			t.Errorf("alone, start %d: %v, want %v", start, got, want)
+	t.Parallel()
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		dir := t.TempDir()
+		unpackOldLogs(t, dir)
+		for start := range 2 {
+			alone := open(t, raft.Config{Dir: filepath.Join(dir, "alone")})
+			want := []uint64{1, 2, 3, 4, 5, 6, 6}[:5+start]
+			if got := items(t, alone); !slices.Equal(got, want) {
+				t.Errorf("alone, start %d: %v, want %v", start, got, want)
+			}
+			if _, err := alone.Propose(t.Context(), appendTo{0, 6, -1}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := alone.Snapshot(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := alone.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := alone.Propose(t.Context(), appendTo{0, 6, -1}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := alone.Snapshot(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := alone.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 
-	addresses := freeAddresses(t, 4)
-	peers := map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
-	var ms []*machine
-	var configs []raft.Config
-	for _, name := range slices.Sorted(maps.Keys(peers)) {
-		c := raft.Config{
-			Node: name, Peers: peers, Dir: filepath.Join(dir, "group"), Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond, Forward: true,
+		ms, configs := v.groupIn(filepath.Join(dir, "group"))
+		if got := items(t, ms[0]); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 7}) {
+			t.Errorf("the group reads %v", got)
 		}
-		configs = append(configs, c)
-		ms = append(ms, open(t, c))
-	}
-	if got := items(t, ms[0]); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 7}) {
-		t.Errorf("the group reads %v", got)
-	}
-	group := ms[0].Status().GroupID
-	for i, m := range ms {
-		s := m.Status()
-		if s.ID != raft.MemberID(s.Node) || s.GroupID != group || group == 0 || len(s.Members) != 3 {
-			t.Errorf("node %d: %+v", i, s)
+		group := ms[0].Status().GroupID
+		for i, m := range ms {
+			s := m.Status()
+			if s.ID != raft.MemberID(s.Node) || s.GroupID != group || group == 0 || len(s.Members) != 3 {
+				t.Errorf("node %d: %+v", i, s)
+			}
 		}
-	}
-	c := configs[0]
-	c.Node, c.Join, c.Peers = "n4", true, maps.Clone(peers) // the old group has removed a member with this name
-	c.Peers["n4"] = addresses[3]
-	joined := open(t, c)
-	change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n4", Address: addresses[3]})
-	if got := items(t, joined); len(got) != 6 {
-		t.Errorf("the joined node reads %v", got)
-	}
-	if s := joined.Status(); s.ID == raft.MemberID("n4") || s.GroupID != group {
-		t.Errorf("the joined node: %+v", s)
-	}
+		c := configs[0]
+		c.Node, c.Join, c.Peers = "n4", true, maps.Clone(c.Peers) // the old group has removed a member with this name
+		c.Peers["n4"] = "host-n4:1"
+		joined := v.start(c)
+		change(t, ms[0], configs, ms, raft.Change{Kind: raft.AddVoter, Name: "n4", Address: "host-n4:1"})
+		if got := items(t, joined); len(got) != 6 {
+			t.Errorf("the joined node reads %v", got)
+		}
+		if s := joined.Status(); s.ID == raft.MemberID("n4") || s.GroupID != group {
+			t.Errorf("the joined node: %+v", s)
+		}
+	})
 }
 
 // oldFile is a file of a log, or a folder.

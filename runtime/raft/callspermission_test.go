@@ -16,6 +16,7 @@ import (
 // TestCallPermission: with TLS only nodes and operators of the topology may call, and a
 // chunk of an unknown form is refused.
 func TestCallPermission(t *testing.T) {
+	t.Parallel()
 	files := nodeFiles(t)
 	own := files(certs.ID{Topology: "test", Node: "n1"})
 	config := overGRPC(t, "n1")[0]

@@ -142,8 +142,8 @@ func TestTLSOfAConfig(t *testing.T) {
 // TestInstancesBeforeTheGroup: the number of instances can be changed as long as no group was
 // founded, because no keys were used.
 func TestInstancesBeforeTheGroup(t *testing.T) {
-	free := freeAddresses(t, 2)
-	c := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": free[0], "n2": free[1]}, Instances: 8})
+	t.Parallel()
+	c := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0], "n2": "127.0.0.1:1"}, Instances: 8})
 	for _, c.Instances = range []int{8, 16} {
 		m, err := tryOpen(c)
 		if err != nil {
@@ -153,7 +153,7 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Peers = map[string]string{"n1": free[0]}
+	c.Peers = map[string]string{"n1": freeAddresses(t, 1)[0]}
 	m := open(t, fastConfig(c))
 	items(t, m)
 	if err := m.Close(); err != nil {
@@ -168,6 +168,7 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 // TestEmptiedFolders: if files of a log are removed but their folders are not, the node does not
 // continue as the same member with an empty log. If the record is removed, too, it is a new node.
 func TestEmptiedFolders(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		gone []string
 		want string // of the error; "": the node starts as a new one

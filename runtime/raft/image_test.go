@@ -41,6 +41,7 @@ func fastConfig(c raft.Config) raft.Config {
 // TestOneDiskToThreeAndBack: the log of a state machine on one disk becomes the log of the first of
 // three nodes. Later the log of one of these nodes becomes a log on one disk again.
 func TestOneDiskToThreeAndBack(t *testing.T) {
+	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		dir := t.TempDir()
 		path := func(name string) string { return filepath.Join(dir, name) }
@@ -99,6 +100,7 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 // TestAnInstanceIsMoved: the log of one of several instances is written to the folder with its
 // number, where the instance opens it.
 func TestAnInstanceIsMoved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	alone := raft.Config{Dir: path("alone"), Instance: 3, Instances: 16}
@@ -130,6 +132,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 // entries, including entries that may not have been committed. A change of members among them
 // has no effect.
 func TestOneOfThreeIsLeft(t *testing.T) {
+	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		ms, configs := v.groupIn(t.TempDir())
 		leader, followers := roles(t, ms)
@@ -179,6 +182,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 
 // TestFoundingOverALog: Found refuses a folder with a log.
 func TestFoundingOverALog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	m := open(t, raft.Config{Dir: filepath.Join(dir, "log")})
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil { // after its answer the node writes nothing more
@@ -209,6 +213,7 @@ func TestFoundingOverALog(t *testing.T) {
 // TestFoundingIsInterrupted: nodes and later calls of Found refuse a folder that an interrupted Found
 // has left.
 func TestFoundingIsInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	m := open(t, raft.Config{Dir: from})
@@ -242,6 +247,7 @@ func TestFoundingIsInterrupted(t *testing.T) {
 // TestFoundingInPlace: FoundInPlace replaces the folder of a node and keeps the old one next to it.
 // It refuses to do so while the node runs, or if the node has run since the image was opened.
 func TestFoundingInPlace(t *testing.T) {
+	t.Parallel()
 	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
 	n1 := filepath.Join(dir, "n1")
@@ -341,6 +347,7 @@ func backup(t *testing.T, m *machine) (path string) {
 
 // TestABackup: a backup of a running group, or of a folder, is enough to found a new group.
 func TestABackup(t *testing.T) {
+	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
 		ms, configs := v.groupIn(t.TempDir())
 		_, followers := roles(t, ms)
@@ -390,6 +397,7 @@ func TestABackup(t *testing.T) {
 
 // TestADamagedBackup: a backup with a flipped bit, or truncated at any byte, is refused.
 func TestADamagedBackup(t *testing.T) {
+	t.Parallel()
 	m := open(t, raft.Config{Dir: t.TempDir()})
 	for i := range uint64(3) {
 		if _, err := m.Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
@@ -426,6 +434,7 @@ func TestADamagedBackup(t *testing.T) {
 // TestImagesOfOldLogs: logs of versions in which groups had no identity can be backed up and
 // recovered.
 func TestImagesOfOldLogs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	unpackOldLogs(t, dir)
 	for _, c := range []struct {

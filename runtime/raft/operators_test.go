@@ -62,6 +62,7 @@ func TestTransferLeader(t *testing.T) {
 
 // TestOperators: with TLS a node accepts commands only from operators of its topology.
 func TestOperators(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca, err := certs.NewAuthority("test", time.Now()) // the name of the topology: the default
 	if err != nil {
@@ -110,6 +111,7 @@ func TestOperators(t *testing.T) {
 
 // TestTheFolderOfNodes: a node creates its folder. The parent folder must exist.
 func TestTheFolderOfNodes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")})
 	items(t, open(t, c))
