@@ -6,3 +6,6 @@ import "os"
 
 // Drop does nothing and reports false: the package knows no call for this system.
 func Drop(*os.File) bool { return false }
+
+// TryDrop does nothing.
+func TryDrop(*os.File) {}

@@ -2,12 +2,12 @@ package wal_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -50,9 +50,7 @@ func BenchmarkSave(b *testing.B) {
 
 // BenchmarkOpen opens a log with a million entries and a snapshot.
 func BenchmarkOpen(b *testing.B) {
-	if testing.Short() || os.Getenv("CI") == "" {
-		b.Skip("slow: set CI to run it")
-	}
+	speed.Landing(b)
 	largeSegments(b)
 	const count = 1_000_000
 	dir := b.TempDir()

@@ -16,7 +16,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -104,10 +104,7 @@ func dataOf(index uint64) string {
 func TestKilledProcess(t *testing.T) {
 	etcdwal.SegmentSizeBytes = childSegmentBytes
 	t.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
-	rounds := 1
-	if os.Getenv("CI") != "" && !race.Enabled { // the process that is killed must be fast
-		rounds = 25
-	}
+	rounds := speed.Pick(t, 1, 25, 500)
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(mode.String(), func(t *testing.T) {
 			dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -100,18 +100,11 @@ func openLog(t *testing.T, last ...*raftpb.Entry) (wal.Log, string) {
 	return l, dir
 }
 
-// thorough returns the distance of the places that a test damages: step, less if CI is set,
-// and 1 if TOPOGEN_THOROUGH is set. The race detector finds nothing in the tests that use it,
-// because they have one goroutine.
-func thorough(step int) int {
-	switch {
-	case race.Enabled:
-	case os.Getenv("TOPOGEN_THOROUGH") != "":
-		return 1
-	case os.Getenv("CI") != "":
-		return max(1, step/43) // 7 for 301
-	}
-	return step
+// thorough returns the distance of the places that a test damages: step in a quick run, and
+// 1 in a long one.
+func thorough(t *testing.T, step int) int {
+	t.Helper()
+	return speed.Pick(t, step, max(1, step/43), 1) // 7 for 301
 }
 
 // TestFlippedBits: each flipped bit of a file is detected, and the error names the file and
@@ -126,7 +119,7 @@ func TestFlippedBits(t *testing.T) {
 		"zeros in data":      {{Index: new(uint64(7)), Term: new(uint64(2)), Data: append(append([]byte("from"), zeros...), "to"...)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step := thorough(301) // not divisible by 8, so that it varies the bit within a byte
+			step := thorough(t, 301) // not divisible by 8, so that it varies the bit within a byte
 			if name != "zeros in data" {
 				step = max(step, 7)
 			}
@@ -174,7 +167,7 @@ func TestTruncated(t *testing.T) {
 		t.Fatalf("the last segment has %d bytes", size)
 	}
 	for file, content := range d.files {
-		for n := 0; n < len(content); n += thorough(29) {
+		for n := 0; n < len(content); n += thorough(t, 29) {
 			s, err := d.open(t, file, content[:n])
 			damage, is := errors.AsType[*wal.DamageError](err)
 			switch short := strings.HasSuffix(file, ".wal") && n < segmentBytes; {
@@ -223,7 +216,7 @@ func TestTornWrites(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(count), 0))
 			entries := make(map[int]int)
 			torn := inMemory(t)
-			for range 12 {
+			for range speed.Pick(t, 6, 12, 100) {
 				dir := inMemory(t)
 				l, _ := open(t, dir, wal.Options{})
 				first := entry(1, 1, strings.Repeat("x", rng.IntN(sector)))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/cryptotest"
@@ -16,7 +15,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -45,16 +44,12 @@ func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
 	return h
 }
 
-// histories calls each for a number of seeds in each mode: all of them if CI is set. After a
-// failure it prints the command that repeats it.
-func histories(t *testing.T, quick, all uint64, each func(t *testing.T, seed uint64, mode wal.Sync)) {
-	n := quick
-	if os.Getenv("CI") != "" && !race.Enabled { // the tests have one goroutine
-		n = all
-	}
+// histories calls each for a number of seeds in each mode, which depends on the speed of the run.
+// After a failure it prints the command that repeats it.
+func histories(t *testing.T, quick, landing, long uint64, each func(t *testing.T, seed uint64, mode wal.Sync)) {
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(mode.String(), func(t *testing.T) {
-			first, end := seeds(n)
+			first, end := speed.Seeds(t, quick, landing, long)
 			for seed := first; seed < end && !t.Failed(); seed++ {
 				each(t, seed, mode)
 				if t.Failed() {

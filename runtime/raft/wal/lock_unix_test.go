@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -60,7 +61,7 @@ func TestLockAndNewProcesses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := inMemory(t)
 			must(t, c.reopen(dir))
-			for started := startProcesses(t, 200); ; {
+			for started := startProcesses(t, speed.Pick(t, 30, 200, 1000)); ; {
 				select {
 				case <-started:
 					return

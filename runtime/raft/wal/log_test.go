@@ -263,7 +263,7 @@ func TestInvalid(t *testing.T) {
 
 // TestRelease: the log keeps two snapshots and the segments since the older one.
 func TestRelease(t *testing.T) {
-	dir := t.TempDir()
+	dir := inMemory(t)
 	l, _ := open(t, dir, wal.Options{})
 	const snapshots, each = 10, 100
 	for i := range uint64(snapshots * each) {
@@ -299,7 +299,7 @@ func TestRelease(t *testing.T) {
 
 // TestMissingSegment: Open detects a missing segment.
 func TestMissingSegment(t *testing.T) {
-	dir := t.TempDir()
+	dir := inMemory(t)
 	l, _ := open(t, dir, wal.Options{})
 	for i := range uint64(300) {
 		must(t, l.Save(state(1, 1, i), []*raftpb.Entry{entry(i+1, 1, "some data")}, true))

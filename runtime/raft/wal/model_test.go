@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -221,6 +222,7 @@ func checkBody(s wal.Stored) error {
 // TestFilesMatchModel compares a log in files with the model. It saves and replaces entries,
 // saves snapshots, closes and opens the log.
 func TestFilesMatchModel(t *testing.T) {
+	speed.Checks(t, 25, 100, 5000)
 	root := inMemory(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
@@ -243,6 +245,7 @@ func TestFilesMatchModel(t *testing.T) {
 // TestDiskMatchesModel compares a log on a simulated disk with the model. It does the same calls
 // as TestFilesMatchModel, and also crashes the disk.
 func TestDiskMatchesModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		disk := wal.NewDisk(rapid.Uint64().Draw(t, "seed"))
 		m := comparison{past: []model{{state: state(0, 0, 0)}}}

@@ -89,7 +89,7 @@ func openSegment(path string, crc uint32, crcKnown bool) (*segmentReader, error)
 	if err != nil {
 		return nil, err
 	}
-	pagecache.Drop(file) // read what the disk has, also after a sync that has failed
+	pagecache.TryDrop(file) // read what the disk has, also after a sync that has failed
 	return &segmentReader{file: file, size: info.Size(), crc: crc, crcKnown: crcKnown}, nil
 }
 

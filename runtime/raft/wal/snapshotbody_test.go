@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,6 +16,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -155,6 +155,8 @@ func TestSnapshotsWithoutBodies(t *testing.T) {
 // TestSnapshotLimits: writer and reader have the same limits. The writer returns an error
 // before a limit is exceeded, and the log is unchanged.
 func TestSnapshotLimits(t *testing.T) {
+	large := snapshot(5, 1, "")
+	large.Data = make([]byte, 1<<31-1) // takes no memory until it is read, written, or allocated again
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		w, err := l.CreateSnapshot()
 		must(t, err)
@@ -174,8 +176,6 @@ func TestSnapshotLimits(t *testing.T) {
 		if err := w.Commit(snapshot(5, 1, string(make([]byte, wal.SnapshotHeadMax)))); !errors.Is(err, wal.ErrTooLarge) {
 			t.Error(err)
 		}
-		large := snapshot(5, 1, "")
-		large.Data = make([]byte, 1<<31-1) // takes no memory until it is read or written
 		if err := l.SaveSnapshot(large); !errors.Is(err, wal.ErrTooLarge) || !errors.Is(err, wal.ErrInvalid) {
 			t.Error(err)
 		}
@@ -406,7 +406,7 @@ func TestDamagedBody(t *testing.T) {
 	must(t, read())
 	for bit := rand.IntN(1009); bit < len(right)*8; bit++ {
 		if at := bit / 8; at > 100 && at < wal.BodyChunk || at > wal.BodyChunk+50 && at < len(right)-100 {
-			bit += thorough(1009) * 64
+			bit += thorough(t, 1009) * 64
 			if bit >= len(right)*8 {
 				break
 			}
@@ -415,7 +415,7 @@ func TestDamagedBody(t *testing.T) {
 		b[bit/8] ^= 1 << (bit % 8)
 		check(fmt.Sprintf("bit %d of byte %d of %d", bit%8, bit/8, len(b)), b)
 	}
-	for n := 0; n < len(right); n += 1 + thorough(499)*97 {
+	for n := 0; n < len(right); n += 1 + thorough(t, 499)*97 {
 		check(fmt.Sprintf("%d of %d bytes", n, len(right)), right[:n])
 	}
 	check("the file is longer", append(bytes.Clone(right), 0))
@@ -431,13 +431,9 @@ func exchanged(b []byte) []byte {
 	return c
 }
 
-// TestLargeBody: a large body needs no more memory than a small one. TOPOGEN_BODY sets its
-// size in MiB.
+// TestLargeBody: a large body needs no more memory than a small one.
 func TestLargeBody(t *testing.T) {
-	size := int64(64 << 20)
-	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_BODY")); err == nil {
-		size = int64(n) << 20
-	}
+	size := speed.Pick(t, int64(48<<20), 64<<20, 4<<30)
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
 	piece := randomBody(1 << 20)

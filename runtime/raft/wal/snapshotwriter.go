@@ -161,7 +161,7 @@ func (s *fileSnapshot) complete(head *raftpb.Snapshot) error {
 	if err := s.w.finish(b); err != nil {
 		return fmt.Errorf("wal: cannot write a snapshot: %w", err)
 	}
-	pagecache.Drop(s.w.file)
+	pagecache.TryDrop(s.w.file)
 	r, err := snapshotFile{s.path, at}.open()
 	if err != nil {
 		return fmt.Errorf("wal: the snapshot differs from the written one: %w", err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -115,7 +116,7 @@ func used(content []byte) int {
 func TestDamageAfterSync(t *testing.T) {
 	dir := filepath.Join(inMemory(t), "log")
 	var opened, refused int
-	histories(t, 5, 30, func(t *testing.T, seed uint64, mode wal.Sync) {
+	histories(t, 2, 30, 2000, func(t *testing.T, seed uint64, mode wal.Sync) {
 		h := newRecorded(t, seed, mode)
 		for range callsOfHistory {
 			h.act()
@@ -131,7 +132,7 @@ func TestDamageAfterSync(t *testing.T) {
 			t.Cleanup(func() { _ = l.Close() })
 		}
 		saved := copied(t, h.dir)
-		for range 40 {
+		for range speed.Pick(t, 20, 40, 40) {
 			img := make(image)
 			for name, b := range saved {
 				img[name] = bytes.Clone(b)

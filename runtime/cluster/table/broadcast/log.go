@@ -276,7 +276,7 @@ func readAll(path string) ([]byte, error) {
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	pagecache.Drop(f)
+	pagecache.TryDrop(f)
 	b, err := io.ReadAll(io.LimitReader(f, fileMax+1))
 	if len(b) > fileMax {
 		err = fmt.Errorf("%w: the file is too large", errLog)
