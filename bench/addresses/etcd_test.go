@@ -103,7 +103,8 @@ func (c *cluster) client(t testing.TB) *clientv3.Client {
 func TestConformance(t *testing.T) {
 	s := startServer(t)
 	tabletest.Run(t, tabletest.Engine{
-		New: func(t *testing.T) tabletest.Cluster { return &cluster{server: s, prefix: "/" + t.Name()} },
+		New:      func(t *testing.T) tabletest.Cluster { return &cluster{server: s, prefix: "/" + t.Name()} },
+		RealTime: true,
 		Lacks: map[tabletest.Guarantee]string{
 			tabletest.LeasesInReplica: "leases are leases of etcd, and are not in the log of the table",
 		},

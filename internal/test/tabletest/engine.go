@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -16,6 +17,9 @@ type Engine struct {
 	New func(t *testing.T) Cluster
 	// Lacks are the guarantees that the engine does not keep, with the reasons.
 	Lacks map[Guarantee]string
+	// RealTime is for an engine that waits for other processes or for sockets. The tests of other
+	// engines run in the virtual time of synctest.
+	RealTime bool
 }
 
 // Guarantee is a guarantee that an engine may lack.
@@ -45,11 +49,7 @@ const timeout = time.Minute
 
 // Run runs all tests of the suite.
 func Run(t *testing.T, e Engine) {
-	for _, c := range []struct {
-		name  string
-		needs Guarantee
-		run   func(*testing.T, *suite)
-	}{
+	for _, c := range []conformance{
 		{"BootstrapHappensOnce", "", bootstrapHappensOnce},
 		{"TransactionsAreAtomic", "", transactionsAreAtomic},
 		{"EpochsDecideConflicts", "", epochsDecideConflicts},
@@ -75,16 +75,32 @@ func Run(t *testing.T, e Engine) {
 			if reason, lacks := e.Lacks[c.needs]; lacks && c.needs != "" {
 				t.Skipf("the engine does not keep the guarantee %q: %s", c.needs, reason)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), timeout)
-			defer cancel()
-			s := &suite{T: t, ctx: ctx, cluster: e.New(t), open: map[string]table.Table{}}
-			defer s.closeAll()
-			for _, name := range firstNames {
-				s.node(name)
+			if e.RealTime {
+				c.runOn(t, e)
+			} else {
+				synctest.Test(t, func(t *testing.T) { c.runOn(t, e) })
 			}
-			c.run(t, s)
 		})
 	}
+}
+
+// conformance is a test of the suite.
+type conformance struct {
+	name  string
+	needs Guarantee
+	run   func(*testing.T, *suite)
+}
+
+// runOn runs the test with a new table.
+func (c *conformance) runOn(t *testing.T, e Engine) {
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	s := &suite{T: t, ctx: ctx, cluster: e.New(t), open: map[string]table.Table{}}
+	defer s.closeAll()
+	for _, name := range firstNames {
+		s.node(name)
+	}
+	c.run(t, s)
 }
 
 var firstNames = []string{"n1", "n2", "n3"}
