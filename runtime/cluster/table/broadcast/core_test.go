@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -135,7 +136,8 @@ func (s *simulation) propose(changes ...table.Change) {
 // messages. All nodes agree which nodes are alive. An acknowledged change is never lost
 // while a node remains that was alive, and all nodes end with the same table.
 func TestRandomFaults(t *testing.T) {
-	for seed := range uint64(500) {
+	first, end := speed.Seeds(t, 50, 500, 10_000)
+	for seed := first; seed < end; seed++ {
 		s := newSimulation(t, seed, transport.Faults{Loss: 0.1, Duplicate: 0.05, DelayMin: 1, DelayMax: 8})
 		s.propose(table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 4}}},
 			table.Join{Node: table.Node{Name: "n1"}}, table.Join{Node: table.Node{Name: "n2"}})

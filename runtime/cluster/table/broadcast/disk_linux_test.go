@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
@@ -154,13 +154,7 @@ func (d *diskLog) act() {
 // error of a read is not damage. If the disk has lied, the log is right, refused, or shorter by
 // its last entries, after which nothing has reached the disk.
 func TestSimulatedDisk(t *testing.T) {
-	seeds := 1
-	if os.Getenv("CI") != "" {
-		seeds = 20
-	}
-	if n, err := strconv.Atoi(os.Getenv("TOPOGEN_SEEDS")); err == nil {
-		seeds = n
-	}
+	first, end := speed.Seeds(t, 1, 20, 1300)
 	for name, c := range map[string]disksim.Chances{
 		"power": {Power: 0.05},
 		"syncs": {Power: 0.05, Sync: 0.05},
@@ -169,16 +163,16 @@ func TestSimulatedDisk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			total := map[string]int{}
-			for seed := range uint64(seeds) {
+			for seed := first; seed < end; seed++ {
 				root, err := os.MkdirTemp("/dev/shm", "topogen-")
 				if err != nil {
 					root = t.TempDir()
 				}
 				rng := rand.New(rand.NewPCG(seed, 1))
 				d := &diskLog{t: t, rng: rng, machine: disksim.NewMachine(t, root, rng, c), past: []string{""}}
-				for range 200 {
+				for range speed.Pick(t, 100, 200, 200) {
 					if d.act(); t.Failed() {
-						t.Fatalf("seed %d", seed)
+						t.Fatalf("repeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/cluster/table/broadcast", seed, t.Name())
 					}
 				}
 				d.end()

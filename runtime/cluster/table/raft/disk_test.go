@@ -3,7 +3,7 @@ package raft_test
 import (
 	"context"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	tableraft "github.com/topogen/topogen/runtime/cluster/table/raft"
@@ -72,78 +72,86 @@ func sameTables(ctx context.Context, t *testing.T, nodes map[string]*node) {
 // TestFullDisk lets a sync of one node fail. Its table ends with the error, the others go
 // on, and the node catches up when the disk works again.
 func TestFullDisk(t *testing.T) {
-	c := newCluster(t)
-	disks := c.withDisks()
-	ctx, nodes := c.started(t)
-	move(ctx, t, nodes["n1"], 0, 10)
-	if err := nodes["n3"].Sync(ctx); err != nil { // its replica must have the plan before its disk is full
-		t.Fatal(err)
-	}
-	disks["n3"].FailSync()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for n := nodes["n1"]; ctx.Err() == nil && nodes["n3"].Err() == nil; {
-			if _, err := n.Txn(ctx, nil, []table.Change{table.Assign{Processor: "counter", First: 0, Count: 1, Node: "n2"}}); err != nil && ctx.Err() == nil {
-				t.Errorf("a transaction failed while a minority has a full disk: %v", err)
-				return
-			}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		disks := c.withDisks()
+		ctx, nodes := c.started(t)
+		move(ctx, t, nodes["n1"], 0, 10)
+		if err := nodes["n3"].Sync(ctx); err != nil { // its replica must have the plan before its disk is full
+			t.Fatal(err)
 		}
-	}()
-	select {
-	case <-nodes["n3"].Done():
-	case <-ctx.Done():
-		t.Fatal("the table of a node whose disk is full still runs")
-	}
-	<-done
-	if err := nodes["n3"].Err(); err == nil {
-		t.Error("Err returned no reason")
-	}
-	if i, _, _ := nodes["n3"].Replica().Processor("counter"); nodes["n3"].Close() == nil {
-		t.Error("Close did not return the reason")
-	} else if place, _ := nodes["n3"].Replica().Lookup(i, 0); place == nil {
-		t.Error("a lookup does not work after the table has ended")
-	}
-	disks["n3"].Crash() // the failed sync left unsynced records
-	nodes["n3"] = c.open(t, c.config("n3"))
-	move(ctx, t, nodes["n1"], 0, 10)
-	sameTables(ctx, t, nodes)
+		disks["n3"].FailSync()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for n := nodes["n1"]; ctx.Err() == nil && nodes["n3"].Err() == nil; {
+				if _, err := n.Txn(ctx, nil, []table.Change{table.Assign{Processor: "counter", First: 0, Count: 1, Node: "n2"}}); err != nil && ctx.Err() == nil {
+					t.Errorf("a transaction failed while a minority has a full disk: %v", err)
+					return
+				}
+			}
+		}()
+		select {
+		case <-nodes["n3"].Done():
+		case <-ctx.Done():
+			t.Fatal("the table of a node whose disk is full still runs")
+		}
+		<-done
+		if err := nodes["n3"].Err(); err == nil {
+			t.Error("Err returned no reason")
+		}
+		if i, _, _ := nodes["n3"].Replica().Processor("counter"); nodes["n3"].Close() == nil {
+			t.Error("Close did not return the reason")
+		} else if place, _ := nodes["n3"].Replica().Lookup(i, 0); place == nil {
+			t.Error("a lookup does not work after the table has ended")
+		}
+		disks["n3"].Crash() // the failed sync left unsynced records
+		nodes["n3"] = c.open(t, c.config("n3"))
+		move(ctx, t, nodes["n1"], 0, 10)
+		sameTables(ctx, t, nodes)
+	})
 }
 
 // TestPowerFailure crashes all disks at once, between log and memory: acknowledged
 // transactions are there again, and all nodes agree on the others.
 func TestPowerFailure(t *testing.T) {
-	c := newCluster(t)
-	disks := c.withDisks()
-	ctx, nodes := c.started(t)
-	for round := range 3 {
-		move(ctx, t, nodes["n1"], 0, 30)
-		acknowledged := nodes["n1"].Replica().Revision()
-		proposing := make(chan struct{})
-		go func() { // these transactions may succeed or fail
-			defer close(proposing)
-			short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-			defer cancel()
-			for short.Err() == nil {
-				_, _ = nodes["n2"].Txn(short, nil, []table.Change{table.Assign{Processor: "counter", First: 3, Count: 5, Node: "n1"}})
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		disks := c.withDisks()
+		ctx, nodes := c.started(t)
+		for round := range 3 {
+			move(ctx, t, nodes["n1"], 0, 30)
+			acknowledged := nodes["n1"].Replica().Revision()
+			began, ended := make(chan struct{}), make(chan struct{})
+			short, cancel := context.WithCancel(ctx)
+			go func() { // these transactions may succeed or fail
+				defer close(ended)
+				for i := 0; short.Err() == nil; i++ {
+					if i == 3 {
+						close(began)
+					}
+					_, _ = nodes["n2"].Txn(short, nil, []table.Change{table.Assign{Processor: "counter", First: 3, Count: 5, Node: "n1"}})
+				}
+			}()
+			<-began
+			for _, d := range disks {
+				d.Crash()
 			}
-		}()
-		for _, d := range disks {
-			d.Crash()
-		}
-		<-proposing
-		for name, n := range nodes {
-			_ = n.Close() // its log has failed
-			nodes[name] = c.open(t, c.config(name))
-		}
-		for _, n := range nodes {
-			if err := n.Sync(ctx); err != nil {
-				t.Fatal(err)
+			cancel()
+			<-ended
+			for name, n := range nodes {
+				_ = n.Close() // its log has failed
+				nodes[name] = c.open(t, c.config(name))
 			}
+			for _, n := range nodes {
+				if err := n.Sync(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := nodes["n1"].Replica().Revision(); got.Compare(acknowledged) < 0 {
+				t.Fatalf("round %d: the table has revision %v after a power failure, but %v was acknowledged", round, got, acknowledged)
+			}
+			sameTables(ctx, t, nodes)
 		}
-		if got := nodes["n1"].Replica().Revision(); got.Compare(acknowledged) < 0 {
-			t.Fatalf("round %d: the table has revision %v after a power failure, but %v was acknowledged", round, got, acknowledged)
-		}
-		sameTables(ctx, t, nodes)
-	}
+	})
 }
