@@ -30,7 +30,7 @@ func Config(c member.Config, first int) *ml.Config {
 	l.IndirectChecks = c.Helpers
 	scale := max(1, math.Log10(max(1, float64(first))))
 	l.SuspicionMult = max(1, int(math.Ceil(float64(c.Suspicion)/float64(c.Interval)/scale)))
-	l.GossipInterval = c.Interval / 5
+	l.GossipInterval = gossipInterval(&c)
 	l.GossipToTheDeadTime = 10 * c.Interval
 	l.PushPullInterval = 30 * c.Interval
 	l.TCPTimeout = max(5*c.Interval, time.Second)
@@ -39,3 +39,6 @@ func Config(c member.Config, first int) *ml.Config {
 	l.EnableCompression = false // the transport decides about compression
 	return l
 }
+
+// gossipInterval is the time between two messages of gossip to the same node.
+func gossipInterval(c *member.Config) time.Duration { return c.Interval / 5 }

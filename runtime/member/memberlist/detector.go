@@ -239,7 +239,13 @@ func (d *Detector) Leave(ctx context.Context) error {
 				d.network.sayGoodbye(m.Name, d.settings.Node.Boot)
 			}
 		}
-		left <- list.Leave(10 * d.config.Interval)
+		err := list.Leave(10 * d.config.Interval)
+		if err == nil {
+			// The library says nothing about confirmations, and returns when it has passed its
+			// message to the transport. The transport drops what it has not sent when it closes.
+			<-time.After(gossipInterval(&d.config))
+		}
+		left <- err
 	}()
 	select {
 	case err := <-left:
