@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"pgregory.net/rapid"
 )
@@ -19,6 +20,7 @@ type replicated = fsm.Replicated[tape, note, answer]
 // first one only applies them. The second one sometimes makes snapshots. The third one
 // is restored from an older snapshot and the entries since.
 func TestReplicasAreEqual(t *testing.T) {
+	speed.Checks(t, 40, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		x := newReplicas(t)
 		t.Repeat(map[string]func(*rapid.T){

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // deaths counts the deaths that nodes report from now on, by the name of the dead.
@@ -58,7 +60,7 @@ func TestBoundOfDetection(t *testing.T) {
 				if size == 3 {
 					bound += time.Duration((p.Spread - 1) * float64(p.Suspicion)) // one node alone cannot confirm more
 				}
-				for seed := range uint64(10) {
+				for seed := range speed.Pick(t, uint64(2), 10, 100) {
 					w := cluster(t, seed, size, Config{Profile: profile})
 					w.run(time.Duration(w.rng.Int64N(int64(5 * p.Interval))))
 					victim := w.nodes[w.rng.IntN(size)]
@@ -259,7 +261,8 @@ func TestLoss(t *testing.T) {
 // TestPartition: the larger part continues, the smaller one is fenced soon. After the
 // partition all are alive again, and no node is fenced.
 func TestPartition(t *testing.T) {
-	for _, sizes := range [][2]int{{3, 2}, {4, 1}, {20, 19}, {60, 40}, {99, 1}} {
+	all := [][2]int{{3, 2}, {4, 1}, {20, 19}, {60, 40}, {99, 1}}
+	for _, sizes := range speed.Pick(t, all[:3], all, all) {
 		t.Run(fmt.Sprintf("%d and %d", sizes[0], sizes[1]), func(t *testing.T) {
 			w := cluster(t, 8, sizes[0]+sizes[1], Config{})
 			w.run(3 * time.Second)

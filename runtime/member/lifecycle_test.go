@@ -2,25 +2,18 @@ package member
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-// large reports whether tests with 1,000 nodes run, which take about a minute: .ci/long
-// runs them.
-func large() bool { return os.Getenv("TOPOGEN_NODES") == "1000" }
+	"github.com/topogen/topogen/internal/test/speed"
+)
 
 // TestRestartOfAll: all nodes stop and start at the same time, and soon all know all. No
 // running process is declared dead.
 func TestRestartOfAll(t *testing.T) {
-	sizes := []int{3, 100}
-	if large() {
-		sizes = append(sizes, 1000)
-	}
-	for _, size := range sizes {
+	for _, size := range speed.Pick(t, []int{3, 40}, []int{3, 100}, []int{3, 100, 1000}) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			w := cluster(t, 1, size, Config{})
 			w.run(5 * time.Second)
@@ -52,10 +45,11 @@ func TestRestartOfAll(t *testing.T) {
 	}
 }
 
-// TestJoinsAndLeaves: 1,000 nodes join and leave a cluster. Each join and each leave costs
+// TestJoinsAndLeaves: many nodes join and leave a cluster. Each join and each leave costs
 // a number of messages that grows with the cluster only linearly. The lists do not grow.
 func TestJoinsAndLeaves(t *testing.T) {
-	const size, members = 20, 1000
+	const size = 20
+	members := speed.Pick(t, 250, 1000, 10_000)
 	w := cluster(t, 2, size, Config{ForgetLeft: time.Minute})
 	w.run(10 * time.Second)
 	guest := w.add("guest", Config{ForgetLeft: time.Minute}, "n1", "n2", "n3")
@@ -77,7 +71,7 @@ func TestJoinsAndLeaves(t *testing.T) {
 		guest.kill()
 	}
 	pings := int((w.now - start).Seconds()) * 2 * (size + 1)
-	each := float64(w.sent-before-pings) / members / (size + 1)
+	each := float64(w.sent-before-pings) / float64(members) / (size + 1)
 	t.Logf("a join and a leave cost %.1f messages per member", each)
 	if each > 5 {
 		t.Errorf("a join and a leave cost %.1f messages per member, want at most 5", each)
@@ -99,9 +93,7 @@ func TestJoinsAndLeaves(t *testing.T) {
 // TestLargeCluster: 1,000 nodes detect a death, and a node joins with at most two
 // messages per member.
 func TestLargeCluster(t *testing.T) {
-	if !large() {
-		t.Skip("takes some seconds; set TOPOGEN_NODES=1000 to run it")
-	}
+	speed.Long(t)
 	const size = 1000
 	w := cluster(t, 3, size, Config{})
 	w.run(20 * time.Second)

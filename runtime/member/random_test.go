@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestRandomFaults: whatever happens to some nodes, after the faults all running nodes
 // agree about all, and none is fenced if a majority runs.
 func TestRandomFaults(t *testing.T) {
+	speed.Checks(t, 50, 100, 10_000)
 	rapid.Check(t, func(rt *rapid.T) {
 		size := rapid.IntRange(1, 8).Draw(rt, "size")
 		w := cluster(rt, rapid.Uint64Range(0, 1000).Draw(rt, "seed"), size, Config{Profile: ProfileLocal, TieBreaker: "n1"})
@@ -97,6 +100,7 @@ func (w *world) randomFault(rt *rapid.T, pick func(string) *simNode) {
 
 // TestClaimsInAnyOrder: two nodes that receive the same claims in different orders agree.
 func TestClaimsInAnyOrder(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	rapid.Check(t, func(rt *rapid.T) {
 		var claims []*record
 		for range rapid.IntRange(1, 20).Draw(rt, "claims") {

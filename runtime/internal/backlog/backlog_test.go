@@ -11,7 +11,7 @@ import (
 // TestList compares a list with a model: events come in order, and no event above Since
 // is missing.
 func TestList(t *testing.T) {
-	speed.Checks(t, 40, 100, 1000)
+	speed.Checks(t, 30, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		var l List[uint64]
 		var used []Item[uint64]
