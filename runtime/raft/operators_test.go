@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// roles returns the leader and the followers, once there is a leader.
+// roles returns the leader and the followers, once the leader has heard from all of them.
 func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) {
 	t.Helper()
 	if _, err := ms[0].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -29,6 +30,9 @@ func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) 
 	}
 	if leader == nil || len(followers) != len(ms)-1 {
 		t.Fatalf("%d followers", len(followers))
+	}
+	for slices.ContainsFunc(leader.Status().Members, func(m raft.MemberStatus) bool { return !m.Active }) {
+		pause()
 	}
 	return leader, followers
 }
