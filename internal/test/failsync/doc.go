@@ -12,8 +12,8 @@
 // apply to other threads, so goroutines that the function starts are not watched. It ends
 // with the thread.
 //
-// It needs Linux 5.19 or newer on amd64 or arm64. Elsewhere Watch skips the test, and fails it
-// if the environment variable CI is set.
+// It needs Linux 5.19 or newer on amd64 or arm64. Elsewhere Watch skips the test in a quick run,
+// and fails it at other speeds.
 package failsync
 
 import (
