@@ -73,9 +73,9 @@ func (s *simulation) abandon() {
 		m.Chances = c
 	}
 	s.log = nil
-	if !m.Off { // otherwise the log is opened in another folder
-		runtime.GC() // the engine does not unlock its files if its last sync fails
-	}
+	// The engine does not unlock its files if its last sync fails. Its goroutine may create a file
+	// meanwhile, which must not come while the folder is removed.
+	runtime.GC()
 }
 
 // restart starts the machine after a power failure.
