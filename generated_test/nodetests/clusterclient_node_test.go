@@ -64,6 +64,7 @@ type clientProcess struct {
 func startServers(t *testing.T) *servers {
 	t.Helper()
 	speed.Landing(t) // TestClusterGatherClient has nodes in this process; runtime/cluster simulates clients
+	speed.NoRace(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the nodes are killed with signals")
 	}

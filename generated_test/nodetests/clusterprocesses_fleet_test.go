@@ -50,6 +50,7 @@ type fleetProcess struct {
 // prepare makes the addresses, the links and the certificates of the nodes.
 func prepare(t *testing.T) *fleet {
 	speed.Landing(t) // TestRandomClusters of runtime/cluster has these faults in virtual time
+	speed.NoRace(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("the nodes are stopped with signals")
 	}

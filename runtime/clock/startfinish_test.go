@@ -101,6 +101,7 @@ func TestRarePairsAreExact(t *testing.T) {
 // include patterns in which a timer that measures every n-th pair would always measure
 // the same kind, and durations that depend on each other.
 func TestSumHasNoBias(t *testing.T) {
+	speed.NoRace(t)
 	const pairs = 63 + 32*20 // the end of a block: 1, 2, 4, 8, 16, then 32 pairs each
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, duration := range map[string]func(i int) time.Duration{

@@ -3,6 +3,8 @@ package cluster
 import (
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestMessagesBeyondTheCapacity lets n1 drop messages after retry.timeout that n2 has
@@ -10,6 +12,7 @@ import (
 // the capacities allow. The ledger checks that a message counts as handled only after its
 // handler call, and that no call to n2 ends without a reply.
 func TestMessagesBeyondTheCapacity(t *testing.T) {
+	speed.NoRace(t)
 	const timeout = time.Second
 	for _, policy := range []full{dropOldest, dropNewest} {
 		beyond := 0

@@ -12,6 +12,7 @@ import (
 // each from an instance to an instance of their own. A large message takes several round
 // trips. A small message takes one at most, also next to a large one.
 func TestSmallMessagesBesideLargeOnes(t *testing.T) {
+	speed.NoRace(t)
 	const (
 		size  = 20 << 20
 		delay = 50 * time.Millisecond

@@ -21,6 +21,7 @@ var simInputs = []string{
 // TestRandomClusters runs random topologies on 1 to 7 nodes, with faults of the network
 // and of nodes that end some time.
 func TestRandomClusters(t *testing.T) {
+	speed.NoRace(t)
 	counts := map[string]int{}
 	failed := 0
 	first, end := speed.Seeds(t, 60, 500, 10_000)

@@ -292,6 +292,7 @@ func (r *runner) functions() []durable.Function {
 // TestRandomWorkflows compares random workflows whose workers are killed and paused at
 // random with the same workflows without interruption.
 func TestRandomWorkflows(t *testing.T) {
+	speed.NoRace(t)
 	first, end := speed.Seeds(t, 25, 1000, 10_000)
 	var killed, paused, ran uint64
 	for seed := first; seed < end; seed++ {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/topogen/topogen/runtime/internal/race"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestClasses: each size is in a class with matching bounds, classes ascend, and next and
@@ -135,6 +135,7 @@ func TestArenasGoBack(t *testing.T) {
 // TestKeptArenaIsUsedAgain: repeated allocations of one block do not request memory from
 // Go each time.
 func TestKeptArenaIsUsedAgain(t *testing.T) {
+	speed.NoRace(t)
 	a := New(Heaps(1), Dirty())
 	b := a.Allocate(100)
 	b[0] = 1
@@ -143,14 +144,14 @@ func TestKeptArenaIsUsedAgain(t *testing.T) {
 	}
 	allocations := testing.AllocsPerRun(100, func() {
 		b := a.Allocate(100)
-		if b[0] != 1 && !race.Enabled { // a Dirty allocator does not clear blocks
+		if b[0] != 1 { // a Dirty allocator does not clear blocks
 			t.Error("another arena")
 		}
 		if err := a.Free(b); err != nil {
 			t.Error(err)
 		}
 	})
-	if allocations != 0 && !race.Enabled {
+	if allocations != 0 {
 		t.Errorf("%v allocations", allocations)
 	}
 }

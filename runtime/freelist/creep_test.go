@@ -12,6 +12,7 @@ import (
 // stays within a ratio of the largest use so far, and the ratio does not grow in the
 // second half.
 func TestFragmentationDoesNotCreep(t *testing.T) {
+	speed.NoRace(t)
 	operations := speed.Pick(t, 100_000, 1_000_000, 1_000_000)
 	for _, load := range []struct {
 		name string

@@ -53,6 +53,7 @@ func TestSteadyState(t *testing.T) {
 // TestBoundOfDetection: a node that stops is dead for every node within the time that
 // Config states, in every profile and for several sizes.
 func TestBoundOfDetection(t *testing.T) {
+	speed.NoRace(t)
 	for profile, p := range Profiles {
 		for _, size := range []int{3, 4, 10, 40} {
 			t.Run(fmt.Sprintf("%s/%d", profile, size), func(t *testing.T) {
@@ -261,6 +262,7 @@ func TestLoss(t *testing.T) {
 // TestPartition: the larger part continues, the smaller one is fenced soon. After the
 // partition all are alive again, and no node is fenced.
 func TestPartition(t *testing.T) {
+	speed.NoRace(t)
 	all := [][2]int{{3, 2}, {4, 1}, {20, 19}, {60, 40}, {99, 1}}
 	for _, sizes := range speed.Pick(t, all[:3], all, all) {
 		t.Run(fmt.Sprintf("%d and %d", sizes[0], sizes[1]), func(t *testing.T) {

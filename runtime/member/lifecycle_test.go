@@ -48,6 +48,7 @@ func TestRestartOfAll(t *testing.T) {
 // TestJoinsAndLeaves: many nodes join and leave a cluster. Each join and each leave costs
 // a number of messages that grows with the cluster only linearly. The lists do not grow.
 func TestJoinsAndLeaves(t *testing.T) {
+	speed.NoRace(t)
 	const size = 20
 	members := speed.Pick(t, 250, 1000, 10_000)
 	w := cluster(t, 2, size, Config{ForgetLeft: time.Minute})

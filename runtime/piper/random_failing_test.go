@@ -327,6 +327,7 @@ func (f *failures) checkEnd(t *testing.T, x *random, err error) bool {
 // TestRandomFailuresStepped runs random topologies that fail under the Stepper,
 // each twice.
 func TestRandomFailuresStepped(t *testing.T) {
+	speed.NoRace(t)
 	from, to := speed.Seeds(t, 100, 400, 10_000)
 	for seed := from; seed < to; seed++ {
 		first := stepOne(t, drawFailing(seed, true), seed)

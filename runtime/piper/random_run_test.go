@@ -27,6 +27,7 @@ const (
 
 // TestRandomStepped runs random topologies under the Stepper, each twice.
 func TestRandomStepped(t *testing.T) {
+	speed.NoRace(t)
 	from, to := speed.Seeds(t, 100, 400, 10_000)
 	for seed := from; seed < to; seed++ {
 		first := step(t, seed)

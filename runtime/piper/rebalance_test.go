@@ -90,6 +90,7 @@ func (c chain) best(t *testing.T) (least, most time.Duration, worst []int) {
 // must find a placement with nearly the throughput of the best one, whether one stage
 // is too heavy or all stages differ.
 func TestRebalancingFindsAGoodPlacement(t *testing.T) {
+	speed.NoRace(t)
 	speed.Landing(t) // it runs all placements
 	for name, costs := range map[string][]time.Duration{
 		"skewed": {100, 1000, 100, 100},
@@ -113,6 +114,7 @@ func TestRebalancingFindsAGoodPlacement(t *testing.T) {
 
 // TestRebalancingFollowsTheLoad checks that a load in the distant past does not count.
 func TestRebalancingFollowsTheLoad(t *testing.T) {
+	speed.NoRace(t)
 	c := chain{stages: 3, messages: 4000, from: 3300, work: func(stage int, m *message) time.Duration {
 		heavy := 0
 		if m.hops > 3000 {

@@ -130,6 +130,7 @@ func (k *clerks) check(t *testing.T, seed uint64) (received int) {
 // TestPendingRepliesStepped runs random topologies in which some instances reply later, under the
 // Stepper, each of them twice.
 func TestPendingRepliesStepped(t *testing.T) {
+	speed.NoRace(t)
 	from, to := speed.Seeds(t, 50, 200, 5000)
 	received := 0
 	for seed := from; seed < to; seed++ {

@@ -3,6 +3,7 @@ package queue
 import (
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/race"
 )
 
@@ -54,6 +55,13 @@ func TestLendOfEachKind(t *testing.T) {
 	lent(t, [3]struct{ E error }{})
 	lent(t, 3.5)
 	lent(t, complex(1, 2))
+}
+
+// TestLendWithoutTheRaceDetector repeats the tests in the run without the race detector.
+func TestLendWithoutTheRaceDetector(t *testing.T) {
+	speed.NoRace(t)
+	t.Run("kept pointers", TestAKeptPointerReadsPoison)
+	t.Run("each kind", TestLendOfEachKind)
 }
 
 func lent[T any](t *testing.T, v T) {

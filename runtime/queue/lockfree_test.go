@@ -237,6 +237,7 @@ func TestLockFreeLetsGo(t *testing.T) {
 // TestLockFreeGivesMemoryBack checks that the heap has its former size after all values
 // were popped.
 func TestLockFreeGivesMemoryBack(t *testing.T) {
+	speed.NoRace(t)
 	const most = 256 << 10 // bytes: some blocks, and what the tests themselves use
 	n := speed.Pick(t, 200_000, 1_000_000, 1_000_000)
 	q := new(LockFree[uint64])

@@ -154,6 +154,7 @@ func TestTheLinkedListLosesAMessage(t *testing.T) {
 // TestTheCorrectedLinkedList checks the algorithm with the value consumed: no order of steps
 // loses or duplicates a message, or runs forever.
 func TestTheCorrectedLinkedList(t *testing.T) {
+	speed.NoRace(t)
 	for _, p := range append(smallPrograms(t), twoPushesAndAPop) {
 		holds(t, linkedList(consumed), p)
 	}

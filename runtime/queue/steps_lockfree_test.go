@@ -241,6 +241,7 @@ var recycling = program{before: pushes(1, 2), goroutines: [][]call{pops(1), pops
 // duplicates a message, or runs forever, wherever a goroutine stops: at the ends of
 // blocks, and while places are used again.
 func TestLockFreeInAllOrders(t *testing.T) {
+	speed.NoRace(t)
 	for _, p := range append(smallPrograms(t), twoPushesAndAPop) {
 		holds(t, stepwise(1, noFlaw), p)
 		if len(p.goroutines) < goroutinesMost {

@@ -15,6 +15,7 @@ import (
 // node stops, even if it leads. Its error names the checksums before and after this entry. The other
 // nodes continue. Nodes restart and take snapshots during the test.
 func TestAStateThatDiffers(t *testing.T) {
+	speed.NoRace(t)
 	led := 0
 	for seed := range speed.Pick(t, uint64(5), 30, 300) {
 		w := newWorld(t, seed)

@@ -12,6 +12,7 @@ import (
 // leads part of the time, and forwards updates otherwise. At all times entries get the time of
 // the other nodes.
 func TestAClockThatIsWrong(t *testing.T) {
+	speed.NoRace(t)
 	const year = 365 * 24 * time.Hour
 	led := int64(0)
 	runs := speed.Pick(t, 1, 12, 100)

@@ -162,6 +162,7 @@ func (g *sized) check(t *testing.T) {
 // TestNothingIsDropped: the transports of connected nodes drop no messages, for any size and number
 // of updates, at the leader and at a follower.
 func TestNothingIsDropped(t *testing.T) {
+	speed.NoRace(t)
 	t.Parallel()
 	g := newSized(t)
 	type load struct{ bytes, callers, each int }

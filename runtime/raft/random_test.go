@@ -10,6 +10,7 @@ import (
 // are lost, and members and leaders change. At the end it compares the answers of the clients with
 // the states of the nodes.
 func TestRandomFaults(t *testing.T) {
+	speed.NoRace(t)
 	counts := map[string]int{}
 	first, end := speed.Seeds(t, 3, 150, 10_000)
 	for seed := first; seed < end; seed++ {

@@ -20,6 +20,7 @@ const (
 // TestAllInterleavings visits all reachable states of a few workers, with all or some
 // configurations, including failed decisions.
 func TestAllInterleavings(t *testing.T) {
+	speed.NoRace(t)
 	for _, c := range []struct {
 		workers, shards, reshards int
 		configs                   func(workers, shards int) [][][]int
@@ -73,6 +74,7 @@ func TestAllInterleavings(t *testing.T) {
 // TestRandomInterleavings takes random steps of models that have too many states to visit
 // them all.
 func TestRandomInterleavings(t *testing.T) {
+	speed.NoRace(t)
 	first, end := speed.Seeds(t, 20, 200, 2000)
 	for seed := first; seed < end; seed++ {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))

@@ -12,6 +12,7 @@
 //	speed.Landing(t)                    // skips the test in a quick run
 //	kills := speed.Pick(t, 2, 20, 1000) // the amount for this run
 //	first, end := speed.Seeds(t, 10, 150, 10_000)
+//	speed.NoRace(t)                     // one goroutine: the race detector finds nothing
 //
 // go test does not reuse the result of a run with another speed, because it compares the
 // environment variables that a test has read.
@@ -68,6 +69,17 @@ func Long(t testing.TB) {
 	t.Helper()
 	if of(t) < long {
 		t.Skip("slow, part of .ci/long: set " + Variable + "=long to run it")
+	}
+}
+
+// NoRace skips a test in a run with the race detector. It is for tests with one goroutine and
+// many steps, in which the race detector finds nothing and which it makes ten times slower,
+// and for tests that measure memory. .ci/run runs the tests that its run with the race
+// detector has skipped once more without it.
+func NoRace(t testing.TB) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("runs without the race detector")
 	}
 }
 

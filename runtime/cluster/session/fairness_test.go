@@ -3,6 +3,7 @@ package session_test
 import (
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/session"
 )
 
@@ -119,6 +120,7 @@ func TestSparseLanesShare(t *testing.T) {
 // TestPartialMessagesAreLimited sends five of the largest messages at the same time. The
 // receiver never has parts of more than two.
 func TestPartialMessagesAreLimited(t *testing.T) {
+	speed.NoRace(t)
 	p := newPair(t, func(c *session.Config) { c.QueueBytes = 1 << 30 })
 	large := make([]byte, session.MessageBytesMax)
 	for i := range 5 {

@@ -12,6 +12,7 @@ import (
 // TestRandomFaults runs two nodes on a network that loses, repeats, delays and reorders
 // frames, with cuts and restarts.
 func TestRandomFaults(t *testing.T) {
+	speed.NoRace(t)
 	counts := map[string]int{}
 	first, end := speed.Seeds(t, 25, 150, 10_000)
 	for seed := first; seed < end; seed++ {

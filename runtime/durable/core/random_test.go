@@ -17,6 +17,7 @@ import (
 // properties of the step, that a refusal has written nothing, and that an equal step on an
 // equal store has the same outcome.
 func TestRandom(t *testing.T) {
+	speed.NoRace(t)
 	if err := flag.Set("rapid.checks", speed.Pick(t, "20", "100", "2000")); err != nil {
 		t.Fatal(err)
 	}

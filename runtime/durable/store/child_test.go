@@ -235,6 +235,7 @@ func (c *child) drain(t testing.TB, answered int) int {
 // TestKilledAtEachWrite kills a process at each of its first writes: before, in the middle
 // and after.
 func TestKilledAtEachWrite(t *testing.T) {
+	speed.NoRace(t)
 	writes := speed.Pick(t, 2, 60, 60)
 	dir := memoryDir(t)
 	h := &history{store: store.NewMemory()}
@@ -253,6 +254,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 
 // TestKilledAtAnyTime kills a process at random instants, also while it opens the store.
 func TestKilledAtAnyTime(t *testing.T) {
+	speed.NoRace(t)
 	rounds := speed.Pick(t, 2, 40, 400)
 	dir := memoryDir(t)
 	h := &history{store: store.NewMemory()}

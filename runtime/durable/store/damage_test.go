@@ -121,6 +121,7 @@ func read(t *testing.T, path string) (b []byte) {
 
 // TestFlippedBits flips bits in all pages of a store, one at a time.
 func TestFlippedBits(t *testing.T) {
+	speed.NoRace(t)
 	dir, content, pages := filled(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var places []int
@@ -153,6 +154,7 @@ func TestFlippedBits(t *testing.T) {
 // TestWrongPages replaces pages by zeros, by other pages, and by the first half of
 // themselves.
 func TestWrongPages(t *testing.T) {
+	speed.NoRace(t)
 	dir, content, pages := filled(t)
 	for p := 0; p < len(pages); p += speed.Pick(t, 7, 1, 1) * pageBytes {
 		page := pages[p : p+pageBytes]

@@ -33,6 +33,7 @@ func (w diskWrite) apply(b []byte) []byte {
 // has the state of the last commit that was answered. If the meta page of the last commit is
 // lost, it has the state of the commit before.
 func TestEachWriteIsLost(t *testing.T) {
+	speed.NoRace(t)
 	commits := speed.Pick(t, 10, 60, 60)
 	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)

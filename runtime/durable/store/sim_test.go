@@ -354,6 +354,7 @@ func (w *world) failure(kind int) bool {
 // simulate lets the store of each seed fail again and again. After it was refused, the seed goes
 // on with a new store.
 func simulate(t *testing.T, faults disksim.Faults, kinds ...int) {
+	speed.NoRace(t)
 	const each = 20 // failures of a seed
 	first, end := speed.Seeds(t, 2, 15, 1000)
 	failures, refused, torn := each*int(end-first), 0, 0
@@ -392,5 +393,6 @@ func TestFailedSyncs(t *testing.T) { simulate(t, disksim.Faults{}, duringCommit,
 // refused, or has all transactions that were answered. The exception is in the description of
 // the package: a meta page that was not written leaves the state before.
 func TestLyingDisk(t *testing.T) {
+	speed.NoRace(t)
 	simulate(t, disksim.Faults{Lost: 0.1, Torn: 0.1, Misdirected: 0.1}, allKinds...)
 }

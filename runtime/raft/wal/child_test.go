@@ -102,6 +102,7 @@ func dataOf(index uint64) string {
 
 // TestKilledProcess: in every mode a killed process loses no saved data.
 func TestKilledProcess(t *testing.T) {
+	speed.NoRace(t)
 	etcdwal.SegmentSizeBytes = childSegmentBytes
 	t.Cleanup(func() { etcdwal.SegmentSizeBytes = segmentBytes })
 	rounds := speed.Pick(t, 1, 25, 500)

@@ -110,6 +110,7 @@ func thorough(t *testing.T, step int) int {
 // TestFlippedBits: each flipped bit of a file is detected, and the error names the file and
 // the offset. In the space after the last record a flipped bit may be ignored.
 func TestFlippedBits(t *testing.T) {
+	speed.NoRace(t)
 	zeros := make([]byte, 1500) // they fill at least one sector
 	for name, last := range map[string][]*raftpb.Entry{
 		"a state at the end": nil,
@@ -154,6 +155,7 @@ func TestFlippedBits(t *testing.T) {
 // error contains its length. A segment can be longer than that, and after a power failure
 // it can end anywhere beyond that length: then the log is a prefix, or Open refuses it.
 func TestTruncated(t *testing.T) {
+	speed.NoRace(t)
 	l, dir := openLog(t, entry(7, 2, strings.Repeat("seven", 1200)))
 	d := &damaged{dir: filepath.Join(inMemory(t), "log"), files: make(map[string][]byte)}
 	crashed := copied(t, dir) // before Close, which would start a new segment

@@ -169,6 +169,7 @@ func (s *simulation) startAgain() {
 
 // simulate runs histories on machines, and returns how often each fault has happened.
 func simulate(t *testing.T, c disksim.Chances) {
+	speed.NoRace(t)
 	counts := map[string]int{}
 	calls := speed.Pick(t, 50, 100, 100) // the power fails at about each tenth call
 	histories(t, 1, 8, 1000, func(t *testing.T, seed uint64, mode wal.Sync) {

@@ -370,6 +370,7 @@ func TestSnapshotIsNotSynced(t *testing.T) {
 // TestDamagedBody: a flipped bit and a wrong length of the file are detected, before a
 // reader returns bytes that were not written.
 func TestDamagedBody(t *testing.T) {
+	speed.NoRace(t)
 	dir := inMemory(t)
 	l, _ := open(t, dir, wal.Options{})
 	body := randomBody(wal.BodyChunk + 100)

@@ -114,6 +114,7 @@ func used(content []byte) int {
 // truncated files. Open must refuse the log, or return a content that a power failure may leave.
 // Such a content includes everything that was synced when the last undamaged save began.
 func TestDamageAfterSync(t *testing.T) {
+	speed.NoRace(t)
 	dir := filepath.Join(inMemory(t), "log")
 	var opened, refused int
 	histories(t, 2, 30, 2000, func(t *testing.T, seed uint64, mode wal.Sync) {

@@ -136,6 +136,7 @@ func (s *simulation) propose(changes ...table.Change) {
 // messages. All nodes agree which nodes are alive. An acknowledged change is never lost
 // while a node remains that was alive, and all nodes end with the same table.
 func TestRandomFaults(t *testing.T) {
+	speed.NoRace(t)
 	first, end := speed.Seeds(t, 50, 500, 10_000)
 	for seed := first; seed < end; seed++ {
 		s := newSimulation(t, seed, transport.Faults{Loss: 0.1, Duplicate: 0.05, DelayMin: 1, DelayMax: 8})

@@ -154,6 +154,7 @@ func (d *diskLog) act() {
 // error of a read is not damage. If the disk has lied, the log is right, refused, or shorter by
 // its last entries, after which nothing has reached the disk.
 func TestSimulatedDisk(t *testing.T) {
+	speed.NoRace(t)
 	first, end := speed.Seeds(t, 1, 20, 1300)
 	for name, c := range map[string]disksim.Chances{
 		"power": {Power: 0.05},
