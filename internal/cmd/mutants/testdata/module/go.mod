@@ -1,0 +1,3 @@
+module example.com/adder
+
+go 1.26

@@ -1,0 +1,4 @@
+// Package red has a test that fails.
+package red
+
+const answer = 41

@@ -1,0 +1,9 @@
+package stale
+
+import "testing"
+
+func TestOnce(t *testing.T) {
+	if once != 1 || twice != again {
+		t.Error("changed")
+	}
+}
