@@ -3,8 +3,6 @@ package shard
 import (
 	"fmt"
 	"sync/atomic"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const (
@@ -100,7 +98,7 @@ func (p *Pages) Promise(worker int, epoch uint64) (all bool) {
 		if word>>countBits != epoch {
 			return false
 		}
-		if !p.MayUpdate(worker, epoch) && !bug.On(bug.PromiseCountedTwice) {
+		if !p.MayUpdate(worker, epoch) {
 			return word&countMask == uint64(p.Workers())
 		}
 		if p.word.CompareAndSwap(word, word+1) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/clock"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // intervalDefault is long enough to measure costs, and much longer than a decision takes.
@@ -147,9 +146,6 @@ func (r *run) finish(shard int) {
 
 // wakeWorkers wakes the workers that sleep, because there is a new configuration.
 func (r *run) wakeWorkers() {
-	if bug.On(bug.SleptThrough) {
-		return
-	}
 	for i := range r.workers {
 		select {
 		case r.workers[i].wake <- struct{}{}:

@@ -1,7 +1,5 @@
 package shard
 
-import "github.com/topogen/topogen/runtime/internal/bug"
-
 // locks has a channel for each shard, which holds a token while no worker has the shard.
 // A worker acquires the shard by receiving the token.
 type locks []chan struct{}
@@ -22,7 +20,7 @@ func (l locks) tryAcquire(shard int) bool {
 	case <-l[shard]:
 		return true
 	default:
-		return bug.On(bug.ShardTakenHeld)
+		return false
 	}
 }
 
@@ -74,12 +72,9 @@ func (t *transfer) step(p *Pages, l locks) progress {
 			return stepNone
 		}
 		t.target, t.next = epoch, p.Config(epoch)[t.worker]
-		if t.epoch == 0 && bug.On(bug.FirstNotTaken) {
-			t.acquired = len(t.next)
-		}
 		return stepMoved
 	}
-	if t.released < len(t.shards) && (t.acquired == len(t.next) || !bug.On(bug.TakenFirst)) {
+	if t.released < len(t.shards) {
 		l.release(t.shards[t.released])
 		t.released++
 		return stepMoved
