@@ -3,7 +3,6 @@ package supervise
 import (
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -39,7 +38,7 @@ func (g *group) mayRestart(now time.Duration) bool {
 		return true
 	}
 	old := 0
-	for old < len(g.recent) && now-g.recent[old] > g.Period && !bug.On(bug.IntensityForEver) {
+	for old < len(g.recent) && now-g.recent[old] > g.Period {
 		old++
 	}
 	g.recent = append(g.recent[old:], now)
@@ -54,7 +53,7 @@ func (g *group) restart(c *child) {
 		return
 	}
 	g.stoppingOthers, g.first = true, 0
-	if g.Strategy == RestForOne && !bug.On(bug.RestIsAll) {
+	if g.Strategy == RestForOne {
 		g.first = c.position
 	}
 }
@@ -81,7 +80,7 @@ func (s *Supervisor) stopNext(g *group) bool {
 	for i := len(g.children) - 1; i >= g.first; i-- {
 		switch c := g.children[i]; {
 		case c.state == stopping:
-			return bug.On(bug.StartsTooEarly)
+			return false
 		case c.state.alive() && !c.inputsDone: // a child that could not be started again is not stopped: it ends on its own
 			c.state = stopping
 			s.effects = append(s.effects, piper.ChildEffect{Kind: piper.EffectStop, Child: c.id})

@@ -2,10 +2,7 @@ package supervise
 
 import (
 	"math"
-	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Input holds the settings of one input.
@@ -81,7 +78,7 @@ func (s *Inputs) Received(i int, now time.Duration) (recovered bool) {
 	if in.state == Closed {
 		return false
 	}
-	recovered = in.state == Broken && !bug.On(bug.RecoveryUntold)
+	recovered = in.state == Broken
 	in.state = Open
 	in.arm(now)
 	return recovered
@@ -117,7 +114,7 @@ func (s *Inputs) Expire(now time.Duration, hasMessages func(i int) bool) (broken
 			continue
 		}
 		in.deadline = never
-		if hasMessages != nil && hasMessages(i) && !bug.On(bug.QueueNotSeen) {
+		if hasMessages != nil && hasMessages(i) {
 			in.arm(now)
 			continue
 		}
@@ -139,10 +136,6 @@ func (s *Inputs) Close(i int) (first, all bool) {
 	first = in.state != Broken
 	in.state, in.deadline = Closed, never
 	s.closed++
-	if bug.On(bug.BrokenIsClosed) {
-		open := func(in input) bool { return in.state < Broken }
-		return first, !slices.ContainsFunc(s.inputs, open)
-	}
 	return first, s.closed == len(s.inputs)
 }
 

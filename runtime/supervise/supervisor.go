@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -139,7 +138,7 @@ func (s *Supervisor) decide(c *child) {
 		return
 	}
 	// Window.
-	if c.Window > 0 && s.now-c.since > c.Window && !bug.On(bug.WindowNeverEnds) {
+	if c.Window > 0 && s.now-c.since > c.Window {
 		c.count = 0
 	}
 	// Limit.
@@ -177,7 +176,7 @@ func (s *Supervisor) proceed(c *child) {
 
 // start starts a child that is down, unless its inputs are done.
 func (s *Supervisor) start(c *child) {
-	if c.inputsDone && !bug.On(bug.FlagSeenOnce) {
+	if c.inputsDone {
 		c.cause = nil // the policy had decided to restart it, so the failure does not count
 		s.retire(c)
 		return

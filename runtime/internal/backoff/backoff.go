@@ -4,8 +4,6 @@ package backoff
 import (
 	"math"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const doublingsMax = 16 // a delay is at most 65536 times the first one
@@ -16,9 +14,6 @@ const doublingsMax = 16 // a delay is at most 65536 times the first one
 func Delay(first, most time.Duration, jitter float64, k int, chance func() float64) time.Duration {
 	d := max(first, 0)
 	doublings := max(0, min(k-1, doublingsMax))
-	if bug.On(bug.ExponentNotCapped) {
-		doublings = k - 1
-	}
 	if d > math.MaxInt64>>doublings {
 		d = math.MaxInt64
 	} else {
