@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const (
@@ -95,9 +93,6 @@ func (r *ranking) restore(entries []Entry, now int64) {
 	slices.SortFunc(list, func(a, b seen) int {
 		return cmp.Or(cmp.Compare(a.last, b.last), cmp.Compare(a.Count, b.Count), cmp.Compare(a.Text, b.Text))
 	})
-	if bug.On(bug.RestoreDropsNewest) && len(list) > 0 {
-		list = list[:len(list)-1]
-	}
 	for _, e := range list {
 		r.add(e.Text, max(1, e.Count), e.last)
 	}
