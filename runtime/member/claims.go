@@ -1,14 +1,10 @@
 package member
 
-import (
-	"bytes"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "bytes"
 
 // handle handles a parsed message.
 func (c *Core) handle(from string, m *message) {
-	if p := c.peers[from]; p != nil && m.boot < p.boot && !bug.On(bug.OldBootAccepted) {
+	if p := c.peers[from]; p != nil && m.boot < p.boot {
 		c.handleFormer(p, m)
 		return
 	}
@@ -74,7 +70,7 @@ func (c *Core) isSignOfLife(m *message) bool {
 	case kindLeave:
 		return false
 	}
-	return bug.On(bug.DeafCountsAsAlive) || !m.cutOff && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
+	return !m.cutOff && (m.knownBoot != c.self.boot || m.knownStatus == statusAlive)
 }
 
 func (c *Core) answerPing(p *peer, m *message) {
@@ -144,7 +140,6 @@ func (c *Core) learn(r *record) (news bool) {
 		return c.learnName(r)
 	}
 	switch order := r.compare(p.boot, p.incarnation, p.status); {
-	case bug.On(bug.DeadForEver) && p.status == statusDead && r.boot == p.boot:
 	case order > 0:
 		c.replace(p, r)
 		return true

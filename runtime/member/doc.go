@@ -59,7 +59,7 @@
 // (join.go). Local health (pause.go), confirmed suspicions and the buddy system are from
 // the paper about Lifeguard (Dadgar, Phillips, Currey, 2018).
 //
-// The tests are transcripts in testdata, and simulations of up to 1,000 nodes in virtual
+// The tests are transcripts in testdata/transcript, and simulations of up to 1,000 nodes in virtual
 // time. docs/reference/membership.md lists the settings, and docs/explanation/detection.md
 // explains the protocol.
 package member

@@ -1,7 +1,5 @@
 package member
 
-import "github.com/topogen/topogen/runtime/internal/bug"
-
 // CutOff reports whether the node with a name reaches no majority of the members, as the
 // fence defines it; for implementations of [Detector]. The tie breaker may be "".
 func CutOff(self string, members []Member, tieBreaker string) bool {
@@ -25,9 +23,6 @@ func CutOff(self string, members []Member, tieBreaker string) bool {
 func cutOff(reachable, known int, tie, hasTie bool) bool {
 	if hasTie && 2*reachable == known {
 		return !tie
-	}
-	if bug.On(bug.HalfIsMajority) {
-		return 2*reachable < known
 	}
 	return 2*reachable <= known
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 const (
@@ -87,7 +85,7 @@ func (c *Core) addNews(to *peer, m *message, size int) {
 // claim returns the record to send about a member.
 func (c *Core) claim(p *peer) record {
 	r := p.record
-	if r.status >= statusDead && !bug.On(bug.AgeForgotten) {
+	if r.status >= statusDead {
 		r.age = min(max(c.now-p.ended, 0), ageMax-time.Second)
 	}
 	return r
@@ -176,7 +174,7 @@ func (c *Core) forget() {
 		case p.first:
 		case p.state == Left && age >= c.settings.ForgetLeft:
 			c.remove(p)
-		case p.state == Dead && age >= c.settings.ForgetDead && (!c.cutOff || bug.On(bug.MinorityForgets)):
+		case p.state == Dead && age >= c.settings.ForgetDead && !c.cutOff:
 			c.remove(p)
 		}
 	}

@@ -1,10 +1,6 @@
 package member
 
-import (
-	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "time"
 
 // advance sets the time. If the process did not run when Tick was due, it extends all
 // timeouts by this pause: answers may have arrived in the pause, and wait to be handled.
@@ -14,7 +10,7 @@ func (c *Core) advance(now time.Duration) {
 	now = max(now, c.now)
 	c.now = now
 	late := now - c.due
-	if late <= c.settings.DirectTimeout/pauseFraction || bug.On(bug.PauseBlamesOthers) {
+	if late <= c.settings.DirectTimeout/pauseFraction {
 		return
 	}
 	c.stats.Pauses++

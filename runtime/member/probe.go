@@ -3,8 +3,6 @@ package member
 import (
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // probe is a direct probe, and after its timeout the indirect probes of the same target.
@@ -69,10 +67,6 @@ func (c *Core) probeIndirectly(p *probe) {
 		p.helpers = append(p.helpers, helper{peer: h})
 	}
 	if len(p.helpers) == 0 {
-		if bug.On(bug.NoHelpersNoSuspicion) {
-			c.endProbe(p)
-			return
-		}
 		c.worsen(1)
 		c.fail(p)
 		return
@@ -85,9 +79,6 @@ func (c *Core) probeIndirectly(p *probe) {
 // requestProbes asks the helpers that have not answered.
 func (c *Core) requestProbes(p *probe) {
 	within := (p.deadline - c.now) * helperNumerator / helperDenominator
-	if bug.On(bug.HelperTooLate) {
-		within = p.deadline - c.now
-	}
 	for i := range p.helpers {
 		if h := &p.helpers[i]; !h.nacked {
 			c.send(h.peer, &message{
@@ -188,7 +179,7 @@ const sweepMax = 64
 // one unreachable member per interval, and is fenced long after the others have declared
 // it dead.
 func (c *Core) sweep() {
-	if c.now < c.sweepAt || bug.On(bug.NoSweep) {
+	if c.now < c.sweepAt {
 		return
 	}
 	c.sweepAt = c.now + c.settings.DirectTimeout

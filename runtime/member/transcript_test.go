@@ -12,10 +12,10 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// TestTranscripts runs the scripts in testdata. Their output shows what nodes send and
+// TestTranscripts runs the scripts in testdata/transcript. Their output shows what nodes send and
 // report; read them to see how the protocol works. "go test -update" writes the output.
 func TestTranscripts(t *testing.T) {
-	script.Run(t, "testdata/*.txt", func(t *testing.T) func([]string) ([]string, error) {
+	script.Run(t, "testdata/transcript/*.txt", func(t *testing.T) func([]string) ([]string, error) {
 		return newTranscript(t).line
 	})
 }
