@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Machine is a state and the updates that are not yet both applied and committed: a
@@ -100,12 +98,8 @@ func (m *Machine[S, U, R]) Upcoming() []U {
 // ones. If undoing an update fails or panics, this update and all older ones remain,
 // and the error is returned. The call may be repeated.
 func (m *Machine[S, U, R]) Revert() error {
-	border := m.committed
-	if bug.On(bug.RevertUndoesCommitted) {
-		border = m.cleaned
-	}
-	m.truncate(max(m.applied, border))
-	for m.end() > border {
+	m.truncate(max(m.applied, m.committed))
+	for m.end() > m.committed {
 		if err := m.undo(&m.log[len(m.log)-1]); err != nil {
 			return err
 		}

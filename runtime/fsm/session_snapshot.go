@@ -1,10 +1,6 @@
 package fsm
 
-import (
-	"encoding/binary"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "encoding/binary"
 
 // The openers of sessions in a snapshot.
 const (
@@ -17,9 +13,6 @@ const (
 // appendTo appends the sessions, least recently used first.
 func (t *sessions) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(t.clock))
-	if bug.On(bug.SessionsNotInSnapshot) {
-		return append(b, 0)
-	}
 	b = binary.AppendUvarint(b, uint64(len(t.byNumber)))
 	for _, l := range []*list{&t.clientList, &t.nodeList} {
 		for s := l.oldest; s != nil; s = s.newer {

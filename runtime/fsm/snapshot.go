@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // The first byte of a snapshot of a Replicated, and of the Machine in it. Older
@@ -148,10 +146,7 @@ type prepared[S, U, R any] struct {
 
 // install replaces the contents of r. The caller must set the checkpoint.
 func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
-	r.machine, r.sessions, r.now, r.recorded, r.err = p.machine, p.sessions, p.now, p.recorded, nil
-	if r.index = p.index; bug.On(bug.AppliedAfterRestart) {
-		r.index = 0
-	}
+	r.machine, r.sessions, r.now, r.recorded, r.index, r.err = p.machine, p.sessions, p.now, p.recorded, p.index, nil
 	p.checksums.voters, p.checksums.off = r.checksums.voters, r.checksums.off
 	p.announced.members = r.announced.members
 	p.announced.allowed = newAllowed(p.recorded, r.description, &p.announced)
