@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Cut is the incomplete end of a log that a crash has left, and that Open removes.
@@ -34,7 +32,7 @@ func (s *scanner) handleFlaw(i int, r *segmentReader, flaw *flawError) error {
 	switch {
 	case err != nil:
 		return err
-	case rest == nil, !s.torn(r, flaw, rest) && !bug.On(bug.TornAnywhere):
+	case rest == nil, !s.torn(r, flaw, rest):
 		return damage
 	}
 	switch synced, err := s.syncedBy(i, r.offset, rest); {
@@ -59,9 +57,6 @@ func (s *scanner) torn(r *segmentReader, flaw *flawError, rest []byte) bool {
 // syncedBy searches the bytes after the flaw for a mark that proves that the flawed record
 // was synced. It returns a text that names the mark, or "".
 func (s *scanner) syncedBy(i int, offset int64, rest []byte) (string, error) {
-	if bug.On(bug.MarksIgnored) {
-		return "", nil
-	}
 	for {
 		if at, m, ok := findProof(rest, s.marks.token, s.marks.next); ok {
 			return fmt.Sprintf("the mark of record %d, at offset %d of %s, proves that this record was synced", m.number, offset+int64(at), filepath.Base(s.all[i].path)), nil
@@ -116,7 +111,7 @@ func (s *scanner) flawWithoutMarks(i int, r *segmentReader, flaw *flawError, dam
 	case r.count < headRecords: // in the modes Interval and None a segment exists before it is synced
 		torn = s.unsynced && i > 0 && !tail{b: rest, position: headRecords}.hasRecord(0, false)
 	default:
-		torn = !flaw.short && (bug.On(bug.TornAnywhere) || tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(true))
+		torn = !flaw.short && tail{b: rest, offset: r.offset, crc: r.crc, position: r.count}.torn(true)
 	}
 	if !torn {
 		return damage

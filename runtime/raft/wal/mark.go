@@ -10,8 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"go.etcd.io/raft/v3/raftpb"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // mark is a field in the record of a state. It helps to decide whether a missing sector is
@@ -62,11 +60,7 @@ func appendState(b []byte, h hardState) []byte {
 
 // proto returns the state h with the mark.
 func (m mark) proto(h hardState) *raftpb.HardState {
-	durable := m.durable
-	if bug.On(bug.MarkTooNew) {
-		durable = m.number
-	}
-	lag := (m.number - durable) << 1
+	lag := (m.number - m.durable) << 1
 	if m.strict {
 		lag |= 1
 	}
