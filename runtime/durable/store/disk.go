@@ -15,7 +15,6 @@ import (
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/filelock"
 	"github.com/topogen/topogen/runtime/internal/pagecache"
 	"github.com/topogen/topogen/runtime/internal/regular"
@@ -144,7 +143,7 @@ func (d *Disk) check(o Options) error {
 // forget makes the system forget a synced file, so that the next read returns what the disk has.
 // After a failed sync it must succeed.
 func forget(file, lock *os.File, suspected bool) error {
-	if forgotten := bug.On(bug.CacheTrusted) || dropFile(file); suspected && !forgotten {
+	if forgotten := dropFile(file); suspected && !forgotten {
 		return fmt.Errorf("store: a sync of %s has failed, and the system still has the file in its memory, which can differ from the disk. If another process has opened the file, end it. Otherwise restart the computer and remove %s. Then open the store again", file.Name(), lock.Name())
 	}
 	return nil
@@ -223,7 +222,6 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		MaxSize:         int(o.MaxBytes),
 		PageSize:        pageBytes,
 		NoStatistics:    true,
-		NoSync:          bug.On(bug.SingleSync),
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
 			file = f

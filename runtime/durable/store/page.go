@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // The format of the files of bbolt, version 2: pages of the byte order of the computer.
@@ -53,7 +51,7 @@ func (m meta) mismatch(f format, commit uint64) string {
 	if m.listed() {
 		want--
 	}
-	if f.Version < 2 || commit == want || bug.On(bug.NumbersIgnored) {
+	if f.Version < 2 || commit == want {
 		return ""
 	}
 	return fmt.Sprintf("the tables are those of commit %d, and the meta page is that of commit %d", commit, want)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/topogen/topogen/runtime/durable/core"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // A Report is the result of reading a whole store.
@@ -116,7 +115,7 @@ func readMeta(path string, file io.ReaderAt, size int64) (meta, error) {
 		return meta{}, fmt.Errorf("store: %s is %w: %v", path, ErrNotAStore, errs[newest])
 	case errs[newest] != nil:
 		return meta{}, &DamageError{Path: path, Page: 0, Reason: errs[0].Error() + ", and so is page 1"}
-	case errs[other] != nil && !bug.On(bug.LostMetaPage):
+	case errs[other] != nil:
 		return meta{}, &DamageError{Path: path, Page: int64(other), Reason: fmt.Sprintf("%v. The page may be that of the last commit; the other page has commit %d", errs[other], pages[newest].tx)}
 	}
 	return pages[newest], nil
@@ -194,9 +193,6 @@ func (v *verifier) read(number uint64, depth int) ([]byte, error) {
 
 // unreadable returns the error of a read. It is not damage, and the file may be intact.
 func unreadable(path string, page uint64, err error) error {
-	if bug.On(bug.ReadErrorIsDamage) {
-		return &DamageError{Path: path, Page: int64(page), Reason: err.Error()}
-	}
 	return fmt.Errorf("store: cannot read page %d (offset %d) of %s, so it is unknown whether the store is intact: %w", page, page*pageBytes, path, err)
 }
 
