@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "github.com/topogen/topogen/runtime/durable/protocol"
 
 // The settlement of a promise has three stages: the promise is settled and its listeners
 // are consumed, the tasks that wait for it are resumed, and their execute messages are
@@ -50,9 +47,7 @@ func (s *step) notify(p *promise) {
 		}
 	}
 	for _, awaiter := range s.rests(Callbacks, prefix) {
-		if !bug.On(bug.CallbacksKept) {
-			s.unmarkPair(Callbacks, p.id, awaiter)
-		}
+		s.unmarkPair(Callbacks, p.id, awaiter)
 		s.resume(s.mustTask(awaiter, Callbacks), p.id)
 	}
 }
@@ -60,7 +55,7 @@ func (s *step) notify(p *promise) {
 // resume informs a task that a promise for which it waited is settled. A task whose own
 // deadline has passed is skipped: its timeout ends it, and no worker may get it again.
 func (s *step) resume(t *task, awaited string) {
-	if !t.live(s.now) && !bug.On(bug.DeadAwaiterResumed) {
+	if !t.live(s.now) {
 		return
 	}
 	switch t.state {

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "github.com/topogen/topogen/runtime/durable/protocol"
 
 // taskSuspend returns a task until one of the awaited promises is settled. If one is
 // settled already, the worker goes on and gets the promises of its branch.
@@ -34,9 +31,7 @@ func (s *step) taskSuspend(op protocol.TaskSuspend) protocol.Result {
 	for _, a := range op.Actions {
 		s.markPair(Callbacks, a.Awaited, t.id)
 	}
-	if !bug.On(bug.LeaseKept) {
-		s.disarm(t)
-	}
+	s.disarm(t)
 	s.forgetResumes(t)
 	t.enter(taskSuspended)
 	s.putTask(t)
@@ -46,7 +41,7 @@ func (s *step) taskSuspend(op protocol.TaskSuspend) protocol.Result {
 // taskFence carries out an operation of a worker if its lease has not ended.
 func (s *step) taskFence(op protocol.TaskFence) protocol.Result {
 	t, refusal := s.held(op.ID, op.Version)
-	if t == nil && !(bug.On(bug.FenceAnyVersion) && refusal.Status == protocol.Conflict) {
+	if t == nil {
 		return refusal
 	}
 	var inner protocol.Result

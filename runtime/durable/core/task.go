@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "github.com/topogen/topogen/runtime/durable/protocol"
 
 func (s *step) taskGet(op protocol.TaskGet) protocol.Result {
 	t := s.task(op.ID)
@@ -172,9 +169,6 @@ func (s *step) taskRelease(op protocol.TaskRelease) protocol.Result {
 	if t == nil {
 		return refusal
 	}
-	if bug.On(bug.VersionAtRelease) {
-		t.version++
-	}
 	s.offer(t)
 	return protocol.Result{Status: protocol.OK}
 }
@@ -196,7 +190,7 @@ func (s *step) taskHeartbeat(op protocol.TaskHeartbeat) protocol.Result {
 			continue
 		}
 		due := s.now.Run + t.ttl
-		if t.pid != op.PID && !bug.On(bug.HeartbeatAnyPID) || t.due == due {
+		if t.pid != op.PID || t.due == due {
 			continue
 		}
 		s.disarm(&t)
@@ -212,7 +206,7 @@ func (s *step) taskHalt(op protocol.TaskHalt) protocol.Result {
 	switch {
 	case t == nil:
 		return noTask(op.ID)
-	case t.state == taskFulfilled, !s.live(t) && !bug.On(bug.HaltUnprojected):
+	case t.state == taskFulfilled, !s.live(t):
 		return conflict(op.ID, "is fulfilled")
 	case t.state == taskHalted:
 		return protocol.Result{Status: protocol.OK}

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Operations for the driver of the core. They are not on the wire.
@@ -70,12 +69,6 @@ func (s *step) expirePromises(limit int) int {
 			panic(corrupt(PromiseTimeouts, timeKey(nil, e.at, e.id), "does not match its promise"))
 		}
 		s.settle(p, p.outcome(), protocol.Value{}, p.timeoutAt)
-		if bug.On(bug.TimeoutsOneByOne) {
-			s.expireAlone(e)
-		}
-	}
-	if bug.On(bug.TimeoutsOneByOne) {
-		return len(due)
 	}
 	for _, e := range due {
 		head, _ := s.promiseHead(e.id)
@@ -85,16 +78,6 @@ func (s *step) expirePromises(limit int) int {
 		s.notify(s.mustPromise(e.id, PromiseTimeouts))
 	}
 	return len(due)
-}
-
-// expireAlone completes the settlement of one promise as if it was alone.
-func (s *step) expireAlone(e entry) {
-	now := s.now
-	s.now.Wall = e.at
-	p := s.mustPromise(e.id, PromiseTimeouts)
-	s.fulfill(p.promiseHead, e.id)
-	s.notify(p)
-	s.now = now
 }
 
 // expireTasks ends leases and repeats execute messages. The task keeps its version: only

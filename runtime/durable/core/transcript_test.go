@@ -14,11 +14,11 @@ import (
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
-// TestTranscripts runs the scripts in testdata. Their output shows the answer to each
+// TestTranscripts runs the scripts in testdata/transcript. Their output shows the answer to each
 // operation and the messages to send; read them to see how promises and tasks work.
 // After each operation all invariants are checked. "go test -update" writes the output.
 func TestTranscripts(t *testing.T) {
-	script.Run(t, "testdata/*.txt", func(t *testing.T) func([]string) ([]string, error) {
+	script.Run(t, "testdata/transcript/*.txt", func(t *testing.T) func([]string) ([]string, error) {
 		return (&transcript{world: newWorld(t, core.Config{})}).line
 	})
 }
