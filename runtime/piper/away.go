@@ -3,7 +3,6 @@ package piper
 import (
 	"sync"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -79,10 +78,8 @@ func (o *Outlet) count(s settlement, w *Worker) {
 		o.passed = o.passed[:copy(o.passed, o.passed[o.firstPassed:])]
 		o.firstPassed = 0
 	}
-	if !bug.On(bug.RoomUnreported) {
-		o.link.reportRoom(w)
-	}
-	if !o.link.empty() && !bug.On(bug.PassedStuck) {
+	o.link.reportRoom(w)
+	if !o.link.empty() {
 		w.makeReady(o.link)
 	}
 }

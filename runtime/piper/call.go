@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -128,9 +127,6 @@ func (c *Calls[M, R]) wait(ctx context.Context, x *External, r Request[M, R], ti
 		return got, nil
 	case <-ctx.Done():
 		err = ctx.Err()
-		if bug.On(bug.WrongCaller) {
-			c.free.Put(r.call)
-		}
 	case <-x.ended:
 		err = topo.ErrStopping
 	}

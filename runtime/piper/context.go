@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/topogen/topogen/runtime/internal/attempt"
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
@@ -149,14 +148,10 @@ func (w *watch) dropHolds(h *holder) {
 // hold keeps the processor's group from finishing until release is called.
 func (proc *processor) hold() {
 	proc.holds.Add(1)
-	if !bug.On(bug.HoldForgotten) {
-		proc.group.hold()
-	}
+	proc.group.hold()
 }
 
 func (proc *processor) release() {
 	proc.holds.Add(-1)
-	if !bug.On(bug.HoldForgotten) {
-		proc.group.release()
-	}
+	proc.group.release()
 }

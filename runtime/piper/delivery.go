@@ -1,7 +1,5 @@
 package piper
 
-import "github.com/topogen/topogen/runtime/internal/bug"
-
 // Delivery holds the message that an instance is handling, if the processor has a Watch.
 // The message has been removed from its queue. Generated code has a Delivery for each
 // queue. The zero value is empty.
@@ -52,9 +50,7 @@ func (d *Delivery[M]) Again() bool {
 	w := u.watch()
 	w.current = d
 	w.retrying.Add(-1)
-	if !bug.On(bug.AttemptForgotten) {
-		u.proc.group.leave(nil) // from here on, the turn keeps the group from finishing
-	}
+	u.proc.group.leave(nil) // from here on, the turn keeps the group from finishing
 	return true
 }
 
@@ -106,9 +102,7 @@ func (d *Delivery[M]) uncountAttempt() { d.attempts-- }
 // finish.
 func (d *Delivery[M]) keepForRetry() {
 	d.retry = true
-	if !bug.On(bug.AttemptForgotten) {
-		d.link.to.proc.group.enter()
-	}
+	d.link.to.proc.group.enter()
 }
 
 // detach leaves the current message and copy to an abandoned handler, and continues

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"math"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // reportEnd reports the end of the instance to the supervisor. The worker of the
@@ -173,7 +171,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			}
 			switch {
 			case v.phase == watchStarting: // two orders to start: the instance reported its end and then failed
-			case inputsDone && !bug.On(bug.StartAfterInputs): // the inputs closed after the order was given
+			case inputsDone: // the inputs closed after the order was given
 				w.pool.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
 			default:
 				w.startInstance(v)

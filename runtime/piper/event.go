@@ -3,8 +3,6 @@ package piper
 import (
 	"slices"
 	"sync"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // EventKind is the kind of an Event.
@@ -65,7 +63,7 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.list, func(e pendingEvent) bool {
-		return e.Kind != EventClosed || u.isDrained(e.Index) || bug.On(bug.ClosedTooEarly)
+		return e.Kind != EventClosed || u.isDrained(e.Index)
 	})
 	if at < 0 {
 		return e, false, len(b.list) > 0
@@ -133,7 +131,7 @@ func (p *Pool) postRestarted(proc *processor) {
 		if e.From != proc.index || e.To == proc.index || posted[e.To] || p.processors[e.To].boxes == nil {
 			continue
 		}
-		posted[e.To] = !bug.On(bug.RestartPerEdge)
+		posted[e.To] = true
 		for _, u := range p.processors[e.To].units {
 			u.post(Event{EventRestarted, proc.index})
 		}

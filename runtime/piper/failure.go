@@ -3,7 +3,6 @@ package piper
 import (
 	"log/slog"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -30,7 +29,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	goesOn = w.resolveMessage(l, e, then)
 	switch {
 	case l == nil:
-	case goesOn && w.lastRetries && u.proc.Watch.Delay > 0 && !bug.On(bug.RetryAtOnce):
+	case goesOn && w.lastRetries && u.proc.Watch.Delay > 0:
 		w.delay(l)
 	default:
 		l.relist()
@@ -67,7 +66,6 @@ func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool
 		if l != nil && proc.pool.edges[l.edge].From < 0 {
 			proc.faults.dropped.Add(1)
 		}
-	case then == ThenStop && bug.On(bug.MessageLost):
 	case then != ThenSkip && d.attemptCount() < proc.Watch.Attempts:
 		d.keepForRetry()
 		w.retrying.Add(1)
@@ -91,9 +89,6 @@ func (w *watch) rejectMessage(d untypedDelivery, e *HandlerError) {
 	calling := u.out.calling
 	u.out.calling = true // the pool itself sends the dead letter
 	if u.cell.DeadLetter(letter) {
-		if bug.On(bug.LetterTwice) {
-			u.cell.DeadLetter(letter)
-		}
 		u.proc.faults.deadLetters.Add(1)
 	} else {
 		u.proc.faults.dropped.Add(1)

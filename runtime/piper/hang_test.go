@@ -1,5 +1,3 @@
-//go:build !topobug
-
 package piper_test
 
 import "time"

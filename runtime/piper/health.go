@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // lateFraction limits the delay of the health check, to 1/lateFraction of the timeout of
@@ -156,16 +154,11 @@ func (w *watch) afterHang(r *runner, cause error) {
 		w.current.detach()
 	}
 	w.resolveMessage(r.link, e, ThenStop)
-	if r.link != nil && !bug.On(bug.HungLinkForgotten) {
+	if r.link != nil {
 		r.link.relist()
 	}
-	if !bug.On(bug.AbandonedContext) {
-		w.cancel(cause)
-	}
+	w.cancel(cause)
 	u.out.calling = false
-	if bug.On(bug.OutputLost) {
-		u.out.dirty.StoreRelease(nil)
-	}
 	u.out.publish(nil) // sent messages were accepted; the goroutine does not return from user code
 	u.out.served = false
 	if cancel := w.cancelServe.Swap(nil); cancel != nil {

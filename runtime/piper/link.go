@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
 )
@@ -115,7 +114,7 @@ func (l *Link) Handling(edge int) { l.edge = int32(edge) }
 func (l *Link) Touched(h *queue.Head) (inTurn bool) {
 	switch {
 	case l.out == nil:
-	case !l.out.calling && !bug.On(bug.LateSendUnseen):
+	case !l.out.calling:
 		l.out.unit.proc.pool.lateSend(l, h)
 		return false
 	case !l.dirty:
@@ -131,7 +130,7 @@ func (l *Link) Filled(h *queue.Head) {
 		return // an external sender checks for room before each message
 	}
 	o := l.out
-	if o.unit.proc.pool.edges[h.Index()].Full != Wait || bug.On(bug.FullIgnored) {
+	if o.unit.proc.pool.edges[h.Index()].Full != Wait {
 		return // the send itself drops the message or fails
 	}
 	o.filled.Push(h)
@@ -212,9 +211,6 @@ func (l *Link) notify(w *Worker) {
 	home := l.to.worker.Load()
 	if home == w && w != nil {
 		w.makeReady(l)
-		return
-	}
-	if bug.On(bug.LostWakeup) && home != nil && !home.parked.Load() {
 		return
 	}
 	if !l.posted.Load() && l.posted.CompareAndSwap(false, true) && home != nil {

@@ -1,7 +1,5 @@
 package piper
 
-import "github.com/topogen/topogen/runtime/internal/bug"
-
 // Order finds the message that was sent first among the first messages of the queues of
 // an ordered link. Generated code calls Add for each queue.
 type Order struct {
@@ -19,7 +17,7 @@ func (l *Link) Order() Order {
 // Add adds the number of the first message of an edge.
 func (o *Order) Add(edge int, n uint64) {
 	switch {
-	case n < o.N || bug.On(bug.SequenceIgnored):
+	case n < o.N:
 		o.Edge, o.N, o.Until = edge, n, o.N
 	case n < o.Until:
 		o.Until = n

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -219,7 +218,7 @@ func ForwardEdge[M any](o *Outlet, q *queue.Edge[M], n int, encode Encode[M]) in
 func ForwardNumbered[M any](o *Outlet, q *queue.Edge[queue.Numbered[M]], n int, until uint64, encode Encode[M]) int {
 	batch := queue.Peek(q, n)
 	k := 0
-	for ; k < len(batch) && (batch[k].N < until || bug.On(bug.OrderAcrossIgnored)); k++ {
+	for ; k < len(batch) && batch[k].N < until; k++ {
 		q.Head.Pass(1)
 		o.append(nodeOf(&batch[k].M), &q.Head, &q.Head, func(b []byte, limit int) ([]byte, error) { return encode(b, &batch[k].M, limit) })
 	}

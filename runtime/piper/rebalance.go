@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/shard"
 )
 
@@ -223,9 +222,7 @@ func (r *rebalancer) measured() *placement {
 	for i, u := range r.units {
 		p.at[i] = u.worker.Load().index
 		p.cost[i] = u.cost
-		if !bug.On(bug.CostGrows) {
-			u.cost /= 2
-		}
+		u.cost /= 2
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			if l.out == nil || l.hops == 0 {
 				continue

@@ -1,10 +1,6 @@
 package piper
 
-import (
-	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "time"
 
 // An instance may produce replies in goroutines of its own, for example a node that
 // waits for a disk and for other nodes. Between BeginReply and EndReply its group does
@@ -21,9 +17,7 @@ func (u *Unit) Wake() { u.signal(controlWake) }
 // call it, because an instance that fails could not call EndReply.
 func (u *Unit) BeginReply() {
 	u.proc.pendingReplies.Add(1)
-	if !bug.On(bug.ReplyForgotten) {
-		u.proc.group.enter()
-	}
+	u.proc.group.enter()
 }
 
 // EndReply ends one BeginReply. It must be called in a turn of the unit. The group does
@@ -33,11 +27,9 @@ func (u *Unit) EndReply() {
 	if u.proc.pendingReplies.Add(-1) < 0 {
 		panic("pool: EndReply without BeginReply")
 	}
-	if !bug.On(bug.ReplyForgotten) {
-		// No check of the group is needed here: either the turn itself leaves the group
-		// later, or the unit has not yet seen controlClosing and leaves then.
-		u.proc.group.activity.Add(^uint64(0))
-	}
+	// No check of the group is needed here: either the turn itself leaves the group
+	// later, or the unit has not yet seen controlClosing and leaves then.
+	u.proc.group.activity.Add(^uint64(0))
 }
 
 // Stepped reports whether the unit runs under a Stepper. Then it must not start
@@ -75,7 +67,7 @@ func (r *runner) callWoken(u *Unit) {
 	}
 	u.pendingCalls &^= callWoken
 	if u.proc.group.isFull() && !u.proc.guest {
-		u.wokenPending = !bug.On(bug.WakeLost)
+		u.wokenPending = true
 		r.w.awaitRoom(u)
 		return
 	}

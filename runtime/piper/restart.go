@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
@@ -52,9 +51,6 @@ func (w *Worker) startInstance(v *watch) {
 		if isOpen(closed) {
 			grace := time.NewTimer(closeGrace)
 			defer grace.Stop()
-			if bug.On(bug.CloseAwaited) {
-				<-closed
-			}
 			select {
 			case <-closed:
 			case <-grace.C:

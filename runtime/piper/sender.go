@@ -1,7 +1,6 @@
 package piper
 
 import (
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
 	"github.com/topogen/topogen/runtime/topo"
@@ -79,7 +78,7 @@ func (o *Out) publish(w *Worker) (within *Link) {
 // and may continue to send. The handler's goroutine does not publish in the meantime:
 // the caller has taken its worker, and leave waits for the new worker.
 func (o *Out) expose() {
-	for l := o.dirty.Load(); l != nil && !bug.On(bug.OutputWaits); l = l.nextDirty {
+	for l := o.dirty.Load(); l != nil; l = l.nextDirty {
 		l.expose()
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // giveUp ends an instance that has failed and is not restarted.
@@ -93,7 +91,7 @@ func (p *Pool) sourcesDone() {
 	}
 	for _, proc := range p.processors {
 		for _, w := range proc.watches {
-			if !receives[proc.index] || bug.On(bug.DrainWithoutRestart) {
+			if !receives[proc.index] {
 				p.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 			}
 		}

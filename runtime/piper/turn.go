@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -152,9 +151,6 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 		r.closing = false
 		g.leave(sent)
 	}
-	if bug.On(bug.PublishAfterHandOver) {
-		u.out.publish(w)
-	}
 }
 
 // act does the work of a turn. Turns is the number of turns that it counts for if it is
@@ -187,9 +183,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		r.publishSolo(u)
 		r.ping(u)
 	}
-	if !bug.On(bug.PublishAfterHandOver) {
-		sent = u.out.publish(r.w)
-	}
+	sent = u.out.publish(r.w)
 	if u.out.filled.Any() {
 		u.out.settle()
 	}
@@ -407,9 +401,7 @@ func (w *Worker) donate() {
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.moved(u, w, to)
 	u.worker.Store(to)
-	if !bug.On(bug.LostInstance) {
-		u.signal(controlAdopt)
-	}
+	u.signal(controlAdopt)
 }
 
 // serve runs Serve of u, on a worker outside the pool.

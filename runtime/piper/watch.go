@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Then is the reaction to an error of a handler.
@@ -217,7 +216,7 @@ func (u *Unit) HasFailed() bool {
 // abandoned goroutine has the previous one. The new sender has the new CallState of the
 // instance, and the same Out and links, because the abandoned goroutine ends before it
 // touches the Out or a link.
-func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft && !bug.On(bug.AbandonedSender) }
+func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
 
 // Now is the time since the start of the topology, for the deadlines of inputs.
 func (u *Unit) Now() time.Duration { return time.Duration(u.proc.pool.clock()) }

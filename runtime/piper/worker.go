@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
@@ -186,9 +185,7 @@ func (w *Worker) readAll() {
 
 func (w *Worker) readReady(l *Link) {
 	if home := l.to.worker.Load(); home != w {
-		if !bug.On(bug.OldWorkerWoken) {
-			home.post(&l.readyNote) // the instance has moved
-		}
+		home.post(&l.readyNote) // the instance has moved
 		return
 	}
 	l.posted.Store(false) // before the queues are read, so that a later message posts a new note
@@ -329,7 +326,7 @@ func (w *Worker) moveOut(u *Unit, due uint32) bool {
 		return false
 	}
 	w.handOver(u, to)
-	return !bug.On(bug.OldOwner)
+	return true
 }
 
 // releaseGated makes the links ready again that were held back because the group was

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"sync/atomic"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "sync/atomic"
 
 // Slot holds one message. While it holds one, further messages are refused and counted.
 // The zero value must be initialized with Head.Init. It has one producer and one
@@ -18,7 +14,7 @@ type Slot[T any] struct {
 // Offer stores m, visible at once. If the slot is full, it counts m as dropped and
 // returns false.
 func (s *Slot[T]) Offer(m T) bool {
-	if s.held.Load() && !bug.On(bug.TickQueues) {
+	if s.held.Load() {
 		s.Head.Refuse()
 		return false
 	}

@@ -1,4 +1,4 @@
-//go:build !race && !topobug
+//go:build !race
 
 package queue
 

@@ -1,9 +1,6 @@
 package route
 
-import (
-	"github.com/cespare/xxhash/v2"
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "github.com/cespare/xxhash/v2"
 
 // String returns the index of the instance for a string key, among n instances.
 func String[K ~string](key K, n int) int {
@@ -48,9 +45,6 @@ func ID[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~
 // pseudorandom number generators", 2014). It is a bijection that spreads consecutive
 // keys.
 func mix(x uint64) uint64 {
-	if bug.On(bug.WrongHash) {
-		x++
-	}
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
 	x ^= x >> 27
