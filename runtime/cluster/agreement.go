@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -63,7 +62,7 @@ func (a *agreement) quiet(group int) {
 // still deliver messages to it that count as dropped: they would arrive after its end.
 func (a *agreement) state(group int) piper.GroupState {
 	s := a.core.pool.Group(group)
-	s.Quiet = s.Quiet && (a.groups[group].doubts == 0 || bug.On(bug.DoubtsIgnored))
+	s.Quiet = s.Quiet && a.groups[group].doubts == 0
 	return s
 }
 
@@ -154,10 +153,6 @@ func (a *agreement) recordStatus(g *groupAgreement, from string, m groupMessage)
 // ask begins the second round if all nodes have said that they are quiet.
 func (a *agreement) ask(g *groupAgreement, group int, phase uint8) {
 	members := a.core.participants()
-	if bug.On(bug.SecondRoundOmitted) && a.allQuiet(g, members, phase) {
-		a.decide(g, group, phase)
-		return
-	}
 	if g.asked != nil || !a.allQuiet(g, members, phase) {
 		return
 	}
@@ -179,10 +174,10 @@ func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage)
 	}
 	delete(g.asked, from)
 	switch {
-	case !m.quiet && !bug.On(bug.BusyIgnored) || m.phase != g.phase:
+	case !m.quiet || m.phase != g.phase:
 		g.changed = true
 		delete(g.status, from) // the node will report when it is quiet
-	case m.turns != turns && !bug.On(bug.TurnsNotCompared):
+	case m.turns != turns:
 		g.changed = true
 		g.status[from] = m
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -39,7 +38,7 @@ func (k *castChunk) isForOne() bool { return k.outlet.Node != "" }
 // copyFor returns the data of the chunk for one more node, whose pair writes a header of
 // its own into it.
 func (k *castChunk) copyFor() []byte {
-	if k.unsent--; k.unsent > 0 && !bug.On(bug.CastShared) {
+	if k.unsent--; k.unsent > 0 {
 		return slices.Clone(k.Data)
 	}
 	return k.Data
@@ -203,9 +202,7 @@ func (e *castEnd) Settle(n int, err error) {
 		if part.left -= k; part.left > 0 {
 			continue
 		}
-		if part.chunk.waiting--; bug.On(bug.CastSettledByOne) {
-			part.chunk.waiting = min(part.chunk.waiting, 0)
-		}
+		part.chunk.waiting--
 		*part = castPart{}
 		e.kept = e.kept[1:]
 	}

@@ -3,8 +3,6 @@ package cluster
 import (
 	"encoding/binary"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // A confirmation travels with other messages. Without them it is sent after confirmDelay,
@@ -34,11 +32,7 @@ func (p *peer) confirm(in *inPair) {
 
 // confirmable is the number of handled messages of this session.
 func (in *inPair) confirmable() uint64 {
-	n := in.done
-	if bug.On(bug.RepliesLate) {
-		n = in.handled.Load() + in.lost.Load()
-	}
-	return n - min(n, in.base)
+	return in.done - min(in.done, in.base)
 }
 
 // flush sends the confirmations that are due, and others if a frame is sent anyway.
@@ -68,7 +62,7 @@ func (p *peer) flush() {
 	if len(later) == 0 {
 		return
 	}
-	if !p.offer(laneConfirm, b) && !bug.On(bug.ConfirmLost) {
+	if !p.offer(laneConfirm, b) {
 		return // refill tries again
 	}
 	for _, in := range later {

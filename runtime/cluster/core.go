@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -181,7 +180,7 @@ func (c *core) sender(name string) *peer {
 func (c *core) stop(h *happened) {
 	if h.stopping && !c.draining {
 		c.draining, c.drainAt = true, c.now
-		if !c.client && !bug.On(bug.DrainingSilent) {
+		if !c.client {
 			c.sendAll(laneControl, []byte{controlDraining})
 		}
 		c.drainingChanged()
@@ -209,7 +208,7 @@ func (c *core) hasFlushed() bool {
 		switch {
 		case !p.found || p.ended || p.left, p.slot != nil && !p.reachable:
 		case p.passedOn && c.now-c.endedAt >= farewellShort: // nothing tells that such a client has ended
-		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !bug.On(bug.FarewellShort) && !c.left && c.failed == nil), v.AckPending && p.reachable:
+		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
 			return false
 		}
 	}
@@ -318,7 +317,7 @@ func (c *core) sendAll(lane uint64, m []byte) {
 
 // peerFound is called when a process of a node was found.
 func (c *core) peerFound(p *peer) {
-	if c.draining && !c.client && !bug.On(bug.DrainingSilent) {
+	if c.draining && !c.client {
 		p.send(laneControl, []byte{controlDraining})
 	}
 	if c.failed == nil && !c.client && p.name == c.coordinator() {
@@ -350,9 +349,6 @@ func (c *core) membersChanged() {
 	c.releaseForgotten()
 	if now := c.coordinator(); now != c.leader {
 		c.leader = now
-		if bug.On(bug.StatusLost) {
-			return
-		}
 		c.groups.tellAll()
 	}
 	c.groups.membersChanged()

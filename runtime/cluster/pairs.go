@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -213,9 +212,6 @@ func (p *outPair) pump() {
 		p.opened = true
 	}
 	for ; p.handed < len(p.kept); p.handed++ {
-		if bug.On(bug.ResentReversed) && p.handed+1 < len(p.kept) {
-			p.kept[p.handed], p.kept[p.handed+1] = p.kept[p.handed+1], p.kept[p.handed]
-		}
 		k := &p.kept[p.handed]
 		if k.lost != nil {
 			continue
@@ -272,9 +268,6 @@ func (p *outPair) confirm(n uint64) error {
 		}
 		if counts {
 			p.settle(handled, nil)
-			if bug.On(bug.SettledTwice) && len(p.kept) > 0 {
-				p.settle(1, nil)
-			}
 		}
 	}
 	p.release()
@@ -305,12 +298,6 @@ func (p *outPair) settle(n int, dropped error) {
 	p.peer.kept -= uint64(n)
 	if dropped != nil {
 		p.peer.dropped += uint64(n)
-		if bug.On(bug.ExpiredSilently) {
-			return
-		}
-	}
-	if bug.On(bug.SettledShort) && n > 1 {
-		n--
 	}
 	p.to.Settle(n, dropped)
 }
@@ -395,8 +382,5 @@ func (p *outPair) expire(before time.Duration, why error) {
 	}
 	clear(p.kept[len(rest):])
 	p.kept = rest
-	if bug.On(bug.DropsNotCounted) {
-		why = nil
-	}
 	p.settle(n, why)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/internal/bug"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -150,7 +149,7 @@ func (p *peer) listenAt() (at time.Duration, ok bool) {
 	if at = p.core.expireAt; !p.isLost() && len(p.waiting) == 0 && len(p.core.returned) == 0 {
 		at = max(at, p.silentAt+p.core.config.Retry.Timeout/2)
 	}
-	return at, p.kept > 0 && !bug.On(bug.ExpiryUnscheduled) || len(p.waiting) > 0
+	return at, p.kept > 0 || len(p.waiting) > 0
 }
 
 // hasLeft reports whether the node has left. A node that drains and cannot be reached any
@@ -179,9 +178,7 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 	p.reachable = reachable
 	p.session.Connected(now, reachable)
 	if reachable {
-		if !bug.On(bug.ResumeForgotten) {
-			p.resume()
-		}
+		p.resume()
 		return
 	}
 	if p.found {
@@ -278,10 +275,6 @@ func (p *peer) message(lane uint64, m []byte) error {
 		}
 		in.put += uint64(messages - skip)
 		in.arrivals.Put(data, skip, in.process)
-		if bug.On(bug.ConfirmedEarly) {
-			in.done = in.put
-			p.confirm(in)
-		}
 		return nil
 	}
 	return fmt.Errorf("%w: kind %d", errMalformed, m[0])

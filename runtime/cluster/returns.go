@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // A message may reach a node that does not run its instance, because the address table of
@@ -48,9 +46,7 @@ func (p *peer) cameBack(r *reader) error {
 		pair.lookAt += pair.delay/2 + time.Duration(c.rand.Int64N(int64(pair.delay)))/2
 	}
 	pair.delay = min(max(2*pair.delay, c.config.Retry.Min), c.config.Retry.Max)
-	if !bug.On(bug.ReturnForgotten) {
-		c.returned = append(c.returned, pair)
-	}
+	c.returned = append(c.returned, pair)
 	pair.takeBack(fmt.Errorf("%w: %s was not on node %s", ErrUnreachable, where, p.name))
 	return nil
 }

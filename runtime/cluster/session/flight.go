@@ -1,9 +1,5 @@
 package session
 
-import (
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
-
 // flight is a data frame that was sent and is not acknowledged.
 type flight struct {
 	frame    []byte // as it was sent first
@@ -36,9 +32,6 @@ func (w *flights) len() int            { return int(w.next - w.first) }
 func (w *flights) at(n uint64) *flight { return &w.ring[n&uint64(len(w.ring)-1)] }
 
 func (w *flights) full() bool {
-	if bug.On(bug.WindowIgnored) {
-		return false
-	}
 	return w.len() >= WindowFrames || w.bytes >= WindowBytes
 }
 

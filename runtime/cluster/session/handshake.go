@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // handshake is the state of hellos and refusals. A hello with a nonce of this process in
@@ -137,12 +135,12 @@ func (s *Session) receiveHello(frame []byte) error {
 		}
 		return nil
 	}
-	if (!forUs || h.echo != s.hands.nonce) && !bug.On(bug.HelloNotProven) {
+	if !forUs || h.echo != s.hands.nonce {
 		s.noteOther(h.from)
 		s.answer(h.from, h.nonce)
 		return nil
 	}
-	if slices.Contains(s.former, h.from) && !bug.On(bug.TwoProcessesMute) {
+	if slices.Contains(s.former, h.from) {
 		if s.peer.boot == 0 {
 			s.refuse(&h, Excluded, fmt.Sprintf("the node %q was removed", s.config.Peer))
 			return nil

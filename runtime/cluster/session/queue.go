@@ -1,10 +1,6 @@
 package session
 
-import (
-	"encoding/binary"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "encoding/binary"
 
 // queue holds the messages that are in no frame yet, and packs them into frames.
 type queue struct {
@@ -144,7 +140,7 @@ func (q *queue) packLane(l *lane, f []byte, limit int) ([]byte, turnEnd) {
 // packFragment packs the next fragment of a large message. turnOver says that the turn may
 // go on.
 func (q *queue) packFragment(l *lane, m, f []byte, limit int) ([]byte, turnEnd) {
-	if l.offset == 0 && q.partial > 0 && q.partial+len(m) > ReassemblyBytes && !bug.On(bug.FragmentsMixed) {
+	if l.offset == 0 && q.partial > 0 && q.partial+len(m) > ReassemblyBytes {
 		return f, laneBlocked
 	}
 	rest := len(m) - l.offset
@@ -160,9 +156,7 @@ func (q *queue) packFragment(l *lane, m, f []byte, limit int) ([]byte, turnEnd) 
 		f = appendHead(f, itemNext, n)
 	}
 	f = append(f, m[l.offset:l.offset+n]...)
-	if !bug.On(bug.LargeFirst) {
-		l.credit -= n
-	}
+	l.credit -= n
 	l.offset += n
 	q.bytes -= n
 	if l.offset == len(m) {

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"github.com/topogen/topogen/runtime/internal/bug"
-)
+import "time"
 
 // Delivery is a message that has arrived.
 type Delivery struct {
@@ -54,7 +50,7 @@ func (s *Session) receiveData(frame []byte, out []Delivery) ([]Delivery, error) 
 	if err != nil {
 		return out, err
 	}
-	if (h.from != s.peer.boot || h.to != s.config.Boot) && !bug.On(bug.OldIncarnation) || s.peer.boot == 0 {
+	if h.from != s.peer.boot || h.to != s.config.Boot || s.peer.boot == 0 {
 		s.counts.Stale++
 		if s.peer.knows { // otherwise hellos are sent anyway
 			s.answer(h.from, 0) // a sender that is alive learns who this process is
@@ -100,7 +96,7 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 		_, known = r.ahead[h.number]
 	}
 	switch {
-	case h.number <= r.last && !bug.On(bug.FrameAgain) || known:
+	case h.number <= r.last || known:
 		s.counts.Duplicates++
 		r.stamp(s, h)
 		r.ackNow(s.now) // the sender may have missed the last one
@@ -108,12 +104,10 @@ func (r *receiver) receive(s *Session, h *header, body []byte, out []Delivery) (
 	case h.number > r.last+WindowFrames || r.aheadBytes+len(body) > WindowBytes+FrameBytesMax:
 		s.counts.Overflows++
 		return out, nil
-	case h.number > r.last+1 && !bug.On(bug.GapSkipped):
+	case h.number > r.last+1:
 		r.keep(h.number, body)
 		r.stamp(s, h)
-		if !bug.On(bug.AcksTooLate) {
-			r.ackNow(s.now)
-		}
+		r.ackNow(s.now)
 		return out, nil
 	}
 	out, err := r.unpack(body, out)

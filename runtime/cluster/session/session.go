@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/backoff"
-	"github.com/topogen/topogen/runtime/internal/bug"
 )
 
 // Session is one end of a connection between two nodes. It must be used by one goroutine
@@ -271,7 +270,7 @@ func (s *Session) delay(first, most time.Duration, k int) time.Duration {
 
 // expire handles the retransmission timeout.
 func (s *Session) expire() {
-	if s.flights.len() == 0 || s.now < s.timeoutAt || bug.On(bug.LastFrameLost) {
+	if s.flights.len() == 0 || s.now < s.timeoutAt {
 		return
 	}
 	s.attempts++
@@ -284,14 +283,7 @@ func (s *Session) expire() {
 func (s *Session) forget() (messages uint64) {
 	messages = uint64(s.queue.messages) + s.flights.messages
 	s.counts.Forgotten += messages
-	old := s.queue
 	s.queue, s.flights, s.in = newQueue(), newFlights(), newReceiver()
 	s.rtt, s.attempts = rtt{}, 0
-	switch {
-	case bug.On(bug.QueueKept):
-		s.queue = old
-	case bug.On(bug.SlotsKept):
-		s.queue.lanes, s.queue.slots = old.lanes, old.slots
-	}
 	return messages
 }
