@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"flag"
 	"strings"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 )
 
 const failuresShown = 3
+
+// isFailFast reports whether the flag -failfast is set, as it is for a mutant.
+func isFailFast() bool { return flag.Lookup("test.failfast").Value.String() == "true" }
 
 // simInputs are what must occur in 100 seeds. Otherwise the simulation has lost a
 // part of its input.
@@ -31,7 +35,7 @@ func TestRandomClusters(t *testing.T) {
 				f, _, _ = strings.Cut(f, "\n")
 			}
 			t.Error(f)
-			if failed == failuresShown {
+			if failed == failuresShown || isFailFast() {
 				break
 			}
 		}
