@@ -36,7 +36,7 @@
 //
 // A mutant is caught if a test fails or panics. With the line "hangs" it is also caught if
 // the tests have not ended after 20 s (-hang); without it, tests that have not ended after
-// 3 minutes have not caught the mutant. It is an error if a mutant does not apply or
+// 5 minutes have not caught the mutant. It is an error if a mutant does not apply or
 // compile, or if the same tests fail without it. After an error or a mutant that is not
 // caught the exit status is 1.
 //

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	testLimit = 3 * time.Minute  // of tests that do not hang; after it they have not caught the mutant
+	testLimit = 5 * time.Minute  // of tests that do not hang; after it they have not caught the mutant
 	killAfter = 10 * time.Second // after a limit the process is killed, if it does not end itself
 )
 
