@@ -15,7 +15,7 @@ var public = []string{
 }
 
 // testFolders hold only tests, their support and their input.
-var testFolders = []string{"internal/test/", "generated_test/", "runtime/internal/bug/"}
+var testFolders = []string{"internal/test/", "generated_test/"}
 
 // kept are declarations that nothing uses, or only tests, and that must stay.
 var kept = []struct {
