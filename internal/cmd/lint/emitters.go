@@ -21,6 +21,9 @@ var makeIdents = []string{"ident.go", "scope.go", "model.go", "recorder.go", "se
 // identifier of generated code only by ParseIdent.
 func idents(r *repo) (found []finding, err error) {
 	files, err := r.glob(emitters)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no file matches %s: change the constant emitters in internal/cmd/lint/emitters.go", emitters)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@ import (
 
 // layers maps each part of the repository to the parts that it may import.
 var layers = map[string][]string{
-	"internal":        {"runtime"},
+	"internal/cmd":    {},
+	"internal/test":   {"runtime"},
 	"docs/reference":  {},
 	"schemas":         {},
 	"templates":       {},

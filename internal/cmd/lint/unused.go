@@ -11,7 +11,7 @@ import (
 // guides name them.
 var public = []string{
 	"clock", "durable", "durable/client", "durable/edges", "errtop", "freelist", "fsm", "graph", "hexid", "pool", "process",
-	"queue", "raft", "rankedmap", "shard", "supervise", "topo", "transport", "tree", "wire",
+	"queue", "raft", "raft/wal", "rankedmap", "shard", "supervise", "topo", "transport", "transport/certs", "transport/grpc", "tree", "wire",
 }
 
 // testFolders hold only tests, their support and their input.
@@ -28,7 +28,7 @@ var kept = []struct {
 		"spec.instancesMax", "spec.capacityMax", "spec.cycleLimitMax", "spec.workersMax", "spec.batchMax", "spec.topMax", "spec.restartsMax",
 	}},
 	{"doc.go names the readers of the plain form of a log", []string{"runtime/cluster/table/broadcast.ReadPlain", "runtime/cluster/table/broadcast.Places"}},
-	{"tests of other packages put faults between nodes or on a disk with it", []string{"runtime/piper.NodeTransport", "runtime/raft/wal.Disk.Flip"}},
+	{"tests of other packages put faults between nodes with it", []string{"runtime/piper.NodeTransport"}},
 }
 
 // unused finds declarations that nothing uses, and declarations outside of tests that only
