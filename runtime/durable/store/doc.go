@@ -85,7 +85,8 @@
 // intact tables of an earlier commit, because bbolt uses the pages of this commit again. A
 // commit that was interrupted, or refused for lack of space, can leave a page with the number of
 // the next commit. So the first Update, and the next one after a refusal, give this number to a
-// commit without changes.
+// commit without changes. Only if the disk loses a page of that commit, the interrupted commit can
+// show; commits that were answered are not lost.
 //
 // A commit is bbolt's: it syncs the pages, writes the meta page, and syncs again.
 // docs/decisions/0046 says what that costs.
