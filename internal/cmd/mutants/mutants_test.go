@@ -25,7 +25,7 @@ func command(t *testing.T, args ...string) (ok bool, out string) {
 
 func TestOutcomes(t *testing.T) {
 	speed.Landing(t)
-	ok, out := command(t, "-hang", "2s", "./adder", "./red")
+	ok, out := command(t, "-hang", "2s", "./adder", "./red", "./start")
 	if ok {
 		t.Error("some mutants are not caught, and the command must fail")
 	}
@@ -38,7 +38,8 @@ func TestOutcomes(t *testing.T) {
 		`caught +\S+ s  adder seven: TestSeeds\n`,
 		`survives +0.0 s  adder order: The sum does not depend on the order.\n`,
 		`ERROR +\S+ s  red forty: TestAnswer fails without a mutant\n +red_test.go`,
-		`\n8 mutants in \d+ s: 4 caught, 1 not caught, 2 errors, 1 that no test can catch\n$`,
+		`ERROR +\S+ s  start not-ready: the test program has ended, but no test has failed: exit status 1\nnot ready\n`,
+		`\n9 mutants in \d+ s: 4 caught, 1 not caught, 3 errors, 1 that no test can catch\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("the output must match %s, got\n%s", want, out)
@@ -212,6 +213,40 @@ func TestTheNameOfATest(t *testing.T) {
 	} {
 		if got := failedTest([]byte(out)); got != want {
 			t.Errorf("got %q, want %q, in\n%s", got, want, out)
+		}
+	}
+}
+
+func TestOnlyTestsFail(t *testing.T) {
+	for out, want := range map[string]bool{
+		"=== RUN   TestA\n--- FAIL: TestA (0.00s)\n":                      true,
+		"=== RUN   TestA/x\n    --- FAIL: TestA/x (0.00s)\n":              true,
+		"=== RUN   TestA\npanic: text\n":                                  true,
+		"fatal error: all goroutines are asleep - deadlock!\n":            true,
+		"=== RUN   TestA\n--- PASS: TestA (0.00s)\nPASS\nclose: failed\n": false,
+		"a panic: text\nFAIL\n":                                           false,
+	} {
+		if got := failure.MatchString(out); got != want {
+			t.Errorf("got %v, want %v, in\n%s", got, want, out)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("CI", "true")
+	t.Setenv("TOPOGEN_SPEED", "long")
+	t.Setenv("TOPOGEN_SEED", "5")
+	t.Setenv("TOPOGEN_SEEDS", "6")
+	for seeds, want := range map[int]string{0: "", 7: "7"} {
+		last := map[string]string{}
+		for _, entry := range environment(seeds) {
+			name, value, _ := strings.Cut(entry, "=")
+			last[name] = value
+		}
+		for name, want := range map[string]string{"CI": "true", "TOPOGEN_SPEED": "", "TOPOGEN_SEED": "", "TOPOGEN_SEEDS": want} {
+			if last[name] != want {
+				t.Errorf("%d seeds: got %s=%q, want %q", seeds, name, last[name], want)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -86,17 +87,21 @@ func (m *module) run(ctx context.Context, program string, t tests, limit time.Du
 		return outcome{}, ctx.Err()
 	case limited.Err() != nil:
 		return outcome{failed: true, timedOut: true, test: lastTest(out), output: out}, nil
-	case errors.As(err, &exit) && exit.ExitCode() > 0:
+	case errors.As(err, &exit) && exit.ExitCode() > 0 && failure.Match(out):
 		return outcome{true, bytes.Contains(out, []byte("panic: test timed out after")), failedTest(out), out}, nil
 	default:
-		return outcome{}, fmt.Errorf("the test program was killed: %w\n%s", err, shorten(out))
+		return outcome{}, fmt.Errorf("the test program has ended, but no test has failed: %w\n%s", err, shorten(out))
 	}
 }
+
+// failure matches the output of a test that fails or panics. Without it the program may have
+// failed before or after the tests, or was killed, which says nothing about the mutant.
+var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL|panic:|fatal error:)`)
 
 // environment is the environment of a quick run. Rapid writes no file about a failure: it would
 // stay in the folder of the package.
 func environment(seeds int) []string {
-	env := append(os.Environ(), "CI=", "TOPOGEN_SPEED=", "TOPOGEN_SEED=", "TOPOGEN_SEEDS=", "RAPID_NOFAILFILE=true")
+	env := append(os.Environ(), "TOPOGEN_SPEED=", "TOPOGEN_SEED=", "TOPOGEN_SEEDS=", "RAPID_NOFAILFILE=true")
 	if seeds > 0 {
 		env = append(env, "TOPOGEN_SEEDS="+strconv.Itoa(seeds))
 	}

@@ -1,0 +1,4 @@
+// Package start has tests that may not start.
+package start
+
+const ready = true
