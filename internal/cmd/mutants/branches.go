@@ -112,18 +112,22 @@ func ends(body []ast.Stmt) bool {
 }
 
 func (m *module) branchJobs(branches []*branch) (jobs []job) {
+	unchanged := baselines{}
 	for _, b := range branches {
-		jobs = append(jobs, job{b.pkg, b.where, func(ctx context.Context) verdict { return m.judgeBranch(ctx, b) }})
+		own := unchanged.add(tests{pkg: b.pkg})
+		jobs = append(jobs, job{b.pkg, b.where, func(ctx context.Context) verdict { return m.judgeBranch(ctx, b, own) }})
 	}
 	return jobs
 }
 
-// rounds are the tests that must notice that the compiler lacks a branch. Most branches are
-// caught in the first round, and few need all tests.
-var rounds = []struct {
+// round is a run of tests that must notice that the compiler lacks a branch.
+type round struct {
 	speed    string
 	packages []string
-}{
+}
+
+// rounds are all rounds. Most branches are caught in the first one, and few need all tests.
+var rounds = []round{
 	{"quick", []string{"./generated_test"}}, // the golden files
 	{"quick", []string{"./spec/...", "./gen/..."}},
 	{"quick", []string{"./generated_test/..."}},
@@ -133,8 +137,36 @@ var rounds = []struct {
 // roundLimit limits the time of a test program in a round.
 const roundLimit = 10 * time.Minute
 
+// checkRounds returns an error if the tests of a round fail with all branches: they would
+// catch each branch.
+func (m *module) checkRounds(ctx context.Context, rounds []round) error {
+	dir, err := m.write(nil)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, r := range rounds {
+		if out, err := m.runRound(ctx, r, dir); err != nil {
+			return fmt.Errorf("the tests %s fail without a change: %w\n%s", strings.Join(r.packages, " "), err, shorten(out))
+		}
+	}
+	return nil
+}
+
+// runRound runs the tests of a round with the overlay in dir.
+func (m *module) runRound(ctx context.Context, r round, dir string) (out []byte, err error) {
+	args := []string{"test", "-vet=off", "-failfast", "-timeout", roundLimit.String(), "-overlay", filepath.Join(dir, overlayFile)}
+	test := exec.CommandContext(ctx, "go", append(args, r.packages...)...)
+	test.Dir = m.root
+	test.Env = append(environment(0), "TOPOGEN_SPEED="+r.speed)
+	return test.CombinedOutput()
+}
+
 // judgeBranch runs the tests of the package, and then all rounds until a test fails.
-func (m *module) judgeBranch(ctx context.Context, b *branch) verdict {
+func (m *module) judgeBranch(ctx context.Context, b *branch, own *baseline) verdict {
+	if err := own.check(ctx, m); err != nil {
+		return verdict{failed, err.Error()}
+	}
 	switch got, err := m.try(ctx, b.changed, tests{pkg: b.pkg}, testLimit); {
 	case err != nil:
 		return verdict{failed, err.Error()}
@@ -147,11 +179,7 @@ func (m *module) judgeBranch(ctx context.Context, b *branch) verdict {
 	}
 	defer os.RemoveAll(dir)
 	for _, round := range rounds {
-		args := []string{"test", "-vet=off", "-failfast", "-timeout", roundLimit.String(), "-overlay", filepath.Join(dir, overlayFile)}
-		test := exec.CommandContext(ctx, "go", append(args, round.packages...)...)
-		test.Dir = m.root
-		test.Env = append(environment(0), "TOPOGEN_SPEED="+round.speed)
-		out, err := test.CombinedOutput()
+		out, err := m.runRound(ctx, round, dir)
 		if err == nil {
 			continue
 		}

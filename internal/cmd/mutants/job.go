@@ -71,16 +71,11 @@ func digits(n int) int { return len(fmt.Sprint(n)) }
 
 // mutantJobs makes the jobs of some mutants.
 func (m *module) mutantJobs(mutants []*mutant) (jobs []job) {
-	unchanged := map[string]*baseline{}
+	unchanged := baselines{}
 	for _, mutant := range mutants {
 		j := job{pkg: mutant.pkg, name: mutant.name}
 		if mutant.canBeCaught() {
-			b := unchanged[mutant.tests.pkg]
-			if b == nil {
-				b = &baseline{pkg: mutant.tests.pkg}
-				unchanged[mutant.tests.pkg] = b
-			}
-			b.add(mutant.tests)
+			b := unchanged.add(mutant.tests)
 			j.run = func(ctx context.Context) verdict { return m.judge(ctx, mutant, b) }
 		} else {
 			j.run = func(context.Context) verdict { return verdict{survives, mutant.survives} }
@@ -132,9 +127,32 @@ func (m *module) try(ctx context.Context, changed overlay, t tests, limit time.D
 	return m.run(ctx, program, t, limit)
 }
 
-// baseline runs all tests of a package that some mutants name, once and without a mutant.
+// baselines are the runs without a mutant, by what their tests have in common.
+type baselines map[tests]*baseline
+
+// add returns the baseline of some tests. The tests of a package share one, except those with
+// another number of seeds, which other tests must not run, and those that may hang, which are
+// timed.
+func (all baselines) add(t tests) *baseline {
+	common := tests{pkg: t.pkg}
+	if t.seeds > 0 || t.hang {
+		common = t
+		common.seeds = min(t.seeds, 1)
+	}
+	b := all[common]
+	if b == nil {
+		b = &baseline{tests: common}
+		all[common] = b
+	}
+	b.tests.seeds = max(b.tests.seeds, t.seeds)
+	b.all = b.all || t.regexp == ""
+	b.regexp = append(b.regexp, t.regexp)
+	return b
+}
+
+// baseline runs the tests of some mutants of a package, once and without a mutant.
 type baseline struct {
-	pkg    string
+	tests  tests    // with the most seeds of all mutants: a smaller number is a part of them
 	all    bool     // a mutant names no tests
 	regexp []string // of the tests
 
@@ -142,25 +160,27 @@ type baseline struct {
 	err  error
 }
 
-func (b *baseline) add(t tests) {
-	b.all = b.all || t.regexp == ""
-	b.regexp = append(b.regexp, t.regexp)
-}
+// baselineLimit is longer than testLimit: all seeds run, and not only those until a failure.
+const baselineLimit = 3 * testLimit
 
-// check returns an error if the tests fail.
+// check returns an error if the tests fail. Tests that may hang must end in a third of the
+// time, so that a busy computer does not look like a hang.
 func (b *baseline) check(ctx context.Context, m *module) error {
 	var output []byte // the first mutant shows it
 	b.once.Do(func() {
-		t := tests{pkg: b.pkg}
-		if !b.all {
-			t.regexp = strings.Join(b.regexp, "|")
+		t, limit, why := b.tests, baselineLimit, ""
+		if t.regexp = strings.Join(b.regexp, "|"); b.all {
+			t.regexp = ""
 		}
-		got, err := m.try(ctx, nil, t, testLimit)
+		if t.hang {
+			limit, why = m.hang/3, ", a third of -hang: a slow run would count as one that hangs"
+		}
+		got, err := m.try(ctx, nil, t, limit)
 		switch {
 		case err != nil:
-			b.err = fmt.Errorf("%s without a mutant: %w", b.pkg, err)
+			b.err = fmt.Errorf("%s without a mutant: %w", t.pkg, err)
 		case got.timedOut:
-			b.err = fmt.Errorf("%s has not ended after %v without a mutant", got.test, testLimit)
+			b.err = fmt.Errorf("%s takes more than %v without a mutant%s", got.test, limit, why)
 		case got.failed:
 			b.err = fmt.Errorf("%s fails without a mutant", got.test)
 			output = append([]byte("\n"), shorten(got.output)...)

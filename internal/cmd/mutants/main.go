@@ -37,12 +37,13 @@
 // A mutant is caught if a test fails or panics. With the line "hangs" it is also caught if
 // the tests have not ended after 20 s (-hang); without it, tests that have not ended after
 // 5 minutes have not caught the mutant. It is an error if a mutant does not apply or
-// compile, or if the same tests fail without it. After an error or a mutant that is not
-// caught the exit status is 1.
+// compile, if the test program fails without a test that fails, or if the same tests with
+// the same seeds fail without it, or may hang and take more than a third of -hang. After an
+// error or a mutant that is not caught the exit status is 1.
 //
 // With -branches, the mutants are the branches of the compiler: each condition of an if
-// becomes false, and each case of a switch becomes empty. If no test needs a branch, add a
-// case, or remove the branch.
+// becomes false, and each case of a switch becomes empty. All tests must pass without a
+// change first. If no test needs a branch, add a case, or remove the branch.
 package main
 
 import (
@@ -148,6 +149,11 @@ func run(ctx context.Context, dir string, args []string, out io.Writer) (ok bool
 	}
 	if len(jobs) == 0 {
 		return false, errors.New("no mutant matches")
+	}
+	if o.branches {
+		if err := m.checkRounds(ctx, rounds); err != nil {
+			return false, err
+		}
 	}
 	return runAll(ctx, jobs, o.parallel, out), nil
 }

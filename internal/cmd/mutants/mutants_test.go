@@ -25,7 +25,7 @@ func command(t *testing.T, args ...string) (ok bool, out string) {
 
 func TestOutcomes(t *testing.T) {
 	speed.Landing(t)
-	ok, out := command(t, "-hang", "2s", "./adder", "./red", "./start")
+	ok, out := command(t, "-hang", "3s", "./adder", "./red", "./start")
 	if ok {
 		t.Error("some mutants are not caught, and the command must fail")
 	}
@@ -33,13 +33,16 @@ func TestOutcomes(t *testing.T) {
 		`caught +\S+ s  adder subtracts: TestAdd\n`,
 		`NOT CAUGHT +\S+ s  adder large-ones-differ: large numbers are not added\n`,
 		`ERROR +\S+ s  adder no-such-name: does not compile(.|\n)*undefined: c`,
-		`caught +\S+ s  adder counts-for-ever: TestCount hangs for 2s\n`,
+		`caught +\S+ s  adder counts-for-ever: TestCount hangs for 3s\n`,
 		`caught +\S+ s  adder panics: TestCount\n`,
 		`caught +\S+ s  adder seven: TestSeeds\n`,
 		`survives +0.0 s  adder order: The sum does not depend on the order.\n`,
 		`ERROR +\S+ s  red forty: TestAnswer fails without a mutant\n +red_test.go`,
+		`ERROR +\S+ s  red few-seeds: TestSeeds fails without a mutant\n`,
+		`ERROR +\S+ s  red many-seeds: TestSeeds fails without a mutant\n`,
+		`ERROR +\S+ s  red sleeps: TestSlow takes more than 1s without a mutant, a third of -hang: `,
 		`ERROR +\S+ s  start not-ready: the test program has ended, but no test has failed: exit status 1\nnot ready\n`,
-		`\n9 mutants in \d+ s: 4 caught, 1 not caught, 3 errors, 1 that no test can catch\n$`,
+		`\n12 mutants in \d+ s: 4 caught, 1 not caught, 6 errors, 1 that no test can catch\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("the output must match %s, got\n%s", want, out)
@@ -55,7 +58,7 @@ func TestOneIsCaught(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if ok, out := command(t, "-check", "./adder", "./red/..."); !ok || out != "8 mutants of 2 packages apply\n" {
+	if ok, out := command(t, "-check", "./adder", "./red/..."); !ok || out != "11 mutants of 2 packages apply\n" {
 		t.Errorf("got %v\n%s", ok, out)
 	}
 	ok, out := command(t, "-check")
@@ -182,16 +185,41 @@ func TestBranches(t *testing.T) {
 	}
 }
 
+// TestBranchesNeedTestsThatPass covers the tests of all rounds, and of the package.
+func TestBranchesNeedTestsThatPass(t *testing.T) {
+	speed.Landing(t)
+	m, err := findModule("testdata/module")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.temp = t.TempDir()
+	green, red := round{"quick", []string{"./adder"}}, round{"quick", []string{"./red"}}
+	if err := m.checkRounds(t.Context(), []round{green}); err != nil {
+		t.Error(err)
+	}
+	err = m.checkRounds(t.Context(), []round{green, red})
+	if want := "the tests ./red fail without a change: "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	for _, j := range m.branchJobs([]*branch{{pkg: "red", where: "red.go:1"}}) {
+		v := j.run(t.Context())
+		if want := "TestAnswer fails without a mutant"; v.kind != failed || !strings.Contains(v.text, want) {
+			t.Errorf("got %v, want an error with %q", v, want)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"./nothing":       "no such file",
-		"./nothing/...":   "no such file",
-		"./adder/sub/...": "no such file",
-		"../../../..":     "is not in the module",
-		"-run NOTHING":    "no mutant matches",
-		"-run (":          "missing closing )",
-		"-branches":       "-branches requires packages",
-		"-unknown":        "flag provided but not defined",
+		"./nothing":         "no such file",
+		"./nothing/...":     "no such file",
+		"./adder/sub/...":   "no such file",
+		"../../../..":       "is not in the module",
+		"-run NOTHING":      "no mutant matches",
+		"-run (":            "missing closing )",
+		"-branches":         "-branches requires packages",
+		"-branches ./adder": "the tests ./generated_test fail without a change: ",
+		"-unknown":          "flag provided but not defined",
 	} {
 		if _, err := run(t.Context(), "testdata/module", strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", args, err, want)

@@ -1,4 +1,9 @@
-// Package red has a test that fails.
+// Package red has tests that fail, or that take long, without a mutant.
 package red
 
-const answer = 41
+import "time"
+
+const (
+	answer = 41
+	delay  = 1500 * time.Millisecond
+)
