@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -21,10 +20,10 @@ import (
 )
 
 // TestTheLargestFile prints the largest possible file, with the errors that take most
-// space when printed, in bounded time and memory.
+// space when printed, in bounded memory.
 func TestTheLargestFile(t *testing.T) {
 	speed.Landing(t)
-	const memoryMax, timeMax = 100 << 10, 20 * time.Second // in KiB; the command takes 60 MB, and 2 s on an idle host
+	const memoryMax = 100 << 10 // in KiB; the command takes 60 MB
 	path := filepath.Join(t.TempDir(), "errors.pb")
 	file, err := os.Create(path)
 	if err != nil {
@@ -46,7 +45,6 @@ func TestTheLargestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"errors"}, {"errors", "--full"}, {"errors", "--format=json"}} {
-		began := time.Now()
 		cmd := exec.Command("measure", append(args, path)...)
 		// The test measures the memory that the command needs. Without a limit, it would
 		// also measure garbage that a busy host has not collected yet.
@@ -54,9 +52,6 @@ func TestTheLargestFile(t *testing.T) {
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
-		}
-		if took := time.Since(began); took > timeMax {
-			t.Errorf("%v takes %v", args, took)
 		}
 		t.Logf("%v takes %s KiB", args, out)
 		if used, err := strconv.Atoi(string(out)); err != nil || used > memoryMax {
