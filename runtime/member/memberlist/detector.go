@@ -224,7 +224,8 @@ func (d *Detector) Remove(name string) error {
 	return nil
 }
 
-// Leave implements [member.Detector].
+// Leave implements [member.Detector]. The library knows no confirmations, so Leave waits a fifth of
+// the interval for the transport, unless no other member is alive. It ends with Close.
 func (d *Detector) Leave(ctx context.Context) error {
 	d.mu.Lock()
 	list, closed := d.list, d.closed
@@ -234,15 +235,17 @@ func (d *Detector) Leave(ctx context.Context) error {
 	}
 	left := make(chan error, 1)
 	go func() {
+		alone := true
 		for _, m := range d.Members() {
 			if m.State == member.Alive && m.Name != d.settings.Node.Name {
 				d.network.sayGoodbye(m.Name, d.settings.Node.Boot)
+				alone = false
 			}
 		}
 		err := list.Leave(10 * d.config.Interval)
-		if err == nil {
-			// The library says nothing about confirmations, and returns when it has passed its
-			// message to the transport. The transport drops what it has not sent when it closes.
+		if err == nil && !alone {
+			// The library returns when it has passed its message to the transport, which drops
+			// what it has not sent when it closes.
 			<-time.After(gossipInterval(&d.config))
 		}
 		left <- err
@@ -250,6 +253,8 @@ func (d *Detector) Leave(ctx context.Context) error {
 	select {
 	case err := <-left:
 		return err
+	case <-d.end:
+		return member.ErrClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

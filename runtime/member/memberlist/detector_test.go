@@ -1,6 +1,7 @@
 package memberlist
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -128,6 +129,29 @@ func TestDetector(t *testing.T) {
 		}
 		n1.end(t)
 		n2.end(t)
+		time.Sleep(time.Minute) // the library does not wait for its goroutines
+	})
+}
+
+// TestLeaveDoesNotWait: Leave takes no time if no other member is alive, and ends with Close.
+func TestLeaveDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := transport.NewMemory(transport.MemoryOptions{})
+		n1, n2 := start(t, memory, "n1", "n1"), start(t, memory, "n2", "n1")
+		time.Sleep(10 * time.Second)
+		began, left := time.Now(), make(chan error)
+		go func() { left <- n2.Leave(t.Context()) }()
+		synctest.Wait()
+		n2.end(t)
+		if err := <-left; !errors.Is(err, member.ErrClosed) || time.Since(began) > 0 {
+			t.Errorf("Leave of a node that was closed returned %v after %v", err, time.Since(began))
+		}
+		time.Sleep(time.Minute) // n2 is dead
+		began = time.Now()
+		if err := n1.Leave(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("Leave of the only member returned %v after %v", err, time.Since(began))
+		}
+		n1.end(t)
 		time.Sleep(time.Minute) // the library does not wait for its goroutines
 	})
 }
