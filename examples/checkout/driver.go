@@ -133,7 +133,7 @@ func placeOrders(ctx context.Context, url string, n int) ([]Receipt, error) {
 	}
 	receipts, errs := make([]Receipt, n), make([]error, n)
 	var waiting sync.WaitGroup
-	for i := range n {
+	for i := 0; i < n && ctx.Err() == nil; i++ {
 		customer := i % customers
 		order := PlaceOrder{Number: i, Customer: fmt.Sprintf("customer %d", customer), Card: fmt.Sprintf("card %d", customer), Item: "lamp", Cents: 100 + i}
 		waiting.Go(func() {
@@ -141,15 +141,15 @@ func placeOrders(ctx context.Context, url string, n int) ([]Receipt, error) {
 			if err == nil {
 				receipts[i], err = h.Wait(ctx)
 			}
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				errs[i] = fmt.Errorf("order %d: %w", i, err)
 			}
 		})
 		select {
 		case <-time.After(orderEvery):
-		case <-ctx.Done(): // the other orders fail at once
+		case <-ctx.Done():
 		}
 	}
 	waiting.Wait()
-	return receipts, errors.Join(errs...)
+	return receipts, errors.Join(append(errs, ctx.Err())...)
 }
