@@ -28,7 +28,7 @@ const commitInterval = 100 * time.Millisecond
 
 // commitWaitMax is a second, so that a busy computer does not look like a commit that waits: an
 // attempt to read that takes longer waits for such a commit.
-var commitWaitMax = time.Second // a variable for tests
+const commitWaitMax = time.Second
 
 // A Sink receives a backup. Begin is called once, with the length of the backup. Its context
 // ends when the backup must end early; a Write that blocks must return then.
@@ -76,7 +76,7 @@ func (d *Disk) watchCommits(end context.CancelCauseFunc) (stop func()) {
 			if d.fulls.Load() != fulls {
 				end(errFullMeanwhile)
 			}
-			late := time.AfterFunc(commitWaitMax, func() { end(ErrCommitWaits) })
+			late := time.AfterFunc(d.commitWait, func() { end(ErrCommitWaits) })
 			_ = d.guard(func() error { return d.db.View(func(*bbolt.Tx) error { return nil }) }) // the backup itself reports errors
 			late.Stop()
 			select {

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.etcd.io/bbolt"
 	bbolterrors "go.etcd.io/bbolt/errors"
@@ -63,6 +64,8 @@ type Disk struct {
 	fulls  atomic.Int64 // transactions that were refused for lack of space
 	arena  arena
 	synced synced
+
+	commitWait time.Duration // commitWaitMax, or less in tests
 }
 
 // Open opens the store in a directory, and creates both if they do not exist, unless
@@ -78,7 +81,7 @@ func Open(dir string, o Options) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Disk{path: filepath.Join(dir, fileName), lock: lock}
+	d := &Disk{path: filepath.Join(dir, fileName), lock: lock, commitWait: commitWaitMax}
 	if err := d.open(dir, o); err != nil {
 		_ = lock.Close() // the first error counts
 		return nil, err

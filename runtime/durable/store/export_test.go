@@ -92,13 +92,8 @@ func CreateOther(path, kind string, version int) error {
 	return db.Close()
 }
 
-// SetCommitWaitMax sets after which time a commit ends the backup for which it waits, until the
-// result is called.
-func SetCommitWaitMax(d time.Duration) (restore func()) {
-	before := commitWaitMax
-	commitWaitMax = d
-	return func() { commitWaitMax = before }
-}
+// SetCommitWait sets after which time a commit ends the backup for which it waits.
+func (d *Disk) SetCommitWait(wait time.Duration) { d.commitWait = wait }
 
 // SetMapBytes sets how much memory is reserved for files that are opened from now on, until the
 // result is called.
