@@ -114,7 +114,6 @@ func TestRebalancingFindsAGoodPlacement(t *testing.T) {
 
 // TestRebalancingFollowsTheLoad checks that a load in the distant past does not count.
 func TestRebalancingFollowsTheLoad(t *testing.T) {
-	speed.NoRace(t)
 	c := chain{stages: 3, messages: 4000, from: 3300, work: func(stage int, m *message) time.Duration {
 		heavy := 0
 		if m.hops > 3000 {

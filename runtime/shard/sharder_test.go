@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // job is a controller made of functions; nil functions do nothing. Its rounds take a
@@ -303,7 +301,6 @@ func TestAFailureEndsRun(t *testing.T) {
 // work or the promises. Otherwise a shard that always fails would prevent new
 // configurations.
 func TestAnIgnoredFailure(t *testing.T) {
-	speed.NoRace(t)
 	for _, method := range []string{"ProcessShard", "PreProcess", "OnSwitch", "Resharding"} {
 		for _, fail := range []func() error{func() error { return errBoom }, func() error { panic(errBoom) }} {
 			var failures, work, decided, updates atomic.Int64

@@ -13,6 +13,7 @@
 //	kills := speed.Pick(t, 2, 20, 1000) // the amount for this run
 //	first, end := speed.Seeds(t, 10, 150, 10_000)
 //	speed.NoRace(t)                     // one goroutine: the race detector finds nothing
+//	updates := speed.Tenth(t, 1000)     // fewer with the race detector
 //
 // go test does not reuse the result of a run with another speed, because it compares the
 // environment variables that a test has read.
@@ -81,6 +82,18 @@ func NoRace(t testing.TB) {
 	if raceDetector {
 		t.Skip("runs without the race detector")
 	}
+}
+
+// Tenth returns n, or a tenth of it in a run with the race detector. It is for tests whose
+// goroutines the race detector should watch, but that would take too long with it. There it
+// also skips a subtest, so that .ci/run repeats the test with n and without the race detector.
+func Tenth[N int | uint64](t *testing.T, n N) N {
+	t.Helper()
+	if !raceDetector {
+		return n
+	}
+	t.Run("more", func(t *testing.T) { NoRace(t) })
+	return (n + 9) / 10
 }
 
 // IsQuick reports whether the run is quick. A test that a computer may not be able to run

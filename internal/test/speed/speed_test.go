@@ -85,3 +85,15 @@ func TestChecks(t *testing.T) {
 		t.Errorf("%d checks, want the 7 of the command", *checks)
 	}
 }
+
+// TestTenth: with the race detector the amount is smaller, and never nothing.
+func TestTenth(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 10: 1, 11: 2, 1000: 100} {
+		if !raceDetector {
+			want = n
+		}
+		if got := Tenth(t, n); got != want {
+			t.Errorf("%d of %d, want %d", got, n, want)
+		}
+	}
+}

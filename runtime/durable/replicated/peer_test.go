@@ -142,7 +142,6 @@ func TestPeersBatch(t *testing.T) {
 // TestPeersLargeBatch: a batch has one result for each operation, also if it has more bytes than
 // one call may have.
 func TestPeersLargeBatch(t *testing.T) {
-	speed.NoRace(t)
 	speed.Landing(t) // 40 MB
 	_, follower := roles(t, peers(t))
 	large := strings.Repeat("x", 3<<20)
