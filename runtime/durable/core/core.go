@@ -34,7 +34,9 @@ type Config struct {
 	// are due, the older ones are skipped. 0 means [MissedMaxDefault].
 	MissedMax int
 	// DebugTickMax is the number of timeouts after which a debug.tick goes on in another
-	// transaction. 0 means [DebugTickMaxDefault].
+	// transaction. It is compared after each [TickLimitDefault] timeouts, so a transaction may
+	// have up to so many more. 0 means [DebugTickMaxDefault]. A test of what happens between
+	// two such transactions needs few timeouts for it.
 	DebugTickMax int
 	// Strict refuses promises that have both a timer and a target, as the formal
 	// specification demands. The sleep of the TypeScript SDK 0.11.5 creates such promises.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -36,7 +37,7 @@ func TestDebugIsRefused(t *testing.T) {
 // TestDebugTickEndsWithClose: a tick over thirty years of seconds does not hold up Close.
 func TestDebugTickEndsWithClose(t *testing.T) {
 	h := &hooked{Store: store.NewMemory()}
-	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: 2000}})
+	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: speed.Pick(t, 2000, 0, 0)}})
 	do(t, e, protocol.ScheduleCreate{
 		ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
 	}, 200)

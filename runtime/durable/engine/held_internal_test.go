@@ -89,15 +89,14 @@ func TestHeld(t *testing.T) {
 // TestHeldLimits: a line and all lines together have limits.
 func TestHeldLimits(t *testing.T) {
 	h := newHeld()
-	h.lineMax, h.totalMax = 100, 1000
-	for i := range h.totalMax + h.lineMax {
-		k := lineKey{"g", fmt.Sprint(i / (h.lineMax + 1))}
-		want := i%(h.lineMax+1) < h.lineMax && len(h.tasks) < h.totalMax
+	for i := range heldTotalMax + heldMax {
+		k := lineKey{"g", fmt.Sprint(i / (heldMax + 1))}
+		want := i%(heldMax+1) < heldMax && len(h.tasks) < heldTotalMax
 		if got := h.add(k, protocol.TaskRef{ID: fmt.Sprint(i)}); got != want {
 			t.Fatalf("message %d: %v, want %v", i, got, want)
 		}
 	}
-	if len(h.tasks) != h.totalMax {
+	if len(h.tasks) != heldTotalMax {
 		t.Error(len(h.tasks))
 	}
 	if !h.add(lineKey{"g", "0"}, protocol.TaskRef{ID: "0", Version: 1}) {

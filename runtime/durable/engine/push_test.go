@@ -268,9 +268,11 @@ func TestPushBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReceivers(func(string) (int, time.Duration) { return 200, time.Minute })
 		e := start(t, engine.Config{Push: r})
-		bytesMax := speed.Pick(t, 4, 64, 64) << 20
-		e.SetPushMax(1000, bytesMax)
-		data := strings.Repeat("x", bytesMax/16)
+		size := speed.Pick(t, 256<<10, 4<<20, 4<<20)
+		if size < 4<<20 { // the limit is 64 MiB
+			e.SetPushMax(1000, 16*size)
+		}
+		data := strings.Repeat("x", size)
 		const messages = 20
 		for i := range messages {
 			id := fmt.Sprint(i)
