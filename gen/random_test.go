@@ -63,14 +63,14 @@ func TestRandomTopologies(t *testing.T) {
 			if err := finding.WriteText(&text, findings, nil, false); err != nil {
 				t.Fatal(err)
 			}
-			t.Fatalf("seed %d: %d files\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code)
+			t.Fatalf("seed %d: %d files\n%s\n%s\n%s\n%s", seed, len(result.Files), text.String(), source, code, speed.Repeat(t, seed))
 		}
 		for _, f := range result.Files {
 			if f.Kept {
 				continue
 			}
 			if formatted, err := format.Source(f.Body); err != nil || !bytes.Equal(formatted, f.Body) {
-				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s", seed, f.Name, err, source, f.Body)
+				t.Fatalf("seed %d: %s is not as gofmt would have it: %v\n%s\n%s\n%s", seed, f.Name, err, source, f.Body, speed.Repeat(t, seed))
 			}
 		}
 		compiled := slices.ContainsFunc(r.processors, func(p randomProcessor) bool { return p.isolated || p.machines > 0 })
@@ -91,7 +91,7 @@ func TestRandomTopologies(t *testing.T) {
 	}
 	rerun.WhenCodeChanges(t)
 	if out, err := exec.Command("go", append([]string{"build"}, packages...)...).CombinedOutput(); err != nil {
-		t.Errorf("go build: %v\n%s", err, out)
+		t.Errorf("go build: %v\n%s\neach folder has the name of its seed, the first is\n%s", err, out, speed.Repeat(t, first))
 	}
 }
 

@@ -49,7 +49,7 @@ func TestDurableFaultsRestarts(t *testing.T) {
 		}
 		topology.Api().Close()
 		if err := steps.Run(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+			t.Fatalf("seed %d: %v\n%s", seed, err, speed.Repeat(t, seed))
 		}
 		for i, h := range handles {
 			if done, settled, err := h.Result(t.Context()); !settled || err != nil || done.Instance <= before {
@@ -58,6 +58,9 @@ func TestDurableFaultsRestarts(t *testing.T) {
 		}
 		if durablefaults.Made.Load() != before+2+8 {
 			t.Errorf("seed %d: %d instances were made", seed, durablefaults.Made.Load()-before)
+		}
+		if t.Failed() {
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestDurableIDsRandomIDs(t *testing.T) {
 			for _, m := range rolls {
 				h, err := topology.Api().StartRoll(t.Context(), m)
 				if err != nil && !store.Crashed() {
-					t.Fatalf("seed %d: version %q: %v", seed, m.Version, err)
+					t.Fatalf("seed %d: version %q: %v\n%s", seed, m.Version, err, speed.Repeat(t, seed))
 				}
 				handles = append(handles, h)
 			}
@@ -122,7 +122,7 @@ func TestDurableIDsRandomIDs(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("seed %d: %v\n%s", seed, err, speed.Repeat(t, seed))
 			}
 			store.CrashAfter(-1)
 			for i, m := range rolls {
@@ -144,7 +144,7 @@ func TestDurableIDsRandomIDs(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			return
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 	if seeds := end - first; seeds >= 20 && uint64(crashes) < seeds/2 {

@@ -34,7 +34,7 @@ func TestRandomClusters(t *testing.T) {
 			if failed++; failed > 1 { // one in full, and the first lines of some others
 				f, _, _ = strings.Cut(f, "\n")
 			}
-			t.Error(f)
+			t.Errorf("%s\n%s", f, speed.Repeat(t, seed))
 			if failed == failuresShown || isFailFast() {
 				break
 			}

@@ -278,7 +278,6 @@ func (s *simulation) failure() string {
 		b.WriteString(n.describe())
 	}
 	b.WriteString("the last steps:\n" + s.trace.String())
-	fmt.Fprintf(&b, "repeat with: TOPOGEN_SEED=%d go test -run TestRandomClusters ./runtime/cluster", s.seed)
 	return b.String()
 }
 

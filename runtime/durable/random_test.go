@@ -240,6 +240,7 @@ func TestRandomWorkflowsLive(t *testing.T) {
 			})
 		})
 		if t.Failed() {
+			t.Error(speed.Repeat(t, seed))
 			break
 		}
 	}
@@ -307,6 +308,7 @@ func TestRandomWorkflows(t *testing.T) {
 			killed, ran = killed+uint64(r.w.killed), ran+uint64(r.ran)
 		})
 		if t.Failed() {
+			t.Error(speed.Repeat(t, seed))
 			break
 		}
 	}

@@ -102,6 +102,7 @@ func TestRandomIDs(t *testing.T) {
 			killed, ran = killed+uint64(r.w.killed), ran+uint64(r.ran)
 		})
 		if t.Failed() {
+			t.Error(speed.Repeat(t, seed))
 			break
 		}
 	}
@@ -150,6 +151,7 @@ func TestRandomStoresWithoutMarks(t *testing.T) {
 			r.w.check()
 		})
 		if t.Failed() {
+			t.Error(speed.Repeat(t, seed))
 			break
 		}
 	}

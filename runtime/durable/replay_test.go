@@ -147,7 +147,7 @@ func TestReplayOfRandomWorkflows(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			return
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

@@ -332,7 +332,7 @@ func TestRandomFailuresStepped(t *testing.T) {
 	for seed := from; seed < to; seed++ {
 		first := stepOne(t, drawFailing(seed, true), seed)
 		if again := stepOne(t, drawFailing(seed, true), seed); again != first {
-			t.Fatalf("seed %d: two runs differ", seed)
+			t.Fatalf("seed %d: two runs differ\n%s", seed, speed.Repeat(t, seed))
 		}
 	}
 }
@@ -350,7 +350,7 @@ func TestRandomFailuresWorkers(t *testing.T) {
 					time.Sleep(time.Minute)
 					x.top.report(t)
 					if t.Failed() {
-						t.Logf("seed %d on %d workers", seed, workers)
+						t.Logf("seed %d on %d workers\n%s", seed, workers, speed.Repeat(t, seed))
 					}
 				}()
 				runSeed(t, x, seed, workers)

@@ -32,7 +32,7 @@ func TestRandomStepped(t *testing.T) {
 	for seed := from; seed < to; seed++ {
 		first := step(t, seed)
 		if again := step(t, seed); again != first {
-			t.Fatalf("seed %d: two runs differ", seed)
+			t.Fatalf("seed %d: two runs differ\n%s", seed, speed.Repeat(t, seed))
 		}
 	}
 }
@@ -169,7 +169,7 @@ func runSeed(t *testing.T, x *random, seed uint64, workers int) {
 	err := x.top.run(t, ctx)
 	senders.Wait()
 	if !x.checkEnd(t, err) {
-		t.Fatalf("seed %d on %d workers: %v", seed, workers, x)
+		t.Fatalf("seed %d on %d workers: %v\n%s", seed, workers, x, speed.Repeat(t, seed))
 	}
 }
 
@@ -234,7 +234,7 @@ func stepOne(t *testing.T, x *random, seed uint64) uint64 {
 	visits := x.visits()
 	for n := 0; ; n++ {
 		if n > stepsMax {
-			t.Fatalf("seed %d does not end: %s", seed, x.top.figures())
+			t.Fatalf("seed %d does not end: %s\n%s", seed, x.top.figures(), speed.Repeat(t, seed))
 		}
 		if due || x.failures != nil && n == lastMaxStep {
 			due = false
@@ -251,7 +251,7 @@ func stepOne(t *testing.T, x *random, seed uint64) uint64 {
 		t.Errorf("seed %d: the Stepper has nothing left to run, and the topology has not ended: %s", seed, x.top.figures())
 	}
 	if !x.checkEnd(t, s.Err()) {
-		t.Fatalf("seed %d under the Stepper: %v", seed, x)
+		t.Fatalf("seed %d under the Stepper: %v\n%s", seed, x, speed.Repeat(t, seed))
 	}
 	return trace.Sum64()
 }

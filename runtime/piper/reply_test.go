@@ -121,7 +121,7 @@ func (k *clerks) check(t *testing.T, seed uint64) (received int) {
 	for c, d := range k.desks {
 		received += d.received
 		if !k.x.failed.Load() && (d.received != d.answered || len(d.done) > 0) {
-			t.Fatalf("seed %d: processor %d got %d messages and replied to %d: %v", seed, c.index, d.received, d.answered, k.x)
+			t.Fatalf("seed %d: processor %d got %d messages and replied to %d: %v\n%s", seed, c.index, d.received, d.answered, k.x, speed.Repeat(t, seed))
 		}
 	}
 	return received
@@ -142,7 +142,7 @@ func TestPendingRepliesStepped(t *testing.T) {
 			received += k.check(t, seed)
 		}
 		if traces[0] != traces[1] {
-			t.Fatalf("seed %d: two runs differ", seed)
+			t.Fatalf("seed %d: two runs differ\n%s", seed, speed.Repeat(t, seed))
 		}
 	}
 	if received == 0 {

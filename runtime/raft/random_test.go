@@ -16,7 +16,7 @@ func TestRandomFaults(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		w, err := simulate(t, seed)
 		if err != nil {
-			t.Fatalf("seed %d: %v\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/raft", seed, err, seed, t.Name())
+			t.Fatalf("seed %d: %v\n%s", seed, err, speed.Repeat(t, seed))
 		}
 		for what, n := range w.counts {
 			counts[what] += n

@@ -99,7 +99,7 @@ func TestRandomInterleavings(t *testing.T) {
 				err = fmt.Errorf("the model does not reach its end")
 			}
 			if err != nil {
-				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+				t.Fatalf("seed %d, step %d: %v\n%s", seed, step, err, speed.Repeat(t, seed))
 			}
 		}
 	}

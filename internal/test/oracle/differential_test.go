@@ -29,7 +29,7 @@ func TestDifferential(t *testing.T) {
 				s := generate(n, false)
 				if compare(s, c) != nil && failed.CompareAndSwap(false, true) {
 					small, d := shrink(s)
-					t.Errorf("seed %d:\n%s\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./internal/test/oracle", n, transcript(small, d), n, t.Name())
+					t.Errorf("seed %d:\n%s\n%s", n, transcript(small, d), speed.Repeat(t, n))
 				}
 			}
 		})

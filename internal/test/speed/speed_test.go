@@ -97,3 +97,18 @@ func TestTenth(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeat: the command has the speed unless it is quick, and the test without its subtest.
+func TestRepeat(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "quick": "", "landing": "TOPOGEN_SPEED=landing ", "long": "TOPOGEN_SPEED=long ",
+	} {
+		want = "repeat with: " + want + "TOPOGEN_SEED=42 go test -run '^TestRepeat$' ./internal/test/speed"
+		t.Run("at "+text, func(t *testing.T) {
+			t.Setenv(Variable, text)
+			if got := Repeat(t, 42); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}

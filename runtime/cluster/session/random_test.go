@@ -18,7 +18,7 @@ func TestRandomFaults(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		w := simulate(seed)
 		if w.failure != nil {
-			t.Fatalf("seed %d: %v\nrepeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/cluster/session", seed, w.failure, seed, t.Name())
+			t.Fatalf("seed %d: %v\n%s", seed, w.failure, speed.Repeat(t, seed))
 		}
 		for what, n := range w.counts {
 			counts[what] += n

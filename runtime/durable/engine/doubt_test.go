@@ -267,7 +267,7 @@ func TestRandomClocks(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		synctest.Test(t, func(t *testing.T) { randomClocks(t, seed) })
 		if t.Failed() {
-			t.Fatalf("seed %d", seed)
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

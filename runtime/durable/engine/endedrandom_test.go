@@ -22,7 +22,7 @@ func TestRandomEnds(t *testing.T) {
 	first, end := speed.Seeds(t, 5, 20, 2000)
 	for seed := first; seed < end; seed++ {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { randomEnds(t, seed) }) }) {
-			return
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

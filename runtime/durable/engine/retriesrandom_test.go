@@ -95,7 +95,7 @@ func TestRandomRetries(t *testing.T) {
 	first, end := speed.Seeds(t, 6, 50, 10_000)
 	for seed := first; seed < end; seed++ {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { randomRetries(t, seed) }) }) {
-			return
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

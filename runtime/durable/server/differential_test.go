@@ -102,7 +102,7 @@ func TestDifferential(t *testing.T) {
 			return r, r.start()
 		})
 		if err := errors.Join(err, r.stop()); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
+			t.Fatalf("seed %d: %v\n%s", seed, err, speed.Repeat(t, seed))
 		}
 		r.client.CloseIdleConnections()
 	}

@@ -79,7 +79,7 @@ func (w *world) move() {
 
 func (w *world) fatalf(format string, arguments ...any) {
 	w.t.Helper()
-	w.t.Fatalf("%s\nrepeat with: TOPOGEN_SEED=%d go test -count 200 -failfast -run %s ./runtime/durable/store\n(bbolt takes free pages in the order of a map, so not each run is the same)", fmt.Sprintf(format, arguments...), w.seed, w.t.Name())
+	w.t.Fatalf("%s\n%s -count 200 -failfast\n(bbolt takes free pages in the order of a map, so not each run is the same)", fmt.Sprintf(format, arguments...), speed.Repeat(w.t, w.seed))
 }
 
 // state returns the records after transaction n.

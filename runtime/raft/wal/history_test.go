@@ -53,7 +53,7 @@ func histories(t *testing.T, quick, landing, long uint64, each func(t *testing.T
 			for seed := first; seed < end && !t.Failed(); seed++ {
 				each(t, seed, mode)
 				if t.Failed() {
-					t.Errorf("repeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/raft/wal", seed, t.Name())
+					t.Error(speed.Repeat(t, seed))
 				}
 			}
 		})

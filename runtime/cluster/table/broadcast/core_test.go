@@ -159,7 +159,7 @@ func TestRandomFaults(t *testing.T) {
 			if r := s.done[s.number]; r.status == statusDone && r.outcome.Code == 0 {
 				epochs[instance]++
 			} else if r.status == statusDone {
-				t.Fatalf("seed %d: command %d was refused: %+v", seed, s.number, r.outcome)
+				t.Fatalf("seed %d: command %d was refused: %+v\n%s", seed, s.number, r.outcome, speed.Repeat(t, seed))
 			}
 		}
 		for i := range s.cores {
@@ -181,6 +181,9 @@ func TestRandomFaults(t *testing.T) {
 			if _, epoch := s.cores[0].state.Lookup(0, i); epoch < acknowledged {
 				t.Errorf("seed %d: a/%d has epoch %d, but %d changes were acknowledged", seed, i, epoch, acknowledged)
 			}
+		}
+		if t.Failed() {
+			t.Fatal(speed.Repeat(t, seed))
 		}
 	}
 }

@@ -173,7 +173,7 @@ func TestSimulatedDisk(t *testing.T) {
 				d := &diskLog{t: t, rng: rng, machine: disksim.NewMachine(t, root, rng, c), past: []string{""}}
 				for range speed.Pick(t, 100, 200, 200) {
 					if d.act(); t.Failed() {
-						t.Fatalf("repeat with: TOPOGEN_SEED=%d go test -run %s ./runtime/cluster/table/broadcast", seed, t.Name())
+						t.Fatal(speed.Repeat(t, seed))
 					}
 				}
 				d.end()
