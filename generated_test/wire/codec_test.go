@@ -20,6 +20,7 @@ import (
 // TestRoundTrip checks that decoding returns the encoded message, also with unknown fields in
 // between.
 func TestRoundTrip(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -66,6 +67,7 @@ func drawUnknown(t *rapid.T) []byte {
 // TestTruncated checks that a part of a message is an error, unless it ends at the end of a
 // field. It cuts a message at each position, or at random positions if the message is long.
 func TestTruncated(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	most := speed.Pick(t, 50, 500, math.MaxInt) // positions, because each one decodes a message
 	for _, c := range codecs {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/wire"
 )
 
@@ -24,6 +25,7 @@ var calledOtherwise = map[string]string{"Text": "Name", "Page": "PageLine2"}
 // encodings without unknown fields, and that we decode its encodings. messages.binpb is the
 // compiled .proto (bench/wire/make).
 func TestProtobuf(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	b, err := os.ReadFile("messages.binpb")
 	if err != nil {
 		t.Fatal(err)

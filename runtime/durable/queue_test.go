@@ -216,6 +216,7 @@ func TestFullQueueIsFair(t *testing.T) {
 // TestQueueModel compares the queue with a model that counts: limits hold, nothing that may
 // run waits, and no task is lost or runs twice.
 func TestQueueModel(t *testing.T) {
+	speed.Checks(t, 40, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		waitingMax := rapid.SampledFrom([]int{3, 10, 50}).Draw(t, "waiting")
 		runningMax := rapid.IntRange(1, 5).Draw(t, "running")

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // recorder is the interface by which a pool uses a Keeper.
@@ -131,6 +133,7 @@ func TestCatch(t *testing.T) {
 // TestKeeperMatchesModel: for any records, reads and restarts, a keeper has the same
 // content as a simple model.
 func TestKeeperMatchesModel(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	synctest.Test(t, func(t *testing.T) {
 		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {
@@ -295,6 +298,7 @@ func TestNewErrorRisesInAFullTop(t *testing.T) {
 // TestMergeCountsBeforeRemoval: whatever workers record between two merges, each
 // record that stays has its complete count, and old records are removed before new ones.
 func TestMergeCountsBeforeRemoval(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	synctest.Test(t, func(t *testing.T) {
 		// The deadline of the test is in real time.
 		rapid.Check(struct{ *testing.T }{t}, func(t *rapid.T) {

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func init() { readByOthers = decodeByOthers }
@@ -116,6 +118,7 @@ func TestTheProtoFile(t *testing.T) {
 }
 
 func TestOthersReadWhatWeWrite(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	texts := rapid.SliceOfDistinct(rapid.String(), rapid.ID[string])
 	rapid.Check(t, func(t *rapid.T) {
 		entries := []Entry{}

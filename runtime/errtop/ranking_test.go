@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // naive implements the rule of ranking with a plain list.
@@ -61,6 +63,7 @@ func (m *naive) entries() []Entry {
 }
 
 func TestRankingMatchesModel(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 20).Draw(t, "size")
 		r, m := newRanking(size), &naive{size: size}
@@ -182,6 +185,7 @@ func TestCountsEnd(t *testing.T) {
 // TestRestoreKeepsTheNewest: the newest record is restored even if the file has too many
 // records and all others are more frequent.
 func TestRestoreKeepsTheNewest(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	now := time.UnixMicro(1_000_000)
 	rapid.Check(t, func(t *rapid.T) {
 		entries := []Entry{{"newest", 1, now}}

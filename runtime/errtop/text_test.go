@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func TestPlain(t *testing.T) {
@@ -28,6 +30,7 @@ func TestPlain(t *testing.T) {
 }
 
 func TestPlainIsPlainAlready(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	pieces := rapid.SliceOf(rapid.SampledFrom([]string{"0x", "0", "1234567", "f", "goroutine ", "…", "\xe2", "\x80", "é", " "}))
 	rapid.Check(t, func(t *rapid.T) {
 		s := strings.Join(pieces.Draw(t, "pieces"), "")

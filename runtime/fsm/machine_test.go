@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"pgregory.net/rapid"
 )
@@ -15,6 +16,7 @@ type machine = fsm.Machine[tape, note, answer]
 // TestMachineIsAList compares a Machine with a list of all updates that it ever had,
 // through commits, reverts, failures, panics and restarts.
 func TestMachineIsAList(t *testing.T) {
+	speed.Checks(t, 40, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		x := &listed{m: fsm.NewMachine(noteDefinition), trouble: new(trouble)}
 		x.m.State().trouble = x.trouble

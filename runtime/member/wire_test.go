@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // messages generates any message that a node can send.
@@ -73,6 +75,7 @@ func anyRecord(t *rapid.T) record {
 // TestMessagesRoundTrip: each message is decoded to itself, a record is not larger than
 // recordSize, and each shorter message is refused.
 func TestMessagesRoundTrip(t *testing.T) {
+	speed.Checks(t, 40, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		m := messages().Draw(t, "message")
 		b := appendMessage(nil, m)

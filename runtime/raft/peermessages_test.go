@@ -9,11 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestMessagesOfRastHoldAll converts messages of the engine to peer messages and back, without
 // loss.
 func TestMessagesOfRastHoldAll(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	number := rapid.Uint64()
 	text := rapid.SliceOfN(rapid.Byte(), 1, 8)
 	entries := func(t *rapid.T) (list []*pb.Entry) {
@@ -86,6 +89,7 @@ func TestTheOtherMessagesHoldAll(t *testing.T) {
 
 // TestPartsOfRastHoldAll converts parts of snapshots to peer messages and back.
 func TestPartsOfRastHoldAll(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) *uint64 { return new(rapid.Uint64().Draw(t, name)) }
 		text := rapid.SliceOfN(rapid.Byte(), 1, 8)

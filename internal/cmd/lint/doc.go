@@ -18,6 +18,7 @@
 //	linked    packages that a program links
 //	promoted  methods of the runtime that are promoted into generated types
 //	unused    functions, types, variables, constants and methods that nothing uses
+//	rapids    tests that call rapid.Check without speed.Checks
 //
 // Each check has a file here, and a small repository in testdata that has the mistake.
 package main

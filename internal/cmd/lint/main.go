@@ -33,6 +33,7 @@ var checks = []check{
 	{"linked", linked},
 	{"promoted", promoted},
 	{"unused", unused},
+	{"rapids", rapids},
 }
 
 // A finding is a mistake, with what to do about it.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
@@ -56,6 +57,7 @@ func TestInitialPlacement(t *testing.T) {
 
 // TestInitialPlacementIsEven checks the initial placement of random topologies.
 func TestInitialPlacementIsEven(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := nodeNames(rapid.IntRange(1, 9).Draw(t, "nodes"))
 		var list []table.Placement
@@ -78,6 +80,7 @@ func TestInitialPlacementIsEven(t *testing.T) {
 // TestRebalanceIsEvenWithFewestMoves compares the moves of random placements with the
 // fewest moves of all even placements.
 func TestRebalanceIsEvenWithFewestMoves(t *testing.T) {
+	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		all := nodeNames(rapid.IntRange(1, 5).Draw(t, "all"))
 		nodes := nodeNames(rapid.IntRange(1, 4).Draw(t, "nodes"))

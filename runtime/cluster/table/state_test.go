@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
@@ -68,6 +69,7 @@ func drawCommand(t *rapid.T) *table.Command {
 // snapshots. All have the same outcomes and encodings. Refused commands change nothing,
 // epochs grow, and events lead from one snapshot to the next.
 func TestStates(t *testing.T) {
+	speed.Checks(t, 40, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		s, other := table.NewState(), table.NewState()
 		epochs := map[string]uint64{}

@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"flag"
 	"fmt"
 	"reflect"
 	"testing"
@@ -18,9 +17,7 @@ import (
 // equal store has the same outcome.
 func TestRandom(t *testing.T) {
 	speed.NoRace(t)
-	if err := flag.Set("rapid.checks", speed.Pick(t, "20", "100", "2000")); err != nil {
-		t.Fatal(err)
-	}
+	speed.Checks(t, 20, 100, 2000)
 	rapid.Check(t, func(r *rapid.T) {
 		config := core.Config{RetryTimeout: 20_000, UnblocksMax: 2, UnblockAge: 60_000}
 		g := &generator{T: r, world: newWorld(t, config)}

@@ -10,12 +10,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // TestSearchFindsAll compares searches with a loop over all records.
 func TestSearchFindsAll(t *testing.T) {
+	speed.Checks(t, 40, 100, 1000)
 	rapid.Check(t, func(r *rapid.T) {
 		g := &generator{T: r, world: newWorld(t, core.Config{})}
 		g.at(1000)

@@ -7,11 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // TestHeld compares held messages with a simple list.
 func TestHeld(t *testing.T) {
+	speed.Checks(t, 100, 100, 10_000)
 	rapid.Check(t, func(t *rapid.T) {
 		type message struct {
 			to   lineKey

@@ -3,7 +3,6 @@ package store_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +120,7 @@ func transaction(t *rapid.T, tx store.Tx, m *model) {
 // TestModel compares stores with sorted maps, over commits, cancelled transactions,
 // panics, and the end of the process.
 func TestModel(t *testing.T) {
-	must(t, flag.Set("rapid.checks", speed.Pick(t, "15", "100", "1000")))
+	speed.Checks(t, 15, 100, 1000)
 	for name, make := range map[string]func(t *testing.T) func() store.Store{
 		"memory": func(*testing.T) func() store.Store {
 			m := store.NewMemory()
