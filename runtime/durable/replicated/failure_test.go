@@ -145,16 +145,21 @@ func TestEnginesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		leader := g.node(g.leader())
-		s, err := replicated.Begin(t.Context(), leader, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = s.Update(func(tx store.Tx) error {
+		damage := func(tx store.Tx) error {
 			tx.Put(core.PromiseTimeouts, append(make([]byte, 8), 'p'), []byte("damage"))
 			return nil
-		})
-		if err != nil {
-			t.Skip("the node has begun another epoch before the damage was done: ", err)
+		}
+		for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+			s, err := replicated.Begin(t.Context(), leader, "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err = s.Update(damage); err == nil {
+				break
+			}
+			if !errors.Is(err, store.ErrFailed) || time.Since(begin) > patience { // else the node has begun another epoch
+				t.Fatal(err)
+			}
 		}
 		epoch := replicated.Epoch(leader)
 		until := func(epoch uint64) time.Time {
