@@ -75,8 +75,8 @@ func Long(t testing.TB) {
 
 // NoRace skips a test in a run with the race detector. It is for tests with one goroutine and
 // many steps, in which the race detector finds nothing and which it makes ten times slower,
-// and for tests that measure memory. .ci/run runs the tests that its run with the race
-// detector has skipped once more without it.
+// and for tests that measure memory. .ci/run first runs all tests with the race detector, and
+// then, without it, those that this function has skipped.
 func NoRace(t testing.TB) {
 	t.Helper()
 	if raceDetector {
@@ -96,8 +96,9 @@ func Tenth[N int | uint64](t *testing.T, n N) N {
 	return (n + 9) / 10
 }
 
-// IsQuick reports whether the run is quick. A test that a computer may not be able to run
-// skips itself then, and fails at the other speeds.
+// IsQuick reports whether the run is quick. A test that some computers cannot run may skip
+// itself in a quick run and fail at the other speeds, as those that use package failsync do.
+// Others, such as those that mount a disk, skip themselves at each speed.
 func IsQuick(t testing.TB) bool {
 	t.Helper()
 	return of(t) == quick
