@@ -96,7 +96,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// inOrder generates all cases in the order of their names, once for all tests.
+// inOrder generates all cases in the order of their names. All tests share the result.
 func inOrder(t testing.TB) ([]aCase, []gen.Result) {
 	t.Helper()
 	list := cases(t)

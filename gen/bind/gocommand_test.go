@@ -15,7 +15,7 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
-// TestTagsOfGoflags compares the files of a package with those that the go command names, for
+// TestTagsOfGoflags compares the files of a package with the files that the go command names, for
 // build tags in all notations.
 func TestTagsOfGoflags(t *testing.T) {
 	dir := newFolder(t)

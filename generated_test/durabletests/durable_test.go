@@ -355,7 +355,7 @@ func TestDurableOneProcess(t *testing.T) {
 }
 
 // TestDurableFiguresOverTime looks at the figures long after the ends of executions. Neither a message
-// with the same id nor a replay counts an execution again, and one that was canceled while it slept
+// with the same id nor a replay counts an execution again. An execution that was canceled while it slept
 // does not stay, although no handler is called for its end.
 func TestDurableFiguresOverTime(t *testing.T) {
 	day := speed.Pick[time.Duration](t, 4, 24, 24) * time.Hour
