@@ -37,6 +37,23 @@ func roles(t *testing.T, ms []*machine) (leader *machine, followers []*machine) 
 	return leader, followers
 }
 
+// TestRunningMembersAreActive: a leader always shows members that run as active. etcd's code
+// forgets at each check of the quorum which members it has heard.
+func TestRunningMembersAreActive(t *testing.T) {
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, _ := v.group()
+		leader, _ := roles(t, ms)
+		for range 500 { // 5 s of virtual time: several checks
+			for _, m := range leader.Status().Members {
+				if !m.Active {
+					t.Fatalf("%s is not active", m.Name)
+				}
+			}
+			pause()
+		}
+	})
+}
+
 // TestTransferLeader: a leader can transfer the leadership to any voter. A follower can only request
 // the leadership for itself.
 func TestTransferLeader(t *testing.T) {
