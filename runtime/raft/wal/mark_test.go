@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
@@ -96,12 +97,13 @@ func TestFirstMark(t *testing.T) {
 	for _, mode := range []Sync{Always, Interval, None} {
 		dir := filepath.Join(t.TempDir(), "log")
 		for process := range 2 {
-			l, _, err := open(dir, Identity{}, Options{Sync: mode}, fdatasync)
+			l, _, err := open(dir, Identity{}, Options{Sync: mode, Interval: time.Hour}, fdatasync)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range 2 {
-				if err := l.saveState(hardState{term: 1, commit: uint64(i)}); err != nil {
+				err := l.do(func() error { return l.saveState(hardState{term: 1, commit: uint64(i)}) })
+				if err != nil {
 					t.Fatal(err)
 				}
 				wantSynced := i == 0 && (process == 0 || mode != Always)
