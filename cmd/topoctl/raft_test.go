@@ -126,8 +126,9 @@ func newMachine(c raft.Config) (*machine, error) {
 	})
 }
 
-// listening NAME ANSWER: sets the variable NAME to the address of a server that sends
-// ANSWER and closes the connection. Without ANSWER the server sends nothing.
+// listening NAME ANSWER: sets the variable NAME to the address of a server that answers the
+// first bytes of a connection with ANSWER and closes it. Without ANSWER the server sends
+// nothing.
 func listening(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: listening NAME [ANSWER]")
@@ -144,6 +145,7 @@ func listening(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			defer func() { _ = conn.Close() }() // keeps the connection reachable: the garbage collector would close it
 			if len(args) == 2 {
+				_, _ = conn.Read(make([]byte, 1)) // net/http logs an answer that comes before its request
 				fmt.Fprintln(conn, args[1])
 				_ = conn.Close()
 			}
