@@ -20,5 +20,7 @@
 //	unused    functions, types, variables, constants and methods that nothing uses
 //	rapids    tests that call rapid.Check without speed.Checks
 //
+// A check that finds nothing to examine is an error.
+//
 // Each check has a file here, and a small repository in testdata that has the mistake.
 package main

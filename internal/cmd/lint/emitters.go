@@ -35,6 +35,7 @@ func idents(r *repo) (found []finding, err error) {
 		if err != nil {
 			return nil, err
 		}
+		r.count(1)
 		ast.Inspect(syntax, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
 				if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "Ident" {
@@ -77,6 +78,7 @@ func shown(r *repo) (found []finding, err error) {
 			}
 		}
 	}
+	r.count(excerptCount)
 	r.note("%d excerpts in comments", excerptCount)
 	if excerptCount == 0 || len(golden) == 0 {
 		return nil, fmt.Errorf("%s shows %d excerpts of %d files %s", emitters, excerptCount, len(golden), emitted)

@@ -52,6 +52,11 @@ func imports(r *repo) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	for pkg := range g {
+		if strings.HasPrefix(pkg, module+"/") {
+			r.count(1)
+		}
+	}
 	return append(wrongLayers(g), wrongTiers(g)...), nil
 }
 

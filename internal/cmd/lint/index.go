@@ -39,6 +39,7 @@ func index(r *repo) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.count(len(files))
 		for _, file := range files {
 			if name := path.Base(strings.TrimSuffix(file, c.suffix)); !listed[name] {
 				found = append(found, finding{c.index, 0, fmt.Sprintf("add a row for the case %s", name)})
@@ -66,7 +67,11 @@ func pagesWithoutLink(r *repo) (found []finding, err error) {
 	}
 	for _, p := range list {
 		documents := strings.HasPrefix(p.file, "docs/") && !strings.HasPrefix(p.file, decisions) || !strings.Contains(p.file, "/")
-		if documents && p.file != "README.md" && !linked[p.file] {
+		if !documents || p.file == "README.md" {
+			continue
+		}
+		r.count(1)
+		if !linked[p.file] {
 			found = append(found, finding{p.file, 0, "link to this page from one of " + strings.Join(indexes, ", ")})
 		}
 	}

@@ -55,6 +55,7 @@ func linked(r *repo) (found []finding, err error) {
 		return nil, err
 	}
 	for program, more := range local {
+		r.count(len(g[module+"/"+program]))
 		r.note("%s links %d packages", program, len(g.closure(module+"/"+program)))
 		found = append(found, wrongLocal(g, program, more)...)
 	}

@@ -33,6 +33,7 @@ func links(r *repo) (found []finding, err error) {
 				if strings.Contains(m[1], "://") {
 					continue
 				}
+				r.count(1)
 				target, anchor := targetOf(p.file, m[1])
 				if !r.exists(target) {
 					found = append(found, finding{p.file, i + 1, fmt.Sprintf("the link leads to %s, which does not exist", target)})

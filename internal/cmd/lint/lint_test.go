@@ -17,9 +17,6 @@ var update = flag.Bool("update", false, "write the findings into testdata")
 // the check must find. Its last file, want, has the findings.
 func TestChecks(t *testing.T) {
 	for _, c := range checks {
-		if c.name == "imports" || c.name == "linked" {
-			continue // TestLayers, TestTiers and TestLinked have graphs in Go
-		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join("testdata", c.name+".txtar")
@@ -66,6 +63,28 @@ func unpack(t *testing.T, files []txtar.File) *repo {
 		}
 	}
 	return newRepo(root)
+}
+
+// TestNothing runs each check on a repository that has nothing to examine.
+func TestNothing(t *testing.T) {
+	files := []txtar.File{{Name: "go.mod", Data: []byte("module " + module + "\n")}}
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if _, err := run(&out, unpack(t, files), "^"+c.name+"$", false); err == nil {
+				t.Errorf("got no error, and the findings:\n%s", &out)
+			}
+		})
+	}
+}
+
+func TestPlural(t *testing.T) {
+	for n, want := range []string{"0 findings", "1 finding", "2 findings"} {
+		if got := plural(n, "finding"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
 }
 
 // TestUnknownCheck runs a check that does not exist.

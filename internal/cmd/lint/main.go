@@ -65,9 +65,17 @@ func main() {
 		os.Exit(2)
 	}
 	if found > 0 {
-		fmt.Printf("%d findings\n", found)
+		fmt.Println(plural(found, "finding"))
 		os.Exit(1)
 	}
+}
+
+// plural is a number and a noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // run runs the selected checks, prints their findings, and returns how many there are.
@@ -83,7 +91,11 @@ func run(out io.Writer, r *repo, names string, verbose bool) (found int, err err
 		}
 		ran++
 		start := time.Now()
+		r.examined = 0
 		findings, err := c.run(r)
+		if err == nil && r.examined == 0 {
+			err = errors.New("nothing was checked")
+		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", c.name, err)
 		}

@@ -32,6 +32,7 @@ func promoted(r *repo) (found []finding, err error) {
 			found = append(found, r.promotedInto(named)...)
 		}
 	}
+	r.count(checked)
 	r.note("%d generated types", checked)
 	if checked == 0 {
 		return nil, fmt.Errorf("there are no generated types: isGenerated in internal/cmd/lint/promoted.go looks for other files")

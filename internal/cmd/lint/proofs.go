@@ -50,6 +50,7 @@ func proofs(r *repo) (found []finding, err error) {
 				found = append(found, finding{file, i + 1, message})
 			}
 		}
+		r.count(rows)
 		r.note("%s: %d rows, %d have no test yet", file, rows, open)
 		if rows == 0 {
 			found = append(found, finding{file, 0, "the page has no table of promises: correct the list in internal/cmd/lint/proofs.go"})

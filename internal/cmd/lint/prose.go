@@ -49,6 +49,7 @@ func prose(r *repo) (found []finding, err error) {
 			return nil, err
 		}
 		for _, p := range passages {
+			r.count(1)
 			words[p.kind] += len(strings.Fields(p.text))
 			for _, h := range hitsOf(p.text) {
 				hits[p.kind] = append(hits[p.kind], finding{p.file, p.line, h})

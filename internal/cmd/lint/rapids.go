@@ -25,7 +25,12 @@ func rapids(r *repo) (found []finding, err error) {
 			if !ok {
 				continue
 			}
-			if call := callOf(f, "rapid", "Check"); call != nil && callOf(f, "speed", "Checks") == nil {
+			call := callOf(f, "rapid", "Check")
+			if call == nil {
+				continue
+			}
+			r.count(1)
+			if callOf(f, "speed", "Checks") == nil {
 				found = append(found, r.at(call.Pos(), "call speed.Checks before rapid.Check: a quick run must have the same inputs each time"))
 			}
 		}

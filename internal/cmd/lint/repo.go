@@ -26,6 +26,7 @@ type repo struct {
 	graph    func() (graph, error)
 	packages func() ([]*typed, error)
 	notes    strings.Builder
+	examined int // by the check that runs
 
 	mu     sync.Mutex
 	parsed map[string]*parsing // by absolute path
@@ -127,6 +128,9 @@ func (r *repo) at(pos token.Pos, format string, args ...any) finding {
 	file, line := r.place(pos)
 	return finding{file, line, fmt.Sprintf(format, args...)}
 }
+
+// count counts what a check has examined. A check that examines nothing is an error.
+func (r *repo) count(n int) { r.examined += n }
 
 // note adds a line to the figures that -v prints.
 func (r *repo) note(format string, args ...any) {

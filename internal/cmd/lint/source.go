@@ -28,6 +28,7 @@ func source(r *repo) (found []finding, err error) {
 		if err != nil {
 			return nil, err
 		}
+		r.count(1)
 		text = strings.ReplaceAll(text, "]("+document+")", "]") // pages link the page
 		for i, line := range strings.Split(text, "\n") {
 			if !isPage {

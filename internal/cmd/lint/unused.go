@@ -43,6 +43,7 @@ func unused(r *repo) (found []finding, err error) {
 	if err != nil {
 		return nil, err
 	}
+	r.count(len(u.declared))
 	inPrograms := u.reach(func(d *declaration) bool { return d.root && !d.test })
 	inAll := u.reach(func(d *declaration) bool { return d.root })
 	wrong := make(map[string]finding)
