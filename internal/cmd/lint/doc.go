@@ -19,6 +19,7 @@
 //	promoted  methods of the runtime that are promoted into generated types
 //	unused    functions, types, variables, constants and methods that nothing uses
 //	rapids    tests that call rapid.Check without speed.Checks
+//	long      tests with an amount for long runs that .ci/long does not run
 //
 // A check that finds nothing to examine is an error.
 //

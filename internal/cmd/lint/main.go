@@ -34,6 +34,7 @@ var checks = []check{
 	{"promoted", promoted},
 	{"unused", unused},
 	{"rapids", rapids},
+	{"long", long},
 }
 
 // A finding is a mistake, with what to do about it.
