@@ -13,10 +13,12 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,6 +41,15 @@ var (
 // small makes the go command link without symbols and DWARF, which takes a third of the time:
 // the pages link about fifty programs.
 const small = "-ldflags=-s"
+
+// builtByPages are the programs of the repository that pages build, by the file in the folder of
+// a script. A page that names the program gets the file, so that the go command finds it up to
+// date and does not link it again.
+var builtByPages = map[string]string{
+	"bin/topogen": "./cmd/topogen",
+	"bin/topoctl": "./cmd/topoctl",
+	"work/bank":   "./examples/bank",
+}
 
 // notRun are commands of the repository that would run this test again.
 var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
@@ -76,10 +87,11 @@ func TestMain(m *testing.M) {
 func prepare(t *testing.T) {
 	t.Helper()
 	bin = t.TempDir()
-	build := exec.Command("go", "build", "-buildvcs=false", small, "-o", bin+string(filepath.Separator), "./cmd/topogen", "./cmd/topoctl")
+	build := exec.Command("go", "build", "-buildvcs=false", small, "-o", bin+string(filepath.Separator))
+	build.Args = slices.AppendSeq(build.Args, maps.Values(builtByPages))
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building topogen and topoctl: %v\n%s", err, out)
+		t.Fatalf("building programs for the pages: %v\n%s", err, out)
 	}
 	if err := writeStubs(); err != nil {
 		t.Fatal(err)
@@ -173,12 +185,13 @@ exec 'TAIL' "$@"
 }
 
 // environment returns the environment of a new user. It takes only Go's caches and its
-// proxy from the user who runs the tests.
+// proxy from the user who runs the tests. Tests run without vet, which would check all packages
+// of the dependencies again, with fewer analyzers than .ci/run.
 func environment(root string) []string {
 	return append([]string{
 		"PATH=" + strings.Join([]string{bin, filepath.Join(root, "commands"), os.Getenv("PATH")}, string(filepath.ListSeparator)),
 		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false " + small, "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false -vet=off " + small, "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 	}, goSettings...)
 }

@@ -50,6 +50,7 @@ func (s *script) run() {
 	if err := os.Mkdir(s.dir, 0o777); err != nil {
 		s.Fatal(err)
 	}
+	s.provideBuilt()
 	if s.page.module != "" {
 		s.writeModule(s.dir, s.page.module)
 	}
@@ -61,6 +62,20 @@ func (s *script) run() {
 	}
 	for _, b := range s.page.blocks {
 		s.block(b)
+	}
+}
+
+// provideBuilt gives the page the programs that it builds.
+func (s *script) provideBuilt() {
+	for to, program := range builtByPages {
+		if !strings.Contains(strings.Join(s.page.lines, "\n"), program) {
+			continue
+		}
+		to = filepath.Join(s.root, to)
+		err := os.MkdirAll(filepath.Dir(to), 0o777)
+		if err = errors.Join(err, os.Link(filepath.Join(bin, filepath.Base(program)), to)); err != nil {
+			s.Fatal(err)
+		}
 	}
 }
 
