@@ -41,6 +41,7 @@ func TestWithoutPermission(t *testing.T) {
 		}
 	}
 	must(t, os.Chmod(dir, 0o700))
+	must(t, os.Chmod(filepath.Join(dir, "locked"), 0o700)) // so that the files can be removed
 }
 
 // TestAFolderThatCannotBeRead: a process that may create files in a directory but not read it
