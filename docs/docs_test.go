@@ -19,8 +19,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/rerun"
@@ -74,13 +74,48 @@ func init() {
 	}
 }
 
-// TestMain lets more pages run at the same time than there are CPUs, because pages wait for
-// their processes.
+// TestMain lets all pages start, because turns decides when they run.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	if err := flag.Set("test.parallel", "1000"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
+}
+
+// turns starts pages in the order in which they take a number: the longest first, so that none
+// runs alone at the end. Package testing starts parallel tests in any order. More pages run at
+// the same time than there are CPUs, because pages wait for their processes.
+type turns struct {
+	mu         sync.Mutex
+	changed    *sync.Cond
+	next, done int
+}
+
+func newTurns() *turns {
+	o := new(turns)
+	o.changed = sync.NewCond(&o.mu)
+	return o
+}
+
+// take takes the next number.
+func (o *turns) take() (number int) {
+	o.next++ // the subtests take their numbers one after the other
+	return o.next - 1
+}
+
+// wait returns when it is the turn of a number. The function that it returns ends the turn.
+func (o *turns) wait(number int) (end func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for number >= o.done+2*runtime.GOMAXPROCS(0) {
+		o.changed.Wait()
+	}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.done++
+		o.changed.Broadcast()
+	}
 }
 
 // prepare builds the commands for the pages, and asks for the settings of the go command.
@@ -236,12 +271,16 @@ func TestPages(t *testing.T) {
 	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "docs", "examples")
 	prepare(t)
-	for _, p := range pages(t) {
+	list, order := pages(t), newTurns()
+	slices.SortStableFunc(list, func(a, b *page) int { return b.programs() - a.programs() })
+	for _, p := range list {
 		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" {
 			continue
 		}
 		t.Run(p.path, func(t *testing.T) {
+			number := order.take()
 			t.Parallel()
+			defer order.wait(number)()
 			s := &script{T: t, page: p}
 			s.run()
 		})

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -78,6 +79,19 @@ func parsePage(path string, src []byte) (*page, error) {
 		p.blocks = append(p.blocks, b)
 	}
 	return p, nil
+}
+
+// buildPattern matches commands that build a program.
+var buildPattern = regexp.MustCompile(`\b(go (build|install|run|test|vet|generate)|topogen run)\b`)
+
+// programs estimates how many programs the page builds, which take most of its time.
+func (p *page) programs() (n int) {
+	for _, b := range p.blocks {
+		if b.language == "console" {
+			n += len(buildPattern.FindAllString(b.text, -1))
+		}
+	}
+	return n
 }
 
 func parseInfo(info string) (block, error) {
