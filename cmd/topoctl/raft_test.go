@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -103,6 +104,9 @@ func second(ts *testscript.TestScript, neg bool, args []string) {
 
 func node(ts *testscript.TestScript, c raft.Config) *machine {
 	c.Logger = slog.New(slog.DiscardHandler)
+	if len(c.Peers) == 1 { // it founds the group after two election timeouts, and has no rival
+		c.Heartbeat, c.ElectionTimeout = 10*time.Millisecond, 50*time.Millisecond
+	}
 	cert := filepath.Join(ts.MkAbs("certs"), c.Node)
 	if found, _ := filepath.Glob(cert + ".crt"); len(found) > 0 {
 		c.TLSCert, c.TLSKey, c.TLSCA = cert+".crt", cert+".key", filepath.Join(ts.MkAbs("certs"), "ca.crt")
@@ -118,7 +122,7 @@ func node(ts *testscript.TestScript, c raft.Config) *machine {
 // newMachine creates a node of topology bank.
 func newMachine(c raft.Config) (*machine, error) {
 	c.Topology, c.Forward = "bank", true
-	c.Heartbeat, c.ElectionTimeout = 50*time.Millisecond, 500*time.Millisecond
+	c.Heartbeat, c.ElectionTimeout = cmp.Or(c.Heartbeat, 50*time.Millisecond), cmp.Or(c.ElectionTimeout, 500*time.Millisecond)
 	return raft.New(c, fsm.Definition[sum, plus, struct{}]{
 		Update:      fsm.NoResult((*plus).Update),
 		StateCodec:  numberCodec(func(s *sum) *uint64 { return &s.n }),
