@@ -125,6 +125,7 @@ func TestHostileProcess(t *testing.T) {
 // TestDeaf: a process that does not read blocks only its own calls, and only until it is
 // killed.
 func TestDeaf(t *testing.T) {
+	t.Parallel() // it allocates a large message
 	c := start(t, settings("deaf"))
 	called := make(chan error)
 	go func() {

@@ -55,6 +55,7 @@ func (l *ledger) Close() error                                              { re
 // answered. Every message gets exactly one complete answer, and each failed call is
 // explained by one kill.
 func TestRandomKills(t *testing.T) {
+	t.Parallel() // it waits for processes
 	kills := speed.Pick(t, 20, 100, 1000)
 	path := filepath.Join(t.TempDir(), "ledger")
 	s := settings(path)
@@ -124,6 +125,7 @@ func TestRandomKills(t *testing.T) {
 
 // TestKilledFromOutside kills the process in each phase of its lifecycle.
 func TestKilledFromOutside(t *testing.T) {
+	t.Parallel() // it waits for processes
 	kill := func(pid int) { syscall.Kill(pid, syscall.SIGKILL) }
 	check := func(t *testing.T, err error, inCall bool) {
 		t.Helper()

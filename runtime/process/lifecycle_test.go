@@ -110,6 +110,7 @@ func TestTheThreadOfStart(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
+	t.Parallel() // the size is checked every 100 ms
 	s := settings("camera")
 	s.Memory = 128 << 20
 	c := start(t, s)
@@ -233,7 +234,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		for _, name := range []string{"camera|return no", "camera|panic", "camera|exit 1", "silent"} {
 			s := settings(name)
-			s.StartupTimeout = 50 * time.Millisecond
+			s.StartupTimeout = 10 * time.Millisecond
 			if _, err := Start(t.Context(), s); err == nil {
 				t.Fatalf("%s: started", name)
 			}

@@ -5,6 +5,7 @@ package process
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,6 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	takeOver()
+	_ = flag.Set("test.parallel", "8") // the flag exists; parallel tests wait for processes and timeouts
 	os.Exit(m.Run())
 }
 
@@ -299,7 +301,9 @@ func exitOf(t testing.TB, err error) *ExitError {
 // until waits until holds returns true.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); runtime.Gosched() {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); <-poll.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -49,6 +49,7 @@ func (s *stream) Handle(_ context.Context, r slog.Record) error {
 
 // TestOutput: all output from before the end of the process is logged.
 func TestOutput(t *testing.T) {
+	t.Parallel() // it waits for output
 	seen := &collector{lines: make(map[string][]string), held: make(chan struct{})}
 	s := settings("camera|||print-held")
 	s.Logger = slog.New(seen)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestCall(t *testing.T) {
+	t.Parallel() // it copies a large message
 	c := start(t, settings("camera"))
 	if a := ask(t, c, "echo hello"); a.Err != nil || string(a.Reply) != "7 -1 hello" {
 		t.Errorf("the answer is %q, %v", a.Reply, a.Err)
@@ -78,6 +79,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel() // it allocates large messages
 	c := start(t, settings("camera"))
 	if _, err := c.Call(1, 1, make([]byte, MessageLimitDefault)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large payload: %v", err)
