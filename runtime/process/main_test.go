@@ -5,7 +5,6 @@ package process
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	takeOver()
-	_ = flag.Set("test.parallel", "8") // the flag exists; parallel tests wait for processes and timeouts
+	speed.Parallel(8) // they wait for processes and timeouts
 	os.Exit(m.Run())
 }
 

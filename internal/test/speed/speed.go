@@ -20,6 +20,7 @@
 package speed
 
 import (
+	"flag"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -102,6 +103,18 @@ func Tenth[N int | uint64](t *testing.T, n N) N {
 func IsQuick(t testing.TB) bool {
 	t.Helper()
 	return of(t) == quick
+}
+
+// Parallel sets how many parallel tests of the package run at a time in a quick run, unless
+// the flag -parallel does. By default as many run as there are cores, which is too few if the
+// tests wait most of the time. At other speeds they also compute. TestMain calls it.
+func Parallel(tests int) {
+	if text := os.Getenv(Variable); text != "" && text != "quick" {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+		panic(err)
+	}
 }
 
 // Pick returns the amount for the speed of this run: a number of repetitions, a length of

@@ -1,0 +1,12 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
+)
+
+func TestMain(m *testing.M) {
+	speed.Parallel(8) // they wait for other nodes
+	m.Run()
+}
