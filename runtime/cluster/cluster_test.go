@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -77,29 +78,29 @@ func join(t *testing.T, network *transport.Memory, name string) transport.Transp
 }
 
 func TestProgramOnSeveralNodes(t *testing.T) {
-	t.Parallel() // it waits for other nodes
 	for _, nodes := range []int{1, 2, 3} {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			t.Parallel()
-			p := newProgram()
-			network := transport.NewMemory(transport.MemoryOptions{})
-			tables := table.NewMemory()
-			var tops []*top
-			for i := range nodes {
-				name := fmt.Sprintf("n%d", i+1)
-				wire := join(t, network, name)
-				top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-					s.Transport = wire
-					return Open(p.config(nodes, t.TempDir(), tables), s)
-				}, piper.Node(name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				tops = append(tops, top)
-			}
-			p.runAll(t, tops)
-		})
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testSeveralNodes(t, nodes) }) })
 	}
+}
+
+func testSeveralNodes(t *testing.T, nodes int) {
+	p := newProgram()
+	network := transport.NewMemory(transport.MemoryOptions{})
+	tables := table.NewMemory()
+	var tops []*top
+	for i := range nodes {
+		name := fmt.Sprintf("n%d", i+1)
+		wire := join(t, network, name)
+		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+			s.Transport = wire
+			return Open(p.config(nodes, t.TempDir(), tables), s)
+		}, piper.Node(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tops = append(tops, top)
+	}
+	p.runAll(t, tops)
 }
 
 // TestProgramOnHosts runs a program as on several hosts: gRPC between the nodes, and the
@@ -118,7 +119,13 @@ func TestProgramOnHosts(t *testing.T) {
 		dir := t.TempDir()
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 			c := p.config(nodes, dir, nil)
-			c.Nodes, c.Table = addresses, tableraft.Opener()
+			c.Nodes, c.Table = addresses, func(s table.Setup) (table.Table, error) {
+				return tableraft.Open(tableraft.Config{
+					Topology: s.Topology, Node: s.Node, Address: s.Address, First: s.First, Plan: s.Plan,
+					Dir: s.Dir, Transport: s.Transport, Gone: s.Gone, Logger: s.Logger,
+					Heartbeat: 20 * time.Millisecond, ElectionTimeout: 200 * time.Millisecond,
+				})
+			}
 			return Open(c, s)
 		}, piper.Node(name))
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -70,8 +71,9 @@ func (l *lossy) Send(to string, messages ...transport.Message) {
 
 // TestProgramOnALossyNetwork runs nodes with all their goroutines and timers, on a network
 // that loses every twentieth frame of the sessions. The simulation has neither.
-func TestProgramOnALossyNetwork(t *testing.T) {
-	t.Parallel() // it waits for other nodes
+func TestProgramOnALossyNetwork(t *testing.T) { synctest.Test(t, testLossyNetwork) }
+
+func testLossyNetwork(t *testing.T) {
 	const nodes = 3
 	p := newProgram()
 	network := transport.NewMemory(transport.MemoryOptions{})

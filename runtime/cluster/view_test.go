@@ -62,11 +62,16 @@ func (k *pki) issue(id certs.ID) *grpc.TLS {
 	return &grpc.TLS{Cert: k.write(name+".crt", pair.Cert), Key: k.write(name+".key", pair.Key), CA: filepath.Join(k.dir, "ca.crt")}
 }
 
-// freeAddresses returns loopback addresses that were free a moment ago.
+// freeAddresses returns loopback addresses that were free a moment ago. Their ports are below
+// those of outgoing connections, which could take a port before its node listens.
 func freeAddresses(t *testing.T, n int) (list []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const first, end = 10_000, 32_000
+	for tries := 0; len(list) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
+		if err != nil && tries < 100 {
+			continue // the port is in use
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
