@@ -1,4 +1,4 @@
-package session_test
+package cluster_test
 
 import (
 	"encoding/binary"
@@ -35,9 +35,14 @@ func newEndpoint(t *testing.T, node, peer string, boot uint64) (*endpoint, *grpc
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := config(node, peer, boot)
-	c.ReuseFrames = true
-	e := &endpoint{t: t, peer: peer, network: network, start: time.Now(), session: open(t, c), received: map[uint64]uint64{}}
+	s, err := session.New(session.Config{
+		Topology: "bank", Plan: "plan-1", Node: node, Peer: peer, Boot: boot,
+		Rand: rand.New(rand.NewPCG(boot, 1)), ReuseFrames: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &endpoint{t: t, peer: peer, network: network, start: time.Now(), session: s, received: map[uint64]uint64{}}
 	e.arrived = sync.NewCond(&e.mu)
 	e.wake = time.AfterFunc(time.Hour, func() {
 		e.mu.Lock()
@@ -92,6 +97,7 @@ func (e *endpoint) flush() {
 // TestFramesAreReusedOverGRPC sends messages both ways over real connections. With -race
 // it also shows that the transport does not read a frame after its acknowledgement.
 func TestFramesAreReusedOverGRPC(t *testing.T) {
+	t.Parallel() // it waits for the other node
 	a, na := newEndpoint(t, "n1", "n2", 1)
 	b, nb := newEndpoint(t, "n2", "n1", 2)
 	na.SetPeer("n2", nb.Addr().String())

@@ -1,4 +1,4 @@
-package member_test
+package cluster_test
 
 import (
 	"fmt"
@@ -13,14 +13,17 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// TestOverGRPC runs both detectors on real connections and with the clock of the host. The
+// TestDetectorsOverGRPC runs both detectors on real connections and with the clock of the host. The
 // nodes know only the address of the first one, and learn the others from it.
-func TestOverGRPC(t *testing.T) {
+func TestDetectorsOverGRPC(t *testing.T) {
+	const fifth = 40 * time.Millisecond // of the profile
+	short := member.Config{Profile: member.ProfileLocal, Interval: fifth, DirectTimeout: fifth, IndirectTimeout: fifth, Suspicion: 2 * fifth}
 	for name, create := range map[string]func(member.Settings) (member.Detector, error){
 		"swim":       func(s member.Settings) (member.Detector, error) { return member.New(s) },
 		"memberlist": func(s member.Settings) (member.Detector, error) { return memberlist.New(s) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits until a node counts as dead
 			first := make(map[string]string)
 			var detectors []member.Detector
 			var transports []transport.Transport
@@ -35,7 +38,7 @@ func TestOverGRPC(t *testing.T) {
 				}
 				d, err := create(member.Settings{
 					Node: member.Node{Name: name, Address: tr.Addr().String()}, First: first,
-					Config: member.Config{Profile: member.ProfileLocal}, Transport: tr, Group: transport.GroupID("test", "member"),
+					Config: short, Transport: tr, Group: transport.GroupID("test", "member"),
 					Logger: slog.New(slog.DiscardHandler),
 				})
 				if err != nil {
@@ -76,6 +79,8 @@ func TestOverGRPC(t *testing.T) {
 func await(t *testing.T, detectors []member.Detector, want string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
 	for i := 0; i < len(detectors); {
 		var list []string
 		for _, m := range detectors[i].Members() {
@@ -87,7 +92,7 @@ func await(t *testing.T, detectors []member.Detector, want string) {
 		case time.Now().After(deadline):
 			t.Fatalf("node %d knows %s, want %s", i+1, got, want)
 		default:
-			time.Sleep(10 * time.Millisecond)
+			<-poll.C
 		}
 	}
 }
