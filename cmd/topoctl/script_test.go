@@ -206,6 +206,6 @@ func TestMain(m *testing.M) {
 		fmt.Println("the scripts need a Unix shell")
 		return
 	}
-	speed.Parallel(16) // most scripts wait, for elections and timeouts
+	speed.Parallel(16, 0) // most scripts wait, for elections and timeouts
 	testscript.Main(m, commands)
 }

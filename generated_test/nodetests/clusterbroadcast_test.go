@@ -23,6 +23,7 @@ const broadcastOutside = 30
 
 // TestClusterBroadcastNodes checks that each instance on each node gets each message once and in order.
 func TestClusterBroadcastNodes(t *testing.T) {
+	t.Parallel()
 	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
 		nodes := clustertest.Run(t, n, broadcastPlace, func(node int, opts ...pool.Option) (*clusterbroadcast.Topology, error) {
 			return clusterbroadcast.New(broadcastProcessors(node), append(opts, workers)...)

@@ -19,6 +19,7 @@ func cyclePlace(processor, instance int) int {
 // TestClusterCycleNodes runs the cycle on several nodes. Each ball and each echo must come to its end
 // before Finish is called on any node.
 func TestClusterCycleNodes(t *testing.T) {
+	t.Parallel()
 	clustertest.Each(t, cycleRun)
 }
 

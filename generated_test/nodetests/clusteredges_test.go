@@ -29,6 +29,7 @@ const edgesOutside = 50
 // TestClusterEdgesNodes runs the topology on several nodes. One worker for each node makes sure that all
 // messages of burst are queued together.
 func TestClusterEdgesNodes(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 3; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { edgesRun(t, n, pool.Workers(1)) })
 	}
@@ -36,6 +37,7 @@ func TestClusterEdgesNodes(t *testing.T) {
 
 // TestClusterEdgesWorkers runs the topology with several workers on each node.
 func TestClusterEdgesWorkers(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 3; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { edgesRun(t, n, pool.Workers(3)) })
 	}

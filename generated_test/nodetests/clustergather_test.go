@@ -49,6 +49,7 @@ func gatherProcessors(node string, release chan struct{}) clustergather.Processo
 
 // TestClusterGatherNodes asks from several goroutines on each node.
 func TestClusterGatherNodes(t *testing.T) {
+	t.Parallel()
 	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
 		clustertest.Bubble(t, func(t *testing.T) {
 			a := asking{nodes: n, release: make(chan struct{})}
@@ -72,6 +73,7 @@ func TestClusterGatherCluster(t *testing.T) {
 
 // TestClusterGatherOneProcess asks without nodes.
 func TestClusterGatherOneProcess(t *testing.T) {
+	t.Parallel()
 	a := asking{release: make(chan struct{})}
 	top, err := clustergather.New(gatherProcessors("", a.release))
 	if err != nil {

@@ -45,6 +45,7 @@ func namedProcessors(node string) clusternodes.Processors {
 // TestClusterNodesNodes checks that each message arrives at the node that it names, once and in order,
 // and that each reply arrives at the instance that has asked.
 func TestClusterNodesNodes(t *testing.T) {
+	t.Parallel()
 	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
 		var c namedCounts
 		nodes := clustertest.Run(t, n, namedPlace, func(node int, opts ...pool.Option) (*clusternodes.Topology, error) {

@@ -39,6 +39,7 @@ type repliesCounts struct{ hurried, refused, stored, evicted atomic.Int64 }
 
 // TestClusterRepliesReplies asks from several goroutines on each node.
 func TestClusterRepliesReplies(t *testing.T) {
+	t.Parallel()
 	clustertest.Each(t, repliesRun)
 }
 

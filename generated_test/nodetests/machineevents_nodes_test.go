@@ -208,6 +208,7 @@ func deposit(t *testing.T, top *machineevents.Topology, first, end int64) {
 // TestMachineEventsSlow checks that a receiver that handles nothing does not stop the state machine,
 // and that it can find the gaps.
 func TestMachineEventsSlow(t *testing.T) {
+	t.Parallel()
 	var h heard
 	top, err := machineevents.New(h.processors())
 	if err != nil {

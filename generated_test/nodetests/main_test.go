@@ -3,11 +3,11 @@
 package nodetests_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // The processes that tests start.
@@ -18,9 +18,6 @@ const (
 
 func TestMain(m *testing.M) {
 	child.Run(map[string]func() error{childServer: runServer, childNode: runNode})
-	// These tests wait more than they compute. A flag -parallel replaces this number.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
+	speed.Parallel(8, 4) // these tests wait more than they compute
 	os.Exit(m.Run())
 }

@@ -38,6 +38,7 @@ func runHolds(t *testing.T, send func(near, far holdsSender)) (*holds.Topology, 
 // TestHoldsHeldJobsAreDone checks that held jobs are done in both kinds of instances, although the
 // sender was closed before Run.
 func TestHoldsHeldJobsAreDone(t *testing.T) {
+	t.Parallel()
 	const jobs = 20
 	top, err := runHolds(t, func(near, far holdsSender) {
 		for i := range jobs {
@@ -64,6 +65,7 @@ func TestHoldsHeldJobsAreDone(t *testing.T) {
 // TestHoldsReleasedOnAGoroutine checks that a release between two calls is noticed, also in a
 // process.
 func TestHoldsReleasedOnAGoroutine(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	_, err := runHolds(t, func(near, far holdsSender) {
 		if err := errors.Join(near(t.Context(), holds.Job{How: "goroutine"}), far(t.Context(), holds.Job{How: "goroutine"})); err != nil {
@@ -78,6 +80,7 @@ func TestHoldsReleasedOnAGoroutine(t *testing.T) {
 // TestHoldsNeverReleased checks that a stop waits for held work for the drain timeout, and that
 // the error names the processors.
 func TestHoldsNeverReleased(t *testing.T) {
+	t.Parallel()
 	top := newHolds(t, 100*time.Millisecond)
 	if err := errors.Join(top.Api().SendJobToNear(t.Context(), holds.Job{How: "never"}), top.Api().SendJobToFar(t.Context(), holds.Job{How: "never"})); err != nil {
 		t.Fatal(err)
@@ -109,6 +112,7 @@ func TestHoldsNeverReleased(t *testing.T) {
 
 // TestHoldsAttempts checks that handlers can read the attempt, and that attempts are delayed.
 func TestHoldsAttempts(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	top, err := runHolds(t, func(near, far holdsSender) {
 		if err := errors.Join(near(t.Context(), holds.Job{N: 1, How: "retry"}), far(t.Context(), holds.Job{N: 2, How: "retry"})); err != nil {
@@ -126,6 +130,7 @@ func TestHoldsAttempts(t *testing.T) {
 // TestHoldsALateSend checks that a send after the handler makes Run fail; in a process it ends the
 // process. Under -race the race detector may report it first.
 func TestHoldsALateSend(t *testing.T) {
+	t.Parallel()
 	_, err := runHolds(t, func(near, _ holdsSender) {
 		if err := near(t.Context(), holds.Job{How: "late"}); err != nil {
 			t.Fatal(err)
@@ -152,6 +157,7 @@ func TestHoldsALateSend(t *testing.T) {
 // TestHoldsAProcessThatEndsHoldsNothing checks that the held work of a process that ends is lost
 // and counted, and that the next process handles the current message.
 func TestHoldsAProcessThatEndsHoldsNothing(t *testing.T) {
+	t.Parallel()
 	top, err := runHolds(t, func(_, far holdsSender) {
 		for _, how := range []string{"never", "never", "exit"} {
 			if err := far(t.Context(), holds.Job{N: 7, How: how}); err != nil {

@@ -2,16 +2,16 @@
 
 // Package processtests_test tests the golden cases with isolation: process. The files of each
 // case begin with its name, and its tests too. The tests look at the children of this process,
-// so only scenarios run at the same time.
+// so only scenarios, and tests of holds and of unsendable messages, run at the same time.
 package processtests_test
 
 import (
-	"flag"
 	"os"
 	"runtime/debug"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // childParent is a process with a topology, which a test kills.
@@ -25,9 +25,6 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	child.Run(map[string]func() error{childParent: runParent})
-	// Scenarios wait more than they compute. A flag -parallel replaces this number.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
+	speed.Parallel(8, 4) // parallel tests wait more than they compute
 	os.Exit(m.Run())
 }

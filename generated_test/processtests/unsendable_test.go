@@ -56,6 +56,7 @@ func faults(top *unsendable.Topology, p unsendable.ProcessorIndex) pool.FaultFig
 // TestUnsendableSendRefuses checks that sending a message from outside that cannot be encoded returns an
 // error that names the edge, and that the receiver is not affected.
 func TestUnsendableSendRefuses(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	api := top.Api()
 	before, err := api.AskParcelToStopping(t.Context(), unsendable.Parcel{})
@@ -101,6 +102,7 @@ func TestUnsendableSendRefuses(t *testing.T) {
 // TestUnsendableARefusedMessageReachesNobody checks that no receiver gets a refused message, not even one
 // in this process.
 func TestUnsendableARefusedMessageReachesNobody(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	if err := top.Api().SendParcel(t.Context(), unsendable.NewParcel("cycle")); !errors.Is(err, process.ErrEncode) {
 		t.Error(err)
@@ -119,6 +121,7 @@ func TestUnsendableARefusedMessageReachesNobody(t *testing.T) {
 // TestUnsendableAMessageFromInside checks that a queued message that cannot be encoded is given up when
 // it would be handled. The receiving process continues, for every on_error.
 func TestUnsendableAMessageFromInside(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	before := make(map[string]unsendable.Answer)
 	ask := map[string]func(context.Context, unsendable.Parcel) (unsendable.Answer, error){
@@ -174,6 +177,7 @@ func TestUnsendableAMessageFromInside(t *testing.T) {
 
 // TestUnsendableErrorsSayWhatToDo checks that errors name the field and a remedy.
 func TestUnsendableErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	for name, want := range map[string]string{
 		"cycle":  "it is nested more than 1000 deep; it must not contain itself: send a slice instead of a list of pointers",
@@ -195,6 +199,7 @@ func TestUnsendableErrorsSayWhatToDo(t *testing.T) {
 // TestUnsendableWhatAChildReturns checks that a message or reply of a child that cannot be encoded, or
 // that exceeds the limit, is an error of the call, and that the process continues.
 func TestUnsendableWhatAChildReturns(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	ask := top.Api().AskParcelToSkipping
 	before, err := ask(t.Context(), unsendable.Parcel{})
@@ -240,6 +245,7 @@ func TestUnsendableWhatAChildReturns(t *testing.T) {
 // TestUnsendableTheLimitIsTheSame checks that the limit is the same in both directions: a process can
 // send on each message that it can receive, together with a small reply.
 func TestUnsendableTheLimitIsTheSame(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	var largest int
 	for low, high := 0, unsendable.Limit; low < high; {
@@ -266,6 +272,7 @@ func TestUnsendableTheLimitIsTheSame(t *testing.T) {
 // TestUnsendableAMessageThatCannotBeDecoded checks that a message that cannot be decoded is given up at
 // once, because the receiver is not the cause.
 func TestUnsendableAMessageThatCannotBeDecoded(t *testing.T) {
+	t.Parallel()
 	top, end := unsendableBegin(t)
 	before, err := top.Api().AskParcelToStopping(t.Context(), unsendable.Parcel{})
 	if err != nil {

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	speed.Parallel(8) // they wait for other nodes
+	speed.Parallel(8, 0) // they wait for other nodes
 	m.Run()
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	takeOver()
-	speed.Parallel(8) // they wait for processes and timeouts
+	speed.Parallel(8, 0) // they wait for processes and timeouts
 	os.Exit(m.Run())
 }
 

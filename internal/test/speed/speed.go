@@ -105,14 +105,19 @@ func IsQuick(t testing.TB) bool {
 	return of(t) == quick
 }
 
-// Parallel sets how many parallel tests of the package run at a time in a quick run, unless
-// the flag -parallel does. By default as many run as there are cores, which is too few if the
-// tests wait most of the time. At other speeds they also compute. TestMain calls it.
-func Parallel(tests int) {
+// Parallel sets how many parallel tests of the package run at a time in a quick run and at
+// other speeds, at which tests compute more. 0 means as many as there are cores, which is too
+// few for tests that wait most of the time. The flag -parallel replaces the number. TestMain
+// calls Parallel.
+func Parallel(inQuick, inOthers int) {
+	n := inQuick
 	if text := os.Getenv(Variable); text != "" && text != "quick" {
+		n = inOthers
+	}
+	if n == 0 {
 		return
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
 		panic(err)
 	}
 }
