@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/piper"
@@ -152,7 +152,7 @@ var making sync.Mutex
 // with it can be parallel.
 func RunLoopback[T Topology](t *testing.T, n int, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T, addresses []string)) (nodes []T) {
 	t.Helper()
-	addresses := freeAddresses(t, n)
+	addresses := loopback.Addresses(t, n)
 	var list []string
 	for i, address := range addresses {
 		list = append(list, nodeName(i)+"="+address)
@@ -195,20 +195,6 @@ func runNodes[T Topology](t *testing.T, n int, make func(node int) (T, error), u
 }
 
 func nodeName(i int) string { return fmt.Sprint("n", i+1) }
-
-// freeAddresses are loopback addresses whose ports were free.
-func freeAddresses(t *testing.T, n int) (list []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		list = append(list, l.Addr().String())
-	}
-	return list
-}
 
 // Figures adds up the figures of an edge over all nodes.
 func Figures[T Topology](nodes []T, edge int) (sum pool.EdgeFigures) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/topogen/topogen/generated_test/clusterclient"
 	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
@@ -69,15 +70,7 @@ func startServers(t *testing.T) *servers {
 		t.Skip("the nodes are killed with signals")
 	}
 	rerun.WhenCodeChanges(t)
-	s := &servers{t: t, dir: t.TempDir()}
-	for range clientNodes {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		s.addresses = append(s.addresses, l.Addr().String())
-	}
+	s := &servers{t: t, dir: t.TempDir(), addresses: loopback.Addresses(t, clientNodes)}
 	var err error
 	if s.ca, err = certs.NewAuthority(domain, time.Now()); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -125,7 +126,7 @@ func TestClusterProcessesNewAddress(t *testing.T) {
 	c := start(t, unlinked)
 	const one = 3
 	c.kill(one)
-	c.launch(one, unlinked, "TOPOGEN_ADDRESS="+c.freeAddress())
+	c.launch(one, unlinked, "TOPOGEN_ADDRESS="+loopback.Addresses(c.t, 1)[0])
 	c.awaitEffects()
 	c.finish()
 	c.checkAll()
@@ -173,7 +174,7 @@ func TestClusterProcessesOneDiskTwice(t *testing.T) {
 	c := start(t)
 	const one = 2
 	first := c.nodes[one]
-	second := c.launch(one, "TOPOGEN_ADDRESS="+c.freeAddress())
+	second := c.launch(one, "TOPOGEN_ADDRESS="+loopback.Addresses(c.t, 1)[0])
 	second.killed = true // it has no figures
 	if err := c.ended(second); err == nil {
 		t.Error("the second process has ended without an error")
@@ -192,7 +193,7 @@ func TestClusterProcessesOneNameTwice(t *testing.T) {
 	c := start(t)
 	const one = 2
 	first := c.nodes[one]
-	second := c.launch(one, "TOPOGEN_ADDRESS="+c.freeAddress(), "TOPOGEN_DIR="+c.path("elsewhere"))
+	second := c.launch(one, "TOPOGEN_ADDRESS="+loopback.Addresses(c.t, 1)[0], "TOPOGEN_DIR="+c.path("elsewhere"))
 	c.nodes[one] = first
 	c.awaitOutput(second, "two processes use the same identity")
 	c.awaitOutput(c.nodes[0], "two processes use the same identity")

@@ -3,7 +3,6 @@ package nodetests_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/topogen/topogen/generated_test/clusterprocesses"
 	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/rerun"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -128,11 +128,7 @@ func (c *fleet) nodeDir(i int) string { return c.path("nodes", nodeName(i)) }
 // connect chooses the addresses of the nodes and makes the links. The listeners stay open
 // until the links have addresses of their own.
 func (c *fleet) connect() {
-	for range fleetNodes {
-		l := c.listen()
-		defer l.Close()
-		c.addresses = append(c.addresses, l.Addr().String())
-	}
+	c.addresses = loopback.Addresses(c.t, fleetNodes)
 	for i := range fleetNodes {
 		for j := range fleetNodes {
 			if i != j {
@@ -140,22 +136,6 @@ func (c *fleet) connect() {
 			}
 		}
 	}
-}
-
-func (c *fleet) listen() net.Listener {
-	c.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return l
-}
-
-// freeAddress returns a loopback address whose port was free.
-func (c *fleet) freeAddress() string {
-	l := c.listen()
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (c *fleet) certificates() {

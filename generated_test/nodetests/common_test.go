@@ -2,12 +2,12 @@ package nodetests_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -41,13 +41,8 @@ func (o *output) String() string {
 func newPeers(t *testing.T) map[string]string {
 	t.Helper()
 	peers := map[string]string{}
-	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		peers[nodeName(i)] = l.Addr().String()
+	for i, address := range loopback.Addresses(t, 3) {
+		peers[nodeName(i)] = address
 	}
 	return peers
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	tableraft "github.com/topogen/topogen/runtime/cluster/table/raft"
 	"github.com/topogen/topogen/runtime/member"
@@ -110,7 +111,7 @@ func TestProgramOnHosts(t *testing.T) {
 	const nodes = 3
 	p := newProgram()
 	addresses := map[string]string{}
-	for i, address := range freeAddresses(t, nodes) {
+	for i, address := range loopback.Addresses(t, nodes) {
 		addresses[fmt.Sprintf("n%d", i+1)] = address
 	}
 	var tops []*top

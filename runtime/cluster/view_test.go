@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -26,9 +26,10 @@ import (
 
 // pki is a folder with certificates.
 type pki struct {
-	t   *testing.T
-	dir string
-	ca  *certs.Authority
+	t      *testing.T
+	dir    string
+	ca     *certs.Authority
+	issued int // certificates
 }
 
 func newPKI(t *testing.T, domain string) *pki {
@@ -51,34 +52,17 @@ func (k *pki) write(name string, b []byte) string {
 	return path
 }
 
-// issue writes a certificate and returns its files.
+// issue writes a certificate and returns its files, which are new: a node that is starting may
+// not have read its own yet.
 func (k *pki) issue(id certs.ID) *grpc.TLS {
 	k.t.Helper()
 	pair, err := k.ca.Issue(id, time.Now(), time.Hour)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	name := id.Node + id.Operator + id.Client
+	k.issued++
+	name := fmt.Sprint(k.issued)
 	return &grpc.TLS{Cert: k.write(name+".crt", pair.Cert), Key: k.write(name+".key", pair.Key), CA: filepath.Join(k.dir, "ca.crt")}
-}
-
-// freeAddresses returns loopback addresses that were free a moment ago. Their ports are below
-// those of outgoing connections, which could take a port before its node listens.
-func freeAddresses(t *testing.T, n int) (list []string) {
-	t.Helper()
-	const first, end = 10_000, 32_000
-	for tries := 0; len(list) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
-		if err != nil && tries < 100 {
-			continue // the port is in use
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		list = append(list, l.Addr().String())
-	}
-	return list
 }
 
 // running is a program on three nodes with TLS.
@@ -94,7 +78,7 @@ type running struct {
 
 func runProgram(t *testing.T, p *program) *running {
 	const nodes = 3
-	r := &running{t: t, program: p, addresses: freeAddresses(t, nodes), pki: newPKI(t, "program")}
+	r := &running{t: t, program: p, addresses: loopback.Addresses(t, nodes), pki: newPKI(t, "program")}
 	tables, dir := table.NewMemory(), t.TempDir()
 	for i := range nodes {
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
