@@ -50,6 +50,7 @@ func TestAdvertisedAddress(t *testing.T) {
 // listens, so that others can answer. Before SetPeer each answer is dropped, and the
 // log says so.
 func TestAnswerToAStranger(t *testing.T) {
+	t.Parallel() // it waits for connections
 	both(t, func(t *testing.T, p *pki) {
 		var log logged
 		c := p.config(t, "n1")

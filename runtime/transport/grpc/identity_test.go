@@ -19,6 +19,7 @@ import (
 // TestStrangersAreRefused: a node that does not belong to the topology can send
 // nothing, and both ends log the reason once.
 func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel() // it waits for attempts to connect
 	p := newPKI(t)
 	foreign := newPKI(t) // another authority with the same name
 	other, err := certs.NewAuthority("example.com", time.Now())
@@ -161,6 +162,7 @@ func TestWrongNodeIsRefused(t *testing.T) {
 // TestOneIdentityTwice: while a process is connected, another process with the same
 // name is refused.
 func TestOneIdentityTwice(t *testing.T) {
+	t.Parallel() // it waits for connections
 	both(t, func(t *testing.T, p *pki) {
 		var here, there logged
 		c := p.config(t, "n1")
@@ -220,6 +222,7 @@ func refusal(t *testing.T, s gogrpc.ClientStream, err error) error {
 
 // TestWrongMetadata: a hello that is missing, damaged, doubled or wrong is refused.
 func TestWrongMetadata(t *testing.T) {
+	t.Parallel() // it waits for connections
 	p := newPKI(t)
 	a := start(t, p.config(t, "n1"))
 	files := p.issue("n2", node("n2"), time.Hour)

@@ -57,6 +57,7 @@ func (s *sequences) count() int {
 // TestOrderOfAllSizes: messages of one group arrive in the order in which they were
 // sent, in one frame or in chunks, and none is dropped.
 func TestOrderOfAllSizes(t *testing.T) {
+	t.Parallel() // it waits for messages
 	both(t, func(t *testing.T, p *pki) {
 		a, b := start(t, p.config(t, "n1")), start(t, p.config(t, "n2"))
 		s := newSequences(t)
@@ -192,6 +193,7 @@ func TestOrderThroughReconnects(t *testing.T) {
 // TestLateFramesAreDropped: when a peer uses a new stream, the remaining frames of its
 // old stream are dropped.
 func TestLateFramesAreDropped(t *testing.T) {
+	t.Parallel() // it waits for connections
 	both(t, func(t *testing.T, p *pki) {
 		a, _, alive := pair(t, p, nil)
 		s := newSequences(t)

@@ -46,6 +46,7 @@ func since(n *Transport, of string) time.Time {
 // TestRotationUnderLoad: while messages go in both directions, the certificates of both
 // ends and their authority are replaced again and again, and no message is lost.
 func TestRotationUnderLoad(t *testing.T) {
+	t.Parallel() // it waits for new certificates
 	p := newPKI(t)
 	var logA, logB logged
 	ca, cb := p.config(t, "n1"), p.config(t, "n2")

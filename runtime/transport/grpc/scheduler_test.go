@@ -123,6 +123,7 @@ func (m *model) frame(breaks bool) bool {
 // class, in frames within the limits. If the stream breaks, only the messages of that
 // frame are lost.
 func TestSchedulerModel(t *testing.T) {
+	t.Parallel() // it computes while others wait
 	speed.NoRace(t)
 	speed.Checks(t, 15, 100, 1000)
 	sizes := []int{5, 5, 5, 5, 100, 3000, aloneBytes - 1, aloneBytes, 300 << 10, wholeBytesMax, wholeBytesMax + 1, 4 * chunkBytes, 9 * chunkBytes / 2}

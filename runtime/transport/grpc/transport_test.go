@@ -16,6 +16,7 @@ import (
 
 // TestCarries: while the links work, all messages arrive, in order.
 func TestCarries(t *testing.T) {
+	t.Parallel() // it waits for messages
 	both(t, func(t *testing.T, p *pki) {
 		const count = 5000
 		var nodes []*Transport
@@ -166,6 +167,7 @@ func TestUnreachablePeer(t *testing.T) {
 // TestQueueIsBounded: for a peer that accepts nothing, only the messages that the queue
 // holds use memory.
 func TestQueueIsBounded(t *testing.T) {
+	t.Parallel() // it waits for messages
 	var none *pki
 	c := none.config(t, "n1")
 	c.QueueMessages, c.QueueBytes, c.MessageBytesMax = 100, 8<<20, 4<<20
