@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -25,7 +26,7 @@ func TestPeersThatCannotBe(t *testing.T) {
 		{"..", map[string]string{"..": free[0], "n2": free[1]}, `".." is not a name of a node`},
 		{"a/b", map[string]string{"a/b": free[0], "n2": free[1]}, `"a/b" is not a name of a node`},
 	} {
-		dir := t.TempDir()
+		dir := memdir.Quick(t)
 		_, err := tryOpen(raft.Config{Dir: filepath.Join(dir, "ledger"), Node: c.node, Peers: c.peers})
 		if !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%v: %v\nwant %s", c.peers, err, c.want)

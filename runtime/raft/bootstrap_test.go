@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -158,7 +159,7 @@ func TestTwoGroupsMeet(t *testing.T) {
 func TestAWipedDisk(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		ms, configs := v.groupIn(t.TempDir())
+		ms, configs := v.groupIn(memdir.Quick(t))
 		for i := range uint64(5) {
 			if _, err := ms[0].Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
 				t.Fatal(err)
@@ -237,7 +238,7 @@ func TestAJoinerThatKnowsAFollower(t *testing.T) {
 
 // TestALogThatIsGone: a node with a record but without a log does not start.
 func TestALogThatIsGone(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	c := raft.Config{Dir: dir}
 	m := open(t, c)
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -259,7 +260,7 @@ func TestALogThatIsGone(t *testing.T) {
 // TestOldRecords: a record from before the node was a member, next to a log with entries, is
 // refused, and the entries stay.
 func TestOldRecords(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	c := raft.Config{Dir: dir}
 	m := open(t, c)
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
@@ -300,7 +301,7 @@ func TestOldRecords(t *testing.T) {
 func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		dir := t.TempDir()
+		dir := memdir.Quick(t)
 		unpackOldLogs(t, dir)
 		for start := range 2 {
 			alone := open(t, raft.Config{Dir: filepath.Join(dir, "alone")})

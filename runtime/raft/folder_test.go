@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -16,7 +17,7 @@ import (
 // it, a state machine does not start with an empty log next to its existing one.
 func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 	for _, above := range []string{"one", "several"} {
-		t.Chdir(t.TempDir())
+		t.Chdir(memdir.Quick(t))
 		alone := raft.Config{Dir: "./stock"}
 		node := fastConfig(raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
 		first, second := alone, node
@@ -45,7 +46,7 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 // TestLogsOfInstances: after the number of instances was changed, a state machine does not start
 // with empty logs next to its existing ones.
 func TestLogsOfInstances(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Chdir(memdir.Quick(t))
 	peers := map[string]string{"n1": freeAddresses(t, 1)[0]}
 	kinds := []struct {
 		what, who, folder string
@@ -126,7 +127,7 @@ func TestTLSOfAConfig(t *testing.T) {
 		{topology: "Bank", cert: "c", key: "k", ca: "a", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology: "Bank" is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org`},
 	} {
 		err := raft.Config{
-			Topology: c.topology, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1"}, Dir: filepath.Join(t.TempDir(), "log"),
+			Topology: c.topology, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1"}, Dir: filepath.Join(memdir.Quick(t), "log"),
 			TLSCert: c.cert, TLSKey: c.key, TLSCA: c.ca, TrustDomain: c.domain,
 		}.Complete()
 		want := "<nil>"
@@ -143,7 +144,7 @@ func TestTLSOfAConfig(t *testing.T) {
 // founded, because no keys were used.
 func TestInstancesBeforeTheGroup(t *testing.T) {
 	t.Parallel()
-	c := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0], "n2": "127.0.0.1:1"}, Instances: 8})
+	c := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0], "n2": "127.0.0.1:1"}, Instances: 8})
 	for _, c.Instances = range []int{8, 16} {
 		m, err := tryOpen(c)
 		if err != nil {
@@ -178,7 +179,7 @@ func TestEmptiedFolders(t *testing.T) {
 		{[]string{"wal/*", "snap/*", "member", "lock"}, ""},
 		{[]string{"member"}, `the file "member", which identifies the node of this log, is missing from`},
 	} {
-		n := fastConfig(raft.Config{Dir: t.TempDir(), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
+		n := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
 		m := open(t, n)
 		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)

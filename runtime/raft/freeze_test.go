@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 )
@@ -141,7 +142,7 @@ func TestABackupDuringASnapshot(t *testing.T) {
 	<-writes
 	applyUpdates(t, m, 10)
 	applied := m.Status().Applied
-	path := filepath.Join(t.TempDir(), "backup")
+	path := filepath.Join(memdir.Quick(t), "backup")
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)

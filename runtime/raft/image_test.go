@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
@@ -43,7 +44,7 @@ func fastConfig(c raft.Config) raft.Config {
 func TestOneDiskToThreeAndBack(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		dir := t.TempDir()
+		dir := memdir.Quick(t)
 		path := func(name string) string { return filepath.Join(dir, name) }
 		alone := open(t, raft.Config{Dir: path("alone"), SnapshotEvery: 3})
 		var want []uint64
@@ -101,7 +102,7 @@ func TestOneDiskToThreeAndBack(t *testing.T) {
 // number, where the instance opens it.
 func TestAnInstanceIsMoved(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	alone := raft.Config{Dir: path("alone"), Instance: 3, Instances: 16}
 	m := open(t, alone)
@@ -134,7 +135,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 func TestOneOfThreeIsLeft(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		ms, configs := v.groupIn(t.TempDir())
+		ms, configs := v.groupIn(memdir.Quick(t))
 		leader, followers := roles(t, ms)
 		if _, err := leader.Propose(t.Context(), appendTo{0, 2, -1}); err != nil { // the node has opened its session
 			t.Fatal(err)
@@ -168,7 +169,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 		if err := <-proposed; err == nil {
 			t.Error("an update must not be acknowledged without a majority")
 		}
-		to := t.TempDir()
+		to := memdir.Quick(t)
 		found(t, filepath.Join(dir, name), to, "m1", "127.0.0.1:1")
 		m := v.start(raft.Config{Node: "m1", Peers: named("m1"), Dir: to})
 		if got := items(t, m); !slices.Equal(got, []uint64{1, 2, 3}) {
@@ -183,7 +184,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 // TestFoundingOverALog: Found refuses a folder with a log.
 func TestFoundingOverALog(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	m := open(t, raft.Config{Dir: filepath.Join(dir, "log")})
 	if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil { // after its answer the node writes nothing more
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestFoundingOverALog(t *testing.T) {
 // has left.
 func TestFoundingIsInterrupted(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	m := open(t, raft.Config{Dir: from})
 	items(t, m)
@@ -248,7 +249,7 @@ func TestFoundingIsInterrupted(t *testing.T) {
 // It refuses to do so while the node runs, or if the node has run since the image was opened.
 func TestFoundingInPlace(t *testing.T) {
 	t.Parallel()
-	dir, address := t.TempDir(), freeAddresses(t, 1)[0]
+	dir, address := memdir.Quick(t), freeAddresses(t, 1)[0]
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
 	n1 := filepath.Join(dir, "n1")
 	run := func(use func(*machine)) {
@@ -334,7 +335,7 @@ func TestFoundingInPlace(t *testing.T) {
 // backup writes a backup of a state machine.
 func backup(t *testing.T, m *machine) (path string) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "backup")
+	path = filepath.Join(memdir.Quick(t), "backup")
 	file, err := os.Create(path)
 	if err == nil {
 		err = errors.Join(m.Backup(t.Context(), file), file.Close())
@@ -349,7 +350,7 @@ func backup(t *testing.T, m *machine) (path string) {
 func TestABackup(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		ms, configs := v.groupIn(t.TempDir())
+		ms, configs := v.groupIn(memdir.Quick(t))
 		_, followers := roles(t, ms)
 		for i := range uint64(4) {
 			if _, err := ms[0].Propose(t.Context(), appendTo{0, 2 + i, -1}); err != nil {
@@ -367,7 +368,7 @@ func TestABackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		paths = append(paths, filepath.Join(t.TempDir(), "backup"))
+		paths = append(paths, filepath.Join(memdir.Quick(t), "backup"))
 		var b bytes.Buffer
 		if n, err := folder.WriteTo(&b); err != nil || n != int64(b.Len()) {
 			t.Fatal(n, err)
@@ -383,7 +384,7 @@ func TestABackup(t *testing.T) {
 			if i.Topology != "test" || i.Group != "lists" || i.GroupID == 0 || len(i.Members) != 3 || i.Last < i.Index {
 				t.Errorf("%+v", i)
 			}
-			to := t.TempDir()
+			to := memdir.Quick(t)
 			if err := errors.Join(i.Found(to, "n1", "127.0.0.1:1"), i.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -398,7 +399,7 @@ func TestABackup(t *testing.T) {
 // TestADamagedBackup: a backup with a flipped bit, or truncated at any byte, is refused.
 func TestADamagedBackup(t *testing.T) {
 	t.Parallel()
-	m := open(t, raft.Config{Dir: t.TempDir()})
+	m := open(t, raft.Config{Dir: memdir.Quick(t)})
 	for i := range uint64(3) {
 		if _, err := m.Propose(t.Context(), appendTo{0, 1 + i, -1}); err != nil {
 			t.Fatal(err)
@@ -426,7 +427,7 @@ func TestADamagedBackup(t *testing.T) {
 		refused(fmt.Sprintf("cut at %d", i), b[:i])
 	}
 	refused("extra bytes at the end", append(bytes.Clone(b), 0))
-	if _, err := raft.OpenBackup(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := raft.OpenBackup(filepath.Join(memdir.Quick(t), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing backup: %v", err)
 	}
 }
@@ -435,13 +436,13 @@ func TestADamagedBackup(t *testing.T) {
 // recovered.
 func TestImagesOfOldLogs(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	unpackOldLogs(t, dir)
 	for _, c := range []struct {
 		from string
 		want []uint64
 	}{{"alone", []uint64{1, 2, 3, 4, 5}}, {"group/n2", []uint64{1, 2, 3, 4, 5, 7}}} {
-		to := t.TempDir()
+		to := memdir.Quick(t)
 		found(t, filepath.Join(dir, c.from), filepath.Join(to, "log"), "alone", "")
 		if got := items(t, open(t, raft.Config{Dir: filepath.Join(to, "log")})); !slices.Equal(got, c.want) {
 			t.Errorf("%s: the state is %v, want %v", c.from, got, c.want)

@@ -7,17 +7,28 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
+
+// TestMain makes the segments of logs small: a test that opens many logs would spend most of its
+// time with the space that the engine allocates for each, and with zeros that Open reads.
+func TestMain(m *testing.M) {
+	etcdwal.SegmentSizeBytes = 64 << 10
+	os.Exit(m.Run())
+}
 
 type machine = raft.Machine[lists, appendTo, struct{}]
 
@@ -71,7 +82,7 @@ func TestOneDisk(t *testing.T) {
 	for _, sync := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(sync.String(), func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir := memdir.Quick(t)
 			var want []uint64
 			for start := range speed.Pick(t, uint64(3), 6, 6) {
 				m := open(t, raft.Config{Dir: dir, Sync: sync, SnapshotEvery: 7})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -26,7 +27,7 @@ func TestSettingsReachTheNode(t *testing.T) {
 	}
 	peers := map[string]string{"n1": "127.0.0.1:0", "n2": "127.0.0.1:1"}
 	m, err := New(Config{
-		Topology: "test", Group: "numbers", Instance: 2, Instances: 4, Node: "n1", Peers: peers, Prefer: "n2", Dir: t.TempDir(), Sync: wal.Always,
+		Topology: "test", Group: "numbers", Instance: 2, Instances: 4, Node: "n1", Peers: peers, Prefer: "n2", Dir: memdir.Quick(t), Sync: wal.Always,
 		SnapshotEvery: 77, ElectionTimeout: 800 * time.Millisecond, Heartbeat: 100 * time.Millisecond, Forward: true, Logger: slog.New(slog.DiscardHandler),
 	}, definition)
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport/certs"
@@ -84,7 +85,7 @@ func TestTransferLeader(t *testing.T) {
 // TestOperators: with TLS a node accepts commands only from operators of its topology.
 func TestOperators(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	ca, err := certs.NewAuthority("test", time.Now()) // the name of the topology: the default
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestOperators(t *testing.T) {
 // TestTheFolderOfNodes: a node creates its folder. The parent folder must exist.
 func TestTheFolderOfNodes(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")})
 	items(t, open(t, c))
 	if _, err := os.Stat(filepath.Join(dir, "log", "n1", "wal")); err != nil {

@@ -1,12 +1,13 @@
 package failsync
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // Check tests which files a call makes durable, and that it returns the error of each sync that
@@ -34,7 +35,7 @@ func Check(t *testing.T, want string, prepare func(dir string) (call func() erro
 // others succeed without being carried out.
 func Syncs(t *testing.T, fail int, prepare func(dir string) (call func() error)) (synced []string, err error) {
 	t.Helper()
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	call := prepare(dir)
 	Watch(t, Sync, func(c Call) error {
 		synced = append(synced, kindOfFile(dir, c.Path))
@@ -44,21 +45,6 @@ func Syncs(t *testing.T, fail int, prepare func(dir string) (call func() error))
 		return ErrSkip
 	}, func() { err = call() })
 	return synced, err
-}
-
-// inMemory returns a directory in memory, if the system has one, so that the syncs of the
-// preparation take no time.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "topogen-")
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // numberInName matches the part of a name that differs between runs.

@@ -16,6 +16,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -108,7 +109,7 @@ func TestKilledProcess(t *testing.T) {
 	rounds := speed.Pick(t, 1, 25, 500)
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(mode.String(), func(t *testing.T) {
-			dir := t.TempDir()
+			dir := memdir.Quick(t)
 			for round := range rounds {
 				c := start(t, "write", dir, strconv.Itoa(int(mode)))
 				acknowledged := uint64(0)

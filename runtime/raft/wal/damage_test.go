@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -88,7 +89,7 @@ func smallLog(t *testing.T, last ...*raftpb.Entry) *damaged {
 // openLog creates a small log and does not close it.
 func openLog(t *testing.T, last ...*raftpb.Entry) (wal.Log, string) {
 	t.Helper()
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, strings.Repeat("data", 100))}, true))
 	must(t, l.Save(state(1, 1, 2), nil, false))
@@ -157,7 +158,7 @@ func TestFlippedBits(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	speed.NoRace(t)
 	l, dir := openLog(t, entry(7, 2, strings.Repeat("seven", 1200)))
-	d := &damaged{dir: filepath.Join(inMemory(t), "log"), files: make(map[string][]byte)}
+	d := &damaged{dir: filepath.Join(memdir.New(t), "log"), files: make(map[string][]byte)}
 	crashed := copied(t, dir) // before Close, which would start a new segment
 	crashed.write(t, d.dir)
 	for name, content := range crashed {
@@ -217,9 +218,9 @@ func TestTornWrites(t *testing.T) {
 		t.Run(fmt.Sprintf("%d entries", count), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(count), 0))
 			entries := make(map[int]int)
-			torn := inMemory(t)
+			torn := memdir.New(t)
 			for range speed.Pick(t, 6, 12, 100) {
-				dir := inMemory(t)
+				dir := memdir.New(t)
 				l, _ := open(t, dir, wal.Options{})
 				first := entry(1, 1, strings.Repeat("x", rng.IntN(sector)))
 				must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{first}, true))
@@ -291,7 +292,7 @@ func TestMissingSector(t *testing.T) {
 func TestNewSegmentNotSynced(t *testing.T) {
 	for _, written := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		for _, opened := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
-			dir := inMemory(t)
+			dir := memdir.New(t)
 			l, _ := open(t, dir, wal.Options{Sync: written, Interval: time.Hour})
 			must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, ""), entry(2, 1, strings.Repeat("data", 1000))}, true))
 			must(t, l.Save(nil, []*raftpb.Entry{entry(3, 1, "")}, true))

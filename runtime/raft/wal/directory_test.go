@@ -5,22 +5,33 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
+
+// removeAll removes a folder in which the engine may create its next segment meanwhile.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	for errors.Is(err, syscall.ENOTEMPTY) {
+		err = os.RemoveAll(dir)
+	}
+	return err
+}
 
 // TestRemovedDirectory: Save and Sync fail if the directory of the log was removed or moved,
 // because the next start would not find the files.
 func TestRemovedDirectory(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
-		"removed": os.RemoveAll,
+		"removed": removeAll,
 		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },
 		"emptied": func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, "wal")), os.Remove(filepath.Join(dir, "lock")))
+			return errors.Join(removeAll(filepath.Join(dir, "wal")), os.Remove(filepath.Join(dir, "lock")))
 		},
 		"replaced": func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".old"), os.CopyFS(dir, os.DirFS(dir+".old")))
@@ -28,7 +39,7 @@ func TestRemovedDirectory(t *testing.T) {
 	} {
 		for _, mode := range []wal.Sync{wal.Always, wal.Interval} {
 			t.Run(name, func(t *testing.T) {
-				dir := filepath.Join(t.TempDir(), "log")
+				dir := filepath.Join(memdir.Quick(t), "log")
 				l, _ := open(t, dir, wal.Options{Sync: mode, Interval: time.Hour})
 				must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "one")}, true))
 				must(t, l.Sync())

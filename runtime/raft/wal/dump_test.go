@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -26,7 +27,7 @@ func TestVerify(t *testing.T) {
 	if _, err := wal.Verify(filepath.Join(d.dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := wal.Verify(t.TempDir()); !errors.Is(err, wal.ErrNoLog) {
+	if _, err := wal.Verify(memdir.Quick(t)); !errors.Is(err, wal.ErrNoLog) {
 		t.Error(err)
 	}
 
@@ -62,7 +63,7 @@ func TestSnapshotsAlone(t *testing.T) {
 // TestFind: Find returns the logs of one group and of several groups, searches no deeper, and
 // ignores directories without a log.
 func TestFind(t *testing.T) {
-	root := inMemory(t)
+	root := memdir.New(t)
 	for _, name := range []string{"stock/n2", "stock/n1", "ledger", "a/b/c", "[x/n1"} {
 		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700))
 		l, _ := open(t, filepath.Join(root, name), wal.Options{})
@@ -107,12 +108,7 @@ func TestDumpEnds(t *testing.T) {
 // FuzzSnapshot: any content of a snapshot file is read in bounded memory and without a
 // panic, and Open and Verify agree whether the file is valid.
 func FuzzSnapshot(f *testing.F) {
-	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
-	if err != nil {
-		root = f.TempDir()
-	}
-	f.Cleanup(func() { _ = os.RemoveAll(root) })
-	dir := filepath.Join(root, "log")
+	dir := filepath.Join(memdir.New(f), "log")
 	l, _, err := wal.Open(dir, own, wal.Options{})
 	if err != nil {
 		f.Fatal(err)
@@ -144,12 +140,7 @@ func FuzzSnapshot(f *testing.F) {
 // FuzzSegment: any content of a segment is read in bounded memory and without a panic. If the
 // log opens, entries can be saved to it.
 func FuzzSegment(f *testing.F) {
-	root, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
-	if err != nil {
-		root = f.TempDir()
-	}
-	f.Cleanup(func() { _ = os.RemoveAll(root) })
-	dir := filepath.Join(root, "log")
+	dir := filepath.Join(memdir.New(f), "log")
 	l, _, err := wal.Open(dir, own, wal.Options{})
 	if err != nil {
 		f.Fatal(err)

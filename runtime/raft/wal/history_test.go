@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -37,7 +38,7 @@ type history struct {
 
 func newHistory(t *testing.T, seed uint64, sync wal.Sync) *history {
 	cryptotest.SetGlobalRandom(t, seed) // the log generates its token with it
-	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(inMemory(t), "log"), sync: sync, bodies: make(map[uint64][]byte)}
+	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: filepath.Join(memdir.New(t), "log"), sync: sync, bodies: make(map[uint64][]byte)}
 	h.model = model{state: state(0, 0, 0)}
 	h.past = []model{h.model}
 	h.run = func(f func() error) bool { must(t, f()); return true }

@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -21,7 +22,7 @@ import (
 // TestLockAndCopies: a closed lock is free although a copy of its descriptor is still open. A
 // process has such copies while it is being started.
 func TestLockAndCopies(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	lock, err := wal.Lock(dir)
 	must(t, err)
 	duplicate, err := syscall.Dup(int(lock.(interface{ Fd() uintptr }).Fd()))
@@ -59,7 +60,7 @@ func TestLockAndNewProcesses(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := inMemory(t)
+			dir := memdir.New(t)
 			must(t, c.reopen(dir))
 			for started := startProcesses(t, speed.Pick(t, 30, 200, 1000)); ; {
 				select {

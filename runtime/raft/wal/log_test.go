@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -98,20 +99,8 @@ func sameEntry(a, b *raftpb.Entry) bool {
 	return a.GetIndex() == b.GetIndex() && a.GetTerm() == b.GetTerm() && a.GetType() == b.GetType() && bytes.Equal(a.GetData(), b.GetData())
 }
 
-// inMemory returns a directory in memory, if the system has one, so that syncs take no time. It
-// is for tests that open a log thousands of times.
-func inMemory(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "topogen-wal-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func TestFresh(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "log")
+	dir := filepath.Join(memdir.Quick(t), "log")
 	var logged bytes.Buffer
 	o := wal.Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 	l, s := open(t, dir, o)
@@ -136,7 +125,7 @@ func TestFresh(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Close())
 	const refusal = ` is the log of n1 (group "ledger", topology "bank"), not of `
@@ -157,7 +146,7 @@ func TestIdentity(t *testing.T) {
 	l, _, err := wal.Open(dir, nameless, wal.Options{})
 	must(t, err)
 	must(t, l.Close())
-	old := t.TempDir()
+	old := memdir.Quick(t)
 	l, _, err = wal.Open(old, nameless, wal.Options{})
 	must(t, err)
 	l, _ = reopened(t, l, old)
@@ -165,16 +154,16 @@ func TestIdentity(t *testing.T) {
 	if r, err := wal.Verify(old); err != nil || r.Identity != nameless {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Name: strings.Repeat("n", 2000)}, wal.Options{}); err == nil {
+	if _, _, err := wal.Open(memdir.Quick(t), wal.Identity{Name: strings.Repeat("n", 2000)}, wal.Options{}); err == nil {
 		t.Error("a long name must be refused")
 	}
-	if _, _, err := wal.Open(t.TempDir(), wal.Identity{Group: strings.Repeat("g", 2000)}, wal.Options{}); err == nil {
+	if _, _, err := wal.Open(memdir.Quick(t), wal.Identity{Group: strings.Repeat("g", 2000)}, wal.Options{}); err == nil {
 		t.Error("a long group must be refused")
 	}
 }
 
 func TestInUse(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	l, _ := open(t, dir, wal.Options{})
 	if _, _, err := wal.Open(dir, own, wal.Options{}); !errors.Is(err, wal.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Error(err)
@@ -191,7 +180,7 @@ func TestInUse(t *testing.T) {
 }
 
 func TestWrongDirectories(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	file := filepath.Join(dir, "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	for _, path := range []string{file, filepath.Join(file, "log"), filepath.Join(dir, "missing", "log")} {
@@ -203,7 +192,7 @@ func TestWrongDirectories(t *testing.T) {
 
 // TestLeftovers: incomplete files that a crash has left do not prevent Open.
 func TestLeftovers(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	making := filepath.Join(dir, "wal.tmp")
 	must(t, os.Mkdir(making, 0o700))
 	must(t, os.WriteFile(filepath.Join(making, "0000000000000000-0000000000000000.wal"), []byte("half"), 0o600))
@@ -230,7 +219,7 @@ func files(t *testing.T, parts ...string) []string {
 }
 
 func TestInvalid(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	files, _ := open(t, filepath.Join(dir, "log"), wal.Options{})
 	disk, _, err := wal.NewDisk(1).Open(own, wal.Options{})
 	must(t, err)
@@ -263,7 +252,7 @@ func TestInvalid(t *testing.T) {
 
 // TestRelease: the log keeps two snapshots and the segments since the older one.
 func TestRelease(t *testing.T) {
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	l, _ := open(t, dir, wal.Options{})
 	const snapshots, each = 10, 100
 	for i := range uint64(snapshots * each) {
@@ -299,7 +288,7 @@ func TestRelease(t *testing.T) {
 
 // TestMissingSegment: Open detects a missing segment.
 func TestMissingSegment(t *testing.T) {
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	l, _ := open(t, dir, wal.Options{})
 	for i := range uint64(300) {
 		must(t, l.Save(state(1, 1, i), []*raftpb.Entry{entry(i+1, 1, "some data")}, true))
@@ -329,7 +318,7 @@ func TestMissingSegment(t *testing.T) {
 
 // TestReplacedBySnapshot: a snapshot whose last entry is not in the log replaces all entries.
 func TestReplacedBySnapshot(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 1), []*raftpb.Entry{entry(1, 1, "a"), entry(2, 1, "b"), entry(3, 1, "c")}, true))
 	must(t, l.SaveSnapshot(snapshot(2, 5, "s")))
@@ -348,7 +337,7 @@ func TestReplacedBySnapshot(t *testing.T) {
 // TestNoSnapshotDirectory: a power failure may leave a new log without the directory of its
 // snapshots, whose name was not synced yet.
 func TestNoSnapshotDirectory(t *testing.T) {
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 1), []*raftpb.Entry{entry(1, 1, "one")}, true))
 	must(t, l.Close())

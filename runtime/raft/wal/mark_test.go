@@ -11,6 +11,8 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 var someMarks = []mark{
@@ -95,7 +97,7 @@ func TestNumbers(t *testing.T) {
 // modes Interval and None the first mark of each process is synced, too.
 func TestFirstMark(t *testing.T) {
 	for _, mode := range []Sync{Always, Interval, None} {
-		dir := filepath.Join(t.TempDir(), "log")
+		dir := filepath.Join(memdir.Quick(t), "log")
 		for process := range 2 {
 			l, _, err := open(dir, Identity{}, Options{Sync: mode, Interval: time.Hour}, fdatasync)
 			if err != nil {
@@ -129,7 +131,7 @@ func TestMarksInData(t *testing.T) {
 		"of the log": func(segment []byte) []byte { return segment },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "log")
+			dir := filepath.Join(memdir.Quick(t), "log")
 			path := filepath.Join(dir, segmentsDir, segmentName)
 			l, _, err := Open(dir, Identity{}, Options{})
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -223,7 +224,7 @@ func checkBody(s wal.Stored) error {
 // saves snapshots, closes and opens the log.
 func TestFilesMatchModel(t *testing.T) {
 	speed.Checks(t, 25, 100, 5000)
-	root := inMemory(t)
+	root := memdir.New(t)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -17,7 +18,7 @@ import (
 // segments, the last of which ends with a state, and snapshots at 9 and 29.
 func oldLog(t *testing.T) (dir string, want wal.Stored) {
 	t.Helper()
-	dir = filepath.Join(inMemory(t), "log")
+	dir = filepath.Join(memdir.New(t), "log")
 	must(t, os.CopyFS(dir, os.DirFS("testdata/before-marks")))
 	want = wal.Stored{Snapshot: snapshot(29, 1, "up to 29"), State: state(2, 3, 38)}
 	for i := uint64(30); i <= 40; i++ {
@@ -50,7 +51,7 @@ func TestLogWithoutMarks(t *testing.T) {
 	must(t, l.Save(state(2, 3, 41), []*raftpb.Entry{entry(42, 2, strings.Repeat("a", sector)), entry(43, 2, strings.Repeat("b", 1000))}, true))
 	saved := copied(t, dir)
 	must(t, l.Close())
-	torn := filepath.Join(inMemory(t), "log")
+	torn := filepath.Join(memdir.New(t), "log")
 
 	// A sector of the last save is missing, and complete records follow.
 	at := (used(synced[lastOfOldLog])/sector + 1) * sector

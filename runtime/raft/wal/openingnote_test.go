@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // shortLog creates a log whose last segment ends directly after its records. The engine
 // leaves a segment in this state for a moment while it opens a log.
 func shortLog(t *testing.T) (dir, file string, end, size int64) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "log")
+	dir = filepath.Join(memdir.Quick(t), "log")
 	l, _, err := Open(dir, Identity{}, Options{})
 	if err != nil {
 		t.Fatal(err)

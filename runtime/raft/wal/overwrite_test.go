@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -63,7 +64,7 @@ func TestNoCrashCommitsOverwrittenEntries(t *testing.T) {
 func TestNoTornWriteCommitsOverwrittenEntries(t *testing.T) {
 	const segment = "wal/0000000000000000-0000000000000000.wal"
 	for what, save := range overwrite {
-		dir, torn := inMemory(t), inMemory(t)
+		dir, torn := memdir.New(t), memdir.New(t)
 		l, _ := open(t, dir, wal.Options{})
 		must(t, l.Save(state(1, 1, 2), uncommitted, true))
 		before := copied(t, dir)

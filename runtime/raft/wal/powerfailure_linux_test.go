@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -24,7 +25,7 @@ type simulation struct {
 func newSimulation(t *testing.T, seed uint64, mode wal.Sync, c disksim.Chances) *simulation {
 	s := &simulation{recorded: &recorded{history: newHistory(t, seed, mode)}}
 	s.run = func(f func() error) bool { return s.record(s.machine.Dir, func() bool { return s.runOnMachine(f) }) }
-	s.machine = disksim.NewMachine(t, inMemory(t), s.rng, c)
+	s.machine = disksim.NewMachine(t, memdir.New(t), s.rng, c)
 	return s
 }
 

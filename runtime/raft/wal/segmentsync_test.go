@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // watched is a log that records each sync, with the content of the file at that time.
@@ -26,7 +28,7 @@ type watched struct {
 // every mode.
 func newWatched(t *testing.T, o Options) *watched {
 	t.Helper()
-	l, _, err := Open(filepath.Join(t.TempDir(), "log"), Identity{}, o)
+	l, _, err := Open(filepath.Join(memdir.Quick(t), "log"), Identity{}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

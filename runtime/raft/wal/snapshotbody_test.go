@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -24,7 +25,7 @@ import (
 // opens it again.
 func eachLog(t *testing.T, f func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored))) {
 	t.Run("files", func(t *testing.T) {
-		dir := filepath.Join(inMemory(t), "log")
+		dir := filepath.Join(memdir.New(t), "log")
 		l, _ := open(t, dir, wal.Options{})
 		f(t, l, func() (wal.Log, wal.Stored) {
 			must(t, l.Close())
@@ -310,7 +311,7 @@ func TestSealedSnapshots(t *testing.T) {
 // synced and read back. In this test the sync of the body ends after the saves.
 func TestSavesGoOnWhileASnapshotIsWritten(t *testing.T) {
 	syncing, saved := make(chan struct{}), make(chan struct{})
-	dir := filepath.Join(inMemory(t), "log")
+	dir := filepath.Join(memdir.New(t), "log")
 	l, _, err := wal.OpenWatched(dir, own, wal.Options{}, func(f *os.File) error {
 		if filepath.Base(filepath.Dir(f.Name())) == "snap" {
 			close(syncing)
@@ -341,7 +342,7 @@ func TestSavesGoOnWhileASnapshotIsWritten(t *testing.T) {
 // TestSnapshotIsNotSynced: after an error in the file of a snapshot the log still works.
 func TestSnapshotIsNotSynced(t *testing.T) {
 	gone := errors.New("the disk is gone")
-	dir := filepath.Join(inMemory(t), "log")
+	dir := filepath.Join(memdir.New(t), "log")
 	files, _, err := wal.OpenWatched(dir, own, wal.Options{}, func(f *os.File) error {
 		if filepath.Base(filepath.Dir(f.Name())) == "snap" {
 			return gone
@@ -371,7 +372,7 @@ func TestSnapshotIsNotSynced(t *testing.T) {
 // reader returns bytes that were not written.
 func TestDamagedBody(t *testing.T) {
 	speed.NoRace(t)
-	dir := inMemory(t)
+	dir := memdir.New(t)
 	l, _ := open(t, dir, wal.Options{})
 	body := randomBody(wal.BodyChunk + 100)
 	create(t, l, snapshot(5, 1, "head"), body)

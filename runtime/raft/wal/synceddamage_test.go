@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -115,7 +116,7 @@ func used(content []byte) int {
 // Such a content includes everything that was synced when the last undamaged save began.
 func TestDamageAfterSync(t *testing.T) {
 	speed.NoRace(t)
-	dir := filepath.Join(inMemory(t), "log")
+	dir := filepath.Join(memdir.New(t), "log")
 	var opened, refused int
 	histories(t, 2, 30, 2000, func(t *testing.T, seed uint64, mode wal.Sync) {
 		h := newRecorded(t, seed, mode)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/broadcast"
@@ -26,7 +27,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	return &cluster{network: transport.NewMemory(transport.MemoryOptions{}), dir: t.TempDir(), alive: map[string]bool{}, cut: map[string]bool{}}
+	return &cluster{network: transport.NewMemory(transport.MemoryOptions{}), dir: memdir.Quick(t), alive: map[string]bool{}, cut: map[string]bool{}}
 }
 
 // names returns the nodes that a node sees alive.

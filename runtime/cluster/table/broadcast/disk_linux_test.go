@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
@@ -165,10 +166,7 @@ func TestSimulatedDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			total := map[string]int{}
 			for seed := first; seed < end; seed++ {
-				root, err := os.MkdirTemp("/dev/shm", "topogen-")
-				if err != nil {
-					root = t.TempDir()
-				}
+				root := memdir.New(t)
 				rng := rand.New(rand.NewPCG(seed, 1))
 				d := &diskLog{t: t, rng: rng, machine: disksim.NewMachine(t, root, rng, c), past: []string{""}}
 				for range speed.Pick(t, 100, 200, 200) {

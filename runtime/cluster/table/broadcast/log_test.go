@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
@@ -50,7 +51,7 @@ func writeLog(t *testing.T, dir string, entries int) (path string, b []byte) {
 }
 
 func TestPathAndRecords(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	path, b := writeLog(t, dir, 3)
 	if want := filepath.Join(dir, "wal", "domain_table.0.0.n1.bin"); path != want {
 		t.Errorf("the log is in %s, want %s", path, want)
@@ -69,7 +70,7 @@ func TestPathAndRecords(t *testing.T) {
 // others remain. The snapshot at the beginning was complete before the file got its name, so it
 // is damaged.
 func TestTornLog(t *testing.T) {
-	_, b := writeLog(t, t.TempDir(), 3)
+	_, b := writeLog(t, memdir.Quick(t), 3)
 	before, _, err := parse(b)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestTornLog(t *testing.T) {
 			t.Fatalf("cut at %d: the valid part ends at %d, inside a frame", size, valid)
 		}
 	}
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	path, b := writeLog(t, dir, 3)
 	if err := os.WriteFile(path, b[:len(b)-5], 0o600); err != nil {
 		t.Fatal(err)
@@ -148,7 +149,7 @@ func TestTornSectors(t *testing.T) {
 // TestFlippedLog flips each bit of a log: damage before the last frame is refused, and no
 // flip changes an entry.
 func TestFlippedLog(t *testing.T) {
-	_, b := writeLog(t, t.TempDir(), 4)
+	_, b := writeLog(t, memdir.Quick(t), 4)
 	whole, _, err := parse(b)
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +204,7 @@ func TestPlainRecords(t *testing.T) {
 
 // TestLogIsShortened lets the log grow to its limit, and opens it again.
 func TestLogIsShortened(t *testing.T) {
-	dir := t.TempDir()
+	dir := memdir.Quick(t)
 	log, from, err := openFile(dir, "n1")
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +236,7 @@ func TestLogIsShortened(t *testing.T) {
 
 // TestSizeAfterRestart: the entries of former processes count when the log is shortened.
 func TestSizeAfterRestart(t *testing.T) {
-	_, b := writeLog(t, t.TempDir(), 3)
+	_, b := writeLog(t, memdir.Quick(t), 3)
 	from, _, err := parse(b)
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSizeAfterRestart(t *testing.T) {
 // TestMissingSector writes zeros over the first sector of an entry: it is torn if it is
 // the last one, and damage otherwise.
 func TestMissingSector(t *testing.T) {
-	log, _, err := openFile(t.TempDir(), "n1")
+	log, _, err := openFile(memdir.Quick(t), "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func (failing) append(*entry) error { return errors.New("no space left on device
 
 // TestFullDisk proposes a change while the disk is full: nothing is applied.
 func TestFullDisk(t *testing.T) {
-	log, from, err := openFile(t.TempDir(), "n1")
+	log, from, err := openFile(memdir.Quick(t), "n1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
@@ -70,7 +71,7 @@ func TestFailedAdmission(t *testing.T) {
 	c := &counted{Transport: link, group: transport.GroupID("test", "addresses/members")}
 	o, err := Open(Config{
 		Topology: "test", Node: "n1", Address: "n1:1", First: map[string]string{"n1": "n1:1"}, Plan: "p",
-		Dir: t.TempDir(), Transport: c, Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 50 * time.Millisecond, Heartbeat: 5 * time.Millisecond,
+		Dir: memdir.Quick(t), Transport: c, Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 50 * time.Millisecond, Heartbeat: 5 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,25 @@ package raft_test
 
 import (
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
+	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
+
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )
+
+// TestMain makes the segments of logs small: a test that opens many logs would spend most of its
+// time with the space that the engine allocates for each, and with zeros that Open reads.
+func TestMain(m *testing.M) {
+	etcdwal.SegmentSizeBytes = 64 << 10
+	os.Exit(m.Run())
+}
 
 // first are the first nodes of the tests.
 var first = map[string]string{"n1": "n1:7400", "n2": "n2:7400", "n3": "n3:7400"}
@@ -22,7 +33,7 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T) *cluster {
-	return &cluster{network: transport.NewMemory(transport.MemoryOptions{}), dir: t.TempDir()}
+	return &cluster{network: transport.NewMemory(transport.MemoryOptions{}), dir: memdir.Quick(t)}
 }
 
 // config returns the configuration of a node.
