@@ -2,7 +2,6 @@ package raft_test
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/bzip2"
 	"context"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -345,50 +343,45 @@ func TestOldLogs(t *testing.T) {
 	})
 }
 
-// oldFile is a file of a log, or a folder.
-type oldFile struct {
-	name   string
-	folder bool
-	data   []byte // without zeros at the end
-	size   int64
-}
+// oldSegmentBytes is the size of the segments of old logs.
+const oldSegmentBytes = 16 << 20
 
-// oldLogs reads the archive of old logs. It reads it once, because most of it are 64 MiB of zeros.
-var oldLogs = sync.OnceValues(func() (list []oldFile, err error) {
-	file, err := os.Open(filepath.Join("testdata", "old-logs.tar.bz2"))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	for tr := tar.NewReader(bzip2.NewReader(file)); ; {
-		h, err := tr.Next()
-		if err == io.EOF {
-			return list, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		b, err := io.ReadAll(tr)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, oldFile{h.Name, h.Typeflag == tar.TypeDir, bytes.Clone(bytes.TrimRight(b, "\x00")), h.Size})
-	}
-})
-
-// unpackOldLogs writes logs of a version in which members had no random ids to dir.
+// unpackOldLogs writes logs of a version in which members had no random ids to dir. The archive
+// has their segments without the zeros at the end.
 func unpackOldLogs(t *testing.T, dir string) {
 	t.Helper()
-	list, err := oldLogs()
-	for _, f := range list {
-		path := filepath.Join(dir, f.name)
-		if f.folder {
-			err = errors.Join(err, os.MkdirAll(path, 0o700))
-		} else {
-			err = errors.Join(err, os.WriteFile(path, f.data, 0o600), os.Truncate(path, f.size))
-		}
-	}
+	archive, err := os.Open(filepath.Join("testdata", "old-logs.tar.bz2"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = archive.Close() }()
+	for tr := tar.NewReader(bzip2.NewReader(archive)); ; {
+		h, err := tr.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, h.Name)
+		if h.Typeflag == tar.TypeDir {
+			err = os.MkdirAll(path, 0o700)
+		} else {
+			err = unpack(tr, path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unpack(r io.Reader, path string) error {
+	b, err := io.ReadAll(r)
+	if err == nil {
+		err = os.WriteFile(path, b, 0o600)
+	}
+	if filepath.Ext(path) == ".wal" {
+		err = errors.Join(err, os.Truncate(path, oldSegmentBytes))
+	}
+	return err
 }

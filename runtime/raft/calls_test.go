@@ -83,16 +83,17 @@ func TestCalls(t *testing.T) {
 		}
 		stop := errors.New("enough")
 		for _, c := range []struct {
-			node, request string
-			receive       error
-			want          string
+			node    string
+			request []byte
+			receive error
+			want    string
 		}{
-			{"n2", "fail", nil, "the request is refused"},
-			{"n9", "", nil, `"n9" is not a member`},
-			{"n2", "x", stop, "enough"},
-			{"n2", strings.Repeat("x", 32<<20+1), nil, "at most"},
+			{"n2", []byte("fail"), nil, "the request is refused"},
+			{"n9", nil, nil, `"n9" is not a member`},
+			{"n2", []byte("x"), stop, "enough"},
+			{"n2", make([]byte, 32<<20+1), nil, "at most"},
 		} {
-			if err := m.Call(t.Context(), c.node, []byte(c.request), func([]byte) error { return c.receive }); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := m.Call(t.Context(), c.node, c.request, func([]byte) error { return c.receive }); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %q", c.node, err, c.want)
 			}
 		}

@@ -27,6 +27,12 @@ func FillBody(w SnapshotWriter, size int64) {
 	}
 }
 
+// SyncAfter makes a body be synced after the given number of chunks, as if the others before the
+// sync were written.
+func SyncAfter(w SnapshotWriter, chunks int) {
+	w.(*fileSnapshot).w.unsynced = bodySyncStep - chunks*bodyChunk
+}
+
 // BodyChunk is the size of the chunks of a body.
 const BodyChunk = bodyChunk
 
