@@ -1,6 +1,7 @@
 package disksim
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -285,7 +286,11 @@ func (m *Machine) DropCaches() {
 
 // Restart starts the machine again after a power failure.
 func (m *Machine) Restart() {
-	check(os.RemoveAll(filepath.Dir(m.Dir)))
+	err := os.RemoveAll(filepath.Dir(m.Dir))
+	for errors.Is(err, syscall.ENOTEMPTY) { // a goroutine that has not ended yet has created a file meanwhile
+		err = os.RemoveAll(filepath.Dir(m.Dir))
+	}
+	check(err)
 	m.Dir = m.path()
 	m.start()
 }

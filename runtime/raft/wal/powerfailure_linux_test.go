@@ -74,9 +74,9 @@ func (s *simulation) abandon() {
 		m.Chances = c
 	}
 	s.log = nil
-	// The engine does not unlock its files if its last sync fails. Its goroutine may create a file
-	// meanwhile, which must not come while the folder is removed.
-	runtime.GC()
+	if !m.Off { // the next log has the same folder, and the engine does not unlock its files if its last sync fails
+		runtime.GC()
+	}
 }
 
 // restart starts the machine after a power failure.
