@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
@@ -419,7 +420,7 @@ func TestManyThatFail(t *testing.T) {
 	}, fsm.Options{})
 	var b fsm.Batch
 	b.Open("test", 0)
-	const n = 4000
+	n := speed.Pick(t, 1000, 4000, 4000)
 	for i := range uint64(n) {
 		b.Update(1<<20, 2*i+1, 2*i+1, nil)
 		b.Update(1<<20, 2*i+2, 2*i+2, []byte("fails"))

@@ -174,7 +174,7 @@ func contents(r *racks) (c rack) {
 // equal states have equal chunks.
 func TestStatesInPieces(t *testing.T) {
 	speed.NoRace(t)
-	for _, n := range []int{0, 1, 2, 100, speed.Pick(t, 30_000, 60_000, 60_000)} {
+	for _, n := range []int{0, 1, 2, 100, speed.Pick(t, 12_000, 60_000, 60_000)} {
 		largest := 0
 		one, other := newRacks(&largest), newRacks(new(int))
 		for i := range n {

@@ -196,7 +196,7 @@ func TestInitThatNeverReturns(t *testing.T) {
 func TestManyFailuresAreSummed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
-		instances := speed.Pick(t, 1000, 5000, 5000)
+		instances := speed.Pick(t, 500, 5000, 5000)
 		procs := []proc{{
 			name: "feed", instances: instances, watch: &piper.Watch{Attempts: 1},
 			ping:  func(c *cell) error { panic(fmt.Errorf("instance %d: %w", c.number, errFailed)) },

@@ -345,7 +345,7 @@ func (f *failures) longClose(x *random) bool {
 // each twice.
 func TestRandomFailuresStepped(t *testing.T) {
 	speed.NoRace(t)
-	from, to := speed.Seeds(t, 100, 400, 10_000)
+	from, to := speed.Seeds(t, 50, 400, 10_000)
 	for seed := from; seed < to; seed++ {
 		first := stepOne(t, drawFailing(seed, true), seed)
 		if again := stepOne(t, drawFailing(seed, true), seed); again != first {
