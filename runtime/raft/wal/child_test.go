@@ -109,6 +109,7 @@ func TestKilledProcess(t *testing.T) {
 	rounds := speed.Pick(t, 1, 25, 500)
 	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
 		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
 			dir := memdir.Quick(t)
 			for round := range rounds {
 				c := start(t, "write", dir, strconv.Itoa(int(mode)))

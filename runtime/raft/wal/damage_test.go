@@ -121,6 +121,7 @@ func TestFlippedBits(t *testing.T) {
 		"zeros in data":      {{Index: new(uint64(7)), Term: new(uint64(2)), Data: append(append([]byte("from"), zeros...), "to"...)}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			step := thorough(t, 301) // not divisible by 8, so that it varies the bit within a byte
 			if name != "zeros in data" {
 				step = max(step, 7)

@@ -156,8 +156,6 @@ func TestSnapshotsWithoutBodies(t *testing.T) {
 // TestSnapshotLimits: writer and reader have the same limits. The writer returns an error
 // before a limit is exceeded, and the log is unchanged.
 func TestSnapshotLimits(t *testing.T) {
-	large := snapshot(5, 1, "")
-	large.Data = make([]byte, 1<<31-1) // takes no memory until it is read, written, or allocated again
 	eachLog(t, func(t *testing.T, l wal.Log, reopen func() (wal.Log, wal.Stored)) {
 		w, err := l.CreateSnapshot()
 		must(t, err)
@@ -175,9 +173,6 @@ func TestSnapshotLimits(t *testing.T) {
 		w, err = l.CreateSnapshot()
 		must(t, err)
 		if err := w.Commit(snapshot(5, 1, string(make([]byte, wal.SnapshotHeadMax)))); !errors.Is(err, wal.ErrTooLarge) {
-			t.Error(err)
-		}
-		if err := l.SaveSnapshot(large); !errors.Is(err, wal.ErrTooLarge) || !errors.Is(err, wal.ErrInvalid) {
 			t.Error(err)
 		}
 		must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "one")}, true))
