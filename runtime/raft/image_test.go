@@ -359,6 +359,7 @@ func TestABackup(t *testing.T) {
 		}
 		want := []uint64{1, 2, 3, 4, 5}
 		paths := []string{backup(t, followers[0])} // a backup of any node includes all acknowledged updates
+		items(t, ms[2])                            // its folder has all updates, too, and not only the folders of a majority
 		for _, m := range ms {
 			if err := m.Close(); err != nil {
 				t.Fatal(err)
