@@ -99,7 +99,7 @@ func TestOverHTTP(t *testing.T) {
 		if err := w.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		clients[i].Close() // the server waits five seconds for a connection that was never used
+		clients[i].Close()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}

@@ -79,7 +79,7 @@ func inProcess(e *engine.Engine) func(context.Context, []byte) ([]byte, oracle.O
 // overHTTP returns a function that sends requests to a server.
 func overHTTP(t *testing.T, url string) func(context.Context, []byte) ([]byte, oracle.Outcome, error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	t.Cleanup(client.CloseIdleConnections) // the server waits five seconds for connections that were never used
+	t.Cleanup(client.CloseIdleConnections)
 	return func(ctx context.Context, request []byte) ([]byte, oracle.Outcome, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(request))
 		if err != nil {

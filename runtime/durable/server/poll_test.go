@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -290,116 +288,5 @@ func TestPush(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("no message was pushed")
-	}
-}
-
-// TestShutdown closes a server under load: every request that was answered has taken
-// effect, the streams end, and nothing hangs.
-func TestShutdown(t *testing.T) {
-	e := openEngine(t, engine.Config{})
-	s := listen(t, server.Config{Backend: e, KeepAlive: time.Hour})
-	worker := open(t, s, "g", "p")
-	var wait sync.WaitGroup
-	var mu sync.Mutex
-	var answered []string
-	many := make(chan struct{})
-	for i := range 16 {
-		c := connect(t, s, client.Options{})
-		wait.Go(func() {
-			for n := 0; ; n++ {
-				id := fmt.Sprintf("%d.%d", i, n)
-				res, err := c.Do(context.Background(), protocol.PromiseCreate{ID: id, TimeoutAt: later()})
-				if err != nil {
-					return // the socket is closed
-				}
-				if res.Status != 200 {
-					t.Errorf("got status %d: %s", res.Status, res.Error)
-					return
-				}
-				mu.Lock()
-				if answered = append(answered, id); len(answered) == 500 {
-					close(many)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	<-many
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := s.Close(ctx); err != nil {
-		t.Errorf("close: %v", err)
-	}
-	wait.Wait()
-	if _, err := worker.r.ReadByte(); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream: %v, want its end", err)
-	}
-	for _, id := range answered {
-		do(t, e, 200, protocol.PromiseGet{ID: id})
-	}
-}
-
-// TestShutdownAnswers: a request that is being carried out is answered, and new ones are
-// not accepted.
-func TestShutdownAnswers(t *testing.T) {
-	h := hold(openEngine(t, engine.Config{}))
-	s := listen(t, server.Config{Backend: h})
-	defer h.free()
-	c := connect(t, s, client.Options{})
-	answered := make(chan error, 1)
-	go func() {
-		res, err := c.Do(t.Context(), protocol.PromiseCreate{ID: "held", TimeoutAt: later()})
-		if err == nil && res.Status != 200 {
-			err = errors.New(res.Error)
-		}
-		answered <- err
-	}()
-	<-h.entered
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close(t.Context()) }()
-	until(t, "the socket is closed", func() bool {
-		c, err := net.Dial("tcp", s.Address())
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
-	select {
-	case err := <-closed:
-		t.Fatalf("Close has returned before the request was answered: %v", err)
-	default:
-	}
-	h.free()
-	if err := <-answered; err != nil {
-		t.Errorf("the request: %v", err)
-	}
-	if err := <-closed; err != nil {
-		t.Errorf("close: %v", err)
-	}
-}
-
-// TestShutdownGivesUp: Close returns when its context ends, although a request is not
-// answered.
-func TestShutdownGivesUp(t *testing.T) {
-	h := hold(openEngine(t, engine.Config{}))
-	s, err := server.Listen(server.Config{Backend: h, Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.free()
-	c := connect(t, s, client.Options{})
-	answered := make(chan error, 1)
-	go func() {
-		_, err := c.Do(t.Context(), protocol.PromiseCreate{ID: "held", TimeoutAt: later()})
-		answered <- err
-	}()
-	<-h.entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Close(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("close: %v, want %v", err, context.Canceled)
-	}
-	if err := <-answered; err == nil {
-		t.Error("the request was answered")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -25,6 +26,7 @@ type Server struct {
 	scrapes  net.Listener // of the metrics; nil if there are none
 	http     *http.Server
 	scraped  *http.Server
+	unused   unused // connections
 
 	slots     chan struct{} // one for each request that is carried out
 	bodies    atomic.Int64  // bytes
@@ -83,6 +85,7 @@ func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 		// net/http would answer OPTIONS * itself, without a token, and wait for its body.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(discard{}, "", 0), // a line for each broken connection says nothing
+		ConnState:                    s.unused.note,
 		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 }
@@ -132,10 +135,12 @@ func (s *Server) URL() string {
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Close stops to accept connections, answers the requests that were accepted, and ends the
-// streams of messages. If ctx ends first, Close closes the connections that are left and
-// returns the error of ctx. It does not close the backend.
+// streams of messages. After 100 ms it closes the connections without a request. If ctx ends
+// first, Close closes the connections that are left and returns the error of ctx. It does not
+// close the backend.
 func (s *Server) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() { close(s.closing) })
+	defer time.AfterFunc(unusedGrace, s.unused.close).Stop()
 	err := s.http.Shutdown(ctx)
 	if s.scraped != nil {
 		err = errors.Join(err, s.scraped.Shutdown(ctx))
