@@ -29,6 +29,7 @@ func cutMetrics(path string) (string, bool) { return strings.CutPrefix(path, "me
 func TestLongBodies(t *testing.T) {
 	t.Parallel()
 	s := listen(t, server.Config{BodyMax: 10_000})
+	defer closeAtOnce(t, s)
 	request := func(n int) string {
 		text := envelope("promise.get", "1", "", `{"id":"a","x":"`)
 		return strings.TrimSuffix(text, "}") + strings.Repeat("x", n-len(text)-len(`"}`)) + `"}}`
@@ -99,8 +100,8 @@ func TestHostileBodies(t *testing.T) {
 
 // TestHeaders: a request whose header is too long or not HTTP is refused.
 func TestHeaders(t *testing.T) {
-	t.Parallel()
 	s := listen(t, server.Config{})
+	defer closeAtOnce(t, s)
 	if got := raw(t, s, "GET /health HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 64<<10)+"\r\n\r\n"); got != 431 {
 		t.Errorf("a long header: got status %d, want 431", got)
 	}
@@ -117,6 +118,8 @@ func TestHeaders(t *testing.T) {
 func TestSlowWriters(t *testing.T) {
 	t.Parallel()
 	s := listen(t, server.Config{HeaderTimeout: 100 * time.Millisecond, BodyTimeout: 100 * time.Millisecond})
+	defer closeAtOnce(t, s)
+	var clients sync.WaitGroup
 	for name, begin := range map[string]string{
 		"body":            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
 		"body in pieces":  "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
@@ -125,14 +128,16 @@ func TestSlowWriters(t *testing.T) {
 		"nothing":         "",
 		"unread announce": "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n",
 	} {
-		t.Run(name, func(t *testing.T) {
+		clients.Go(func() {
 			c, err := net.Dial("tcp", s.Address())
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			defer c.Close()
 			if _, err := io.WriteString(c, begin); err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			stop := make(chan struct{})
 			defer close(stop)
@@ -151,16 +156,17 @@ func TestSlowWriters(t *testing.T) {
 			response, err := http.ReadResponse(r, nil)
 			if err == nil {
 				if response.StatusCode != 400 && response.StatusCode != 408 {
-					t.Errorf("got status %d, want 400 or 408", response.StatusCode)
+					t.Errorf("%s: got status %d, want 400 or 408", name, response.StatusCode)
 				}
 				io.Copy(io.Discard, response.Body)
 				_, err = r.ReadByte()
 			}
 			if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("the connection is still open: %v", err)
+				t.Errorf("%s: the connection is still open: %v", name, err)
 			}
 		})
 	}
+	clients.Wait()
 	do(t, connect(t, s, client.Options{}), 404, protocol.PromiseGet{ID: "a"})
 }
 
@@ -169,6 +175,7 @@ func TestSlowWriters(t *testing.T) {
 func TestUnusedBodies(t *testing.T) {
 	t.Parallel()
 	s := listen(t, server.Config{Tokens: []string{"s3cret"}, BodyTimeout: 50 * time.Millisecond})
+	defer closeAtOnce(t, s)
 	const token, length = "Authorization: Bearer s3cret\r\n", "Host: localhost\r\nContent-Length: 1000\r\n\r\n"
 	for _, test := range []struct {
 		begin  string
@@ -294,6 +301,7 @@ func TestBodiesInTurns(t *testing.T) {
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	s := listen(t, server.Config{BodyMax: 1 << 20, BodiesMax: 3 << 20})
+	defer closeAtOnce(t, s)
 	var open []net.Conn
 	defer func() {
 		for _, c := range open {
@@ -308,7 +316,7 @@ func TestBodies(t *testing.T) {
 		open = append(open, c)
 		// All but the end of a body.
 		io.WriteString(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat(" ", 900_000))
-		c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		response, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			return 0, err // it waits for the end

@@ -4,8 +4,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/runtime/durable/client"
+	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
 )
@@ -30,10 +32,24 @@ func count(text, name string) int {
 	return n
 }
 
+// soon is a clock on which a second begins 100 ms after its creation.
+type soon struct {
+	engine.Clock
+	ahead time.Duration
+}
+
+func newSoon() soon {
+	now := time.Now()
+	next := now.Truncate(time.Second).Add(time.Second)
+	return soon{engine.NewClock(), next.Sub(now) - 100*time.Millisecond}
+}
+
+func (s soon) Wall() time.Time { return s.Clock.Wall().Add(s.ahead) }
+
 // TestMetrics is row S15: the metrics of the original server, with its names and labels.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	s := listen(t, server.Config{MetricsListen: "127.0.0.1:0"})
+	s := listen(t, server.Config{Backend: openEngine(t, engine.Config{Clock: newSoon()}), MetricsListen: "127.0.0.1:0"})
 	c := connect(t, s, client.Options{})
 	worker, err := c.Connect("g", "p")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -92,7 +93,7 @@ func TestFrames(t *testing.T) {
 // TestKeepAlive: comments keep a stream open, for longer than the timeouts of a request.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
-	s := listen(t, server.Config{KeepAlive: 10 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
+	s := listen(t, server.Config{KeepAlive: 5 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond, WriteTimeout: 100 * time.Millisecond})
 	p := open(t, s, "g", "p")
 	for range 50 {
 		if got := p.line(t) + p.line(t); got != ": keep-alive" {
@@ -146,8 +147,9 @@ func TestNames(t *testing.T) {
 // TestCapacity: a connection beyond the limit of the engine is refused with
 // status 503, and accepted when there is room again.
 func TestCapacity(t *testing.T) {
-	s := listen(t, server.Config{})
-	taps := make([]*tap, engine.ConnectionsMaxDefault)
+	most := speed.Pick(t, 100, engine.ConnectionsMaxDefault, engine.ConnectionsMaxDefault)
+	s := listen(t, server.Config{Backend: openEngine(t, engine.Config{ConnectionsMax: most})})
+	taps := make([]*tap, most)
 	for i := range taps {
 		if taps[i] = open(t, s, "g", fmt.Sprint(i)); taps[i].status != 200 {
 			t.Fatalf("connection %d: got status %d", i+1, taps[i].status)

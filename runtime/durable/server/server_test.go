@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -65,6 +66,17 @@ func listen(t testing.TB, config server.Config) *server.Server {
 		}
 	})
 	return s
+}
+
+// closeAtOnce closes a server without waiting for its connections. After net/http has refused a
+// request whose rest may still arrive, it keeps the connection open for half a second.
+func closeAtOnce(t testing.TB, s *server.Server) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.Close(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("close the server: %v", err)
+	}
 }
 
 func connect(t testing.TB, s *server.Server, options client.Options) *client.Client {
