@@ -35,8 +35,10 @@ func notify(t *testing.T, n *replicated.Node, id, address string) {
 
 // TestConfirmAtAFollower: a message that the receiver at a follower has not confirmed goes
 // to its next connection, and a message that was confirmed does not.
-func TestConfirmAtAFollower(t *testing.T) {
-	leader, follower := roles(t, peers(t))
+func TestConfirmAtAFollower(t *testing.T) { onPeers(t, testConfirmAtAFollower) }
+
+func testConfirmAtAFollower(t *testing.T, nodes []*replicated.Node) {
+	leader, follower := roles(t, nodes)
 	notify(t, follower, "p", "poll://any@g")
 	for attempt := range 3 {
 		c := connectConfirming(t, follower)

@@ -22,8 +22,8 @@ func Epoch(n *Node) (epoch uint64) {
 const RetryInterval = retryInterval
 
 // AnswerCall answers a request of another node.
-func AnswerCall(ctx context.Context, n *Node, request []byte) error {
-	return n.answerCall(ctx, request, func([]byte) error { return nil })
+func AnswerCall(ctx context.Context, n *Node, request []byte, send func([]byte) error) error {
+	return n.answerCall(ctx, request, send)
 }
 
 var Successor = successor
@@ -32,6 +32,9 @@ var Successor = successor
 func NewPeer(call func(ctx context.Context, node string, request []byte, receive func([]byte) error) error) protocol.Backend {
 	return peer{"n1", call}
 }
+
+// PeerScheme begins the URL of a node that has no server.
+const PeerScheme = peerScheme
 
 // CallConfirmed is the first byte of a request that confirms messages.
 const CallConfirmed = callConfirmed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// group is three nodes in one process. The URL of a node is its name.
+// group is three nodes in one process. The URL of a node ends with its name.
 type group struct {
 	t       *testing.T
 	dir     string
@@ -32,6 +33,7 @@ type group struct {
 	setBack bool
 	prefer  string        // the node that leads if it can
 	wait    time.Duration // of an operation for a node that leads
+	calls   bool          // the nodes have no servers, and call each other
 
 	mu    sync.Mutex
 	lost  string // the node whose server does not answer, as if its host was lost
@@ -88,14 +90,18 @@ func (g *group) start(name string) {
 	if config.Clock == nil {
 		config.Clock = g.clocks[name]
 	}
+	url, dial := name, func(url string) (protocol.Backend, error) { return remote{g, url}, nil }
+	if g.calls {
+		url, dial = replicated.PeerScheme+name, g.peer
+	}
 	n, err := replicated.Open(replicated.Config{
 		Raft: raft.Config{
 			Topology: "shop", Group: "promises", Node: name, Peers: g.peers, Dir: g.dir, Transport: link,
 			Logger: config.Logger, Prefer: g.prefer, ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
 		},
 		Engine: config, SetBack: g.setBack,
-		URL:  name,
-		Dial: func(url string) (protocol.Backend, error) { return remote{g, url}, nil },
+		URL:  url,
+		Dial: dial,
 		Wait: g.wait,
 	})
 	if err != nil {
@@ -153,6 +159,17 @@ func (r remote) Connect(group, pid string) (protocol.Connection, error) {
 		return n.Local().Connect(group, pid)
 	}
 	return nil, errDown
+}
+
+// peer is a node that is called in memory instead of over the connections of the group.
+func (g *group) peer(url string) (protocol.Backend, error) {
+	name := strings.TrimPrefix(url, replicated.PeerScheme)
+	return replicated.NewPeer(func(ctx context.Context, _ string, request []byte, receive func([]byte) error) error {
+		if n := g.node(name); n != nil {
+			return replicated.AnswerCall(ctx, n, request, receive)
+		}
+		return errDown
+	}), nil
 }
 
 // do repeats an operation that can be repeated until it has an answer.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
@@ -16,6 +17,27 @@ import (
 	"github.com/topogen/topogen/runtime/durable/replicated"
 	"github.com/topogen/topogen/runtime/raft"
 )
+
+// onPeers runs a test with three nodes without servers, in virtual time. At landing it also runs
+// it with nodes that reach each other over the connections of the group.
+func onPeers(t *testing.T, test func(t *testing.T, nodes []*replicated.Node)) {
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g := unopened(t, engine.Config{}, 20*time.Second)
+			g.calls = true
+			var nodes []*replicated.Node
+			for _, name := range names {
+				g.start(name)
+				nodes = append(nodes, g.node(name))
+			}
+			test(t, nodes)
+		})
+	})
+	t.Run("connections", func(t *testing.T) {
+		speed.Landing(t)
+		test(t, peers(t))
+	})
+}
 
 // peers is three nodes without servers, which reach each other over the connections of the
 // group.
@@ -27,7 +49,7 @@ func peers(t *testing.T) (nodes []*replicated.Node) {
 		n, err := replicated.Open(replicated.Config{
 			Raft: raft.Config{
 				Topology: "shop", Group: "promises", Node: name, Peers: addresses, Dir: dir,
-				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond,
+				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 100 * time.Millisecond, Heartbeat: 10 * time.Millisecond,
 			},
 			Engine: engine.Config{Logger: slog.New(slog.DiscardHandler)},
 			Wait:   20 * time.Second,
@@ -61,10 +83,10 @@ func freeAddresses(t *testing.T) map[string]string {
 }
 
 // until carries out an operation until it has an answer.
-func until(t *testing.T, n *replicated.Node, op protocol.Operation) protocol.Result {
+func until(t *testing.T, b protocol.Backend, op protocol.Operation) protocol.Result {
 	t.Helper()
-	for {
-		r, err := n.Do(t.Context(), op)
+	for ; ; time.Sleep(time.Millisecond) {
+		r, err := b.Do(t.Context(), op)
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +100,7 @@ func until(t *testing.T, n *replicated.Node, op protocol.Operation) protocol.Res
 // operations may be repeated.
 func untilAll(t *testing.T, n *replicated.Node, ops []protocol.Operation) []protocol.Result {
 	t.Helper()
-	for {
+	for ; ; time.Sleep(time.Millisecond) {
 		results, err := n.DoAll(t.Context(), ops)
 		if t.Context().Err() != nil {
 			t.Fatal(err)
@@ -122,8 +144,10 @@ func TestPeers(t *testing.T) {
 
 // TestPeersBatch: a batch has one result for each operation, also if it has more operations than
 // one call may have.
-func TestPeersBatch(t *testing.T) {
-	_, follower := roles(t, peers(t))
+func TestPeersBatch(t *testing.T) { onPeers(t, testPeersBatch) }
+
+func testPeersBatch(t *testing.T, nodes []*replicated.Node) {
+	_, follower := roles(t, nodes)
 	var ops []protocol.Operation
 	for range 520 {
 		ops = append(ops, protocol.PromiseGet{ID: "first"}, protocol.PromiseGet{ID: "missing"})
@@ -167,8 +191,9 @@ func TestPeersLargeBatch(t *testing.T) {
 
 // TestPeersMessages: a worker gets its tasks whichever node it is connected to, also after
 // the loss of the leader.
-func TestPeersMessages(t *testing.T) {
-	nodes := peers(t)
+func TestPeersMessages(t *testing.T) { onPeers(t, testPeersMessages) }
+
+func testPeersMessages(t *testing.T, nodes []*replicated.Node) {
 	until(t, nodes[0], create("first"))
 	var connections []protocol.Connection
 	for i, n := range nodes {
@@ -210,15 +235,17 @@ func TestPeersMessages(t *testing.T) {
 }
 
 // TestInvalidCalls: a request that no node sends is refused.
-func TestInvalidCalls(t *testing.T) {
-	n := peers(t)[0]
+func TestInvalidCalls(t *testing.T) { onPeers(t, testInvalidCalls) }
+
+func testInvalidCalls(t *testing.T, nodes []*replicated.Node) {
+	n := nodes[0]
 	until(t, n, create("first"))
 	for _, request := range []string{
 		"", "\x00", "\x04", "\x01\x05abc", "\x01\x02{}",
 		"\x02", "\x02\x01g", "\x02\x01g\x01p", "\x02\x01g\x01p\x01ix", "\x02\x01g\x01p\x00", // no id, an empty id
 		"\x03", "\x03\x01i", "\x03\x01i\x01x", "\x03\x01i\x01", // an id that no connection has
 	} {
-		if err := replicated.AnswerCall(t.Context(), n, []byte(request)); err == nil {
+		if err := replicated.AnswerCall(t.Context(), n, []byte(request), func([]byte) error { return nil }); err == nil {
 			t.Errorf("%q must be refused", request)
 		}
 	}
