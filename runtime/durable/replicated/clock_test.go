@@ -60,6 +60,7 @@ const year = 365 * 24 * time.Hour
 // TestAnswersOutliveTheLeader: a client that has learned that a deadline has passed never
 // learns the contrary, although the clocks of the next leader and of all others are behind.
 func TestAnswersOutliveTheLeader(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		leader := g.leader()
@@ -92,6 +93,7 @@ func TestAnswersOutliveTheLeader(t *testing.T) {
 // and then again for a moment. Nothing times out, schedules create nothing, and the next
 // leader goes on with the right time.
 func TestLeaderAYearAhead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &logs{}
 		g := unopened(t, engine.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, 20*time.Second)
@@ -142,6 +144,7 @@ func TestLeaderAYearAhead(t *testing.T) {
 // TestNodeAloneAYearAhead: a group of one node has no other clock that agrees, so it doubts a
 // jump like a server alone.
 func TestNodeAloneAYearAhead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := unopened(t, engine.Config{}, 20*time.Second)
 		g.peers = map[string]string{"n1": g.peers["n1"]}
@@ -163,6 +166,7 @@ func TestNodeAloneAYearAhead(t *testing.T) {
 // TestSetBack: the clocks of all nodes were a year ahead, and the group has believed them.
 // Nodes that run with SetBack continue with the right time, and undo nothing.
 func TestSetBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &logs{}
 		g := unopened(t, engine.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}, 20*time.Second)

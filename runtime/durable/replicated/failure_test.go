@@ -61,6 +61,7 @@ func receive(t *testing.T, c protocol.Connection) (m protocol.Message, ok bool) 
 // not wait for its answer when another node leads, and its connections follow the new
 // leader.
 func TestLostHost(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		leader := g.leader()
@@ -102,6 +103,7 @@ func TestLostHost(t *testing.T) {
 // TestReadOfALeaderThatIsCutOff: a leader that cannot reach the others does not answer
 // reads, because another node may lead already.
 func TestReadOfALeaderThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		g.do("n1", create("p"))
@@ -118,6 +120,7 @@ func TestReadOfALeaderThatIsCutOff(t *testing.T) {
 
 // TestEmptyValue: a record without a value is not a record that was deleted.
 func TestEmptyValue(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		s, err := replicated.Begin(t.Context(), g.node(g.leader()), "test")
@@ -142,6 +145,7 @@ func TestEmptyValue(t *testing.T) {
 // TestEnginesThatFail: a node whose engine fails at once begins the next one after a while,
 // because each of them is an entry of the log.
 func TestEnginesThatFail(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		leader := g.node(g.leader())
@@ -181,6 +185,7 @@ func TestEnginesThatFail(t *testing.T) {
 
 // TestStats: the counters of a node include those of its earlier engines.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		g.do("n1", create("p"))
@@ -214,6 +219,7 @@ func TestStats(t *testing.T) {
 // TestConnectionsOfANode: names that no address can have and connections beyond the limit
 // are refused, and a process that connects again replaces its earlier connection.
 func TestConnectionsOfANode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := openGroup(t, engine.Config{ConnectionsMax: 2}, 20*time.Second)
 		leader := g.leader()
@@ -247,6 +253,7 @@ func TestConnectionsOfANode(t *testing.T) {
 
 // TestConfirm: a message that the receiver has not confirmed goes to its next connection.
 func TestConfirm(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		n := g.node(g.leader())

@@ -19,6 +19,7 @@ import (
 // are cut off or stopped. A server that carries out the requests one after the other must
 // give the same responses. Each client sends 10 requests about each of the trees.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		trees := speed.Pick(t, 6, 12, 3000)
 		g := openGroup(t, engine.Config{Core: core.Config{RetryTimeout: oracle.NoRetry}, Clock: oracle.NewClock()}, time.Second)

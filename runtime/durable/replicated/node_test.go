@@ -210,6 +210,7 @@ func create(id string) protocol.PromiseCreate {
 }
 
 func TestAnyNodeAnswers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		for i, name := range names {
@@ -230,6 +231,7 @@ func TestAnyNodeAnswers(t *testing.T) {
 // connected to.
 // TestHandOver: when Close of the leader returns, another node leads.
 func TestHandOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		first := g.leader()
@@ -275,6 +277,7 @@ func TestSuccessor(t *testing.T) {
 }
 
 func TestMessagesReachEachNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		for _, name := range names {
@@ -296,6 +299,7 @@ func TestMessagesReachEachNode(t *testing.T) {
 // TestLossOfTheLeader stops the leader again and again while clients create promises. No
 // answered promise may be missing.
 func TestLossOfTheLeader(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		ctx, stop := context.WithCancel(t.Context())
@@ -350,6 +354,7 @@ func TestLossOfTheLeader(t *testing.T) {
 // TestReplacedEngine checks that an engine that was replaced cannot commit, although it
 // does not know yet that another node leads.
 func TestReplacedEngine(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t)
 		g.do("n1", create("p"))

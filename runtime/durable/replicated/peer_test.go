@@ -21,6 +21,7 @@ import (
 // onPeers runs a test with three nodes without servers, in virtual time. At landing it also runs
 // it with nodes that reach each other over the connections of the group.
 func onPeers(t *testing.T, test func(t *testing.T, nodes []*replicated.Node)) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := unopened(t, engine.Config{}, 20*time.Second)
