@@ -26,7 +26,7 @@ const promises = 16
 // withDisk starts a server with a store on disk that has promises of some MiB.
 func withDisk(t *testing.T, config server.Config) (*server.Server, *engine.Engine) {
 	t.Helper()
-	disk, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
+	disk, err := store.Open(filepath.Join(speed.TempDir(t), "store"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("a second backup: %s", r.Status)
 	}
 	put(t, e, "later", "y")
-	name := filepath.Join(t.TempDir(), "backup")
+	name := filepath.Join(speed.TempDir(t), "backup")
 	if err := os.WriteFile(name, []byte(text(t, first)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestBackupMethods(t *testing.T) {
 // TestBackupsOfManySizes: each backup is complete, whatever its last part is, and a connection
 // can have many of them.
 func TestBackupsOfManySizes(t *testing.T) {
-	disk, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
+	disk, err := store.Open(filepath.Join(speed.TempDir(t), "store"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestDifferential(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		r := &remote{client: &http.Client{Transport: new(http.Transport)}}
 		if seed%10 == 1 {
-			r.dir = t.TempDir()
+			r.dir = speed.TempDir(t)
 		}
 		err := oracle.Check(seed, func(c oracle.Config) (oracle.Remote, error) {
 			r.config = engine.Config{

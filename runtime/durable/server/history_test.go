@@ -51,7 +51,7 @@ func TestHistories(t *testing.T) {
 
 func openDisk(t *testing.T) store.Store {
 	t.Helper()
-	s, err := store.Open(t.TempDir(), store.Options{})
+	s, err := store.Open(speed.TempDir(t), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
