@@ -80,6 +80,7 @@ func text(t *testing.T, r *http.Response) string {
 // TestBackup: a backup has what was answered before, needs a token, and only one is made at a
 // time. The server answers requests while it sends a backup.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	s, e := withDisk(t, server.Config{Tokens: []string{token}})
 	if r := get(t, s, nil); r.StatusCode != protocol.Unauthorized {
 		t.Errorf("without a token: %s", r.Status)

@@ -174,7 +174,7 @@ func TestSlowWriters(t *testing.T) {
 // never arrives. net/http waits for it first.
 func TestUnusedBodies(t *testing.T) {
 	t.Parallel()
-	s := listen(t, server.Config{Tokens: []string{"s3cret"}, BodyTimeout: 50 * time.Millisecond})
+	s := listen(t, server.Config{Tokens: []string{"s3cret"}, BodyTimeout: 20 * time.Millisecond})
 	defer closeAtOnce(t, s)
 	const token, length = "Authorization: Bearer s3cret\r\n", "Host: localhost\r\nContent-Length: 1000\r\n\r\n"
 	for _, test := range []struct {
@@ -336,6 +336,7 @@ func TestBodies(t *testing.T) {
 
 // TestResponses: the memory for responses that clients do not read is limited.
 func TestResponses(t *testing.T) {
+	t.Parallel() // the kernel sends little to clients that do not read
 	s := listen(t, server.Config{ResponsesMax: 20 << 20})
 	c := connect(t, s, client.Options{})
 	data := strings.Repeat("x", 4_000_000)
@@ -394,6 +395,7 @@ func (g gathering) Do(ctx context.Context, op protocol.Operation) (protocol.Resu
 
 // TestResponsesAtOnce: the limit also holds for operations that were admitted at the same time.
 func TestResponsesAtOnce(t *testing.T) {
+	t.Parallel()
 	const clients = 50
 	missing := new(sync.WaitGroup)
 	missing.Add(clients)

@@ -93,7 +93,7 @@ func TestFrames(t *testing.T) {
 // TestKeepAlive: comments keep a stream open, for longer than the timeouts of a request.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
-	s := listen(t, server.Config{KeepAlive: 5 * time.Millisecond, HeaderTimeout: 50 * time.Millisecond, BodyTimeout: 50 * time.Millisecond, WriteTimeout: 100 * time.Millisecond})
+	s := listen(t, server.Config{KeepAlive: 5 * time.Millisecond, HeaderTimeout: 100 * time.Millisecond, BodyTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond})
 	p := open(t, s, "g", "p")
 	for range 50 {
 		if got := p.line(t) + p.line(t); got != ": keep-alive" {
