@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // project is a small package with a topology, and a cache whose clock is well
@@ -21,8 +23,8 @@ type project struct {
 }
 
 func newProject(t testing.TB) *project {
-	p := &project{t: t, dir: t.TempDir(), id: Identity{known: true}}
-	p.cache = Open(filepath.Join(t.TempDir(), "made", "when", "needed"))
+	p := &project{t: t, dir: speed.TempDir(t), id: Identity{known: true}}
+	p.cache = Open(filepath.Join(speed.TempDir(t), "made", "when", "needed"))
 	p.cache.now = func() time.Time { return time.Now().Add(time.Minute) }
 	p.put("topology.yml", "version: 1\n")
 	p.put("go.mod", "module m\n")
@@ -235,7 +237,7 @@ func (p *project) settle() {
 			p.t.Fatal(name)
 		}
 		for e.changedSince(time.Now()) {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func TestIdentityTellsGeneratorsApart(t *testing.T) {
@@ -85,7 +87,7 @@ func TestModuleFiles(t *testing.T) {
 	if slices.Contains(off, p.path("go.work")) || !slices.Contains(off, p.path("a/go.mod")) {
 		t.Errorf("GOWORK=off gives %v", off)
 	}
-	elsewhere := filepath.Join(t.TempDir(), "go.work")
+	elsewhere := filepath.Join(speed.TempDir(t), "go.work")
 	if named := ModuleFiles(p.path("a/b"), elsewhere); !slices.Contains(named, elsewhere) {
 		t.Errorf("GOWORK=%s gives %v", elsewhere, named)
 	}

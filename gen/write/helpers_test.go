@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/header"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -26,7 +27,7 @@ func sealedFrom(topology, name, body string) File {
 // folder makes a topology's folder with these files in it.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := speed.TempDir(t)
 	put(t, dir, files)
 	return dir
 }
