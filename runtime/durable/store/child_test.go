@@ -80,7 +80,7 @@ func childOpens(arguments []string) {
 // TestTwoProcesses: a store that another process has open is refused at once, with the
 // number of that process. When the process is killed, the store can be opened.
 func TestTwoProcesses(t *testing.T) {
-	dir := storeDir(t)
+	dir := speed.TempDir(t)
 	c := start(t, "open", dir)
 	if line, _ := c.line(t); line != "opened" {
 		t.Fatal(line)
@@ -106,7 +106,7 @@ func TestTwoProcesses(t *testing.T) {
 // TestOpenAfterClose opens a closed store while the process starts other processes, which
 // have copies of its files for a moment.
 func TestOpenAfterClose(t *testing.T) {
-	dir := storeDir(t)
+	dir := speed.TempDir(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -237,7 +237,7 @@ func (c *child) drain(t testing.TB, answered int) int {
 func TestKilledAtEachWrite(t *testing.T) {
 	speed.NoRace(t)
 	writes := speed.Pick(t, 2, 60, 60)
-	dir := storeDir(t)
+	dir := speed.TempDir(t)
 	h := &history{store: store.NewMemory()}
 	answered := 0
 	for at := 1; at <= writes; at++ {
@@ -256,7 +256,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 func TestKilledAtAnyTime(t *testing.T) {
 	speed.NoRace(t)
 	rounds := speed.Pick(t, 2, 40, 400)
-	dir := storeDir(t)
+	dir := speed.TempDir(t)
 	h := &history{store: store.NewMemory()}
 	rng := rand.New(rand.NewPCG(5, 6))
 	answered := 0

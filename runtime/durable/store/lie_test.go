@@ -34,7 +34,7 @@ func (w diskWrite) apply(b []byte) []byte {
 // lost, it has the state of the commit before.
 func TestEachWriteIsLost(t *testing.T) {
 	speed.NoRace(t)
-	commits := speed.Pick(t, 10, 60, 60)
+	commits := speed.Pick(t, 5, 60, 60)
 	s := open(t, memoryDir(t), store.Options{})
 	fill(t, s)
 	var writes []diskWrite
@@ -50,7 +50,7 @@ func TestEachWriteIsLost(t *testing.T) {
 		before, image := dump(t, s), read(t, s.File().Name())
 		writes = writes[:0]
 		must(t, s.Update(func(tx store.Tx) error {
-			if i%10 == 0 {
+			if i%10 == 5 {
 				change(tx, i)
 			}
 			// This table is in the page of the root bucket, so the commit writes just this page. The

@@ -24,15 +24,6 @@ func open(t testing.TB, dir string, o store.Options) *store.Disk {
 	return d
 }
 
-// storeDir returns an empty directory, in memory in a quick run.
-func storeDir(t testing.TB) string {
-	t.Helper()
-	if speed.IsQuick(t) {
-		return memoryDir(t)
-	}
-	return t.TempDir()
-}
-
 // memoryDir returns an empty directory, in memory if the system has such a place: a test
 // that opens thousands of stores need not wait for syncs.
 func memoryDir(t testing.TB) string {
@@ -48,7 +39,7 @@ func memoryDir(t testing.TB) string {
 // each runs a test with each kind of store.
 func each(t *testing.T, f func(*testing.T, store.Store)) {
 	t.Run("memory", func(t *testing.T) { f(t, store.NewMemory()) })
-	t.Run("disk", func(t *testing.T) { f(t, open(t, storeDir(t), store.Options{})) })
+	t.Run("disk", func(t *testing.T) { f(t, open(t, speed.TempDir(t), store.Options{})) })
 }
 
 func put(t testing.TB, s store.Store, key, value string) {
