@@ -14,6 +14,7 @@ import (
 
 // TestBackup: a backup that is refused, cut or silent is an error.
 func TestBackup(t *testing.T) {
+	t.Parallel() // it waits for timeouts
 	content := bytes.Repeat([]byte("content "), 100_000)
 	release := make(chan struct{})
 	for _, test := range []struct {
@@ -49,7 +50,7 @@ func TestBackup(t *testing.T) {
 	} {
 		timeout := patience
 		if strings.HasPrefix(test.name, "silent") {
-			timeout = 200 * time.Millisecond
+			timeout = 100 * time.Millisecond
 		}
 		c := serve(t, Options{Token: "s3cret", Timeout: timeout}, test.answer)
 		b, err := c.Backup(t.Context())

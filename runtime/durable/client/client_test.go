@@ -130,6 +130,7 @@ func TestRefusedBeforeSending(t *testing.T) {
 // TestBadServers: a server that does not follow the protocol leads to an error, within the
 // limits.
 func TestBadServers(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	op := protocol.PromiseGet{ID: "a"}
 	for _, test := range []struct {
 		name    string

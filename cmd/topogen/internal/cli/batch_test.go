@@ -14,6 +14,7 @@ import (
 
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // newBatch makes a module of n packages with topologies t0, t1, …, which share a package
@@ -29,7 +30,7 @@ func newBatch(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	rerun.WhenCodeChanges(t) // the go command reads the runtime
-	t.Chdir(t.TempDir())
+	t.Chdir(speed.TempDir(t))
 	ownCache(t)
 	put(t, "go.sum", string(sums))
 	put(t, "go.mod", "module example.com/batch\n\ngo 1.26.0\n\nrequire github.com/topogen/topogen v0.0.0\nrequire github.com/cespare/xxhash/v2 v2.3.0\n\n"+
@@ -53,7 +54,7 @@ func ownCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOCACHE", strings.TrimSpace(string(built)))
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", speed.TempDir(t))
 }
 
 func put(t *testing.T, name, text string) {
