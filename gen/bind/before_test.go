@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // TestBefore checks positions from //line directives, which may name any line and any file.
 func TestBefore(t *testing.T) {
-	dir := t.TempDir()
+	dir := speed.TempDir(t)
 	small, large := filepath.Join(dir, "a.go"), filepath.Join(dir, "b.go")
 	write(t, small, "one\ntwö!\n")
 	write(t, large, "x\n")
