@@ -319,7 +319,7 @@ func TestDowntime(t *testing.T) {
 // TestManyTimeouts: thousands of timeouts in one second do not hold up other callers: a caller
 // waits for at most one transaction besides its own, each with at most 1,000 timeouts.
 func TestManyTimeouts(t *testing.T) {
-	n := speed.Pick(t, 5000, 20_000, 100_000)
+	n := speed.Pick(t, 3000, 20_000, 100_000)
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooked{Store: store.NewMemory()}
 		e := start(t, engine.Config{Store: h, Clock: newJumpingClock()})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -118,7 +119,7 @@ func check(t testing.TB, s store.Store) {
 // opened again.
 func TestOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
+		dir := speed.TempDir(t)
 		s, err := store.Open(dir, store.Options{})
 		must(t, err)
 		e := start(t, engine.Config{Store: s})

@@ -112,7 +112,7 @@ var rank = map[string]int{"pending": 0, "acquired 1": 1, "suspended 1": 2, "pend
 // operations are in the store, and all invariants hold.
 func TestKilled(t *testing.T) {
 	rounds := speed.Pick(t, 2, 12, 250)
-	dir := t.TempDir()
+	dir := speed.TempDir(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	answered := map[string]string{}
 	for round := range rounds {
