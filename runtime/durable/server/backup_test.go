@@ -26,7 +26,7 @@ const promises = 16
 // withDisk starts a server with a store on disk that has promises of some MiB.
 func withDisk(t *testing.T, config server.Config) (*server.Server, *engine.Engine) {
 	t.Helper()
-	disk, err := store.Open(filepath.Join(speed.TempDir(t), "store"), store.Options{})
+	disk, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("a second backup: %s", r.Status)
 	}
 	put(t, e, "later", "y")
-	name := filepath.Join(speed.TempDir(t), "backup")
+	name := filepath.Join(t.TempDir(), "backup")
 	if err := os.WriteFile(name, []byte(text(t, first)), 0o600); err != nil {
 		t.Fatal(err)
 	}
