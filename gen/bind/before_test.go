@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // TestBefore checks positions from //line directives, which may name any line and any file.
 func TestBefore(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	small, large := filepath.Join(dir, "a.go"), filepath.Join(dir, "b.go")
 	write(t, small, "one\ntwö!\n")
 	write(t, large, "x\n")

@@ -20,7 +20,7 @@ import (
 
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -114,7 +114,7 @@ func (r *Result) plan() *plan.Plan { return plan.Complete(r.Outline, r.Facts) }
 // folder. The go command has to compile the package again, so most tests use newFolder.
 func newModule(t testing.TB) string {
 	t.Helper()
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	writeModule(t, dir)
 	return dir
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/plan"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -80,7 +81,7 @@ func TestCanceled(t *testing.T) {
 // TestCanceledWhileListing ends Bind while the go command lists packages, and checks that no
 // files are left behind.
 func TestCanceledWhileListing(t *testing.T) {
-	in, folder := writeSmall(t, newFolder(t), ""), speed.TempDir(t)
+	in, folder := writeSmall(t, newFolder(t), ""), memdir.Quick(t)
 	options := Options{Imports: []string{"context", plan.Topo}, Env: append(os.Environ(), "GOTMPDIR="+folder)}
 	for {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +108,7 @@ func TestCanceledWhileListing(t *testing.T) {
 // TestBrokenGoCommand checks that a finding has the message of a go command that cannot work.
 func TestBrokenGoCommand(t *testing.T) {
 	dir := newFolder(t)
-	empty := filepath.Join(speed.TempDir(t), "none")
+	empty := filepath.Join(memdir.Quick(t), "none")
 	for setting, want := range map[string]string{
 		"GOCACHE=relative":      "GOCACHE is not an absolute path",
 		"GOCACHE=" + os.DevNull: "failed to initialize build cache at " + os.DevNull,

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -76,7 +77,7 @@ func TestListingsAreRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOFLAGS", "")
-			dir, c := newModule(t), cache.Open(speed.TempDir(t))
+			dir, c := newModule(t), cache.Open(memdir.Quick(t))
 			write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport (\n\t_ \"example.com/deep/er\"\n\t\"net/url\"\n)\n\ntype T url.URL\n")
 			write(t, filepath.Join(dir, "deep", "er", "er.go"), "package er\n")
 			l := settled(t, c, dir, paths...)
@@ -128,7 +129,7 @@ func TestListingsAreRemembered(t *testing.T) {
 
 // TestVendoredListings edits a vendored file, whose module has a version.
 func TestVendoredListings(t *testing.T) {
-	dir, c := speed.TempDir(t), cache.Open(t.TempDir())
+	dir, c := memdir.Quick(t), cache.Open(t.TempDir())
 	file := filepath.Join(dir, "vendor", "example.net", "lib", "lib.go")
 	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire example.net/lib v1.0.0\n")
 	write(t, filepath.Join(dir, "vendor", "modules.txt"), "# example.net/lib v1.0.0\n## explicit; go 1.26\nexample.net/lib\n")
@@ -143,7 +144,7 @@ func TestVendoredListings(t *testing.T) {
 // TestListingsWithoutModules checks that answers without modules are not cached, because it is
 // unknown which files may change.
 func TestListingsWithoutModules(t *testing.T) {
-	dir, c := speed.TempDir(t), cache.Open(t.TempDir())
+	dir, c := memdir.Quick(t), cache.Open(t.TempDir())
 	t.Setenv("GO111MODULE", "off")
 	t.Setenv("GOPATH", dir)
 	write(t, filepath.Join(dir, "src", "lib", "lib.go"), "package lib\n")
@@ -165,7 +166,7 @@ func add(t *testing.T, file string) {
 
 // TestListingsNotRemembered checks answers that are only valid for the moment.
 func TestListingsNotRemembered(t *testing.T) {
-	dir, c := newModule(t), cache.Open(speed.TempDir(t))
+	dir, c := newModule(t), cache.Open(memdir.Quick(t))
 	write(t, filepath.Join(dir, "wrong", "wrong.go"), "package wrong\n\nimport \"example.com/none\"\n\nvar _ = none.X\n")
 	write(t, filepath.Join(dir, "lib", "lib.go"), "package lib\n\nimport \"example.com/root\"\n\nvar _ root.T\n")
 	write(t, filepath.Join(dir, "root", "root.go"), "package root\n\ntype T int\n")

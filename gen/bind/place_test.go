@@ -16,7 +16,7 @@ import (
 
 	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/gen/plan"
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -194,7 +194,7 @@ func TestAnotherPackage(t *testing.T) {
 }
 
 func TestOutsideModules(t *testing.T) {
-	r := small(t, speed.TempDir(t), "", Options{})
+	r := small(t, memdir.Quick(t), "", Options{})
 	const want = "topology.yml:0:0: TG314 no go.mod in the folder of the topology or above it"
 	if got := said(r.Findings); got != want || r.PortsReady {
 		t.Errorf("got %s", got)
@@ -293,7 +293,7 @@ func TestLinks(t *testing.T) {
 	dir := filepath.Join(module, "small")
 	archive := txtar.Parse([]byte("-- topology.yml --\n" + smallTopology + "-- a.go --\n" + smallGo))
 	unpack(t, archive, dir)
-	outside := speed.TempDir(t)
+	outside := memdir.Quick(t)
 	for link, target := range map[string]string{
 		filepath.Join(module, "link"):   dir,
 		filepath.Join(module, "below"):  outside,

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // hurried locates the small topology with more files in dir, and returns a loader with a short timeout.
@@ -32,7 +32,7 @@ func TestPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(r.Dir, "sub", "pipe.go"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	folder := speed.TempDir(t)
+	folder := memdir.Quick(t)
 	t.Setenv("GOTMPDIR", folder)
 	l.timeout = 200 * time.Millisecond
 	l.failure = l.list(t.Context(), l.wanted)

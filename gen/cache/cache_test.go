@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // project is a small package with a topology, and a cache whose clock is well
@@ -23,8 +23,8 @@ type project struct {
 }
 
 func newProject(t testing.TB) *project {
-	p := &project{t: t, dir: speed.TempDir(t), id: Identity{known: true}}
-	p.cache = Open(filepath.Join(speed.TempDir(t), "made", "when", "needed"))
+	p := &project{t: t, dir: memdir.Quick(t), id: Identity{known: true}}
+	p.cache = Open(filepath.Join(memdir.Quick(t), "made", "when", "needed"))
 	p.cache.now = func() time.Time { return time.Now().Add(time.Minute) }
 	p.put("topology.yml", "version: 1\n")
 	p.put("go.mod", "module m\n")

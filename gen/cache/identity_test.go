@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 func TestIdentityTellsGeneratorsApart(t *testing.T) {
@@ -87,7 +87,7 @@ func TestModuleFiles(t *testing.T) {
 	if slices.Contains(off, p.path("go.work")) || !slices.Contains(off, p.path("a/go.mod")) {
 		t.Errorf("GOWORK=off gives %v", off)
 	}
-	elsewhere := filepath.Join(speed.TempDir(t), "go.work")
+	elsewhere := filepath.Join(memdir.Quick(t), "go.work")
 	if named := ModuleFiles(p.path("a/b"), elsewhere); !slices.Contains(named, elsewhere) {
 		t.Errorf("GOWORK=%s gives %v", elsewhere, named)
 	}

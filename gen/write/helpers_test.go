@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/header"
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -27,7 +27,7 @@ func sealedFrom(topology, name, body string) File {
 // folder makes a topology's folder with these files in it.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	put(t, dir, files)
 	return dir
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/ordinary"
-	"github.com/topogen/topogen/internal/test/speed"
 )
 
 func TestPlanCompares(t *testing.T) {
@@ -88,10 +88,10 @@ func TestPlanRefusesNamesThatLeave(t *testing.T) {
 	for _, name := range []string{
 		"", "..", "../x.go", "a/../../x.go", "/x.go", "./x.go", "a//x.go", `..\x.go`, `C:\x.go`, "x\n.go", "x\x00.go", "a/..", "x.go/",
 	} {
-		_, findings := Plan(Target{Dir: speed.TempDir(t), Source: "topology.yml", Files: []File{{Name: name}}})
+		_, findings := Plan(Target{Dir: memdir.Quick(t), Source: "topology.yml", Files: []File{{Name: name}}})
 		wantCodes(t, findings, "TG504")
 	}
-	_, findings := Plan(Target{Dir: speed.TempDir(t), Source: "topology.yml", Files: []File{{Name: "x.txt"}}})
+	_, findings := Plan(Target{Dir: memdir.Quick(t), Source: "topology.yml", Files: []File{{Name: "x.txt"}}})
 	wantCodes(t, findings, "TG503")
 }
 
@@ -130,7 +130,7 @@ func TestPlanRefusesSymbolicLinks(t *testing.T) {
 
 func TestPlanNeverFollowsLinkedOrphans(t *testing.T) {
 	outside := folder(t, map[string]string{"old_gen.go": string(sealed("old_gen.go", "package p\n").Body)})
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	if err := os.Symlink(filepath.Join(outside, "old_gen.go"), filepath.Join(dir, "old_gen.go")); err != nil {
 		t.Skip(err)
 	}
@@ -169,7 +169,7 @@ func TestPlanLeavesOutputsOfNestedTopologyAlone(t *testing.T) {
 }
 
 func TestPlanRefusesTwiceTheSameName(t *testing.T) {
-	_, findings := Plan(Target{Dir: speed.TempDir(t), Source: "topology.yml", Files: []File{sealed("x_gen.go", ""), sealed("X_gen.go", "")}})
+	_, findings := Plan(Target{Dir: memdir.Quick(t), Source: "topology.yml", Files: []File{sealed("x_gen.go", ""), sealed("X_gen.go", "")}})
 	wantCodes(t, findings, "TG503")
 }
 
@@ -196,7 +196,7 @@ func TestPlanTakesNoLinkForAnOrphan(t *testing.T) {
 }
 
 func TestPlanSaysWhatItCannotRead(t *testing.T) {
-	c, findings := Plan(Target{Dir: filepath.Join(speed.TempDir(t), "nothing"), Source: "topology.yml"})
+	c, findings := Plan(Target{Dir: filepath.Join(memdir.Quick(t), "nothing"), Source: "topology.yml"})
 	wantCodes(t, findings, "TG501")
 	wantCodes(t, c.applyOne(t.Context()), "TG501")
 }
@@ -235,7 +235,7 @@ func TestPlanPanicsOnUnsealedFiles(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			Plan(Target{Dir: speed.TempDir(t), Source: "topology.yml", Files: []File{{Name: "x_gen.go", Body: body}}})
+			Plan(Target{Dir: memdir.Quick(t), Source: "topology.yml", Files: []File{{Name: "x_gen.go", Body: body}}})
 		}()
 	}
 }

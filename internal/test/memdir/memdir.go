@@ -20,7 +20,11 @@ func New(t testing.TB) string {
 	if err != nil {
 		dir = t.TempDir()
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("remove the folder of the test: %v", err)
+		}
+	})
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -15,7 +15,7 @@ import (
 
 // TestReplayChangesNothing: a replay changes no byte and no time of the folder of a store.
 func TestReplayChangesNothing(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	disk, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -35,7 +35,7 @@ func (*taking) Begin(context.Context, int64) error { return nil }
 
 // TestBackup: one backup is made at a time, and none holds up the end of an engine.
 func TestBackup(t *testing.T) {
-	disk, err := store.Open(speed.TempDir(t), store.Options{})
+	disk, err := store.Open(memdir.Quick(t), store.Options{})
 	must(t, err)
 	e := start(t, engine.Config{Store: disk})
 	do(t, e, create("p"), 200)

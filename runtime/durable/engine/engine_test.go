@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -119,7 +119,7 @@ func check(t testing.TB, s store.Store) {
 // opened again.
 func TestOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := speed.TempDir(t)
+		dir := memdir.Quick(t)
 		s, err := store.Open(dir, store.Options{})
 		must(t, err)
 		e := start(t, engine.Config{Store: s})

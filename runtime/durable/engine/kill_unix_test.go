@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -112,7 +113,7 @@ var rank = map[string]int{"pending": 0, "acquired 1": 1, "suspended 1": 2, "pend
 // operations are in the store, and all invariants hold.
 func TestKilled(t *testing.T) {
 	rounds := speed.Pick(t, 2, 12, 250)
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	answered := map[string]string{}
 	for round := range rounds {

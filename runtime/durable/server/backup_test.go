@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -158,7 +159,7 @@ func TestBackupMethods(t *testing.T) {
 // TestBackupsOfManySizes: each backup is complete, whatever its last part is, and a connection
 // can have many of them.
 func TestBackupsOfManySizes(t *testing.T) {
-	disk, err := store.Open(filepath.Join(speed.TempDir(t), "store"), store.Options{})
+	disk, err := store.Open(filepath.Join(memdir.Quick(t), "store"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

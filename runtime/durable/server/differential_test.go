@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/oracle"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -92,7 +93,7 @@ func TestDifferential(t *testing.T) {
 	for seed := first; seed < end; seed++ {
 		r := &remote{client: &http.Client{Transport: new(http.Transport)}}
 		if seed%10 == 1 {
-			r.dir = speed.TempDir(t)
+			r.dir = memdir.Quick(t)
 		}
 		err := oracle.Check(seed, func(c oracle.Config) (oracle.Remote, error) {
 			r.config = engine.Config{

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/oracle"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
@@ -51,7 +52,7 @@ func TestHistories(t *testing.T) {
 
 func openDisk(t *testing.T) store.Store {
 	t.Helper()
-	s, err := store.Open(speed.TempDir(t), store.Options{})
+	s, err := store.Open(memdir.Quick(t), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -54,7 +55,7 @@ func backup(t testing.TB, s interface {
 	if int64(b.Len()) != b.begun {
 		t.Fatalf("%d bytes, announced were %d", b.Len(), b.begun)
 	}
-	name := filepath.Join(speed.TempDir(t), "backup")
+	name := filepath.Join(memdir.Quick(t), "backup")
 	must(t, os.WriteFile(name, b.Bytes(), 0o600))
 	report, err := store.VerifyFile(name)
 	must(t, err)
@@ -67,7 +68,7 @@ func backup(t testing.TB, s interface {
 // restored returns the content of a backup after it was restored, and continues to use it.
 func restored(t testing.TB, name string) map[string]string {
 	t.Helper()
-	dir := filepath.Join(speed.TempDir(t), "restored")
+	dir := filepath.Join(memdir.Quick(t), "restored")
 	_, _, err := store.Restore(name, dir, false)
 	must(t, err)
 	s := open(t, dir, store.Options{})
@@ -88,7 +89,7 @@ func restored(t testing.TB, name string) map[string]string {
 // or even, and whether the store is open, was closed or was killed. A restored store can be
 // written.
 func TestBackup(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	s := open(t, dir, store.Options{})
 	restored(t, backup(t, s)) // of a store without a commit
 	for i := range speed.Pick(t, 2, 4, 4) {
@@ -130,7 +131,7 @@ func TestBackup(t *testing.T) {
 // TestBackupUnderLoad: a backup contains what was written before it began, each transaction
 // completely or not at all, while others write.
 func TestBackupUnderLoad(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	var done atomic.Int64 // the last transaction that was answered
 	var group sync.WaitGroup
 	stop := make(chan struct{})
@@ -187,7 +188,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // stopped, and is answered soon after.
 func TestBackupGivesWay(t *testing.T) {
 	defer store.SetMapBytes(0)()
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	s.SetCommitWait(20 * time.Millisecond)
 	fill(t, s)
 	reading := make(chan struct{})
@@ -212,7 +213,7 @@ func TestBackupGivesWay(t *testing.T) {
 
 // TestBackupWriterFails: the error of a sink ends a backup, and so does its context.
 func TestBackupWriterFails(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	fill(t, s)
 	broken := errors.New("broken")
 	for n := range 4 {
@@ -237,17 +238,17 @@ func TestBackupWriterFails(t *testing.T) {
 // TestRestore: a store is never replaced, unless its file is kept, and a backup that is damaged
 // or cut is refused and leaves nothing.
 func TestRestore(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	fill(t, s)
 	content := dump(t, s)
 	name := backup(t, s)
 	must(t, s.Close())
-	dir := filepath.Join(speed.TempDir(t), "store")
+	dir := filepath.Join(memdir.Quick(t), "store")
 
 	b, err := os.ReadFile(name)
 	must(t, err)
 	for what, bad := range map[string][]byte{"cut": b[:len(b)/2], "cut to its head": b[:2*pageBytes], "empty": nil, "damaged": bytes.ReplaceAll(b, []byte("key 1"), []byte("key 7"))} {
-		other := filepath.Join(speed.TempDir(t), "backup")
+		other := filepath.Join(memdir.Quick(t), "backup")
 		must(t, os.WriteFile(other, bad, 0o600))
 		_, _, err := store.Restore(other, dir, true)
 		if !isDamage(err) && !errors.Is(err, store.ErrNotAStore) {
@@ -303,7 +304,7 @@ func childRestores(arguments []string) {
 // TestKilledRestore: a process that is killed while it restores a backup leaves the whole store,
 // or none.
 func TestKilledRestore(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	fill(t, s)
 	content := dump(t, s)
 	name := backup(t, s)
@@ -311,7 +312,7 @@ func TestKilledRestore(t *testing.T) {
 	rounds := speed.Pick(t, 2, 30, 300)
 	whole := 0
 	for range rounds {
-		dir := filepath.Join(speed.TempDir(t), "store")
+		dir := filepath.Join(memdir.Quick(t), "store")
 		c := start(t, "restore", name, dir)
 		if line, _ := c.line(t); line != "begins" {
 			t.Fatal(line)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -80,7 +81,7 @@ func childOpens(arguments []string) {
 // TestTwoProcesses: a store that another process has open is refused at once, with the
 // number of that process. When the process is killed, the store can be opened.
 func TestTwoProcesses(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	c := start(t, "open", dir)
 	if line, _ := c.line(t); line != "opened" {
 		t.Fatal(line)
@@ -106,7 +107,7 @@ func TestTwoProcesses(t *testing.T) {
 // TestOpenAfterClose opens a closed store while the process starts other processes, which
 // have copies of its files for a moment.
 func TestOpenAfterClose(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -237,7 +238,7 @@ func (c *child) drain(t testing.TB, answered int) int {
 func TestKilledAtEachWrite(t *testing.T) {
 	speed.NoRace(t)
 	writes := speed.Pick(t, 2, 60, 60)
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	h := &history{store: store.NewMemory()}
 	answered := 0
 	for at := 1; at <= writes; at++ {
@@ -256,7 +257,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 func TestKilledAtAnyTime(t *testing.T) {
 	speed.NoRace(t)
 	rounds := speed.Pick(t, 2, 40, 400)
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	h := &history{store: store.NewMemory()}
 	rng := rand.New(rand.NewPCG(5, 6))
 	answered := 0

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -29,7 +29,7 @@ func TestFormats(t *testing.T) {
 		{"durable promises", 3, store.ErrFormat, "version 3"},
 		{"address book", 1, store.ErrNotAStore, "address book"},
 	} {
-		dir := speed.TempDir(t)
+		dir := memdir.Quick(t)
 		must(t, store.CreateOther(file(dir), one.kind, one.version))
 		for _, trust := range []bool{false, true} {
 			_, err := store.Open(dir, store.Options{TrustFile: trust})
@@ -65,7 +65,7 @@ func TestVersion1(t *testing.T) {
 
 // TestPlaces: Open creates a directory, but not its parents, and refuses a file.
 func TestPlaces(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	one := filepath.Join(dir, "one")
 	s := open(t, one, store.Options{})
 	id := s.ID()
@@ -92,7 +92,7 @@ func TestPlaces(t *testing.T) {
 // TestInterruptedCreation: a file that was being created does not hinder the next Open.
 func TestInterruptedCreation(t *testing.T) {
 	for _, content := range []string{"", "x", strings.Repeat("x", 10_000)} {
-		dir := speed.TempDir(t)
+		dir := memdir.Quick(t)
 		must(t, os.WriteFile(filepath.Join(dir, "promises.new"), []byte(content), 0o600))
 		put(t, open(t, dir, store.Options{}), "key", "value")
 		if _, err := os.Stat(filepath.Join(dir, "promises.new")); !errors.Is(err, os.ErrNotExist) {
@@ -103,7 +103,7 @@ func TestInterruptedCreation(t *testing.T) {
 
 // TestVerify reports the numbers of a store.
 func TestVerify(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	want := map[core.Table]uint64{}
@@ -139,7 +139,7 @@ func TestVerify(t *testing.T) {
 
 // TestNoChangeNoSync: transactions that change nothing do not write.
 func TestNoChangeNoSync(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
+	s := open(t, memdir.Quick(t), store.Options{})
 	put(t, s, "key", "value")
 	writes := 0
 	s.HookWrites(func(f store.WriteAt) store.WriteAt {
@@ -170,7 +170,7 @@ func TestNoChangeNoSync(t *testing.T) {
 
 // TestMaxBytes: a store that has reached its limit refuses transactions and works on.
 func TestMaxBytes(t *testing.T) {
-	dir := speed.TempDir(t)
+	dir := memdir.Quick(t)
 	s := open(t, dir, store.Options{MaxBytes: 1 << 20})
 	n := 0
 	var err error

@@ -18,7 +18,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -49,11 +49,11 @@ func folderState(t testing.TB, dir string) map[string]string {
 // killed returns a directory with a store that no process has closed, and its content.
 func killed(t testing.TB) (dir string, content map[string]string) {
 	t.Helper()
-	from := speed.TempDir(t)
+	from := memdir.Quick(t)
 	s := open(t, from, store.Options{})
 	fill(t, s)
 	content = dump(t, s)
-	dir = speed.TempDir(t)
+	dir = memdir.Quick(t)
 	copyTo(t, file(from), file(dir))
 	copyTo(t, filepath.Join(from, "lock"), filepath.Join(dir, "lock"))
 	must(t, s.Close())
@@ -73,7 +73,7 @@ func copyTo(t testing.TB, from, to string) {
 func TestReadersChangeNothing(t *testing.T) {
 	closed, content, _ := filled(t)
 	open, contentOfOpen := killed(t)
-	alone := speed.TempDir(t)
+	alone := memdir.Quick(t)
 	copyTo(t, file(closed), file(alone))
 	for dir, content := range map[string]map[string]string{closed: content, open: contentOfOpen, alone: content} {
 		past := time.Now().Add(-time.Hour) // a change within the resolution of the clock would not be seen
@@ -149,14 +149,14 @@ func TestReadOnlyDamage(t *testing.T) {
 	if _, err := store.OpenReadOnly(dir, store.Options{}); !isDamage(err) {
 		t.Error(err)
 	}
-	other := speed.TempDir(t)
+	other := memdir.Quick(t)
 	must(t, store.CreateOther(file(other), "", 0))
 	for _, trust := range []bool{false, true} {
 		if _, err := store.OpenReadOnly(other, store.Options{TrustFile: trust}); !errors.Is(err, store.ErrNotAStore) {
 			t.Error(err)
 		}
 	}
-	if _, err := store.OpenReadOnly(speed.TempDir(t), store.Options{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.OpenReadOnly(memdir.Quick(t), store.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

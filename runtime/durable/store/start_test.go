@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -179,8 +180,8 @@ func TestReadErrors(t *testing.T) {
 // TestOldRootPage: the tables of another commit are refused, also in a store that was closed, and
 // also if its file is not checked.
 func TestOldRootPage(t *testing.T) {
-	s := open(t, speed.TempDir(t), store.Options{})
-	disk := speed.TempDir(t)
+	s := open(t, memdir.Quick(t), store.Options{})
+	disk := memdir.Quick(t)
 	fill(t, s)
 	refused, commits := 0, speed.Pick(t, 4, 20, 20)
 	for i := range commits {
@@ -195,7 +196,7 @@ func TestOldRootPage(t *testing.T) {
 			}
 		})
 		must(t, s.Update(func(tx store.Tx) error { tx.Put(5, []byte("small"), fmt.Append(nil, i)); return nil }))
-		after, closed := read(t, s.File().Name()), speed.TempDir(t)
+		after, closed := read(t, s.File().Name()), memdir.Quick(t)
 		must(t, os.WriteFile(file(closed), after, 0o600))
 		must(t, open(t, closed, store.Options{}).Close())
 		ended := read(t, file(closed))
@@ -226,7 +227,7 @@ func TestOldRootPage(t *testing.T) {
 // TestCreationIsInterrupted: the power fails while a store is created. The next process
 // creates it, or has it.
 func TestCreationIsInterrupted(t *testing.T) {
-	base := speed.TempDir(t)
+	base := memdir.Quick(t)
 	dir, after := filepath.Join(base, "dir"), filepath.Join(base, "after")
 	must(t, os.Mkdir(dir, 0o700))
 	rng := rand.New(rand.NewPCG(1, 31))

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -39,7 +39,7 @@ func memoryDir(t testing.TB) string {
 // each runs a test with each kind of store.
 func each(t *testing.T, f func(*testing.T, store.Store)) {
 	t.Run("memory", func(t *testing.T) { f(t, store.NewMemory()) })
-	t.Run("disk", func(t *testing.T) { f(t, open(t, speed.TempDir(t), store.Options{})) })
+	t.Run("disk", func(t *testing.T) { f(t, open(t, memdir.Quick(t), store.Options{})) })
 }
 
 func put(t testing.TB, s store.Store, key, value string) {

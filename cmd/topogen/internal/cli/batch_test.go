@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/topogen/topogen/gen/cache"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/rerun"
-	"github.com/topogen/topogen/internal/test/speed"
 )
 
 // newBatch makes a module of n packages with topologies t0, t1, …, which share a package
@@ -30,7 +30,7 @@ func newBatch(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	rerun.WhenCodeChanges(t) // the go command reads the runtime
-	t.Chdir(speed.TempDir(t))
+	t.Chdir(memdir.Quick(t))
 	ownCache(t)
 	put(t, "go.sum", string(sums))
 	put(t, "go.mod", "module example.com/batch\n\ngo 1.26.0\n\nrequire github.com/topogen/topogen v0.0.0\nrequire github.com/cespare/xxhash/v2 v2.3.0\n\n"+
@@ -54,7 +54,7 @@ func ownCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOCACHE", strings.TrimSpace(string(built)))
-	t.Setenv("XDG_CACHE_HOME", speed.TempDir(t))
+	t.Setenv("XDG_CACHE_HOME", memdir.Quick(t))
 }
 
 func put(t *testing.T, name, text string) {
