@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -261,8 +262,8 @@ func TestFlippedLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		ctx, nodes := c.started(t)
-		for i := range 200 {
-			if _, err := nodes["n1"].Txn(ctx, nil, []table.Change{table.Assign{Processor: "counter", First: i % 12, Count: 1, Node: "n3"}}); err != nil {
+		for i := range 200 { // at n3, whose log has each of them when it is answered
+			if _, err := nodes["n3"].Txn(ctx, nil, []table.Change{table.Assign{Processor: "counter", First: i % 12, Count: 1, Node: "n3"}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -277,7 +278,11 @@ func TestFlippedLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b[2000] ^= 0x40 // in the middle of synced entries
+		at := bytes.Index(b[2000:], []byte("counter"))
+		if at < 0 {
+			t.Fatal("the log has no change of the table")
+		}
+		b[2000+at] ^= 0x40 // in the middle of synced entries, and not in the padding of a frame
 		if err := os.WriteFile(files[0], b, 0o600); err != nil {
 			t.Fatal(err)
 		}
