@@ -229,6 +229,7 @@ func TestMachineEventsSlow(t *testing.T) {
 // TestMachineEventsSlowOnADisk checks the same with a log and several goroutines.
 func TestMachineEventsSlowOnADisk(t *testing.T) {
 	speed.Landing(t)
+	speed.NoRace(t) // 65,000 updates
 	t.Parallel()
 	h := new(heard)
 	top := alone(t, h, t.TempDir())

@@ -13,6 +13,7 @@ import (
 // on the core and on the oracle. After each step, responses, messages and stored state
 // must be the same, and the invariants hold.
 func TestDifferential(t *testing.T) {
+	speed.NoRace(t)
 	first, end := speed.Seeds(t, 20, 500, 10_000)
 	seed := atomic.Uint64{}
 	seed.Store(first)

@@ -36,8 +36,9 @@ func TestDebugIsRefused(t *testing.T) {
 
 // TestDebugTickEndsWithClose: a tick over thirty years of seconds does not hold up Close.
 func TestDebugTickEndsWithClose(t *testing.T) {
+	ticks := speed.Tenth(t, speed.Pick(t, 2000, core.DebugTickMaxDefault, core.DebugTickMaxDefault))
 	h := &hooked{Store: store.NewMemory()}
-	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: speed.Pick(t, 2000, 0, 0)}})
+	e := start(t, engine.Config{Store: h, Debug: true, Core: core.Config{MissedMax: math.MaxInt32, DebugTickMax: ticks}})
 	do(t, e, protocol.ScheduleCreate{
 		ID: "s", Cron: "* * * * * *", PromiseID: "{{.timestamp}}", PromiseTags: map[string]string{protocol.TagTarget: "poll://any@g"},
 	}, 200)

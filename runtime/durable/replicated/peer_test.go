@@ -46,11 +46,13 @@ func peers(t *testing.T) (nodes []*replicated.Node) {
 	t.Helper()
 	t.Parallel() // they wait for an election
 	addresses, dir := freeAddresses(t), t.TempDir()
+	// With the race detector, a large update takes longer than 100 ms.
+	timeout := speed.Pick(t, 100*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 	for _, name := range names {
 		n, err := replicated.Open(replicated.Config{
 			Raft: raft.Config{
 				Topology: "shop", Group: "promises", Node: name, Peers: addresses, Dir: dir,
-				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: 100 * time.Millisecond, Heartbeat: 10 * time.Millisecond,
+				Logger: slog.New(slog.DiscardHandler), ElectionTimeout: timeout, Heartbeat: timeout / 10,
 			},
 			Engine: engine.Config{Logger: slog.New(slog.DiscardHandler)},
 			Wait:   20 * time.Second,
