@@ -76,8 +76,8 @@ func Long(t testing.TB) {
 
 // NoRace skips a test in a run with the race detector. It is for tests with one goroutine and
 // many steps, in which the race detector finds nothing and which it makes ten times slower,
-// and for tests that measure memory. .ci/run first runs all tests with the race detector, and
-// then, without it, those that this function has skipped.
+// and for tests that measure memory. .ci/run first runs the packages with goroutines with
+// the race detector, and then, without it, those tests that this function has skipped.
 func NoRace(t testing.TB) {
 	t.Helper()
 	if raceDetector {
