@@ -9,19 +9,18 @@
 //
 //	prose     sentences that most readers read twice
 //	source    references to the document that the runtime was modelled on
-//	links     links between pages, and to headings
+//	links     links that lead to no page or heading
 //	index     pages and test cases that no index lists
-//	proofs    tests that the tables of promises name
+//	proofs    tests that pages name and that do not exist
 //	shown     code in the comments of the emitters
 //	idents    identifiers that the compiler makes without ParseIdent
-//	imports   imports between the parts of the repository, and between tiers of the runtime
-//	linked    packages that a program links
+//	imports   imports against the direction of the layers, or of the tiers of the runtime
+//	linked    packages that a program links without need
 //	promoted  methods of the runtime that are promoted into generated types
 //	unused    functions, types, variables, constants and methods that nothing uses
 //	rapids    tests that call rapid.Check without speed.Checks
-//	long      tests with an amount for long runs that .ci/long does not run
+//	long      tests with an amount for long runs that .ci/long does not run, and the reverse
 //
-// A check that finds nothing to examine is an error.
-//
-// Each check has a file here, and a small repository in testdata that has the mistake.
+// It is an error if a check finds nothing to examine. Each check has a small repository in testdata
+// that has the mistake.
 package main

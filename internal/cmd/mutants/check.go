@@ -49,7 +49,7 @@ var testFunction = regexp.MustCompile(`(?m)^func (Test\w*)\(`)
 
 // testNames returns the names of the tests of a package.
 func (m *module) testNames(pkg string) (names []string) {
-	files, _ := filepath.Glob(filepath.Join(m.root, pkg, "*_test.go")) // the error is of the pattern
+	files, _ := filepath.Glob(filepath.Join(m.root, pkg, "*_test.go")) // Glob fails only for a malformed pattern
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {

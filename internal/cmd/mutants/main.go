@@ -35,11 +35,15 @@
 //	survives REASON           no test can catch the mutant, which is not run
 //
 // A mutant is caught if a test fails or panics. With the line "hangs" it is also caught if
-// the tests have not ended after 20 s (-hang); without it, tests that have not ended after
-// 5 minutes have not caught the mutant. It is an error if a mutant does not apply or
-// compile, if the test program fails without a test that fails, or if the same tests with
-// the same seeds fail without it, or may hang and take more than a third of -hang. After an
-// error or a mutant that is not caught the exit status is 1.
+// the tests run for more than 20 s (-hang). Without this line, tests that run for more than
+// 5 minutes do not catch the mutant. It is an error if
+//
+//   - the mutant does not apply or compile,
+//   - the test program fails, but no test does,
+//   - the same tests with the same seeds fail without the mutant,
+//   - tests that may hang take more than a third of -hang without the mutant.
+//
+// After an error or a mutant that is not caught the exit status is 1.
 //
 // With -branches, the mutants are the branches of the compiler: each condition of an if
 // becomes false, and each case of a switch becomes empty. All tests must pass without a

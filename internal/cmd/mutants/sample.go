@@ -31,8 +31,7 @@ func choose[C change](all []C, o options, out io.Writer) []C {
 	return all
 }
 
-// sample returns n random mutants. No package has two more than another one that has
-// further mutants.
+// sample returns n random mutants: one of each package, then a second one of each, and so on.
 func sample[C change](all []C, n int, seed uint64) (chosen []C) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -1,6 +1,6 @@
 // Package disksim simulates the disk below the files of a directory, for tests of stores.
 //
-// The directory is the memory of the operating system: processes read from it what they
+// The directory is the page cache of the operating system: processes read from it what they
 // wrote. A [Disk] knows what the disk below has. A write reaches it when its file is
 // synced, and a name when its directory is synced. Until then a power failure can lose any
 // sector of it.
@@ -24,7 +24,7 @@
 // A power failure loses unsynced sectors ([Disk.Crash]). [Faults] make a disk that lies: it
 // acknowledges a sync and has lost one of the writes, or a part of it, or has written it to
 // another place. [Disk.FailSync] is a sync that returns an error: like Linux, it keeps what
-// was written in memory, and never writes it to the disk. [Disk.DropCache] forgets the memory,
+// was written in memory, and never writes it to the disk. [Disk.DropCache] drops the page cache,
 // so that the next read comes from the disk.
 //
 // # Limits

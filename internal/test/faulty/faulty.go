@@ -1,4 +1,4 @@
-// Package faulty has errors for tests whose methods fail.
+// Package faulty has errors whose methods panic, for tests.
 package faulty
 
 // Error is an error whose method of the same name panics: "Error", "Is", "As" or

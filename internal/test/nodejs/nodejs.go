@@ -1,4 +1,4 @@
-// Package nodejs gives tests a node that runs TypeScript, and the packages of a folder
+// Package nodejs gives tests a Node.js that runs TypeScript, and the packages of a folder
 // with a package-lock.json.
 //
 //	tools := nodejs.Need(t, "programs")

@@ -25,9 +25,9 @@
 // # Limits
 //
 // The limits on the length of a search, of a preload and of a body are not here. Texts of
-// refusals and of cursors are free. Messages of a step have no order, nor have resumes and
-// preload: the driver sends messages concurrently, and awaiters use resumes as a set. Cron
-// expressions have numbers, no names. An undelivered unblock message has no age.
+// refusals and of cursors are free. The order of messages, resumes and
+// preload is free: the driver sends messages concurrently, and awaiters use resumes as a set. Cron
+// expressions have only numbers. An undelivered unblock message has no age.
 //
 // # Sources
 //

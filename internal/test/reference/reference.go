@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// page is the reference, as the package sees it that implements the commands of a program.
+// page is the path of the reference, relative to the package of the commands.
 const page = "../../../../docs/reference/commands.md"
 
 // Check checks that the reference has one section for each command of a program, and that

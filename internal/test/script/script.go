@@ -15,9 +15,9 @@ var update = flag.Bool("update", false, "write the output of the scripts in test
 
 // Run runs each script that glob matches, and compares the output with the script.
 // For each script it calls newInterpreter and passes the words of each command to the
-// returned function, which returns the lines of output. A line that begins with a
-// letter or a digit is a command; indented lines behind it are its output. Other lines
-// are comments.
+// returned function, which returns the lines of output. A line that begins with
+// # is a comment, and lines that are indented by two spaces are output. All other lines
+// are commands.
 func Run(t *testing.T, glob string, newInterpreter func(t *testing.T) func(words []string) ([]string, error)) {
 	t.Helper()
 	names, err := filepath.Glob(glob)

@@ -86,8 +86,8 @@ func NoRace(t testing.TB) {
 }
 
 // Tenth returns n, or a tenth of it in a run with the race detector. It is for tests whose
-// goroutines the race detector should watch, but that would take too long with it. There it
-// also skips a subtest, so that .ci/run repeats the test with n and without the race detector.
+// goroutines the race detector should watch, but that would take too long with it. With the
+// race detector it also skips a subtest, so that .ci/run repeats the test with n and without the race detector.
 func Tenth[N int | uint64](t *testing.T, n N) N {
 	t.Helper()
 	if !raceDetector {
@@ -98,17 +98,17 @@ func Tenth[N int | uint64](t *testing.T, n N) N {
 }
 
 // IsQuick reports whether the run is quick. A test that some computers cannot run may skip
-// itself in a quick run and fail at the other speeds, as those that use package failsync do.
-// Others, such as those that mount a disk, skip themselves at each speed.
+// itself in a quick run and fail at the other speeds, as tests that use package failsync do.
+// Tests that mount a disk skip themselves at each speed if the user may not mount.
 func IsQuick(t testing.TB) bool {
 	t.Helper()
 	return of(t) == quick
 }
 
 // Parallel sets how many parallel tests of the package run at a time in a quick run and at
-// other speeds, at which tests compute more. 0 means as many as there are cores, which is too
+// other speeds, because tests compute more there. 0 means as many as there are cores, which is too
 // few for tests that wait most of the time. The flag -parallel replaces the number. TestMain
-// calls Parallel.
+// calls it before m.Run.
 func Parallel(inQuick, inOthers int) {
 	n := inQuick
 	if text := os.Getenv(Variable); text != "" && text != "quick" {

@@ -44,7 +44,7 @@ type Cluster interface {
 // talk to each other do not need it.
 type Cutter interface{ Cut(name string, cut bool) }
 
-// timeout limits each test. It is long because other processes may use the processors.
+// timeout limits each test. It is long because other processes may use the CPUs.
 const timeout = time.Minute
 
 // Run runs all tests of the suite.
