@@ -213,5 +213,6 @@ func TestMain(m *testing.M) {
 		fmt.Println("the scripts need a Unix shell and signals")
 		return
 	}
+	speed.Parallel(0, 4) // scripts wait for nodes and timeouts
 	testscript.Main(m, map[string]func(){"topogen": main})
 }
