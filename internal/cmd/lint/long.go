@@ -68,7 +68,7 @@ type test struct {
 	folder, name string
 	at           token.Pos
 	amount       token.Pos                // of the call with an amount for long runs
-	noRace       bool                     // it skips itself with the race detector
+	noRace       bool                     // it skips itself, or most of its amount, with the race detector
 	hasTags      func(tags []string) bool // whether its file is part of a build with these tags
 }
 
@@ -181,7 +181,7 @@ func usesOf(d ast.Decl) *user {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			name := speedCall(n)
-			u.noRace = u.noRace || name == "NoRace"
+			u.noRace = u.noRace || name == "NoRace" || name == "Tenth"
 			if !u.amount.IsValid() && isLongAmount(name, n.Args) {
 				u.amount = n.Pos()
 			}
