@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"path"
 	"slices"
@@ -21,9 +20,6 @@ var makeIdents = []string{"ident.go", "scope.go", "model.go", "recorder.go", "se
 // identifier of generated code only by ParseIdent.
 func idents(r *repo) (found []finding, err error) {
 	files, err := r.glob(emitters)
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no file matches %s: change the constant emitters in internal/cmd/lint/emitters.go", emitters)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +76,6 @@ func shown(r *repo) (found []finding, err error) {
 	}
 	r.count(excerptCount)
 	r.note("%d excerpts in comments", excerptCount)
-	if excerptCount == 0 || len(golden) == 0 {
-		return nil, fmt.Errorf("%s shows %d excerpts of %d files %s", emitters, excerptCount, len(golden), emitted)
-	}
 	return found, nil
 }
 
