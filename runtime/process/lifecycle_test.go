@@ -232,11 +232,18 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			end(c)
 		}
-		for _, name := range []string{"camera|return no", "camera|panic", "camera|exit 1", "silent"} {
+		for name, want := range map[string]string{
+			"camera|return no": "did not start: no",
+			"camera|panic":     "did not start: panic: ",
+			"camera|exit 1":    "exited with code 1",
+			"silent":           ErrStartup.Error(),
+		} {
 			s := settings(name)
-			s.StartupTimeout = 10 * time.Millisecond
-			if _, err := Start(t.Context(), s); err == nil {
-				t.Fatalf("%s: started", name)
+			if name == "silent" {
+				s.StartupTimeout = 10 * time.Millisecond
+			}
+			if _, err := Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("%s: got %v, want %s", name, err, want)
 			}
 		}
 	}
