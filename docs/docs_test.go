@@ -74,50 +74,6 @@ func init() {
 	}
 }
 
-// TestMain lets all pages start, because turns decides when they run.
-func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "1000"); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
-// turns starts pages in the order in which they take a number: the longest first, so that none
-// runs alone at the end. Package testing starts parallel tests in any order. More pages run at
-// the same time than there are CPUs, because pages wait for their processes.
-type turns struct {
-	mu         sync.Mutex
-	changed    *sync.Cond
-	next, done int
-}
-
-func newTurns() *turns {
-	o := new(turns)
-	o.changed = sync.NewCond(&o.mu)
-	return o
-}
-
-// take takes the next number.
-func (o *turns) take() (number int) {
-	o.next++ // the subtests take their numbers one after the other
-	return o.next - 1
-}
-
-// wait returns when it is the turn of a number. The function that it returns ends the turn.
-func (o *turns) wait(number int) (end func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for number >= o.done+2*runtime.GOMAXPROCS(0) {
-		o.changed.Wait()
-	}
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.done++
-		o.changed.Broadcast()
-	}
-}
-
 // prepare builds the commands for the pages, and asks for the settings of the go command.
 func prepare(t *testing.T) {
 	t.Helper()
@@ -271,18 +227,25 @@ func TestPages(t *testing.T) {
 	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "docs", "examples")
 	prepare(t)
-	list, order := pages(t), newTurns()
+	list := pages(t)
+	// The longest pages start first, so that none runs alone at the end; parallel subtests would
+	// start in any order. More pages run at a time than there are CPUs, because pages wait for
+	// their processes.
 	slices.SortStableFunc(list, func(a, b *page) int { return b.programs() - a.programs() })
+	places := make(chan struct{}, 2*runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, p := range list {
 		if len(p.blocks) == 0 || checkedElsewhere[p.path] != "" {
 			continue
 		}
-		t.Run(p.path, func(t *testing.T) {
-			number := order.take()
-			t.Parallel()
-			defer order.wait(number)()
-			s := &script{T: t, page: p}
-			s.run()
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			t.Run(p.path, func(t *testing.T) {
+				s := &script{T: t, page: p}
+				s.run()
+			})
 		})
 	}
 }
