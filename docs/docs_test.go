@@ -13,7 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,22 +33,14 @@ const topogen = "github.com/topogen/topogen"
 
 var (
 	repository string // the root of the checkout
-	bin        string // a folder with commands, first in the PATH of the scripts
+	stubs      string // a folder with stubs of commands, first in the PATH of the scripts
+	installed  string // a folder with topogen and topoctl, for pages that do not install them
 	goSettings []string
 )
 
 // small makes the go command link without symbols and DWARF, which takes a third of the time:
 // the pages link about fifty programs.
 const small = "-ldflags=-s"
-
-// builtByPages are the programs of the repository that pages build, by the file in the folder of
-// a script. A page that names the program gets the file, so that the go command finds it up to
-// date and does not link it again.
-var builtByPages = map[string]string{
-	"bin/topogen": "./cmd/topogen",
-	"bin/topoctl": "./cmd/topoctl",
-	"work/bank":   "./examples/bank",
-}
 
 // notRun are commands of the repository that would run this test again.
 var notRun = map[string]bool{"go test ./...": true, ".ci/run": true, ".ci/long": true}
@@ -77,9 +68,8 @@ func init() {
 // prepare builds the commands for the pages, and asks for the settings of the go command.
 func prepare(t *testing.T) {
 	t.Helper()
-	bin = t.TempDir()
-	build := exec.Command("go", "build", "-buildvcs=false", small, "-o", bin+string(filepath.Separator))
-	build.Args = slices.AppendSeq(build.Args, maps.Values(builtByPages))
+	stubs, installed = t.TempDir(), t.TempDir()
+	build := exec.Command("go", "build", "-buildvcs=false", small, "-o", installed, "./cmd/topogen", "./cmd/topoctl")
 	build.Dir = repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building programs for the pages: %v\n%s", err, out)
@@ -168,7 +158,7 @@ exec 'TAIL' "$@"
 `,
 	} {
 		text := "#!/bin/sh\n" + strings.NewReplacer("MODULE", topogen, "CHECKOUT", repository, "GO", goCommand, "TAIL", tail).Replace(script)
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o777); err != nil {
+		if err := os.WriteFile(filepath.Join(stubs, name), []byte(text), 0o777); err != nil {
 			return err
 		}
 	}
@@ -178,11 +168,16 @@ exec 'TAIL' "$@"
 // environment returns the environment of a new user. It takes only Go's caches and its
 // proxy from the user who runs the tests. go test calls vet with all analyzers, as go vet of
 // .ci/run does, so that the build cache already has what vet needs of most dependencies.
-func environment(root string) []string {
+func (s *script) environment() []string {
+	gobin := filepath.Join(s.root, "bin")
+	commands := installed
+	if s.page.installs() {
+		commands = gobin
+	}
 	return append([]string{
-		"PATH=" + strings.Join([]string{bin, filepath.Join(root, "commands"), os.Getenv("PATH")}, string(filepath.ListSeparator)),
-		"HOME=" + root, "XDG_CACHE_HOME=" + filepath.Join(root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(root, "config"),
-		"GOBIN=" + filepath.Join(root, "bin"), "GOFLAGS=-buildvcs=false -vet=all " + small, "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"PATH=" + strings.Join([]string{stubs, filepath.Join(s.root, "commands"), commands, os.Getenv("PATH")}, string(filepath.ListSeparator)),
+		"HOME=" + s.root, "XDG_CACHE_HOME=" + filepath.Join(s.root, "cache"), "XDG_CONFIG_HOME=" + filepath.Join(s.root, "config"),
+		"GOBIN=" + gobin, "GOFLAGS=-buildvcs=false -vet=all " + small, "GOSUMDB=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
 		"LC_ALL=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 	}, goSettings...)
 }

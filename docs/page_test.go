@@ -3,6 +3,7 @@ package docs_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -92,6 +93,13 @@ func (p *page) programs() (n int) {
 		}
 	}
 	return n
+}
+
+// installs reports whether the page itself installs commands of the repository.
+func (p *page) installs() bool {
+	return slices.ContainsFunc(p.blocks, func(b block) bool {
+		return b.language == "console" && strings.Contains(b.text, "go install ./cmd/")
+	})
 }
 
 func parseInfo(info string) (block, error) {

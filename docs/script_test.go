@@ -50,7 +50,6 @@ func (s *script) run() {
 	if err := os.Mkdir(s.dir, 0o777); err != nil {
 		s.Fatal(err)
 	}
-	s.provideBuilt()
 	if s.page.module != "" {
 		s.writeModule(s.dir, s.page.module)
 	}
@@ -62,20 +61,6 @@ func (s *script) run() {
 	}
 	for _, b := range s.page.blocks {
 		s.block(b)
-	}
-}
-
-// provideBuilt gives the page the programs that it builds.
-func (s *script) provideBuilt() {
-	for to, program := range builtByPages {
-		if !strings.Contains(strings.Join(s.page.lines, "\n"), program) {
-			continue
-		}
-		to = filepath.Join(s.root, to)
-		err := os.MkdirAll(filepath.Dir(to), 0o777)
-		if err = errors.Join(err, os.Link(filepath.Join(bin, filepath.Base(program)), to)); err != nil {
-			s.Fatal(err)
-		}
 	}
 }
 
@@ -248,7 +233,7 @@ func (s *script) command(text string) (out string, code int) {
 	at := filepath.Join(s.root, "at")
 	cmd := exec.Command("bash", "-c", s.toFree.Replace(text)+"\ncode=$?\npwd >"+at+"\nexit $code")
 	cmd.Dir = s.dir
-	cmd.Env = append(environment(s.root), "PWD="+s.dir)
+	cmd.Env = append(s.environment(), "PWD="+s.dir)
 	for _, variable := range s.page.env {
 		cmd.Env = append(cmd.Env, s.toFree.Replace(variable))
 	}
