@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
@@ -57,14 +56,13 @@ func Listen(config Config) (*Server, error) {
 	}
 	s.listener = newListener(socket, config.ConnectionsMax, &s.metrics.refused)
 	s.access = newAccess(&config, socket.Addr().(*net.TCPAddr))
-	s.http = s.newHTTP(s.serve)
+	s.http, s.scraped = s.newHTTP(s.serve), s.newHTTP(s.serveMetrics)
 	if config.MetricsListen != "" {
 		socket, err := config.listen(config.MetricsListen)
 		if err != nil {
 			return nil, errors.Join(err, s.listener.Close())
 		}
 		s.scrapes = newListener(socket, scrapesMax, &s.metrics.refused)
-		s.scraped = s.newHTTP(s.serveMetrics)
 		s.run(s.scraped, s.scrapes)
 	}
 	s.run(s.http, s.listener)
@@ -134,24 +132,27 @@ func (s *Server) URL() string {
 // close the server.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Close stops to accept connections, answers the requests that were accepted, and ends the
-// streams of messages. After 100 ms it closes the connections without a request. If ctx ends
-// first, Close closes the connections that are left and returns the error of ctx. It does not
-// close the backend.
+// Close stops to accept connections, answers the requests whose header has arrived, and ends the
+// streams of messages. It closes the other connections: a request whose header arrives later is
+// not carried out, and its client sees that the connection is closed. If ctx ends first, Close
+// closes the connections that are left and returns the error of ctx. It does not close the
+// backend.
 func (s *Server) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() { close(s.closing) })
-	defer time.AfterFunc(unusedGrace, s.unused.close).Stop()
-	err := s.http.Shutdown(ctx)
-	if s.scraped != nil {
-		err = errors.Join(err, s.scraped.Shutdown(ctx))
+	errs := make(chan error, 2)
+	for _, h := range []*http.Server{s.http, s.scraped} {
+		go func() { errs <- shutdown(ctx, h) }()
 	}
+	s.serving.Wait() // after that there are no new connections
+	s.unused.close()
+	return errors.Join(<-errs, <-errs)
+}
+
+func shutdown(ctx context.Context, h *http.Server) error {
+	err := h.Shutdown(ctx)
 	if err != nil {
-		s.http.Close()
-		if s.scraped != nil {
-			s.scraped.Close()
-		}
+		h.Close()
 	}
-	s.serving.Wait()
 	return err
 }
 

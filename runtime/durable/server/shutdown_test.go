@@ -65,10 +65,10 @@ func TestShutdown(t *testing.T) {
 }
 
 // TestShutdownAnswers: a request that is being carried out is answered, and new ones are
-// not accepted.
+// not accepted, also by the server of the metrics.
 func TestShutdownAnswers(t *testing.T) {
 	h := hold(openEngine(t, engine.Config{}))
-	s := listen(t, server.Config{Backend: h})
+	s := listen(t, server.Config{Backend: h, MetricsListen: "127.0.0.1:0"})
 	defer h.free()
 	c := connect(t, s, client.Options{})
 	answered := make(chan error, 1)
@@ -80,15 +80,25 @@ func TestShutdownAnswers(t *testing.T) {
 		answered <- err
 	}()
 	<-h.entered
+	unused, err := net.Dial("tcp", s.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unused.Close()
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close(t.Context()) }()
-	until(t, "the socket is closed", func() bool {
-		c, err := net.Dial("tcp", s.Address())
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
+	for _, address := range []string{s.Address(), s.MetricsAddress()} {
+		until(t, "the socket is closed", func() bool {
+			c, err := net.Dial("tcp", address)
+			if err == nil {
+				c.Close()
+			}
+			return err != nil
+		})
+	}
+	if _, err := unused.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection without a request received a byte")
+	}
 	select {
 	case err := <-closed:
 		t.Fatalf("Close has returned before the request was answered: %v", err)

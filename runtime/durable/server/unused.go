@@ -4,14 +4,11 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 )
 
-// unusedGrace is the time that Close gives a new connection for the header of its first request.
-const unusedGrace = 100 * time.Millisecond // a request that was sent when the connection was opened has arrived
-
-// unused has the connections that have not sent a request yet. Many clients open connections in
-// advance, and [http.Server.Shutdown] waits until such a connection is five seconds old.
+// unused has the connections that have not sent the header of a request yet. Many clients open
+// connections in advance, and [http.Server.Shutdown] waits until such a connection is five seconds
+// old. It does not carry out a request whose header arrives in this time, so waiting is of no use.
 type unused struct {
 	conns sync.Map // from net.Conn to struct{}
 }
@@ -25,7 +22,7 @@ func (u *unused) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// close closes the connections that have not sent a request yet.
+// close closes the connections that have not sent the header of a request yet.
 func (u *unused) close() {
 	u.conns.Range(func(c, _ any) bool {
 		_ = c.(net.Conn).Close() // the other side may have closed it
