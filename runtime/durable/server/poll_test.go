@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -147,9 +148,9 @@ func TestNames(t *testing.T) {
 // TestCapacity: a connection beyond the limit of the engine is refused with
 // status 503, and accepted when there is room again.
 func TestCapacity(t *testing.T) {
-	most := speed.Pick(t, 100, engine.ConnectionsMaxDefault, engine.ConnectionsMaxDefault)
-	s := listen(t, server.Config{Backend: openEngine(t, engine.Config{ConnectionsMax: most})})
-	taps := make([]*tap, most)
+	limit := speed.Pick(t, 100, 0, 0) // 0: the default
+	s := listen(t, server.Config{Backend: openEngine(t, engine.Config{ConnectionsMax: limit})})
+	taps := make([]*tap, cmp.Or(limit, engine.ConnectionsMaxDefault))
 	for i := range taps {
 		if taps[i] = open(t, s, "g", fmt.Sprint(i)); taps[i].status != 200 {
 			t.Fatalf("connection %d: got status %d", i+1, taps[i].status)
