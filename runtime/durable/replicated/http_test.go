@@ -35,7 +35,7 @@ func TestOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := replicated.Open(replicated.Config{
-			Raft:   raft.Config{Topology: "shop", Group: "promises", Node: name, Peers: peers, Dir: dir, Transport: link, Logger: quiet, ElectionTimeout: 100 * time.Millisecond, Heartbeat: 10 * time.Millisecond},
+			Raft:   raft.Config{Topology: "shop", Group: "promises", Node: name, Peers: peers, Dir: dir, Transport: link, Logger: quiet, ElectionTimeout: 300 * time.Millisecond, Heartbeat: 30 * time.Millisecond},
 			Engine: engine.Config{Logger: quiet},
 			URL:    s.URL(),
 			Client: client.Options{Token: token},
@@ -69,16 +69,16 @@ func TestOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := until(t, c, op); r.Status != protocol.OK {
-			t.Fatalf("create at %s: %+v", names[i], r)
+		if r, err := c.Do(t.Context(), op); err != nil || r.Status != protocol.OK {
+			t.Fatalf("create at %s: %+v %v", names[i], r, err)
 		}
 		if m := <-messages.Messages(); m.Execute == nil || m.Execute.ID != op.ID {
 			t.Errorf("the worker at %s received %+v", names[i], m)
 		}
 		messages.Close()
 		for j, other := range clients {
-			if r := until(t, other, protocol.PromiseGet{ID: op.ID}); r.Status != protocol.OK {
-				t.Errorf("get at %s: %+v", names[j], r)
+			if r, err := other.Do(t.Context(), protocol.PromiseGet{ID: op.ID}); err != nil || r.Status != protocol.OK {
+				t.Errorf("get at %s: %+v %v", names[j], r, err)
 			}
 		}
 	}
