@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	requestTimeout  = 2 * time.Second  // for the answer of the ledger: longer than an election usually takes
-	shutdownTimeout = 10 * time.Second // for accepted requests: more than the five seconds that net/http gives a new connection
-	headerBytesMax  = 16 << 10         // of a request
+	requestTimeout  = 2 * time.Second // for the answer of the ledger: longer than an election usually takes
+	shutdownTimeout = 3 * time.Second // for accepted requests: longer than requestTimeout
+	headerBytesMax  = 16 << 10        // of a request
 )
 
 // newBank returns the topology. With alone, the ledger has a log on one disk, as it
@@ -78,6 +78,9 @@ func serve(ctx context.Context, listener net.Listener, topology *Topology) error
 	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(timeout)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // connections that have not sent a request
+	}
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}

@@ -22,9 +22,8 @@ import (
 //go:generate go run ../../cmd/topogen build
 
 // shutdownTimeout limits the time in which accepted requests are read and answered. It is
-// more than the timeouts of the edges, and more than the five seconds that net/http gives
-// a connection to send its first request.
-const shutdownTimeout = 10 * time.Second
+// more than the timeouts of the edges.
+const shutdownTimeout = 3 * time.Second
 
 type options struct {
 	addr    string
@@ -125,7 +124,11 @@ func serve(ctx context.Context, listener net.Listener, topology *Topology, work 
 
 	timeout, cancelTimeout := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancelTimeout()
-	err = errors.Join(err, server.Shutdown(timeout))
+	shutdownErr := server.Shutdown(timeout)
+	if errors.Is(shutdownErr, context.DeadlineExceeded) {
+		shutdownErr = server.Close() // connections that have not sent a request
+	}
+	err = errors.Join(err, shutdownErr)
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
