@@ -93,6 +93,7 @@ func goValues(t *testing.T) map[string]string {
 	if err := json.Unmarshal(out, &values); err != nil {
 		t.Fatal(err)
 	}
+	values["GOFLAGS"] += " -ldflags=-s" // the programs of scripts need no debug information, which takes time to link
 	return values
 }
 

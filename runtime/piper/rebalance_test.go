@@ -135,7 +135,7 @@ func TestRebalancingFollowsTheLoad(t *testing.T) {
 // TestRandomMoves runs large random topologies on real workers while all instances are
 // moved at random, and prints how often each kind of event occurred.
 func TestRandomMoves(t *testing.T) {
-	from, to := speed.Seeds(t, 5, 20, 10_000)
+	from, to := speed.Seeds(t, 5, 8, 10_000)
 	seen := make(coverage)
 	for _, workers := range []int{2, 4} {
 		t.Run(strconv.Itoa(workers), func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestALostReadIsAskedAgain(t *testing.T) {
 // the answer of the update at once.
 func TestAnAnswerWithinASnapshot(t *testing.T) {
 	tried := 0
-	for seed := uint64(200); tried < speed.Pick(t, 1, 3, 20); seed++ {
+	for seed := uint64(200); tried < speed.Pick(t, 1, 2, 20); seed++ {
 		w, n, leader := withForwarding(t, seed)
 		number := uint64(3)
 		r := n.propose(number)

@@ -263,7 +263,7 @@ func TestScheduleInDoubt(t *testing.T) {
 // started again. A promise that any answer has shown as settled is the same in all later
 // answers, and the invariants hold.
 func TestRandomClocks(t *testing.T) {
-	first, end := speed.Seeds(t, 6, 50, 5000)
+	first, end := speed.Seeds(t, 6, 30, 5000)
 	for seed := first; seed < end; seed++ {
 		synctest.Test(t, func(t *testing.T) { randomClocks(t, seed) })
 		if t.Failed() {

@@ -89,7 +89,7 @@ func (r *remote) Send(request []byte) ([]byte, error) {
 // its responses and its state with an oracle after each request. One server in ten is
 // restarted now and then.
 func TestDifferential(t *testing.T) {
-	first, end := speed.Seeds(t, 3, 15, 2000)
+	first, end := speed.Seeds(t, 3, 10, 2000)
 	for seed := first; seed < end; seed++ {
 		r := &remote{client: &http.Client{Transport: new(http.Transport)}}
 		if seed%10 == 1 {

@@ -23,7 +23,7 @@ import (
 // between its call and its response, must give the same responses. Each client
 // sends 12 requests about each of the trees.
 func TestHistories(t *testing.T) {
-	trees := speed.Pick(t, 1, 4, 2000)
+	trees := speed.Pick(t, 1, 2, 2000)
 	for _, over := range []string{"engine", "http"} {
 		for _, disk := range []string{"memory", "disk"} {
 			t.Run(over+"/"+disk, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestFlippedBits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step := thorough(t, 301) // not divisible by 8, so that it varies the bit within a byte
+			step := speed.Pick(t, 301, 7, 1) // not divisible by 8, so that it varies the bit within a byte
 			if name != "zeros in data" {
 				step = max(step, 7)
 			}
@@ -171,7 +171,7 @@ func TestTruncated(t *testing.T) {
 		t.Fatalf("the last segment has %d bytes", size)
 	}
 	for file, content := range d.files {
-		for n := 0; n < len(content); n += thorough(t, 29) {
+		for n := 0; n < len(content); n += speed.Pick(t, 29, 3, 1) {
 			s, err := d.open(t, file, content[:n])
 			damage, is := errors.AsType[*wal.DamageError](err)
 			switch short := strings.HasSuffix(file, ".wal") && n < segmentBytes; {

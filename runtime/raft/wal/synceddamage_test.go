@@ -118,7 +118,7 @@ func TestDamageAfterSync(t *testing.T) {
 	speed.NoRace(t)
 	dir := filepath.Join(memdir.New(t), "log")
 	var opened, refused int
-	histories(t, 2, 30, 2000, func(t *testing.T, seed uint64, mode wal.Sync) {
+	histories(t, 2, 12, 2000, func(t *testing.T, seed uint64, mode wal.Sync) {
 		h := newRecorded(t, seed, mode)
 		for range callsOfHistory {
 			h.act()

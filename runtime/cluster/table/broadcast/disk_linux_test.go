@@ -156,7 +156,7 @@ func (d *diskLog) act() {
 // its last entries, after which nothing has reached the disk.
 func TestSimulatedDisk(t *testing.T) {
 	speed.NoRace(t)
-	first, end := speed.Seeds(t, 1, 20, 1300)
+	first, end := speed.Seeds(t, 1, 10, 1300)
 	for name, c := range map[string]disksim.Chances{
 		"power": {Power: 0.05},
 		"syncs": {Power: 0.05, Sync: 0.05},
