@@ -1,7 +1,6 @@
 package disksim
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/failsync"
+	"github.com/topogen/topogen/internal/test/memdir"
 )
 
 // Chances are the probabilities of the faults of a [Machine].
@@ -286,11 +286,7 @@ func (m *Machine) DropCaches() {
 
 // Restart starts the machine again after a power failure.
 func (m *Machine) Restart() {
-	err := os.RemoveAll(filepath.Dir(m.Dir))
-	for errors.Is(err, syscall.ENOTEMPTY) { // a goroutine that has not ended yet has created a file meanwhile
-		err = os.RemoveAll(filepath.Dir(m.Dir))
-	}
-	check(err)
+	check(memdir.RemoveAll(filepath.Dir(m.Dir))) // a goroutine that has not ended yet may create files meanwhile
 	m.Dir = m.path()
 	m.start()
 }

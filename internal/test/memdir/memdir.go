@@ -5,6 +5,8 @@
 package memdir
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,30 +14,49 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
-// New returns an empty folder in memory, if the system has one, and a folder on a disk
-// otherwise. Its path has no symbolic links. The folder is removed when the test ends.
+// New returns an empty folder in memory if the system has a file system in memory with enough
+// space, and a folder on a disk otherwise. Its path has no symbolic links. The folder is removed
+// when the test ends.
 func New(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "topogen-")
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("remove the folder of the test: %v", err)
+	if memory, ok := inMemory(); ok {
+		if dir, err := os.MkdirTemp(memory, "topogen-"); err == nil {
+			return prepare(t, dir)
 		}
-	})
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
 	}
-	return dir
+	return prepare(t, t.TempDir())
 }
 
-// Quick returns a folder in memory in a quick run, and a folder on a disk otherwise.
+// Quick returns a folder like New in a quick run, and a folder on a disk otherwise.
 func Quick(t testing.TB) string {
 	t.Helper()
 	if speed.IsQuick(t) {
 		return New(t)
 	}
-	return t.TempDir()
+	return prepare(t, t.TempDir())
+}
+
+// prepare removes a folder when the test ends, and returns its path without symbolic links.
+func prepare(t testing.TB, dir string) string {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := RemoveAll(dir); err != nil {
+			t.Errorf("remove the folder of the test: %v", err)
+		}
+	})
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
+}
+
+// RemoveAll removes a folder in which another goroutine may create files meanwhile: the engine of
+// a log creates its next file in advance.
+func RemoveAll(dir string) error {
+	err := os.RemoveAll(dir)
+	for errors.Is(err, fs.ErrExist) { // the folder is not empty
+		err = os.RemoveAll(dir)
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,23 +14,14 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
-// removeAll removes a folder in which the engine may create its next segment meanwhile.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	for errors.Is(err, syscall.ENOTEMPTY) {
-		err = os.RemoveAll(dir)
-	}
-	return err
-}
-
 // TestRemovedDirectory: Save and Sync fail if the directory of the log was removed or moved,
 // because the next start would not find the files.
 func TestRemovedDirectory(t *testing.T) {
 	for name, remove := range map[string]func(dir string) error{
-		"removed": removeAll,
+		"removed": memdir.RemoveAll,
 		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },
 		"emptied": func(dir string) error {
-			return errors.Join(removeAll(filepath.Join(dir, "wal")), os.Remove(filepath.Join(dir, "lock")))
+			return errors.Join(memdir.RemoveAll(filepath.Join(dir, "wal")), os.Remove(filepath.Join(dir, "lock")))
 		},
 		"replaced": func(dir string) error {
 			return errors.Join(os.Rename(dir, dir+".old"), os.CopyFS(dir, os.DirFS(dir+".old")))
