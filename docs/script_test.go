@@ -21,6 +21,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/topogen/topogen/gen/graph"
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/spec"
 )
 
@@ -68,13 +69,9 @@ func (s *script) run() {
 // page on one host do not collide.
 func (s *script) choosePorts() {
 	var toFree, toPage []string
-	for _, port := range s.page.ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			s.Fatal(err)
-		}
-		defer l.Close()
-		chosen := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	for i, address := range loopback.Addresses(s, len(s.page.ports)) {
+		_, chosen, _ := net.SplitHostPort(address)
+		port := s.page.ports[i]
 		toFree, toPage = append(toFree, port, chosen), append(toPage, chosen, port)
 	}
 	s.toFree, s.toPage = strings.NewReplacer(toFree...), strings.NewReplacer(toPage...)

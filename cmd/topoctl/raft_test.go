@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 )
@@ -176,18 +176,9 @@ func operators(ts *testscript.TestScript, neg bool, args []string) {
 	go func() { _ = s.Serve(l) }()
 }
 
-// freeAddresses returns n free loopback addresses. Their ports are below those of outgoing
-// connections, which could take a port before its node listens.
-func freeAddresses(ts *testscript.TestScript, n int) (list []string) {
-	const first, end = 10_000, 32_000
-	for tries := 0; len(list) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
-		if err != nil && tries < 100 {
-			continue // the port is in use
-		}
-		ts.Check(err)
-		defer func() { _ = l.Close() }()
-		list = append(list, l.Addr().String())
-	}
+// freeAddresses returns n free loopback addresses.
+func freeAddresses(ts *testscript.TestScript, n int) []string {
+	list, err := loopback.Find(n)
+	ts.Check(err)
 	return list
 }

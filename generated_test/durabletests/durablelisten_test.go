@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/generated_test/durablelisten"
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/pool"
@@ -69,7 +70,7 @@ func served(t *testing.T, address string) {
 // jobs: the topology with the store has handed a job over when it stopped.
 func TestDurableListenOtherProcessWorks(t *testing.T) {
 	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
-	address := freeAddress(t)
+	address := loopback.Addresses(t, 1)[0]
 	held := make(chan bool)
 	defer close(held) // so that the first topology need not wait for the drain timeout
 	first, _ := listenStart(t, &durablelisten.Worker{Name: "first", Held: held}, pool.DurableStore(t.TempDir()), pool.DurableListen(address))
@@ -104,7 +105,7 @@ func TestDurableListenOtherProcessWorks(t *testing.T) {
 // TestDurableListenForeignProgram starts a job as a program in another language does.
 func TestDurableListenForeignProgram(t *testing.T) {
 	t.Setenv("TOPOGEN_DURABLE_TOKEN", token)
-	address := freeAddress(t)
+	address := loopback.Addresses(t, 1)[0]
 	topology, _ := listenStart(t, &durablelisten.Worker{Name: "go"}, pool.DurableStore(t.TempDir()), pool.DurableListen(address))
 	if _, err := topology.Api().AskJob(t.Context(), durablelisten.Job{Name: "first"}); err != nil { // the server runs when the job is done
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/topogen/topogen/generated_test/durablenodes"
 	"github.com/topogen/topogen/internal/test/child"
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -97,14 +97,9 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, dir: t.TempDir(), effects: t.TempDir() + "/effects", address: map[string]string{}, nodes: map[string]*nodesProcess{}}
 	var peers []string
-	for _, name := range names {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		c.address[name] = l.Addr().String()
-		peers = append(peers, name+"="+c.address[name])
+	for i, address := range loopback.Addresses(t, len(names)) {
+		c.address[names[i]] = address
+		peers = append(peers, names[i]+"="+address)
 	}
 	c.peers = strings.Join(peers, ",")
 	return c

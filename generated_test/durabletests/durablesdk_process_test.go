@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/nodejs"
 	"github.com/topogen/topogen/internal/test/rerun"
 )
@@ -43,7 +44,7 @@ func prepare(t *testing.T, token string, flags ...string) *bench {
 func (b *bench) open() {
 	b.Helper()
 	b.dir = stage(b.T, b.tools)
-	b.address = freeAddress(b.T)
+	b.address = loopback.Addresses(b.T, 1)[0]
 	b.serve()
 }
 

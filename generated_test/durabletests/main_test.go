@@ -5,7 +5,6 @@ package durabletests_test
 import (
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"testing"
 
@@ -34,15 +33,4 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
-}
-
-// freeAddress returns an address that a server can bind, also again after a kill.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

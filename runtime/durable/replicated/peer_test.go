@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -45,7 +45,10 @@ func onPeers(t *testing.T, test func(t *testing.T, nodes []*replicated.Node)) {
 func peers(t *testing.T) (nodes []*replicated.Node) {
 	t.Helper()
 	t.Parallel() // they wait for an election
-	addresses, dir := freeAddresses(t), t.TempDir()
+	addresses, dir := map[string]string{}, t.TempDir()
+	for i, address := range loopback.Addresses(t, len(names)) {
+		addresses[names[i]] = address
+	}
 	// With the race detector, a large update takes longer than 100 ms.
 	timeout := speed.Pick(t, 100*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 	for _, name := range names {
@@ -68,21 +71,6 @@ func peers(t *testing.T) (nodes []*replicated.Node) {
 		})
 	}
 	return nodes
-}
-
-// freeAddresses returns an unused loopback address for each node.
-func freeAddresses(t *testing.T) map[string]string {
-	t.Helper()
-	addresses := map[string]string{}
-	for _, name := range names {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		addresses[name] = l.Addr().String()
-	}
-	return addresses
 }
 
 // until carries out an operation until it has an answer.
