@@ -18,6 +18,7 @@ package failsync
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/speed"
@@ -48,16 +49,17 @@ var ErrSkip = errors.New("failsync: the call is not carried out")
 // Watch calls f. Before each system call of f of one of the kinds, it calls decide: nil carries
 // the call out, [ErrSkip] does not and returns success, and a [syscall.Errno] fails the call. The
 // function decide runs in another goroutine than f, while f waits. If f stops the test with
-// t.FailNow, Watch does the same.
+// t.FailNow or t.SkipNow, Watch does the same.
 func Watch(t testing.TB, kinds Kind, decide func(Call) error, f func()) {
 	t.Helper()
-	if err := watch(kinds, decide, f); err != nil {
+	returned := false
+	if err := watch(kinds, decide, func() { f(); returned = true }); err != nil {
 		if !speed.IsQuick(t) {
 			t.Fatalf("the test cannot watch system calls: %v", err)
 		}
 		t.Skipf("the test cannot watch system calls: %v", err)
 	}
-	if t.Failed() {
-		t.FailNow() // f may have stopped early
+	if !returned {
+		runtime.Goexit() // as f did in its goroutine
 	}
 }

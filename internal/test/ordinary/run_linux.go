@@ -10,9 +10,10 @@ import (
 
 // Run calls f. If root runs the test, f is still the owner of the files of root, but the
 // permission bits of files apply to it. This does not apply to goroutines that f starts. If f
-// stops the test with t.FailNow, Run does the same.
+// stops the test with t.FailNow or t.SkipNow, Run does the same.
 func Run(t testing.TB, f func()) {
 	t.Helper()
+	returned := false
 	done := make(chan error)
 	go func() {
 		defer close(done)
@@ -22,12 +23,13 @@ func Run(t testing.TB, f func()) {
 			return
 		}
 		f()
+		returned = true
 	}()
 	if err := <-done; err != nil {
 		t.Fatal("the test cannot give up the rights of root: ", err)
 	}
-	if t.Failed() {
-		t.FailNow() // f may have stopped early
+	if !returned {
+		runtime.Goexit() // as f did in its goroutine
 	}
 }
 

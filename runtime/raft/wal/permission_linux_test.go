@@ -14,6 +14,10 @@ import (
 // TestWithoutPermission: the error contains the path and the system's error once each.
 func TestWithoutPermission(t *testing.T) {
 	dir := t.TempDir()
+	t.Cleanup(func() { // so that the files can be removed
+		must(t, os.Chmod(dir, 0o700))
+		_ = os.Chmod(filepath.Join(dir, "locked"), 0o700) // it does not exist if the test stops early
+	})
 	for name, c := range map[string]struct {
 		make func() error // creates dir/NAME
 		want string
@@ -41,8 +45,6 @@ func TestWithoutPermission(t *testing.T) {
 			}
 		})
 	}
-	must(t, os.Chmod(dir, 0o700))
-	must(t, os.Chmod(filepath.Join(dir, "locked"), 0o700)) // so that the files can be removed
 }
 
 // TestAFolderThatCannotBeRead: a process that may create files in a directory but not read it
@@ -50,13 +52,13 @@ func TestWithoutPermission(t *testing.T) {
 func TestAFolderThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o300))
+	t.Cleanup(func() { must(t, os.Chmod(dir, 0o700)) }) // so that the files can be removed
 	ordinary.Run(t, func() {
 		if _, err := os.ReadDir(dir); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("the directory can be read: %v", err)
 		}
 		must(t, openAndClose(filepath.Join(dir, "log")))
 	})
-	must(t, os.Chmod(dir, 0o700))
 }
 
 func openAndClose(dir string) error {
