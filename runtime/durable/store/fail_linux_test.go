@@ -102,7 +102,6 @@ func TestRemovedWhileOpen(t *testing.T) {
 // TestOpenSyncs: Open syncs the file before it uses it, because the process before may have
 // been killed before the sync of its last commit.
 func TestOpenSyncs(t *testing.T) {
-	defer store.HookDrop(func(*os.File) bool { return true })() // a file in memory cannot be dropped
 	dir := t.TempDir()
 	put(t, open(t, dir, store.Options{}), "key", "value")
 	b, err := os.ReadFile(file(dir)) // the store is open, as after a kill
