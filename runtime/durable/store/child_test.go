@@ -30,7 +30,7 @@ const (
 	childArguments = "TOPOGEN_STORE_TEST_ARGUMENTS"
 )
 
-var children = map[string]func(arguments []string){"open": childOpens, "write": childWrites, "read": childReads, "restore": childRestores}
+var children = map[string]func(arguments []string){"open": childOpens, "write": childWrites, "restore": childRestores}
 
 func TestMain(m *testing.M) {
 	if f := children[os.Getenv(childVariable)]; f != nil {

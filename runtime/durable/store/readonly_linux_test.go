@@ -33,7 +33,7 @@ func childReadsFromMount(arguments []string) {
 		fmt.Println("the mount is not read-only:", err)
 		return
 	}
-	childReads(arguments)
+	fmt.Println(verifyAndOpen(dir))
 }
 
 // TestReadOnlyMount: a store on a file system that is mounted for reading can be read.

@@ -9,16 +9,15 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/topogen/topogen/internal/test/memdir"
+	"github.com/topogen/topogen/internal/test/ordinary"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -166,42 +165,34 @@ func isDamage(err error) bool {
 	return ok
 }
 
-// childReads opens a store to read it, and prints the outcome.
-func childReads(arguments []string) {
-	_, err := store.Verify(arguments[0])
-	s, err2 := store.OpenReadOnly(arguments[0], store.Options{})
+// verifyAndOpen opens a store to read it.
+func verifyAndOpen(dir string) error {
+	_, err := store.Verify(dir)
+	s, err2 := store.OpenReadOnly(dir, store.Options{})
 	if err == nil && err2 == nil {
 		err = s.Close()
 	}
-	fmt.Println(errors.Join(err, err2))
+	return errors.Join(err, err2)
 }
 
 // TestUserWhoMayOnlyRead: a user who may not write to the directory and the files can read
 // the store, and notices a process that has it open.
 func TestUserWhoMayOnlyRead(t *testing.T) {
-	top, err := os.MkdirTemp("", "topogen-read-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(top)) })
-	dir := filepath.Join(top, "store")
+	dir := memdir.Quick(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
-	for path, mode := range map[string]fs.FileMode{top: 0o755, dir: 0o555, file(dir): 0o444, filepath.Join(dir, "lock"): 0o444} {
+	for path, mode := range map[string]fs.FileMode{dir: 0o555, file(dir): 0o444, filepath.Join(dir, "lock"): 0o444} {
 		must(t, os.Chmod(path, mode))
 	}
 	t.Cleanup(func() { must(t, os.Chmod(dir, 0o755)) }) // so that the files can be removed
-	program := filepath.Join(top, "test")
-	copyTo(t, os.Args[0], program)
-	must(t, os.Chmod(program, 0o755))
-	read := func() string {
-		cmd := exec.Command(program)
-		cmd.Dir = top
-		cmd.Env = append(os.Environ(), childVariable+"=read", childArguments+"="+dir)
-		if os.Getuid() == 0 { // it may write everywhere
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		}
-		out, err := cmd.CombinedOutput()
-		must(t, err)
-		return strings.TrimSpace(string(out))
+	read := func() (text string) {
+		ordinary.Run(t, func() {
+			if err := os.WriteFile(file(dir), nil, 0o600); !errors.Is(err, fs.ErrPermission) {
+				t.Fatalf("the user can write: %v", err)
+			}
+			text = fmt.Sprint(verifyAndOpen(dir))
+		})
+		return text
 	}
 	if got := read(); !strings.Contains(got, fmt.Sprintf("in use by process %d", os.Getpid())) {
 		t.Errorf("while the store is open: %s", got)
