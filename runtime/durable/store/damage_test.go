@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -46,7 +47,7 @@ func fill(t testing.TB, s store.Store) {
 // filled returns a directory with a closed store, its content, and the pages of its file.
 func filled(t testing.TB) (dir string, content map[string]string, pages []byte) {
 	t.Helper()
-	dir = memoryDir(t)
+	dir = memdir.New(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	content = dump(t, s)
@@ -70,7 +71,7 @@ func damaged(t *testing.T, dir string, content map[string]string, what string) (
 	t.Helper()
 	b, err := os.ReadFile(file(dir))
 	must(t, err)
-	second := memoryDir(t)
+	second := memdir.New(t)
 	defer func() { must(t, os.RemoveAll(second)) }()
 	must(t, os.WriteFile(file(second), b, 0o600))
 	s, err := store.Open(second, store.Options{})
@@ -175,7 +176,7 @@ func TestWrongPages(t *testing.T) {
 // TestOldPages replaces each page by its version of an earlier commit, as a disk does that
 // lost a write. All records in the page are intact.
 func TestOldPages(t *testing.T) {
-	dir := memoryDir(t)
+	dir := memdir.New(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	before := read(t, file(dir))
@@ -227,13 +228,13 @@ func TestShortFile(t *testing.T) {
 // refused also if the page is of the last commit, because that was answered. TrustFile makes no
 // difference, because the store was not closed.
 func TestDamageAfterKill(t *testing.T) {
-	dir := memoryDir(t)
+	dir := memdir.New(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	before := read(t, file(dir))
 	put(t, s, "key", "last")
 	want, after := dump(t, s), read(t, file(dir))
-	dir = memoryDir(t)
+	dir = memdir.New(t)
 	refused, refusedNew := 0, 0
 	for p := 0; p < len(after); p += pageBytes {
 		b := bytes.Clone(after)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -35,7 +36,7 @@ func (w diskWrite) apply(b []byte) []byte {
 func TestEachWriteIsLost(t *testing.T) {
 	speed.NoRace(t)
 	commits := speed.Pick(t, 5, 60, 60)
-	s := open(t, memoryDir(t), store.Options{})
+	s := open(t, memdir.New(t), store.Options{})
 	fill(t, s)
 	var writes []diskWrite
 	s.HookWrites(func(f store.WriteAt) store.WriteAt {
@@ -44,7 +45,7 @@ func TestEachWriteIsLost(t *testing.T) {
 			return f(b, at)
 		}
 	})
-	dir := memoryDir(t)
+	dir := memdir.New(t)
 	opened, refused := 0, 0
 	for i := 1; i <= commits; i++ {
 		before, image := dump(t, s), read(t, s.File().Name())
@@ -98,7 +99,7 @@ func TestEachWriteIsLost(t *testing.T) {
 // written. The next process makes another commit, and the disk loses its root page. The store
 // must not have the records of the interrupted commit, which was never answered.
 func TestNumberIsNotUsedTwice(t *testing.T) {
-	dir := memoryDir(t)
+	dir := memdir.New(t)
 	s := open(t, dir, store.Options{})
 	fill(t, s)
 	refused := 0
@@ -132,7 +133,7 @@ func TestNumberIsNotUsedTwice(t *testing.T) {
 						b = w.apply(b)
 					}
 				}
-				other := memoryDir(t)
+				other := memdir.New(t)
 				switch got, err := state(t, other, b); {
 				case err != nil:
 					refused++

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
@@ -127,7 +128,7 @@ func TestModel(t *testing.T) {
 			return func() store.Store { m = m.Snapshot(); return m }
 		},
 		"disk": func(t *testing.T) func() store.Store {
-			dir := memoryDir(t)
+			dir := memdir.New(t)
 			return func() store.Store { return open(t, dir, store.Options{}) }
 		},
 	} {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/disksim"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
@@ -57,7 +58,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64, rng *rand.Rand) *world {
-	w := &world{t: t, seed: seed, rng: rng, base: memoryDir(t), states: map[int]map[string]string{0: {}}, attempt: map[int]int{}, lied: map[int]bool{}}
+	w := &world{t: t, seed: seed, rng: rng, base: memdir.New(t), states: map[int]map[string]string{0: {}}, attempt: map[int]int{}, lied: map[int]bool{}}
 	w.move()
 	must(t, os.Mkdir(w.dir, 0o700))
 	s, err := store.Open(w.dir, store.Options{})

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/memdir"
@@ -22,18 +21,6 @@ func open(t testing.TB, dir string, o store.Options) *store.Disk {
 	must(t, err)
 	t.Cleanup(func() { _ = d.Close() }) // it may be closed already
 	return d
-}
-
-// memoryDir returns an empty directory, in memory if the system has such a place: a test
-// that opens thousands of stores need not wait for syncs.
-func memoryDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "store")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // of a test
-	return dir
 }
 
 // each runs a test with each kind of store.
