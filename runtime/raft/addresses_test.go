@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
 // TestPeersThatCannotBe: invalid peers are refused before anything is written.
 func TestPeersThatCannotBe(t *testing.T) {
-	free := freeAddresses(t, 2)
+	free := loopback.Addresses(t, 2)
 	for _, c := range []struct {
 		node  string
 		peers map[string]string

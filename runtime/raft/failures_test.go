@@ -16,6 +16,7 @@ import (
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
@@ -273,7 +274,7 @@ func TestAMachineThatWasAboutToJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := open(t, raft.Config{
-		Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Disk: disk, Heartbeat: time.Millisecond, ElectionTimeout: 2 * time.Millisecond,
+		Node: "n1", Peers: map[string]string{"n1": loopback.Addresses(t, 1)[0]}, Disk: disk, Heartbeat: time.Millisecond, ElectionTimeout: 2 * time.Millisecond,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

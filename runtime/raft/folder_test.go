@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
@@ -19,7 +20,7 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 	for _, above := range []string{"one", "several"} {
 		t.Chdir(memdir.Quick(t))
 		alone := raft.Config{Dir: "./stock"}
-		node := fastConfig(raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
+		node := fastConfig(raft.Config{Dir: "./stock", Node: "n1", Peers: map[string]string{"n1": loopback.Addresses(t, 1)[0]}})
 		first, second := alone, node
 		want := "raft: ./stock holds the log of a state machine on one disk, and several nodes cannot use that log; name another path, or convert it: topoctl raft recover stock --node n1 --address " + node.Peers["n1"] + " --to NEWPATH --yes"
 		if above == "several" {
@@ -47,7 +48,7 @@ func TestALogOfOtherKindIsNotPassedOver(t *testing.T) {
 // with empty logs next to its existing ones.
 func TestLogsOfInstances(t *testing.T) {
 	t.Chdir(memdir.Quick(t))
-	peers := map[string]string{"n1": freeAddresses(t, 1)[0]}
+	peers := map[string]string{"n1": loopback.Addresses(t, 1)[0]}
 	kinds := []struct {
 		what, who, folder string
 		config            raft.Config
@@ -144,7 +145,7 @@ func TestTLSOfAConfig(t *testing.T) {
 // founded, because no keys were used.
 func TestInstancesBeforeTheGroup(t *testing.T) {
 	t.Parallel()
-	c := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0], "n2": "127.0.0.1:1"}, Instances: 8})
+	c := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": loopback.Addresses(t, 1)[0], "n2": "127.0.0.1:1"}, Instances: 8})
 	for _, c.Instances = range []int{8, 16} {
 		m, err := tryOpen(c)
 		if err != nil {
@@ -154,7 +155,7 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Peers = map[string]string{"n1": freeAddresses(t, 1)[0]}
+	c.Peers = map[string]string{"n1": loopback.Addresses(t, 1)[0]}
 	m := open(t, fastConfig(c))
 	items(t, m)
 	if err := m.Close(); err != nil {
@@ -179,7 +180,7 @@ func TestEmptiedFolders(t *testing.T) {
 		{[]string{"wal/*", "snap/*", "member", "lock"}, ""},
 		{[]string{"member"}, `the file "member", which identifies the node of this log, is missing from`},
 	} {
-		n := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}})
+		n := fastConfig(raft.Config{Dir: memdir.Quick(t), Node: "n1", Peers: map[string]string{"n1": loopback.Addresses(t, 1)[0]}})
 		m := open(t, n)
 		if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/raft"
@@ -112,7 +113,7 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddresses(t, 1)[0]
+	address := loopback.Addresses(t, 1)[0]
 	found(t, path("alone/3"), path("several"), "n1", address)
 	several := fastConfig(raft.Config{Dir: path("several"), Instance: 3, Instances: 16, Node: "n1", Peers: map[string]string{"n1": address}})
 	m = open(t, several)
@@ -249,7 +250,7 @@ func TestFoundingIsInterrupted(t *testing.T) {
 // It refuses to do so while the node runs, or if the node has run since the image was opened.
 func TestFoundingInPlace(t *testing.T) {
 	t.Parallel()
-	dir, address := memdir.Quick(t), freeAddresses(t, 1)[0]
+	dir, address := memdir.Quick(t), loopback.Addresses(t, 1)[0]
 	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": address}, Dir: dir})
 	n1 := filepath.Join(dir, "n1")
 	run := func(use func(*machine)) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -108,7 +109,7 @@ func TestLargeStates(t *testing.T) {
 	t.Parallel()
 	size, dir := speed.Pick(t, uint64(8), 20, 4096), t.TempDir() // in MiB
 	timeout := speed.Pick(t, 100*time.Millisecond, 100*time.Millisecond, time.Second)
-	addresses := freeAddresses(t, 2)
+	addresses := loopback.Addresses(t, 2)
 	c := raft.Config{Node: "n1", Peers: map[string]string{"n1": addresses[0]}, Dir: dir, Heartbeat: timeout / 10, ElectionTimeout: timeout}
 	first := openPile(t, c)
 	for i := range size / 4 {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -50,7 +51,7 @@ func newSized(t *testing.T) *sized {
 	t.Helper()
 	names := []string{"n1", "n2", "n3"}
 	peers := map[string]string{}
-	for i, address := range freeAddresses(t, len(names)) {
+	for i, address := range loopback.Addresses(t, len(names)) {
 		peers[names[i]] = address
 	}
 	quiet := slog.New(slog.DiscardHandler)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
@@ -53,20 +53,6 @@ func tryOpen(c raft.Config) (*machine, error) {
 		return nil, err
 	}
 	return m, m.Start(context.Background(), nil)
-}
-
-// freeAddresses returns n unused loopback addresses.
-func freeAddresses(t *testing.T, n int) (list []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }()
-		list = append(list, l.Addr().String())
-	}
-	return list
 }
 
 func items(t *testing.T, m *machine) (list []uint64) {
@@ -378,7 +364,7 @@ func TestGroupsShareATransport(t *testing.T) {
 func overGRPC(t *testing.T, names ...string) (configs []raft.Config) {
 	t.Helper()
 	peers := map[string]string{}
-	for i, address := range freeAddresses(t, len(names)) {
+	for i, address := range loopback.Addresses(t, len(names)) {
 		peers[names[i]] = address
 	}
 	for i, name := range names {
@@ -403,7 +389,7 @@ func TestAddressesChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	addresses := freeAddresses(t, 3)
+	addresses := loopback.Addresses(t, 3)
 	for i, c := range configs {
 		c.Peers = map[string]string{"n1": addresses[0], "n2": addresses[1], "n3": addresses[2]}
 		ms[i] = open(t, c)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/loopback"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
@@ -135,12 +136,12 @@ func TestOperators(t *testing.T) {
 func TestTheFolderOfNodes(t *testing.T) {
 	t.Parallel()
 	dir := memdir.Quick(t)
-	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": freeAddresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")})
+	c := fastConfig(raft.Config{Node: "n1", Peers: map[string]string{"n1": loopback.Addresses(t, 1)[0]}, Dir: filepath.Join(dir, "log")})
 	items(t, open(t, c))
 	if _, err := os.Stat(filepath.Join(dir, "log", "n1", "wal")); err != nil {
 		t.Error(err)
 	}
-	c.Peers = map[string]string{"n1": freeAddresses(t, 1)[0]}
+	c.Peers = map[string]string{"n1": loopback.Addresses(t, 1)[0]}
 	c.Dir = filepath.Join(dir, "not", "there")
 	if _, err := tryOpen(c); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a parent folder: %v", err)
