@@ -21,6 +21,7 @@ package speed
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -45,16 +46,23 @@ const (
 // of returns the speed of this run.
 func of(t testing.TB) speed {
 	t.Helper()
+	s, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func read() (speed, error) {
 	switch text := os.Getenv(Variable); text {
 	case "", "quick":
-		return quick
+		return quick, nil
 	case "landing":
-		return landing
+		return landing, nil
 	case "long":
-		return long
+		return long, nil
 	default:
-		t.Fatalf("%s must be quick, landing or long, got %q", Variable, text)
-		panic("unreachable")
+		return 0, fmt.Errorf("%s must be quick, landing or long, got %q", Variable, text)
 	}
 }
 
@@ -110,10 +118,7 @@ func IsQuick(t testing.TB) bool {
 // few for tests that wait most of the time. The flag -parallel replaces the number. TestMain
 // calls it before m.Run.
 func Parallel(inQuick, inOthers int) {
-	n := inQuick
-	if text := os.Getenv(Variable); text != "" && text != "quick" {
-		n = inOthers
-	}
+	n := ForAll(inQuick, inOthers, inOthers)
 	if n == 0 {
 		return
 	}
@@ -127,6 +132,15 @@ func Parallel(inQuick, inOthers int) {
 func Pick[T any](t testing.TB, inQuick, inLanding, inLong T) T {
 	t.Helper()
 	return [...]T{inQuick, inLanding, inLong}[of(t)]
+}
+
+// ForAll is Pick for TestMain, which has no testing.TB.
+func ForAll[T any](inQuick, inLanding, inLong T) T {
+	s, err := read()
+	if err != nil {
+		panic(err)
+	}
+	return [...]T{inQuick, inLanding, inLong}[s]
 }
 
 // Seeds returns the seeds of a random test, from first to below end. Their number depends

@@ -11,6 +11,9 @@ func TestPick(t *testing.T) {
 		if got := Pick(t, 1, 2, 3); got != want {
 			t.Errorf("%s=%s: got %d, want %d", Variable, text, got, want)
 		}
+		if got := ForAll(1, 2, 3); got != want {
+			t.Errorf("%s=%s: got %d for all tests, want %d", Variable, text, got, want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 
 	"github.com/topogen/topogen/internal/test/memdir"
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/internal/test/tabletest"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/raft"
@@ -16,9 +17,10 @@ import (
 )
 
 // TestMain makes the segments of logs small: a test that opens many logs would spend most of its
-// time with the space that the engine allocates for each, and with zeros that Open reads.
+// time with the space that the engine allocates for each, and with zeros that Open reads. Only a
+// long run has the segments of 16 MiB of the product.
 func TestMain(m *testing.M) {
-	etcdwal.SegmentSizeBytes = 64 << 10
+	etcdwal.SegmentSizeBytes = speed.ForAll(64<<10, 64<<10, etcdwal.SegmentSizeBytes)
 	os.Exit(m.Run())
 }
 
