@@ -14,7 +14,7 @@ import (
 // must be the same, and the invariants hold.
 func TestDifferential(t *testing.T) {
 	speed.NoRace(t)
-	first, end := speed.Seeds(t, 20, 500, 10_000)
+	first, end := speed.Seeds(t, 20, 250, 10_000)
 	seed := atomic.Uint64{}
 	seed.Store(first)
 	var failed atomic.Bool
@@ -37,7 +37,8 @@ func TestDifferential(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf("%d seeds from %d on\n%s", end-first, first, c)
-	if missing := c.missing(); len(missing) > 0 && end-first >= 500 && !failed.Load() {
+	// Some outcomes occur once in 200 seeds.
+	if missing := c.missing(); len(missing) > 0 && end-first >= 10_000 && !failed.Load() {
 		t.Errorf("no response had these outcomes: %q", missing)
 	}
 }
