@@ -14,7 +14,7 @@ import (
 // must be the same, and the invariants hold.
 func TestDifferential(t *testing.T) {
 	speed.NoRace(t)
-	first, end := speed.Seeds(t, 20, 250, 10_000)
+	first, end := speed.Seeds(t, 40, 250, 10_000)
 	seed := atomic.Uint64{}
 	seed.Store(first)
 	var failed atomic.Bool

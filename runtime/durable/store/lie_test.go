@@ -35,7 +35,7 @@ func (w diskWrite) apply(b []byte) []byte {
 // lost, it has the state of the commit before.
 func TestEachWriteIsLost(t *testing.T) {
 	speed.NoRace(t)
-	commits := speed.Pick(t, 5, 60, 60)
+	commits := speed.Pick(t, 10, 60, 60)
 	s := open(t, memdir.New(t), store.Options{})
 	fill(t, s)
 	var writes []diskWrite
