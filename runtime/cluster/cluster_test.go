@@ -80,18 +80,24 @@ func join(t *testing.T, network *transport.Memory, name string) transport.Transp
 
 func TestProgramOnSeveralNodes(t *testing.T) {
 	for _, nodes := range []int{1, 2, 3} {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testSeveralNodes(t, nodes) }) })
+		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				newProgram().runInMemory(t, nodes, func(wire transport.Transport) transport.Transport { return wire })
+			})
+		})
 	}
 }
 
-func testSeveralNodes(t *testing.T, nodes int) {
-	p := newProgram()
+// runInMemory runs the program on nodes of a network in memory. The function wrap is called for
+// the transport of each node, and returns the transport that the node uses.
+func (p *program) runInMemory(t *testing.T, nodes int, wrap func(transport.Transport) transport.Transport) {
+	t.Helper()
 	network := transport.NewMemory(transport.MemoryOptions{})
 	tables := table.NewMemory()
 	var tops []*top
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
-		wire := join(t, network, name)
+		wire := wrap(join(t, network, name))
 		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 			s.Transport = wire
 			return Open(p.config(nodes, t.TempDir(), tables), s)

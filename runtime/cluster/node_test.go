@@ -1,14 +1,12 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -74,27 +72,12 @@ func (l *lossy) Send(to string, messages ...transport.Message) {
 func TestProgramOnALossyNetwork(t *testing.T) { synctest.Test(t, testLossyNetwork) }
 
 func testLossyNetwork(t *testing.T) {
-	const nodes = 3
-	p := newProgram()
-	network := transport.NewMemory(transport.MemoryOptions{})
-	tables := table.NewMemory()
-	var tops []*top
 	var wires []*lossy
-	for i := range nodes {
-		name := fmt.Sprintf("n%d", i+1)
-		memory := join(t, network, name)
-		wire := &lossy{Transport: memory, group: transport.GroupID("program", "cluster/session"), rand: rand.New(rand.NewPCG(1, uint64(i)))}
-		wires = append(wires, wire)
-		top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
-			s.Transport = wire
-			return Open(p.config(nodes, t.TempDir(), tables), s)
-		}, piper.Node(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tops = append(tops, top)
-	}
-	p.runAll(t, tops)
+	newProgram().runInMemory(t, 3, func(wire transport.Transport) transport.Transport {
+		l := &lossy{Transport: wire, group: transport.GroupID("program", "cluster/session"), rand: rand.New(rand.NewPCG(1, uint64(len(wires))))}
+		wires = append(wires, l)
+		return l
+	})
 	for i, w := range wires {
 		if w.lost == 0 {
 			t.Errorf("n%d has lost no frame", i+1)

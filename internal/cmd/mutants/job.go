@@ -172,7 +172,7 @@ func (b *baseline) check(ctx context.Context, m *module) error {
 			t.regexp = ""
 		}
 		if t.hang {
-			limit, why = m.hang/3, ", a third of -hang: a slow run would count as one that hangs"
+			limit, why = m.hang/3, ", a third of -hang: a slow run would count as a hang"
 		}
 		got, err := m.try(ctx, nil, t, limit)
 		switch {

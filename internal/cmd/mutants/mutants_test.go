@@ -231,7 +231,7 @@ func TestUsage(t *testing.T) {
 }
 
 // TestTheNameOfATest covers panics: the output then names no test that has failed, but the
-// one that ran.
+// test that ran.
 func TestTheNameOfATest(t *testing.T) {
 	for out, want := range map[string]string{
 		"=== RUN   TestA\n--- PASS: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/x\n--- FAIL: TestB (0.00s)\n    --- FAIL: TestB/x (0.00s)\n": "TestB",

@@ -286,7 +286,7 @@ func (m *Machine) DropCaches() {
 
 // Restart starts the machine again after a power failure.
 func (m *Machine) Restart() {
-	check(memdir.RemoveAll(filepath.Dir(m.Dir))) // a goroutine that has not ended yet may create files meanwhile
+	check(memdir.RemoveAll(filepath.Dir(m.Dir))) // a goroutine that has not ended yet may create a file during the removal
 	m.Dir = m.path()
 	m.start()
 }

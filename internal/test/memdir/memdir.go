@@ -51,8 +51,8 @@ func prepare(t testing.TB, dir string) string {
 	return real
 }
 
-// RemoveAll removes a folder in which another goroutine may create files meanwhile: the engine of
-// a log creates its next file in advance.
+// RemoveAll removes a folder, also if another goroutine creates a file in it during the removal:
+// the engine of a log creates its next file in advance.
 func RemoveAll(dir string) error {
 	err := os.RemoveAll(dir)
 	for errors.Is(err, fs.ErrExist) { // the folder is not empty

@@ -1,3 +1,3 @@
-// Package ordinary calls functions of a test with the rights of an ordinary user. A test about
-// permissions then also runs as root, who may read and write everything.
+// Package ordinary calls functions of a test with the rights of an ordinary user. Root may read and
+// write everything, so root could not run a test about permissions otherwise.
 package ordinary

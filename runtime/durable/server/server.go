@@ -143,7 +143,7 @@ func (s *Server) Close(ctx context.Context) error {
 	for _, h := range []*http.Server{s.http, s.scraped} {
 		go func() { errs <- shutdown(ctx, h) }()
 	}
-	s.serving.Wait() // after that there are no new connections
+	s.serving.Wait() // both servers accept no connection after this
 	s.unused.close()
 	return errors.Join(<-errs, <-errs)
 }
