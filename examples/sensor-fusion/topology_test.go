@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +65,35 @@ func TestTheWhole(t *testing.T) {
 			if m := topology.Status(0).errors[mode]; m.count == 0 || m.sum/float64(m.count) > most {
 				t.Errorf("seed %d: the mean error while %v is %v of %d", seed, Mode(mode), m, m.count)
 			}
+		}
+	}
+}
+
+// TestTheSameSeed checks that the instances run in the same order each time, although the
+// processes of gps take a different time to end.
+func TestTheSameSeed(t *testing.T) {
+	run := func() (trace []string) {
+		topology, err := New(Processors{
+			Status: func(topo.Instance) (*Status, error) { return &Status{screen: &Screen{out: io.Discard}}, nil },
+		}, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stepper := topology.Stepper(1)
+		stepper.Trace(func(step uint64, processor string, _ int) { trace = append(trace, processor) })
+		if err := stepper.Advance(7 * time.Second); err != nil {
+			t.Fatal(err)
+		}
+		stepper.Stop()
+		if err := stepper.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return trace
+	}
+	first := run()
+	for range 10 {
+		if again := run(); !slices.Equal(again, first) {
+			t.Errorf("%d steps and %d steps, or another order", len(first), len(again))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package piper
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -87,24 +88,55 @@ func (u *Unit) Attach(p Process) {
 		w.spare = nil
 	}
 	pool.supervision.Unlock()
+	if s := pool.stepper; s != nil {
+		s.processes = append(s.processes, attached{w, p})
+		return
+	}
 	pool.running.Add(1)
 	go func() {
 		defer pool.running.Done()
 		select {
 		case <-p.Done():
-			pool.supervision.Lock()
-			w.orders = append(w.orders, order{ended: p})
-			pool.supervision.Unlock()
-			u.signal(controlOrder)
+			w.order(order{ended: p})
 		case <-pool.done:
 		}
 	}()
 }
 
+// attached is a process under a Stepper and its instance.
+type attached struct {
+	watch   *watch
+	process Process
+}
+
+// isCurrent reports whether the instance runs in the process.
+func (a attached) isCurrent() bool {
+	now := a.watch.process.Load()
+	return a.watch.phase == watchRunning && now != nil && *now == a.process
+}
+
+// orderEnds orders the ends of the processes that have ended between calls. A Stepper has no
+// goroutine that waits for them, because its turns would then depend on how long a process
+// takes to end.
+func (s *Stepper) orderEnds() {
+	s.processes = slices.DeleteFunc(s.processes, func(a attached) bool {
+		if !a.isCurrent() {
+			return true // a call has reported the end
+		}
+		select {
+		case <-a.process.Done():
+			a.watch.order(order{ended: a.process})
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // processEnded handles the end of a process. If the process ended during a call or
 // during Serve, the error of that call ends the instance, so nothing is done here.
 func (w *watch) processEnded(p Process) {
-	if now := w.process.Load(); w.phase != watchRunning || now == nil || *now != p || w.unit.proc.Serve {
+	if a := (attached{w, p}); !a.isCurrent() || w.unit.proc.Serve {
 		return
 	}
 	if w.unit.proc.group.isFinished() {

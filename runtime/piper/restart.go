@@ -26,8 +26,7 @@ func (w *Worker) startInstance(v *watch) {
 	v.starting = m
 	if p.stepper != nil {
 		m.adopt, m.err = p.reconstruct(hold.With(p.handlerCtx, m.holder), u)
-		v.orders = append(v.orders, order{started: m})
-		u.signal(controlOrder)
+		v.order(order{started: m})
 		return
 	}
 	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
@@ -40,10 +39,7 @@ func (w *Worker) startInstance(v *watch) {
 	go func() {
 		m.err = errEnded // remains if the constructor ends this goroutine
 		defer func() {
-			p.supervision.Lock()
-			v.orders = append(v.orders, order{started: m})
-			p.supervision.Unlock()
-			u.signal(controlOrder)
+			v.order(order{started: m})
 			if m.uncounted.CompareAndSwap(false, true) {
 				p.starters.Done()
 			}

@@ -29,7 +29,8 @@ type Stepper struct {
 	random     *rand.Rand
 	now        atomic.Int64 // time since the start in nanoseconds
 	serves     map[*Unit]*coroutine
-	serveUnits []*Unit // units with Serve that is not done, in the order of the topology file
+	processes  []attached // that had not ended when orderEnds looked
+	serveUnits []*Unit    // units with Serve that is not done, in the order of the topology file
 	err        error
 	ended      bool
 	begun      atomic.Bool
@@ -267,6 +268,7 @@ func (s *Stepper) turn() (did bool) {
 		s.end()
 	}()
 	s.stepDurable()
+	s.orderEnds()
 	s.worker.readNotes()
 	ready := s.worker.runq.len()
 	serves := s.resumable()

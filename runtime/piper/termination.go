@@ -33,11 +33,7 @@ func (w *watch) scheduleCloseOutputs() {
 	if w.phase != watchFailed || w.retrying.Load() > 0 {
 		return
 	}
-	p := w.unit.proc.pool
-	p.supervision.Lock()
-	w.orders = append(w.orders, order{closeOutputs: true})
-	p.supervision.Unlock()
-	w.unit.signal(controlOrder)
+	w.order(order{closeOutputs: true})
 }
 
 // closeOutputs closes the outputs of a processor that will send no more messages. If no

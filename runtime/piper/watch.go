@@ -100,6 +100,15 @@ type order struct {
 	ended        Process       // not nil: this process has ended
 }
 
+// order adds an order, which the next turn of the instance carries out.
+func (w *watch) order(o order) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	w.orders = append(w.orders, o)
+	p.supervision.Unlock()
+	w.unit.signal(controlOrder)
+}
+
 // startAttempt is the start of an instance, which may take too long.
 type startAttempt struct {
 	cancel    context.CancelCauseFunc // ends the context of Init; nil if there is no limit
