@@ -226,12 +226,17 @@ func TestIsolatedHears(t *testing.T) {
 		"closed " + input + ": broken, last of failing true",
 		"parcel: open, last of failing true",
 		"recovered " + input + ": open, last of failing true",
-		"restarted failing: open, last of failing true",
 		"closed " + input + ": broken, last of failing true",
 		"all closed: closed, last of failing true",
 		"finish: closed, last of failing true",
 	}
-	if heard := p.Collector(0).Heard; !slices.Equal(heard, want) {
+	// A restart that takes long ends after the next silence.
+	heard := p.Collector(0).Heard
+	i := slices.IndexFunc(heard, func(s string) bool { return strings.HasPrefix(s, "restarted failing: ") })
+	if i != 4 && i != 5 {
+		t.Fatalf("%q, want one restart, after the recovery", heard)
+	}
+	if heard := slices.Delete(slices.Clone(heard), i, i+1); !slices.Equal(heard, want) {
 		t.Errorf("%q\nwant %q", heard, want)
 	}
 	if marks := p.marked(); !slices.Contains(marks, "close-listener") || !slices.Contains(marks, "close-failing") {

@@ -101,7 +101,9 @@ func TestHostileProcess(t *testing.T) {
 				}
 				_, err = c.Call(1, 0, nil)
 			}
-			if !errors.Is(err, ErrProtocol) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+			// On a busy computer a killed process may not have ended after endTimeout.
+			exit := exitOf(t, err).Exit
+			if !errors.Is(err, ErrProtocol) || exit.Signal != "SIGKILL" && !strings.HasSuffix(exit.String(), "has not ended yet") {
 				t.Errorf("%v", err)
 			}
 		})
