@@ -158,6 +158,7 @@ func testPeersBatch(t *testing.T, nodes []*replicated.Node) {
 // one call may have.
 func TestPeersLargeBatch(t *testing.T) {
 	speed.Landing(t) // 40 MB
+	speed.NoRace(t)  // the other tests of peers run with it
 	_, follower := roles(t, peers(t))
 	large := strings.Repeat("x", 3<<20)
 	var ops []protocol.Operation
