@@ -326,7 +326,7 @@ func (l *file) install(revision table.Revision, state []byte) error {
 		return l.err
 	}
 	b := appendFrame([]byte(header), append(appendPosition(nil, kindSnapshot, revision), state...))
-	f, err := os.OpenFile(l.path+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := createNew(l.path + ".tmp")
 	if err != nil {
 		l.err = err
 		return err
@@ -342,6 +342,15 @@ func (l *file) install(revision table.Revision, state []byte) error {
 	old := l.f
 	l.f, l.size = f, int64(len(b))
 	return old.Close()
+}
+
+// createNew creates a file in place of one that an install left before. The file is not reused:
+// if the disk loses the new content, it must not have a valid older one.
+func createNew(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 func (l *file) close() error { return l.f.Close() }
