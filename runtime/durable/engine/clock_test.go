@@ -253,6 +253,38 @@ func TestJumps(t *testing.T) {
 	})
 }
 
+// stoppingClock is the clock of a process that is stopped once when it reads the time of day, which it
+// does after it has read the elapsed time.
+type stoppingClock struct {
+	*jumpingClock
+	reads *int // before the stop
+}
+
+func (c stoppingClock) Wall() time.Time {
+	if *c.reads--; *c.reads == 0 {
+		time.Sleep(30 * time.Second)
+	}
+	return c.jumpingClock.Wall()
+}
+
+// TestStopBetweenTwoReadings: a stop of the process does not make the time of day run ahead, so
+// no deadline comes early.
+func TestStopBetweenTwoReadings(t *testing.T) {
+	for reads := range 10 {
+		synctest.Test(t, func(t *testing.T) {
+			e := start(t, engine.Config{Store: store.NewMemory(), Clock: stoppingClock{newJumpingClock(), &reads}})
+			for i := range 10 {
+				if ahead := wall(t, e, fmt.Sprint(i)) - time.Duration(time.Now().UnixNano()); ahead > 0 {
+					t.Errorf("the time is %v ahead", ahead)
+				}
+			}
+			if reads > 0 {
+				t.Errorf("the clock was read %d times less than expected", reads)
+			}
+		})
+	}
+}
+
 // brokenClock is the clock of a computer whose time of day is always the same.
 type brokenClock struct {
 	*jumpingClock
