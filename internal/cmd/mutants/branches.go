@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"go/ast"
@@ -162,16 +163,18 @@ func (m *module) runRound(ctx context.Context, r round, dir string) (out []byte,
 	return test.CombinedOutput()
 }
 
-// judgeBranch runs the tests of the package, and then all rounds until a test fails.
+// judgeBranch runs the tests of the package, if it has any, and then all rounds until a test fails.
 func (m *module) judgeBranch(ctx context.Context, b *branch, own *baseline) verdict {
-	if err := own.check(ctx, m); err != nil {
-		return verdict{failed, err.Error()}
-	}
-	switch got, err := m.try(ctx, b.changed, tests{pkg: b.pkg}, testLimit); {
-	case err != nil:
-		return verdict{failed, err.Error()}
-	case got.failed:
-		return verdict{caught, got.test}
+	if files, _ := filepath.Glob(filepath.Join(m.root, b.pkg, "*_test.go")); len(files) > 0 {
+		if err := own.check(ctx, m); err != nil {
+			return verdict{failed, err.Error()}
+		}
+		switch got, err := m.try(ctx, b.changed, tests{pkg: b.pkg}, testLimit); {
+		case err != nil:
+			return verdict{failed, err.Error()}
+		case got.failed:
+			return verdict{caught, got.test}
+		}
 	}
 	dir, err := m.write(b.changed)
 	if err != nil {
@@ -183,8 +186,8 @@ func (m *module) judgeBranch(ctx context.Context, b *branch, own *baseline) verd
 		if err == nil {
 			continue
 		}
-		if name := failedTest(out); name != "" {
-			return verdict{caught, name}
+		if failure.Match(out) {
+			return verdict{caught, cmp.Or(failedTest(out), "a panic")}
 		}
 		return verdict{failed, fmt.Sprintf("%v\n%s", err, shorten(out))}
 	}
