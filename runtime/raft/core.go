@@ -107,8 +107,9 @@ type Core struct {
 	batch          fsm.Batch
 	forwardLimited bool // commands wait because too many bytes were forwarded and not answered
 
-	leaseEnd           time.Duration // Uptime until which no other node can lead
-	transferTerm       uint64        // term in which this node was asked to transfer the leadership
+	lease              lease
+	transferTerm       uint64 // term in which this node has told another one to campaign at once
+	leaderTick         int64  // tick of the last message of a leader
 	tick               int64
 	term               uint64 // as of the last Effects
 	leader             uint64
@@ -299,5 +300,6 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		c.removedTick = c.tick
 	}
 	_ = c.node.Step(m) // the engine refuses messages that are late or outdated; their senders repeat them if needed
+	c.noteLeader(m)
 	return nil
 }

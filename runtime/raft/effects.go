@@ -74,8 +74,11 @@ func (c *Core) Effects() Effects {
 		if behind && m.GetType() == pb.MsgReadIndexResp {
 			m.Index = new(max(m.GetIndex(), c.memory.last()))
 		}
-		if m.GetType() == pb.MsgSnap {
+		switch m.GetType() {
+		case pb.MsgSnap:
 			c.snapshots[m.GetTo()] = followerSnapshot{index: m.GetSnapshot().GetMetadata().GetIndex()}
+		case pb.MsgTimeoutNow:
+			c.transferTerm = m.GetTerm()
 		}
 		if promises(m) {
 			e.Late = append(e.Late, Message{m.GetTo(), m})
@@ -103,8 +106,8 @@ func (c *Core) Effects() Effects {
 		if behind {
 			r.Index = max(r.Index, c.memory.last())
 		}
-		if o := c.reads.setIndex(c.config.Nonce, r.RequestCtx, r.Index); o != nil && o.term == c.term && c.leader == c.id {
-			c.leaseEnd = o.began + c.config.LeaseTime
+		if o := c.reads.setIndex(c.config.Nonce, r.RequestCtx, r.Index); o != nil && c.leader == c.id {
+			c.extendLease(o)
 		}
 	}
 	e.Early = append(e.Early, c.toLeader...)

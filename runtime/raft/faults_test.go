@@ -2,6 +2,7 @@ package raft_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 // calmWorld returns a group of three nodes with a leader, without faults and clients.
@@ -222,24 +224,111 @@ func TestALeaseEnds(t *testing.T) {
 }
 
 // TestALeaseEndsWithATransfer: a transfer of the leadership ends the lease, because the next leader
-// does not wait until it expires.
+// does not wait until it expires. The leader or the next leader may ask for the transfer.
 func TestALeaseEndsWithATransfer(t *testing.T) {
+	for _, asked := range []string{"the leader", "the next leader"} {
+		t.Run(asked, func(t *testing.T) {
+			w, old := withLease(t, 10)
+			next := w.others(old)[0]
+			asks, others := old, w.others(old)
+			if asked == "the next leader" {
+				asks = next
+			}
+			asks.raft.Do(func(c *raft.Core) {
+				if err := c.TransferLeader(next.id); err != nil {
+					t.Error(err)
+				}
+			})
+			w.until("the election", func() bool { return next.core.Status().Role == "candidate" })
+			for _, o := range others { // messages to the old leader are late from now on
+				w.net.Cut(o.number, old.number, true)
+			}
+			w.until("the next leader", func() bool { return w.leader() == next })
+			w.appended(next, 2)
+			if n := w.leaseRead(old); n != 2 {
+				t.Errorf("a read must see 2 acknowledged updates, got %d", n)
+			}
+		})
+	}
+}
+
+// TestALeaseOfAnEarlierTerm: a leader that gets the leadership back needs a new lease, because it may
+// not know that the updates of the leader in between are committed.
+func TestALeaseOfAnEarlierTerm(t *testing.T) {
 	w, old := withLease(t, 10)
 	next := w.others(old)[0]
+	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
 	old.raft.Do(func(c *raft.Core) {
 		if err := c.TransferLeader(next.id); err != nil {
 			t.Error(err)
 		}
 	})
-	w.advance(2)
-	w.net.Cut(next.number, old.number, true)
-	for _, o := range w.others(old)[1:] {
-		w.net.Cut(o.number, old.number, true)
-	}
 	w.until("the next leader", func() bool { return w.leader() == next })
 	w.appended(next, 2)
-	if n := w.leaseRead(old); n != 2 {
-		t.Errorf("a read must see 2 acknowledged updates, got %d", n)
+	r, last := next.propose(3), next.core.Status().Last
+	w.until("the update at the old leader", func() bool { return old.core.Status().Last > last })
+	w.net.Cut(next.number, old.number, true) // so the old leader does not hear that the update is committed
+	w.until("answer", func() bool { return r.done })
+	term, _ := next.core.Leads()
+	old.raft.Do(func(c *raft.Core) { // the next leader gives the leadership back
+		_ = c.Step(next.id, &pb.Message{Type: pb.MsgTimeoutNow.Enum(), From: new(next.id), To: new(old.id), Term: new(term)})
+	})
+	w.until("the old leader again", func() bool { return w.leader() == old })
+	w.net.Isolate(old.number)
+	if n := w.leaseRead(old); n != 3 {
+		t.Errorf("a read must see 3 acknowledged updates, got %d", n)
+	}
+}
+
+// TestALeaseAndAVoteOfAHigherTerm: a follower that has answered the leader does not vote for another
+// node within an election timeout, even if it then hears of a higher term. The node in that term asked for
+// votes before the leader was elected.
+func TestALeaseAndAVoteOfAHigherTerm(t *testing.T) {
+	const leader, candidate = 8, 9
+	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}, {ID: leader, Name: "n2"}, {ID: candidate, Name: "n3"}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, err := raft.NewCore(raft.CoreConfig{Name: "n1", ID: 7, GroupID: groupID, Stored: wal.Stored{Snapshot: snapshot, State: raft.BootstrapState()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := func(times int) {
+		for range times {
+			if err := core.Tick(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// step returns the answers to a message.
+	step := func(m *pb.Message) (answers []pb.MessageType) {
+		m.To = new(core.ID())
+		if err := core.Step(m.GetFrom(), m); err != nil {
+			t.Fatal(err)
+		}
+		for core.HasEffects() {
+			e := core.Effects()
+			for _, a := range append(e.Early, e.Late...) {
+				answers = append(answers, a.GetType())
+			}
+			if err := core.Advance(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return answers
+	}
+	vote := func() []pb.MessageType {
+		return step(&pb.Message{Type: pb.MsgVote.Enum(), From: new(uint64(candidate)), Term: new(uint64(6)), Index: new(uint64(1)), LogTerm: new(uint64(1))})
+	}
+	tick(10)
+	step(&pb.Message{Type: pb.MsgHeartbeat.Enum(), From: new(uint64(leader)), Term: new(uint64(5)), Commit: new(uint64(1))})
+	step(&pb.Message{Type: pb.MsgPreVoteResp.Enum(), From: new(uint64(candidate)), Term: new(uint64(6)), Reject: new(true)}) // the answer to a question from before the leader was elected
+	if a := vote(); len(a) > 0 {
+		t.Errorf("a follower must not vote right after it has answered the leader, got %v", a)
+	}
+	tick(10)
+	if a := vote(); !slices.Contains(a, pb.MsgVoteResp) {
+		t.Errorf("the follower must vote after an election timeout, got %v", a)
 	}
 }
 

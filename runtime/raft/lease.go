@@ -2,6 +2,7 @@ package raft
 
 import (
 	"bytes"
+	"time"
 
 	"go.etcd.io/raft/v3"
 	pb "go.etcd.io/raft/v3/raftpb"
@@ -12,9 +13,15 @@ import (
 // answered, no other node can lead during this time. The leader has a lease for half of
 // this time, measured by the leader's clock. During the lease it answers reads without a
 // request to the majority. This is correct if no clock runs twice as fast as another one.
-// In two other cases another node could lead earlier. They are excluded: a node does not
-// vote in its first election timeout after a start, and a leader that has asked another
-// member to lead has no lease any more.
+// In three other cases another node could lead earlier. They are excluded: a node does not
+// vote in its first election timeout after a start, or because it hears of a higher term,
+// and a leader that has told another member to campaign at once has no lease any more.
+
+// lease is the time during which a leader knows that no other node can lead.
+type lease struct {
+	term uint64        // of the leader when it asked the majority
+	end  time.Duration // by Uptime
+}
 
 // ReadLease is Read for callers that rely on clocks: a leader with a lease answers the
 // read without a request to the majority.
@@ -33,19 +40,34 @@ func (c *Core) ReadLease(w Waiter) error {
 // lease.
 func (c *Core) leaseIndex() (index uint64, ok bool) {
 	s := c.node.BasicStatus()
-	ok = s.RaftState == raft.StateLeader && s.GetTerm() == c.term && c.leader == c.id &&
-		c.reads.committedTerm == c.term && c.transferTerm != c.term && c.config.Uptime() < c.leaseEnd
+	ok = s.RaftState == raft.StateLeader && c.lease.term == s.GetTerm() && c.transferTerm != s.GetTerm() && c.config.Uptime() < c.lease.end
 	return s.GetCommit(), ok
 }
 
+// extendLease extends the lease after a majority has answered a round of reads.
+func (c *Core) extendLease(o *readRound) {
+	c.lease = lease{o.term, o.began + c.config.LeaseTime}
+}
+
+// noteLeader records that the node has taken a message of the leader.
+func (c *Core) noteLeader(m *pb.Message) {
+	switch m.GetType() {
+	case pb.MsgApp, pb.MsgHeartbeat, pb.MsgSnap:
+		if m.GetTerm() == c.node.BasicStatus().GetTerm() { // otherwise the engine has refused the message
+			c.leaderTick = c.tick
+		}
+	}
+}
+
 // mayVote reports whether the node may take part in the election of m. It must not vote
-// in its first election timeout, because it may have answered a leader shortly before it
-// was restarted.
+// within an election timeout after a message of the leader, or after its start, because it
+// may have answered a leader shortly before it was restarted. The engine has this rule
+// too, but forgets the leader at a start and when it hears of a higher term.
 func (c *Core) mayVote(m *pb.Message) bool {
 	if t := m.GetType(); t != pb.MsgVote && t != pb.MsgPreVote {
 		return true
 	}
-	return c.tick >= int64(c.config.ElectionTicks) || bytes.Equal(m.Context, campaignTransfer)
+	return c.tick-c.leaderTick >= int64(c.config.ElectionTicks) || bytes.Equal(m.Context, campaignTransfer)
 }
 
 // campaignTransfer is the context of the messages of an election that the leader has

@@ -157,7 +157,6 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	if !c.heardWithin(to, 1) {
 		return &leaderError{"no message comes from " + c.members[to].Name + "; start it first"}
 	}
-	c.transferTerm = c.term
 	c.node.TransferLeader(to)
 	return nil
 }

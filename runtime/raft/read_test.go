@@ -2,6 +2,7 @@ package raft_test
 
 import (
 	"testing"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -18,6 +19,12 @@ func (*waiter) Done(fsm.Applied) {}
 // are applied. The commit index may not be on the disk when an update is answered. If the node
 // is killed then, its log has entries after the stored commit index, which were acknowledged.
 func TestReadAfterARestartAlone(t *testing.T) {
+	for what, read := range map[string]func(*raft.Core, raft.Waiter) error{"Read": (*raft.Core).Read, "ReadLease": (*raft.Core).ReadLease} {
+		t.Run(what, func(t *testing.T) { readAfterARestartAlone(t, read) })
+	}
+}
+
+func readAfterARestartAlone(t *testing.T, begin func(*raft.Core, raft.Waiter) error) {
 	const entries = 3
 	snapshot, groupID, err := raft.Bootstrap([]raft.Member{{ID: 7, Name: "n1"}}, nil, nil)
 	if err != nil {
@@ -29,7 +36,9 @@ func TestReadAfterARestartAlone(t *testing.T) {
 		last++
 		stored.Entries = append(stored.Entries, &pb.Entry{Term: new(stored.State.GetTerm()), Index: new(last), Data: []byte{1}})
 	}
-	core, err := raft.NewCore(raft.CoreConfig{Name: "n1", ID: 7, GroupID: groupID, Stored: stored})
+	core, err := raft.NewCore(raft.CoreConfig{
+		Name: "n1", ID: 7, GroupID: groupID, Stored: stored, Uptime: func() time.Duration { return 0 }, LeaseTime: time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +48,7 @@ func TestReadAfterARestartAlone(t *testing.T) {
 	var applied uint64
 	read, reads := new(waiter), 0
 	for range 10 { // the read may come at any time of the election
-		if err := core.Read(read); err != nil {
+		if err := begin(core, read); err != nil {
 			t.Fatal(err)
 		}
 		if !core.HasEffects() {
