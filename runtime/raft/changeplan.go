@@ -186,7 +186,7 @@ func (p *changePlan) freeName(name string) {
 }
 
 // checkQuorumAfter returns an error if the group may not be able to continue after the
-// changes: a majority must have sent messages lately, and a member that gets a vote must
+// changes: a majority must have answered lately, and a member that gets a vote must
 // have the log.
 func (c *Core) checkQuorumAfter(p *changePlan) error {
 	progress := c.node.Status().Progress
@@ -200,7 +200,7 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 		_, known := c.members[o.ID]
 		switch {
 		case !known: // a new node, which has just sent its id
-		case !c.heardWithin(o.ID, 1):
+		case !c.answers(o.ID):
 			silent = append(silent, o.Name)
 		case p.added[o.ID] && progress[o.ID].Match+promoteBehindMax < c.node.BasicStatus().GetCommit():
 			behind = append(behind, fmt.Sprintf("%s lacks %d entries", o.Name, c.node.BasicStatus().GetCommit()-progress[o.ID].Match))
@@ -212,17 +212,10 @@ func (c *Core) checkQuorumAfter(p *changePlan) error {
 	const force = "Force (--force in topoctl) makes the change without this check; then the group may not be able to continue"
 	switch {
 	case voters-len(silent) <= voters/2 || added:
-		return fmt.Errorf("%w: after the change %d of %d voters would be needed, but no message comes from %s. Start the nodes that are down, or remove them first. %s",
+		return fmt.Errorf("%w: after the change %d of %d voters would be needed, but no answer comes from %s. Start the nodes that are down, correct wrong addresses, or remove these nodes first. %s",
 			ErrMembers, voters/2+1, voters, strings.Join(silent, ", "), force)
 	case len(behind) > 0:
 		return fmt.Errorf("%w: %s, and the group would wait for it. Try again later. %s", ErrMembers, strings.Join(behind, ", "), force)
 	}
 	return nil
-}
-
-// heardWithin reports whether a message of a member came within a number of election
-// timeouts.
-func (c *Core) heardWithin(id uint64, timeouts int) bool {
-	at, ok := c.lastHeard[id]
-	return id == c.id || ok && c.tick-at <= int64(timeouts*c.config.ElectionTicks)
 }

@@ -120,7 +120,7 @@ func (c *Core) isNeeded() bool {
 	progress, have := c.node.Status().Progress, 0
 	voters := c.conf.GetVoters()
 	for _, id := range voters {
-		if progress[id].Match >= c.memory.membersIndex && c.heardWithin(id, 1) {
+		if progress[id].Match >= c.memory.membersIndex && c.answers(id) {
 			have++
 		}
 	}
@@ -158,7 +158,7 @@ func (c *Core) applyChange(entry *pb.Entry) {
 		return
 	}
 	c.members.apply(list, c.conf)
-	maps.DeleteFunc(c.lastHeard, func(id uint64, _ int64) bool { return c.Stranger(id) })
+	maps.DeleteFunc(c.contacts, func(id uint64, _ contact) bool { return c.Stranger(id) })
 	c.effects.Members = c.members.list()
 	c.checkRemoved()
 	nonce := binary.BigEndian.Uint64(change.Context)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	pb "go.etcd.io/raft/v3/raftpb"
+
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
 )
@@ -17,6 +19,11 @@ func (w *world) changedBy(leader *node, changes ...raft.Change) error {
 	r := leader.change(changes...)
 	w.until("change", func() bool { return r.done })
 	return r.Err
+}
+
+// active reports whether a leader shows a member as active.
+func (n *node) active(member *node) bool {
+	return slices.ContainsFunc(n.core.Status().Members, func(m raft.MemberStatus) bool { return m.ID == member.id && m.Active })
 }
 
 // withLearner returns a calm world whose leader has just added a learner.
@@ -53,7 +60,7 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	spare.crash("crash")
 	spare.restart = 0
 	w.advance(2 * electionTime)
-	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no message comes from "+spare.name, "--force")
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Promote, Name: spare.name}), "no answer comes from "+spare.name, "--force")
 
 	var last *reply
 	for i := range uint64(1100) { // more entries than a promoted learner may lack
@@ -63,10 +70,10 @@ func TestAPromotionThatWouldBlock(t *testing.T) {
 	w.until("answer", func() bool { return last.done })
 	spare.start()
 	for r := (*reply)(nil); ; w.step() { // until the learner is reachable but not up to date
-		if r == nil || r.done && strings.Contains(r.Err.Error(), "no message comes from") {
+		if r == nil || r.done && strings.Contains(r.Err.Error(), "no answer comes from") {
 			r = leader.change(raft.Change{Kind: raft.Promote, Name: spare.name})
 		}
-		if r.done && !strings.Contains(fmt.Sprint(r.Err), "no message comes from") {
+		if r.done && !strings.Contains(fmt.Sprint(r.Err), "no answer comes from") {
 			checkRefused(t, r.Err, spare.name+" lacks ", "--force")
 			break
 		}
@@ -123,7 +130,7 @@ func TestATransferToANodeThatIsDown(t *testing.T) {
 	down.restart = 0
 	w.advance(2 * electionTime)
 	leader.raft.Do(func(c *raft.Core) {
-		checkRefused(t, c.TransferLeader(down.id), "no message comes from "+down.name, "start it first")
+		checkRefused(t, c.TransferLeader(down.id), "no answer comes from "+down.name, "start it first")
 	})
 	w.step()
 	w.appended(leader, 1)
@@ -138,7 +145,7 @@ func TestARemovalThatWouldBlock(t *testing.T) {
 	down.crash("crash")
 	down.restart = 0
 	w.advance(2 * electionTime)
-	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "after the change 2 of 2 voters would be needed", "no message comes from "+down.name)
+	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: runs.name}), "after the change 2 of 2 voters would be needed", "no answer comes from "+down.name)
 	w.appended(leader, 1)
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: down.name}); err != nil {
 		t.Error(err)
@@ -219,6 +226,7 @@ func TestANodeThatDoesNotRun(t *testing.T) {
 func TestANodeWithALog(t *testing.T) {
 	w := calmWorld(t, 85)
 	leader := w.leader()
+	w.until("answers of all members", func() bool { return leader.active(w.others(leader)[0]) && leader.active(w.others(leader)[1]) })
 	gone := w.others(leader)[0]
 	if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: gone.name}); err != nil {
 		t.Fatal(err)
@@ -226,7 +234,7 @@ func TestANodeWithALog(t *testing.T) {
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: gone.name}), "was a member of this group before", "empty its folder")
 	w.until("stop of the removed node", func() bool { return gone.removed })
 
-	w.ruling = 0 // allow a second group
+	w.ruling, w.log = 0, map[uint64]entry{} // allow a second group, with entries of its own
 	other := w.nodes[3]
 	other.member, other.peers = true, map[string]string{other.name: ""}
 	other.start()
@@ -331,5 +339,76 @@ func TestAddressesOfMembers(t *testing.T) {
 		raft.Change{Kind: raft.Readdress, Name: other.name, Address: "10.0.0.2:7"},
 	); err != nil {
 		t.Errorf("one change must be able to pass an address to another member: %v", err)
+	}
+}
+
+// TestRemoveWhileAMemberHearsNothing: a member whose messages arrive, but that receives none, does not count for
+// the majority after a change. Its pre-votes are not answers to the leader.
+func TestRemoveWhileAMemberHearsNothing(t *testing.T) {
+	w := calmWorld(t, 6)
+	leader := w.leader()
+	w.appended(leader, 1)
+	deaf, other := w.others(leader)[0], w.others(leader)[1]
+	w.net.Cut(leader.number, deaf.number, true)
+	w.net.Cut(other.number, deaf.number, true)
+	w.advance(2 * electionTime)
+	w.until("a pre-vote", func() bool { return deaf.core.Status().Role == "pre-candidate" })
+	w.advance(electionTime / 4)
+	if leader.active(deaf) || !leader.active(other) {
+		t.Errorf("only the member that answers must be active, got %t for the other one", leader.active(deaf))
+	}
+	var r *reply
+	for range 3 * electionTime / tickTime { // the pre-votes arrive at any time
+		r = leader.change(raft.Change{Kind: raft.Remove, Name: other.name})
+		w.until("answer", func() bool { return r.done })
+		if !errors.Is(r.Err, raft.ErrMembers) || !strings.Contains(r.Err.Error(), "from "+deaf.name) {
+			t.Fatalf("a removal after which no majority answers must be refused, got %v", r.Err)
+		}
+		w.advance(tickTime)
+	}
+	leader.raft.Do(func(c *raft.Core) {
+		if err := c.TransferLeader(deaf.id); !errors.Is(err, raft.ErrMembers) {
+			t.Errorf("a transfer to a member that does not answer must be refused, got %v", err)
+		}
+	})
+	w.net.Heal()
+	w.until("an answer", func() bool { return leader.active(deaf) })
+	r = leader.change(raft.Change{Kind: raft.Remove, Name: other.name})
+	w.until("the removal", func() bool { return r.done })
+	if r.Err != nil {
+		t.Error(r.Err)
+	}
+}
+
+// TestAnswersOfEarlierTerms: a leader that gets the leadership back does not count the answers to what it sent
+// when it led before, and not the answer to a late message of that time.
+func TestAnswersOfEarlierTerms(t *testing.T) {
+	w := calmWorld(t, 6)
+	leader := w.leader()
+	deaf, other := w.others(leader)[0], w.others(leader)[1]
+	w.until("answers of all members", func() bool { return leader.active(deaf) && leader.active(other) })
+	w.net.Isolate(deaf.number)
+	for _, to := range []*node{other, leader} {
+		w.until("a leader to ask", func() bool { return to.core.Status().Leader != "" })
+		to.raft.Do(func(c *raft.Core) {
+			if err := c.TransferLeader(to.id); err != nil {
+				t.Error(err)
+			}
+		})
+		w.until("leader "+to.name, func() bool { return w.leader() == to })
+	}
+	w.until("an answer", func() bool { return leader.active(other) })
+	if leader.active(deaf) {
+		t.Error("an answer of an earlier term must not count")
+	}
+	term, _ := leader.core.Leads()
+	leader.raft.Do(func(c *raft.Core) { // the answer to a message of an earlier term
+		if err := c.Step(deaf.id, &pb.Message{Type: pb.MsgAppResp.Enum(), From: new(deaf.id), To: new(leader.id), Term: new(term)}); err != nil {
+			t.Error(err)
+		}
+	})
+	w.advance(1)
+	if leader.active(deaf) {
+		t.Error("the answer to a message of an earlier term must not count")
 	}
 }

@@ -100,9 +100,9 @@ type Core struct {
 	toLeader       []Message // notes that a follower sends to the leader although it does not forward updates
 	clientUpdates  clientUpdates
 	reads          reads
-	changes        map[uint64]Waiter // waiters of membership changes, by nonce
-	lastHeard      map[uint64]int64  // by member: the tick of its last message
-	proposedChange proposedChange    // the newest change, until the engine has put it into the log
+	changes        map[uint64]Waiter  // waiters of membership changes, by nonce
+	contacts       map[uint64]contact // by member
+	proposedChange proposedChange     // the newest change, until the engine has put it into the log
 	changeNumber   uint64
 	batch          fsm.Batch
 	forwardLimited bool // commands wait because too many bytes were forwarded and not answered
@@ -132,7 +132,7 @@ func NewCore(c CoreConfig) (*Core, error) {
 		return nil, errors.New("raft: CoreConfig.Name and ID must be set")
 	}
 	c.setDefaults()
-	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]followerSnapshot{}, lastHeard: map[uint64]int64{}}
+	n := &Core{id: c.ID, config: c, changes: map[uint64]Waiter{}, snapshots: map[uint64]followerSnapshot{}, contacts: map[uint64]contact{}}
 	n.pending = newPending(c.PendingMax, n.id, c.Nonce)
 	n.pending.types = c.Types
 	return n, n.Enter(c.GroupID, c.Stored)
@@ -294,7 +294,7 @@ func (c *Core) Step(from uint64, m *pb.Message) (err error) {
 		return nil
 	}
 	if !c.Stranger(from) {
-		c.lastHeard[from] = c.tick
+		c.noteContact(m)
 	}
 	if c.removed && c.Stranger(c.id) && needRemovedNode[m.GetType()] {
 		c.removedTick = c.tick

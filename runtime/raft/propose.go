@@ -154,8 +154,8 @@ func (c *Core) TransferLeader(to uint64) (err error) {
 	case c.leader == raft.None, !leads && to != c.id: // the engine would send the request in the name of the other member
 		return &fsm.NotLeader{Leader: c.members[c.leader].Name}
 	}
-	if !c.heardWithin(to, 1) {
-		return &leaderError{"no message comes from " + c.members[to].Name + "; start it first"}
+	if !c.answers(to) {
+		return &leaderError{"no answer comes from " + c.members[to].Name + "; start it first"}
 	}
 	c.node.TransferLeader(to)
 	return nil

@@ -36,7 +36,7 @@ type Status struct {
 type MemberStatus struct {
 	Member
 	Match    uint64    // index up to which the member is known to have the log
-	Active   bool      // a message of the member came within the last election timeout
+	Active   bool      // the member has answered this leader within the last election timeout
 	Transfer *Transfer `json:",omitempty"` // the snapshot that the leader sends to the member, or nil
 }
 
@@ -69,7 +69,7 @@ func (c *Core) Status() Status {
 	for _, m := range c.members {
 		p := progress[m.ID]
 		m.Address = c.address(m)
-		s.Members = append(s.Members, MemberStatus{Member: m, Match: p.Match, Active: c.heardWithin(m.ID, 1)})
+		s.Members = append(s.Members, MemberStatus{Member: m, Match: p.Match, Active: c.answers(m.ID)})
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return s
