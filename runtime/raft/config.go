@@ -62,7 +62,7 @@ type Config struct {
 	NoChecksums   bool // this node does not compare its state
 
 	ElectionTimeout time.Duration // a follower without a message from a leader starts an election after one to two of these; 0: 1s
-	Heartbeat       time.Duration // time between two heartbeats of the leader; 0: 100 ms
+	Heartbeat       time.Duration // time between two heartbeats of the leader; 0: 100 ms. LeaseRead requires that both times are the same on all members
 	Prefer          string        // node that leads if it can; "": any node, and with Instances a different one for each
 	Forward         bool          // a follower forwards proposals to the leader; otherwise it answers fsm.NotLeader
 
@@ -253,6 +253,9 @@ func (c *Config) checkNodes() error {
 	}
 	return nil
 }
+
+// electionTicks returns the election timeout in heartbeats, rounded up.
+func (c *Config) electionTicks() int { return int((c.ElectionTimeout + c.Heartbeat - 1) / c.Heartbeat) }
 
 // names lists the names of the peers.
 func (c *Config) names() string { return strings.Join(slices.Sorted(maps.Keys(c.Peers)), ", ") }

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	messageBytesMax     = 256 << 10              // of the entries in one message, unless a single entry is larger; the same limit as for a batch in one entry
-	inflightMax         = 256                    // messages in flight to a follower, as the engine's documentation advises
-	inflightBytesMax    = 32 << 20               // bytes of updates in flight; while there are fewer, one more message is sent: 1 Gbit/s for a quarter of a second; see windowBytesMax
-	uncommittedBytesMax = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
-	unappliedBytesMax   = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
-	batchDelayMax       = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
-	trailingBytesMax    = 64 << 20               // bytes of entries kept after a snapshot covers them
-	snapshotBytes       = 256 << 20              // bytes of entries after which a snapshot is taken, even before SnapshotEvery entries
-	heldBytesMax        = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or a new snapshot would be taken at once after each snapshot
-	retryTimeouts       = 2                      // election timeouts without an answer, after which a command is proposed again
-	retryTicksMax       = 1 << 8                 // limit of the wait, which doubles with each repetition
-	removedTimeouts     = 4                      // election timeouts for which a removed node keeps running: members that have not received the removal may need its vote
+	messageBytesMax      = 256 << 10              // of the entries in one message, unless a single entry is larger; the same limit as for a batch in one entry
+	inflightMax          = 256                    // messages in flight to a follower, as the engine's documentation advises
+	inflightBytesMax     = 32 << 20               // bytes of updates in flight; while there are fewer, one more message is sent: 1 Gbit/s for a quarter of a second; see windowBytesMax
+	uncommittedBytesMax  = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
+	unappliedBytesMax    = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
+	batchDelayMax        = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
+	trailingBytesMax     = 64 << 20               // bytes of entries kept after a snapshot covers them
+	snapshotBytes        = 256 << 20              // bytes of entries after which a snapshot is taken, even before SnapshotEvery entries
+	heldBytesMax         = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or a new snapshot would be taken at once after each snapshot
+	retryTimeouts        = 2                      // election timeouts without an answer, after which a command is proposed again
+	retryTicksMax        = 1 << 8                 // limit of the wait, which doubles with each repetition
+	defaultElectionTicks = 10                     // so that some heartbeats may be lost
+	removedTimeouts      = 4                      // election timeouts for which a removed node keeps running: members that have not received the removal may need its vote
 )
 
 // Errors of a node.
@@ -58,8 +59,9 @@ type CoreConfig struct {
 	Now            func() int64      // Unix nanoseconds, used as the time of entries; default 0
 
 	// Uptime is a monotonic clock that also advances while the process is suspended.
-	// LeaseTime is how long, by Uptime, ReadLease relies on a majority's answer: half of
-	// the shortest time that ElectionTicks may take on any member. 0 disables leases.
+	// LeaseTime is how long, by Uptime, ReadLease relies on a majority's answer: at most half
+	// of the shortest time that ElectionTicks may take on any member. 0 disables leases. A
+	// Node sets it.
 	Uptime    func() time.Duration
 	LeaseTime time.Duration
 
@@ -171,7 +173,7 @@ func (c *CoreConfig) setDefaults() {
 			*v = value
 		}
 	}
-	set(&c.ElectionTicks, 10)
+	set(&c.ElectionTicks, defaultElectionTicks)
 	set(&c.HeartbeatTicks, 1)
 	set(&c.PendingMax, 4096)
 	for n := 2; ; n *= 2 {

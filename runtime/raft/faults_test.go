@@ -358,6 +358,51 @@ func TestALeaseAndARestart(t *testing.T) {
 	}
 }
 
+// TestALeaseOfASlowClock: the lease ends before another node can lead, even if the other clocks run 1.9 times as
+// fast as the clock of the leader, and whenever the follower ticks.
+func TestALeaseOfASlowClock(t *testing.T) {
+	for _, electionTicks := range []int{2, 3, 4, 5, 10} {
+		for phase := range int64(tickTime) {
+			w := calmWorld(t, 13)
+			w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
+			w.electionTicks = electionTicks
+			for _, n := range w.nodes[:simPeers] {
+				n.crash("crash")
+				n.restart = 0
+				n.start()
+			}
+			w.until("a leader", func() bool { return w.leader() != nil })
+			old := w.leader()
+			w.appended(old, 1)
+			voter, next := w.others(old)[0], w.others(old)[1]
+			w.until("the update", func() bool { return next.machine.Applied() == old.machine.Applied() })
+			w.net.Isolate(next.number) // it hears no leader, so it has not promised anything
+			next.raft.Do(func(c *raft.Core) { _ = c.Campaign() })
+			old.slowness = tickTime * 9 / 10
+			read := new(reply)
+			old.raft.PutRead(read, true)
+			w.until("answer to the read", func() bool { voter.nextTick = w.now + phase; return read.done })
+			w.net.Heal()
+			for _, n := range w.others(old) {
+				w.net.Cut(n.number, old.number, true)
+				w.net.Cut(old.number, n.number, true)
+			}
+			w.until("the next leader", func() bool {
+				next.raft.Do(func(c *raft.Core) {
+					if s := c.Status(); s.Role == "follower" || s.Role == "pre-candidate" {
+						_ = c.Campaign()
+					}
+				})
+				return w.leader() != old
+			})
+			w.appended(w.leader(), 2)
+			if n := w.leaseRead(old); n != 2 {
+				t.Errorf("with %d ticks in an election timeout and a tick after %d ms, a read must see 2 acknowledged updates, got %d", electionTicks, phase, n)
+			}
+		}
+	}
+}
+
 // TestALostLogIsNoticed: a node whose log was removed, while its record is still there, stops with
 // ErrLogLost.
 func TestALostLogIsNoticed(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 // A follower that has answered the leader does not vote for another node for one election
 // timeout after the leader's message, measured by its own clock. So after a majority has
 // answered, no other node can lead during this time. The leader has a lease for half of
-// this time, measured by the leader's clock. During the lease it answers reads without a
-// request to the majority. This is correct if no clock runs twice as fast as another one.
+// this time, see leaseTime, measured by the leader's clock. During the lease it answers
+// reads without a request to the majority. This is correct if no clock runs twice as fast
+// as another one, and all members have the same election timeout and heartbeat.
 // In three other cases another node could lead earlier. They are excluded: a node does not
 // vote in its first election timeout after a start, or because it hears of a higher term,
 // and a leader that has told another member to campaign at once has no lease any more.
@@ -42,6 +43,15 @@ func (c *Core) leaseIndex() (index uint64, ok bool) {
 	s := c.node.BasicStatus()
 	ok = s.RaftState == raft.StateLeader && c.lease.term == s.GetTerm() && c.transferTerm != s.GetTerm() && c.config.Uptime() < c.lease.end
 	return s.GetCommit(), ok
+}
+
+// leaseTime returns the length of a lease. A follower counts ticks. If it is late for the
+// tick before which it answers, this tick follows at once, and the next one when it is due,
+// up to a tick later. So electionTicks ticks take more than electionTicks-2 times the time
+// of a tick. The lease is half of this, because the follower's clock may be almost twice
+// as fast as the leader's.
+func leaseTime(electionTicks int, tick time.Duration) time.Duration {
+	return time.Duration(max(electionTicks-2, 0)) * tick / 2
 }
 
 // extendLease extends the lease after a majority has answered a round of reads.

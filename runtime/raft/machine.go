@@ -318,10 +318,12 @@ func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 	return e.read(ctx, false, func() { m.machine.View(f) })
 }
 
-// LeaseRead is like Read. If this node leads, and a majority has answered it within half
-// an election timeout, it does not ask the majority. It relies on the members' clocks: no
-// clock may run twice as fast as another, or stop while its host is suspended. Otherwise
-// a read may miss updates that another leader has acknowledged.
+// LeaseRead is like Read. If this node leads, and a majority has answered it within
+// (E-2)*H/2, it does not ask the majority. H is Config.Heartbeat, and E is
+// Config.ElectionTimeout in heartbeats, rounded up: with the defaults 0.4 s. It relies on
+// the members' clocks: no clock may run twice as fast as another, or stop while its host
+// is suspended. All members must have the same two settings. Otherwise a read may miss
+// updates that another leader has acknowledged.
 func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {

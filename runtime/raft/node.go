@@ -2,6 +2,7 @@ package raft
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,7 @@ type Node struct {
 	errReturned atomic.Bool // Err has returned the error of the node
 	err         error       // why the node ended; set before done is closed
 
+	began               time.Time // when the node was made
 	ticks               int64
 	bootstrap           *bootstrap // nil after the node has the log of a group
 	initialState        []byte     // initial state of the state machine, for the first snapshot of a group
@@ -138,7 +140,7 @@ func newNode(c NodeConfig) (*Node, error) {
 	}
 	n := &Node{
 		config: c, logger: c.Logger, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		outgoing: make(map[uint64][]transport.Message),
+		outgoing: make(map[uint64][]transport.Message), began: time.Now(),
 	}
 	n.config.Core.Types = typesOf(c.Machine)
 	n.applier, n.snapshotter = newApplier(n, c.Machine), newSnapshotter(n, c.Machine)
@@ -186,6 +188,7 @@ func (n *Node) prepare() (err error) {
 	if c.Nonce == 0 {
 		c.Nonce = nonce()
 	}
+	c.LeaseTime = leaseTime(cmp.Or(c.ElectionTicks, defaultElectionTicks), n.config.Tick)
 	if err := checkPeers(c.Peers); err != nil {
 		return err
 	}
@@ -254,11 +257,16 @@ func (n *Node) run() {
 // untilTick returns the time until the next tick. All groups of one node tick at the same
 // time, so that one wake-up serves all groups, and their heartbeats share frames.
 // Different nodes tick at different times, so that they do not start elections at the
-// same time.
+// same time. A wall clock that jumps does not change the time between two ticks, because
+// leases rely on it.
 func (n *Node) untilTick() time.Duration {
-	tick := uint64(n.config.Tick)
-	phase := MemberID(n.config.Core.Name) % tick
-	return time.Duration(tick - (uint64(time.Now().UnixNano())+phase)%tick)
+	return untilTick(n.began.UnixNano()+int64(time.Since(n.began)), MemberID(n.config.Core.Name), n.config.Tick)
+}
+
+// untilTick returns the time from now, in Unix nanoseconds, until the next tick of a node.
+// The number spreads the ticks of different nodes.
+func untilTick(now int64, number uint64, tick time.Duration) time.Duration {
+	return tick - time.Duration((uint64(now)+number%uint64(tick))%uint64(tick))
 }
 
 // waitForBatch waits a moment while the applier answers callers. These callers often

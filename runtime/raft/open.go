@@ -43,9 +43,9 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 	node, err = StartNode(NodeConfig{
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
-			ElectionTicks: int(c.ElectionTimeout / c.Heartbeat), HeartbeatTicks: 1,
+			ElectionTicks: c.electionTicks(), HeartbeatTicks: 1,
 			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(),
-			LeaseTime: c.ElectionTimeout / 2, LostLog: c.LostLog, Now: now,
+			LostLog: c.LostLog, Now: now,
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,
 		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),

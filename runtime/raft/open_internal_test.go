@@ -14,6 +14,15 @@ import (
 // oneNumber is the type of a state and of its update.
 type oneNumber struct{ n byte }
 
+// TestElectionTicks: an election timeout is not shorter than its setting.
+func TestElectionTicks(t *testing.T) {
+	for timeout, want := range map[time.Duration]int{200 * time.Millisecond: 2, 290 * time.Millisecond: 3, time.Second: 10} {
+		if got := (&Config{ElectionTimeout: timeout, Heartbeat: 100 * time.Millisecond}).electionTicks(); got != want {
+			t.Errorf("%v must be %d heartbeats of 100ms, got %d", timeout, want, got)
+		}
+	}
+}
+
 // TestSettingsReachTheNode: all settings of the configuration reach the node, including settings
 // without which other tests would still pass.
 func TestSettingsReachTheNode(t *testing.T) {
@@ -43,7 +52,7 @@ func TestSettingsReachTheNode(t *testing.T) {
 	if c.Prefer != "n2" || c.Spread != 3 || c.Tick != 100*time.Millisecond || c.Topology != "test" || c.GroupName != "numbers/2-of-4" {
 		t.Errorf("the node prefers %q, spreads as %d, ticks each %v and is of %q, %q", c.Prefer, c.Spread, c.Tick, c.Topology, c.GroupName)
 	}
-	if o := c.Core; o.LeaseTime != 400*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward || !strings.HasPrefix(o.Types, definition.Description) || o.Nonce == 0 {
+	if o := c.Core; o.LeaseTime != 300*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward || !strings.HasPrefix(o.Types, definition.Description) || o.Nonce == 0 {
 		t.Errorf("the settings of the core are %+v", o)
 	}
 }

@@ -40,6 +40,7 @@ type world struct {
 	trace         uint64
 	counts        map[string]int
 	failure       error
+	electionTicks int                              // of nodes that start from now on; 0: the default
 	prefer        string                           // name of the preferred leader; "": none
 	event         func(format string, args ...any) // is called with each event in words; nil: no transcript
 

@@ -102,7 +102,7 @@ func (n *node) start() {
 			SnapshotEvery: every, Trailing: trailing,
 			Nonce:  raft.MemberID(n.name) ^ n.starts<<32 | 1,
 			Now:    func() int64 { return simTime(n.w.now) + n.skew },
-			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, LeaseTime: electionTime / 2 * time.Millisecond,
+			Uptime: func() time.Duration { return time.Duration(n.uptime * float64(time.Millisecond)) }, ElectionTicks: n.w.electionTicks,
 		},
 		Prefer: n.w.prefer, Topology: simID.Topology, GroupName: simID.Group, Disk: &simDisk{n.disk, n}, Machine: n.machine, Transport: &simTransport{n: n}, Group: 1,
 		ChecksumEvery: sums,
