@@ -11,6 +11,7 @@ import (
 	"github.com/topogen/topogen/gen/cache"
 	"github.com/topogen/topogen/gen/emit"
 	"github.com/topogen/topogen/gen/header"
+	"github.com/topogen/topogen/gen/internal/bounded"
 	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/gen/verify"
 	"github.com/topogen/topogen/gen/write"
@@ -22,6 +23,8 @@ import (
 type Input struct {
 	Path   string // absolute
 	Source []byte // its content
+
+	quiet bool // it was added because another input imports its package
 }
 
 // Options apply to all files of a run. The zero value is ready to use.
@@ -45,6 +48,8 @@ type Result struct {
 	Messages []bind.Struct     // message types that scaffolding could add
 	Proto    []byte            // the .proto of its messages, if Options.Proto is set and all processors bind
 	Inputs   []string          // absolute paths of the files and folders that were read, for the cache
+
+	imported []string // topology files of imported packages that were not compiled together with it
 }
 
 // Generate compiles one topology file. It also returns the findings of the result. If ctx
@@ -55,23 +60,88 @@ func Generate(ctx context.Context, in Input, options Options) (Result, []finding
 }
 
 // GenerateAll compiles several topology files together, so that shared packages are
-// loaded only once. Results are in the order of the inputs.
+// loaded only once, and each package sees the code that is generated for packages that it
+// imports. Results are in the order of the inputs.
+//
+// If a topology has errors and imports packages of other topologies, the generated code of
+// these may be missing or old. Then GenerateAll also compiles these topologies, without
+// results of their own, and keeps the result unless it has more errors.
 func GenerateAll(ctx context.Context, in []Input, options Options) []Result {
-	results := parse(in)
-	bound := bindAll(ctx, results, options)
-	for i, b := range bound {
-		if b == nil || ctx.Err() != nil {
+	results := generate(ctx, in, options)
+	last, all := results, in
+	for ctx.Err() == nil {
+		more := importedBy(last, all)
+		if len(more) == 0 {
+			break
+		}
+		all = slices.Concat(all, more)
+		last = generate(ctx, all, options)
+		for i := range results {
+			if errorsOf(results[i].Findings) > 0 && errorsOf(last[i].Findings) <= errorsOf(results[i].Findings) {
+				results[i] = last[i]
+			}
+		}
+	}
+	for _, added := range all[len(in):] {
+		for i := range results {
+			results[i].Inputs = append(results[i].Inputs, added.Path)
+		}
+	}
+	return results
+}
+
+// sourceBytesMax bounds the size of a topology file. Package spec refuses a larger file.
+const sourceBytesMax = 4 << 20
+
+// importedBy reads topologies that results with errors import and that are not inputs.
+func importedBy(results []Result, in []Input) (more []Input) {
+	known := make(map[string]bool)
+	for _, i := range in {
+		known[i.Path] = true
+	}
+	for _, r := range results {
+		if errorsOf(r.Findings) == 0 {
 			continue
 		}
-		r := &results[i]
-		r.Findings = append(r.Findings, r.emit(ctx, b)...)
-		r.Inputs = append(r.Inputs, b.Inputs()...) // Verify may have read more files
-		if options.Proto && r.Plan != nil && r.Plan.Bound {
-			text, findings := b.Proto()
-			r.Proto, r.Findings = text, append(r.Findings, findings...)
+		for _, path := range r.imported {
+			if known[path] {
+				continue
+			}
+			known[path] = true
+			if text, err := bounded.ReadFile(path, sourceBytesMax); err == nil {
+				more = append(more, Input{Path: path, Source: text, quiet: true})
+			}
 		}
-		b.Done()
 	}
+	return more
+}
+
+func errorsOf(findings []finding.Finding) (n int) {
+	for _, f := range findings {
+		if f.Severity == finding.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// generate compiles the topology files in one run.
+func generate(ctx context.Context, in []Input, options Options) []Result {
+	results := parse(in)
+	var inputs []bind.Input
+	var of []int
+	o := bind.Options{Flags: options.Flags, Cache: options.Cache}
+	for i := range results {
+		if t := results[i].Topology; t != nil {
+			o.Imports = append(o.Imports, emit.Imports(t)...)
+			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir, Quiet: in[i].quiet})
+			of = append(of, i)
+		}
+	}
+	slices.Sort(o.Imports)
+	o.Imports = slices.Compact(o.Imports)
+	o.Bound = func(i int, b *bind.Result) { results[of[i]].complete(ctx, b, options) }
+	_, _ = bind.Bind(ctx, inputs, o) // an error says that the context has ended
 	for i := range results {
 		results[i].Findings = finding.Sort(results[i].Findings)
 	}
@@ -88,32 +158,20 @@ func parse(in []Input) []Result {
 	return results
 }
 
-// bindAll binds the topologies. A result is nil if there is no topology.
-func bindAll(ctx context.Context, results []Result, o Options) []*bind.Result {
-	var inputs []bind.Input
-	var of []int
-	options := bind.Options{Flags: o.Flags, Cache: o.Cache}
-	for i := range results {
-		if t := results[i].Topology; t != nil {
-			options.Imports = append(options.Imports, emit.Imports(t)...)
-			inputs = append(inputs, bind.Input{Topology: t, Dir: results[i].Dir})
-			of = append(of, i)
-		}
+// complete makes the result of a topology that is bound.
+func (r *Result) complete(ctx context.Context, b *bind.Result, options Options) {
+	r.Plan, r.Missing, r.Messages = plan.Complete(b.Outline, b.Facts), b.Missing, b.Messages
+	r.Findings = append(r.Findings, b.Findings...)
+	r.Findings = append(r.Findings, r.emit(ctx, b)...)
+	r.Inputs = append(r.Inputs, b.Inputs()...) // Verify may have read more files
+	if options.Proto && r.Plan != nil && r.Plan.Bound {
+		text, findings := b.Proto()
+		r.Proto, r.Findings = text, append(r.Findings, findings...)
 	}
-	slices.Sort(options.Imports)
-	options.Imports = slices.Compact(options.Imports)
-	bound := make([]*bind.Result, len(results))
-	list, err := bind.Bind(ctx, inputs, options)
-	if err != nil {
-		return bound // the context has ended
+	if errorsOf(r.Findings) > 0 {
+		r.imported = b.Topologies()
 	}
-	for j, b := range list {
-		r := &results[of[j]]
-		bound[of[j]] = b
-		r.Plan, r.Missing, r.Messages = plan.Complete(b.Outline, b.Facts), b.Missing, b.Messages
-		r.Findings = append(r.Findings, b.Findings...)
-	}
-	return bound
+	b.Done()
 }
 
 // emit makes the files of a bound topology and verifies them.
@@ -155,7 +213,9 @@ func (r *Result) emit(ctx context.Context, b *bind.Result) []finding.Finding {
 		}
 		r.Inputs = append(r.Inputs, filepath.Join(r.Dir, boundary.Name))
 	}
-	if !r.Plan.Bound {
+	if r.Plan.Bound {
+		b.Complete()
+	} else {
 		r.Keep = []string{wiring}
 	}
 	return findings

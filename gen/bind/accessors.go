@@ -40,7 +40,7 @@ func (r *Result) Inputs() []string {
 		folders[r.Dir] = true
 	}
 	if r.root != nil {
-		paths := slices.Concat(r.root.source.imported(), slices.Collect(maps.Keys(r.root.skeleton.aliases)), r.loader.generated)
+		paths := append(r.root.imported(), r.loader.generated...)
 		maps.Copy(folders, r.loader.folders(paths...))
 	}
 	return slices.Sorted(maps.Keys(folders))

@@ -21,6 +21,7 @@ import (
 type Input struct {
 	Topology *spec.Topology
 	Dir      string // folder of the topology file; "": the folder of Topology.File
+	Quiet    bool   // nobody reads its findings: it was added because another topology imports its package
 }
 
 // Options apply to all topologies of a run. The zero value is ready to use.
@@ -34,6 +35,9 @@ type Options struct {
 	Imports []string
 	// Cache keeps the go command's answers about packages; nil: there is no cache.
 	Cache *cache.Cache
+	// Bound is called for each topology after it is bound, imported packages first. If it
+	// calls Verify, packages that are bound later see the generated code. nil: no call.
+	Bound func(i int, r *Result)
 }
 
 // Result has the declarations and findings for one topology.
@@ -81,16 +85,18 @@ func Bind(ctx context.Context, inputs []Input, options Options) ([]*Result, erro
 			return nil, ctx.Err()
 		}
 	}
-	for _, r := range results {
+	for _, i := range importedFirst(results) {
+		r := results[i]
 		if r.root != nil {
 			r.bind(ctx)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-	}
-	for _, r := range results {
 		r.Findings = finding.Sort(r.reporter.findings)
+		if options.Bound != nil {
+			options.Bound(i, r)
+		}
 	}
 	return results, nil
 }
@@ -149,7 +155,7 @@ func locate(fset *token.FileSet, env *environment, in Input) *Result {
 		r.reporter.add(r.reporter.goFinding(finding.GoSyntax, e.Pos, "this Go file does not parse: "+e.Msg))
 	}
 	if ok && len(source.errors) == 0 && !collides {
-		root.skeleton = newSkeleton(p)
+		root.skeleton, root.outline, root.file, root.quiet = newSkeleton(p), p, t.File, in.Quiet
 		r.root = root
 	}
 	return r

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/types"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/topogen/topogen/gen/plan"
@@ -16,6 +18,16 @@ type root struct {
 	name     string
 	source   *source
 	skeleton *skeleton
+	outline  *plan.Plan
+	file     string         // the topology file
+	quiet    bool           // Input.Quiet
+	verified *types.Package // with the generated code, for packages that import it; nil: Verify was not called
+	complete bool           // verified has all of the generated code
+}
+
+// imported lists the packages that the user's files or the topology name.
+func (r *root) imported() []string {
+	return slices.AppendSeq(r.source.imported(), maps.Keys(r.skeleton.aliases))
 }
 
 // planned describes the package for plan.Outline.

@@ -3,7 +3,6 @@ package bind
 import (
 	"go/ast"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	"github.com/topogen/topogen/gen/header"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -53,25 +51,11 @@ func (l *loader) awaitsCode(path string) bool {
 		if l.roots[path] != nil {
 			return true
 		}
-		if p := l.listed[path]; p != nil && mayChange(p) && hasTopology(p) {
+		if p := l.listed[path]; p != nil && mayChange(p) && len(topologiesOf(p)) > 0 {
 			return true
 		}
 	}
 	return false
-}
-
-// hasTopology reports whether the folder of a package has a topology file with the usual
-// name, or generated files.
-func hasTopology(p *packages.Package) bool {
-	for _, name := range []string{"topology.yml", "topology.yaml"} {
-		if _, err := os.Stat(filepath.Join(filepath.Dir(p.GoFiles[0]), name)); err == nil {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.GoFiles, func(name string) bool {
-		text, err := os.ReadFile(name)
-		return err == nil && header.Is(text)
-	})
 }
 
 // dependencyFindings turns an error of the go command about a package into findings: one
@@ -95,7 +79,11 @@ func (r *Result) dependencyFindings(p *packages.Package, e packages.Error, userF
 		if !userFolders[filepath.Dir(at.Filename)] {
 			continue
 		}
-		found = append(found, r.reporter.goFinding(finding.GoType, at, m[4]))
+		f := r.reporter.goFinding(finding.GoType, at, m[4])
+		if name, undefined := strings.CutPrefix(m[4], "undefined: "); undefined {
+			f.Suggestion = buildFirst(p.PkgPath, name)
+		}
+		found = append(found, f)
 	}
 	if strings.HasPrefix(e.Msg, "import cycle ") {
 		at := r.reporter.topology.Name

@@ -226,7 +226,9 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	if p := l.checked[path]; p != nil {
 		return p, nil
 	}
-	if r := l.roots[path]; r != nil {
+	if r := l.roots[path]; r != nil && r.verified != nil {
+		return r.verified, nil
+	} else if r != nil {
 		return l.checkRoot(r).pkg, nil
 	}
 	p := l.listed[path]

@@ -1,10 +1,5 @@
 package bind
 
-import (
-	"maps"
-	"slices"
-)
-
 // Done releases the syntax and the types of the package, unless another package imports
 // it, so that the packages of a large batch are not all in memory at once. After Done no method of the
 // result may be called; its fields remain. Done does nothing after a check that took too
@@ -28,8 +23,8 @@ func (l *loader) imports(path string) bool {
 				l.importedAs[i] = true
 			}
 		}
-		for of, r := range l.roots {
-			for _, i := range slices.AppendSeq(l.importsOf(of), maps.Keys(r.skeleton.aliases)) {
+		for _, r := range l.roots {
+			for _, i := range r.imported() {
 				l.importedAs[i] = true
 			}
 		}

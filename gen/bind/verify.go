@@ -102,6 +102,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			taken, twice := strings.CutSuffix(e.Msg, " redeclared in this block")
 			switch {
 			case undefined && pending[name]:
+			case undefined && r.causedBy(e.Pos, name): // a finding about the other topology reports it
 			case r.binder.quoted[e.Pos]:
 			case twice && names[taken]: // a TG312 reports it
 			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
@@ -110,12 +111,17 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
 			case len(v.User) < typeErrorsMax:
 				f := r.reporter.goFinding(finding.GoType, at, firstLine(e.Msg))
-				f.Suggestion = r.edgeForSend(e.Msg)
+				if f.Suggestion = r.edgeForSend(e.Msg); undefined {
+					f.Suggestion = r.buildFirst(e.Pos, name)
+				}
 				v.User = append(v.User, f)
 			}
 		},
 	}
-	config.Check(r.root.path, fset, files, nil) // errors go to config.Error
+	pkg, _ := config.Check(r.root.path, fset, files, nil) // errors go to config.Error
+	if r.loader.imports(r.root.path) {
+		r.root.verified = pkg
+	}
 	v.User = finding.Sort(v.User)
 	if runtime {
 		v.Own = []error{r.wrongRuntimeError()}

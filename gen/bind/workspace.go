@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"go/token"
-	"maps"
 	"slices"
 
 	"github.com/topogen/topogen/gen/cache"
@@ -32,8 +31,7 @@ func newLoaders(fset *token.FileSet, env *environment, results []*Result, option
 		}
 		l.roots[r.root.path] = r.root
 		r.loader = l
-		l.wanted = append(l.wanted, r.root.source.imported()...)
-		l.wanted = slices.AppendSeq(l.wanted, maps.Keys(r.root.skeleton.aliases))
+		l.wanted = append(l.wanted, r.root.imported()...)
 	}
 	return order
 }
