@@ -38,8 +38,8 @@ const (
 	controlCancel = 'c' // the contexts of all calls end
 )
 
-// Kind is the kind of a call. The generated code at both ends defines its meaning; this
-// package only handles Held itself.
+// Kind is the kind of a call. The generated code at both ends defines its meaning. This
+// package handles Held itself, and knows that Ping may return topo.Done and topo.Idle.
 type Kind uint8
 
 // Handler is an instance in its process. Its methods are called one at a time on one
@@ -49,7 +49,8 @@ type Handler interface {
 	// Start creates the instance: it calls the constructor and Init.
 	Start(ctx context.Context) error
 	// Call handles one call. The payload is valid until Call returns. If Call returns an
-	// error other than topo.Done and topo.Idle, the messages added to a are discarded.
+	// error, the messages added to a are discarded, except with topo.Done and topo.Idle of
+	// a Ping.
 	Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error
 	// Serve calls Serve of the instance. send returns after the parent has taken the
 	// message, with the parent's result: nil or topo.ErrStopping.
@@ -149,9 +150,9 @@ func (i *instance) run(hash string, newHandler func(Info) Handler) {
 			i.serving.Store(true)
 			err := i.guard(frameAnswer, func() error { return h.Serve(i.serveCtx, i.send) })
 			i.serving.Store(false)
-			i.respond(err)
+			i.respond(err, false)
 		case frameClose:
-			i.respond(i.guard(frameAnswer, h.Close))
+			i.respond(i.guard(frameAnswer, h.Close), false)
 			os.Exit(0)
 		}
 	}
@@ -188,32 +189,34 @@ func (i *instance) call(h Handler, body []byte) {
 	}
 	i.answer.reset()
 	if kind == Held {
-		i.respond(nil)
+		i.respond(nil, false)
 		return
 	}
 	err := i.guard(frameAnswer, func() error { return h.Call(ctx, kind, edge, f.rest, &i.answer) })
-	if large := i.answer.err(); large != nil && isKept(err) {
+	if large := i.answer.err(); large != nil && isKept(kind, err) {
 		err = large
 	}
-	i.respond(err)
+	i.respond(err, isKept(kind, err))
 }
 
-// respond sends the answer to the call in progress.
-func (i *instance) respond(err error) {
-	kept := isKept(err)
+// respond sends the answer to the call in progress. The messages of the call are included
+// only if kept is true.
+func (i *instance) respond(err error, kept bool) {
 	i.answer.holds = int(i.holds.Load())
 	i.busy.Store(false)
 	i.write(frameAnswer, func(b []byte) []byte { return i.answer.appendBody(b, err, kept) })
 	i.answer.reset()
 }
 
-// isKept reports whether the messages of a handler that returned err are delivered.
-func isKept(err error) bool {
-	if err == nil || err == topo.Done || err == topo.Idle {
-		return true
+// isKept reports whether the messages of a call that returned err are delivered. For any
+// method but Ping topo.Done and topo.Idle are failures: the message is handled again, or
+// is dropped.
+func isKept(kind Kind, err error) bool {
+	if err == nil || kind != Ping {
+		return err == nil
 	}
-	found, _ := chain.Sort(err, topo.Done, topo.Idle)
-	return found != nil
+	signal, _ := chain.Sort(err, topo.Done, topo.Idle)
+	return signal != nil
 }
 
 var errEnded = errors.New("the call ended its goroutine (runtime.Goexit, perhaps by t.FailNow)")

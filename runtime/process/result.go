@@ -28,9 +28,9 @@ type Send struct {
 	Payload        []byte // valid until the next call
 }
 
-// Sends iterates over the messages that the handler sent, in order. If Err is an error
-// other than topo.Done and topo.Idle, there are no messages: the messages of a handler
-// that fails are discarded.
+// Sends iterates over the messages that the handler sent, in order. There are none if the
+// handler failed: its messages are discarded. topo.Done and topo.Idle of a Ping are not
+// failures.
 func (a *Answer) Sends() iter.Seq[Send] {
 	return func(yield func(Send) bool) {
 		for f := (fields{rest: a.sends}); len(f.rest) > 0; {
