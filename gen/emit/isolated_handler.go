@@ -208,22 +208,23 @@ func (p *part) handlerCall(q *processor) {
 
 // handlerServe writes the method by which the process runs Serve.
 //
-//	func (c *sourceProcess) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
+//	func (c *sourceProcess) Serve(ctx context.Context, send func(process.Flush) error) error {
 //		defer c.outside.Serve(&c.out.out, func() error {
-//			return c.flush(send)
+//			return send(c.flush)
 //		})()
 //		return c.p.Serve(ctx, &c.out)
 //	}
 func (p *part) handlerServe(q *processor) {
 	c, ctx := p.v("c"), p.v("ctx")
-	params := []code{param(ctx, jen.Qual("context", "Context")), p.sendParam()}
+	send := p.v("send")
+	params := []code{param(ctx, jen.Qual("context", "Context")), param(send, jen.Func().Params(process("Flush")).Error())}
 	if q.Serve == nil || q.sender == "" {
 		params[0] = param("_", jen.Qual("context", "Context"))
 		p.short(c, q.process, "Serve", params, []code{jen.Error()}, jen.Return(process("ErrProtocol")))
 		return
 	}
 	p.method(c, q.process, "Serve", params, []code{jen.Error()},
-		jen.Defer().Add(sel(c, "outside", "Serve")).Call(ref(c, "out", "out"), jen.Func().Params().Error().Block(jen.Return(sel(c, "flush").Call(id(p.v("send")))))).Call(),
+		jen.Defer().Add(sel(c, "outside", "Serve")).Call(ref(c, "out", "out"), jen.Func().Params().Error().Block(jen.Return(id(send).Call(sel(c, "flush"))))).Call(),
 		jen.Return(p.userCall(q, q.Serve)),
 	)
 }

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"iter"
 	"syscall"
 	"testing"
 )
@@ -54,7 +55,7 @@ func BenchmarkServe(b *testing.B) {
 	c := start(b, settings("camera"))
 	n := 0
 	b.ReportAllocs()
-	c.Serve(func(int, int, []byte) error {
+	c.Serve(func(iter.Seq[Send]) error {
 		if n++; n == b.N {
 			c.Stop()
 		}

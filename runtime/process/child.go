@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"sync"
@@ -199,9 +200,9 @@ func (c *Child) readAnswer() error {
 
 // Serve runs Serve of the instance and returns its result: nil, an error of package topo
 // or context itself, or a *RemoteError. It returns an *ExitError if the process ends.
-// Each message is passed to send. The sender in the process waits until send has
-// returned, and returns the error that send returned.
-func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error {
+// Each send is passed to send, with its messages for all receivers. The sender in the
+// process waits until send has returned, and returns the error that send returned.
+func (c *Child) Serve(send func(iter.Seq[Send]) error) error {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
 	if err := c.write(frameServe, empty); err != nil {
@@ -219,12 +220,11 @@ func (c *Child) Serve(send func(edge, instance int, payload []byte) error) error
 			return c.answer.Err
 		}
 		f := fields{rest: body}
-		edge, instance := f.number(), f.number()
-		if f.broken {
+		if f.skipSends(); f.broken {
 			return c.failed(fmt.Errorf("%w: a message is truncated", ErrProtocol))
 		}
 		c.progress()
-		err = send(edge, instance, f.rest)
+		err = send(sendsIn(body))
 		if err := c.write(frameAck, func(b []byte) []byte { return appendError(b, err, nil) }); err != nil {
 			return c.failed(err)
 		}

@@ -31,7 +31,7 @@ const (
 	// From the process.
 	frameHello  // version, an error, hash; the first frame, after Start has returned
 	frameAnswer // see Answer
-	frameSend   // edge, instance (4 bytes each), payload
+	frameSend   // the messages of one send of Serve, as at the end of an Answer
 	frameAlive  // empty
 )
 

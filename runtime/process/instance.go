@@ -52,12 +52,18 @@ type Handler interface {
 	// error, the messages added to a are discarded, except with topo.Done and topo.Idle of
 	// a Ping.
 	Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error
-	// Serve calls Serve of the instance. send returns after the parent has taken the
-	// message, with the parent's result: nil or topo.ErrStopping.
-	Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error
+	// Serve calls Serve of the instance. For each message that the instance sends, it calls
+	// send, with a function that gives the copies for all receivers. send returns after the
+	// parent has taken all of them or none, with the parent's result: nil or
+	// topo.ErrStopping.
+	Serve(ctx context.Context, send func(Flush) error) error
 	// Close calls Close of the instance. The process exits after it returns.
 	Close() error
 }
+
+// Flush gives the messages that an instance has sent to put, in order. It returns the first
+// error of put or of an encoding.
+type Flush = func(put func(edge, instance int, payload []byte) error) error
 
 // TakeOver turns this process into the instance that its parent started it for, and then
 // does not return. In any other process it only registers the topology, which Start
@@ -76,7 +82,7 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	}
 	ignoreStopSignals()
 	i := &instance{info: own.info, conn: conn, frames: newFrames(conn, own.info.MessageLimit)}
-	i.answer.limit = own.info.MessageLimit
+	i.answer.limit, i.sent.limit = own.info.MessageLimit, own.info.MessageLimit
 	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.readControl(control)
@@ -104,8 +110,9 @@ type instance struct {
 	busy      atomic.Bool  // a call is in progress, so the parent reads
 	lastAlive atomic.Int64 // when frameAlive was last sent, since processBegan
 	serving   atomic.Bool
-	holds     atomic.Int32 // number of holds that were not released
-	sending   sync.Mutex   // held by a send of Serve, because sends are sequential
+	holds     atomic.Int32  // number of holds that were not released
+	sending   sync.Mutex    // held by a send of Serve, because sends are sequential
+	sent      AnswerBuilder // the messages of a send of Serve; guarded by sending
 	writing   sync.Mutex
 	out       []byte // guarded by writing
 }
@@ -193,7 +200,7 @@ func (i *instance) call(h Handler, body []byte) {
 		return
 	}
 	err := i.guard(frameAnswer, func() error { return h.Call(ctx, kind, edge, f.rest, &i.answer) })
-	if large := i.answer.err(); large != nil && isKept(kind, err) {
+	if large := i.answer.err("messages and reply of the call"); large != nil && isKept(kind, err) {
 		err = large
 	}
 	i.respond(err, isKept(kind, err))
@@ -247,20 +254,26 @@ func (i *instance) guard(kind frameKind, method func() error) error {
 	return err
 }
 
-// send is the send function that Serve receives.
-func (i *instance) send(edge, instance int, payload []byte) error {
-	if err := fits(payload, i.info.MessageLimit); err != nil {
-		return err
-	}
+// send is the send function that Serve receives. The messages travel in one frame, so that
+// the parent takes all of them or none.
+func (i *instance) send(flush Flush) error {
 	i.sending.Lock()
 	defer i.sending.Unlock()
+	i.sent.reset()
+	err := flush(func(edge, instance int, payload []byte) error {
+		i.sent.Send(edge, instance, payload)
+		return nil
+	})
+	if err == nil {
+		err = i.sent.err("messages of the send")
+	}
+	if err != nil {
+		return err
+	}
 	if !i.serving.Load() {
 		return topo.ErrStopping // Serve has returned
 	}
-	err := i.write(frameSend, func(b []byte) []byte {
-		return append(appendNumber(appendNumber(b, edge), instance), payload...)
-	})
-	if err != nil {
+	if err := i.write(frameSend, func(b []byte) []byte { return append(b, i.sent.sends...) }); err != nil {
 		return err
 	}
 	_, ack := i.next()

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -48,8 +49,8 @@ func (l *ledger) Call(_ context.Context, _ Kind, _ int, payload []byte, a *Answe
 	return nil
 }
 
-func (l *ledger) Serve(context.Context, func(int, int, []byte) error) error { return topo.Done }
-func (l *ledger) Close() error                                              { return l.file.Close() }
+func (l *ledger) Serve(context.Context, func(Flush) error) error { return topo.Done }
+func (l *ledger) Close() error                                   { return l.file.Close() }
 
 // TestRandomKills kills the process at random times. Each message is handled until it is
 // answered. Every message gets exactly one complete answer, and each failed call is
@@ -167,7 +168,7 @@ func TestKilledFromOutside(t *testing.T) {
 	t.Run("serve", func(t *testing.T) {
 		c := start(t, settings("camera"))
 		n := 0
-		err := c.Serve(func(int, int, []byte) error {
+		err := c.Serve(func(iter.Seq[Send]) error {
 			if n++; n == 3 {
 				kill(c.PID())
 			}

@@ -243,16 +243,21 @@ func returned(name string) error {
 	return errors.New(name)
 }
 
-// Serve sends numbers unless there is a script for it.
-func (s *scripted) Serve(ctx context.Context, send func(edge, instance int, payload []byte) error) error {
-	if s.script(2) == "send-above" {
-		return send(0, 0, make([]byte, s.info.MessageLimit))
+// Serve sends numbers, each to two edges, unless there is a script for it.
+func (s *scripted) Serve(ctx context.Context, send func(Flush) error) error {
+	if s.script(2) == "send-above" { // one message is small enough, but not two
+		return send(func(put func(edge, instance int, payload []byte) error) error {
+			return errors.Join(put(0, 0, make([]byte, s.info.MessageLimit/2)), put(1, 0, make([]byte, s.info.MessageLimit/2)))
+		})
 	}
 	if script := s.script(2); script != "" {
 		return do(ctx, script, nil)
 	}
 	for i := 0; ctx.Err() == nil; i++ {
-		if err := send(i, i+1, fmt.Append(nil, i)); err != nil {
+		err := send(func(put func(edge, instance int, payload []byte) error) error {
+			return errors.Join(put(i, i+1, fmt.Append(nil, i)), put(i+1, 0, fmt.Append(nil, -i)))
+		})
+		if err != nil {
 			return err
 		}
 	}

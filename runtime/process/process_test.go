@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -222,22 +223,24 @@ func TestStartFails(t *testing.T) {
 }
 
 // TestServe: Serve sends until a send returns ErrStopping, or until Stop ends its
-// context.
+// context. The parent gets the messages of one send together.
 func TestServe(t *testing.T) {
 	c := start(t, settings("camera"))
 	var got []string
-	err := c.Serve(func(edge, instance int, payload []byte) error {
-		got = append(got, fmt.Sprintf("%d %d %s", edge, instance, payload))
-		if len(got) == 3 {
+	err := c.Serve(func(sends iter.Seq[Send]) error {
+		for s := range sends {
+			got = append(got, fmt.Sprintf("%d %d %s", s.Edge, s.Instance, s.Payload))
+		}
+		if len(got) == 4 {
 			return topo.ErrStopping
 		}
 		return nil
 	})
-	if err != topo.ErrStopping || strings.Join(got, ", ") != "0 1 0, 1 2 1, 2 3 2" {
+	if err != topo.ErrStopping || strings.Join(got, ", ") != "0 1 0, 1 0 0, 1 2 1, 2 0 -1" {
 		t.Errorf("%v, %v", got, err)
 	}
 	n := 0
-	err = c.Serve(func(int, int, []byte) error {
+	err = c.Serve(func(iter.Seq[Send]) error {
 		if n++; n == 1000 {
 			c.Stop()
 		}
@@ -275,7 +278,7 @@ func TestAlive(t *testing.T) {
 		t.Errorf("OnAlive was called %d times in 50 ms", calls)
 	}
 	calls = 0
-	c.Serve(func(int, int, []byte) error { return topo.ErrStopping })
+	c.Serve(func(iter.Seq[Send]) error { return topo.ErrStopping })
 	if calls != 1 {
 		t.Errorf("OnAlive was called %d times for one send of Serve", calls)
 	}

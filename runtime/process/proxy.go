@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 )
 
@@ -69,29 +70,37 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 		return nil, err
 	}
 	r.setHolds(a.Holds)
-	for _, put := range [...]bool{false, true} { // checks all messages before it sends the first
-		for s := range a.Sends() {
-			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
-				r.child.Kill() // a process of this version does not send this
-				return nil, errors.Join(ErrProtocol, err)
-			}
-		}
+	if err := r.deliver(a.Sends(), deliver); err != nil {
+		return nil, err
 	}
 	r.ending = r.ending || r.Ends(a.Err)
 	return a.Reply, a.Err
 }
 
+// deliver delivers all messages, or none if one of them is invalid.
+func (r *Remote) deliver(sends iter.Seq[Send], deliver Deliver) error {
+	for _, put := range [...]bool{false, true} { // checks all messages before it sends the first
+		for s := range sends {
+			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
+				r.child.Kill() // a process of this version does not send this
+				return errors.Join(ErrProtocol, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Serve runs Serve in the process until ctx ends or Serve returns. It calls open before
-// and sent after it delivers a message.
+// and sent after it delivers the messages of a send. If open returns an error, no receiver
+// gets the message.
 func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() error) error {
 	defer context.AfterFunc(ctx, r.child.Stop)()
-	err := r.child.Serve(func(edge, instance int, payload []byte) error {
+	err := r.child.Serve(func(sends iter.Seq[Send]) error {
 		if err := open(); err != nil {
 			return err
 		}
-		if err := deliver(edge, instance, payload, true); err != nil {
-			r.child.Kill()
-			return errors.Join(ErrProtocol, err)
+		if err := r.deliver(sends, deliver); err != nil {
+			return err
 		}
 		return sent()
 	})

@@ -31,9 +31,12 @@ type Send struct {
 // Sends iterates over the messages that the handler sent, in order. There are none if the
 // handler failed: its messages are discarded. topo.Done and topo.Idle of a Ping are not
 // failures.
-func (a *Answer) Sends() iter.Seq[Send] {
+func (a *Answer) Sends() iter.Seq[Send] { return sendsIn(a.sends) }
+
+// sendsIn iterates over encoded messages.
+func sendsIn(encoded []byte) iter.Seq[Send] {
 	return func(yield func(Send) bool) {
-		for f := (fields{rest: a.sends}); len(f.rest) > 0; {
+		for f := (fields{rest: encoded}); len(f.rest) > 0; {
 			if !yield(f.send()) {
 				return
 			}
@@ -43,6 +46,13 @@ func (a *Answer) Sends() iter.Seq[Send] {
 
 func (f *fields) send() Send {
 	return Send{Edge: f.number(), Instance: f.number(), Payload: f.sized()}
+}
+
+// skipSends reads messages up to the end.
+func (f *fields) skipSends() {
+	for len(f.rest) > 0 {
+		f.send()
+	}
 }
 
 // Bits of the byte that follows the error in an answer: the parts that come next.
@@ -64,9 +74,7 @@ func (a *Answer) decode(body []byte) error {
 		a.Holds = f.number()
 	}
 	a.sends = f.rest
-	for len(f.rest) > 0 {
-		f.send()
-	}
+	f.skipSends()
 	if f.broken || a.Holds < 0 {
 		*a = Answer{}
 		return fmt.Errorf("%w: the answer is truncated", ErrProtocol)
@@ -74,8 +82,8 @@ func (a *Answer) decode(body []byte) error {
 	return nil
 }
 
-// AnswerBuilder collects the messages and the reply of a handler during a call. Only the
-// goroutine of the call may use it.
+// AnswerBuilder collects the messages and the reply of a handler during a call, or the
+// messages of a send of Serve. Only one goroutine may use it at a time.
 type AnswerBuilder struct {
 	sends, reply []byte
 	replied      bool
@@ -107,14 +115,15 @@ func (a *AnswerBuilder) reset() {
 
 func (a *AnswerBuilder) limitOrDefault() int { return cmp.Or(a.limit, MessageLimitDefault) }
 
-// err returns ErrTooLarge if the messages and the reply exceed the limit of an answer.
-func (a *AnswerBuilder) err() error {
+// err returns ErrTooLarge, with the name of the contents, if the messages and the reply
+// exceed the limit of an answer.
+func (a *AnswerBuilder) err(what string) error {
 	size := a.size
 	if a.replied {
 		size += len(a.reply) + messageOverhead
 	}
 	if size > a.limitOrDefault() {
-		return fmt.Errorf("messages and reply of the call: %w", tooLarge(size, a.limitOrDefault()))
+		return fmt.Errorf("%s: %w", what, tooLarge(size, a.limitOrDefault()))
 	}
 	return nil
 }
