@@ -83,13 +83,13 @@ func (b *binder) misspeltInputHandlers(s *subject) {
 	}
 }
 
-// attempts reports messages that need a Clone method: messages that are handled again after a
-// failure, and messages that become dead letters while a hanging handler still uses them.
+// attempts reports messages that need a Clone method because they are read again after their
+// handler has failed: by the next attempt, or by the receiver of their dead letter.
 func (b *binder) attempts() {
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
 		w := b.plan.Processors[e.To].Watch
-		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || e.Durable != nil || w.Attempts < 2 && !(w.Abandons() && w.DeadLetter >= 0) {
+		if w == nil || e.From < 0 || e.DeadLetter || w.Isolated || e.Durable != nil || w.Attempts < 2 && w.DeadLetter < 0 {
 			continue
 		}
 		t := b.messageTypes[e.Message]
@@ -108,7 +108,7 @@ func (b *binder) attempts() {
 		}
 		why := fmt.Sprintf("%q makes up to %d attempts to handle it, each with its own copy", b.plan.Processors[e.To].Name, w.Attempts)
 		if w.Attempts < 2 {
-			why = fmt.Sprintf("a hanging handler of %q may still use it after it became a dead letter", b.plan.Processors[e.To].Name)
+			why = fmt.Sprintf("%q receives it as a dead letter after a handler of %q has used it", b.plan.Processors[b.plan.Edges[w.DeadLetter].To].Name, b.plan.Processors[e.To].Name)
 		}
 		b.at(finding.SharedMemory, at,
 			b.cloneAdvice(e.Message, t),

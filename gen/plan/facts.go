@@ -42,7 +42,7 @@ type SendFacts struct {
 type EdgeFacts struct {
 	Key        *Selector // nil: as in the outline
 	Pointerful bool      // the message's type holds pointers
-	CloneAgain bool      // each attempt gets a Clone of the message
+	CloneAgain bool      // each attempt gets a Clone of the message, because another attempt or a dead letter may need it
 	Joins      bool      // Ask collects the replies of several instances with the reply's method Aggregate
 	ID         *Selector // of an execution of a durable edge; nil: as in the outline
 	Per        *Selector // of its limit; nil: as in the outline

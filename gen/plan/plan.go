@@ -217,7 +217,7 @@ type Edge struct {
 	Pointerful bool // the message's type holds pointers
 	DeadLetter bool // implied: carries messages that could not be handled
 	Optional   bool // the receiver needs no handler; without a handler the message is discarded
-	CloneAgain bool // each attempt gets a Clone of the message
+	CloneAgain bool // each attempt gets a Clone of the message, because another attempt or a dead letter may need it
 
 	Crosses  bool   // with a cluster: messages and replies may go to another node
 	Joins    bool   // Ask collects the replies of several instances with the reply's method Aggregate

@@ -36,6 +36,7 @@ func newPlayRetries(t *testing.T, act func(ctx context.Context, h retries.Handli
 		},
 		Retries: func(topo.Instance) (*retries.Retries, error) { return &retries.Retries{Script: &p.Script}, nil },
 		Skips:   func(topo.Instance) (*retries.Skips, error) { return &retries.Skips{Script: &p.Script}, nil },
+		Once:    func(topo.Instance) (*retries.Once, error) { return &retries.Once{Script: &p.Script}, nil },
 		Stops:   func(topo.Instance) (*retries.Stops, error) { return &retries.Stops{Script: &p.Script}, nil },
 		Hangs:   func(topo.Instance) (*retries.Hangs, error) { return &retries.Hangs{Script: &p.Script}, nil },
 		Waits:   func(topo.Instance) (*retries.Waits, error) { return &retries.Waits{Script: &p.Script}, nil },
@@ -251,7 +252,7 @@ func TestRetriesDeadLetters(t *testing.T) {
 			switch {
 			case h.Who == "hangs" && h.N < 100:
 				<-over // then the handler writes to its copy
-			case h.Who == "retries":
+			case h.Who == "retries", h.Who == "skips", h.Who == "once":
 				return errRetries
 			}
 			return nil
@@ -270,14 +271,14 @@ func TestRetriesDeadLetters(t *testing.T) {
 					got = append(got, fmt.Sprint(d.Processor, m.N, d.Attempts))
 				}
 			}
-			for _, letter := range []func(topo.DeadLetter) (retries.Box[string], bool){retries.DeadLetterSourceRetriesBox, retries.DeadLetterSourceHangsBox, retries.DeadLetterSourceStopsBox} {
+			for _, letter := range []func(topo.DeadLetter) (retries.Box[string], bool){retries.DeadLetterSourceRetriesBox, retries.DeadLetterSourceHangsBox, retries.DeadLetterSourceStopsBox, retries.DeadLetterSourceSkipsBox, retries.DeadLetterSourceOnceBox} {
 				if m, ok := letter(d); ok {
 					got = append(got, fmt.Sprintf("%s%q%d", d.Processor, m.Of, d.Attempts))
 				}
 			}
 		}
 		slices.Sort(got)
-		if want := []string{"hangs2 1", `hangs["" "" ""]1`, "retries2 3", `retries["" "" ""]3`}; !slices.Equal(got, want) {
+		if want := []string{"hangs2 1", `hangs["" "" ""]1`, `once["" "" ""]1`, "retries2 3", `retries["" "" ""]3`, `skips["" "" ""]1`}; !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}
 	})

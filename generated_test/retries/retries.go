@@ -22,6 +22,14 @@ type (
 // Clone copies a box for another attempt.
 func (b Box[T]) Clone() Box[T] { return Box[T]{append([]T(nil), b.Of...)} }
 
+// mark changes what a box holds, and returns how much that is.
+func mark(b Box[string]) int {
+	for i := range b.Of {
+		b.Of[i] = "seen"
+	}
+	return len(b.Of)
+}
+
 // Script says what handlers do, and records their calls.
 type Script struct {
 	mu   sync.Mutex
@@ -97,8 +105,18 @@ func (s *Skips) ReceiveQuery(ctx context.Context, m *Query) (Answer, error) {
 	m.N = -1
 	return Answer{n}, s.handle(ctx, "skips", n)
 }
+func (s *Skips) ReceiveBox(ctx context.Context, m *Box[string]) error {
+	return s.handle(ctx, "skips", mark(*m))
+}
 func (s *Skips) ReceiveTick(ctx context.Context, t topo.Tick) error {
 	return s.handle(ctx, "tick", int(t.N))
+}
+
+// Once makes one attempt, too, and then its instance ends. It gets its messages by value.
+type Once struct{ *Script }
+
+func (o *Once) ReceiveBox(ctx context.Context, m Box[string]) error {
+	return o.handle(ctx, "once", mark(m))
 }
 
 // Stops ends with each error.

@@ -30,6 +30,12 @@ type Stopped struct{}
 
 func (*Stopped) ReceivePiece(*Piece) error { return nil }
 
+type Sheet struct{ Of []string }
+
+type Skips struct{}
+
+func (*Skips) ReceiveSheet(*Sheet) error { return nil }
+
 type Sibling struct{}
 
 func (*Sibling) ReceiveTick(topo.Tick) {}
