@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.etcd.io/raft/v3/quorum"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
@@ -230,6 +231,45 @@ func (c *Core) ChangesAhead() bool {
 
 // Members returns the members by their ids. The caller must not change them.
 func (c *Core) Members() map[uint64]Member { return c.members }
+
+// CheckMembers returns an error if the members, the configuration and the engine's configuration differ from each
+// other, or from the newest snapshot although no change came after it.
+func (c *Core) CheckMembers() error {
+	if len(c.members) == 0 {
+		return nil
+	}
+	if got, want := c.node.Status().Config.Voters.String(), (quorum.JointConfig{majority(c.conf.GetVoters()), majority(c.conf.GetVotersOutgoing())}).String(); got != want {
+		return fmt.Errorf("the engine counts the votes of %s, want %s", got, want)
+	}
+	inConf := majority(slices.Concat(c.conf.GetVoters(), c.conf.GetVotersOutgoing(), c.conf.GetLearners(), c.conf.GetLearnersNext()))
+	for id, m := range c.members {
+		if _, ok := inConf[id]; !ok || m.ID != id {
+			return fmt.Errorf("%+v is a member and not in the configuration %v", m, c.conf)
+		}
+	}
+	if len(inConf) != len(c.members) {
+		return fmt.Errorf("the configuration %v must have the members %v", c.conf, c.members)
+	}
+	s := c.memory.snapshot
+	h, _, err := readSnapshot(s.GetData())
+	if err != nil || c.memory.membersIndex > s.GetMetadata().GetIndex() {
+		return err
+	}
+	restored := members{}
+	restored.apply(h.members, s.GetMetadata().GetConfState())
+	if got, want := fmt.Sprint(restored.list()), fmt.Sprint(c.members.list()); got != want {
+		return fmt.Errorf("the snapshot at %d has the members %s, want %s", s.GetMetadata().GetIndex(), got, want)
+	}
+	return nil
+}
+
+func majority(ids []uint64) quorum.MajorityConfig {
+	m := quorum.MajorityConfig{}
+	for _, id := range ids {
+		m[id] = struct{}{}
+	}
+	return m
+}
 
 // Snapshot returns a copy of the newest snapshot.
 func (c *Core) Snapshot() *pb.Snapshot { return proto.CloneOf(c.memory.snapshot) }

@@ -264,6 +264,9 @@ func (w *world) checkEnd() {
 		if n.raft == nil || !w.isMember(n) {
 			continue
 		}
+		if err := n.core.CheckMembers(); err != nil {
+			w.fail("%s: %w", n.name, err)
+		}
 		n.machine.View(func(s *lists) {
 			if want == nil {
 				want, of = s.clone(), n.name

@@ -233,10 +233,16 @@ func renames(name string) (n int) {
 	return n
 }
 
-// checkLeaders checks that each term has at most one leader, and that only one group has leaders.
+// checkLeaders checks that each term has at most one leader, and that only one group has leaders. It also
+// checks the members of the node.
 func (n *node) checkLeaders() {
 	if n.core == nil {
 		return
+	}
+	if (n.w.now+int64(n.number))%electionTime == 0 && n.loop.until == 0 && n.core.Err() == nil { // rarely, because it takes long
+		if err := n.core.CheckMembers(); err != nil {
+			n.w.fail("%s: %w", n.name, err)
+		}
 	}
 	if m := n.core.Members()[n.id]; m.Name != n.name && renames(m.Name) > renames(n.name) && n.loop.until == 0 { // the name is saved, and newer than the current one
 		n.renamed = m.Name
