@@ -4,6 +4,7 @@ package clusterretries
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -138,10 +139,16 @@ func (s *Stops) ReceiveQuery(m Query) Answer {
 }
 
 // Watches is restarted, has a health timeout and observes its input.
-type Watches struct{ Closed int }
+type Watches struct {
+	Closed int
+	Hang   time.Duration // how long the last message of each source takes
+}
 
 // ReceivePlain passes a message on. With every third one it fails afterwards.
 func (w *Watches) ReceivePlain(m Plain, out *WatchesSender) error {
+	if m.N == Messages {
+		time.Sleep(w.Hang)
+	}
 	out.SendBox(Box{m.N, "watches"})
 	return third(m.N)
 }

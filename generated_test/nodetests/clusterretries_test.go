@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/generated_test/clusterretries"
 	"github.com/topogen/topogen/generated_test/clustertest"
@@ -125,5 +126,38 @@ func TestClusterRetriesOneProcess(t *testing.T) {
 	}
 	if top.Watches(0).Closed == 0 {
 		t.Error("InputClosed was not called")
+	}
+}
+
+// TestClusterRetriesHangs lets the handler of the last message of each source hang. The nodes of
+// the sources must learn that these messages are given up, or the topology does not end. The
+// abandoned goroutines return while the next instance runs.
+func TestClusterRetriesHangs(t *testing.T) {
+	clustertest.Each(t, func(t *testing.T, n int, workers pool.Option) {
+		clustertest.Bubble(t, func(t *testing.T) { hangingRun(t, n, workers) })
+	})
+}
+
+func hangingRun(t *testing.T, n int, workers pool.Option) {
+	watches := func(topo.Instance) (*clusterretries.Watches, error) {
+		return &clusterretries.Watches{Hang: 30 * time.Second}, nil
+	}
+	make := func(_ int, opts ...pool.Option) (*clusterretries.Topology, error) {
+		return clusterretries.New(clusterretries.Processors{Watches: watches}, append(opts, workers)...)
+	}
+	nodes := clustertest.RunExpecting(t, n, retriesPlace, make, func(nodes []*clusterretries.Topology) {
+		for _, top := range nodes {
+			top.Api().Close()
+		}
+	}, pool.ErrGaveUp)
+	if f := clustertest.Figures(nodes, int(clusterretries.EdgeSourceWatchesPlain)); f.Sent != sent || f.Received != sent {
+		t.Errorf("%+v, want %d received", f, sent)
+	}
+	abandoned := uint64(0)
+	for _, top := range nodes {
+		abandoned += top.Snapshot().Faults.Abandoned
+	}
+	if abandoned != 2 {
+		t.Errorf("%d calls were abandoned, want 2", abandoned)
 	}
 }

@@ -24,7 +24,7 @@ type crossing struct {
 	arrivals   *Arrivals // nil if the sending instance runs on this node
 	at         int       // the receiving instance
 	unresolved uint64    // messages that were taken and wait for another attempt, or whose handler runs
-	draining   bool      // Drain runs; it reports when it returns
+	draining   bool      // Drain runs; endDrain reports
 }
 
 func newCrossing(l *Link, inner Inlet, out *Out, to *Unit) *crossing {
@@ -44,11 +44,19 @@ func (c *crossing) Drain(budget int) (n int, err error) {
 		return c.forward(budget), nil
 	}
 	c.draining = true
-	defer func() { // also if a handler panics
+	n, err = c.inner.Drain(budget)
+	c.endDrain()
+	return n, err
+}
+
+// endDrain is called at the end of Drain. If a handler does not return, what handles this
+// failure calls it instead: a deferred call would be made by an abandoned goroutine too, to
+// which the link no longer belongs.
+func (c *crossing) endDrain() {
+	if c != nil {
 		c.draining = false
 		c.report()
-	}()
-	return c.inner.Drain(budget)
+	}
 }
 
 // Next returns the edge of the next message, if there is one.

@@ -68,15 +68,19 @@ func (p *pair[T]) retryLane() int {
 // was dropped in the meantime.
 func (p *pair[T]) takeNext() (i int, ok bool) {
 	edge, ok := p.Next()
+	n := uint64(0)
+	if len(p.lanes) > 1 {
+		order := p.order()
+		n = order.N
+		p.Handling(order.Edge) // -1 if there is none, as in generated code
+	}
 	if !ok {
 		return 0, false
 	}
-	n := uint64(0)
-	if len(p.lanes) > 1 {
-		n = p.order().N
-		p.Handling(edge)
-	} else if n, ok = p.lanes[0].first(); !ok {
-		return 0, false
+	if len(p.lanes) == 1 {
+		if n, ok = p.lanes[0].first(); !ok {
+			return 0, false
+		}
 	}
 	for p.lanes[i].head().Index() != edge {
 		i++

@@ -23,7 +23,7 @@ type Link struct {
 	listed    bool  // in the ready or gated list
 	local     bool  // sender and receiver are on the same worker
 	wantRoom  atomic.Bool
-	edge      int32 // the edge of the message that is being handled
+	edge      int32 // the edge of the message that is being handled; invalid between two messages
 	hops      int32 // estimated turns for the rebalancer, halved at each of its decisions
 	roomNote  note  // in an inbox while wantRoom is set
 

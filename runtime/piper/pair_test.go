@@ -141,11 +141,11 @@ func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 func (p *pair[T]) merge(budget int) (n int, err error) {
 	for n < budget && err == nil && !p.to.Hold() {
 		order := p.order()
+		p.Handling(order.Edge) // -1 if there is none, as in generated code
 		edge, ok := order.Next()
 		if !ok {
 			break
 		}
-		p.Handling(edge)
 		if ok, err = p.lane(edge).next(order.N, p.call); ok {
 			n++
 		}

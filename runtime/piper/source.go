@@ -58,7 +58,8 @@ func (w *watch) dropTicks() {
 	defer g.leave(nil)
 	w.droppingTicks = true
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
-		if edge := &u.proc.pool.edges[l.edge]; edge.From < 0 && !l.empty() {
+		edge := &u.proc.pool.edges[l.heads[0].Index()] // not l.edge, because no message is being handled
+		if edge.From < 0 && !l.empty() {
 			if n, _ := l.inlet.Drain(1); n > 0 {
 				edge.discarded.Add(uint64(n))
 			}
