@@ -25,13 +25,13 @@ func TestAnErrorCostsNothing(t *testing.T) {
 	if _, err := r.AppendSnapshot(nil); err != nil {
 		t.Fatal(err)
 	}
+	calls = 0
 	if results := applyNotes(t, r, note{value: 1}, note{how: rejects}, note{how: rejectsWrapped}, note{value: 2}); !errors.Is(results[1], errRejected) || !errors.Is(results[2], errRejected) {
 		t.Errorf("results %v", results)
 	}
-	if calls > 1 {
-		t.Errorf("the state was written or read %d times", calls-1)
+	if calls > 0 {
+		t.Errorf("the state was written or read %d times", calls)
 	}
-	calls = 0
 	if applyNotes(t, r, note{how: panics}); calls == 0 {
 		t.Error("a panic was undone without reading the state")
 	}

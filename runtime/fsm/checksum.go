@@ -96,7 +96,7 @@ func (r *Replicated[S, U, R]) mark() {
 		return // a snapshot will report this error
 	}
 	s.sum, s.known, s.size = crc64.Checksum(b, sumTable), true, len(b)
-	if len(b) < largeBytes || r.replay.open == nil { // otherwise the checkpoint remains on the disk
+	if onDisk := len(b) >= largeBytes && r.replay.open != nil; !onDisk && r.verifyMachine(b) == nil { // otherwise the earlier checkpoint remains
 		r.replay.advance(b, r.index, r.options.ReplayMax)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Codec encodes and decodes values. Append appends the encoding of v to b. Consume
 // decodes b into v, which is a zero value, and keeps no reference to b. Equal values
 // must have equal encodings on all replicas, so the bytes must not depend on the order
-// of a map.
+// of a map. Several goroutines may call both functions at the same time.
 type Codec[T any] struct {
 	Append  func(b []byte, v *T) ([]byte, error)
 	Consume func(b []byte, v *T) error
@@ -23,7 +23,7 @@ type Codec[T any] struct {
 }
 
 // ErrCodec means that a codec cannot encode a value, or cannot decode its own encoding.
-// A proposal with this error was not applied.
+// A proposal with this error was not applied. A snapshot with this error is not kept.
 var ErrCodec = errors.New("fsm: the codec cannot encode and decode the value")
 
 // Encode appends the encoding of v to b, and decodes it into scratch, a zero value. This
@@ -56,6 +56,29 @@ func (c Codec[T]) Encode(b []byte, v, scratch *T) ([]byte, error) {
 
 // Decode decodes b into v, a zero value. A panic of the codec is returned as an error.
 func (c Codec[T]) Decode(b []byte, v *T) error { return c.consume(b, v) }
+
+// trial decodes encoded values, or chunks of one value, and drops them, to find out
+// whether the codec can read what it has written.
+type trial[T any] struct {
+	codec Codec[T]
+	err   error // of the codec
+}
+
+func (t *trial[T]) consume(b []byte, _ *T) error {
+	t.err = t.codec.consume(b, new(T))
+	return t.err
+}
+
+// result returns the error for a snapshot that could not be decoded because of err.
+func (t *trial[T]) result(err error) error {
+	switch {
+	case t.err != nil:
+		return fmt.Errorf("%w: a %T cannot be decoded from its encoding: %w", ErrCodec, *new(T), t.err)
+	case err != nil:
+		return fmt.Errorf("fsm: a snapshot cannot be decoded: %w", err)
+	}
+	return nil
+}
 
 func (c Codec[T]) complete() bool { return c.Append != nil && c.Consume != nil }
 

@@ -62,11 +62,14 @@ func (p *replay) advance(checkpoint []byte, since uint64, entriesMax int) {
 }
 
 // checkpoint makes a checkpoint of the current Machine, which is just before the rest
-// of the last entry. If the state cannot be encoded, the replica goes on with larger
-// limits, and the next snapshot reports the error.
+// of the last entry. If the state cannot be encoded and decoded, the replica goes on with
+// larger limits, and the next snapshot reports the error.
 func (r *Replicated[S, U, R]) checkpoint(left logged) {
 	size := len(r.replay.checkpoint)
 	b, err := r.machine.AppendSnapshot(make([]byte, 0, size+size/8))
+	if err == nil {
+		err = r.verifyMachine(b)
+	}
 	if err != nil {
 		r.replay.entriesMax *= 2
 		r.replay.bytesMax *= 2

@@ -91,16 +91,27 @@ func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error
 
 // AppendSnapshot appends a snapshot to b: everything that is needed to continue after
 // the last entry, with the sessions, the updates that are not committed, and the state.
+// It returns an error if the snapshot cannot be decoded.
 func (r *Replicated[S, U, R]) AppendSnapshot(b []byte) ([]byte, error) {
 	b, start, err := r.appendHead(b)
 	if err != nil {
 		return nil, err
 	}
-	if b, err = r.machine.AppendSnapshot(b); err != nil {
+	if b, err = r.machine.AppendSnapshot(b); err == nil {
+		err = r.verifyMachine(b[start:])
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.replay.advance(append(r.replay.checkpoint[:0], b[start:]...), r.index, r.options.ReplayMax)
 	return b, nil
+}
+
+// verifyMachine returns an error if a Machine cannot be decoded from its encoding. A
+// checkpoint must pass this check before it replaces the entries that lead to it.
+func (r *Replicated[S, U, R]) verifyMachine(b []byte) error {
+	t := trial[S]{codec: r.definition.StateCodec}
+	return t.result(newMachine(r.definition, true).restore(b, t.consume))
 }
 
 // appendHead appends everything before the Machine, which starts at start.

@@ -107,15 +107,26 @@ func (r *Replicated[S, U, R]) writeSnapshot(w io.Writer, head []byte, state *S) 
 // Nothing changes until install is called, so other methods may be called while Prepare
 // runs. After install the caller must call [Replicated.Checkpoint].
 func (r *Replicated[S, U, R]) Prepare(in io.Reader) (install func(), err error) {
-	p, err := r.decode(in)
+	p, err := r.decode(in, r.definition.StateCodec.consume)
 	if err != nil {
 		return nil, err
 	}
 	return func() { p.install(r) }, nil
 }
 
-// decode decodes a snapshot of either form.
-func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error) {
+// Verify reads a snapshot that the function of [Replicated.Snapshot] has written, and
+// returns an error if [Replicated.Prepare] could not decode it. The error matches
+// [ErrCodec] and names the field if the state cannot be decoded. Chunks are decoded one
+// by one and dropped. Other methods may be called while Verify runs.
+func (r *Replicated[S, U, R]) Verify(in io.Reader) error {
+	t := trial[S]{codec: r.definition.StateCodec}
+	_, err := r.decode(in, t.consume)
+	return t.result(err)
+}
+
+// decode decodes a snapshot of either form. The function state decodes the state, or a
+// chunk of it.
+func (r *Replicated[S, U, R]) decode(from io.Reader, state func([]byte, *S) error) (*prepared[S, U, R], error) {
 	in := bufio.NewReader(from)
 	first, err := in.Peek(1)
 	if err != nil && err != io.EOF {
@@ -126,7 +137,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 		if err != nil {
 			return nil, err
 		}
-		return r.prepare(b, r.definition.StateCodec.consume)
+		return r.prepare(b, state)
 	}
 	_, _ = in.Discard(1) // Peek has read it
 	f := frameReader{in: in}
@@ -146,7 +157,7 @@ func (r *Replicated[S, U, R]) decode(from io.Reader) (*prepared[S, U, R], error)
 			if len(b) == 0 {
 				break
 			}
-			if err := r.definition.StateCodec.consume(b, s); err != nil {
+			if err := state(b, s); err != nil {
 				return err
 			}
 		}
@@ -228,7 +239,7 @@ func (r *Replicated[S, U, R]) reopened() (*Machine[S, U, R], error) {
 	if err != nil {
 		return nil, fmt.Errorf("fsm: an update cannot be undone: the last snapshot cannot be read: %w", err)
 	}
-	p, err := r.decode(in)
+	p, err := r.decode(in, r.definition.StateCodec.consume)
 	if err := errors.Join(err, in.Close()); err != nil {
 		return nil, fmt.Errorf("fsm: an update cannot be undone: the last snapshot cannot be read: %w", err)
 	}

@@ -351,21 +351,21 @@ func (a *applier) result(client, sequence uint64, r fsm.Applied) {
 
 // snapshot writes a snapshot of the state. The snapshotter writes a frozen state while
 // the applier continues. The applier itself writes a state that is not frozen. During
-// this time the state can be read but not changed.
+// this time the state can be read but not changed. The snapshotter verifies both.
 func (a *applier) snapshot(log wal.Log) {
 	write, frozen, err := a.freeze()
 	t := &snapshotWrite{log: log, write: write, err: err, head: &pb.Snapshot{
 		Data:     appendHead(nil, head{members: a.position.members, groupID: a.position.groupID}),
 		Metadata: &pb.SnapshotMetadata{Index: new(a.position.index), Term: new(a.position.term), ConfState: a.position.conf},
 	}}
-	if frozen && err == nil {
-		a.node.snapshotter.put(job{write: t})
-		return
+	if !frozen {
+		a.node.state.RLock()
+		t.run()
+		a.node.state.RUnlock()
 	}
-	a.node.state.RLock()
-	t.run()
-	a.node.state.RUnlock()
-	a.node.finishSnapshot(t)
+	if !a.node.snapshotter.put(job{write: t}) { // the node stops
+		t.abort()
+	}
 }
 
 // freeze gets the function that writes the state from the state machine.
@@ -379,13 +379,13 @@ func (a *applier) freeze() (write func(io.Writer) error, frozen bool, err error)
 type snapshotWrite struct {
 	log   wal.Log
 	head  *pb.Snapshot
-	write func(io.Writer) error
+	write func(io.Writer) error // nil: the body is written
 	body  wal.SnapshotWriter
 	size  int64
 	err   error
 }
 
-// run writes the snapshot.
+// run writes the body.
 func (w *snapshotWrite) run() {
 	if w.err == nil {
 		w.body, w.err = w.log.CreateSnapshot()
@@ -393,13 +393,34 @@ func (w *snapshotWrite) run() {
 	if w.err == nil {
 		w.err = w.write(w)
 	}
+	w.write = nil // so that the memory of a frozen state can be freed
+}
+
+// complete writes the body, if it is not written yet, decodes it, and makes it durable.
+// The entries that the snapshot covers are removed later, so a snapshot that cannot be
+// decoded would make the state unreadable.
+func (w *snapshotWrite) complete(machine StateMachine) {
+	if w.write != nil {
+		w.run()
+	}
+	if w.err == nil {
+		w.err = w.verify(machine)
+	}
 	if w.err == nil {
 		w.err = w.body.Seal(w.head)
 	}
-	w.write = nil // so that the memory of a frozen state can be freed
 	if w.err != nil {
 		w.err = fmt.Errorf("raft: a snapshot at %d: %w", w.index(), w.err)
 	}
+}
+
+// verify decodes the body.
+func (w *snapshotWrite) verify(machine StateMachine) error {
+	body, err := w.body.Body()
+	if err != nil {
+		return err
+	}
+	return errors.Join(machine.Verify(body), body.Close())
 }
 
 // Write writes a piece of the body.

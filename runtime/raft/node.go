@@ -30,6 +30,9 @@ type StateMachine interface {
 	// Prepare reads the data that write has written, and returns a function that installs
 	// that state. Prepare changes nothing, and may run at the same time as other methods.
 	Prepare(r io.Reader) (install func(), err error)
+	// Verify returns an error if Prepare could not decode the data that write has written.
+	// It may run at the same time as other methods.
+	Verify(r io.Reader) error
 	// Checkpoint receives a snapshot that was written or installed: the index of its last
 	// entry, its size in bytes, and a function that opens it for reading.
 	Checkpoint(index uint64, size int64, open func() (io.ReadCloser, error))

@@ -26,8 +26,8 @@ const (
 )
 
 // snapshotter sends the bodies of snapshots to peers, receives bodies from peers, and
-// writes frozen states. It has its own goroutine, because it reads and writes files and
-// decodes states.
+// completes the snapshots of this node. It has its own goroutine, because it reads and
+// writes files and decodes states.
 type snapshotter struct {
 	node      *Node
 	machine   StateMachine
@@ -80,7 +80,7 @@ type outgoingSnapshot struct {
 }
 
 // job is one of five kinds: send a snapshot, take a part, take a receipt, finish an
-// incoming snapshot that the node's loop has handled, or write a snapshot.
+// incoming snapshot that the node's loop has handled, or complete a snapshot of this node.
 type job struct {
 	id       uint64 // of the peer
 	name     string // of the peer
@@ -102,13 +102,14 @@ func newSnapshotter(n *Node, machine StateMachine) *snapshotter {
 	}
 }
 
-// put queues a job. Jobs of peers are dropped if too many wait.
-func (s *snapshotter) put(e job) {
+// put queues a job. A job of a peer is dropped if too many wait. It returns false if the
+// job is dropped.
+func (s *snapshotter) put(e job) bool {
 	ofPeer := e.part != nil || e.receipt != nil
 	s.mu.Lock()
-	if ofPeer && s.peerJobs >= peerJobsMax {
+	if s.err != nil || ofPeer && s.peerJobs >= peerJobsMax {
 		s.mu.Unlock()
-		return
+		return false
 	}
 	if ofPeer {
 		s.peerJobs++
@@ -117,6 +118,7 @@ func (s *snapshotter) put(e job) {
 	s.mu.Unlock()
 	s.active.Store(true)
 	s.wakeUp()
+	return true
 }
 
 // tick passes the state of the loop to the snapshotter. While a snapshot is decoded, tick
@@ -185,8 +187,11 @@ func (s *snapshotter) runOnce() bool {
 	if err != nil {
 		s.closeFiles()
 		for _, e := range list {
-			if e.finished != nil {
+			switch {
+			case e.finished != nil:
 				e.finished.end()
+			case e.write != nil:
+				e.write.abort()
 			}
 		}
 		return false
@@ -212,7 +217,7 @@ func (s *snapshotter) do(e *job) {
 	case e.finished != nil:
 		s.finishIncoming(e)
 	case e.write != nil:
-		e.write.run()
+		e.write.complete(s.machine)
 		s.node.finishSnapshot(e.write)
 	}
 }
