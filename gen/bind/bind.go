@@ -21,7 +21,7 @@ import (
 type Input struct {
 	Topology *spec.Topology
 	Dir      string // folder of the topology file; "": the folder of Topology.File
-	Quiet    bool   // nobody reads its findings: it was added because another topology imports its package
+	Quiet    bool   // its findings are not reported: it was added because another topology imports its package
 }
 
 // Options apply to all topologies of a run. The zero value is ready to use.

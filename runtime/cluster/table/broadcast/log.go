@@ -344,8 +344,9 @@ func (l *file) install(revision table.Revision, state []byte) error {
 	return old.Close()
 }
 
-// createNew creates a file in place of one that an install left before. The file is not reused:
-// if the disk loses the new content, it must not have a valid older one.
+// createNew creates an empty file. A failed install may have left a file at the path. createNew
+// removes it and does not write over it: if the disk loses the new content, the old content could
+// otherwise be read as the log.
 func createNew(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
