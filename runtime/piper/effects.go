@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"cmp"
 	"log/slog"
 	"math"
 	"time"
@@ -17,6 +18,9 @@ func (w *watch) reportEnd(kind ChildEventKind, err error) {
 		p.logLimited(u, logFailed, slog.LevelWarn, "topogen: an instance has failed", err)
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
+	if p.stopping.Load() {
+		w.sourceStopped()
+	}
 	p.reportToSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
 }
 
@@ -28,6 +32,7 @@ func (w *watch) shutDown() {
 	u := w.unit
 	w.suspend()
 	w.phase = watchDown
+	w.awaitRestart()
 	w.restartAt, w.deferredStop = 0, 0
 	u.ping, u.serving = pingNone, false
 	if u.proc.pool.stopping.Load() {
@@ -43,6 +48,23 @@ func (w *watch) shutDown() {
 		return
 	}
 	w.closed = u.proc.pool.closeInBackground(u)
+}
+
+// awaitRestart keeps the group from finishing until the instance, which is down, is started
+// again or given up. Finish waits for it like a queued message.
+func (w *watch) awaitRestart() {
+	if g := w.unit.proc.group; g.finishes && !w.awaited.Load() {
+		w.awaited.Store(true)
+		g.enter()
+	}
+}
+
+// endAwait lets the group finish.
+func (w *watch) endAwait() {
+	if w.awaited.Load() {
+		w.awaited.Store(false)
+		w.unit.proc.group.leave(nil)
+	}
 }
 
 // spawn calls a function that may take long, on a new goroutine. Under a Stepper, which
@@ -172,16 +194,23 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			switch {
 			case v.phase == watchStarting: // two orders to start: the instance reported its end and then failed
 			case inputsDone: // the inputs closed after the order was given
-				w.pool.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child()})
+				e := ChildEvent{Kind: ChildNotStarted, Child: v.child()}
+				if u.proc.group.finishes {
+					e.Err = cmp.Or(v.cause, errEnds)
+				}
+				w.pool.reportToSupervisor(e)
 			default:
 				w.startInstance(v)
 			}
 		case EffectStop:
 			w.stopChild(v, o.stop)
 		case EffectDone:
-			if v.phase == watchRunning {
+			switch {
+			case v.phase == watchRunning:
 				v.endSource() // the instance still handles messages
-			} else {
+			case v.cause != nil && (!inputsDone || u.proc.group.finishes):
+				w.giveUp(v, v.cause) // it would have had something to do
+			default:
 				w.retire(v)
 			}
 		case EffectGiveUp:

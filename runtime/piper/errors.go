@@ -179,6 +179,8 @@ func (p *Pool) drainError() error {
 			}
 			if w := u.watch(); w != nil && w.retrying.Load() > 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
+			} else if w != nil && w.awaited.Load() {
+				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: Finish waits for a restart", proc.Name, u.Index())
 			}
 		}
 	}

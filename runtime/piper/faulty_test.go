@@ -229,6 +229,16 @@ func (top *topology) checkBodies(whole bool) {
 	}
 }
 
+// checkFinished checks that Finish of each instance was called, after Run has reported none
+// that was given up.
+func (top *topology) checkFinished() {
+	for _, c := range top.all {
+		if c.proc.finish != nil && !c.finished {
+			top.violated("cell %d: Finish was not called, and Run does not report it", c.stamps.id)
+		}
+	}
+}
+
 // checkFaults compares the counts of the pool with those of the cells.
 func (top *topology) checkFaults() {
 	s := top.pool.Snapshot()

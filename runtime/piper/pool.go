@@ -160,6 +160,7 @@ func (p *Pool) build() {
 	for _, proc := range p.processors {
 		members[proc.Group]++
 		proc.group.cyclic = members[proc.Group] > 1
+		proc.group.finishes = proc.group.finishes || proc.Finish
 		if proc.Ping || proc.Serve {
 			proc.group.onTimer = false
 		}
@@ -169,6 +170,7 @@ func (p *Pool) build() {
 	joined := make(map[[2]*group]bool)
 	for i, e := range p.spec.Edges {
 		p.edges[i].Edge = e
+		p.processors[e.To].receives = true
 		to := p.processors[e.To].group
 		if e.From < 0 {
 			timed[to.index] = true

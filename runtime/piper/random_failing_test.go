@@ -325,6 +325,9 @@ func (f *failures) checkEnd(t *testing.T, x *random, err error) bool {
 	if whole {
 		x.top.checkFaults()
 	}
+	if whole && !errors.Is(err, piper.ErrGaveUp) {
+		x.top.checkFinished()
+	}
 	return x.top.check(t, whole) && !t.Failed()
 }
 

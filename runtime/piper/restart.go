@@ -13,6 +13,7 @@ import (
 var (
 	errNotRenewable = errors.New("pool: the instance cannot be constructed again")
 	errStartup      = errors.New("pool: the constructor and Init take longer than the startup timeout")
+	errStopped      = errors.New("pool: the instance was stopped for the restart of its group, and is not started again")
 	errEnds         = errors.New("pool: the instance has ended and is not restarted")
 )
 
@@ -22,6 +23,7 @@ func (w *Worker) startInstance(v *watch) {
 	u := v.unit
 	p := w.pool
 	v.phase = watchStarting
+	v.awaitRestart()
 	m := &startAttempt{holder: &holder{proc: u.proc}}
 	v.starting = m
 	if p.stepper != nil {
@@ -153,7 +155,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	m.adopt()
 	v.killed.Store(false)
 	v.failed.Store(false)
-	v.goroutineLeft, v.phase = false, watchRunning
+	v.goroutineLeft, v.phase, v.cause = false, watchRunning, nil
 	w.scheduleHeld(u)
 	u.started = true
 	u.proc.faults.restarts.Add(1)
@@ -167,6 +169,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	v.beginSource()
 	v.resume()
 	p.reportToSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
+	v.endAwait()
 	w.schedule(u)
 }
 
@@ -178,6 +181,7 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 		return
 	case v.phase == watchRunning:
 		v.shutDown()
+		v.cause = errStopped
 	}
 	closed, limit := v.closed, w.pool.closeTimeout(v.unit)
 	if d := v.unit.proc.Watch.Shutdown; d > 0 {

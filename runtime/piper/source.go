@@ -10,7 +10,9 @@ func (w *watch) pingDone() {
 		if u.proc.Ping || w.phase != watchRunning { // a Serve that runs ends the source when it returns
 			w.endSource()
 		}
-		if w.phase != watchRunning {
+		if w.phase == watchRunning {
+			w.sourceStopped()
+		} else {
 			w.dropTicks()
 		}
 	case u.ping != pingNone:

@@ -71,26 +71,31 @@ func (w *Worker) retire(v *watch) {
 	v.scheduleCloseOutputs()
 	v.resume()
 	v.endSource()
+	v.endAwait()
 	w.schedule(u)
 }
 
 // sourcesDone reports to the supervisor, when the topology stops, that the instances
 // without inputs must not be started again. Instances with inputs are restarted while
-// they have queued messages.
+// they have queued messages. For a processor with Finish, sourceStopped reports it,
+// because an instance that is down must be started again for Finish.
 func (p *Pool) sourcesDone() {
 	if p.spec.Supervisor == nil {
 		return
 	}
-	receives := make([]bool, len(p.processors))
-	for i := range p.edges {
-		receives[p.edges[i].To] = true
-	}
 	for _, proc := range p.processors {
 		for _, w := range proc.watches {
-			if !receives[proc.index] {
+			if !proc.receives && !proc.group.finishes {
 				p.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 			}
 		}
+	}
+}
+
+// sourceStopped reports the same for one instance, which runs, or ran until now.
+func (w *watch) sourceStopped() {
+	if !w.unit.proc.receives && w.unit.proc.pool.spec.Supervisor != nil {
+		w.unit.proc.pool.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 	}
 }
 
