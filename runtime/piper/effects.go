@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -141,6 +142,8 @@ func (p *Pool) applyEffect(f ChildEffect) {
 	w := proc.watches[f.Child.Instance]
 	now := p.clock()
 	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
+	// An instance may fail before it has read an order to start. The next order replaces it.
+	w.orders = slices.DeleteFunc(w.orders, func(o order) bool { return o.Kind == EffectStart })
 	if f.Kind == EffectStop {
 		w.stopCount++
 		o.stop, w.stopNumber = w.stopCount, w.stopCount
@@ -191,17 +194,15 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			if v.phase == watchRunning {
 				v.shutDown()
 			}
-			switch {
-			case v.phase == watchStarting: // two orders to start: the instance reported its end and then failed
-			case inputsDone: // the inputs closed after the order was given
-				e := ChildEvent{Kind: ChildNotStarted, Child: v.child()}
-				if u.proc.group.finishes {
-					e.Err = cmp.Or(v.cause, errEnds)
-				}
-				w.pool.reportToSupervisor(e)
-			default:
+			if !inputsDone {
 				w.startInstance(v)
+				continue
 			}
+			e := ChildEvent{Kind: ChildNotStarted, Child: v.child()} // the inputs closed after the order was given
+			if u.proc.group.finishes {
+				e.Err = cmp.Or(v.cause, errEnds)
+			}
+			w.pool.reportToSupervisor(e)
 		case EffectStop:
 			w.stopChild(v, o.stop)
 		case EffectDone:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,45 @@ func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	if err := top.run(t, ctx); !errors.Is(err, piper.ErrGaveUp) || made {
 		t.Errorf("Run returns %v; made %v", err, made)
 	}
+}
+
+// TestAnOrderToWaitReplacesAnOrderToStart has an order to start that an instance has not read
+// when it fails. It must be started once, after the delay.
+func TestAnOrderToWaitReplacesAnOrderToStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := piper.Child{Processor: 0}, piper.Child{Processor: 1}
+		v := decisions(func(e piper.ChildEvent) []piper.ChildEffect {
+			switch {
+			case e.Kind == piper.ChildFailed && e.Child == b:
+				return []piper.ChildEffect{{Kind: piper.EffectGiveUp, Child: b, Err: e.Err}, {Kind: piper.EffectStart, Child: a}}
+			case e.Kind == piper.ChildFailed:
+				return []piper.ChildEffect{{Kind: piper.EffectWait, Child: a, Delay: time.Second}}
+			case e.Kind == piper.ChildDue:
+				return []piper.ChildEffect{{Kind: piper.EffectStart, Child: a}}
+			case e.Kind == piper.ChildEnded:
+				return []piper.ChildEffect{{Kind: piper.EffectDone, Child: a}}
+			}
+			return nil
+		})
+		began, started := time.Now(), []time.Duration(nil)
+		procs := []proc{
+			{watch: &piper.Watch{}, ping: func(*cell) error {
+				if started != nil {
+					return topo.Done
+				}
+				time.Sleep(2 * time.Millisecond)
+				return errRandom
+			}, make: func(*cell, int) error { started = append(started, time.Since(began)); return nil }},
+			{watch: &piper.Watch{}, ping: func(*cell) error { time.Sleep(time.Millisecond); return errRandom }},
+		}
+		top := supervised(t, v, procs, nil, piper.Workers(2))
+		if err := top.run(t, t.Context()); !errors.Is(err, piper.ErrGaveUp) {
+			t.Errorf("Run returns %v", err)
+		}
+		if want := []time.Duration{time.Second + 2*time.Millisecond}; !slices.Equal(started, want) {
+			t.Errorf("started after %v, want %v", started, want)
+		}
+	})
 }
 
 // TestAHangInFinishEndsRun checks that Run ends, because the group could not finish
