@@ -251,11 +251,11 @@ func (w *Worker) readControl(u *Unit) {
 	if w.stepped {
 		bits = w.pool.stepper.deferWhileHung(u, bits)
 	}
-	if bits&controlOrder != 0 {
-		// Before the other bits: an order that arrived before a deadline counts, even if the
-		// worker reads both late. An order to stop counts before the end of the inputs, so that
-		// the group waits until the instance is started again.
+	if bits&controlOrder != 0 && u.proc.group.finishes {
+		// An order to stop counts before the end of the inputs, so that the group waits until
+		// the instance is started again. Without Finish, a start after that end is in vain.
 		w.carryOutOrders(u)
+		bits &^= controlOrder
 	}
 	if bits&controlPing != 0 {
 		w.pingDue(u)
@@ -276,7 +276,7 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.pendingCalls |= callFinish
 	}
-	if bits&(controlTimer|controlEvent|controlWake|controlSettle) != 0 {
+	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle) != 0 {
 		w.readRareControl(u, bits)
 	}
 	if due := bits & (controlSolo | controlMove); due != 0 {
@@ -291,7 +291,7 @@ func (w *Worker) readControl(u *Unit) {
 	w.schedule(u)
 }
 
-// readRareControl processes the control bits of deadlines, of events, of Wake and of other nodes.
+// readRareControl processes the control bits of supervision, of Wake and of other nodes.
 func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlSettle != 0 {
 		w.settleAll(u)
@@ -301,6 +301,9 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	}
 	if bits&controlEvent != 0 {
 		u.pendingCalls |= callEvents
+	}
+	if bits&controlOrder != 0 {
+		w.carryOutOrders(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
 	}
 	if bits&controlTimer != 0 {
 		w.handleWakeup(u)
