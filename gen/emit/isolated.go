@@ -37,6 +37,7 @@ func (m *model) addBoundary(s *wire.Schema) {
 		Local: func(name string) string { return string(m.scope.local(mustIdent(name))) },
 		// Only messages have a limit: the state of a state machine may be larger.
 		Bounded: b.isolated || m.plan.Cluster != nil,
+		States:  m.states(),
 	})
 	for i, root := range s.Roots {
 		b.codecs[root.Name] = codecs[i]
@@ -53,6 +54,27 @@ func (m *model) addBoundary(s *wire.Schema) {
 			}
 		}
 	}
+}
+
+// states lists the states of state machines with a log. The value says whether the state is
+// also a message, an update or a result.
+func (m *model) states() map[string]bool {
+	states, sent := make(map[string]bool), make(map[string]bool)
+	for i := range m.plan.Edges {
+		e := &m.plan.Edges[i]
+		sent[e.Crossing()], sent[e.Reply] = true, true
+	}
+	for _, q := range m.processors {
+		if q.Machine.Writes() {
+			sent[q.Machine.Update], sent[q.Machine.Result] = true, true
+		}
+	}
+	for _, q := range m.processors {
+		if q.Machine.Writes() {
+			states[q.Machine.State] = sent[q.Machine.State]
+		}
+	}
+	return states
 }
 
 // here is the method that the instance in this process calls for the user's method m: m

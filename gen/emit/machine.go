@@ -214,7 +214,11 @@ func (p *part) update(m *plan.Machine) (name Ident, update code) {
 
 // codec is the codec of a type; more are additional fields.
 func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
-	codec := p.boundary.codecs[name]
+	return p.codecOf(p.boundary.codecs[name], t, more...)
+}
+
+// codecOf is codec with given functions.
+func (p *part) codecOf(codec wire.Codec, t plan.TypeRef, more ...code) code {
 	appends := id(mustIdent(codec.Append))
 	if codec.Bounded {
 		b, m := p.v("b"), p.v("m")
@@ -231,10 +235,11 @@ func (p *part) stateCodec(m *plan.Machine) code {
 	for _, name := range p.boundary.schema.Parts(m.State) {
 		names = append(names, jen.Lit(name))
 	}
+	codec := *p.boundary.codecs[m.State].State
 	if len(names) == 0 {
-		return p.codec(m.State, m.StateType)
+		return p.codecOf(codec, m.StateType)
 	}
-	return p.codec(m.State, m.StateType, key("Parts", jen.Index().String().Values(names...)))
+	return p.codecOf(codec, m.StateType, key("Parts", jen.Index().String().Values(names...)))
 }
 
 // raftConfig is the configuration from the file for a state machine with a log.

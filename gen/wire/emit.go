@@ -17,6 +17,9 @@ type Names struct {
 	// Bounded gives functions a limit on the bytes that they append, if the encoding of
 	// a message can be far larger than the message in memory.
 	Bounded bool
+	// States has the names of the roots that are states of state machines. The value says
+	// whether the root is also a message, an update or a result.
+	States map[string]bool
 }
 
 // Codec has the names of a root's functions:
@@ -30,6 +33,7 @@ type Names struct {
 type Codec struct {
 	Append, Consume string
 	Bounded         bool
+	State           *Codec // of a state: the codec without a limit for large elements
 }
 
 // Emit generates the functions of a schema. Codecs are in the order of its Roots. The
@@ -51,20 +55,19 @@ func Emit(s *Schema, names Names) (codecs []Codec, declarations []jen.Code) {
 		e.of[i] = Codec{Append: names.Top("append" + s.Messages[i].Name), Consume: names.Top("consume" + s.Messages[i].Name)}
 	}
 	codecs = make([]Codec, len(s.Roots))
-	entries := make(map[int]Codec)
+	entries := make(map[string]Codec)
 	for i, root := range s.Roots {
 		if root.Message < 0 {
 			continue
 		}
-		codecs[i] = e.of[root.Message]
-		if m := &s.Messages[root.Message]; m.Recursive || m.Charged {
-			if _, ok := entries[root.Message]; !ok {
-				entries[root.Message] = Codec{Append: names.Top(codecs[i].Append + "Whole"), Consume: names.Top(codecs[i].Consume + "Whole")}
-				e.whole(root.Message, entries[root.Message])
-			}
-			codecs[i] = entries[root.Message]
+		sent, isState := names.States[root.Name]
+		if sent || !isState {
+			codecs[i] = e.codec(entries, root.Message, false)
 		}
-		codecs[i].Bounded = e.grows[root.Message]
+		if isState {
+			codec := e.codec(entries, root.Message, true)
+			codecs[i].State = &codec
+		}
 	}
 	for i := range s.Messages {
 		e.appendMessage(i)
@@ -144,14 +147,39 @@ func (e *emitter) tooLarge(failure jen.Code) jen.Code {
 	return code("if len("+e.b+") > "+e.limit+" { return "+e.b+",", failure, "}")
 }
 
-// whole writes the entry functions for a message that can contain itself, or that can
-// be large in memory. They start the count of the depth or of the room.
-func (e *emitter) whole(index int, c Codec) {
+// codec returns the codec of a root. The codec of a message that can contain itself, or
+// that can be large in memory, consists of functions that start the count of the depth or
+// of the room. They are written once; entries has them by name.
+func (e *emitter) codec(entries map[string]Codec, index int, state bool) Codec {
+	m, c := &e.schema.Messages[index], e.of[index]
+	c.Bounded = e.grows[index]
+	if !m.Recursive && !m.Charged {
+		return c
+	}
+	suffix := "Whole"
+	if state && m.Charged {
+		suffix = "State"
+	}
+	written, ok := entries[c.Append+suffix]
+	if !ok {
+		written = Codec{Append: e.names.Top(c.Append + suffix), Consume: e.names.Top(c.Consume + suffix), Bounded: c.Bounded}
+		entries[c.Append+suffix] = written
+		e.whole(index, written, state)
+	}
+	return written
+}
+
+// whole writes the entry functions of a root. The room of a state has no limit.
+func (e *emitter) whole(index int, c Codec, state bool) {
 	m := &e.schema.Messages[index]
 	e.current = &Message{} // the calls are not in a message's function
 	appends, consumes := e.callAppend(index, e.b, e.m), e.call(index, e.of[index].Consume, e.b, e.m)
 	write, read := []jen.Code{code("return ", appends)}, []jen.Code{code("return ", consumes)}
-	if m.Charged {
+	switch {
+	case m.Charged && state:
+		room := code(e.room+" :=", rt("NoRoomLimit"))
+		write, read = []jen.Code{room, write[0]}, []jen.Code{room, read[0]}
+	case m.Charged:
 		write = []jen.Code{
 			code(e.at+", "+e.room+" := len("+e.b+"),", rt("Room"), "(0)"),
 			code(e.b+", "+e.err+" := ", appends),

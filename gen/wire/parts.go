@@ -2,7 +2,7 @@ package wire
 
 import "slices"
 
-// Parts lists the fields of a root that may be written in several pieces, because the root's
+// Parts lists the fields of a state that may be written in several pieces, because its
 // Consume function adds entries to them. A single "" stands for the root itself.
 func (s *Schema) Parts(root string) (names []string) {
 	at := slices.IndexFunc(s.Roots, func(r Root) bool { return r.Name == root && r.Message >= 0 })
@@ -10,7 +10,7 @@ func (s *Schema) Parts(root string) (names []string) {
 		return nil
 	}
 	m := &s.Messages[s.Roots[at].Message]
-	if m.Form != Struct && m.Form != Value || m.Charged { // room is charged for a whole value
+	if m.Form != Struct && m.Form != Value {
 		return nil
 	}
 	for i := range m.Fields {

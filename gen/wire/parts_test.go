@@ -31,7 +31,7 @@ func TestParts(t *testing.T) {
 			{Name: "Proto", Form: wire.Foreign},
 		},
 	}
-	for root, want := range map[string][]string{"All": {"ByName", "ByID", "Names"}, "Large": nil, "List": {""}, "Proto": nil, "None": nil, "other": nil} {
+	for root, want := range map[string][]string{"All": {"ByName", "ByID", "Names"}, "Large": {"ByName", "ByID", "Names"}, "List": {""}, "Proto": nil, "None": nil, "other": nil} {
 		if got := s.Parts(root); !slices.Equal(got, want) {
 			t.Errorf("of %s: %q, want %q", root, got, want)
 		}

@@ -173,8 +173,12 @@ func TestRandomTypesCompile(t *testing.T) {
 		}
 		refused += len(problems)
 		made += len(schema.Messages)
+		states := make(map[string]bool) // every second root is a state, and every fourth root is also sent
+		for i := 0; i < len(schema.Roots); i += 2 {
+			states[schema.Roots[i].Name] = i%4 == 0
+		}
 		for _, bounded := range []bool{false, true} {
-			text := render(t, pkg.Name(), &schema, wire.Names{Top: plainNames.Top, Local: plainNames.Local, Bounded: bounded})
+			text := render(t, pkg.Name(), &schema, wire.Names{Top: plainNames.Top, Local: plainNames.Local, Bounded: bounded, States: states})
 			codecs, err := parser.ParseFile(fset, "codecs.go", text, 0)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)

@@ -3,6 +3,7 @@ package machinelog
 
 import (
 	"errors"
+	"time"
 
 	"github.com/topogen/topogen/generated_test/machinelog/model"
 	"github.com/topogen/topogen/runtime/fsm"
@@ -43,6 +44,34 @@ func (t *Transfer) Update(a *Accounts) (int64, error) {
 func (t *Transfer) Revert(a *Accounts) error {
 	a.Cents[t.To] -= t.Cents
 	a.count--
+	return nil
+}
+
+// Shelves is a state whose elements are large in memory. An empty shelf is encoded in a few bytes.
+type Shelves struct {
+	ByNumber map[int]Shelf
+	Next     *Shelves // makes the type recursive
+	Best     *Shelf
+}
+
+// Shelf is the update, too: it adds itself.
+type Shelf struct {
+	Number                    int
+	Top, Middle, Bottom, Back Box
+}
+
+// Box takes 480 bytes in memory. An empty box is encoded in two bytes.
+type Box struct {
+	Made, Ordered, Packed, Sent, Came, Stored, Counted, Checked, Cleaned, Painted time.Time
+	Offered, Reserved, Sold, Paid, Fetched, Returned, Mended, Lost, Found, Thrown time.Time
+}
+
+func (u *Shelf) Update(s *Shelves) error {
+	if s.ByNumber == nil {
+		s.ByNumber = make(map[int]Shelf)
+	}
+	s.ByNumber[u.Number] = *u
+	s.Best = u
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"strings"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/topogen/topogen/generated_test/machinelog"
 	"github.com/topogen/topogen/generated_test/machinelog/model"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/raft/wal"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -36,6 +39,7 @@ func logRun(t *testing.T, dir string, use func(ctx context.Context, top *machine
 				}
 			}}, nil
 		},
+		Stock: func(topo.Instance) (*machinelog.Stock, error) { return machinelog.NewStock(in) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +106,63 @@ func TestMachineLogOnADisk(t *testing.T) {
 			}
 		})
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 3 {
 		t.Errorf("the folder holds %v, %v", list, err)
+	}
+}
+
+// startStock starts the state machine of the stock in a folder.
+func startStock(t *testing.T, dir string) *machinelog.Stock {
+	t.Helper()
+	m, err := machinelog.NewStock(func(c *raft.Config) { c.Dir, c.Sync, c.Logger = dir, wal.None, slog.New(slog.DiscardHandler) })
+	if err == nil {
+		err = m.Start(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// TestMachineLogWithLargeElements checks that a state has snapshots and backups, although its elements
+// are large in memory and almost all of their bytes are zero.
+func TestMachineLogWithLargeElements(t *testing.T) {
+	t.Parallel()
+	const shelves = 2000 // 2 MB in memory, 40 kB encoded
+	dir := memdir.Quick(t)
+	stock := startStock(t, dir+"/stock")
+	for i := range shelves {
+		if _, err := stock.Propose(t.Context(), machinelog.Shelf{Number: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at, err := stock.Snapshot(t.Context()); err != nil || at != stock.Status().Applied {
+		t.Errorf("Snapshot: entry %d, %v", at, err)
+	}
+	path := dir + "/backup"
+	file, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(stock.Backup(t.Context(), file), file.Close(), stock.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := raft.OpenBackup(path)
+	if err == nil {
+		err = errors.Join(image.Found(dir+"/restored", image.Node, ""), image.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"stock", "restored"} {
+		if err := startStock(t, dir+"/"+name).Read(t.Context(), func(s *machinelog.Shelves) {
+			if len(s.ByNumber) != shelves || s.ByNumber[shelves-1].Number != shelves-1 || s.Best == nil {
+				t.Errorf("%s: %d shelves, the best is %v", name, len(s.ByNumber), s.Best)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

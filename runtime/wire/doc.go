@@ -29,7 +29,8 @@
 // multiple of the length of the input, with the same factor for all types. For this, a
 // length is compared with the remaining input before anything is allocated. An element
 // takes at least two bytes of input, or one if the list is packed. Elements whose Go type
-// is large for two bytes are charged against the message's [Room]. Appending fails if
+// is large for two bytes are charged against the message's [Room], except in states of
+// state machines, which have [NoRoomLimit]. Appending fails if
 // reading would fail. Types that refer to themselves are followed [DepthMax] deep, in both
 // directions.
 //

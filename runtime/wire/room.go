@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 )
@@ -16,6 +17,11 @@ const (
 	roomMin     = 1 << 20 // so a small message may be arbitrarily sparse
 	roomPerByte = 64      // as for an element of 128 bytes, which is not charged
 )
+
+// NoRoomLimit is the room of the state of a state machine. Every state to which updates
+// lead must have snapshots, and a state is read only from the node's own disk or from a
+// member of its group.
+const NoRoomLimit Room = math.MaxInt64
 
 // RoomFor returns the room of a message with n bytes.
 func RoomFor(n int) Room { return max(roomMin, roomPerByte*Room(n)) }
