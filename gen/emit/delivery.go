@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 )
 
@@ -10,6 +12,26 @@ type delivery struct {
 	*part
 	sent    *send
 	message code
+}
+
+// misses reports whether the method returns the error for a receiver that does not exist.
+// The message goes to the other receivers all the same, as it does without an error result.
+func (s *send) misses() bool { return s.Error && slices.ContainsFunc(s.edges, (*edge).mayMiss) }
+
+// declareMissed writes the declaration of the variable for that error.
+func (p *part) declareMissed(sent *send) []code {
+	if !sent.misses() {
+		return nil
+	}
+	return []code{remark(jen.Var().Add(param(p.v("missed"), jen.Error())), "if a receiver does not exist")}
+}
+
+// result is the error with which a method that sends returns after it has sent.
+func (p *part) result(sent *send) code {
+	if sent.misses() {
+		return id(p.v("missed"))
+	}
+	return jen.Nil()
 }
 
 // statements returns the whole code. If the method returns an error, all checks that
@@ -49,21 +71,26 @@ func (d *delivery) edge(e *edge, last bool) (before, after []code) {
 			get.Call(instance)
 		}
 	}
-	none := sel(s, "out", "NoInstance").Call(index(e.constant))
-	if miss && d.sent.Error {
-		before = append(before, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(none)))
-	}
 	message := e.aimedAt(id(i), d.copyFor(last))
+	exists := jen.Add(instance).Op(">=").Lit(0)
 	var puts []code
 	switch {
+	case e.fails() && miss:
+		before = append(before, jen.Var().Add(param(l, pointer(e.link.sentBy()))),
+			jen.If(exists.Clone()).Block(set(id(l), get), d.check(e, id(l))))
+		puts = d.put(e, id(l), message)
 	case e.fails():
 		before = append(before, define(l, get), d.check(e, id(l)))
 		puts = d.put(e, id(l), message)
 	default:
 		puts = d.putOver(e, l, get, message)
 	}
-	if miss && !d.sent.Error {
-		puts = []code{jen.If(jen.Add(instance).Op(">=").Lit(0)).Block(puts...).Else().Block(remark(none, "counts the message"))}
+	if miss {
+		none := code(remark(sel(s, "out", "NoInstance").Call(index(e.constant)), "counts the message"))
+		if d.sent.Error {
+			none = set(id(d.v("missed")), sel(s, "out", "NoInstance").Call(index(e.constant)))
+		}
+		puts = []code{jen.If(exists).Block(puts...).Else().Block(none)}
 	}
 	return before, puts
 }

@@ -159,6 +159,7 @@ func (p *part) externalDoc(sent *send) {
 	if len(sent.edges) > 1 || sent.edges[0].spread() {
 		doc += " All of them receive it, or none."
 	}
+	doc += sent.missDoc()
 	doc += sent.keyDoc()
 	if waits {
 		doc += " It waits while a queue is full."
@@ -273,6 +274,10 @@ func (d *entry) statements() []code {
 			number++
 		}
 	}
+	result := code(jen.Nil())
+	if !single {
+		find, result = append(d.declareMissed(d.sent), find...), d.result(d.sent)
+	}
 	ctx, err, targets := d.v("ctx"), d.v("err"), d.v("targets")
 	if single {
 		targets = d.v("t")
@@ -292,7 +297,7 @@ func (d *entry) statements() []code {
 	if single && edges[0].offers() && d.request != nil {
 		return append(body, jen.Return(id(err)))
 	}
-	return append(body, jen.Return(jen.Nil()))
+	return append(body, jen.Return(result))
 }
 
 // edge writes the code that finds the links of one edge, and the puts.
@@ -322,16 +327,23 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	if e.link.many() || miss {
 		find, instance = d.choose(e, d.message, i, miss)
 	}
-	if miss {
-		find = append(find, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(sel(s, "door", "NoInstance").Call(index(e.constant)))))
-	}
-	find = append(find, get(l, instance)...)
+	none := sel(s, "door", "NoInstance").Call(index(e.constant))
+	enter := d.enter(e, id(l), e.aimedAt(id(i), d.element(e, last)))
 	if single {
-		find = append(find, define(d.v("t"), d.target(e, l)))
-	} else {
-		find = append(find, set(id(d.v("targets")), jen.Append(id(d.v("targets")), d.target(e, l))))
+		if miss {
+			find = append(find, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(none)))
+		}
+		return append(append(find, get(l, instance)...), define(d.v("t"), d.target(e, l))), enter
 	}
-	return find, d.enter(e, id(l), e.aimedAt(id(i), d.element(e, last)))
+	add := func(l Ident) code { return set(id(d.v("targets")), jen.Append(id(d.v("targets")), d.target(e, l))) }
+	if !miss {
+		return append(append(find, get(l, instance)...), add(l)), enter
+	}
+	found, exists := d.v("l"), jen.Add(instance).Op(">=").Lit(0)
+	find = append(find,
+		jen.Var().Add(param(l, ptr(e.link.name))),
+		jen.If(exists.Clone()).Block(append(get(found, instance), set(id(l), id(found)), add(l))...))
+	return find, []code{jen.If(exists).Block(enter...).Else().Block(set(id(d.v("missed")), none))}
 }
 
 // several is like edge, for an edge to several instances.

@@ -397,6 +397,10 @@ func (p *part) deliver(q *processor) {
 				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Add(id(p.v("put")))).Block(jen.Return(id(err))),
 				jen.If(id(i).Op("<").Lit(0).Op("||").Add(id(i)).Op(">=").Lit(e.to.Instances)).Block(jen.Return(sel(x, "out", "out", "NoInstance").Call(index(e.constant)))),
 			}
+			if e.missesOutside() {
+				none := jen.If(id(p.v("put"))).Block(remark(jen.Id("_").Op("=").Add(sel(x, "out", "out", "NoInstance").Call(index(e.constant))), "counts the message"))
+				body = append([]code{jen.If(id(i).Op("==").Add(piper("Missed"))).Block(none, jen.Return(jen.Nil()))}, body...)
+			}
 			switch {
 			case e.aimed:
 				body = append(body, p.deliverAimed(e)...)
@@ -417,6 +421,10 @@ func (p *part) deliver(q *processor) {
 	}
 	p.method(x, q.instance, "deliver", params, []code{jen.Error()}, append(body, jen.Return(process("ErrProtocol")))...)
 }
+
+// missesOutside reports whether a process finds that an instance does not exist. Nodes are
+// known only to its parent.
+func (e *edge) missesOutside() bool { return e.mayMiss() && !e.aimed }
 
 // deliverAimed writes the code that sends the message m of a process to the node that it names.
 // The process does not know the nodes.

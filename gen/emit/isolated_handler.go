@@ -70,11 +70,14 @@ func (p *part) handlerOf(q *processor) {
 		return
 	}
 	l := p.v("l")
+	body := []code{jen.For(jen.List(jen.Id("_"), id(l)).Op(":=").Range().Add(sel(c, "links"))).Block(
+		jen.If(define(a, sel(l, "flush").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a))))}
+	if slices.ContainsFunc(q.sends, func(s *send) bool { return slices.ContainsFunc(s.edges, (*edge).missesOutside) }) {
+		body = append(body, jen.If(define(a, sel(c, "outside", "FlushMissed").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a))))
+	}
 	p.doc("flush passes the messages that the instance has sent to %s.", p.v("send"))
 	p.method(c, q.process, "flush", []code{p.sendParam()}, []code{jen.Params(param(err, jen.Error()))},
-		jen.For(jen.List(jen.Id("_"), id(l)).Op(":=").Range().Add(sel(c, "links"))).Block(
-			jen.If(define(a, sel(l, "flush").Call(id(p.v("send")))), id(err).Op("==").Nil()).Block(set(id(err), id(a)))),
-		jen.Return(id(err)),
+		append(body, jen.Return(id(err)))...,
 	)
 }
 

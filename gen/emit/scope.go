@@ -56,7 +56,7 @@ func Imports(t *spec.Topology) []string {
 // one of these names.
 var variables = []Ident{
 	"a", "all", "at", "b", "batch", "budget", "c", "callState", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "h", "how", "i", "in", "info", "inputs",
-	"instance", "instances", "j", "k", "key", "kind", "l", "limit", "list", "m", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
+	"instance", "instances", "j", "k", "key", "kind", "l", "limit", "list", "m", "missed", "n", "now", "number", "o", "ok", "opts", "out", "p", "payload", "processor",
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "x",
 }
 

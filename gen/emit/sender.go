@@ -139,12 +139,16 @@ func (p *part) send(q *processor, sent *send) {
 		body = append(body, jen.If(define(err, sel(s, "out", "Open").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	}
 	d := &delivery{part: p, sent: sent, message: id(m)}
+	body = append(body, p.declareMissed(sent)...)
 	body = append(body, p.begin(q, sent, d.statements())...)
 	switch {
+	case q.Source() && sent.misses():
+		err := p.v("err")
+		body = append(body, jen.If(define(err, sel(s, "out", "Sent").Call()), id(err).Op("!=").Nil()).Block(jen.Return(id(err))), jen.Return(p.result(sent)))
 	case q.Source():
 		body = append(body, jen.Return(sel(s, "out", "Sent").Call()))
 	case sent.Error:
-		body = append(body, jen.Return(jen.Nil()))
+		body = append(body, jen.Return(p.result(sent)))
 	}
 	p.file.Add(p.head(s, q.sender, sent.name, params, results).Block(body...))
 	for _, longer := range sent.sameMessage {
@@ -219,6 +223,7 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	case fails:
 		doc += " If the queue is full, it returns topo.ErrFull."
 	}
+	doc += sent.missDoc()
 	doc += sent.keyDoc()
 	if sent.Proposer {
 		doc += " It sets Proposer, so that the answer comes to this instance."
@@ -227,6 +232,17 @@ func (p *part) sendDoc(q *processor, sent *send) {
 		doc += " It waits while a queue is full and returns topo.ErrStopping when the topology stops."
 	}
 	p.doc("%s", doc)
+}
+
+// missDoc says what happens if a receiver does not exist.
+func (s *send) missDoc() string {
+	switch {
+	case !s.misses():
+		return ""
+	case len(s.edges) == 1:
+		return " If there is no such instance, it counts the message as dropped and returns topo.ErrNoInstance."
+	}
+	return " If there is no such instance, it counts that copy as dropped, sends the others and returns topo.ErrNoInstance."
 }
 
 // keyDoc says what to do when the type of a key changes, because the call of the hash

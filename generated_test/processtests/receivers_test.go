@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,59 @@ func TestReceiversOfServeGetAllOrNone(t *testing.T) {
 	for _, from := range []string{"near-source", "far-source"} {
 		if gate, shards := top.Gate(0).Items[from], inShards(top, from); gate == 0 || gate != shards {
 			t.Errorf("%s: the gate got %d items, the shards got %d", from, gate, shards)
+		}
+	}
+}
+
+// TestReceiversThatDoNotExist sends messages along two edges, of which one has no instance
+// with the id. The rule is the same for sources, handlers and callers, in this process and
+// in processes: the other receiver gets the message, the missing copy counts as dropped,
+// and a send with an error result says so.
+func TestReceiversThatDoNotExist(t *testing.T) {
+	top := newReceivers(t, "0 9 1", nil)
+	api := top.Api()
+	for _, to := range []int{0, 9, 1} {
+		order := receivers.Order{To: to}
+		if err := errors.Join(api.SendOrderToNear(t.Context(), order), api.SendOrderToFar(t.Context(), order), api.SendOrderToStrict(t.Context(), order)); err != nil {
+			t.Fatal(err)
+		}
+		err := api.SendItem(t.Context(), receivers.Item{From: "api", To: to})
+		if errors.Is(err, topo.ErrNoInstance) != (to == 9) || err != nil && to != 9 {
+			t.Errorf("to %d: %v", to, err)
+		}
+	}
+	api.Close()
+	if err := top.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	missing := topo.ErrNoInstance.Error()
+	for from, edges := range map[string]struct {
+		gate, shard receivers.EdgeIndex
+		outcomes    []string
+	}{
+		"near-source": {receivers.EdgeNearSourceGateItem, receivers.EdgeNearSourceShardItem, []string{"", missing, ""}},
+		"far-source":  {receivers.EdgeFarSourceGateItem, receivers.EdgeFarSourceShardItem, []string{"", missing, ""}},
+		"near":        {receivers.EdgeNearGateItem, receivers.EdgeNearShardItem, nil},
+		"far":         {receivers.EdgeFarGateItem, receivers.EdgeFarShardItem, nil},
+		"strict":      {receivers.EdgeStrictGateItem, receivers.EdgeStrictShardItem, []string{"", missing, ""}},
+		"api":         {receivers.EdgeApiGateItem, receivers.EdgeApiShardItem, nil},
+	} {
+		if gate, shards := top.Gate(0).Items[from], inShards(top, from); gate != 3 || shards != 2 {
+			t.Errorf("%s: the gate got %d items, want 3; the shards got %d, want 2", from, gate, shards)
+		}
+		for edge, want := range map[receivers.EdgeIndex][3]uint64{edges.gate: {3, 3, 0}, edges.shard: {3, 2, 1}} {
+			if f := top.Snapshot().Edges[edge]; [3]uint64{f.Sent, f.Received, f.Dropped} != want {
+				t.Errorf("%v: sent, received and dropped are %d, %d and %d, want %d", edge, f.Sent, f.Received, f.Dropped, want)
+			}
+		}
+		var outcomes []string
+		for _, o := range top.Gate(0).Outcomes {
+			if o.From == from {
+				outcomes = append(outcomes, o.Err)
+			}
+		}
+		if !slices.Equal(outcomes, edges.outcomes) {
+			t.Errorf("%s: the sends returned %q, want %q", from, outcomes, edges.outcomes)
 		}
 	}
 }

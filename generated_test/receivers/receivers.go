@@ -22,6 +22,13 @@ type Order struct{ To int }
 // Outcome is the result of a send: the text of its error, or "".
 type Outcome struct{ From, Err string }
 
+func outcome(from string, err error) Outcome {
+	if err != nil {
+		return Outcome{from, err.Error()}
+	}
+	return Outcome{From: from}
+}
+
 // Variable is the environment variable with the destinations of the items of each source.
 // After the last item, a source sends nothing more.
 const Variable = "RECEIVERS"
@@ -47,11 +54,7 @@ type sourceOut interface {
 
 func (s *Source) Serve(_ context.Context, out sourceOut) error {
 	for _, to := range Destinations() {
-		o := Outcome{From: s.name}
-		if err := out.SendItem(Item{s.name, to}); err != nil {
-			o.Err = err.Error()
-		}
-		if err := out.SendOutcome(o); err != nil {
+		if err := out.SendOutcome(outcome(s.name, out.SendItem(Item{s.name, to}))); err != nil {
 			return err
 		}
 	}
@@ -59,10 +62,20 @@ func (s *Source) Serve(_ context.Context, out sourceOut) error {
 }
 
 // Relay sends an item for each order.
-type Relay struct{}
+type Relay struct{ name string }
 
-func (*Relay) ReceiveOrder(o Order, out interface{ SendItem(Item) }) {
-	out.SendItem(Item{"relay", o.To})
+// NewRelay makes a Relay.
+func NewRelay(in topo.Instance) *Relay { return &Relay{in.Processor} }
+
+func (r *Relay) ReceiveOrder(o Order, out interface{ SendItem(Item) }) {
+	out.SendItem(Item{r.name, o.To})
+}
+
+// Strict does the same. Its sends return errors.
+type Strict struct{}
+
+func (*Strict) ReceiveOrder(o Order, out *StrictSender) {
+	out.SendOutcome(outcome("strict", out.SendItem(Item{"strict", o.To})))
 }
 
 // Gate counts items and outcomes. If Enter is not nil, it is called before each item.

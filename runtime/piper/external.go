@@ -234,14 +234,19 @@ func (x *External) NoInstance(edge int) error { return x.pool.noInstance(edge) }
 
 // NoInstance counts a message whose route returned no valid instance.
 func (o *Out) NoInstance(edge int) error {
-	if o == nil || o.unit == nil || o.unit.proc.pool.edges == nil { // the sender of a recorder or of an isolated instance
+	if o == nil || o.unit == nil { // the sender of a recorder
 		return topo.ErrNoInstance
 	}
 	return o.unit.proc.pool.noInstance(edge)
 }
 
 func (p *Pool) noInstance(edge int) error {
-	p.edges[edge].refused.Add(1)
+	switch {
+	case p.missed != nil:
+		*p.missed = append(*p.missed, edge)
+	case p.edges != nil:
+		p.edges[edge].refused.Add(1)
+	}
 	return topo.ErrNoInstance
 }
 

@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/queue"
@@ -18,6 +19,8 @@ type IsolatedPool struct {
 	proc processor
 	unit Unit
 	late atomic.Uint64 // number of sends since the last call ended
+
+	missed []int // edges of messages whose route named no instance
 }
 
 // Init makes out the sender of the instance with the given index. links is a Cell that
@@ -27,7 +30,7 @@ func (o *IsolatedPool) Init(out *Out, index int, links Cell) {
 	o.unit.proc, o.unit.index = &o.proc, int32(index)
 	o.unit.cell = cell{links}
 	out.unit = &o.unit
-	o.pool.lateSends = &o.late
+	o.pool.lateSends, o.pool.missed = &o.late, &o.missed
 }
 
 // Begin begins a call that may send. It reports whether messages were sent since the
@@ -43,6 +46,19 @@ func (o *IsolatedPool) End(out *Out) { out.calling = false }
 
 // DropLate drops a message that was sent after the call of its sender had ended.
 func DropLate(edge, instance int, payload []byte) error { return nil }
+
+// Missed stands for the instance of a message whose route named none. The parent counts the
+// message.
+const Missed = -1
+
+// FlushMissed passes the messages to put whose route named no instance.
+func (o *IsolatedPool) FlushMissed(put func(edge, instance int, payload []byte) error) (err error) {
+	for _, edge := range o.missed {
+		err = errors.Join(err, put(edge, Missed, nil))
+	}
+	o.missed = o.missed[:0]
+	return err
+}
 
 // Serve makes out call sent after each message, until the returned function is called.
 func (o *IsolatedPool) Serve(out *Out, sent func() error) (end func()) {

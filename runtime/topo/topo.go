@@ -35,8 +35,8 @@ var (
 	// handled again, or because the message or its reply was lost. The error wraps the
 	// cause.
 	ErrFailed = errors.New("topo: the Ask failed")
-	// ErrNoInstance: the route of the edge returned an index that is out of range. The
-	// message was counted as dropped.
+	// ErrNoInstance: the route of an edge returned an index that is out of range. The
+	// message was counted as dropped on that edge, and was sent along its other edges.
 	ErrNoInstance = errors.New("topo: no such instance")
 )
 
