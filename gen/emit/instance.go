@@ -307,9 +307,9 @@ func (p *part) ticker(q *processor, e *edge) {
 
 // perMessageTick writes the code that handles a tick in a per-message processor.
 func (p *part) perMessageTick(q *processor, e *edge, h *handler) (body []code) {
-	x, tick, err := p.v("x"), p.v("tick"), p.v("err")
+	t, x, tick, err := p.v("t"), p.v("x"), p.v("tick"), p.v("err")
 	if q.Watch != nil {
-		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(jen.Return(jen.Lit(1), jen.Nil())))
+		body = append(body, jen.If(sel(x, "unit", "HasFailed").Call()).Block(sel(t, "timer", "Discard").Call(), jen.Return(jen.Lit(1), jen.Nil())))
 	}
 	if q.tracksHere() {
 		body = append(body, sel(x, "in", q.input(e).ident, "Set").Call(id(tick)))

@@ -248,7 +248,7 @@ func (c *cell) accept(m *message) {
 	}
 	if c.from == nil {
 		c.from = make(map[int]*trail)
-		c.missed, c.got = make([]uint64, len(c.top.edges)), make([]uint64, len(c.top.edges))
+		c.missed = make([]uint64, len(c.top.edges))
 	}
 	r := c.from[m.origin]
 	if r == nil {
@@ -267,8 +267,16 @@ func (c *cell) accept(m *message) {
 		c.violated("received a message of edge %d, which is closed", m.edge)
 	}
 	c.missed[m.edge] += m.lane - r.lane[m.edge] - 1
-	c.got[m.edge]++
+	c.count(m.edge)
 	r.seq, r.lane[m.edge] = m.seq, m.lane
+}
+
+// count counts a message, or a tick, that the cell got.
+func (c *cell) count(edge int) {
+	if c.got == nil {
+		c.got = make([]uint64, len(c.top.edges))
+	}
+	c.got[edge]++
 }
 
 // mix is the finalizer of splitmix64, implemented independently of package route.
@@ -293,12 +301,14 @@ func (k *clock) Drain(int) (n int, err error) {
 	}
 	c := k.to
 	if c.HasFailed() {
+		k.Discard()
 		return 1, nil
 	}
 	if tick.N <= c.ticks && len(c.top.edges) == 1 {
 		c.violated("tick %d follows tick %d", tick.N, c.ticks)
 	}
 	c.ticks++
+	c.count(k.edge)
 	return 1, c.called(callTick, func() error {
 		if c.proc.tick == nil {
 			return nil

@@ -95,7 +95,13 @@ func (top *topology) checkFigures(whole bool) {
 		if e.from != timer && (e.full == block || e.full == fail) && f.Dropped > 0 && !top.faulty {
 			top.violated("edge %d must not drop messages, but dropped %d", i, f.Dropped)
 		}
-		if !whole || e.from == timer {
+		if !whole {
+			continue
+		}
+		if e.from == timer {
+			if f.Received != got[i] {
+				top.violated("edge %d: %d ticks were handled; the pool counts %+v", i, got[i], f)
+			}
 			continue
 		}
 		if f.Len != 0 {

@@ -304,3 +304,33 @@ func BenchmarkRestart(b *testing.B) {
 		b.Fatalf("%+v", f)
 	}
 }
+
+// TestTicksForAnInstanceThatWasGivenUpAreDropped checks the figures of a timer whose
+// receiver is given up at the third tick.
+func TestTicksForAnInstanceThatWasGivenUpAreDropped(t *testing.T) {
+	procs := []proc{
+		{watch: &piper.Watch{Attempts: 1}, tick: func(_ *cell, tick topo.Tick) error {
+			if tick.N >= 2 {
+				return errFailed
+			}
+			return nil
+		}},
+		{tick: func(*cell, topo.Tick) error { return nil }},
+	}
+	v := supervise.New(supervise.Spec{Processors: []supervise.Processor{
+		{Name: "p0", Instances: 1, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: 1}, {},
+	}})
+	top := supervised(t, v, procs, []edge{{from: timer, to: 0, every: time.Second}, {from: timer, to: 1, every: time.Second}})
+	s := top.pool.Stepper(1)
+	if err := s.Advance(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if f := top.pool.Snapshot().Edges[0]; f.Sent != 10 || f.Received != 3 || f.Dropped != 7 {
+		t.Errorf("10 ticks, of which 3 were handled: %+v", f)
+	}
+	s.Stop()
+	if err := s.Run(); !errors.Is(err, piper.ErrGaveUp) {
+		t.Error(err)
+	}
+	top.check(t, true)
+}

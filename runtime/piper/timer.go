@@ -28,6 +28,9 @@ func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
 // Take removes the queued tick.
 func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 
+// Discard drops the tick that Take has removed, because its instance is not restarted.
+func (t *Ticker) Discard() { t.to.proc.pool.edges[t.slot.Head.Index()].discarded.Add(1) }
+
 // timerEntry is an entry of a worker's timers.
 type timerEntry struct {
 	at     int64 // time in nanoseconds since the pool was started
