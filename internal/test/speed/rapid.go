@@ -7,7 +7,7 @@ import (
 )
 
 // Checks sets how often rapid.Check calls the property of a test. A quick run always has the
-// same inputs. The flags -rapid.checks and -rapid.seed of a command have priority.
+// same inputs, and so have runs with the same TOPOGEN_FIRST_SEED. The flags -rapid.checks and -rapid.seed of a command have priority.
 func Checks(t testing.TB, inQuick, inLanding, inLong int) {
 	t.Helper()
 	check(t, flag.CommandLine, Pick(t, inQuick, inLanding, inLong))
@@ -18,6 +18,8 @@ func check(t testing.TB, flags *flag.FlagSet, n int) {
 	set(t, flags, "rapid.checks", strconv.Itoa(n))
 	if of(t) == quick {
 		set(t, flags, "rapid.seed", "1")
+	} else if seed, ok := number(t, FirstSeed); ok {
+		set(t, flags, "rapid.seed", strconv.FormatUint(seed, 10))
 	}
 }
 

@@ -30,9 +30,10 @@ import (
 
 // Environment variables.
 const (
-	Variable = "TOPOGEN_SPEED" // quick, landing or long
-	OneSeed  = "TOPOGEN_SEED"  // the only seed to run
-	AllSeeds = "TOPOGEN_SEEDS" // the number of seeds
+	Variable  = "TOPOGEN_SPEED"      // quick, landing or long
+	OneSeed   = "TOPOGEN_SEED"       // the only seed to run
+	AllSeeds  = "TOPOGEN_SEEDS"      // the number of seeds
+	FirstSeed = "TOPOGEN_FIRST_SEED" // the first seed, of a run that has other seeds than a quick one
 )
 
 type speed int
@@ -144,7 +145,8 @@ func ForAll[T any](inQuick, inLanding, inLong T) T {
 }
 
 // Seeds returns the seeds of a random test, from first to below end. Their number depends
-// on the speed. A quick run always has the same seeds, and other runs have new ones each time.
+// on the speed. A quick run always has the same seeds. Other runs have new ones each time,
+// unless TOPOGEN_FIRST_SEED is set.
 //
 // TOPOGEN_SEEDS replaces the number, and TOPOGEN_SEED selects one seed.
 func Seeds(t testing.TB, inQuick, inLanding, inLong uint64) (first, end uint64) {
@@ -159,7 +161,10 @@ func Seeds(t testing.TB, inQuick, inLanding, inLong uint64) (first, end uint64) 
 	if of(t) == quick {
 		return 1, 1 + n
 	}
-	first = rand.Uint64N(1 << 48)
+	first, ok := number(t, FirstSeed)
+	if !ok {
+		first = rand.Uint64N(1 << 48)
+	}
 	return first, first + n
 }
 

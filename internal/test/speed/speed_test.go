@@ -43,19 +43,23 @@ func runs(t *testing.T, need func(testing.TB)) (ran bool) {
 
 func TestSeeds(t *testing.T) {
 	for _, c := range []struct {
-		speed, one, all string
-		first, n        uint64 // first 0: random
+		speed, one, all, begin string
+		first, n               uint64 // first 0: random
 	}{
-		{"quick", "", "", 1, 10},
-		{"landing", "", "", 0, 20},
-		{"long", "", "", 0, 30},
-		{"quick", "", "7", 1, 7},
-		{"long", "", "7", 0, 7},
-		{"landing", "42", "7", 42, 1},
+		{"quick", "", "", "", 1, 10},
+		{"landing", "", "", "", 0, 20},
+		{"long", "", "", "", 0, 30},
+		{"quick", "", "7", "", 1, 7},
+		{"long", "", "7", "", 0, 7},
+		{"landing", "42", "7", "", 42, 1},
+		{"quick", "", "", "9", 1, 10},
+		{"landing", "", "", "9", 9, 20},
+		{"landing", "42", "", "9", 42, 1},
 	} {
 		t.Setenv(Variable, c.speed)
 		t.Setenv(OneSeed, c.one)
 		t.Setenv(AllSeeds, c.all)
+		t.Setenv(FirstSeed, c.begin)
 		first, end := Seeds(t, 10, 20, 30)
 		if end-first != c.n || c.first != 0 && first != c.first {
 			t.Errorf("%+v: got %d seeds from %d on", c, end-first, first)
@@ -73,6 +77,7 @@ func TestChecks(t *testing.T) {
 	for text, wantSeed := range map[string]uint64{"quick": 1, "landing": 0, "long": 0} {
 		t.Run(text, func(t *testing.T) {
 			t.Setenv(Variable, text)
+			t.Setenv(FirstSeed, "")
 			if check(t, flags, 5); *checks != 5 || *seed != wantSeed {
 				t.Errorf("%d checks with seed %d, want 5 with seed %d", *checks, *seed, wantSeed)
 			}
@@ -81,6 +86,13 @@ func TestChecks(t *testing.T) {
 	if *checks != 100 || *seed != 0 {
 		t.Errorf("after the tests there are %d checks with seed %d, want 100 with seed 0", *checks, *seed)
 	}
+	t.Run("first seed", func(t *testing.T) {
+		t.Setenv(Variable, "landing")
+		t.Setenv(FirstSeed, "9")
+		if check(t, flags, 5); *seed != 9 {
+			t.Errorf("the seed is %d, want 9", *seed)
+		}
+	})
 	if err := flags.Set("rapid.checks", "7"); err != nil {
 		t.Fatal(err)
 	}
