@@ -48,9 +48,6 @@ func (f *Fusion) ReceiveReading(r Reading) {
 	}
 }
 
-// fusePeriod is the period of the ticks in topology.yml.
-const fusePeriod = 50 * time.Millisecond
-
 // ReceiveTick corrects the estimate by the measurements.
 func (f *Fusion) ReceiveTick(t topo.Tick, out *FusionSender) {
 	f.advance(t.Time) // without the inertial sensor only ticks move the estimate, straight on
@@ -62,8 +59,7 @@ func (f *Fusion) ReceiveTick(t topo.Tick, out *FusionSender) {
 		alpha := f.gain(weight)
 		beta := alpha * alpha / (2 - alpha) // formula of T. R. Benedict and G. W. Bordner (1962)
 		f.state.Position = f.state.Position.plus(off.times(alpha))
-		passed := max(t.Time.Sub(f.fused), fusePeriod) // a late tick is followed closely by the next
-		f.state.Velocity = f.state.Velocity.plus(off.times(beta / passed.Seconds()))
+		f.state.Velocity = f.state.Velocity.plus(off.times(beta / t.Time.Sub(f.fused).Seconds()))
 	} else {
 		f.state.Position = seen
 	}

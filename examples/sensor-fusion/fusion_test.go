@@ -68,16 +68,17 @@ func TestAccelerationsCarryOn(t *testing.T) {
 
 // TestMeasurementsPull: a tick moves the estimate a part of the way to the measurement.
 func TestMeasurementsPull(t *testing.T) {
+	const period = 50 * time.Millisecond
 	f := newTestFusion()
 	r := RecordFusion()
 	f.in.Points.Set(Points{begin, Vector{0, 0}})
 	f.ReceiveTick(topo.Tick{Time: begin}, r.Sender())
-	f.in.Points.Set(Points{after(fusePeriod), Vector{1, 0}})
-	f.ReceiveTick(topo.Tick{Time: after(fusePeriod)}, r.Sender())
+	f.in.Points.Set(Points{after(period), Vector{1, 0}})
+	f.ReceiveTick(topo.Tick{Time: after(period)}, r.Sender())
 	// The lidar is as exact as the estimate: the position is corrected by half of the
 	// difference, and the velocity by a sixth of it per period.
 	near(t, "the place", r.State[1].Position, Vector{0.5, 0})
-	near(t, "the velocity", r.State[1].Velocity, Vector{1.0 / 6 / fusePeriod.Seconds(), 0})
+	near(t, "the velocity", r.State[1].Velocity, Vector{1.0 / 6 / period.Seconds(), 0})
 }
 
 func TestNothingIsSentBeforeSomethingIsSeen(t *testing.T) {

@@ -178,7 +178,7 @@ func (w *Worker) tick(e timerEntry, now int64) {
 		return
 	}
 	t.n++
-	if t.slot.Offer(topo.Tick{Time: w.pool.time(now), N: t.n}) {
+	if t.slot.Offer(topo.Tick{Time: w.pool.time(e.at), N: t.n}) {
 		t.notify(w)
 	}
 	// Ticks are due at multiples of the period, so a late tick does not delay the next

@@ -12,16 +12,17 @@ import (
 )
 
 // TestTimersTickAtMultiplesOfTheirPeriod checks that a handler that takes longer than
-// the period causes skipped ticks, which are counted, and no drift.
+// the period causes skipped ticks, which are counted, and no drift. A late tick has the
+// time at which it was due.
 func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		began := time.Now()
-		var at []time.Duration
+		var due, at []time.Duration
 		var numbers []uint64
 		top := build(t, []proc{{blocking: true, tick: func(_ *cell, tick topo.Tick) error {
-			at, numbers = append(at, tick.Time.Sub(began)), append(numbers, tick.N)
+			due, at, numbers = append(due, tick.Time.Sub(began)), append(at, time.Since(began)), append(numbers, tick.N)
 			switch len(at) {
 			case 3:
 				time.Sleep(35 * time.Millisecond) // the ticks of 40, 50 and 60 ms are due during the sleep
@@ -35,6 +36,9 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 		}
 		top.check(t, true)
 		ms := time.Millisecond
+		if want := []time.Duration{10 * ms, 20 * ms, 30 * ms, 40 * ms, 70 * ms, 80 * ms}; !slices.Equal(due, want) {
+			t.Errorf("ticks due at %v, want %v", due, want)
+		}
 		if want := []time.Duration{10 * ms, 20 * ms, 30 * ms, 65 * ms, 70 * ms, 80 * ms}; !slices.Equal(at, want) {
 			t.Errorf("ticks at %v, want %v", at, want)
 		}

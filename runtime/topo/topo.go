@@ -58,7 +58,7 @@ func (e *PartialError) Unwrap() error { return e.Err }
 
 // Tick is the message of a timer.
 type Tick struct {
-	Time time.Time // when the timer fired
+	Time time.Time // when the tick was due; the handler may be called later
 	N    uint64    // 1 for the first tick; skipped ticks are counted, so a gap shows them
 }
 
