@@ -16,7 +16,8 @@ import (
 // GroupID, the node has not promised anything to other nodes. In this case the log on the
 // same disk may be removed.
 type Disk interface {
-	// Record returns the record. It is the zero Record if none was written yet.
+	// Record returns the record, which is durable. It is the zero Record if none was written
+	// yet.
 	Record() (Record, error)
 	// SetRecord writes the record, durably.
 	SetRecord(Record) error
@@ -72,7 +73,13 @@ func OpenFolder(dir string, o wal.Options) (Disk, error) {
 	return &folder{dir, o, lock}, nil
 }
 
+// Record syncs the folder before it reads: after a sync that failed, the names in the folder
+// may be only in memory. Otherwise a power failure could bring back the file of an unfinished
+// image, or an older record, after the node has promised something to other nodes.
 func (f *folder) Record() (r Record, err error) {
+	if err := syncFolder(f.dir); err != nil {
+		return r, fmt.Errorf("raft: %w", err)
+	}
 	if err := checkFinished(f.dir); err != nil {
 		return r, err
 	}
@@ -100,7 +107,7 @@ func (f *folder) Record() (r Record, err error) {
 // old record or the new one.
 func (f *folder) SetRecord(r Record) error {
 	path := filepath.Join(f.dir, recordFile)
-	file, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := regular.CreateNew(path + ".tmp")
 	if err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}

@@ -17,6 +17,7 @@ func TestSyncs(t *testing.T) {
 		call func(dir string, disk Disk) error
 	}{
 		"record":                              {"log/member.tmp log", func(_ string, d Disk) error { return d.SetRecord(Record{Name: "n1", ID: 1}) }},
+		"record that is read":                 {"log", func(_ string, d Disk) error { _, err := d.Record(); return err }},
 		"removed log":                         {"log", func(_ string, d Disk) error { return d.RemoveLog() }},
 		"folder":                              {".", func(dir string, _ Disk) error { return makeFolder(filepath.Join(dir, "nodes")) }},
 		"folder of a process that was killed": {".", func(dir string, _ Disk) error { return makeFolder(filepath.Join(dir, "log")) }},

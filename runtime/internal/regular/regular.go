@@ -1,4 +1,5 @@
-// Package regular opens regular files, and rejects all other kinds of files.
+// Package regular opens regular files, and rejects all other kinds of files. It also creates
+// new ones.
 //
 //	file, info, err := regular.Open(path) // returns an error at once for a named pipe
 //
@@ -32,6 +33,17 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return open(path)
+}
+
+// CreateNew creates an empty file, to which the caller writes what replaces another file after a
+// rename. An attempt that failed may have left a file at the path. CreateNew removes it and
+// does not write over it: if the disk loses the new content, after a sync that failed or that
+// lied, the old content must not be read in its place.
+func CreateNew(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // open checks the kind of the file again after opening it, because the file may have

@@ -326,7 +326,7 @@ func (l *file) install(revision table.Revision, state []byte) error {
 		return l.err
 	}
 	b := appendFrame([]byte(header), append(appendPosition(nil, kindSnapshot, revision), state...))
-	f, err := createNew(l.path + ".tmp")
+	f, err := regular.CreateNew(l.path + ".tmp")
 	if err != nil {
 		l.err = err
 		return err
@@ -342,16 +342,6 @@ func (l *file) install(revision table.Revision, state []byte) error {
 	old := l.f
 	l.f, l.size = f, int64(len(b))
 	return old.Close()
-}
-
-// createNew creates an empty file. A failed install may have left a file at the path. createNew
-// removes it and does not write over it: if the disk loses the new content, the old content could
-// otherwise be read as the log.
-func createNew(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 func (l *file) close() error { return l.f.Close() }
