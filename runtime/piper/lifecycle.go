@@ -251,6 +251,8 @@ func (p *Pool) closeAll(err error) error {
 					in.Kill()
 				}
 				continue
+			} else if w != nil {
+				w.adoptLate()
 			}
 			if u.started {
 				c.close(u)

@@ -144,21 +144,11 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 		p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
-	if v.cancelInit != nil {
-		v.cancelInit(context.Canceled)
-	}
-	v.cancelInit = m.cancel
-	v.renewHolder(m.holder)
-	if v.goroutineLeft {
-		v.renewCallState()
-	}
-	m.adopt()
+	v.adopt(m)
 	v.killed.Store(false)
 	v.failed.Store(false)
 	v.goroutineLeft, v.phase, v.cause = false, watchRunning, nil
 	w.scheduleHeld(u)
-	u.started = true
-	u.proc.faults.restarts.Add(1)
 	p.postRestarted(u.proc)
 	p.postClosed(u)
 	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
@@ -171,6 +161,35 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	p.reportToSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
 	v.endAwait()
 	w.schedule(u)
+}
+
+// adopt replaces the instance by the one that was started.
+func (w *watch) adopt(m *startAttempt) {
+	if w.cancelInit != nil {
+		w.cancelInit(context.Canceled)
+	}
+	w.cancelInit = m.cancel
+	w.renewHolder(m.holder)
+	if w.goroutineLeft {
+		w.renewCallState()
+	}
+	m.adopt()
+	w.unit.started = true
+	w.unit.proc.faults.restarts.Add(1)
+}
+
+// adoptLate adopts an instance whose start has succeeded after its worker ended, so that its
+// Close is called.
+func (w *watch) adoptLate() {
+	w.unit.proc.pool.supervision.Lock()
+	orders := w.orders
+	w.orders = nil
+	w.unit.proc.pool.supervision.Unlock()
+	for _, o := range orders {
+		if m := o.started; m != nil && m == w.starting && m.err == nil {
+			w.adopt(m)
+		}
+	}
 }
 
 // stopChild ends a running instance, as the supervisor has ordered.
