@@ -20,7 +20,7 @@ import (
 
 const (
 	nodesMax   = 8 // on one host
-	addsMax    = 1 << 40
+	addsMax    = 2_000_000_000 // an int may have 32 bits
 	addsNormal = 10_000_000 // some seconds on two cores
 )
 

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"go/token"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -30,8 +31,8 @@ func TestBefore(t *testing.T) {
 		{token.Position{Filename: small, Line: 2, Column: 7}, "", false},
 		{token.Position{Filename: small, Line: 3, Column: 1}, "", true},
 		{token.Position{Filename: small, Line: 4, Column: 1}, "", false},
-		{token.Position{Filename: small, Line: 1 << 40, Column: 1}, "", false},
-		{token.Position{Filename: small, Line: 1, Column: 1 << 40}, "", false},
+		{token.Position{Filename: small, Line: math.MaxInt, Column: 1}, "", false},
+		{token.Position{Filename: small, Line: 1, Column: math.MaxInt}, "", false},
 		{token.Position{Filename: small, Line: 0, Column: 0}, "", false},
 		{token.Position{Filename: large, Line: 1, Column: 2}, "", false},
 	} {

@@ -86,24 +86,6 @@ func TestClusterProcessesAllAreKilled(t *testing.T) {
 	c.checkAll()
 }
 
-// TestClusterProcessesPausedProcess stops a process with SIGSTOP until the others believe that it is dead.
-// When it continues, it has lost nothing, and nothing is handled twice.
-func TestClusterProcessesPausedProcess(t *testing.T) {
-	t.Parallel()
-	c := start(t)
-	const one = 2
-	c.signal(c.nodes[one], syscall.SIGSTOP)
-	for i := range fleetNodes {
-		if i != one {
-			c.awaitDead(i, one)
-		}
-	}
-	c.signal(c.nodes[one], syscall.SIGCONT)
-	c.awaitEffects()
-	c.finish()
-	c.checkAll()
-}
-
 // TestClusterProcessesEmptyDisk: a process that returns under its name without the files of the former one
 // gets the address table from the others, and the messages that wait for it.
 func TestClusterProcessesEmptyDisk(t *testing.T) {

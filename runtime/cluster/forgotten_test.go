@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,7 +146,7 @@ func TestFinishAfterANodeWasRemoved(t *testing.T) {
 				p := withProbe(40)
 				j := startJoined(t, p, c.retry)
 				j.cut(true)
-				p.allowed.Store(1 << 40)
+				p.allowed.Store(math.MaxInt32)
 				j.awaitDead()
 				first := j.tops[0].node
 				kept := func(v *View) (kept, dropped uint64) {
@@ -200,9 +201,9 @@ func TestFinishAfterANodeWasRemoved(t *testing.T) {
 // process. It joins as a new node, and gets no message of the former connection.
 func TestRemovedNodeJoinsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := startJoined(t, withProbe(1<<40), time.Minute)
+		j := startJoined(t, withProbe(math.MaxInt32), time.Minute)
 		j.cut(true)
-		j.program.allowed.Store(1 << 40)
+		j.program.allowed.Store(math.MaxInt32)
 		j.awaitDead()
 		if _, err := j.remove(); err != nil {
 			t.Fatal(err)

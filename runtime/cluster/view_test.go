@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -133,7 +134,7 @@ func endless() *program {
 		processors: []part{{name: "source", instances: 2, source: true}, {name: "sink", instances: 700}},
 		edges:      [][2]int{{0, 1}},
 		groups:     []int{0, 1},
-		capacity:   64, messages: 1 << 40, burst: 100,
+		capacity:   64, messages: math.MaxInt32, burst: 100,
 		counts: map[string]int{}, runs: map[string]int{},
 	}
 }

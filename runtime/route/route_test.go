@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
-const many = 1<<63 - 1 // number of instances for which nearly the whole hash is visible
+const many = math.MaxInt // number of instances for which nearly the whole hash is visible
 
 // TestXXH64 compares with published values of the algorithm's author and others.
 func TestXXH64(t *testing.T) {
@@ -164,7 +165,7 @@ func TestID(t *testing.T) {
 			t.Errorf("ID(%d, 5) is %d, want %d", id, got, want)
 		}
 	}
-	for _, n := range []int{0, -1, -1 << 63} {
+	for _, n := range []int{0, -1, math.MinInt} {
 		if got := ID(3, n); got != -1 {
 			t.Errorf("ID(3, %d) is %d, want -1", n, got)
 		}

@@ -104,7 +104,7 @@ func (g *generator) spoil(data object) {
 	case g.chance(40):
 		delete(data, name)
 	default:
-		data[name] = pick[any](g.Rand, "", "?", -1, 0, 1.5, true, []any{}, []any{1}, object{}, "a\x00b", 1<<62)
+		data[name] = pick[any](g.Rand, "", "?", -1, 0, 1.5, true, []any{}, []any{1}, object{}, "a\x00b", int64(1<<62))
 	}
 }
 

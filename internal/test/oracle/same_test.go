@@ -46,7 +46,7 @@ func (s *Server) same(snapshot *protocol.Snapshot, schedules []protocol.Schedule
 }
 
 // entries is the number of entries of a state. It is negative if an entry differs.
-type entries int
+type entries int64
 
 // take removes an entry that both have. Two snapshots with the same number of entries, of
 // which none is there twice, are equal if each entry of the one is in the other.

@@ -65,6 +65,16 @@ func (r *reader) number(limit int) int {
 	return int(v)
 }
 
+// uint32 reads a number that an int of 32 bits does not hold.
+func (r *reader) uint32() uint32 {
+	v := r.uint()
+	if v > math.MaxUint32 {
+		r.fail("a number is %d, at most %d", v, uint32(math.MaxUint32))
+		return 0
+	}
+	return uint32(v)
+}
+
 func (r *reader) byte() byte {
 	if len(r.b) == 0 {
 		r.fail("a byte is missing")
@@ -304,7 +314,7 @@ func cut(s string) string { return s[:min(len(s), outcomeTextMax)] }
 func ReadOutcome(b []byte) (o Outcome, err error) {
 	r := &reader{b: b}
 	o.Code = r.byte()
-	o.Position = uint32(r.number(math.MaxUint32))
+	o.Position = r.uint32()
 	o.Index, o.Number, o.Text = r.number(ChangesMax), r.uint(), r.text(outcomeTextMax)
 	return o, r.end()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
-	"math"
 	"slices"
 	"time"
 )
@@ -127,7 +126,7 @@ func ReadState(b []byte) (*State, error) {
 		r.fail("a snapshot has version %d; this program reads version %d", version, stateVersion)
 	}
 	s := NewState()
-	s.revision = Revision{r.uint(), r.uint(), uint32(r.number(math.MaxUint32))}
+	s.revision = Revision{r.uint(), r.uint(), r.uint32()}
 	s.floor, s.token = r.epoch(), r.uint()
 	l := &layout{plan: r.text(PlanBytesMax), generation: 1, byName: map[string]int{}, slots: map[string]int{}}
 	r.nodes(l)

@@ -4,6 +4,7 @@ package wal_test
 
 import (
 	"errors"
+	"math"
 	"syscall"
 	"testing"
 
@@ -13,6 +14,9 @@ import (
 // TestLargeSnapshot: a snapshot without a body that no reader would accept is refused. Its data
 // is not from the heap of Go, which fills 2 GiB with zeros if it has used the addresses before.
 func TestLargeSnapshot(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("an encoded snapshot of 2 GiB does not fit into 32-bit memory")
+	}
 	data, err := syscall.Mmap(-1, 0, 1<<31-1, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	must(t, err)
 	t.Cleanup(func() { _ = syscall.Munmap(data) })

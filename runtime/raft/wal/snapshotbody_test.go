@@ -162,7 +162,7 @@ func TestSnapshotLimits(t *testing.T) {
 		wal.FillBody(w, wal.SnapshotBodyMax-3)
 		_, err = w.Write([]byte("12"))
 		must(t, err)
-		if n, err := w.Write([]byte("34")); n != 0 || !errors.Is(err, wal.ErrTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(wal.SnapshotBodyMax)) {
+		if n, err := w.Write([]byte("34")); n != 0 || !errors.Is(err, wal.ErrTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(int64(wal.SnapshotBodyMax))) {
 			t.Error(n, err)
 		}
 		for _, err := range []error{second(w.Write(nil)), second(w.Body()), w.Commit(snapshot(5, 1, ""))} {

@@ -15,8 +15,6 @@ func interrupt(p *os.Process) error { return p.Kill() }
 
 func isolate(*exec.Cmd, bool, bool) {}
 
-func inForeground(*os.File) bool { return false }
-
 func killedBy(*os.ProcessState) os.Signal { return nil }
 
 func exitCode(state *os.ProcessState) int { return state.ExitCode() }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"unsafe"
 )
 
 // pipes reports that a child can inherit more files than the standard streams.
@@ -23,14 +22,6 @@ func isolate(cmd *exec.Cmd, signalled, foreground bool) {
 	if signalled {
 		followParent(cmd.SysProcAttr)
 	}
-}
-
-// inForeground reports whether file is a terminal that sends its interrupts to the
-// process group of topogen.
-func inForeground(file *os.File) bool {
-	var group int32
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
-	return errno == 0 && int(group) == syscall.Getpgrp()
 }
 
 // killedBy returns the signal that has ended a program, or nil.

@@ -1,0 +1,26 @@
+//go:build unix
+
+package nodetests_test
+
+import (
+	"syscall"
+	"testing"
+)
+
+// TestClusterProcessesPausedProcess stops a process with SIGSTOP until the others believe that it is dead.
+// When it continues, it has lost nothing, and nothing is handled twice.
+func TestClusterProcessesPausedProcess(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	const one = 2
+	c.signal(c.nodes[one], syscall.SIGSTOP)
+	for i := range fleetNodes {
+		if i != one {
+			c.awaitDead(i, one)
+		}
+	}
+	c.signal(c.nodes[one], syscall.SIGCONT)
+	c.awaitEffects()
+	c.finish()
+	c.checkAll()
+}
