@@ -1,0 +1,167 @@
+package pairs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// messages is the number of messages that an instance of a source sends.
+const messages = 30
+
+// Out is a message of another package than that of the topology.
+type Out struct{ ID int }
+
+// Config is a configuration in the topology file.
+type Config struct {
+	Size int
+	Wait time.Duration
+}
+
+// Instance is what an instance of each processor has in common. The generated methods call those
+// of Instance.
+type Instance struct {
+	name        string
+	index       int
+	incarnation int // the number of instances before it with the same index
+	made        int // messages
+}
+
+// New makes an instance.
+func New(in topo.Instance) (Instance, error) {
+	openInChild()
+	i := Instance{name: in.Processor, index: in.Index}
+	events, err := read()
+	for _, e := range events {
+		if e.What == made && e.Where == i.name && e.Instance == i.index {
+			i.incarnation++
+		}
+	}
+	record(made, i.name, 0, i.index, 0)
+	return i, err
+}
+
+// Index is the index of the instance.
+func (i *Instance) Index() int { return i.index }
+
+// method fails if the plan says so.
+func (i *Instance) method(ctx context.Context, name string, what What) error {
+	if plan.Method == name && plan.Place == i.name && (name != "Init" || i.incarnation == 0) {
+		record(failed, i.name, 0, i.index, 0)
+		if err := fail(ctx); err != nil {
+			return err
+		}
+	}
+	record(what, i.name, 0, i.index, 0)
+	return nil
+}
+
+// Started, Finished and Closed are Init, Finish and Close, which a type must declare itself.
+func (i *Instance) Started(ctx context.Context) error  { return i.method(ctx, "Init", started) }
+func (i *Instance) Finished(ctx context.Context) error { return i.method(ctx, "Finish", finished) }
+func (i *Instance) Closed() error                      { return i.method(context.Background(), "Close", closed) }
+
+// Send sends one message.
+type Send struct {
+	Edge string // "from.Message"
+	Do   func(id int) error
+}
+
+func (s Send) send(id int) error {
+	if s.Edge == "work.Again" {
+		id += againIDs
+	}
+	switch err := s.Do(id); {
+	case err == nil:
+		record(sent, s.Edge, id, 0, 0)
+	case err != topo.ErrFull: // was not accepted
+		return err
+	}
+	return nil
+}
+
+// SendNext is Ping: it sends the next message of a source along one of some edges.
+func (i *Instance) SendNext(ctx context.Context, edges ...Send) error {
+	if i.made == messages {
+		return topo.Done
+	}
+	id := SourceID(i.incarnation*messages+i.made, i.index)
+	if i.name == "other" {
+		id += otherIDs
+	}
+	i.made++
+	if err := edges[id%len(edges)].send(id); err != nil {
+		return err
+	}
+	if i.incarnation >= failingSources {
+		return nil
+	}
+	return i.mayFail(ctx, i.name, id, 1)
+}
+
+const (
+	otherIDs       = 100 * messages * instancesMax // ids of the processor other begin here
+	againIDs       = 100 * attemptsMax * otherIDs  // and here those of Again
+	failingSources = 3                             // later instances of a source do not fail, so that it ends
+)
+
+// SendAll is Serve: it sends all messages of a source.
+func (i *Instance) SendAll(ctx context.Context, edges ...Send) error {
+	for {
+		if err := i.SendNext(ctx, edges...); err == topo.Done {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// instancesMax is the largest number of instances of a processor.
+const instancesMax = 3
+
+// SourceID numbers the messages of all instances of a source.
+func SourceID(n, instance int) int { return n*instancesMax + instance }
+
+// attemptsMax is larger than the number of attempts of any message.
+const attemptsMax = 10
+
+// Handle handles a message. It sends first, so that a failure comes after the sends.
+func (i *Instance) Handle(ctx context.Context, edge string, id int, sends ...Send) error {
+	attempt := topo.Attempt(ctx)
+	record(began, edge, id, i.index, attempt)
+	for _, s := range sends {
+		if err := s.send((id*instancesMax+i.index)*attemptsMax + attempt); err != nil {
+			return fmt.Errorf("send %d: %w", id, err)
+		}
+	}
+	if err := i.mayFail(ctx, edge, id, attempt); err != nil {
+		return err
+	}
+	record(done, edge, id, i.index, attempt)
+	return nil
+}
+
+func (i *Instance) mayFail(ctx context.Context, where string, id, attempt int) error {
+	if plan.Place != i.name || plan.Method != "" || plan.Failure == NoFailure || !failsAt(id, attempt) {
+		return nil
+	}
+	record(failed, where, id, i.index, attempt)
+	return fail(ctx)
+}
+
+// Data is the part of a message that another attempt must not see changed.
+func Data(id int) []int { return []int{id} }
+
+// Change checks and changes the data of a message.
+func (i *Instance) Change(edge string, id int, data []int) {
+	if len(data) != 1 || data[0] != id {
+		record(changed, edge, id, i.index, 0)
+		return
+	}
+	data[0] = -1
+}
+
+// Letter records a dead letter.
+func Letter(edge string, d topo.DeadLetter, id int) { record(letter, edge, id, d.Instance, d.Attempts) }

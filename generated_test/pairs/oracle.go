@@ -1,0 +1,384 @@
+package pairs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/supervise"
+)
+
+// copyOf is a copy of a message: a message that goes to several instances has several.
+type copyOf struct {
+	edge         string
+	id, instance int
+}
+
+// copyEvents counts what happened to a copy.
+type copyEvents struct{ began, done, letters int }
+
+// examination compares the ledger of a run with its figures.
+type examination struct {
+	Case
+	run      Run
+	events   []Event
+	figures  pool.Snapshot
+	err      error // of Run
+	copies   map[copyOf]*copyEvents
+	accepted map[string]int // copies by edge
+	unsure   map[string]int // copies by edge that may have been accepted
+	problems []string
+}
+
+func examine(c Case, r Run, events []Event, figures pool.Snapshot, err error) []string {
+	x := &examination{Case: c, run: r, events: events, figures: figures, err: err, copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int)}
+	x.count()
+	x.ends()
+	for _, e := range figures.Edges {
+		x.edge(e)
+	}
+	for _, p := range figures.Processors {
+		x.processor(p)
+	}
+	x.order()
+	x.result()
+	x.lifecycles()
+	return x.problems
+}
+
+func (x *examination) problem(format string, args ...any) {
+	x.problems = append(x.problems, fmt.Sprintf(format, args...))
+}
+
+// isWhole reports whether the topology has run to its end, so that no message is left.
+func (x *examination) isWhole() bool {
+	return x.err == nil || errors.Is(x.err, pool.ErrGaveUp) && !errors.Is(x.err, pool.ErrDrainTimeout) && !errors.Is(x.err, supervise.ErrIntensity)
+}
+
+// count counts what happened to each copy.
+func (x *examination) count() {
+	discarded := x.discarded()
+	for _, e := range x.events {
+		c := copyOf{e.Where, e.ID, e.Instance}
+		if e.What == unsure {
+			x.unsure[e.Where] += x.copiesOf(e.Where)
+		}
+		if e.What == sent {
+			if !discarded[e.Where][e.ID] {
+				x.accepted[e.Where] += x.copiesOf(e.Where)
+			}
+			continue
+		}
+		if e.What != began && e.What != done && e.What != letter {
+			continue
+		}
+		if x.copies[c] == nil {
+			x.copies[c] = new(copyEvents)
+		}
+		switch e.What {
+		case began:
+			x.copies[c].began++
+		case done:
+			x.copies[c].done++
+		case letter:
+			x.copies[c].letters++
+		}
+	}
+}
+
+// discarded finds messages that a process has sent in a call that has not succeeded.
+func (x *examination) discarded() map[string]map[int]bool {
+	all := make(map[string]map[int]bool)
+	pending := make(map[string][]Event) // by process and instance: sent by the current call
+	for _, e := range x.events {
+		switch e.What {
+		case sent:
+			if from, _, _ := strings.Cut(e.Where, "."); x.isIsolated(from) {
+				key := fmt.Sprint(e.PID, from)
+				pending[key] = append(pending[key], e)
+			}
+		case done:
+			delete(pending, fmt.Sprint(e.PID, receiver(e.Where)))
+		case began:
+			key := fmt.Sprint(e.PID, receiver(e.Where))
+			discard(all, pending[key])
+			delete(pending, key)
+		}
+	}
+	for _, list := range pending {
+		discard(all, list)
+	}
+	return all
+}
+
+func discard(all map[string]map[int]bool, list []Event) {
+	for _, e := range list {
+		if all[e.Where] == nil {
+			all[e.Where] = make(map[int]bool)
+		}
+		all[e.Where][e.ID] = true
+	}
+}
+
+// receiver is the processor that handles the messages of an edge.
+func receiver(edge string) string {
+	switch edge {
+	case "work.Out":
+		return "sink"
+	case "work.Rep":
+		return "feed"
+	}
+	return "work"
+}
+
+func (x *examination) isIsolated(processor string) bool { return x.Options[processor] == "process" }
+
+// copiesOf returns how many copies a message along an edge has.
+func (x *examination) copiesOf(edge string) int {
+	if edge != "feed.One" && edge != "feed.Two" && edge != "other.Two" {
+		return 1
+	}
+	switch x.Options["route"] {
+	case "broadcast":
+		return x.instances("work")
+	case "range":
+		return 2
+	}
+	return 1
+}
+
+func (x *examination) instances(processor string) int {
+	for _, p := range x.figures.Processors {
+		if p.Name == processor {
+			return len(p.Instances)
+		}
+	}
+	return 0
+}
+
+// ends checks that no copy has two ends.
+func (x *examination) ends() {
+	for c, n := range x.copies {
+		if n.done+n.letters > 1 {
+			x.problem("%s %d at instance %d was handled %d times, and was %d times a dead letter", c.edge, c.id, c.instance, n.done, n.letters)
+		}
+	}
+	for _, e := range x.events {
+		if e.What == changed {
+			x.problem("%s %d at instance %d was changed by another attempt", e.Where, e.ID, e.Instance)
+		}
+		if e.What == replied {
+			for i := range x.instances("work") {
+				if n := x.copies[copyOf{e.Where, e.ID, i}]; n != nil && n.done == 0 {
+					x.problem("%s %d has a reply and was not handled", e.Where, e.ID)
+				}
+			}
+		}
+	}
+}
+
+// edge compares the figures of an edge with the ledger.
+func (x *examination) edge(e pool.EdgeFigures) {
+	name := e.From + "." + e.Message
+	if e.From == "" {
+		name = "timer." + e.Message
+	}
+	if e.Sent != e.Received+e.Dropped+uint64(e.Len) {
+		x.problem("%s: %d sent, but %d received, %d dropped and %d queued", name, e.Sent, e.Received, e.Dropped, e.Len)
+	}
+	if x.isWhole() && e.Len != 0 {
+		x.problem("%s: %d are queued at the end", name, e.Len)
+	}
+	if e.Dropped > 0 && x.isWhole() && x.neverDrops(e) {
+		x.problem("%s: %d are dropped", name, e.Dropped)
+	}
+	if n := x.accepted[name]; x.sendsAreRecorded(name) && (e.Sent < uint64(n) || e.Sent > uint64(n+x.unsure[name])) {
+		x.problem("%s: the ledger has %d accepted copies, and the figures %d", name, n, e.Sent)
+	}
+	if e.Message == "DeadLetter" || !x.isWhole() {
+		return
+	}
+	begun := 0
+	for c, n := range x.copies {
+		if c.edge == name && (n.began > 0 || n.letters > 0) {
+			begun++
+		}
+	}
+	if e.From == "" && x.gaveUp() {
+		return // known: ticks for an instance that was given up count as received
+	}
+	if uint64(begun) != e.Received {
+		x.problem("%s: the ledger has %d copies that were given to a handler, and the figures %d", name, begun, e.Received)
+	}
+}
+
+// neverDrops reports whether neither the policy of the edge nor a lost instance drops messages.
+func (x *examination) neverDrops(e pool.EdgeFigures) bool {
+	return e.From != "" && x.policy(e) != "drop" && !x.gaveUp()
+}
+
+func (x *examination) gaveUp() bool { return x.figures.Faults != nil && x.figures.Faults.GaveUp > 0 }
+
+// policy is block, fail or drop.
+func (x *examination) policy(e pool.EdgeFigures) string {
+	policy := ""
+	switch {
+	case e.From == "feed" || e.From == "other":
+		policy = x.Options["full"]
+	case e.Message == "Out":
+		policy = x.Options["out"]
+	}
+	policy, _, _ = strings.Cut(policy, "-")
+	return policy
+}
+
+// sendsAreRecorded reports whether the ledger has all sends along an edge.
+func (x *examination) sendsAreRecorded(edge string) bool {
+	from, message, _ := strings.Cut(edge, ".")
+	return from != "timer" && message != "Rep" && message != "DeadLetter" && (!x.isIsolated(from) || x.isWhole())
+}
+
+// processor compares the figures about failures with the ledger.
+func (x *examination) processor(p pool.ProcessorFigures) {
+	if p.Faults == nil || !x.isWhole() {
+		return
+	}
+	ended, letters, least, most := 0, 0, uint64(0), uint64(0)
+	for c, n := range x.copies {
+		if receiver(c.edge) == p.Name {
+			letters += n.letters
+			if n.done+n.letters == 0 {
+				ended++
+			}
+		}
+	}
+	least, most = uint64(ended), uint64(ended)
+	for _, e := range x.figures.Edges {
+		switch {
+		case e.To != p.Name || p.Faults.GaveUp == 0:
+		case x.policy(e) == "drop" || e.From == "":
+			most += e.Dropped
+		default:
+			least, most = least+e.Dropped, most+e.Dropped
+		}
+	}
+	if n := p.Faults.Dropped; n < least || n > most {
+		x.problem("%s: %d to %d messages have no other end, and the figures say that %d were dropped", p.Name, least, most, n)
+	}
+	if n := p.Faults.DeadLetters; n != uint64(letters) {
+		x.problem("%s: morgue got %d dead letters, and the figures say %d", p.Name, letters, n)
+	}
+}
+
+// order checks that an instance is given the messages of another one in the order in which they
+// were sent.
+func (x *examination) order() {
+	type pair struct {
+		from     string
+		sender   int
+		receiver string
+		instance int
+	}
+	position := make(map[string]map[int]int)
+	for i, e := range x.events {
+		if e.What == sent {
+			if position[e.Where] == nil {
+				position[e.Where] = make(map[int]int)
+			}
+			position[e.Where][e.ID] = i
+		}
+	}
+	last := make(map[pair]int)
+	for _, e := range x.events {
+		at, ok := position[e.Where][e.ID]
+		if e.What != began || !ok {
+			continue
+		}
+		from, _, _ := strings.Cut(e.Where, ".")
+		sender := e.ID % instancesMax
+		if from == "work" {
+			sender = e.ID / attemptsMax % instancesMax // as Handle has numbered it
+		}
+		p := pair{from, sender, receiver(e.Where), e.Instance}
+		if at < last[p] {
+			x.problem("%s %d came to instance %d after a message that was sent later", e.Where, e.ID, e.Instance)
+		}
+		last[p] = max(last[p], at)
+	}
+}
+
+// failures is the number of failures in the ledger.
+func (x *examination) failures() (n int) {
+	for _, e := range x.events {
+		if e.What == failed {
+			n++
+		}
+	}
+	return n
+}
+
+// result compares the error of Run with the ledger.
+func (x *examination) result() {
+	failures := x.failures()
+	switch gaveUp := x.gaveUp(); {
+	case failures == 0 && x.err != nil:
+		x.problem("nothing has failed, and Run returns %v", x.err)
+	case gaveUp && x.err == nil:
+		x.problem("an instance was given up, and Run returns nil")
+	case failures > 0 && x.err == nil && x.isFatal():
+		x.problem("a failure that ends Run is lost: it returns nil")
+	case failures > 0 && x.isFatal() && x.run.Failure.isError() && !x.isIsolated(x.run.Place) && !errors.Is(x.err, errPlanned):
+		x.problem("Run does not return the error of the failure: %v", x.err)
+	}
+}
+
+// isError reports whether the cause of the failure is errPlanned.
+func (f Failure) isError() bool { return f == ReturnErr || f == Joined || f == Panic }
+
+// isFatal reports whether the first failure ends Run.
+func (x *examination) isFatal() bool {
+	if x.run.Method != "" || x.run.Failure == Hang || x.run.Failure == Pause { // ends with the context, or continues
+		return false
+	}
+	restarts := x.run.Place == "work" && (x.Options["restart"] != "none" && x.Options["restart"] != "never" || x.Options["group"] != "no") ||
+		x.run.Place == "sink" && (x.Options["sink"] == "watched" || x.Options["group"] != "no")
+	isReturned := x.run.Failure == ReturnErr || x.run.Failure == Joined
+	continues := isReturned && x.run.Place == "work" && slices.Contains([]string{"skip", "retry", "delayed"}, x.Options["on_error"])
+	return !restarts && !continues
+}
+
+// lifecycles checks that each instance is finished and closed.
+func (x *examination) lifecycles() {
+	if x.err != nil || x.run.Failure.IsHang() || x.HasProcesses() {
+		return
+	}
+	type instance struct {
+		name  string
+		index int
+	}
+	starts, closes, finishes := make(map[instance]int), make(map[instance]int), make(map[instance]int)
+	for _, e := range x.events {
+		i := instance{e.Where, e.Instance}
+		switch {
+		case e.What == started:
+			starts[i]++
+			finishes[i] = 0
+		case e.What == finished, e.What == failed && x.run.Method == "Finish" && e.ID == 0:
+			finishes[i]++
+		case e.What == closed, e.What == failed && x.run.Method == "Close" && e.ID == 0:
+			closes[i]++
+		}
+	}
+	for i, n := range starts {
+		if closes[i] != n {
+			x.problem("%s %d was started %d times and closed %d times", i.name, i.index, n, closes[i])
+		}
+		// Known: the last instance is not finished if it failed with the last message, or if it
+		// was idle when its group restarted.
+		if finishes[i] != 1 && x.failures() == 0 {
+			x.problem("the last instance of %s %d was finished %d times", i.name, i.index, finishes[i])
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package pairs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/internal/test/memdir"
+	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
+)
+
+// Case is a generated topology.
+type Case struct {
+	Name    string
+	Index   int
+	Seed    uint64            // of the covering array
+	Options map[string]string // by factor, as package pairtests names them
+	New     func(...pool.Option) (Topology, Outside, error)
+}
+
+// Topology has the generated methods.
+type Topology interface {
+	Run(context.Context) error
+	Stepper(uint64) *pool.Stepper
+	Snapshot() pool.Snapshot
+}
+
+// Outside sends from outside of the topology; its fields are nil if there is no external processor.
+type Outside struct {
+	Sends []OutsideSend
+	Close func()
+}
+
+// OutsideSend sends or asks along an edge.
+type OutsideSend struct {
+	Edge string
+	Do   func(ctx context.Context, id int) error
+	Asks bool // nil means that the message was handled
+}
+
+// Run is a run of a case.
+type Run struct {
+	Failure Failure
+	Place   string
+	Method  string
+	Stop    bool // at a random event
+	Stepped bool // else on workers
+	Seed    uint64
+}
+
+func (r Run) String() string {
+	how, end := "workers", ""
+	if r.Stepped {
+		how = "Stepper"
+	}
+	if r.Stop {
+		end = ", stopped"
+	}
+	return fmt.Sprintf("%s%s: %s in %s %s, seed %d", how, end, r.Failure, r.Place, r.Method, r.Seed)
+}
+
+const problemsMax = 5 // that are printed for a run
+
+// patience ends a run in real time that does not end.
+const patience = 10 * time.Second
+
+// Check runs a case and compares the ledger with the figures.
+func Check(t *testing.T, c Case, r Run) {
+	t.Helper()
+	ledger := ""
+	if c.HasProcesses() {
+		ledger = filepath.Join(memdir.New(t), "ledger")
+	}
+	run := func(t *testing.T) {
+		begin(t, Plan{ledger, r.Failure, r.Place, r.Method, r.Failure.IsHang() || c.HasProcesses()})
+		released, hangStepper, onEvent = make(chan struct{}), nil, nil
+		top, outside, err := c.New(pool.Logger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Stepped {
+			err = step(top, outside, r)
+		} else {
+			err = runWorkers(top, outside, r)
+		}
+		close(released)
+		hanging.Lock() // when all calls that hang have returned
+		hanging.Unlock()
+		events, readErr := read()
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		problems := examine(c, r, events, top.Snapshot(), err)
+		for _, problem := range problems[:min(len(problems), problemsMax)] {
+			t.Error(problem)
+		}
+		if len(problems) > 0 {
+			t.Logf("%s, %v; Run returned %v", c.Name, r, err)
+		}
+	}
+	if r.Stepped || c.HasProcesses() {
+		run(t)
+		return
+	}
+	synctest.Test(t, run)
+}
+
+// HasProcesses reports whether a processor runs in processes of its own.
+func (c Case) HasProcesses() bool {
+	return c.Options["work"] == "process" || c.Options["sink"] == "process" || c.Options["feed"] == "process"
+}
+
+// stopAfter is the number of events after which a run is stopped.
+func (r Run) stopAfter() int64 { return rand.New(rand.NewPCG(r.Seed, 1)).Int64N(8 * messages) }
+
+// sendAll sends messages from outside, as an instance of a source would.
+func sendAll(ctx context.Context, o Outside, between func()) {
+	if o.Close == nil {
+		return
+	}
+	defer o.Close()
+	for n := range messages {
+		between()
+		id := SourceID(n, 0)
+		s := o.Sends[id%len(o.Sends)]
+		switch err := s.Do(ctx, id); {
+		case err == nil && s.Asks:
+			record(sent, s.Edge, id, 0, 0)
+			record(replied, s.Edge, id, 0, 0)
+		case err == nil, errors.Is(err, topo.ErrFailed):
+			record(sent, s.Edge, id, 0, 0)
+		case s.Asks && errors.Is(err, topo.ErrStopping):
+			record(unsure, s.Edge, id, 0, 0)
+		}
+	}
+}
+
+func step(top Topology, o Outside, r Run) error {
+	s := top.Stepper(r.Seed)
+	hangStepper = s.Hang
+	after := r.stopAfter()
+	stopDue := func() bool {
+		due := r.Stop && plan.n.Load() >= after
+		if due {
+			s.Stop()
+		}
+		return due
+	}
+	sendAll(context.Background(), o, func() { s.Step(); stopDue() })
+	for !stopDue() && s.Step() {
+	}
+	return s.Run()
+}
+
+func runWorkers(top Topology, o Outside, r Run) error {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if after := r.stopAfter(); r.Stop {
+		onEvent = func(n int64) {
+			if n >= after {
+				cancel(nil)
+			}
+		}
+		if after == 0 {
+			cancel(nil)
+		}
+	}
+	late := time.AfterFunc(patience, func() { cancel(nil) })
+	defer late.Stop()
+	senders := make(chan struct{})
+	go func() {
+		defer close(senders)
+		sendAll(context.Background(), o, func() {})
+	}()
+	err := top.Run(ctx)
+	<-senders
+	return err
+}

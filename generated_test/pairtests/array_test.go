@@ -1,0 +1,179 @@
+package pairtests_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	rowsMin    = 60 // topologies of an array
+	candidates = 20 // rows that are drawn for each row of the array
+	unset      = -1
+)
+
+// array builds a covering array. It numbers factors and values in their order.
+type array struct {
+	random   *rand.Rand
+	first    []int // the number of the first value of each factor, where all values have a number
+	refusals []excluded
+	left     [][]bool // pairs of values that no row has, the value of the lower factor first
+	list     [][2]int // the same pairs, and some that are not left
+}
+
+// excluded is a refusal: for each factor of it, the values.
+type excluded map[int][]bool
+
+// choice is the value of each factor, or unset.
+type choice []int
+
+// coveringArray returns rows that have each pair of options that topogen accepts at least once.
+func coveringArray(t *testing.T, seed uint64) (rows []row) {
+	t.Helper()
+	a := newArray(seed)
+	for a.trim() || len(rows) < rowsMin {
+		var best choice
+		most := -1
+		for range candidates {
+			if c, n := a.draw(); n > most {
+				best, most = c, n
+			}
+		}
+		if most < 0 || most == 0 && len(a.list) > 0 {
+			t.Fatalf("no topology has both %s and %s, which topogen accepts according to refusals", a.name(a.list[0][0]), a.name(a.list[0][1]))
+		}
+		rows = append(rows, a.add(best))
+	}
+	return rows
+}
+
+func newArray(seed uint64) *array {
+	a := &array{random: rand.New(rand.NewPCG(seed, 1))}
+	total := 0
+	for _, f := range factors {
+		a.first = append(a.first, total)
+		total += len(f.values)
+	}
+	for _, x := range refusals {
+		a.refusals = append(a.refusals, x.numbered())
+	}
+	a.left = make([][]bool, total)
+	for v := range a.left {
+		a.left[v] = make([]bool, total)
+	}
+	for i, f := range factors {
+		for j := i + 1; j < len(factors); j++ {
+			for v := range f.values {
+				for w := range factors[j].values {
+					c := slices.Repeat(choice{unset}, len(factors))
+					if c[i], c[j] = v, w; a.isAllowed(c) {
+						pair := [2]int{a.first[i] + v, a.first[j] + w}
+						a.left[pair[0]][pair[1]] = true
+						a.list = append(a.list, pair)
+					}
+				}
+			}
+		}
+	}
+	return a
+}
+
+func (x refusal) numbered() excluded {
+	e := make(excluded)
+	for i, f := range factors {
+		if values, ok := x.when[f.name]; ok {
+			for _, v := range f.values {
+				e[i] = append(e[i], slices.Contains(strings.Split(values, "|"), v))
+			}
+		}
+	}
+	return e
+}
+
+// isAllowed reports whether topogen accepts a choice.
+func (a *array) isAllowed(c choice) bool {
+	return !slices.ContainsFunc(a.refusals, func(x excluded) bool {
+		for i, values := range x {
+			if c[i] == unset || !values[c[i]] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// trim removes the pairs that are not left from the list, and reports whether any is left.
+func (a *array) trim() bool {
+	a.list = slices.DeleteFunc(a.list, func(p [2]int) bool { return !a.left[p[0]][p[1]] })
+	return len(a.list) > 0
+}
+
+// draw draws a choice, and returns the number of pairs that it has and that are left: -1 if it is
+// not allowed. It begins with a pair that is left, takes the other factors in a random order, and for
+// each the value with the most pairs that are left.
+func (a *array) draw() (c choice, pairs int) {
+	c = slices.Repeat(choice{unset}, len(factors))
+	if len(a.list) > 0 {
+		pairs = 1
+		for _, v := range a.list[a.random.IntN(len(a.list))] {
+			i := a.factor(v)
+			c[i] = v - a.first[i]
+		}
+	}
+	for _, i := range a.random.Perm(len(factors)) {
+		if c[i] != unset {
+			continue
+		}
+		best, most := unset, -1
+		for _, v := range a.random.Perm(len(factors[i].values)) {
+			c[i] = v
+			if n := a.pairs(c, i); n > most && a.isAllowed(c) {
+				best, most = v, n
+			}
+		}
+		if best == unset {
+			return nil, -1
+		}
+		c[i] = best
+		pairs += most
+	}
+	return c, pairs
+}
+
+// factor is the factor of a value.
+func (a *array) factor(value int) int {
+	i, found := slices.BinarySearch(a.first, value)
+	if !found {
+		i--
+	}
+	return i
+}
+
+// pairs is the number of pairs of a factor with the others that are left.
+func (a *array) pairs(c choice, i int) (n int) {
+	for j, w := range c {
+		v, w := a.first[i]+c[i], a.first[j]+w
+		if c[j] != unset && (a.left[v][w] || a.left[w][v]) {
+			n++
+		}
+	}
+	return n
+}
+
+// add removes the pairs of a choice, and returns its row.
+func (a *array) add(c choice) row {
+	r := make(row)
+	for i, v := range c {
+		r[factors[i].name] = factors[i].values[v]
+		for j := i + 1; j < len(c); j++ {
+			a.left[a.first[i]+v][a.first[j]+c[j]] = false
+		}
+	}
+	return r
+}
+
+func (a *array) name(value int) string {
+	i := a.factor(value)
+	return factors[i].name + " " + factors[i].values[value-a.first[i]]
+}

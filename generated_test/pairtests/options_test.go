@@ -1,0 +1,91 @@
+// Package pairtests_test generates topologies that combine all pairs of options of processors and
+// edges. Package pairs runs them with failures and compares the results with a ledger.
+package pairtests_test
+
+import (
+	"maps"
+	"strings"
+)
+
+// A factor is a choice of a topology. The first value is the default.
+type factor struct {
+	name   string
+	values []string
+}
+
+// factors are the choices that the topologies combine. Package pairs reads some of them.
+var factors = []factor{
+	{"feed", []string{"ping", "serve", "outside"}},
+	{"feed.instances", []string{"1", "2"}},
+	{"work.instances", []string{"3", "1"}},
+	{"work", []string{"pool", "blocking", "process"}},
+	{"restart", []string{"on-failure", "none", "never", "always", "limited", "delayed", "always-limited"}},
+	{"health", []string{"none", "timeout", "startup"}},
+	{"on_error", []string{"none", "stop", "skip", "retry", "delayed", "attempts"}},
+	{"letters", []string{"no", "yes"}},
+	{"route", []string{"key", "id", "broadcast", "local", "range"}},
+	{"full", []string{"block", "drop-oldest", "drop-newest", "fail"}},
+	{"capacity", []string{"default", "1", "4"}},
+	{"out", []string{"block", "drop-oldest", "drop-newest", "fail"}},
+	{"two", []string{"no", "feed", "other"}},
+	{"reply", []string{"no", "yes"}},
+	{"timer", []string{"no", "tick", "named", "watched"}},
+	{"group", []string{"no", "one-for-one", "one-for-all", "rest-for-one"}},
+	{"input", []string{"no", "default", "first-message", "start"}},
+	{"loop", []string{"no", "yes"}},
+	{"form", []string{"value", "pointer", "clone", "shared"}},
+	{"sink", []string{"pool", "blocking", "process", "watched", "never"}},
+	{"workers", []string{"default", "one", "many"}},
+	{"errors", []string{"no", "yes"}},
+}
+
+// A row is a topology: its values by factor.
+type row map[string]string
+
+// defaults is the row of all defaults.
+func defaults() row {
+	r := make(row)
+	for _, f := range factors {
+		r[f.name] = f.values[0]
+	}
+	return r
+}
+
+// A refusal is a combination of options that topogen refuses, and the code of its finding. Each
+// value of when has one option, or several with | between them.
+type refusal struct {
+	when row
+	code string
+}
+
+// refusals are all combinations that topogen refuses. TestRefusals checks that it does, and the
+// covering array has all other pairs.
+var refusals = []refusal{
+	{row{"feed": "outside", "feed.instances": "2"}, "TG208"},
+	{row{"feed": "serve", "reply": "yes"}, "TG313"},
+	{row{"feed": "outside", "route": "local"}, "TG216"},
+	{row{"work.instances": "1", "route": "range"}, "TG207"},
+	{row{"work": "process", "out": "fail"}, "TG220"},
+	{row{"feed": "outside", "reply": "yes", "route": "broadcast|range"}, "TG216"},
+	{row{"restart": "never", "letters": "yes", "on_error": "none|stop"}, "TG215"},
+	{row{"restart": "never", "on_error": "attempts"}, "TG215"},
+	{row{"restart": "none", "group": "no", "letters": "yes", "on_error": "none|stop"}, "TG215"},
+	{row{"restart": "none", "group": "no", "on_error": "attempts"}, "TG215"},
+}
+
+// rows returns the rows with the combination and the defaults of all other factors.
+func (x refusal) rows() []row {
+	list := []row{defaults()}
+	for name, values := range x.when {
+		var more []row
+		for _, r := range list {
+			for v := range strings.SplitSeq(values, "|") {
+				c := maps.Clone(r)
+				c[name] = v
+				more = append(more, c)
+			}
+		}
+		list = more
+	}
+	return list
+}

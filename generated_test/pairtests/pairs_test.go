@@ -1,0 +1,133 @@
+package pairtests_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/gen"
+	"github.com/topogen/topogen/gen/write"
+	"github.com/topogen/topogen/internal/test/rerun"
+	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/spec/finding"
+)
+
+// budget is how long a long run generates further covering arrays.
+const budget = 10 * time.Minute
+
+// TestGenerated generates the topologies of a covering array, compiles them into one test program
+// with the race detector, and runs each with all failures. A long run continues with other arrays.
+func TestGenerated(t *testing.T) {
+	speed.Landing(t)
+	rerun.WhenCodeChanges(t, "generated_test/pairs")
+	start := time.Now()
+	for seed := fixed(t); ; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { checkArray(t, seed) })
+		if !speed.Pick(t, false, false, true) || os.Getenv(speed.OneSeed) != "" || t.Failed() || time.Since(start) > budget {
+			return
+		}
+	}
+}
+
+// fixed is the first seed, which is the same in each run that lands.
+func fixed(t *testing.T) uint64 {
+	if os.Getenv(speed.OneSeed) == "" && !speed.Pick(t, false, false, true) {
+		return 1
+	}
+	first, _ := speed.Seeds(t, 1, 1, 1)
+	return first
+}
+
+// checkArray runs the covering array of a seed.
+func checkArray(t *testing.T, seed uint64) {
+	dir := folder(t)
+	rows := coveringArray(t, seed)
+	inputs, results := generate(t, dir, rows, seed)
+	writeAll(t, inputs, results)
+	program := filepath.Join(t.TempDir(), "pairs.test")
+	if out, err := exec.Command("go", "test", "-c", "-race", "-o", program, "./"+dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, r := range rows {
+		t.Run(name(i), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(program, "-test.run=^TestAll$/^"+name(i)+"$", "-test.timeout=2m")
+			cmd.Dir = t.TempDir() // with the file of errors
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s\n%s\n%s", err, speed.Repeat(t, seed), r.yaml(name(i)), out)
+			}
+		})
+	}
+}
+
+// folder makes a folder inside this module, which has the runtime, until the test ends. The go
+// command does not look into testdata.
+func folder(t *testing.T) string {
+	t.Helper()
+	if err := os.MkdirAll("testdata", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("testdata", "random")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		os.RemoveAll(dir)
+		os.Remove("testdata") // if no other test has a folder there
+	})
+	return dir
+}
+
+// name is the name of a topology and of its package.
+func name(i int) string { return fmt.Sprintf("p%d", i) }
+
+// generate writes the topologies and the code of some rows into a folder, and a test that runs all
+// of them. It returns what topogen makes of them.
+func generate(t *testing.T, dir string, rows []row, seed uint64) ([]gen.Input, []gen.Result) {
+	t.Helper()
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var inputs []gen.Input
+	var imports, cases strings.Builder
+	for i, r := range rows {
+		name := name(i)
+		folder := filepath.Join(dir, name)
+		inputs = append(inputs, gen.Input{Path: filepath.Join(folder, "topology.yml"), Source: []byte(r.yaml(name))})
+		put(t, folder, write.File{Name: "topology.yml", Body: []byte(r.yaml(name))}, write.File{Name: "code.go", Body: []byte(r.code(name, i, seed))})
+		fmt.Fprintf(&imports, "\t\"github.com/topogen/topogen/generated_test/pairtests/testdata/%s/%s\"\n", filepath.Base(dir), name)
+		fmt.Fprintf(&cases, "\tt.Run(%q, func(t *testing.T) { pairs.All(t, %[1]s.Case) })\n", name)
+	}
+	put(t, dir, write.File{Name: "all_test.go", Body: fmt.Appendf(nil,
+		"package all\n\nimport (\n\t\"testing\"\n\n\t\"github.com/topogen/topogen/generated_test/pairs\"\n%s)\n\nfunc TestAll(t *testing.T) {\n%s}\n", &imports, &cases)})
+	return inputs, gen.GenerateAll(t.Context(), inputs, gen.Options{})
+}
+
+// writeAll writes the generated files.
+func writeAll(t *testing.T, inputs []gen.Input, results []gen.Result) {
+	t.Helper()
+	for i, result := range results {
+		if finding.HasErrors(result.Findings) {
+			var text strings.Builder
+			err := finding.WriteText(&text, result.Findings, nil, false)
+			t.Fatalf("%s\n%s%v", inputs[i].Source, &text, err)
+		}
+		put(t, filepath.Dir(inputs[i].Path), result.Files...)
+	}
+}
+
+func put(t *testing.T, dir string, files ...write.File) {
+	t.Helper()
+	for _, f := range files {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, f.Name), f.Body, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

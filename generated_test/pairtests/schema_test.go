@@ -1,0 +1,162 @@
+package pairtests_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/topogen/topogen/schemas"
+)
+
+// elsewhere are the keys and values of the schema that no topology here has, and why. A key stands
+// for all keys below it.
+var elsewhere = map[string]string{
+	"topology.cluster":           "several processes: generated_test/nodetests and examples/bank",
+	"processor.placement":        "of a cluster",
+	"route.node":                 "of a cluster",
+	"edge.delivery":              "of a cluster",
+	"processor.kind":             "state machines: runtime/fsm, runtime/raft and generated_test/machine*",
+	"processor.state":            "of a state machine",
+	"processor.update":           "of a state machine",
+	"processor.result":           "of a state machine",
+	"processor.revert":           "of a state machine",
+	"processor.key":              "of a state machine",
+	"processor.route":            "of a state machine",
+	"processor.controller":       "of a state machine",
+	"processor.log":              "of a state machine",
+	"processor.raft":             "of a state machine",
+	"processor.group":            "of a raft group",
+	"processor.peers":            "of a raft group",
+	"processor.election_timeout": "of a raft group",
+	"processor.heartbeat":        "of a raft group",
+	"processor.transport":        "of a raft group",
+	"processor.insecure":         "of a raft group",
+	"processor.tls":              "of a raft group",
+	"processor.trust_domain":     "of a raft group",
+	"topology.durable":           "durable edges: generated_test/durabletests and runtime/durable",
+	"edge.durable":               "of a durable edge",
+	"edge.id":                    "of a durable edge",
+	"edge.limit":                 "of a durable edge",
+	"processor.checkpoint":       "reserved: refusals has it",
+	"route=caller":               "reserved: refusals has it",
+	"topology.errors.crash":      "ends the process at the first failure",
+	"topology.package":           "a name in generated code",
+	"topology.output":            "a name in generated code",
+}
+
+// keys are keys of the topology file, such as "edge.full", and values, such as "edge.full=block". A
+// mapping that the schema defines once has the name of its definition.
+type keys map[string]bool
+
+// all adds the keys and values of a part of the schema.
+func (k keys) all(schema map[string]any, part any, path string) {
+	node, path := resolve(schema, part, path)
+	for _, v := range list(node["enum"]) {
+		k[path+"="+v.(string)] = true
+	}
+	for name, of := range mapping(node["properties"]) {
+		key := path + "." + name
+		if k[key] = true; elsewhere[key] == "" {
+			k.all(schema, of, key)
+		}
+	}
+	more := append(list(node["anyOf"]), slices.Collect(maps.Values(mapping(node["patternProperties"])))...)
+	for _, of := range append(more, node["additionalProperties"], node["items"]) {
+		if of, ok := of.(map[string]any); ok {
+			k.all(schema, of, path)
+		}
+	}
+}
+
+// used adds the keys and values of a part of a topology file.
+func (k keys) used(schema map[string]any, part any, path string, file any) {
+	node, path := resolve(schema, part, path)
+	for _, one := range list(node["anyOf"]) {
+		k.used(schema, one, path, file)
+	}
+	switch file := file.(type) {
+	case string:
+		if slices.Contains(list(node["enum"]), any(file)) {
+			k[path+"="+file] = true
+		}
+	case []any:
+		for _, item := range file {
+			if node["items"] != nil {
+				k.used(schema, node["items"], path, item)
+			}
+		}
+	case map[string]any:
+		for name, value := range file {
+			if of, ok := mapping(node["properties"])[name]; ok {
+				k[path+"."+name] = true
+				k.used(schema, of, path+"."+name, value)
+			} else if of := otherProperty(node, name); of != nil {
+				k.used(schema, of, path, value)
+			}
+		}
+	}
+}
+
+// otherProperty is the part of the schema for a key that has no property of its own.
+func otherProperty(node map[string]any, name string) any {
+	for pattern, of := range mapping(node["patternProperties"]) {
+		if regexp.MustCompile(pattern).MatchString(name) {
+			return of
+		}
+	}
+	if of, ok := node["additionalProperties"].(map[string]any); ok {
+		return of
+	}
+	return nil
+}
+
+// resolve follows a reference of the schema.
+func resolve(schema map[string]any, part any, path string) (map[string]any, string) {
+	node := mapping(part)
+	for {
+		ref, ok := node["$ref"].(string)
+		if !ok {
+			return node, path
+		}
+		path = strings.TrimPrefix(ref, "#/$defs/")
+		node = mapping(mapping(schema["$defs"])[path])
+	}
+}
+
+func mapping(v any) map[string]any { m, _ := v.(map[string]any); return m }
+func list(v any) []any             { l, _ := v.([]any); return l }
+
+// TestEveryKeyHasARow compares the keys and values of the schema with those of the topologies.
+func TestEveryKeyHasARow(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(schemas.Topology, &schema); err != nil {
+		t.Fatal(err)
+	}
+	declared, used := make(keys), make(keys)
+	declared.all(schema, schema, "topology")
+	for _, r := range coveringArray(t, 1) {
+		var file map[string]any
+		if err := yaml.Unmarshal([]byte(r.yaml("pairs")), &file); err != nil {
+			t.Fatal(err)
+		}
+		used.used(schema, schema, "topology", file)
+	}
+	for _, key := range slices.Sorted(maps.Keys(declared)) {
+		switch _, ok := elsewhere[key]; {
+		case used[key] && ok:
+			t.Errorf("topologies have %s: remove it from elsewhere", key)
+		case !used[key] && !ok:
+			t.Errorf("no topology has %s: add a factor, or say in elsewhere why not", key)
+		}
+	}
+	for key := range elsewhere {
+		if !declared[key] {
+			t.Errorf("the schema does not have %s, which is in elsewhere", key)
+		}
+	}
+}
