@@ -19,9 +19,9 @@ import (
 //go:generate go run ../../cmd/topogen build
 
 const (
-	nodesMax   = 8 // on one host
+	nodesMax   = 8             // on one host
 	addsMax    = 2_000_000_000 // an int may have 32 bits
-	addsNormal = 10_000_000 // some seconds on two cores
+	addsNormal = 10_000_000    // some seconds on two cores
 )
 
 func main() {
