@@ -54,7 +54,6 @@ func drawFailing(seed uint64, stepped bool) *random {
 	}
 	f.drawHolds(x, r)
 	f.drawGroups(r)
-	f.spec.Seed = seed
 	group := groups(len(x.procs), x.edges)
 	for i := range x.edges { // edges of dead letters may have made cycles
 		if e := &x.edges[i]; e.from != timer && e.full == block && group[e.from] == group[e.to] {
@@ -195,7 +194,11 @@ func (f *failures) drawGroups(r *rand.Rand) {
 
 func (f *failures) build(t *testing.T, x *random, opts ...piper.Option) {
 	t.Helper()
-	top, err := constructWith(supervise.New(f.spec), x.procs, x.edges, append(x.opts, append(opts, piper.Logger(slog.New(slog.DiscardHandler)))...)...)
+	v := supervise.New(f.spec)
+	if !f.stepped { // a Stepper seeds its supervisor
+		v.Seed(f.seed)
+	}
+	top, err := constructWith(v, x.procs, x.edges, append(x.opts, append(opts, piper.Logger(slog.New(slog.DiscardHandler)))...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

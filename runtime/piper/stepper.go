@@ -75,6 +75,9 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 		}
 	}
 	p.stepper, p.began = s, epoch
+	if p.spec.Supervisor != nil {
+		p.spec.Supervisor.Seed(s.random.Uint64())
+	}
 	if p.durable != nil {
 		s.now.Store(int64(p.durable.BeginStepped(p)))
 	}
@@ -182,8 +185,10 @@ func (s *Stepper) end() {
 		return
 	}
 	s.ended = true
-	for _, c := range s.serves {
-		c.stop()
+	for _, u := range s.serveUnits { // not s.serves, because the order of a map differs
+		if c := s.serves[u]; c != nil {
+			c.stop()
+		}
 	}
 	s.err = s.pool.closeAll(s.pool.result())
 	if s.pool.durable != nil {

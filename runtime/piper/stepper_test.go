@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/supervise"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -152,6 +153,63 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 	if slices.Equal(traceOf(1), traceOf(2)) {
 		t.Error("two seeds gave the same trace")
+	}
+}
+
+// TestSeedsDifferInRestarts does the same if only the delays of restarts are random.
+func TestSeedsDifferInRestarts(t *testing.T) {
+	traceOf := func(seed uint64) (trace []string) {
+		v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
+			Name: "p0", Instances: 3, Supervised: true, Policy: supervise.OnFailure, MaxRestarts: 9, Delay: time.Second, Jitter: 1,
+		}}})
+		top := supervised(t, v, []proc{{instances: 3, watch: &piper.Watch{}, ping: func(*cell) error { return errFailed }}}, nil)
+		s := top.pool.Stepper(seed)
+		s.Trace(func(step uint64, processor string, instance int) {
+			trace = append(trace, fmt.Sprint(step, processor, instance))
+		})
+		if err := s.Run(); !errors.Is(err, piper.ErrGaveUp) {
+			t.Fatal(err)
+		}
+		return append(trace, s.Now().String())
+	}
+	if a, b := traceOf(1), traceOf(1); !slices.Equal(a, b) {
+		t.Errorf("the same seed gave two different traces:\n%s\n%s", a, b)
+	}
+	if slices.Equal(traceOf(1), traceOf(2)) {
+		t.Error("two seeds gave the same trace")
+	}
+}
+
+// TestServesEndInOrder checks that the calls of Serve that run when the topology ends
+// with an error return in the order of the processors.
+func TestServesEndInOrder(t *testing.T) {
+	var ended []int
+	procs := []proc{{ping: func(c *cell) error {
+		if c.calls == 100 {
+			return errFailed
+		}
+		return nil
+	}}}
+	for i := range 5 {
+		procs = append(procs, proc{serve: func(c *cell, _ context.Context) error {
+			defer func() { ended = append(ended, i) }()
+			for {
+				if err := c.send(i, 0, message{}); err != nil {
+					return err
+				}
+			}
+		}})
+	}
+	procs = append(procs, proc{})
+	edges := make([]edge, 5)
+	for i := range edges {
+		edges[i] = edge{from: 1 + i, to: 6}
+	}
+	if err := build(t, procs, edges).pool.Stepper(1).Run(); !errors.Is(err, errFailed) {
+		t.Fatal(err)
+	}
+	if !slices.Equal(ended, []int{0, 1, 2, 3, 4}) {
+		t.Errorf("the calls returned in the order %v", ended)
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 // decisions is a Supervisor made of a function.
 type decisions func(e piper.ChildEvent) []piper.ChildEffect
 
+func (decisions) Seed(uint64) {}
+
 func (d decisions) Step(_ time.Duration, e piper.ChildEvent) []piper.ChildEffect { return d(e) }
 
 // hearsFaults is an observer that calls gaveUp when an instance is given up.

@@ -6,6 +6,8 @@ import "time"
 // it. Its decisions depend only on earlier events. The pool calls it under a lock,
 // applies the returned effects in order, and reports their results as further events.
 type Supervisor interface {
+	// Seed sets the seed of random delays. A Stepper calls it before the first Step.
+	Seed(seed uint64)
 	// Step handles an event. now is the time since the start of the topology. It
 	// returns the effects to apply.
 	Step(now time.Duration, e ChildEvent) []ChildEffect

@@ -47,14 +47,17 @@ func TestUnknownChild(t *testing.T) {
 
 // TestSeedIsDrawn: without a seed, the jitter of two supervisors differs.
 func TestSeedIsDrawn(t *testing.T) {
-	delay := func(seed uint64) time.Duration {
-		s := New(Spec{Seed: seed, Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: 1 << 60, Jitter: 1}}})
+	delay := func(seeds ...uint64) time.Duration {
+		s := New(Spec{Processors: []Processor{{Instances: 1, Supervised: true, Policy: Always, Delay: 1 << 60, Jitter: 1}}})
+		for _, seed := range seeds {
+			s.Seed(seed)
+		}
 		return s.Step(0, piper.ChildEvent{Kind: piper.ChildEnded})[0].Delay
 	}
-	a, b := delay(0), delay(0)
+	a, b := delay(), delay()
 	c, d := delay(5), delay(5)
 	if a == b || c != d {
-		t.Error("a seed of 0 must be replaced by a random one, another seed must be used", a, b, c, d)
+		t.Error("without Seed the seed must be random, and Seed must set it", a, b, c, d)
 	}
 }
 

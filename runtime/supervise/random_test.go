@@ -209,8 +209,8 @@ func TestRandomEvents(t *testing.T) {
 		if o.grouped {
 			spec.Groups = []Group{g}
 		}
-		spec.Seed = 1
 		o.s = New(spec)
+		o.s.Seed(1)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch what := rapid.IntRange(0, 100).Draw(t, "what"); {
 			case what < 10:

@@ -26,7 +26,6 @@ const (
 type Spec struct {
 	Processors []Processor // all processors of the topology, by index; the zero value is not supervised
 	Groups     []Group
-	Seed       uint64 // of the jitter; 0: a random seed
 }
 
 // Processor says how the instances of a processor are restarted.

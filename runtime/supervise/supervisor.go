@@ -26,15 +26,11 @@ var _ piper.Supervisor = (*Supervisor)(nil)
 // New returns a Supervisor of a topology whose instances are about to start for the first
 // time. Groups ignore processors that do not exist or that an earlier group has.
 func New(s Spec) *Supervisor {
-	seed := s.Seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
 	v := &Supervisor{
 		children: make([][]child, len(s.Processors)),
 		groups:   make([]group, len(s.Groups)),
-		random:   rand.New(rand.NewPCG(seed, 0)),
 	}
+	v.Seed(rand.Uint64())
 	for i, p := range s.Processors {
 		v.children[i] = make([]child, max(p.Instances, 0))
 		for j := range v.children[i] {
@@ -46,6 +42,9 @@ func New(s Spec) *Supervisor {
 	}
 	return v
 }
+
+// Seed implements [piper.Supervisor]. Without it, the seed of the jitter is random.
+func (s *Supervisor) Seed(seed uint64) { s.random = rand.New(rand.NewPCG(seed, 0)) }
 
 // Step implements [piper.Supervisor].
 func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEffect {

@@ -22,6 +22,7 @@ import (
 // where CHILD is NAME or NAME/INSTANCE.
 type transcript struct {
 	spec Spec
+	seed uint64
 	s    *Supervisor
 }
 
@@ -37,7 +38,7 @@ var eventWords = map[string]piper.ChildEventKind{
 }
 
 func newTranscript(*testing.T) func([]string) ([]string, error) {
-	c := &transcript{spec: Spec{Seed: 1}}
+	c := &transcript{seed: 1}
 	return c.line
 }
 
@@ -45,7 +46,7 @@ func (c *transcript) line(words []string) ([]string, error) {
 	switch words[0] {
 	case "seed":
 		n, err := strconv.ParseUint(words[1], 10, 64)
-		c.spec.Seed = n
+		c.seed = n
 		return nil, err
 	case "processor":
 		p, err := parseProcessor(words[1:])
@@ -58,6 +59,7 @@ func (c *transcript) line(words []string) ([]string, error) {
 	}
 	if c.s == nil {
 		c.s = New(c.spec)
+		c.s.Seed(c.seed)
 	}
 	now, err := time.ParseDuration(words[0])
 	if err != nil {
