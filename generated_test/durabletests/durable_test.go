@@ -228,6 +228,31 @@ func TestDurableCrashes(t *testing.T) {
 	}
 }
 
+// TestDurableClose closes the Stepper after each number of steps, and lets the next one
+// continue its work.
+func TestDurableClose(t *testing.T) {
+	for steps := range 40 {
+		w, store := new(shop.World), edges.NewMemory()
+		topology := newShop(t, w, pool.DurableMemory(store))
+		s := topology.Stepper(uint64(steps))
+		if steps > 0 {
+			if err := topology.Api().SendPlaceOrder(t.Context(), order); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range steps {
+			s.Step()
+		}
+		s.Close()
+		topology = newShop(t, w, pool.DurableMemory(store))
+		t.Cleanup(topology.Stepper(uint64(steps)).Close)
+		receipt, err := topology.Api().AskPlaceOrder(t.Context(), order)
+		if want := (shop.Receipt{Payment: "payment of 17", Parcel: "parcel of 17", Days: 7}); err != nil || receipt != want || s.Err() != nil {
+			t.Fatalf("after Close at step %d: %v, %v, %v", steps, receipt, err, s.Err())
+		}
+	}
+}
+
 // TestDurableSameSeedSameTrace compares two runs.
 func TestDurableSameSeedSameTrace(t *testing.T) {
 	trace := func() (text string) {

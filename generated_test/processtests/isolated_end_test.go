@@ -268,13 +268,6 @@ func TestIsolatedNothingLeaks(t *testing.T) {
 	}
 	p := begin(t, 10*time.Second)
 	ask := p.Api().AskOrderToFailing
-	files := func() int {
-		list, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
 	kill := func(times int) {
 		t.Helper()
 		for range times {
@@ -285,14 +278,47 @@ func TestIsolatedNothingLeaks(t *testing.T) {
 	}
 	p.pid(p.Api().AskOrderToAlways)
 	kill(10)
-	processes, fds, goroutines := len(children(t)), files(), runtime.NumGoroutine()
+	before := resources(t)
 	kill(100)
-	p.await("all is given back", func() bool {
-		return len(children(t)) == processes && files() <= fds && runtime.NumGoroutine() <= goroutines
-	})
+	p.await("all is given back", func() bool { return !differs(resources(t), before) })
 	if err := p.end(); err != nil {
 		t.Error(err)
 	}
+}
+
+// resources are the numbers of processes, files and goroutines of this process.
+func resources(t *testing.T) [3]int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [...]int{len(children(t)), len(files), runtime.NumGoroutine()}
+}
+
+// differs reports whether the processes are others in number, or files or goroutines were added.
+func differs(now, before [3]int) bool {
+	return now[0] != before[0] || now[1] > before[1] || now[2] > before[2]
+}
+
+// TestIsolatedCloseOfAStepper closes a Stepper after each number of steps, as the cleanup of
+// a test does that fails. Nothing may be left.
+func TestIsolatedCloseOfAStepper(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /proc")
+	}
+	before := resources(t)
+	for steps := range speed.Pick(t, 3, 30, 30) {
+		s := newReceivers(t, strings.Repeat("0 1 ", 100), nil).Stepper(uint64(steps))
+		for range steps {
+			s.Step()
+		}
+		s.Close()
+		if err := s.Err(); err != nil {
+			t.Errorf("after %d steps: %v", steps, err)
+		}
+	}
+	await(t, "all is given back", func() bool { return !differs(resources(t), before) })
 }
 
 // runParent is the parent process of TestIsolatedParentDies.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -210,6 +211,76 @@ func TestServesEndInOrder(t *testing.T) {
 	}
 	if !slices.Equal(ended, []int{0, 1, 2, 3, 4}) {
 		t.Errorf("the calls returned in the order %v", ended)
+	}
+}
+
+// TestCloseEndsTheTopology calls Close after each number of steps. All instances that were
+// initialized are closed, calls of Serve return, and later calls do nothing.
+func TestCloseEndsTheTopology(t *testing.T) {
+	for steps := range 40 {
+		serving := 0
+		top := build(t, []proc{
+			{external: true},
+			feed(1, 100, 1),
+			{serve: func(c *cell, ctx context.Context) error {
+				serving++
+				defer func() { serving-- }()
+				for ctx.Err() == nil {
+					_ = c.send(2, 0, message{})
+				}
+				return nil
+			}},
+			{instances: 2, finish: func(*cell) error { t.Error("Finish was called"); return nil }},
+		}, []edge{{from: 0, to: 3, capacity: 1}, {from: 1, to: 3}, {from: 2, to: 3}, {from: timer, to: 3, every: time.Second}})
+		s := top.pool.Stepper(uint64(steps))
+		for range steps {
+			s.Step()
+		}
+		s.Close()
+		for _, c := range top.all {
+			for _, b := range c.past.bodies {
+				if b.closed != b.inited || b.inited != (steps > 0) {
+					t.Errorf("after %d steps: Init was called %v, Close %v", steps, b.inited, b.closed)
+				}
+			}
+		}
+		if serving != 0 {
+			t.Errorf("after %d steps: Serve runs", steps)
+		}
+		s.Close()
+		s.Stop()
+		if s.Step() || s.Err() != nil || s.Run() != nil || s.Advance(time.Hour) != nil {
+			t.Errorf("after %d steps and Close: %v", steps, s.Err())
+		}
+		if err := top.externals[0].caller().send(t.Context(), 0, 0, message{}); !errors.Is(err, topo.ErrStopping) {
+			t.Errorf("a send after Close returns %v", err)
+		}
+	}
+}
+
+// TestCloseAfterAFailedTest calls Close after a handler has ended the goroutine of the
+// test, and after a handler hangs.
+func TestCloseAfterAFailedTest(t *testing.T) {
+	for name, fails := range map[string]func(*piper.Stepper){"FailNow": func(*piper.Stepper) { runtime.Goexit() }, "hang": (*piper.Stepper).Hang} {
+		var s *piper.Stepper
+		closed := 0
+		top := build(t, []proc{
+			feed(0, 3, 1),
+			{watch: &piper.Watch{Timeout: time.Second}, receive: func(*cell, *message) error { fails(s); return nil }},
+			{close: func(*cell) error { closed++; return errFailed }},
+		}, []edge{{from: 0, to: 1}, {from: timer, to: 2, every: time.Hour}})
+		s = top.pool.Stepper(1)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer s.Close()
+			for s.Turn() {
+			}
+		}()
+		<-ended
+		if closed != 1 || !errors.Is(s.Err(), errFailed) {
+			t.Errorf("%s: Close of another instance was called %d times, and Err is %v", name, closed, s.Err())
+		}
 	}
 }
 

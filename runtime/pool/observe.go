@@ -23,6 +23,6 @@ type Recorder = piper.Recorder
 
 // Stepper runs a whole topology in the goroutine that calls it, one handler call at a
 // time and with a simulated clock. The same seed and the same messages from outside
-// give the same trace. Its methods are Step, Run, Advance, Stop, Now, Err, Trace and
+// give the same trace. Its methods are Step, Run, Advance, Stop, Close, Now, Err, Trace and
 // Hang ([piper.Stepper]).
 type Stepper = piper.Stepper
