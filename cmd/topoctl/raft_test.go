@@ -102,6 +102,17 @@ func second(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// instancelog DIR: creates the log of instance 1 of two instances on one disk.
+func instanceLog(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: instancelog DIR")
+	}
+	m := node(ts, raft.Config{Group: "ledger", Dir: ts.MkAbs(args[0]), Instance: 1, Instances: 2})
+	_, err := m.Propose(context.Background(), plus{1})
+	ts.Check(err)
+	ts.Check(m.Close())
+}
+
 func node(ts *testscript.TestScript, c raft.Config) *machine {
 	c.Logger = slog.New(slog.DiscardHandler)
 	if len(c.Peers) == 1 { // it founds the group after two election timeouts, and has no rival

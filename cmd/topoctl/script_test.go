@@ -63,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"startnodes":  startNodes,
 			"joins":       joins,
 			"second":      second,
+			"instancelog": instanceLog,
 			"listening":   listening,
 			"operators":   operators,
 			"ports":       ports,

@@ -17,13 +17,14 @@ type Image struct {
 	Topology string
 	Group    string
 	GroupID  uint64   // identity of the original group
-	Node     string   // name of the original node
+	Node     string   // name of the original node, when its record was written
 	Members  []Member // members at Index, as the original node knew them
 	Index    uint64   // of the last entry in the state
 	Term     uint64   // term of that entry
 	Last     uint64   // index of the last entry, or Index if there are none after it
 	LastTerm uint64   // term of the last entry, or a later term that the node has seen
 
+	id      uint64     // of the original node; 0: it is a backup
 	dir     string     // folder that the image was opened from; "": it is a backup
 	report  wal.Report // of the log in dir
 	bytes   uint64     // size of the state
@@ -76,7 +77,7 @@ func newImage(id wal.Identity, s *wal.Stored) (*Image, error) {
 	}
 	meta := s.Snapshot.GetMetadata()
 	i := &Image{
-		Topology: id.Topology, Group: id.Group, GroupID: max(h.groupID, id.GroupID), Node: id.Name,
+		Topology: id.Topology, Group: id.Group, GroupID: max(h.groupID, id.GroupID), Node: id.Name, id: id.Node,
 		Members: h.members, Index: meta.GetIndex(), Term: meta.GetTerm(), Last: meta.GetIndex() + uint64(len(s.Entries)),
 		LastTerm: max(meta.GetTerm(), s.State.GetTerm()), bytes: uint64(len(machine)),
 		state: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(machine)), nil },
@@ -115,12 +116,7 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	if err := checkText(node, address); err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}
-	c := Config{Dir: dir, Node: node}
-	if address != "" {
-		c.Peers = map[string]string{node: address}
-	}
-	_, c.Instance, c.Instances = instanceOf(i.Group)
-	c.resolveDir()
+	c := i.config(dir, node, address)
 	if err := prepareFolder(&c); err != nil {
 		return err
 	}
@@ -141,6 +137,35 @@ func (i *Image) Found(dir, node, address string) (err error) {
 		return fmt.Errorf("raft: %s is already the folder of a node; name another", c.Dir)
 	}
 	return i.foundIn(c.Dir, disk, node, address)
+}
+
+// Others returns the members without the original node, after all entries.
+func (i *Image) Others() ([]Member, error) {
+	all := members{}
+	all.apply(i.Members, nil)
+	err := i.entries(func(e *pb.Entry) error {
+		all.apply(changedBy(e), nil)
+		return nil
+	})
+	delete(all, i.id)
+	return all.list(), err
+}
+
+// LogPath returns the path at which Found creates the log.
+func (i *Image) LogPath(dir, node, address string) string {
+	c := i.config(dir, node, address)
+	return c.Dir
+}
+
+// config returns the paths of a node whose topology file has the path dir.
+func (i *Image) config(dir, node, address string) Config {
+	c := Config{Dir: dir, Node: node}
+	if address != "" {
+		c.Peers = map[string]string{node: address}
+	}
+	_, c.Instance, c.Instances = instanceOf(i.Group)
+	c.resolveDir()
+	return c
 }
 
 // foundIn calls found for the disk in a folder. Until the folder is complete, nodes refuse

@@ -123,6 +123,23 @@ func TestAnInstanceIsMoved(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
+	i, err := raft.OpenImage(path("several/n1/3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.FoundInPlace("n3", address); !errors.Is(err, raft.ErrFolder) {
+		t.Errorf("another node: %v", err)
+	}
+	if kept, err := i.FoundInPlace("n1", address); err != nil || kept != path("several/n1/3.old") {
+		t.Errorf("in place: %q, %v", kept, err)
+	}
+	m = open(t, several)
+	if got := items(t, m); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("after a recovery in place the state is %v", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
 	found(t, path("several/n1/3"), path("back"), "alone", "")
 	alone.Dir = path("back")
 	if got := items(t, open(t, alone)); !slices.Equal(got, []uint64{1}) {
@@ -178,6 +195,36 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 		}
 		if s := m.Status(); len(s.Members) != 1 || s.Members[0].Name != "m1" {
 			t.Errorf("the only member must be m1, got %v", s.Members)
+		}
+	})
+}
+
+// TestOthersOfAnImage: the other members are those after the last entry of the log.
+func TestOthersOfAnImage(t *testing.T) {
+	t.Parallel()
+	virtually(t, func(t *testing.T, v *inVirtualTime) {
+		ms, configs := v.groupIn(memdir.Quick(t))
+		leader, followers := roles(t, ms)
+		self, gone, left := leader.Status().Node, followers[0].Status().Node, followers[1].Status().Node
+		for _, c := range []raft.Change{
+			{Kind: raft.AddLearner, Name: "n4", ID: 4},
+			{Kind: raft.Remove, Name: gone},
+			{Kind: raft.Rename, Name: self, To: "n5"},
+		} {
+			if err := leader.ChangeMembers(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := leader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		i, err := raft.OpenImage(filepath.Join(configs[0].Dir, self))
+		if err != nil {
+			t.Fatal(err)
+		}
+		others, err := i.Others()
+		if err != nil || len(others) != 2 || others[0].Name != left || others[1].Name != "n4" {
+			t.Errorf("the others must be %s and n4, got %v, %v", left, others, err)
 		}
 	})
 }

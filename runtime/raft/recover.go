@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -20,13 +21,14 @@ var ErrFolder = errors.New("raft: the folder was not changed")
 // CheckPlace returns the reason why FoundInPlace would fail. It changes nothing.
 func (i *Image) CheckPlace(node, address string) error {
 	dir := filepath.Clean(i.dir)
+	want := i.LogPath("", node, address)
 	switch {
 	case i.dir == "":
 		return fmt.Errorf("%w: a backup is not the folder of a node", ErrFolder)
 	case address == "":
 		return fmt.Errorf("%w: to replace one of several nodes, name the address of the new node", ErrFolder)
-	case filepath.Base(dir) != node:
-		return fmt.Errorf("%w: the folder of node %q must have that name, got %q; name another path for the new log", ErrFolder, node, filepath.Base(dir))
+	case !endsWith(dir, want):
+		return fmt.Errorf("%w: the path of the log of node %q must end with %s, got %q; name another path for the new log", ErrFolder, node, want, i.dir)
 	}
 	for _, path := range []string{dir + KeptSuffix, dir + recoveringSuffix} {
 		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
@@ -36,9 +38,15 @@ func (i *Image) CheckPlace(node, address string) error {
 	return nil
 }
 
+// endsWith reports whether the last elements of a path are those of end.
+func endsWith(path, end string) bool {
+	absolute, err := filepath.Abs(path)
+	return err == nil && strings.HasSuffix(absolute, string(filepath.Separator)+end)
+}
+
 // FoundInPlace founds a group of one member, like Found, and replaces the folder that the
-// image was opened from. That folder must have the name of the node. The old folder stays
-// in the same parent folder, under the path kept. The node must not run: its folder is
+// image was opened from. Its path must end with the name of the node, and with the number of
+// the instance if there are several. The old folder stays in the same parent folder, under the path kept. The node must not run: its folder is
 // locked while it is replaced.
 func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	if err := i.CheckPlace(node, address); err != nil {

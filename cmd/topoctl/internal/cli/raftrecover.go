@@ -114,6 +114,9 @@ old log is kept as DIR.old. With --to the new log is written to PATH, the path o
 log in the topology file. With --node and --address others can be added to the group.
 Without them the state machine is on one disk.
 
+With several instances, repeat the command for the log of each instance, which is in the
+folder NAME/NUMBER, or NUMBER on one disk.
+
 Without --yes the command changes nothing and prints what it would do.`,
 		Example: `  topoctl raft recover ledger/n1 --node n1 --address 10.0.0.1:7101 --yes           # the majority is lost
   topoctl raft recover ledger --node n1 --address 10.0.0.1:7101 --to nodes --yes   # from one disk to several nodes
@@ -160,7 +163,11 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 			return err
 		}
 	}
-	r.warn(i, s.Err)
+	members, err := i.Others()
+	if err != nil {
+		return err
+	}
+	r.warn(i, members, s.Err)
 	if !r.Yes {
 		return errors.New("nothing was changed: repeat the command with --yes")
 	}
@@ -178,14 +185,13 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 	return r.printSummary(filepath.Clean(r.Dir), s.Err)
 }
 
-// warn prints what the new group will have, and which updates are lost.
-func (r RaftRecover) warn(i *raft.Image, w io.Writer) {
+// warn prints what the new group will have, and which updates are lost. The members are
+// those of the old group without the node of the log.
+func (r RaftRecover) warn(i *raft.Image, members []raft.Member, w io.Writer) {
 	fmt.Fprintf(w, "topoctl: %s is the log of %s of group %s, with entries up to %d\n", oneLine(r.Dir), oneLine(i.Node), oneLine(i.Group), i.Last)
 	var others []string
-	for _, m := range i.Members {
-		if m.Name != i.Node {
-			others = append(others, oneLine(m.Name))
-		}
+	for _, m := range members {
+		others = append(others, oneLine(m.Name))
 	}
 	if len(others) > 0 {
 		fmt.Fprintf(w, `topoctl: WARNING: updates that only %s received are lost, even if they were acknowledged
@@ -204,11 +210,7 @@ func (g *newGroup) create(i *raft.Image, w io.Writer) error {
 	if err := i.Found(g.To, name, g.Address); err != nil {
 		return err
 	}
-	dir := g.To
-	if g.Address != "" {
-		dir = filepath.Join(g.To, g.Name)
-	}
-	return g.printSummary(dir, w)
+	return g.printSummary(i.LogPath(g.To, name, g.Address), w)
 }
 
 // printSummary prints what the folder of the new log contains.
