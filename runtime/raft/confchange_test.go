@@ -289,6 +289,7 @@ func TestAnotherName(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.Rename, Name: was + "x", To: was + "y"}), "has not sent a message under its new name yet")
+		checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: was}), was+" is still the member "+was+"x", "Start it as "+was+"x", "Keep the folder")
 		w.until("all know it", func() bool {
 			for _, n := range w.nodes[:3] {
 				if !strings.Contains(fmt.Sprint(n.core.Status().Members), was+"x") {

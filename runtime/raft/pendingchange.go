@@ -169,10 +169,14 @@ func (n *Node) takeMemberID(m *peerMessage) error {
 // takeIDFor handles the answer for one change, if the answer belongs to it.
 func (n *Node) takeIDFor(o *Change, m *peerMessage) error {
 	member, known := n.core.members.named(o.Name)
+	sender, isMember := n.core.members[m.id]
 	switch {
 	case !o.needsID():
 	case known && m.id == member.ID:
 		o.ID = m.id
+	case m.name == o.Name && isMember && m.groupID == n.core.groupID: // it was renamed, and its old name is used again
+		return fmt.Errorf("the node that runs as %s is still the member %s, which was renamed. Start it as %s, start the other node as %s, and repeat the change. Keep the folder of %s",
+			o.Name, sender.Name, sender.Name, o.Name, sender.Name)
 	case known && (m.name == member.Name || m.name == member.Was):
 		return fmt.Errorf("%s is the node with id %s, but the node that answers has the id %s: its disk was emptied or exchanged. %s",
 			o.Name, groupText(member.ID), groupText(m.id), wrongDiskAdvice(n.core.config.LostLog, o.Name, member.Address))
