@@ -133,6 +133,9 @@ func (o *operators) find(group string) (n *Node, name string, err error) {
 	if n = o.nodes[group]; n == nil && len(groups) == 0 {
 		return nil, group, errors.New("this process has no group yet: it is starting, or about to end")
 	}
+	if group == "" {
+		return nil, group, fmt.Errorf("the node has several groups; name one with --group: %s", strings.Join(groups, ", "))
+	}
 	if n == nil {
 		return nil, group, fmt.Errorf("no group %q here, only %s", group, strings.Join(groups, ", "))
 	}
