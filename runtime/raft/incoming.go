@@ -31,13 +31,13 @@ type incomingSnapshot struct {
 }
 
 // create creates the file for the body.
-func (i *incomingSnapshot) create() {
+func (i *incomingSnapshot) create() error {
 	body, err := i.log.CreateSnapshot()
 	if err != nil {
-		i.refuse(err)
-		return
+		return err
 	}
 	i.body, i.early = body, map[uint64][]byte{}
+	return nil
 }
 
 // refuse ends the transfer with an error for the sender.
@@ -57,27 +57,26 @@ func (i *incomingSnapshot) end() {
 
 // write handles a part. It writes the part if all earlier parts are there, and keeps it
 // in memory otherwise. It reports whether the body is complete.
-func (i *incomingSnapshot) write(p *part) (all bool) {
+func (i *incomingSnapshot) write(p *part) (all bool, err error) {
 	if i.body == nil || i.decoding || p.offset < i.received {
-		return false
+		return false, nil
 	}
 	if p.offset > i.received {
 		if len(i.early) < partsOnTheWay {
 			i.early[p.offset] = p.data
 		}
-		return false
+		return false, nil
 	}
 	for data, ok := p.data, true; ok; data, ok = i.early[i.received] {
 		delete(i.early, i.received)
 		if _, err := i.body.Write(data); err != nil {
-			i.refuse(err)
-			return false
+			return false, err
 		}
 		if i.received += uint64(len(data)); len(data) == 0 || i.received >= i.size {
 			break
 		}
 	}
-	return i.received == i.size
+	return i.received == i.size, nil
 }
 
 // decode decodes the whole body, and makes it durable. Nothing else of the node has

@@ -56,6 +56,9 @@ func (l *simLog) SaveSnapshot(s *pb.Snapshot) error {
 
 func (l *simLog) CreateSnapshot() (wal.SnapshotWriter, error) {
 	l.n.bodies++
+	if l.n.full == "create" {
+		return nil, errNoRoom
+	}
 	w, err := l.Log.CreateSnapshot()
 	if err != nil {
 		return nil, err
@@ -70,6 +73,9 @@ type simWriter struct {
 }
 
 func (w *simWriter) Write(b []byte) (int, error) {
+	if w.n.full == "write" {
+		return 0, errNoRoom
+	}
 	if err := w.n.crashPoint(true); err != nil {
 		return 0, err
 	}
@@ -77,6 +83,9 @@ func (w *simWriter) Write(b []byte) (int, error) {
 }
 
 func (w *simWriter) Seal(s *pb.Snapshot) error {
+	if w.n.full == "seal" {
+		return errNoRoom
+	}
 	return errors.Join(w.n.crashPoint(true), w.SnapshotWriter.Seal(s), w.n.crashPoint(false))
 }
 

@@ -51,6 +51,7 @@ type node struct {
 	restart     int64
 	starts      uint64
 	bodies      int    // number of snapshot bodies that the node has started to write
+	full        string // the call of a snapshot's file that fails, because the disk is full: create, write or seal
 	skew        int64  // error of the wall clock, in ns
 	wrong       uint64 // index from which on the node applies updates wrongly; 0: never
 	differs     uint64 // index of the first update that it applied wrongly

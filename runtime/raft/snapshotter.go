@@ -437,7 +437,9 @@ func (s *snapshotter) takePart(e *job) {
 	if !a.decoding && p.message.GetTerm() > a.message.GetTerm() {
 		a.message = p.message // the sender leads in a newer term
 	}
-	if a.write(p) {
+	if all, err := a.write(p); err != nil {
+		s.refuse(a, err)
+	} else if all {
 		s.decode(a)
 	}
 	if s.incoming == a {
@@ -457,7 +459,9 @@ func (s *snapshotter) begin(e *job) *incomingSnapshot {
 		a.end()
 	}
 	s.incoming = &incomingSnapshot{from: e.id, name: e.name, transfer: p.transfer, message: p.message, size: p.size, log: e.log}
-	s.incoming.create()
+	if err := s.incoming.create(); err != nil {
+		s.refuse(s.incoming, err)
+	}
 	return s.incoming
 }
 
@@ -472,12 +476,18 @@ func (s *snapshotter) decode(a *incomingSnapshot) {
 	}
 	if err != nil {
 		a.decoding = false
-		a.refuse(err)
+		s.refuse(a, err)
 		if errors.Is(err, fsm.ErrIncompatible) { // stop the node, so that a newer program can be started and receive the snapshot
 			s.node.fail(err)
 		}
-		s.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
 	}
+}
+
+// refuse ends an incoming snapshot with an error for the sender, and logs the error. The
+// sender tries again after at least one election timeout.
+func (s *snapshotter) refuse(a *incomingSnapshot, err error) {
+	a.refuse(err)
+	s.node.logger.Error("raft: this node refuses the snapshot of the leader", slog.String("peer", a.name), slog.Uint64("index", a.index()), slog.Any("error", err))
 }
 
 func (s *snapshotter) setBusy(a *incomingSnapshot) {
@@ -496,7 +506,7 @@ func (s *snapshotter) finishIncoming(e *job) {
 	a.decoding = false
 	switch {
 	case e.refusal != nil:
-		a.refuse(e.refusal)
+		s.refuse(a, e.refusal)
 	case e.skipped:
 		a.state = receiptUnknown
 		a.end()

@@ -1,7 +1,9 @@
 package raft_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -163,6 +165,27 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 		t.Errorf("after a restart the node has the snapshot at %d, want %d", late.core.SnapshotIndex(), before)
 	}
 	w.caughtUp(late) // RefuseSnapshots applies only until the restart
+}
+
+// TestADiskTooFullForASnapshot: a member whose disk has no room for a snapshot logs why it refuses
+// the snapshot, and gets it as soon as there is room.
+func TestADiskTooFullForASnapshot(t *testing.T) {
+	for _, call := range []string{"create", "write", "seal"} {
+		w, leader, late := withLateFollower(t, 5500)
+		var log bytes.Buffer
+		late.raft.LogTo(slog.NewTextHandler(&log, nil))
+		late.full = call
+		w.net.Heal()
+		w.until("refusal", func() bool {
+			at := leader.transferTo(late)
+			return at != nil && strings.Contains(at.Error, errNoRoom.Error())
+		})
+		if text := log.String(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "refuses the snapshot of the leader") || !strings.Contains(text, errNoRoom.Error()) {
+			t.Errorf("%s: the member must log why it refuses the snapshot, got %q", call, text)
+		}
+		late.full = ""
+		w.caughtUp(late)
+	}
 }
 
 // TestEntriesStayForATransfer: a follower needs only one snapshot, although the leader takes many
