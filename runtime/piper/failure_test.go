@@ -164,7 +164,8 @@ func TestAFailureBesideTheDrainTimeout(t *testing.T) {
 	}{
 		"error":   {fails: func(context.Context) error { return errFailed }},
 		"panic":   {fails: func(context.Context) error { panic(errFailed) }},
-		"context": {fails: func(ctx context.Context) error { return errors.Join(errFailed, ctx.Err()) }, lost: true},
+		"joined":  {fails: func(ctx context.Context) error { return errors.Join(errFailed, ctx.Err()) }},
+		"context": {fails: func(ctx context.Context) error { return fmt.Errorf("%w: %w", errFailed, ctx.Err()) }, lost: true},
 	} {
 		for _, blocking := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package piper_test
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -91,7 +91,7 @@ func TestDoneEndsPing(t *testing.T) {
 			{external: true},
 			{ping: func(*cell) error {
 				pings++
-				return errors.Join(topo.Done, errors.New("wrapped or not"))
+				return fmt.Errorf("end of file: %w", topo.Done)
 			}},
 		}, []edge{{from: 0, to: 1}})
 		go func() {

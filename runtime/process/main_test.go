@@ -238,6 +238,8 @@ func returned(name string) error {
 			return s
 		case "wrapped " + s.Error():
 			return fmt.Errorf("wrapped: %w", s)
+		case "joined " + s.Error():
+			return fmt.Errorf("wrapped: %w", errors.Join(s, errors.New("out of paper")))
 		}
 	}
 	return errors.New(name)

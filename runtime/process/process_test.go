@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -48,13 +49,14 @@ func TestCall(t *testing.T) {
 
 // TestErrorsKeepTheirIdentity: errors keep their identity between processes, and messages
 // are only delivered with the errors Done and Idle, and only if Ping returns them. From
-// any other method they are failures: the next attempt sends the messages again.
+// any other method they are failures: the next attempt sends the messages again. An error
+// that is joined to a signal is a failure too.
 func TestErrorsKeepTheirIdentity(t *testing.T) {
 	c := start(t, settings("camera"))
 	for _, want := range sentinels {
 		signal := want == topo.Done || want == topo.Idle
 		for kind := Receive; kind < Held; kind++ {
-			for _, prefix := range []string{"", "wrapped "} {
+			for _, prefix := range []string{"", "wrapped ", "joined "} {
 				a, err := c.Call(kind, 0, []byte("send-and "+prefix+want.Error()))
 				if err != nil {
 					t.Fatal(err)
@@ -63,6 +65,9 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 					if errors.Is(a.Err, s) != (s == want) {
 						t.Errorf("%s%v matches %v", prefix, want, s)
 					}
+				}
+				if is, _ := chain.Sort(a.Err, sentinels...); (is == want) != (prefix != "joined ") {
+					t.Errorf("%s%v counts as %v", prefix, want, is)
 				}
 				if prefix == "" && a.Err != want {
 					t.Errorf("%v is wrapped: %#v", want, a.Err)
@@ -74,7 +79,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 				for range a.Sends() {
 					n++
 				}
-				if (n == 1) != (signal && kind == Ping) {
+				if (n == 1) != (signal && kind == Ping && prefix != "joined ") {
 					t.Errorf("kind %d, %s%v: %d messages were sent", kind, prefix, want, n)
 				}
 			}

@@ -179,7 +179,7 @@ func (r *Remote) Refuses(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*RemoteError](err)
-	return ok && e.Is(ErrDecode)
+	return ok && errors.Is(e, ErrDecode)
 }
 
 // Kill ends the process.

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,13 +19,16 @@ var sentinels = []error{
 	context.Canceled, context.DeadlineExceeded, ErrTooLarge, ErrEncode, ErrDecode,
 }
 
+// mixed is the bit of an error that no sentinel stands for, or that was joined to one.
+const mixed = 1 << 30
+
 // RemoteError is an error or a panic of a handler in another process. errors.Is matches
 // the errors of package topo and of package context that the handler's error wrapped. Of
 // all other errors only the text is kept.
 type RemoteError struct {
 	Text  string
 	Stack []byte // of a panic, after which the process exits; else nil
-	bits  uint32 // a bit for each sentinel that the error matches
+	bits  uint32 // a bit for each sentinel that the error matches, and mixed
 }
 
 func (e *RemoteError) Error() string {
@@ -34,13 +38,18 @@ func (e *RemoteError) Error() string {
 	return e.Text + "\n" + string(e.Stack)
 }
 
-func (e *RemoteError) Is(target error) bool {
+// Unwrap returns the errors of package topo and of package context, and an error with the
+// text if the handler's error was more than these.
+func (e *RemoteError) Unwrap() (errs []error) {
 	for i, s := range sentinels {
-		if s == target {
-			return e.bits&(1<<i) != 0
+		if e.bits&(1<<i) != 0 {
+			errs = append(errs, s)
 		}
 	}
-	return false
+	if e.bits&mixed != 0 {
+		errs = append(errs, errors.New(e.Text))
+	}
+	return errs
 }
 
 // First byte of an encoded error.
@@ -63,9 +72,12 @@ func appendError(b []byte, err error, stack []byte) []byte {
 	}
 	bits := 0
 	for i, s := range sentinels {
-		if found, _ := chain.Sort(err, s); found != nil {
+		if chain.Is(err, s) {
 			bits |= 1 << i
 		}
+	}
+	if signal, _ := chain.Sort(err, sentinels...); signal == nil {
+		bits |= mixed
 	}
 	_, err = chain.Sort(err) // if a method of err panics, err is replaced by an error that says so
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")

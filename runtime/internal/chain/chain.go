@@ -6,6 +6,8 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 )
 
 const (
@@ -13,38 +15,63 @@ const (
 	errorsMax = 10_000 // in a tree; errors.Join may have one for each row of a batch
 )
 
-// Sort returns the signal that err is or wraps, as errors.Is would find it; nil signals
-// are ignored. If there is none, failure is err. If a method of the chain panics, or
-// the chain does not end, failure is a replacement that says so and wraps nothing.
+// Sort returns the signal that err is or wraps; nil signals are ignored. If there is none,
+// failure is err. Of a list of errors, as errors.Join makes it, each one must be a signal,
+// because the others are failures. The first of signals is returned then. An error of
+// fmt.Errorf is one error, not a list: one %w that is a signal is enough, for example in
+// "outcome unknown: context canceled". If a method of the chain panics, or the chain does
+// not end, failure is a replacement that says so and wraps nothing.
 func Sort(err error, signals ...error) (signal, failure error) {
 	for _, s := range signals {
 		if s != nil && err == s { // the common case, without a call of a method
 			return s, nil
 		}
 	}
-	fault := look(err, func(e error) bool {
-		is, _ := e.(interface{ Is(error) bool })
-		for _, s := range signals {
-			if s != nil && (e == s || is != nil && is.Is(s)) {
-				signal = s
-				return true
-			}
-		}
-		return false
+	first := len(signals)
+	found, fault := look(err, isList, func(e error) bool {
+		i := match(e, signals)
+		first = min(first, i)
+		return i < len(signals)
 	})
 	switch {
 	case fault != nil:
 		return nil, fault
-	case signal != nil:
-		return signal, nil
+	case found:
+		return signals[first], nil
 	}
 	return nil, err
 }
 
+// match returns the index of the first signal that e is, without the errors that e wraps, or
+// the number of signals.
+func match(e error, signals []error) int {
+	is, _ := e.(interface{ Is(error) bool })
+	for i, s := range signals {
+		if s != nil && (e == s || is != nil && is.Is(s)) {
+			return i
+		}
+	}
+	return len(signals)
+}
+
+var wrapErrors = reflect.TypeOf(fmt.Errorf("%w %w", errors.ErrUnsupported, errors.ErrUnsupported))
+
+// isList reports whether an error with several wrapped errors is a list of independent errors.
+func isList(err error) bool { return reflect.TypeOf(err) != wrapErrors }
+
+// Is is errors.Is for any error of user code. It is false if errors.Is would panic or not
+// return.
+func Is(err, target error) bool {
+	found, fault := look(err, never, func(e error) bool { return match(e, []error{target}) == 0 })
+	return found && fault == nil
+}
+
+func never(error) bool { return false }
+
 // As finds the first error of type T that err is or wraps. It finds none if errors.As
 // would panic or not return.
 func As[T error](err error) (found T, ok bool) {
-	fault := look(err, func(e error) bool {
+	_, fault := look(err, never, func(e error) bool {
 		if found, ok = e.(T); ok {
 			return true
 		}
@@ -65,10 +92,11 @@ func OfPanic(cause any) error {
 	return fmt.Errorf("panic: %w", c)
 }
 
-// look visits err and the errors that it wraps, from the outside in, until visit
-// returns true. If that is not possible, it returns fault, a replacement for err. fault
-// does not wrap err, because a later search would run into the same problem.
-func look(err error, visit func(error) bool) (fault error) {
+// look visits err and the errors that it wraps, from the outside in, until visit returns
+// true. It reports whether it did; for the errors for which isList returns true, it must be
+// true for each one that they wrap. If that is not possible, it returns fault, a replacement
+// for err. fault does not wrap err, because a later search would run into the same problem.
+func look(err error, isList, visit func(error) bool) (found bool, fault error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -77,38 +105,41 @@ func look(err error, visit func(error) bool) (fault error) {
 			}
 		}
 	}()
-	w := walk{visit: visit}
-	w.down(err, 0)
+	w := walk{isList: isList, visit: visit}
+	found = w.down(err, 0)
 	returned = true
 	if w.endless { // do not call its method Error, which may not return either
-		return fmt.Errorf("an error of type %T that wraps too many errors, or itself", err)
+		return false, fmt.Errorf("an error of type %T that wraps too many errors, or itself", err)
 	}
-	return nil
+	return found, nil
 }
 
 type walk struct {
-	visit   func(error) bool
-	visits  int
-	endless bool
+	isList, visit func(error) bool
+	visits        int
+	endless       bool
 }
 
-// down reports whether the walk has ended.
+// down reports whether visit has returned true.
 func (w *walk) down(err error, depth int) bool {
-	for ; err != nil; depth++ {
+	for ; err != nil && !w.endless; depth++ {
 		if w.visits++; depth > depthMax || w.visits > errorsMax {
 			w.endless = true
-			return true
+			return false
 		}
 		if w.visit(err) {
 			return true
 		}
 		if many, ok := err.(interface{ Unwrap() []error }); ok {
-			for _, e := range many.Unwrap() {
-				if w.down(e, depth+1) {
-					return true
-				}
+			errs := many.Unwrap()
+			if !w.isList(err) {
+				return slices.ContainsFunc(errs, func(e error) bool { return w.down(e, depth+1) })
 			}
-			return false
+			all := len(errs) > 0
+			for _, e := range errs { // visits each one, because one may panic
+				all = w.down(e, depth+1) && all
+			}
+			return all
 		}
 		err = errors.Unwrap(err)
 	}

@@ -37,10 +37,16 @@ type list []string
 func (l list) Error() string { return strings.Join(l, ", ") }
 
 // match is an error whose methods Is and As match another error.
-type match struct{ error }
+// several is a list of errors of another package.
+type several []error
 
-func (m match) Is(target error) bool { return target == m.error }
-func (m match) As(target any) bool {
+func (several) Error() string     { return "several" }
+func (s several) Unwrap() []error { return s }
+
+type equal struct{ error }
+
+func (m equal) Is(target error) bool { return target == m.error }
+func (m equal) As(target any) bool {
 	p, ok := target.(**pointer)
 	if ok {
 		*p = &pointer{text: "as"}
@@ -67,15 +73,24 @@ func TestSort(t *testing.T) {
 		"second signal":  {err: io.ErrNoProgress, signal: io.ErrNoProgress},
 		"wrapped":        {err: fmt.Errorf("x: %w", io.EOF), signal: io.EOF},
 		"deep":           {err: deep(depthMax, io.EOF), signal: io.EOF},
-		"joined":         {err: errors.Join(other, deep(3, io.EOF)), signal: io.EOF},
-		"many":           {err: errors.Join(append(slices.Repeat([]error{other}, 1000), io.EOF)...), signal: io.EOF},
-		"says it is":     {err: match{io.EOF}, signal: io.EOF},
+		"joined":         {err: errors.Join(other, deep(3, io.EOF))},
+		"joined first":   {err: errors.Join(io.EOF, other)},
+		"joined within":  {err: fmt.Errorf("x: %w", errors.Join(io.EOF, fmt.Errorf("y: %w", errors.Join(io.EOF, other))))},
+		"joined signals": {err: errors.Join(deep(1, io.ErrNoProgress), errors.Join(io.EOF)), signal: io.EOF},
+		"joined panic":   {err: errors.Join(other, faulty.Error("Is")), failure: "no Is"},
+		"many":           {err: errors.Join(append(slices.Repeat([]error{io.EOF}, 1000), other)...)},
+		"many signals":   {err: errors.Join(slices.Repeat([]error{io.EOF}, 1000)...), signal: io.EOF},
+		"empty list":     {err: several{}},
+		"list":           {err: several{io.EOF, other}},
+		"described":      {err: fmt.Errorf("%w: %w", other, deep(1, io.EOF)), signal: io.EOF},
+		"described join": {err: errors.Join(io.EOF, fmt.Errorf("%w: %w", other, io.EOF)), signal: io.EOF},
+		"says it is":     {err: equal{io.EOF}, signal: io.EOF},
 		"other":          {err: other},
 		"not comparable": {err: list{"a", "b"}},
 		"wraps itself":   {err: itself{}, failure: "an error of type chain.itself that wraps too many errors, or itself"},
 		"itself within":  {err: &pointer{"in", itself{}}, failure: "wraps too many"},
 		"endless tree":   {err: errors.Join(twice{}, io.EOF), failure: "wraps too many"},
-		"before the end": {err: errors.Join(io.EOF, itself{}), signal: io.EOF},
+		"list and end":   {err: errors.Join(io.EOF, itself{}), failure: "wraps too many"},
 		"Is panics":      {err: faulty.Error("Is"), failure: "faulty (an error of type faulty.Error; one of its methods, or of an error that it wraps, panicked: no Is)"},
 		"Unwrap panics":  {err: faulty.Error("Unwrap"), failure: "no Unwrap"},
 		"Error panics":   {err: deep(1, faulty.Error("Unwrap")), failure: "in: faulty"},
@@ -100,6 +115,27 @@ func TestSort(t *testing.T) {
 	}
 }
 
+func TestIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":      {nil, false},
+		"it":           {io.EOF, true},
+		"joined":       {errors.Join(errors.New("other"), deep(3, io.EOF)), true},
+		"says it is":   {equal{io.EOF}, true},
+		"another":      {io.ErrNoProgress, false},
+		"wraps itself": {itself{}, false},
+		"panics":       {deep(1, faulty.Error("Is")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Is(c.err, io.EOF); got != c.want {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 func TestAs(t *testing.T) {
 	want := &pointer{text: "want"}
 	for name, c := range map[string]struct {
@@ -109,7 +145,7 @@ func TestAs(t *testing.T) {
 		"nothing":      {nil, ""},
 		"it":           {want, "want"},
 		"wrapped":      {errors.Join(io.EOF, deep(3, want)), "want"},
-		"says it is":   {match{}, "as"},
+		"says it is":   {equal{}, "as"},
 		"another":      {io.EOF, ""},
 		"wraps itself": {itself{}, ""},
 		"As panics":    {deep(1, faulty.Error("As")), ""},
