@@ -1,5 +1,7 @@
 package piper
 
+import "time"
+
 // Idle reports whether Run has started and all workers are parked.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
 
@@ -58,3 +60,6 @@ func Pin(p *Pool, at []int) {
 		}
 	}
 }
+
+// LogFaults sets how often the fault figures are logged.
+func LogFaults(p *Pool, every time.Duration) { p.spec.FaultLog = every }

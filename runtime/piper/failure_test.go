@@ -191,6 +191,33 @@ func TestAFailureBesideTheDrainTimeout(t *testing.T) {
 	}
 }
 
+// TestFaultFiguresAreLoggedWhenTheyChange has two failures within a minute.
+func TestFaultFiguresAreLoggedWhenTheyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		calls := 0
+		fails := proc{watch: &piper.Watch{Then: piper.ThenSkip, Attempts: 1}, tick: func(*cell, topo.Tick) error {
+			if calls++; calls == 1 || calls == 30 {
+				return errFailed
+			}
+			return nil
+		}}
+		top, err := constructWith(nil, []proc{fails}, []edge{{from: timer, to: 0, every: time.Second}}, log.option())
+		if err != nil {
+			t.Fatal(err)
+		}
+		piper.LogFaults(top.pool, 5*time.Second)
+		if err := top.run(t, ctx); err != nil {
+			t.Error(err)
+		}
+		if n := log.count("fault tolerance stats"); n != 2 {
+			t.Errorf("the figures were logged %d times:\n%s", n, log.buf.String())
+		}
+	})
+}
+
 func checkFailure(t *testing.T, p proc, way, method string, stepped bool) {
 	edges := []edge{{from: 0, to: 1}}
 	procs := []proc{feed(0, 10, 1), p, {name: "other", finish: func(*cell) error { return nil }}}

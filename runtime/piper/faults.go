@@ -121,8 +121,7 @@ func (p *Pool) observeFault(call func(FaultObserver)) {
 	}
 }
 
-// logFaults logs the figures at each interval if a fault has occurred, and once more at
-// the end if they have changed.
+// logFaults logs the figures at each interval, and at the end, if they have changed.
 func (p *Pool) logFaults(every time.Duration) {
 	defer p.running.Done()
 	defer p.failOnPanic("log of faults")
@@ -136,7 +135,7 @@ func (p *Pool) logFaults(every time.Duration) {
 		case <-ticker.C:
 		}
 		f := p.faultFigures()
-		if f == (FaultFigures{}) || over && f == logged {
+		if f == logged {
 			continue
 		}
 		logged = f

@@ -27,7 +27,7 @@ func EncodeRequest[M, R any](o *Outlet, encode Encode[M], decode func(b []byte, 
 			err = fmt.Errorf("it has more than %d bytes", o.Limit())
 		}
 		if err != nil {
-			o.failCall(number, err)
+			o.failCall(number, fmt.Errorf("a message (%T) cannot be encoded: %w", r.Message, err))
 		}
 		return b, err
 	}
@@ -100,7 +100,7 @@ func RemoteRequest[M, R any](u *Unit, m M, encode Encode[R], reply ReplyTo) Requ
 			err = fmt.Errorf("it has more than %d bytes", limit)
 		}
 		if err != nil {
-			reply(nil, fmt.Errorf("the reply cannot be encoded: %w", err))
+			reply(nil, fmt.Errorf("a reply (%T) cannot be encoded: %w", o.answer, err))
 			return
 		}
 		reply(b, nil)

@@ -44,8 +44,8 @@ func TestRemoteRequest(t *testing.T) {
 		{name: "reply", do: func(r *Request[string, string]) { r.Reply("fine") }, reply: "fine"},
 		{name: "empty reply", do: func(r *Request[string, string]) { r.Reply("") }, reply: ""},
 		{name: "longest reply", do: func(r *Request[string, string]) { r.Reply("12345678") }, reply: "12345678"},
-		{name: "too long", do: func(r *Request[string, string]) { r.Reply("123456789") }, fail: "the reply cannot be encoded: it has more than 8 bytes"},
-		{name: "not encodable", do: func(r *Request[string, string]) { r.Reply("bad") }, fail: "the reply cannot be encoded: it is bad"},
+		{name: "too long", do: func(r *Request[string, string]) { r.Reply("123456789") }, fail: "a reply (string) cannot be encoded: it has more than 8 bytes"},
+		{name: "not encodable", do: func(r *Request[string, string]) { r.Reply("bad") }, fail: "a reply (string) cannot be encoded: it is bad"},
 		{name: "evicted", do: func(r *Request[string, string]) { queue.Evictee(r).Evicted() }, fail: topo.ErrFull.Error(), is: topo.ErrFull},
 		{name: "failed", do: func(r *Request[string, string]) { r.fail(errNoReply) }, fail: errNoReply.Error(), is: errNoReply},
 	} {
@@ -96,8 +96,8 @@ func TestEncodeRequest(t *testing.T) {
 		{name: "full", message: "hello", err: topo.ErrFull, is: topo.ErrFull},
 		{name: "damaged reply", message: "hello", reply: []byte("bad"), want: "cannot be decoded", is: topo.ErrFailed},
 		{name: "longest message", message: "1234567", reply: nil, want: ""},
-		{name: "too long", message: "12345678", want: "more than 8 bytes", is: topo.ErrFailed, refused: true},
-		{name: "not encodable", message: "bad", want: "it is bad", is: topo.ErrFailed, refused: true},
+		{name: "too long", message: "12345678", want: "a message (string) cannot be encoded: it has more than 8 bytes", is: topo.ErrFailed, refused: true},
+		{name: "not encodable", message: "bad", want: "a message (string) cannot be encoded: it is bad", is: topo.ErrFailed, refused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var calls Calls[string, string]
