@@ -33,6 +33,7 @@ type loader struct {
 	listed     map[string]*packages.Package // by import path
 	source     map[string]bool              // whether a package is checked from source
 	checked    map[string]*types.Package    // packages checked from source, without roots
+	fakeC      map[string]bool              // whether a package checked from source imports "C"
 	results    map[string]*checked          // results for the roots
 	inProgress map[string]bool              // packages whose check is in progress; importing one is a cycle
 	export     map[string]*types.Package    // packages that gcexportdata has read
@@ -58,6 +59,7 @@ func newLoader(fset *token.FileSet, env *environment, dir string) *loader {
 		listed:     make(map[string]*packages.Package),
 		source:     make(map[string]bool),
 		checked:    make(map[string]*types.Package),
+		fakeC:      make(map[string]bool),
 		results:    make(map[string]*checked),
 		inProgress: make(map[string]bool),
 		export:     make(map[string]*types.Package),
@@ -270,6 +272,7 @@ func (l *loader) checkSource(p *packages.Package) (*types.Package, error) {
 			files = append(files, file)
 		}
 	}
+	l.fakeC[p.PkgPath] = slices.ContainsFunc(files, importsC)
 	l.inProgress[p.PkgPath] = true
 	defer delete(l.inProgress, p.PkgPath)
 	config := &types.Config{

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -86,6 +87,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 		ours[fset.PositionFor(file.Package, false).Filename] = true
 	}
 	names, pending := r.pending(files)
+	standIn := sync.OnceValue(func() bool { return r.loader.usesC(r.root.path) }) // first called when all imports were read
 	config := &types.Config{
 		GoVersion:   r.root.module.goVersion,
 		FakeImportC: true,
@@ -105,6 +107,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			case undefined && r.causedBy(e.Pos, name): // a finding about the other topology reports it
 			case r.binder.quoted[e.Pos]:
 			case twice && names[taken]: // a TG312 reports it
+			case !independentOfC(e.Msg) && standIn(): // the real types of C may allow it; the compiler reports the rest
 			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
 			case ours[at.Filename]:
 				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+runtimeModule+"/")

@@ -1,0 +1,89 @@
+package bind
+
+import (
+	"go/token"
+	"testing"
+)
+
+// TestStandInForC: errors that depend on the types of C are left to the compiler, also in
+// generated files and in packages that import them. Errors about names are reported.
+func TestStandInForC(t *testing.T) {
+	needsCgo(t)
+	const c = `
+-- c.go --
+package small
+
+// typedef int status;
+// enum { COUNT = 3 };
+import "C"
+
+type Status C.status
+type Handle = C.int
+type Buffer [C.COUNT]byte
+
+func use(n int) (Status, Handle, [3]byte) {
+	var b [3]byte = Buffer{}
+	return Status(n), Handle(n) + 1, b
+}
+`
+	for _, x := range []struct{ name, files, want string }{
+		{"types of C", c, ""},
+		{"names", c + "\nfunc other() { lost() }\n\nfunc other() {}\n",
+			"c.go:16:16: TG311 undefined: lost\nc.go:18:6: TG311 other redeclared in this block"},
+		{"no C", "-- c.go --\npackage small\n\ntype Status int\n\nvar _ string = Status(1)\n",
+			"c.go:5:16: TG311 cannot use Status(1) (constant 1 of int type Status) as string value in variable declaration"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := small(t, newFolder(t), x.files, Options{})
+			if got := said(r.Findings); got != "" {
+				t.Errorf("findings: %s", got)
+			}
+			generated := map[string][]byte{"topology_ports_gen.go": []byte("package small\n\ntype FeedSender struct{}\n\nfunc (*FeedSender) SendM(M) error { return nil }\n")}
+			if x.name != "no C" {
+				generated["topology_gen.go"] = []byte("package small\n\nfunc generated(h Handle) uint64 { return uint64(Status(h)) }\n")
+			}
+			v := verify(t, r, generated)
+			if got := said(v.User); got != x.want {
+				t.Errorf("got %s\nwant %s", got, x.want)
+			}
+			if len(v.Own) > 0 {
+				t.Error(v.Own)
+			}
+		})
+	}
+}
+
+// TestStandInForCOfImport: a package that does not compile is checked from source, so its types of
+// C are not known either. Only its own error is reported.
+func TestStandInForCOfImport(t *testing.T) {
+	needsCgo(t)
+	dir := newFolder(t)
+	path := locate(token.NewFileSet(), newEnvironment(nil), writeSmall(t, dir, "")).root.path + "/c"
+	r := small(t, dir, `
+-- c/c.go --
+package c
+
+// typedef int status;
+import "C"
+
+type Status C.status
+
+var _ int = ""
+-- b.go --
+package small
+
+import "`+path+`"
+
+func use(n int) c.Status { return c.Status(n) }
+`, Options{})
+	const want = "c/c.go:8:13: TG311 cannot use \"\" (untyped string constant) as int value in variable declaration"
+	if got := said(verify(t, r, nil).User); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func needsCgo(t *testing.T) {
+	if !newEnvironment(nil).context(nil).CgoEnabled {
+		t.Skip("cgo is off")
+	}
+}
