@@ -53,7 +53,7 @@ func (b *binder) boundary() {
 			return // it has a finding already
 		}
 		at[name] = where
-		inputs = append(inputs, wire.Input{Name: name, Type: t})
+		inputs = append(inputs, wire.Input{Name: name, Type: b.checked.asWritten(t)})
 	}
 	for i := range b.plan.Edges {
 		e := &b.plan.Edges[i]
@@ -179,7 +179,7 @@ func (b *binder) named() (list []wire.Input) {
 	add := func(name string, from map[string]types.Type) {
 		if from[name] != nil && !listed[name] {
 			listed[name] = true
-			list = append(list, wire.Input{Name: name, Type: from[name]})
+			list = append(list, wire.Input{Name: name, Type: b.checked.asWritten(from[name])})
 		}
 	}
 	for i := range b.plan.Edges {

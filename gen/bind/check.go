@@ -40,6 +40,8 @@ type checked struct {
 	pkg    *types.Package
 	errors []types.Error
 	wrong  map[string]string // by alias of the skeleton: the type error on its line
+
+	written map[types.Type]types.Type // types of the topology as it writes them, which may be aliases
 }
 
 // checkRoot checks the declarations of r together with its skeleton.
@@ -49,7 +51,7 @@ func (l *loader) checkRoot(r *root) *checked {
 	}
 	l.inProgress[r.path] = true
 	defer delete(l.inProgress, r.path)
-	c := &checked{wrong: make(map[string]string)}
+	c := &checked{wrong: make(map[string]string), written: make(map[types.Type]types.Type)}
 	overlay, err := parser.ParseFile(l.fset, skeletonFile, r.skeleton.text, parser.SkipObjectResolution)
 	if err != nil {
 		panic("bind: the skeleton does not parse: " + err.Error()) // every name in it was validated
@@ -87,6 +89,17 @@ func (c *checked) lookup(alias string) types.Type {
 	t := types.Unalias(object.Type())
 	if t == types.Typ[types.Invalid] {
 		return nil
+	}
+	if alias, ok := object.Type().(*types.Alias); ok {
+		c.written[t] = alias.Rhs()
+	}
+	return t
+}
+
+// asWritten is a result of lookup as the topology writes it.
+func (c *checked) asWritten(t types.Type) types.Type {
+	if w := c.written[t]; w != nil {
+		return w
 	}
 	return t
 }

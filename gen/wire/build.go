@@ -81,7 +81,7 @@ type fault struct {
 	path             string // path in the message: .Lines[]
 	mark             mark
 	text, suggestion string
-	weak             bool // omitted if there is another fault
+	weak             bool // the package cannot name the type; omitted if there is another fault
 }
 
 // place is the place of a type in a message.
@@ -161,13 +161,16 @@ func (b *builder) problems(root Root) (list []Problem) {
 func (b *builder) root(in Input) int {
 	t := types.Unalias(in.Type)
 	at := place{name: spec.Exported(in.Name), key: spec.Exported(in.Name)}
+	var index int
 	if p, ok := t.Underlying().(*types.Pointer); ok && b.messageLike(p.Elem()) {
-		return b.pointer(t, p, at)
+		index = b.pointer(t, p, at)
+	} else if b.messageLike(t) {
+		index = b.message(t, at)
+	} else {
+		index = b.value(t, at)
 	}
-	if b.messageLike(t) {
-		return b.message(t, at)
-	}
-	return b.value(t, at)
+	b.writeAlias(index, in.Type)
+	return index
 }
 
 // messageLike reports whether t is encoded as a message without a wrapper.
@@ -199,10 +202,27 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.names.free(name + suffix), Form: form})
 	goType, why := plan.TypeOf(types.Unalias(t), b.pkg)
 	if why != "" {
-		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use an exported type", weak: true})
+		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use an exported type, or an exported alias of it", weak: true})
 	}
 	b.schema.Messages[index].Type = goType
 	return index, false
+}
+
+// writeAlias writes the type of a message as an alias that the package may use, if t is one
+// and the package cannot name the type itself: the type is in an internal package, for example.
+func (b *builder) writeAlias(index int, t types.Type) {
+	nameless := func(f fault) bool { return f.weak }
+	for slices.ContainsFunc(b.faults[index], nameless) {
+		alias, ok := t.(*types.Alias)
+		if !ok {
+			return
+		}
+		if goType, why := plan.TypeOf(alias, b.pkg); why == "" {
+			b.schema.Messages[index].Type = goType
+			b.faults[index] = slices.DeleteFunc(b.faults[index], nameless)
+		}
+		t = alias.Rhs()
+	}
 }
 
 // names is the set of the names in use.
@@ -220,12 +240,15 @@ func (n names) free(name string) string {
 
 // message is the message of a struct or of a proto.Message.
 func (b *builder) message(t types.Type, at place) int {
+	written := t
 	t = types.Unalias(t)
 	if isForeign(t) {
 		index, _ := b.add(t, at, Foreign, "")
+		b.writeAlias(index, written)
 		return index
 	}
 	index, known := b.add(t, at, Struct, "")
+	b.writeAlias(index, written)
 	if known {
 		return index
 	}
@@ -269,6 +292,7 @@ func (b *builder) message(t types.Type, at place) int {
 // value is the wrapper message for a type that is not a message.
 func (b *builder) value(t types.Type, at place) int {
 	index, known := b.add(t, at, Value, "")
+	b.writeAlias(index, t)
 	if known {
 		return index
 	}
@@ -282,6 +306,7 @@ func (b *builder) value(t types.Type, at place) int {
 // pointer is the message of a pointer to a message, for places where nil needs an encoding.
 func (b *builder) pointer(t types.Type, p *types.Pointer, at place) int {
 	index, known := b.add(t, at, Pointer, "Pointer")
+	b.writeAlias(index, t)
 	if !known {
 		of := b.message(p.Elem(), at)
 		b.schema.Messages[index].Of = of
