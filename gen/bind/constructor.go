@@ -167,7 +167,7 @@ func (b *binder) typeRef(t types.Type) (ref plan.TypeRef, problem string) {
 	ref, problem = plan.TypeOf(t, b.checked.pkg)
 	ref.Walk(func(r *plan.TypeRef) {
 		if problem == "" && r.Kind == spec.StructType {
-			problem = "type " + b.typeText(t) + " has no name, so generated code cannot write it"
+			problem = "type " + b.typeText(t) + plan.Nameless
 		}
 	})
 	return ref, problem

@@ -106,15 +106,30 @@ func (e *environment) context(open func(string) (io.ReadCloser, error)) *build.C
 	return &c
 }
 
-// tags are the build tags of the last -tags, on the command line or in GOFLAGS.
+// tags are the build tags of the last -tags, on the command line or in GOFLAGS, and of the
+// sanitizers that are on.
 func (e *environment) tags() (tags []string) {
 	flags, _ := splitFlags(e.value["GOFLAGS"]) // the go command reports the error
+	on := make(map[string]bool)
 	for _, flag := range slices.Concat(flags, e.flags) {
 		if value, ok := flagValue(flag, "tags"); ok {
 			tags = tagsOf(value)
 		}
+		for _, tag := range sanitizers {
+			if value, ok := boolFlag(flag, tag); ok {
+				on[tag] = value
+			}
+		}
+	}
+	for _, tag := range sanitizers {
+		if on[tag] {
+			tags = append(tags, tag)
+		}
 	}
 	return tags
 }
+
+// sanitizers are the flags of the go command that are also build tags.
+var sanitizers = []string{"race", "msan", "asan"}
 
 func openBytes(data []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(data)) }

@@ -163,6 +163,8 @@ func (l *excludedFile) remedy() string {
 		return "set GOOS=" + tag.Tag
 	case isArchitecture(tag.Tag):
 		return "set GOARCH=" + tag.Tag
+	case slices.Contains(sanitizers, tag.Tag):
+		return "set GOFLAGS=-" + tag.Tag
 	}
 	return "run topogen with --tags " + tag.Tag
 }

@@ -147,3 +147,41 @@ func TestSettingsWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestSanitizerTags compares the files of a package with the files that the go command names, for
+// the flags that are also build tags, and for a file of package documentation.
+func TestSanitizerTags(t *testing.T) {
+	needsCgo(t)
+	dir := newFolder(t)
+	in := writeSmall(t, dir, "-- race.go --\n//go:build race\n\npackage small\n-- plain.go --\n//go:build !race && !asan\n\npackage small\n"+
+		"-- asan.go --\n//go:build asan\n\npackage small\n-- doc.go --\npackage documentation\n")
+	all := []string{"-race", "--race=true", "-race=0", "-race -race=false", "-tags=race -race=false", "-asan", "-race=false -asan=1", ""}
+	for _, flags := range all[:speed.Pick(t, 3, len(all), len(all))] {
+		t.Setenv("GOFLAGS", flags)
+		list := exec.Command("go", "list", "-f", "{{range .GoFiles}}{{.}} {{end}}", ".")
+		list.Dir = dir
+		out, err := list.CombinedOutput()
+		if err != nil {
+			t.Fatalf("GOFLAGS=%s: %s", flags, out)
+		}
+		r := locate(token.NewFileSet(), newEnvironment(nil), in)
+		if r.root == nil {
+			t.Fatal(said(r.reporter.findings))
+		}
+		var got []string
+		for _, name := range r.root.source.names {
+			got = append(got, filepath.Base(name))
+		}
+		if want := strings.Fields(string(out)); !slices.Equal(got, want) {
+			t.Errorf("GOFLAGS=%s: %v, want %v", flags, got, want)
+		}
+	}
+	t.Setenv("GOFLAGS", "")
+	if r := small(t, dir, "", Options{}); len(r.Findings) > 0 {
+		t.Error(said(r.Findings))
+	}
+	e := &excludedFile{name: "a.go", text: []byte("//go:build race\n\npackage small\n")}
+	if got := e.remedy(); got != "set GOFLAGS=-race" {
+		t.Errorf("remedy %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -50,6 +51,15 @@ func joinFlags(fields []string) string {
 func flagValue(flag, name string) (value string, ok bool) {
 	flag = strings.TrimPrefix(strings.TrimPrefix(flag, "-"), "-")
 	return strings.CutPrefix(flag, name+"=")
+}
+
+// boolFlag is the value of a flag without an argument, such as -race or --race=false.
+func boolFlag(flag, name string) (value, ok bool) {
+	if text, ok := flagValue(flag, name); ok {
+		value, err := strconv.ParseBool(text)
+		return value, err == nil
+	}
+	return true, flag == "-"+name || flag == "--"+name
 }
 
 // tagsOf splits the value of -tags as the go command does: at commas, or like GOFLAGS if

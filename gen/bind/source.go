@@ -149,6 +149,9 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 		if file == nil || file.Name == nil || !file.Name.Pos().IsValid() {
 			continue // empty, or without a package clause, which is among the errors
 		}
+		if file.Name.Name == "documentation" {
+			continue // the go command ignores such a file
+		}
 		if !cgo && imports(file, "C") {
 			s.excluded = append(s.excluded, &excludedFile{name: s.names[i], text: s.texts[s.names[i]], cgo: true})
 			continue

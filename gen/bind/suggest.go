@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/topogen/topogen/gen/plan"
 	"github.com/topogen/topogen/spec/finding"
 )
 
@@ -30,8 +31,7 @@ func (b *binder) messageType(name, alias string, m mention) types.Type {
 		b.renamedMessages[name] = len(b.findings) > before && !b.listed[m.ref.Name]
 	case m.listed:
 		if other := b.commonHandlerType(name, t); other != nil {
-			text := b.expression(other)
-			b.at(finding.MessageType, m.at, "did you mean "+text+"?", "message %q is %s in the topology file, but its handlers take %s", name, m.at.Value, text)
+			b.at(finding.MessageType, m.at, b.typeHint(name, other), "message %q is %s in the topology file, but its handlers take %s", name, m.at.Value, b.expression(other))
 			b.renamedMessages[name] = true
 			return nil
 		}
@@ -48,9 +48,13 @@ func (b *binder) handlerTypeHint(name string, m mention) string {
 	case t == nil:
 		return ""
 	case m.listed:
-		return "did you mean " + b.expression(t) + "?"
+		return b.typeHint(name, t)
 	}
-	text := b.expression(t)
+	ref, problem := b.typeRef(t)
+	if problem != "" {
+		return b.typeHint(name, t)
+	}
+	text := ref.String()
 	if token.IsIdentifier(text) {
 		return fmt.Sprintf("did you mean %s, which its handlers take? Otherwise write %q under messages", text, name+": "+text)
 	}
@@ -110,12 +114,25 @@ func (b *binder) firstParam(f *types.Func) types.Type {
 	return nil
 }
 
-// expression is a type as the topology writes it.
+// expression is a type as the topology writes it. A type without a name is written as in Go.
 func (b *binder) expression(t types.Type) string {
 	if ref, problem := b.typeRef(t); problem == "" {
 		return ref.String()
 	}
 	return b.typeText(t)
+}
+
+// typeHint suggests the type t for a message under messages. The topology file cannot hold a
+// type without a name, such as a function, so Go must declare a name for it.
+func (b *binder) typeHint(message string, t types.Type) string {
+	ref, problem := b.typeRef(t)
+	switch {
+	case problem == "":
+		return "did you mean " + ref.String() + "?"
+	case !strings.HasSuffix(problem, plan.Nameless) || !token.IsExported(message):
+		return ""
+	}
+	return fmt.Sprintf("its handlers take a type without a name: declare %q in Go, and let the message have this type", "type "+message+" = "+b.typeText(t))
 }
 
 // renamedType suggests a type with the methods that a processor needs, for a processor whose

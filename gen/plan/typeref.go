@@ -82,8 +82,11 @@ func TypeOf(t types.Type, own *types.Package) (ref TypeRef, problem string) {
 	return ref, problem
 }
 
+// Nameless ends the problem of a type for which Go has to declare a name.
+const Nameless = " has no name, so generated code cannot write it"
+
 func nameless(t types.Type, own *types.Package) string {
-	return "type " + TypeText(t, own) + " has no name, so generated code cannot write it"
+	return "type " + TypeText(t, own) + Nameless
 }
 
 // TypeText is t as a user would write it in package own.
