@@ -33,16 +33,17 @@ func All(t *testing.T, c Case) {
 
 // isChosen selects the runs that the test has time for. The topologies together have all of them.
 func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
-	if speed.Pick(t, false, false, true) && !c.HasProcesses() {
+	long := speed.Pick(t, false, false, true)
+	switch {
+	case long && !c.HasProcesses():
 		return true
-	}
-	if r.Method != "" && turn/len(ways)%len(places) != place {
+	case turn%len(ways) != way,
+		r.Method != "" && turn/len(ways)%len(places) != place:
 		return false
+	case c.HasProcesses(): // a start of a process takes longer than most runs
+		return (long || turn/len(ways)%2 == place%2) && (c.Options[r.Place] == "process" || turn%len(places) == place)
 	}
-	if c.HasProcesses() && c.Options[r.Place] != "process" && turn%len(places) != place {
-		return false // a start of a process takes longer than most runs
-	}
-	return turn%len(ways) == way
+	return true
 }
 
 // canRun reports whether the case can have a run.
