@@ -185,7 +185,11 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		return true
 	}
 	suggestion, problem := "", b.loader.problem(path)
+	p := b.loader.listed[path]
 	switch {
+	case problem != "" && p != nil && lacksVendored(p):
+		_, command := b.loader.vendor()
+		problem, suggestion = "package "+path+" is not in the vendor folder", "run "+command
 	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, runtimeModule+"/")):
 		suggestion = requireRuntime(problem)
 		problem, _, _ = strings.Cut(problem, "; to add it: ") // the go command suggests this for a single package too
@@ -194,7 +198,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		problem = "package " + path + " cannot be loaded: " + problem
 	case !plan.Visible(path, b.root.path):
 		problem = "package " + path + " is internal and cannot be imported from here"
-	case b.loader.listed[path] != nil && b.loader.listed[path].Name == "main":
+	case p != nil && p.Name == "main":
 		problem = "package " + path + " is a program and cannot be imported"
 	case b.loader.reach(make(map[string]bool), path)[b.root.path]:
 		problem = "package " + path + " imports " + b.root.path + ", and generated code would close an import cycle"

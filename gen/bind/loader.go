@@ -102,13 +102,13 @@ func (l *loader) list(ctx context.Context, paths []string) error {
 		case limited.Err() != nil:
 			return fmt.Errorf("the go command did not list the packages within %v: run \"go list ./...\" to see what it waits for, such as a named pipe among the Go files", l.timeout)
 		}
-		return cannotList(reasonOf(err))
+		return l.cannotList(reasonOf(err))
 	}
 	if len(list) == 0 {
-		return cannotList(l.complaint(ctx, paths))
+		return l.cannotList(l.complaint(ctx, paths))
 	}
 	if p := list[0]; p.PkgPath == commandLinePackage && len(p.Errors) > 0 {
-		return cannotList(firstLine(p.Errors[0].Msg))
+		return l.cannotList(firstLine(p.Errors[0].Msg))
 	}
 	for p := range packages.Postorder(list) {
 		if l.listed[p.PkgPath] == nil {
@@ -141,7 +141,11 @@ func single(path string) bool {
 // that is not about a package. The loader never requests it.
 const commandLinePackage = "command-line-arguments"
 
-func cannotList(why string) error {
+func (l *loader) cannotList(why string) error {
+	if strings.Contains(why, "inconsistent vendoring") {
+		_, command := l.vendor()
+		why += "; run " + command
+	}
 	return fmt.Errorf("the go command cannot list packages: %s", why)
 }
 

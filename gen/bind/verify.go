@@ -80,7 +80,7 @@ func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verifie
 func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
-	runtime := false
+	runtime, notVendored := false, ""
 	clean = true
 	ours := make(map[string]bool)
 	for _, file := range generated {
@@ -109,6 +109,8 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			case twice && names[taken]: // a TG312 reports it
 			case !independentOfC(e.Msg) && standIn(): // the real types of C may allow it; the compiler reports the rest
 			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
+			case ours[at.Filename] && r.notVendored(e.Msg) != "":
+				notVendored = r.notVendored(e.Msg)
 			case ours[at.Filename]:
 				runtime = runtime || undefined && r.ofRuntime(generated, name) || strings.HasPrefix(e.Msg, "could not import "+runtimeModule+"/")
 				v.Own = append(v.Own, fmt.Errorf("%s:%d:%d: %s", filepath.Base(at.Filename), at.Line, at.Column, r.reporter.local(e.Msg)))
@@ -128,6 +130,8 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	v.User = finding.Sort(v.User)
 	if runtime {
 		v.Own = []error{r.wrongRuntimeError()}
+	} else if notVendored != "" {
+		v.User = append(v.User, r.vendorFirst(notVendored))
 	}
 	return v, clean
 }
