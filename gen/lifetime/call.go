@@ -163,6 +163,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 		}
 		if len(call.Args) == 2 { // append writes into the first argument if its capacity suffices
 			u.elements(call.Args[0], call.Args[1])
+			u.recordLinks(places{place{object: o}: {}}, u.value(call.Args[1]), true) // append itself is not reported
 		}
 	case "copy":
 		to, ok := call.Args[0].Type().Underlying().(*types.Slice)
@@ -181,6 +182,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 
 // elements copies the elements of the slice from into the slice to, if the memory of to is local.
 func (u *unit) elements(to, from ssa.Value) {
+	u.recordLinks(u.value(to), u.value(from), true)
 	for p := range u.value(to) {
 		if !p.object.external && p.object.global == "" {
 			u.changed = p.store(u.value(from), true) || u.changed
@@ -328,7 +330,7 @@ func (u *unit) resolve(o origin, args []places) places {
 			found.add(u.objects.load(p))
 		}
 	}
-	for object := range u.objects.reach(args[o.param]) {
+	for object := range u.objects.reach(args[o.param], nil) {
 		found.add(u.objects.load(place{object, o.field}))
 	}
 	return found

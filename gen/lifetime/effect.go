@@ -50,6 +50,7 @@ func (u *unit) assign(at, values places, whole bool, s sink, pos token.Pos) {
 	if len(values) == 0 {
 		return
 	}
+	u.recordLinks(at, values, whole)
 	for p := range at {
 		if p.object.global != "" {
 			u.escape(values, sink{kind: inGlobal, name: p.object.global, pos: s.pos, helper: s.helper}, pos)
@@ -74,7 +75,7 @@ func (u *unit) transfer(p place, values places, s sink, pos token.Pos) {
 			s.kind, s.name, s.owner = inField, field.Name(), u.owners[field]
 		}
 	}
-	for from := range u.origins(values) {
+	for from := range u.originsFor(p.object.reader(), values) {
 		u.summary.addStore(transfer{from: from, to: p.object.origin, field: p.field, sink: s, pos: pos})
 	}
 }
@@ -88,7 +89,7 @@ func (u *unit) escapeVia(values places, s sink, pos token.Pos, via origin, sent 
 	if !u.reporting {
 		return
 	}
-	for from := range u.origins(values) {
+	for from := range u.originsFor(everywhere, values) {
 		u.summary.addEscape(escape{from: from, sink: s, pos: pos, via: via, sent: sent})
 	}
 }
@@ -100,6 +101,7 @@ func (u *unit) send(channel, v ssa.Value, pos token.Pos) {
 		return
 	}
 	values := u.value(v)
+	u.recordLinks(u.value(channel), values, composite(v.Type()))
 	for p := range u.value(channel) {
 		if p.object.external || p.object.global != "" {
 			u.escape(values, sink{kind: inChannel, pos: pos}, pos)

@@ -188,25 +188,33 @@ func (p place) store(values places, whole bool) bool {
 }
 
 // reach finds all objects that are reachable from values: the values themselves, and the
-// contents of local objects, at any depth.
-func (o *objects) reach(values places) map[*object]bool {
+// contents of local objects, at any depth, but not through links to omit.
+func (o *objects) reach(values places, omit func(link) bool) map[*object]bool {
 	seen := make(map[*object]bool)
-	var visit func(values places)
-	visit = func(values places) {
-		for v := range values {
-			if seen[v.object] || !o.work.step() {
-				continue
+	var visit func(v place)
+	visit = func(v place) {
+		if seen[v.object] || !o.work.step() {
+			return
+		}
+		seen[v.object] = true
+		if v.object.external || v.object.global != "" {
+			return
+		}
+		for field, inner := range v.object.fields {
+			for w := range inner {
+				if omit == nil || !omit(link{place{v.object, field}, w}) {
+					visit(w)
+				}
 			}
-			seen[v.object] = true
-			if v.object.external || v.object.global != "" {
-				continue
+		}
+		for w := range v.object.parts {
+			if omit == nil || !omit(link{place{v.object, wholes}, w}) {
+				visit(w)
 			}
-			for _, inner := range v.object.fields {
-				visit(inner)
-			}
-			visit(v.object.parts)
 		}
 	}
-	visit(values)
+	for v := range values {
+		visit(v)
+	}
 	return seen
 }

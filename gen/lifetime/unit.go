@@ -20,9 +20,11 @@ type unit struct {
 	sites     map[site]*object
 	owners    map[*types.Var]string // by field: the type that has it
 	resets    resets
+	links     map[link]*stores // made by the last pass before values are reported
 	summary   *summary
 
 	changed   bool
+	linking   bool // values are final, and links are recorded
 	reporting bool // values are final, and sinks are recorded
 }
 
@@ -39,6 +41,7 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 		values:  make(map[ssa.Value]places),
 		tuples:  make(map[ssa.Value]map[int]places),
 		sites:   make(map[site]*object),
+		links:   make(map[link]*stores),
 		owners:  make(map[*types.Var]string),
 		summary: new(summary),
 	}
@@ -74,7 +77,9 @@ func (u *unit) run() {
 	}
 	u.summary.joins = u.joins()
 	u.findResets()
-	u.reporting = true
+	u.linking = true
+	u.pass()
+	u.linking, u.reporting = false, true
 	u.pass()
 	for i, values := range u.tuples[u.function] {
 		for len(u.summary.results) <= i {
@@ -122,8 +127,14 @@ func (u *unit) pass() {
 // origins are the parameters and package variables, and the memory behind them, that are
 // reachable from values.
 func (u *unit) origins(values places) map[origin]bool {
+	return u.originsFor(nobody, values)
+}
+
+// originsFor is like origins without values that another instruction stores for the same
+// reader.
+func (u *unit) originsFor(reader int, values places) map[origin]bool {
 	found := make(map[origin]bool)
-	for o := range u.objects.reach(values) {
+	for o := range u.objects.reach(values, func(l link) bool { return u.links[l].only(reader) }) {
 		if o.external {
 			found[o.origin] = true
 		}
