@@ -242,6 +242,30 @@ func TestANodeWithALog(t *testing.T) {
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
 }
 
+// TestARemovalIsDurable: the disk of a removed member may be lost as soon as the removal is
+// acknowledged. Then the leader must know after a power failure that it needs no vote of this
+// member.
+func TestARemovalIsDurable(t *testing.T) {
+	for seed := range uint64(10) {
+		w := calmWorld(t, 8500+seed)
+		leader := w.leader()
+		w.until("answers of all members", func() bool { return leader.active(w.others(leader)[0]) && leader.active(w.others(leader)[1]) })
+		removed := w.others(leader)
+		for _, n := range removed {
+			if err := w.changedBy(leader, raft.Change{Kind: raft.Remove, Name: n.name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, n := range append(removed, leader) {
+			n.crash("crash")
+			n.restart = 0
+		}
+		leader.restart = w.now + 1
+		w.until("a leader without others", func() bool { return w.leader() == leader })
+		w.appended(leader, 1)
+	}
+}
+
 // TestNamesAreUsedAgain: one name is added and removed more often than a group may have members.
 func TestNamesAreUsedAgain(t *testing.T) {
 	w := calmWorld(t, 86)
