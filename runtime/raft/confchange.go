@@ -161,11 +161,24 @@ func (c *Core) applyChange(entry *pb.Entry) {
 	maps.DeleteFunc(c.contacts, func(id uint64, _ contact) bool { return c.Stranger(id) })
 	c.effects.Members = c.members.list()
 	c.checkRemoved()
-	nonce := binary.BigEndian.Uint64(change.Context)
-	if w := c.changes[nonce]; w != nil {
-		delete(c.changes, nonce)
-		w.Done(fsm.Applied{Index: entry.GetIndex(), Term: entry.GetTerm()})
+	c.madeChanges = append(c.madeChanges, madeChange{binary.BigEndian.Uint64(change.Context), fsm.Applied{Index: entry.GetIndex(), Term: entry.GetTerm()}})
+}
+
+// madeChange is a committed change of the members.
+type madeChange struct {
+	nonce   uint64
+	applied fsm.Applied
+}
+
+// acknowledgeChanges answers the callers of changes whose commit is durable.
+func (c *Core) acknowledgeChanges() {
+	for _, m := range c.madeChanges {
+		if w := c.changes[m.nonce]; w != nil {
+			delete(c.changes, m.nonce)
+			w.Done(m.applied)
+		}
 	}
+	c.madeChanges = c.madeChanges[:0]
 }
 
 // leaveJoint proposes the end of joint consensus if the engine has not proposed it. The

@@ -266,6 +266,28 @@ func TestARemovalIsDurable(t *testing.T) {
 	}
 }
 
+// TestAChangeIsAcknowledgedWhenDurable: a change of the members is acknowledged after its commit is
+// durable on the leader.
+func TestAChangeIsAcknowledgedWhenDurable(t *testing.T) {
+	w := calmWorld(t, 8600)
+	leader := w.leader()
+	w.until("answers of all members", func() bool { return leader.active(w.others(leader)[0]) && leader.active(w.others(leader)[1]) })
+	r := leader.change(raft.Change{Kind: raft.Remove, Name: w.others(leader)[0].name})
+	commits := 0
+	leader.onSave = func(entries int, sync bool) {
+		if sync && entries == 0 {
+			commits++
+			if r.done {
+				t.Error("the change is acknowledged, and its commit is not durable yet")
+			}
+		}
+	}
+	w.until("change", func() bool { return r.done })
+	if r.Err != nil || commits != 1 {
+		t.Errorf("%v, %d synced commits", r.Err, commits)
+	}
+}
+
 // TestNamesAreUsedAgain: one name is added and removed more often than a group may have members.
 func TestNamesAreUsedAgain(t *testing.T) {
 	w := calmWorld(t, 86)

@@ -165,6 +165,7 @@ func (c *Core) Advance() (err error) {
 	}
 	c.memory.append(rd.Entries)
 	c.node.Advance(rd)
+	c.acknowledgeChanges()
 	return c.err
 }
 

@@ -46,6 +46,9 @@ type simLog struct {
 
 func (l *simLog) Save(state *pb.HardState, entries []*pb.Entry, sync bool) error {
 	l.n.w.logSave(l.n, state, entries, sync)
+	if l.n.onSave != nil {
+		l.n.onSave(len(entries), sync)
+	}
 	return errors.Join(l.n.crashPoint(true), l.Log.Save(state, entries, sync), l.n.crashPoint(false))
 }
 

@@ -50,11 +50,12 @@ type node struct {
 	busy        int64   // end of a pause of the applier
 	restart     int64
 	starts      uint64
-	bodies      int    // number of snapshot bodies that the node has started to write
-	full        string // the call of a snapshot's file that fails, because the disk is full: create, write or seal
-	skew        int64  // error of the wall clock, in ns
-	wrong       uint64 // index from which on the node applies updates wrongly; 0: never
-	differs     uint64 // index of the first update that it applied wrongly
+	onSave      func(entries int, sync bool) // called before each save of the log; nil: nothing
+	bodies      int                          // number of snapshot bodies that the node has started to write
+	full        string                       // the call of a snapshot's file that fails, because the disk is full: create, write or seal
+	skew        int64                        // error of the wall clock, in ns
+	wrong       uint64                       // index from which on the node applies updates wrongly; 0: never
+	differs     uint64                       // index of the first update that it applied wrongly
 }
 
 var simID = wal.Identity{Topology: "simulation", Group: "lists"}
