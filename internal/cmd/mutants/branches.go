@@ -159,7 +159,7 @@ func (m *module) runRound(ctx context.Context, r round, dir string) (out []byte,
 	args := []string{"test", "-vet=off", "-failfast", "-timeout", roundLimit.String(), "-overlay", filepath.Join(dir, overlayFile)}
 	test := exec.CommandContext(ctx, "go", append(args, r.packages...)...)
 	test.Dir = m.root
-	test.Env = append(environment(0), "TOPOGEN_SPEED="+r.speed)
+	test.Env = append(environment(tests{}, ""), "TOPOGEN_SPEED="+r.speed)
 	return test.CombinedOutput()
 }
 

@@ -131,10 +131,11 @@ func (m *module) try(ctx context.Context, changed overlay, t tests, limit time.D
 type baselines map[tests]*baseline
 
 // add returns the baseline of some tests. The tests of a package share one. Tests with their own
-// number of seeds have a baseline of their own, and so have tests that may hang, which are timed.
+// number of seeds have a baseline of their own, and so have tests at landing, and those that may
+// hang, which are timed.
 func (all baselines) add(t tests) *baseline {
 	common := tests{pkg: t.pkg}
-	if t.seeds > 0 || t.hang {
+	if t.seeds > 0 || t.hang || t.landing {
 		common = t
 		common.seeds = min(t.seeds, 1)
 	}

@@ -33,10 +33,11 @@ func (m *mutant) canBeCaught() bool      { return m.survives == "" }
 
 // tests are the tests that catch a mutant.
 type tests struct {
-	pkg    string
-	regexp string // "": all tests of the package
-	seeds  int    // 0: as many as a quick run has
-	hang   bool   // the tests may hang
+	pkg     string
+	regexp  string // "": all tests of the package
+	seeds   int    // 0: as many as the run has
+	landing bool   // the run is not quick
+	hang    bool   // the tests may hang
 }
 
 // edit replaces some lines of a file.
@@ -151,8 +152,10 @@ func (m *mutant) parse(line string, usual bool) (err error) {
 		if m.tests.seeds, err = strconv.Atoi(rest); err != nil || m.tests.seeds < 1 {
 			return fmt.Errorf("seeds must be a positive number, got %q", rest)
 		}
+	case line == "landing":
+		m.tests.landing = true
 	case usual:
-		return fmt.Errorf("only tests and seeds may precede the first mutant, got %q", line)
+		return fmt.Errorf("only tests, seeds and landing may precede the first mutant, got %q", line)
 	case line == "hangs":
 		m.tests.hang = true
 	case key == "survives":
@@ -162,7 +165,7 @@ func (m *mutant) parse(line string, usual bool) (err error) {
 	case strings.HasSuffix(line, ".go"):
 		m.edits = append(m.edits, edit{file: path.Join(m.pkg, line)})
 	default:
-		return fmt.Errorf("a line must be tests, seeds, hangs, survives, a Go file, or begin with - or +, got %q", line)
+		return fmt.Errorf("a line must be tests, seeds, hangs, landing, survives, a Go file, or begin with - or +, got %q", line)
 	}
 	return nil
 }

@@ -88,11 +88,11 @@ func TestCheck(t *testing.T) {
 func TestInvalidLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"== name\n":                   `p/testdata/mutants.txt:1: a mutant must begin with "== name: effect"`,
-		"a.go\n":                      `p/testdata/mutants.txt:1: only tests and seeds may precede the first mutant, got "a.go"`,
+		"a.go\n":                      `p/testdata/mutants.txt:1: only tests, seeds and landing may precede the first mutant, got "a.go"`,
 		"== a: b\n\nseeds many\n":     `p/testdata/mutants.txt:3: seeds must be a positive number, got "many"`,
 		"== a: b\n- x\n":              `p/testdata/mutants.txt:2: the name of a file must precede the line "- x"`,
-		"# text\n== a: b\nhang\n":     `p/testdata/mutants.txt:3: a line must be tests, seeds, hangs, survives, a Go file, or begin with - or +, got "hang"`,
-		"== a: b\na.go\n-x\nreadme\n": `p/testdata/mutants.txt:4: a line must be tests, seeds, hangs, survives, a Go file, or begin with - or +, got "readme"`,
+		"# text\n== a: b\nhang\n":     `p/testdata/mutants.txt:3: a line must be tests, seeds, hangs, landing, survives, a Go file, or begin with - or +, got "hang"`,
+		"== a: b\na.go\n-x\nreadme\n": `p/testdata/mutants.txt:4: a line must be tests, seeds, hangs, landing, survives, a Go file, or begin with - or +, got "readme"`,
 	} {
 		if _, err := parseList("p", text); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -101,15 +101,15 @@ func TestInvalidLists(t *testing.T) {
 }
 
 func TestSeveralEdits(t *testing.T) {
-	l, err := parseList("p", "seeds 3\ntests ./q ^TestA$\n\n== a: b\nhangs\na.go\n-1\n+2\n-3\nb.go\n-4\n-\n+5\n\n== c: d\ntests ^TestC$\n../e.go\n-6\n")
+	l, err := parseList("p", "seeds 3\ntests ./q ^TestA$\n\n== a: b\nhangs\na.go\n-1\n+2\n-3\nb.go\n-4\n-\n+5\n\n== c: d\ntests ^TestC$\nlanding\n../e.go\n-6\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, c := l.mutants[0], l.mutants[1]
-	if want := (tests{"q", "^TestA$", 3, true}); a.tests != want {
+	if want := (tests{"q", "^TestA$", 3, false, true}); a.tests != want {
 		t.Errorf("got %+v, want %+v", a.tests, want)
 	}
-	if want := (tests{"p", "^TestC$", 3, false}); c.tests != want {
+	if want := (tests{"p", "^TestC$", 3, true, false}); c.tests != want {
 		t.Errorf("got %+v, want %+v", c.tests, want)
 	}
 	if want := []edit{{"p/a.go", "1\n", "2\n"}, {"p/a.go", "3\n", ""}, {"p/b.go", "4\n\n", "5\n"}}; !slices.Equal(a.edits, want) {
@@ -265,15 +265,20 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("TOPOGEN_SPEED", "long")
 	t.Setenv("TOPOGEN_SEED", "5")
 	t.Setenv("TOPOGEN_SEEDS", "6")
-	for seeds, want := range map[int]string{0: "", 7: "7"} {
+	t.Setenv("GOFLAGS", "-p=2")
+	for run, want := range map[tests][3]string{
+		{}:              {"", "", "-p=2"},
+		{seeds: 7}:      {"7", "", "-p=2"},
+		{landing: true}: {"", "landing", "-p=2 -overlay=o.json"},
+	} {
 		last := map[string]string{}
-		for _, entry := range environment(seeds) {
+		for _, entry := range environment(run, "o.json") {
 			name, value, _ := strings.Cut(entry, "=")
 			last[name] = value
 		}
-		for name, want := range map[string]string{"CI": "true", "TOPOGEN_SPEED": "", "TOPOGEN_SEED": "", "TOPOGEN_SEEDS": want} {
+		for name, want := range map[string]string{"CI": "true", "TOPOGEN_SPEED": want[1], "TOPOGEN_SEED": "", "TOPOGEN_SEEDS": want[0], "GOFLAGS": want[2]} {
 			if last[name] != want {
-				t.Errorf("%d seeds: got %s=%q, want %q", seeds, name, last[name], want)
+				t.Errorf("%+v: got %s=%q, want %q", run, name, last[name], want)
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (m *module) run(ctx context.Context, program string, t tests, limit time.Du
 	defer cancel()
 	test := exec.CommandContext(limited, program, "-test.run="+t.regexp, "-test.v", "-test.failfast", "-test.timeout="+limit.String())
 	test.Dir = filepath.Join(m.root, t.pkg)
-	test.Env = environment(t.seeds)
+	test.Env = environment(t, filepath.Join(filepath.Dir(program), overlayFile))
 	test.WaitDelay = time.Second // children of the tests may keep the output open
 	out, err := test.CombinedOutput()
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -98,12 +98,16 @@ func (m *module) run(ctx context.Context, program string, t tests, limit time.Du
 // failed before or after the tests, or was killed, which says nothing about the mutant.
 var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL|panic:|fatal error:)`)
 
-// environment is the environment of a quick run. Rapid writes no file about a failure: it would
-// stay in the folder of the package.
-func environment(seeds int) []string {
+// environment is the environment of a quick run, or of a run at landing, in which the go command
+// uses the overlay too. Rapid writes no file about a failure: it would stay in the folder of the
+// package.
+func environment(t tests, overlay string) []string {
 	env := append(os.Environ(), "TOPOGEN_SPEED=", "TOPOGEN_SEED=", "TOPOGEN_SEEDS=", "RAPID_NOFAILFILE=true")
-	if seeds > 0 {
-		env = append(env, "TOPOGEN_SEEDS="+strconv.Itoa(seeds))
+	if t.seeds > 0 {
+		env = append(env, "TOPOGEN_SEEDS="+strconv.Itoa(t.seeds))
+	}
+	if t.landing {
+		env = append(env, "TOPOGEN_SPEED=landing", "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	}
 	return env
 }
