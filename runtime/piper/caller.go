@@ -33,16 +33,20 @@ func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 		f()
 		exits = false
 	}
-	var timer <-chan time.Time
+	timer := patientTimer{timeout: timeout}
 	if timeout > 0 {
-		t := time.NewTimer(timeout)
-		defer t.Stop()
-		timer = t.C
+		timer.start()
+		defer timer.stop()
 	}
-	select {
-	case <-done:
-	case <-timer:
-	case <-c.late:
+	for waits := true; waits; {
+		select {
+		case <-done:
+			waits = false
+		case <-timer.fired:
+			waits = !timer.isOver()
+		case <-c.late:
+			waits = false
+		}
 	}
 	if over.CompareAndSwap(false, true) {
 		c.end()

@@ -26,8 +26,8 @@ type eventBox struct {
 	list []pendingEvent
 
 	// Owned by the worker of the unit.
-	alarmAt       int64 // when Alarm must be called
-	afterMessages bool  // some events must wait until queued messages are handled
+	alarm         alarm
+	afterMessages bool // some events must wait until queued messages are handled
 }
 
 // pendingEvent is an event with the number of times that it must be reported. The count

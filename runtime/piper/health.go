@@ -6,10 +6,51 @@ import (
 	"time"
 )
 
-// lateFraction limits the delay of the health check, to 1/lateFraction of the timeout of
-// a call. If the check runs later, the process was stopped or the computer slept. The
-// calls did not run in that time either, so their timeouts start again.
+// lateFraction limits the delay of a check, to 1/lateFraction of its timeout. If the check runs
+// later, the process was stopped or the computer slept. What the check judges did not run in
+// that time either, so its timeout starts again.
 const lateFraction = 4
+
+// pauseChecks is how often the clock is read during a timeout. A pause of the process is noticed
+// unless it is shorter than this part of the timeout.
+const pauseChecks = 8
+
+// lateMin is the shortest delay that counts as a pause, because a busy computer causes shorter
+// ones.
+const lateMin = 100 * time.Millisecond
+
+// wasPaused reports whether a check was late because the process was stopped.
+func wasPaused(late, timeout time.Duration) bool { return late > max(timeout/lateFraction, lateMin) }
+
+// patientTimer is a timer that starts again if the process was stopped meanwhile.
+type patientTimer struct {
+	timeout time.Duration
+	fired   <-chan time.Time // nil before start
+	timer   *time.Timer
+	due     time.Time
+}
+
+func (t *patientTimer) start() {
+	t.stop()
+	t.timer, t.due = time.NewTimer(t.timeout), time.Now().Add(t.timeout)
+	t.fired = t.timer.C
+}
+
+func (t *patientTimer) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// isOver must be called when the timer has fired. If it returns false, the timer was started
+// again.
+func (t *patientTimer) isOver() bool {
+	if wasPaused(time.Since(t.due), t.timeout) {
+		t.start()
+		return false
+	}
+	return true
+}
 
 // shutdownAgain is the interval at which an instance that must stop is checked again.
 const shutdownAgain = 50 * time.Millisecond
@@ -27,13 +68,18 @@ func (p *Pool) timedWatches() (list []*watch) {
 }
 
 // watchHealth checks the calls of instances with a timeout. It sleeps until the first
-// call could be overdue. A call that begins during the sleep cannot be overdue before
-// the end of the sleep.
+// call could be overdue, but not longer than a part of the shortest timeout, so that it
+// notices a pause that ends before a call is overdue. A call that begins during the sleep
+// cannot be overdue before the end of the sleep.
 func (p *Pool) watchHealth(list []*watch) {
 	defer p.goroutineEnded()
 	defer p.failOnPanic("health check")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	step := int64(time.Hour)
+	for _, w := range list {
+		step = min(step, max(int64(w.unit.proc.Watch.Timeout)/pauseChecks, int64(time.Millisecond)))
+	}
 	for due := p.clock(); ; {
 		select {
 		case <-p.done:
@@ -42,7 +88,7 @@ func (p *Pool) watchHealth(list []*watch) {
 		}
 		now := p.clock()
 		late := now - due
-		next := now + int64(time.Hour)
+		next := now + step
 		for _, w := range list {
 			timeout := int64(w.unit.proc.Watch.Timeout)
 			callState := w.sharedCallState.Load()

@@ -308,7 +308,8 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	if p.durable != nil {
 		p.durable.Start()
 	}
-	var drain <-chan time.Time
+	drain := patientTimer{timeout: p.options.drainTimeout}
+	defer drain.stop()
 	stop := ctx.Done()
 	for ended := false; !ended; {
 		select {
@@ -317,11 +318,11 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 		case <-stop:
 			stop = nil
 			p.stop()
-			timer := time.NewTimer(p.options.drainTimeout)
-			defer timer.Stop()
-			drain = timer.C
-		case <-drain:
-			p.finish(p.drainError())
+			drain.start()
+		case <-drain.fired:
+			if drain.isOver() {
+				p.finish(p.drainError())
+			}
 		}
 	}
 	return p.closeAll(p.wait())

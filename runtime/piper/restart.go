@@ -98,8 +98,14 @@ func (w *Worker) startTimedOut(v *watch) {
 	if began < 0 {
 		began = now
 	}
-	if by := began + int64(v.unit.proc.Watch.Startup); now < by {
-		v.startDeadline = by // the start first waited for Close of the previous instance
+	timeout := v.unit.proc.Watch.Startup
+	by := began + int64(timeout)
+	if wasPaused(time.Duration(now-by), timeout) {
+		m.began.Store(now + 1)
+		by = now + int64(timeout)
+	}
+	if now < by {
+		v.startDeadline = by // the start first waited for Close of the previous instance, or the process was stopped
 		v.unit.wakeAt(by)
 		return
 	}

@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"math"
 	"time"
 )
 
@@ -40,15 +41,64 @@ func (p *Pool) stopWakeups() {
 	}
 }
 
-// SetAlarm makes the pool call Alarm at the given time since the start of the topology.
-// A later call replaces the time.
+// alarm is the next call of Alarm. Its clock stands still while a check is late: then the
+// process was stopped, the computer slept, or the instance itself was busy, so the instance
+// cannot say that its senders were silent.
+type alarm struct {
+	at     int64 // in the time of this clock; 0 means never
+	check  int64 // in the time of the pool; 0 means never
+	step   int64 // interval of the checks
+	paused int64 // by how much this clock is behind
+}
+
+// now is the time of the clock of the alarm.
+func (a *alarm) now(clock int64) int64 {
+	if late := clock - a.check; a.check != 0 && late > a.step {
+		a.paused += late
+		a.check = clock
+	}
+	return clock - a.paused
+}
+
+// due reports whether Alarm must be called now. If not, wakeAt is the time of the next check.
+func (a *alarm) due(clock int64) (due bool, wakeAt int64) {
+	switch now := a.now(clock); {
+	case a.at == 0:
+		return false, 0
+	case a.at <= now:
+		a.at, a.check = 0, 0
+		return true, 0
+	case a.check <= clock:
+		a.check = clock + min(a.step, a.at-now)
+	}
+	return false, a.check
+}
+
+// Now is the time since the start of the topology, for the deadlines of inputs. Pauses of the
+// process do not count.
+func (u *Unit) Now() time.Duration {
+	clock := u.proc.pool.clock()
+	if u.proc.boxes == nil {
+		return time.Duration(clock)
+	}
+	return time.Duration(u.proc.boxes[u.index].alarm.now(clock))
+}
+
+// SetAlarm makes the pool call Alarm at the given time of Now. A later call replaces the
+// time.
 func (u *Unit) SetAlarm(at time.Duration) {
-	b := &u.proc.boxes[u.index]
-	if b.alarmAt == int64(at) {
+	p, a := u.proc.pool, &u.proc.boxes[u.index].alarm
+	if a.at == int64(at) {
 		return
 	}
-	b.alarmAt = int64(at)
-	u.wakeAt(b.alarmAt)
+	clock := p.clock()
+	wait := max(int64(at)-a.now(clock), 0)
+	a.at, a.step = int64(at), max(wait/pauseChecks, int64(time.Millisecond))
+	if p.stepper != nil {
+		a.step = math.MaxInt64 // virtual time has no pauses
+	}
+	a.check = clock + min(a.step, wait)
+	u.wakeAt(a.check)
 }
 
 // handleWakeup handles the deadlines of u that have passed.
@@ -70,8 +120,13 @@ func (w *Worker) handleWakeup(u *Unit) {
 		*at = 0
 		return true
 	}
-	if u.proc.boxes != nil && due(&u.proc.boxes[u.index].alarmAt) {
-		u.pendingCalls |= callAlarm
+	if u.proc.boxes != nil {
+		switch due, at := u.proc.boxes[u.index].alarm.due(now); {
+		case due:
+			u.pendingCalls |= callAlarm
+		case at != 0:
+			u.wakeAt(at)
+		}
 	}
 	v := u.watch()
 	if v == nil {

@@ -228,9 +228,6 @@ func (u *Unit) HasFailed() bool {
 // touches the Out or a link.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
 
-// Now is the time since the start of the topology, for the deadlines of inputs.
-func (u *Unit) Now() time.Duration { return time.Duration(u.proc.pool.clock()) }
-
 // suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {
 	if !w.suspended {
