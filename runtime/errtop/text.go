@@ -1,15 +1,16 @@
 package errtop
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
 
 const (
-	textMax    = 8 << 10 // bytes: a reason and 32 calls of 190 bytes
-	reasonMax  = 2 << 10 // bytes; a longer text is data, not a reason
-	whereMax   = 256     // bytes; a processor, a method and an edge
-	digitsMin  = 8       // hexadecimal digits of an address; a shorter number may be an error code
+	textMax    = 8 << 10              // bytes: a reason and 32 calls of 190 bytes
+	reasonMax  = 2 << 10              // bytes; a longer text is data, not a reason
+	whereMax   = 256                  // bytes; a processor, a method and an edge
+	digitsMin  = 4 + bits.UintSize/16 // 8 hexadecimal digits of an address, 6 in a process of 32 bits; a shorter number may be an error code
 	cutMark    = "…"
 	hexPrefix  = "0x"
 	goroutines = "goroutine "

@@ -11,13 +11,14 @@ import (
 )
 
 func TestPlain(t *testing.T) {
+	short := "0x" + strings.Repeat("1", digitsMin-1)
 	for in, want := range map[string]string{
 		"":                              "",
 		"no such file":                  "no such file",
 		"at 0xc000012345":               "at 0x…",
 		"at 0xC000012345, 0xc000012346": "at 0x…, 0x…",
 		"opcode 0x1f":                   "opcode 0x1f",
-		"0x1234567":                     "0x1234567",
+		short:                           short,
 		"0x0x12345678":                  "0x0x…",
 		"goroutine 17 [running]":        "goroutine … [running]",
 		"goroutine x":                   "goroutine x",

@@ -371,11 +371,11 @@ func integer(text []byte, plain, up bool) (int64, bool) {
 	digits := strings.TrimRight(whole+fraction, "0")
 	zeros := len(whole) - len(digits) // that follow the digits
 	if exponent != "" {
-		n, err := strconv.Atoi(exponent)
+		n, err := strconv.ParseInt(exponent, 10, 64)
 		if err != nil {
 			return 0, false
 		}
-		zeros += max(-2*longest, min(n, 2*longest)) // an int, whatever the exponent
+		zeros += int(max(-2*longest, min(n, 2*longest))) // an int, whatever the exponent
 	}
 	const longestInt64 = 20 // the longest has 19 digits and a sign
 	switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -43,7 +44,7 @@ type Options struct {
 
 // mapBytes is the address space that is reserved for the file from the beginning. Until
 // the file has outgrown it, a commit need not wait for views to end. It takes no memory.
-var mapBytes = 1 << 30 // a variable for tests
+var mapBytes = min(1<<30, math.MaxInt>>5) // 64 MiB in a process of 32 bits; a variable for tests
 
 // Disk is a store in a file of bbolt.
 type Disk struct {
@@ -222,7 +223,7 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		FreelistType:    bbolt.FreelistMapType,
 		NoFreelistSync:  true, // each commit would write the whole list, up to a megabyte for a million promises
 		InitialMmapSize: mapBytes,
-		MaxSize:         int(o.MaxBytes),
+		MaxSize:         int(min(o.MaxBytes, math.MaxInt)),
 		PageSize:        pageBytes,
 		NoStatistics:    true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,7 +122,7 @@ func TestOpenSyncs(t *testing.T) {
 		}
 		restore()
 	}
-	if onlyInMemory(t, second) { // the system cannot forget the file
+	if onlyInMemory(t, second) || math.MaxInt == math.MaxInt32 { // the system cannot forget the file, or package pagecache cannot ask it
 		defer store.HookDrop(func(*os.File) bool { return true })()
 	}
 	if got := get(t, open(t, second, store.Options{}), "key"); got != "value" {
