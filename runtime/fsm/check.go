@@ -22,6 +22,8 @@ var ErrChanged = errors.New("fsm: Update returned an error and had changed the s
 const (
 	checkedBytes      = 64 << 20 // bytes of encoded states at the start: 64 failed updates of a state of 1 MiB, less than a second
 	checkedBytesEach  = 64 << 10 // bytes added for each failed update: with a state of 1 MiB each 16th is checked, about a millisecond each
+	checkedTwins      = 16 << 20 // bytes of encoded states for twins at the start: 4,000 updates of a state of 1 KiB
+	checkedTwinsEach  = 4 << 10  // bytes added for each update: with a state of 16 KiB each 16th is checked
 	checkedValues     = 1 << 20  // values at the start: 1,000 updates of a state of 1,000 values, some milliseconds
 	checkedValuesEach = 64       // values added for each update: with a state of 1,000 values each 16th is checked, less than a microsecond each
 	checkedValuesMax  = 8 << 20  // values of one fingerprint: more would take longer than a tenth of a second
@@ -110,7 +112,7 @@ func (r *Replicated[S, U, R]) unchanged(at uint64, c *command, e Entry, failed e
 // the failed update: because of this update, or for another reason.
 func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command, e Entry, failed error) error {
 	if again, err := r.definition.StateCodec.append(nil, r.machine.State()); err == nil && !bytes.Equal(is, again) {
-		return fmt.Errorf("%w: the codec of the state %T encodes the same state in different ways: the bytes must depend only on the value, not on the order of a map", ErrDiverged, *new(S))
+		return ambiguous[S]()
 	}
 	if _, err := r.executeOn(m, c, e); err != nil {
 		return err
@@ -121,7 +123,52 @@ func (r *Replicated[S, U, R]) changed(m *Machine[S, U, R], is []byte, c *command
 	return fmt.Errorf("%w: entry %d, command %d: the state %T differs from the result of applying the same updates again", ErrDiverged, e.Index, e.Position, *new(S))
 }
 
+// ambiguous returns the error for a codec that encodes one state in several ways.
+func ambiguous[S any]() error {
+	return fmt.Errorf("%w: the codec of the state %T encodes the same state in different ways: the bytes must depend only on the value, not on the order of a map", ErrDiverged, *new(S))
+}
+
 // changed returns the error for an update type that changed the state and failed.
 func changed[U any](failed error) error {
 	return fmt.Errorf("%w: update %T, error %q. Update must check all conditions before it changes anything", ErrChanged, *new(U), text(failed))
+}
+
+// twin returns a Machine that is decoded from the encoding of the replica's own Machine,
+// if an update is to be checked, and else nil. A replica that starts from a snapshot has
+// such a Machine.
+func (r *Replicated[S, U, R]) twin() *Machine[S, U, R] {
+	if r.twins == nil || !r.twins.allow(checkedTwinsEach) {
+		return nil
+	}
+	b, err := r.machine.AppendSnapshot(nil)
+	m := newMachine(r.definition, true)
+	if err != nil || m.Restore(b) != nil {
+		return nil // a snapshot will report this error
+	}
+	r.twins.spend(4 * len(b)) // encoded three times, and decoded
+	return m
+}
+
+// sameAs checks that a command, which has succeeded, makes the same state of m, the twin
+// from before the command. The returned error stops the replica.
+func (r *Replicated[S, U, R]) sameAs(m *Machine[S, U, R], c *command, e Entry) error {
+	is, err := r.machine.AppendSnapshot(nil)
+	if err != nil {
+		return nil // a snapshot will report this error
+	}
+	failed, err := r.executeOn(m, c, e)
+	if err != nil {
+		return err
+	}
+	if failed == nil {
+		was, err := m.AppendSnapshot(make([]byte, 0, len(is)))
+		if err != nil || bytes.Equal(is, was) {
+			return nil
+		}
+	}
+	if again, err := r.machine.AppendSnapshot(nil); err == nil && !bytes.Equal(is, again) {
+		return ambiguous[S]()
+	}
+	return fmt.Errorf("%w: entry %d, command %d: the update %T makes another state of a %T that was encoded and decoded, as after a restart. "+
+		"It must not depend on what the codec does not keep: that two pointers or maps are the same, that a list is empty and not nil, or that the state holds the pointer to an update", ErrDiverged, e.Index, e.Position, *new(U), *new(S))
 }

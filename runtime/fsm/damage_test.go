@@ -368,7 +368,7 @@ func TestCodecsThatFail(t *testing.T) {
 // applied again.
 func TestDivergence(t *testing.T) {
 	calls := 0
-	r := fsm.NewReplicated(fsm.Definition[*int, moody, struct{}]{
+	d := fsm.Definition[*int, moody, struct{}]{
 		Update: fsm.NoResult((*moody).Update),
 		StateCodec: fsm.Codec[*int]{
 			Append:  func(b []byte, s **int) ([]byte, error) { return b, nil },
@@ -378,7 +378,9 @@ func TestDivergence(t *testing.T) {
 			Append:  func(b []byte, u *moody) ([]byte, error) { return append(b, byte(*u)), nil },
 			Consume: func(b []byte, u *moody) error { *u = moody(b[0]); return nil },
 		},
-	}, fsm.Options{})
+	}
+	var r *fsm.Replicated[*int, moody, struct{}]
+	fsm.Unchecked(func() { r = fsm.NewReplicated(d, fsm.Options{}) }) // applied again only after the panic
 	b, _ := r.AppendSnapshot(nil)
 	if err := r.Restore(b); err != nil {
 		t.Fatal(err)

@@ -14,14 +14,15 @@ import (
 //		Update: (*Transfer).Update, // func (t *Transfer) Update(a *Accounts) (int64, error)
 //	}
 type Definition[S, U, R any] struct {
-	// Update changes the state. It is called once on each replica and must have the
-	// same result there. So it must depend only on the update and the state: not on a
-	// clock, on random numbers or on the order of a map. An error means that the state
-	// is unchanged, so Update must check all conditions before it changes anything. The
-	// update is valid until the call returns, but the state may keep what the update
-	// points to. With a log, the result may point into the state, because it is encoded
-	// at once. In memory the result goes to the caller as it is, so later updates must
-	// not change it.
+	// Update changes the state. It is called once on each replica, in tests sometimes
+	// twice, and must have the same result there. So it must depend only on the update
+	// and the state: not on a clock, on random numbers or on the order of a map. With a
+	// log it must not depend on what the codec of the state does not keep. An error means
+	// that the state is unchanged, so Update must check all conditions before it changes
+	// anything. The update is valid until the call returns, but the state may keep what
+	// the update points to. With a log, the result may point into the state, because it
+	// is encoded at once. In memory the result goes to the caller as it is, so later
+	// updates must not change it.
 	Update func(u *U, s *S) (R, error)
 
 	// UpdateAt, if not nil, is called instead of Update.

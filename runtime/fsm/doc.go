@@ -63,6 +63,12 @@
 // fields with the tag `topo:"-"`. A difference stops the state machine with [ErrChanged].
 // If the state is large, only some of the failed updates are checked.
 //
+// In the same tests and builds, a Replicated also applies an update to a state that was
+// encoded and decoded before it, as a replica does that started from a snapshot. If the
+// encoded states differ afterwards, the error matches [ErrDiverged]. The reason is that
+// Update depends on what the codec does not keep: that two pointers or maps are the same,
+// that a list is empty and not nil, or what a pointer to an earlier update points to.
+//
 // In memory, a panic in Update fails the instance. With a log, the update is undone: the
 // state is rebuilt from the encoded state of the last checkpoint and the commands since
 // then, without the command that panicked. A Revert that returns an error or panics is
@@ -90,7 +96,8 @@
 //
 // The same entries make the same state, sessions and snapshots on every replica. It does
 // not matter when a replica made snapshots or started from one. This requires that
-// Update and the codecs are deterministic, and that a codec reads what it wrote.
+// Update and the codecs are deterministic, that a codec reads what it wrote, and that
+// Update depends on nothing that the codec of the state does not keep.
 //
 // Entries and snapshots may hold any bytes: they are applied, or refused with
 // [ErrDamaged]. A Replicated allocates at most a multiple of their length, not counting

@@ -252,7 +252,8 @@ var (
 // TestApplyAllocatesNothing: Apply does not allocate once its buffers have grown, if
 // the codec does not.
 func TestApplyAllocatesNothing(t *testing.T) {
-	u := newUpdates(3, 1000)
+	var u *updates
+	fsm.Unchecked(func() { u = newUpdates(3, 1000) })
 	for range 200 {
 		u.apply(t, u.entry(1))
 	}

@@ -26,6 +26,7 @@ type Replicated[S, U, R any] struct {
 	replay    replay
 	version   byte // of the entry that is being applied
 	checks    *checks
+	twins     *checks
 	listener  Listener
 	err       error // not nil: nothing more can be applied
 
@@ -57,7 +58,7 @@ func NewReplicated[S, U, R any](d Definition[S, U, R], o Options) *Replicated[S,
 	r.checksums.off = r.options.NoChecksums
 	r.replay.limit(0, r.options.ReplayMax)
 	if checked() {
-		r.checks = newChecks(checkedBytes)
+		r.checks, r.twins = newChecks(checkedBytes), newChecks(checkedTwins)
 	}
 	return r
 }
@@ -251,9 +252,13 @@ func (r *Replicated[S, U, R]) execute(c *command, e Entry) (value *outcome, fail
 			return nil, ErrTooMany, nil
 		}
 	}
+	twin := r.twin()
 	failed, err = r.executeOn(r.machine, c, e)
 	if failed == nil && err == nil && r.writes && c.kind != commandRevert {
 		value, failed, err = r.write()
+	}
+	if twin != nil && failed == nil && err == nil {
+		err = r.sameAs(twin, c, e)
 	}
 	if failed == nil || err != nil {
 		return value, nil, err
