@@ -28,10 +28,11 @@ type Plan struct {
 // plan is the plan of the run. Tests run one topology at a time in a process.
 var plan struct {
 	Plan
-	file *os.File // nil if the ledger is in memory
-	mu   sync.Mutex
-	list []Event      // the ledger in memory
-	n    atomic.Int64 // events that this process has recorded
+	file     *os.File // nil if the ledger is in memory
+	mu       sync.Mutex
+	list     []Event      // the ledger in memory
+	n        atomic.Int64 // events that this process has recorded
+	recovers bool         // the run has ended, and the state machine reads its log
 }
 
 // begin opens the ledger of a run.
@@ -54,7 +55,7 @@ func open(p Plan) (err error) {
 		plan.file.Close()
 		plan.file = nil
 	}
-	plan.Plan, plan.list = p, nil
+	plan.Plan, plan.list, plan.recovers = p, nil, false
 	plan.n.Store(0)
 	if p.Ledger != "" {
 		plan.file, err = os.OpenFile(p.Ledger, os.O_APPEND|os.O_WRONLY, 0)
@@ -96,6 +97,8 @@ const (
 	letter   What = "letter"
 	failed   What = "failed" // ID is that of the message, or 0 for another method
 	replied  What = "replied"
+	applied  What = "applied" // an outcome without an error
+	refused  What = "refused" // an outcome with an error
 	finished What = "finished"
 	closed   What = "closed"
 	changed  What = "changed" // an attempt got a message that another one has changed

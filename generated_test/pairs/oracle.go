@@ -127,6 +127,10 @@ func receiver(edge string) string {
 	switch edge {
 	case "work.Out":
 		return "sink"
+	case "ledger.LedgerApplied":
+		return "sink"
+	case "work.LedgerProposal":
+		return "ledger"
 	case "work.Rep":
 		return "feed"
 	}
@@ -237,7 +241,7 @@ func (x *examination) policy(e pool.EdgeFigures) string {
 // sendsAreRecorded reports whether the ledger has all sends along an edge.
 func (x *examination) sendsAreRecorded(edge string) bool {
 	from, message, _ := strings.Cut(edge, ".")
-	return from != "timer" && message != "Rep" && message != "DeadLetter" && (!x.isIsolated(from) || x.isWhole())
+	return from != "timer" && from != "ledger" && message != "Rep" && message != "DeadLetter" && (!x.isIsolated(from) || x.isWhole())
 }
 
 // processor compares the figures about failures with the ledger.
@@ -293,8 +297,8 @@ func (x *examination) order() {
 	last := make(map[pair]int)
 	for _, e := range x.events {
 		at, ok := position[e.Where][e.ID]
-		if e.What != began || !ok {
-			continue
+		if e.What != began || !ok || e.Where == "work.LedgerProposal" && x.Options["machine"] == "several" {
+			continue // an update does not know its instance
 		}
 		from, _, _ := strings.Cut(e.Where, ".")
 		sender := e.ID % instancesMax

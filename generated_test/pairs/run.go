@@ -13,6 +13,7 @@ import (
 
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -23,6 +24,9 @@ type Case struct {
 	Seed    uint64            // of the covering array
 	Options map[string]string // by factor, as package pairtests names them
 	New     func(...pool.Option) (Topology, Outside, error)
+	// Recovered reads how often each update is in the state, from the log of the state machine. It is
+	// nil if there is no log.
+	Recovered func() (map[int]int, error)
 }
 
 // Topology has the generated methods.
@@ -79,6 +83,9 @@ func Check(t *testing.T, c Case, r Run) {
 		ledger = filepath.Join(memdir.New(t), "ledger")
 	}
 	run := func(t *testing.T) {
+		if c.Recovered != nil {
+			t.Setenv(raft.VariableDir, memdir.New(t))
+		}
 		begin(t, Plan{ledger, r.Failure, r.Place, r.Method, r.Failure.IsHang() || c.HasProcesses()})
 		released, hangStepper, onEvent = make(chan struct{}), nil, nil
 		top, outside, err := c.New(pool.Logger(slog.New(slog.DiscardHandler)))
@@ -98,6 +105,9 @@ func Check(t *testing.T, c Case, r Run) {
 			t.Fatal(readErr)
 		}
 		problems := examine(c, r, events, top.Snapshot(), err)
+		if c.Recovered != nil && !r.Stepped { // a Stepper writes no log
+			problems = append(problems, c.compareState(events)...)
+		}
 		for _, problem := range problems[:min(len(problems), problemsMax)] {
 			t.Error(problem)
 		}

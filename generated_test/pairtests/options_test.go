@@ -37,6 +37,8 @@ var factors = []factor{
 	{"sink", []string{"pool", "blocking", "process", "watched", "never"}},
 	{"workers", []string{"default", "one", "many"}},
 	{"errors", []string{"no", "yes"}},
+	{"machine", []string{"no", "memory", "several", "log", "lazy", "unsynced"}},
+	{"applied", []string{"no", "yes"}},
 }
 
 // A row is a topology: its values by factor.
@@ -66,6 +68,8 @@ var refusals = []refusal{
 	{row{"feed": "outside", "route": "local"}, "TG216"},
 	{row{"work.instances": "1", "route": "range"}, "TG207"},
 	{row{"work": "process", "out": "fail"}, "TG220"},
+	{row{"work": "process", "machine": "memory|several|log|lazy|unsynced"}, "TG222"},
+	{row{"sink": "process", "machine": "memory|several|log|lazy|unsynced", "applied": "yes"}, "TG223"},
 	{row{"feed": "outside", "reply": "yes", "route": "broadcast|range"}, "TG216"},
 	{row{"restart": "never", "letters": "yes", "on_error": "none|stop"}, "TG215"},
 	{row{"restart": "never", "on_error": "attempts"}, "TG215"},

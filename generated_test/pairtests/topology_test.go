@@ -20,6 +20,9 @@ func (r row) yaml(name string) string {
 	if r["letters"] == "yes" {
 		r.processor(&b, "morgue", []string{"new: NewMorgue"})
 	}
+	if r["machine"] != "no" {
+		r.processor(&b, "ledger", r.machine())
+	}
 	b.WriteString("messages: {Out: github.com/topogen/topogen/generated_test/pairs.Out}\nedges:\n")
 	for _, e := range r.edges() {
 		b.WriteString("  - " + e + "\n")
@@ -107,6 +110,28 @@ func (r row) sink() []string {
 	return list
 }
 
+// machine is a state machine with work as its controller.
+func (r row) machine() []string {
+	list := []string{"kind: fsm", "state: Marks", "update: Mark", "result: Count", "controller: work"}
+	switch r["machine"] {
+	case "several":
+		return append(list, "instances: 2", "key: ID")
+	case "log":
+		return append(list, "log: {path: ledger, sync: always, snapshot_every: 20}")
+	case "lazy":
+		return append(list, "log: {path: ledger, sync: interval, interval: 1ms}")
+	case "unsynced":
+		return append(list, "log: {path: ledger, sync: none}")
+	}
+	return list
+}
+
+func (r row) hasLog() bool {
+	return slices.Contains([]string{"log", "lazy", "unsynced"}, r["machine"])
+}
+
+func (r row) isApplied() bool { return r["machine"] != "no" && r["applied"] == "yes" }
+
 // place is where an instance runs.
 func place(value string) []string {
 	switch value {
@@ -148,6 +173,9 @@ func (r row) edges() []string {
 		out = append(out, "full: "+r["out"], "capacity: 2")
 	}
 	list = append(list, r.edge("work", "sink", "Out", out))
+	if r.isApplied() {
+		list = append(list, "ledger -> sink: LedgerApplied")
+	}
 	if r["loop"] == "yes" {
 		list = append(list, "work -> work: {message: Again, key: ID}")
 	}
@@ -189,13 +217,19 @@ package %[1]s
 
 import (
 	"context"
+	"errors"
+	"maps"
 
 	"github.com/topogen/topogen/generated_test/pairs"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-var _ topo.Tick
+var (
+	_ topo.Tick
+	_ = errors.Join
+	_ = maps.Clone[map[int]int]
+)
 
 // Case is the topology of this package.
 var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[string]string{
@@ -203,7 +237,11 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		fmt.Fprintf(&b, "\t%q: %q,\n", name, r[name])
 	}
-	b.WriteString("}, New: construct}\n\n")
+	b.WriteString("}, New: construct")
+	if r.hasLog() {
+		b.WriteString(", Recovered: recovered")
+	}
+	b.WriteString("}\n\n")
 	r.construct(&b)
 	b.WriteString("\nfunc newOut(id int) pairs.Out { return pairs.Out{ID: id} }\n")
 	for _, m := range []string{"One", "Two", "Again", "Rep"} {
@@ -218,6 +256,10 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 	r.workCode(&b)
 	r.type_(&b, "Sink")
 	r.handler(&b, "Sink", "work", "Out", "", "")
+	if r.isApplied() {
+		b.WriteString("\nfunc (p *Sink) ReceiveLedgerApplied(ctx context.Context, m LedgerApplied) error { return p.Handle(ctx, \"ledger.LedgerApplied\", m.Update.ID) }\n")
+	}
+	r.machineCode(&b)
 	if r["letters"] == "yes" {
 		r.morgue(&b)
 	}
@@ -277,6 +319,41 @@ func (p *%[1]s) Close() error                     { return p.Closed() }
 `, name, config)
 }
 
+// machineCode writes the types of the state machine, and reads the state from its log.
+func (r row) machineCode(b *strings.Builder) {
+	if r["machine"] == "no" {
+		return
+	}
+	b.WriteString(`
+type (
+	Marks struct{ Seen map[int]int }
+	Mark  struct{ ID int }
+	Count int
+)
+
+func (m *Mark) Update(s *Marks) (Count, error) {
+	pairs.Apply(&s.Seen, m.ID)
+	return Count(s.Seen[m.ID]), nil
+}
+`)
+	if !r.hasLog() {
+		return
+	}
+	b.WriteString(`
+func recovered() (seen map[int]int, err error) {
+	m, err := NewLedger()
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Start(context.Background(), nil); err != nil {
+		return nil, err
+	}
+	err = m.Read(context.Background(), func(s *Marks) { seen = maps.Clone(s.Seen) })
+	return seen, errors.Join(err, m.Close())
+}
+`)
+}
+
 // send writes a pairs.Send. Sends of a source and along an edge that may be full return an error.
 func (r row) send(from, message string, returns bool) string {
 	call := fmt.Sprintf("out.Send%s(new%[1]s(id)); return nil", message)
@@ -317,6 +394,10 @@ func (r row) workCode(b *strings.Builder) {
 	loop := sends
 	if r["loop"] == "yes" {
 		loop += ", " + r.send("work", "Again", false)
+	}
+	if r["machine"] != "no" {
+		loop += ", pairs.Send{Edge: \"work.LedgerProposal\", Do: func(id int) error { out.ProposeToLedger(Mark{id}); return nil }}"
+		b.WriteString("\nfunc (p *Work) ReceiveLedgerOutcome(ctx context.Context, m LedgerOutcome) error {\n\treturn p.Outcome(ctx, m.Update.ID, m.Err)\n}\n")
 	}
 	reply := ""
 	if r["reply"] == "yes" {
@@ -372,6 +453,9 @@ func (r row) morgue(b *strings.Builder) {
 	}
 	if r["loop"] == "yes" {
 		letter("work", "Again")
+	}
+	if r["machine"] != "no" {
+		b.WriteString("\tif m, ok := DeadLetterLedgerWorkLedgerOutcome(d); ok {\n\t\tpairs.Letter(\"ledger.LedgerOutcome\", d, m.Update.ID)\n\t}\n")
 	}
 	b.WriteString("}\n")
 }

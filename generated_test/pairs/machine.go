@@ -1,0 +1,53 @@
+package pairs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/topogen/topogen/runtime/fsm"
+)
+
+// Apply is the update of the state machine: it counts an id.
+func Apply(seen *map[int]int, id int) {
+	if *seen == nil {
+		*seen = make(map[int]int)
+	}
+	(*seen)[id]++
+	if !plan.recovers {
+		record(began, "work.LedgerProposal", id, 0, 1)
+		record(done, "work.LedgerProposal", id, 0, 1)
+	}
+}
+
+// Outcome handles the outcome of an update.
+func (i *Instance) Outcome(ctx context.Context, id int, err error) error {
+	if fsm.OutcomeKnown(err) {
+		what := applied
+		if err != nil {
+			what = refused
+		}
+		record(what, "work.LedgerProposal", id, i.index, 0)
+	}
+	return i.Handle(ctx, "ledger.LedgerOutcome", id)
+}
+
+// compareState compares the state in the log with the updates and their outcomes.
+func (c Case) compareState(events []Event) (problems []string) {
+	plan.recovers = true
+	seen, err := c.Recovered()
+	if err != nil {
+		return []string{fmt.Sprintf("the log cannot be read: %v", err)}
+	}
+	for _, e := range events {
+		switch n := seen[e.ID]; {
+		case e.Where != "work.LedgerProposal":
+		case e.What == applied && n != 1:
+			problems = append(problems, fmt.Sprintf("update %d has succeeded, and is %d times in the recovered state", e.ID, n))
+		case e.What == refused && n != 0:
+			problems = append(problems, fmt.Sprintf("update %d has failed, and is %d times in the recovered state", e.ID, n))
+		case e.What == done && n > 1:
+			problems = append(problems, fmt.Sprintf("update %d is %d times in the recovered state", e.ID, n))
+		}
+	}
+	return problems
+}
