@@ -58,7 +58,7 @@ func checkArray(t *testing.T, seed uint64) {
 	for i, r := range rows {
 		t.Run(name(i), func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(program, "-test.run=^TestAll$/^"+name(i)+"$", "-test.timeout=2m")
+			cmd := exec.Command(program, "-test.run=^TestAll$/^"+name(i)+"$", "-test.timeout=10m")
 			cmd.Dir = t.TempDir() // with the file of errors
 			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 			if out, err := cmd.CombinedOutput(); err != nil {
