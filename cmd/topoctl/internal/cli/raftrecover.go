@@ -114,8 +114,8 @@ old log is kept as DIR.old. With --to the new log is written to PATH, the path o
 log in the topology file. With --node and --address others can be added to the group.
 Without them the state machine is on one disk.
 
-With several instances, repeat the command for the log of each instance, which is in the
-folder NAME/NUMBER, or NUMBER on one disk.
+With several instances, each instance has its own log: in the folder NAME/NUMBER, or
+NUMBER on one disk. Repeat the command for each of these logs.
 
 Without --yes the command changes nothing and prints what it would do.`,
 		Example: `  topoctl raft recover ledger/n1 --node n1 --address 10.0.0.1:7101 --yes           # the majority is lost
@@ -185,8 +185,8 @@ func (r RaftRecover) run(_ context.Context, s Streams) error {
 	return r.printSummary(filepath.Clean(r.Dir), s.Err)
 }
 
-// warn prints what the new group will have, and which updates are lost. The members are
-// those of the old group without the node of the log.
+// warn prints which log the new group will have, and which updates are lost. members are
+// the members of the old group without the node of the log.
 func (r RaftRecover) warn(i *raft.Image, members []raft.Member, w io.Writer) {
 	fmt.Fprintf(w, "topoctl: %s is the log of %s of group %s, with entries up to %d\n", oneLine(r.Dir), oneLine(i.Node), oneLine(i.Group), i.Last)
 	var others []string
