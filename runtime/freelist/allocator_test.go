@@ -191,7 +191,7 @@ func TestOddSizes(t *testing.T) {
 		t.Error("Allocate(0) must return an empty slice that is not nil")
 	}
 	sizes := []int{-1, math.MinInt}
-	if math.MaxInt > math.MaxInt32 { // a process of 32 bits may have that much memory
+	if math.MaxInt > math.MaxInt32 { // a process of 32 bits may have this much memory
 		sizes = append(sizes, math.MaxInt)
 	}
 	for _, n := range sizes {

@@ -133,9 +133,9 @@ func changed[U any](failed error) error {
 	return fmt.Errorf("%w: update %T, error %q. Update must check all conditions before it changes anything", ErrChanged, *new(U), text(failed))
 }
 
-// twin returns a Machine that is decoded from the encoding of the replica's own Machine,
-// if an update is to be checked, and else nil. A replica that starts from a snapshot has
-// such a Machine.
+// twin encodes the replica's Machine, and returns a Machine that is decoded from the bytes. A
+// replica that starts from a snapshot has such a Machine. twin returns nil if the next update
+// must not be checked.
 func (r *Replicated[S, U, R]) twin() *Machine[S, U, R] {
 	if r.twins == nil || !r.twins.allow(checkedTwinsEach) {
 		return nil
@@ -145,12 +145,13 @@ func (r *Replicated[S, U, R]) twin() *Machine[S, U, R] {
 	if err != nil || m.Restore(b) != nil {
 		return nil // a snapshot will report this error
 	}
-	r.twins.spend(4 * len(b)) // encoded three times, and decoded
+	r.twins.spend(4 * len(b)) // the state is encoded three times and decoded once
 	return m
 }
 
-// sameAs checks that a command, which has succeeded, makes the same state of m, the twin
-// from before the command. The returned error stops the replica.
+// sameAs applies a command to m, which is the twin from before the command. It checks that the
+// state of m is then the state of the replica, on which the command has succeeded. The returned
+// error stops the replica.
 func (r *Replicated[S, U, R]) sameAs(m *Machine[S, U, R], c *command, e Entry) error {
 	is, err := r.machine.AppendSnapshot(nil)
 	if err != nil {

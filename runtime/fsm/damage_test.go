@@ -380,7 +380,7 @@ func TestDivergence(t *testing.T) {
 		},
 	}
 	var r *fsm.Replicated[*int, moody, struct{}]
-	fsm.Unchecked(func() { r = fsm.NewReplicated(d, fsm.Options{}) }) // applied again only after the panic
+	fsm.Unchecked(func() { r = fsm.NewReplicated(d, fsm.Options{}) }) // without the checks, the update is applied again only after the panic
 	b, _ := r.AppendSnapshot(nil)
 	if err := r.Restore(b); err != nil {
 		t.Fatal(err)

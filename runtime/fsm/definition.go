@@ -15,7 +15,7 @@ import (
 //	}
 type Definition[S, U, R any] struct {
 	// Update changes the state. It is called once on each replica, in tests sometimes
-	// twice, and must have the same result there. So it must depend only on the update
+	// twice, and each call must have the same result. So it must depend only on the update
 	// and the state: not on a clock, on random numbers or on the order of a map. With a
 	// log it must not depend on what the codec of the state does not keep. An error means
 	// that the state is unchanged, so Update must check all conditions before it changes

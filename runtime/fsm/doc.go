@@ -63,11 +63,12 @@
 // fields with the tag `topo:"-"`. A difference stops the state machine with [ErrChanged].
 // If the state is large, only some of the failed updates are checked.
 //
-// In the same tests and builds, a Replicated also applies an update to a state that was
-// encoded and decoded before it, as a replica does that started from a snapshot. If the
-// encoded states differ afterwards, the error matches [ErrDiverged]. The reason is that
-// Update depends on what the codec does not keep: that two pointers or maps are the same,
-// that a list is empty and not nil, or what a pointer to an earlier update points to.
+// In the same tests and builds, a Replicated also applies an update to a copy of the state
+// that was encoded and decoded, like the state of a replica that started from a snapshot. If
+// the encodings of the two states differ after the update, the error matches [ErrDiverged].
+// The reason is that Update depends on what the codec does not keep: that two pointers or
+// maps are the same, that a list is empty and not nil, or the value that a pointer to an
+// earlier update points to.
 //
 // In memory, a panic in Update fails the instance. With a log, the update is undone: the
 // state is rebuilt from the encoded state of the last checkpoint and the commands since

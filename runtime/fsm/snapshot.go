@@ -45,7 +45,7 @@ func (m *Machine[S, U, R]) appendHead(b []byte) ([]byte, error) {
 			return nil, fmt.Errorf("fsm: update %d: %w", m.cleaned+uint64(i), err)
 		}
 		n := len(b) - start - 4
-		if uint64(n) > math.MaxUint32 { // an int may have 32 bits
+		if uint64(n) > math.MaxUint32 { // as uint64, because an int may have 32 bits
 			return nil, fmt.Errorf("fsm: update %d: %w", m.cleaned+uint64(i), ErrTooLarge)
 		}
 		binary.LittleEndian.PutUint32(b[start:], uint32(n))

@@ -24,7 +24,7 @@ type deposit struct {
 	Cents int
 }
 
-// Update does what Kind says.
+// Update changes the holder according to Kind.
 func (d *deposit) Update(h *holder) error {
 	switch d.Kind {
 	case "open": // one account in two fields
@@ -39,7 +39,7 @@ func (d *deposit) Update(h *holder) error {
 	case "keep copy":
 		kept := *d
 		h.Deposits = append(h.Deposits, &kept)
-	case "empty": // and not nil
+	case "empty": // a list that is not nil
 		h.Names = []string{}
 	case "ask for nil":
 		h.First = h.Names == nil
@@ -54,8 +54,8 @@ func jsonCodec[T any]() fsm.Codec[T] {
 	}
 }
 
-// TestTwins: in tests, an update that makes another state after a restart from a snapshot
-// stops the replica, also if there was no snapshot yet. Outside of tests nothing is checked.
+// TestTwins: in tests, an update that would have another result after a restart from a snapshot
+// stops the replica, even if no snapshot was made yet. Outside of tests nothing is checked.
 func TestTwins(t *testing.T) {
 	state := jsonCodec[holder]()
 	marshal := state.Append

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestAnAlarmIgnoresPauses runs an alarm whose checks come on time, except for one pause of the
-// process at any moment. The alarm must be due a full wait of running time after it was set,
-// less the part of a pause that one check cannot notice.
+// TestAnAlarmIgnoresPauses runs an alarm whose checks are on time, except for one pause of the
+// process. The time while the process runs must add up to the full wait when the alarm is due. It
+// may differ by one interval of the checks, because a check cannot detect a shorter pause.
 func TestAnAlarmIgnoresPauses(t *testing.T) {
 	const wait = int64(time.Second)
 	for _, pause := range []int64{0, wait / 2, wait, 3 * wait, int64(time.Hour)} {
@@ -36,8 +36,7 @@ func TestAnAlarmIgnoresPauses(t *testing.T) {
 	}
 }
 
-// TestATimerStartsAgainAfterAPause has a timer that fires as late as after a pause of the
-// process.
+// TestATimerStartsAgainAfterAPause reads timers late, as after a pause of the process.
 func TestATimerStartsAgainAfterAPause(t *testing.T) {
 	for _, c := range []struct {
 		timeout, late time.Duration

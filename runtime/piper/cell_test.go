@@ -271,7 +271,7 @@ func (c *cell) accept(m *message) {
 	r.seq, r.lane[m.edge] = m.seq, m.lane
 }
 
-// count counts a message, or a tick, that the cell got.
+// count counts a message or a tick that the cell received.
 func (c *cell) count(edge int) {
 	if c.got == nil {
 		c.got = make([]uint64, len(c.top.edges))

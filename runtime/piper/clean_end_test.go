@@ -12,7 +12,7 @@ import (
 )
 
 // TestWhichErrorsAreACleanEnd has sources that return errors with signals. An error that is
-// joined to a signal is still an error.
+// joined to a signal must count as a failure.
 func TestWhichErrorsAreACleanEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		ping, serve error

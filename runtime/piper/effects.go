@@ -51,8 +51,8 @@ func (w *watch) shutDown() {
 	w.closed = u.proc.pool.closeInBackground(u)
 }
 
-// awaitRestart keeps the group from finishing until the instance, which is down, is started
-// again or given up. Finish waits for it like a queued message.
+// awaitRestart delays the end of the group until the instance, which is down, is started again
+// or given up. Its call of Finish counts like a queued message.
 func (w *watch) awaitRestart() {
 	if g := w.unit.proc.group; g.finishes && !w.awaited.Load() {
 		w.awaited.Store(true)
@@ -60,7 +60,7 @@ func (w *watch) awaitRestart() {
 	}
 }
 
-// endAwait lets the group finish.
+// endAwait ends the delay of awaitRestart.
 func (w *watch) endAwait() {
 	if w.awaited.Load() {
 		w.awaited.Store(false)
@@ -142,7 +142,7 @@ func (p *Pool) applyEffect(f ChildEffect) {
 	w := proc.watches[f.Child.Instance]
 	now := p.clock()
 	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
-	// An instance may fail before it has read an order to start. The next order replaces it.
+	// An instance may fail before it has read an order to start. The new order replaces that order.
 	w.orders = slices.DeleteFunc(w.orders, func(o order) bool { return o.Kind == EffectStart })
 	if f.Kind == EffectStop {
 		w.stopCount++
@@ -210,7 +210,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			case v.phase == watchRunning:
 				v.endSource() // the instance still handles messages
 			case v.cause != nil && (!inputsDone || u.proc.group.finishes):
-				w.giveUp(v, v.cause) // it would have had something to do
+				w.giveUp(v, v.cause) // messages or Finish were still to come
 			default:
 				w.retire(v)
 			}

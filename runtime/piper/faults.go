@@ -24,8 +24,8 @@ type FaultFigures struct {
 	CircuitBreakerRecoveries uint64 `json:"circuit_breaker_recoveries"` // silent inputs that received a message again
 	Abandoned                uint64 `json:"abandoned"`                  // calls that hung and were abandoned with their goroutine
 	DeadLetters              uint64 `json:"dead_letters"`               // messages that could not be handled and were sent to the dead_letter processor
-	Dropped                  uint64 `json:"dropped"`                    // messages that could not be handled and have no dead_letter, and messages, but not ticks, to an instance that is not restarted
-	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed and are not restarted
+	Dropped                  uint64 `json:"dropped"`                    // messages that could not be handled and did not become dead letters, and messages to an instance that is not restarted, except ticks
+	GaveUp                   uint64 `json:"gave_up"`                    // instances that failed, or were stopped for the restart of their group, and are not restarted
 	HoldsLost                uint64 `json:"holds_lost"`                 // pieces of work held by an instance when it failed (topo.Hold)
 }
 

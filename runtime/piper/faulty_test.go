@@ -28,7 +28,7 @@ type past struct {
 // figures are counts of a processor's instances that the pool counts as well.
 type figures struct {
 	restarts, letters, hangs, late, closes int
-	unseen                                 int // restarts at the end of Run, of which receivers may get no event
+	unseen                                 int // restarts at the end of Run, about which receivers may get no event
 }
 
 // delivery is a piper.Delivery with the number of attempts as its receiver counts them.
@@ -233,8 +233,8 @@ func (top *topology) checkBodies(whole bool) {
 	}
 }
 
-// checkFinished checks that Finish of each instance was called, after Run has reported none
-// that was given up.
+// checkFinished checks that Finish was called on each instance. It is for a Run that has not
+// reported an instance that was given up.
 func (top *topology) checkFinished() {
 	for _, c := range top.all {
 		if c.proc.finish != nil && !c.finished {

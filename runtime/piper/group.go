@@ -51,7 +51,7 @@ type group struct {
 	pool            *Pool
 	index           int
 	cyclic          bool
-	finishes        bool     // some member has Finish, so an instance has something to do when its inputs are done
+	finishes        bool     // some member has Finish, so an instance that is down must be restarted even if its inputs are done
 	units           []*Unit  // in the order of the topology file
 	down            []*group // the groups that its edges lead to
 	full            atomic.Int32

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// lateFraction limits the delay of a check, to 1/lateFraction of its timeout. If the check runs
-// later, the process was stopped or the computer slept. What the check judges did not run in
-// that time either, so its timeout starts again.
+// lateFraction limits the delay of a check to 1/lateFraction of the timeout. If the check runs
+// later, the process was stopped or the host slept. The call that is checked did not run in that
+// time either, so its timeout starts again.
 const lateFraction = 4
 
-// pauseChecks is how often the clock is read during a timeout. A pause of the process is noticed
-// unless it is shorter than this part of the timeout.
+// pauseChecks is how often the clock is read during a timeout. A pause of the process is detected
+// if it is longer than timeout/pauseChecks.
 const pauseChecks = 8
 
-// lateMin is the shortest delay that counts as a pause, because a busy computer causes shorter
-// ones.
+// lateMin is the shortest delay that counts as a pause. A busy host can cause shorter delays.
 const lateMin = 100 * time.Millisecond
 
 // wasPaused reports whether a check was late because the process was stopped.
 func wasPaused(late, timeout time.Duration) bool { return late > max(timeout/lateFraction, lateMin) }
 
-// patientTimer is a timer that starts again if the process was stopped meanwhile.
+// patientTimer is a timer that starts again if the process was stopped when it should have fired.
 type patientTimer struct {
 	timeout time.Duration
 	fired   <-chan time.Time // nil before start

@@ -20,7 +20,7 @@ type IsolatedPool struct {
 	unit Unit
 	late atomic.Uint64 // number of sends since the last call ended
 
-	missed []int // edges of messages whose route named no instance
+	missed []int // edges of the messages for which the route selected no existing instance
 }
 
 // Init makes out the sender of the instance with the given index. links is a Cell that
@@ -47,11 +47,11 @@ func (o *IsolatedPool) End(out *Out) { out.calling = false }
 // DropLate drops a message that was sent after the call of its sender had ended.
 func DropLate(edge, instance int, payload []byte) error { return nil }
 
-// Missed stands for the instance of a message whose route named none. The parent counts the
-// message.
+// Missed is the index of the instance in a message whose route selected no existing instance. The
+// parent counts such a message as dropped.
 const Missed = -1
 
-// FlushMissed passes the messages to put whose route named no instance.
+// FlushMissed calls put for each message whose route selected no existing instance.
 func (o *IsolatedPool) FlushMissed(put func(edge, instance int, payload []byte) error) (err error) {
 	for _, edge := range o.missed {
 		err = errors.Join(err, put(edge, Missed, nil))

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// endings runs a topology on workers and under the Stepper, and passes what Run returns and
-// the topology to check. It stops the topology after the given time, unless it is 0.
+// endings runs a topology on workers and under the Stepper. It passes the topology and the result
+// of Run to check. Unless stop is 0, it stops the topology after this time.
 func endings(t *testing.T, stop time.Duration, make func() *topology, check func(t *testing.T, top *topology, err error)) {
 	t.Helper()
 	t.Run("workers", func(t *testing.T) {
@@ -56,8 +56,8 @@ func lastFails(messages int) proc {
 	}}
 }
 
-// TestFinishAfterAFailureWithTheLastMessage has a handler that fails with the last message,
-// so nothing is left to do but Finish. The next instance must get Finish, after any delay.
+// TestFinishAfterAFailureWithTheLastMessage has a handler that fails with the last message, so
+// that only Finish is left. The next instance must get Finish, whatever the delay is.
 func TestFinishAfterAFailureWithTheLastMessage(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Minute} {
 		finished := 0
@@ -77,7 +77,7 @@ func TestFinishAfterAFailureWithTheLastMessage(t *testing.T) {
 }
 
 // TestFinishThatCannotBeCalled has an instance that fails with the last message and cannot be
-// started again. Run must report this.
+// started again. Run must return an error.
 func TestFinishThatCannotBeCalled(t *testing.T) {
 	endings(t, 0, func() *topology {
 		last := lastFails(10)
@@ -94,9 +94,9 @@ func TestFinishThatCannotBeCalled(t *testing.T) {
 }
 
 // TestFinishOfAMemberThatIsIdle has a restart group whose member fails with the last message.
-// The other member is healthy, and its only sender is the member that fails. It is stopped
-// for the restart of the group, and must get Finish, or Run must return an error if the policy
-// never starts it again.
+// The other member is healthy, and its only sender is the member that fails. The healthy member
+// is stopped for the restart of the group. Then it must get Finish. If its policy never starts it
+// again, Run must return an error.
 func TestFinishOfAMemberThatIsIdle(t *testing.T) {
 	for _, policy := range []supervise.Policy{supervise.OnFailure, supervise.Always, supervise.Never} {
 		for _, finishes := range []bool{true, false} { // whether the member that fails has Finish
@@ -127,8 +127,8 @@ func TestFinishOfAMemberThatIsIdle(t *testing.T) {
 	}
 }
 
-// TestFinishWithinACycleAfterAFailure has a member of a cycle without Finish that fails with
-// the last message. The message that Finish of the other member sends to it must be handled.
+// TestFinishWithinACycleAfterAFailure has a cycle of two processors. The one without Finish fails
+// with the last message. It must still handle the message that Finish of the other one sends.
 func TestFinishWithinACycleAfterAFailure(t *testing.T) {
 	handled := 0
 	endings(t, 0, func() *topology {
@@ -176,8 +176,8 @@ func TestFinishOfASourceThatIsDown(t *testing.T) {
 	}
 }
 
-// TestASourceThatEndsAtTheStopIsNotReplaced stops a source that always restarts. The instance
-// that ran must get Finish.
+// TestASourceThatEndsAtTheStopIsNotReplaced stops a source with the policy always. The running
+// instance must get Finish, without a restart.
 func TestASourceThatEndsAtTheStopIsNotReplaced(t *testing.T) {
 	for name, p := range map[string]proc{
 		"Serve": {serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return nil }},
@@ -200,7 +200,7 @@ func TestASourceThatEndsAtTheStopIsNotReplaced(t *testing.T) {
 }
 
 // TestAFinishThatWaitsForARestartIsReported has a restart whose delay is longer than the drain
-// timeout.
+// timeout. The error of Run must name the instance.
 func TestAFinishThatWaitsForARestartIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -31,8 +31,8 @@ func lateStart(t *testing.T, renew func(ctx context.Context) error, other proc) 
 	return supervised(t, v, []proc{fails, other}, nil), starts, closes
 }
 
-// TestAnInstanceThatStartsWhileRunEndsIsClosed has a restart whose Init returns when the
-// workers have ended.
+// TestAnInstanceThatStartsWhileRunEndsIsClosed has a restart whose Init returns after the
+// workers have ended. Close of this instance must be called too.
 func TestAnInstanceThatStartsWhileRunEndsIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		result error // of the other processor

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// watched is an instance whose input gets ticks, with a timeout. It counts how often the
+// watched returns a processor whose input gets ticks and has a timeout. It counts how often the
 // input breaks.
 func watched(timeout time.Duration, ticks, broken *atomic.Int64) proc {
 	in := new(supervise.Inputs)
@@ -56,8 +56,8 @@ func watched(timeout time.Duration, ticks, broken *atomic.Int64) proc {
 	}
 }
 
-// runPaused is a process that the test stops. It says when it has handled some ticks, after
-// its start and after each line of its input.
+// runPaused is the main function of the process that the test stops. After its start, and after
+// each line of its input, it handles some ticks and then prints a line.
 func runPaused() error {
 	var ticks, broken atomic.Int64
 	var procs []proc
@@ -84,9 +84,9 @@ func runPaused() error {
 	return errors.Join(top.pool.Run(ctx), os.Stdout.Close())
 }
 
-// TestAPausedProcessBlamesNoSender stops a process for about as long as its timeouts of
-// inputs. Its senders were stopped too.
-func TestAPausedProcessBlamesNoSender(t *testing.T) {
+// TestAPauseBreaksNoInput stops a process for about as long as the timeouts of its inputs. The
+// senders are in the same process, so they are stopped too, and no input may break.
+func TestAPauseBreaksNoInput(t *testing.T) {
 	speed.Landing(t)
 	t.Parallel()
 	cmd := child.Command(childPaused)

@@ -88,7 +88,7 @@ type Pool struct {
 	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
 	lateOnce     sync.Once
 	lateSends    *atomic.Uint64 // in the process of an isolated instance: counts late sends
-	missed       *[]int         // in the process of an isolated instance: the edges of messages whose route named no instance
+	missed       *[]int         // in the process of an isolated instance: the edges of the messages for which the route selected no existing instance
 	faulty       bool           // some processor has a Watch or Events
 	forward      func() error   // in the process of an isolated instance: forwards each message that Serve sends
 

@@ -57,7 +57,7 @@ type processor struct {
 	pool           *Pool
 	index          int
 	group          *group
-	receives       bool // some edge leads to it
+	receives       bool // at least one edge leads to the processor
 	units          []*Unit
 	hungInstances  atomic.Int32 // number of instances that left the pool because a handler hung
 	first          int          // index of its first instance in rebalancer.units

@@ -169,7 +169,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	w.schedule(u)
 }
 
-// adopt replaces the instance by the one that was started.
+// adopt replaces the previous instance with the instance that was started.
 func (w *watch) adopt(m *startAttempt) {
 	if w.cancelInit != nil {
 		w.cancelInit(context.Canceled)
@@ -184,8 +184,8 @@ func (w *watch) adopt(m *startAttempt) {
 	w.unit.proc.faults.restarts.Add(1)
 }
 
-// adoptLate adopts an instance whose start has succeeded after its worker ended, so that its
-// Close is called.
+// adoptLate adopts an instance whose start has succeeded after the end of its worker, so that
+// Close of the instance is called.
 func (w *watch) adoptLate() {
 	w.unit.proc.pool.supervision.Lock()
 	orders := w.orders

@@ -151,10 +151,10 @@ func (s *Stepper) Stop() {
 	}
 }
 
-// Close ends the topology at once, unless it has ended: the contexts of handlers end, queued
-// messages are dropped, Finish is not called, and all instances are closed. A test that may
-// end early calls it in a cleanup, because an instance can have goroutines, files or a
-// process. Err returns the errors of closing.
+// Close ends the topology at once, unless it has ended already: the contexts of handlers end,
+// queued messages are dropped, Finish is not called, and all instances are closed. A test that
+// may end early must call Close in a cleanup, because an instance can have goroutines, files or
+// a process. Err returns the errors of the instances' Close.
 func (s *Stepper) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Stepper) end() {
 		return
 	}
 	s.ended = true
-	for _, u := range s.serveUnits { // not s.serves, because the order of a map differs
+	for _, u := range s.serveUnits { // not s.serves, because a map has a random order
 		if c := s.serves[u]; c != nil {
 			c.stop()
 		}

@@ -157,7 +157,8 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// TestSeedsDifferInRestarts does the same if only the delays of restarts are random.
+// TestSeedsDifferInRestarts compares the traces of topologies in which only the delays of
+// restarts are random.
 func TestSeedsDifferInRestarts(t *testing.T) {
 	traceOf := func(seed uint64) (trace []string) {
 		v := supervise.New(supervise.Spec{Processors: []supervise.Processor{{
@@ -181,8 +182,8 @@ func TestSeedsDifferInRestarts(t *testing.T) {
 	}
 }
 
-// TestServesEndInOrder checks that the calls of Serve that run when the topology ends
-// with an error return in the order of the processors.
+// TestServesEndInOrder checks the order in which calls of Serve return when the topology ends
+// with an error. It must be the order of the processors.
 func TestServesEndInOrder(t *testing.T) {
 	var ended []int
 	procs := []proc{{ping: func(c *cell) error {
@@ -215,7 +216,7 @@ func TestServesEndInOrder(t *testing.T) {
 }
 
 // TestCloseEndsTheTopology calls Close after each number of steps. All instances that were
-// initialized are closed, calls of Serve return, and later calls do nothing.
+// initialized must be closed, calls of Serve must return, and later calls must do nothing.
 func TestCloseEndsTheTopology(t *testing.T) {
 	for steps := range 40 {
 		serving := 0

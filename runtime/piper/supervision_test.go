@@ -75,8 +75,8 @@ func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	}
 }
 
-// TestAnOrderToWaitReplacesAnOrderToStart has an order to start that an instance has not read
-// when it fails. It must be started once, after the delay.
+// TestAnOrderToWaitReplacesAnOrderToStart has an instance that fails before it has read an order
+// to start. The instance must be started once, after the delay.
 func TestAnOrderToWaitReplacesAnOrderToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := piper.Child{Processor: 0}, piper.Child{Processor: 1}

@@ -26,9 +26,9 @@ const (
 	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended with code 0; it may still handle messages, and fail
 	ChildStopped                          // the answer to EffectStop
 	ChildStarted                          // the answer to EffectStart: it runs
-	ChildNotStarted                       // the answer to EffectStart if its constructor or Init failed or took too long; also after the first Init. Without an error: it was not started, because it has nothing left to do
+	ChildNotStarted                       // the answer to EffectStart if its constructor or Init failed or took too long; also after the first Init. Without an error: the instance was not started, because it has nothing left to do
 	ChildDue                              // the delay of an EffectWait has passed
-	ChildInputsDone                       // its inputs are closed and drained, or it has none and the topology stops: it must not be started again; if it is down, it needs no Finish
+	ChildInputsDone                       // its inputs are closed and drained, or it has none and the topology stops: it must not be started again. It is not down, or it does not need Finish
 )
 
 // ChildEvent is an event of an instance.

@@ -77,8 +77,8 @@ func (w *Worker) retire(v *watch) {
 
 // sourcesDone reports to the supervisor, when the topology stops, that the instances
 // without inputs must not be started again. Instances with inputs are restarted while
-// they have queued messages. For a processor with Finish, sourceStopped reports it,
-// because an instance that is down must be started again for Finish.
+// they have queued messages. For the groups with Finish, sourceStopped reports it
+// later, because an instance that is down must be started again for Finish.
 func (p *Pool) sourcesDone() {
 	if p.spec.Supervisor == nil {
 		return
@@ -92,7 +92,7 @@ func (p *Pool) sourcesDone() {
 	}
 }
 
-// sourceStopped reports the same for one instance, which runs, or ran until now.
+// sourceStopped reports the same for one instance, when it runs or has just ended.
 func (w *watch) sourceStopped() {
 	if !w.unit.proc.receives && w.unit.proc.pool.spec.Supervisor != nil {
 		w.unit.proc.pool.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})

@@ -28,7 +28,8 @@ func (t *Ticker) Start(in Inlet, to *Unit, edge int) {
 // Take removes the queued tick.
 func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 
-// Discard drops the tick that Take has removed, because its instance is not restarted.
+// Discard counts the tick that Take has removed as dropped, because its instance is not
+// restarted.
 func (t *Ticker) Discard() { t.to.proc.pool.edges[t.slot.Head.Index()].discarded.Add(1) }
 
 // timerEntry is an entry of a worker's timers.

@@ -41,17 +41,17 @@ func (p *Pool) stopWakeups() {
 	}
 }
 
-// alarm is the next call of Alarm. Its clock stands still while a check is late: then the
-// process was stopped, the computer slept, or the instance itself was busy, so the instance
-// cannot say that its senders were silent.
+// alarm is the next call of Alarm. A check is late if the process was stopped, the host slept,
+// or the instance itself was busy. The clock of the alarm does not count this delay, because the
+// instance cannot know whether its senders were silent in that time.
 type alarm struct {
-	at     int64 // in the time of this clock; 0 means never
-	check  int64 // in the time of the pool; 0 means never
+	at     int64 // time of the call on the clock of the alarm; 0 means never
+	check  int64 // time of the next check on the clock of the pool; 0 means never
 	step   int64 // interval of the checks
-	paused int64 // by how much this clock is behind
+	paused int64 // delay of the clock of the alarm behind the clock of the pool
 }
 
-// now is the time of the clock of the alarm.
+// now returns the time on the clock of the alarm. clock is the time on the clock of the pool.
 func (a *alarm) now(clock int64) int64 {
 	if late := clock - a.check; a.check != 0 && late > a.step {
 		a.paused += late

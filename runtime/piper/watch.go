@@ -67,7 +67,7 @@ type watch struct {
 	isSource        bool   // its Ping or Serve counts in group.sources
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	awaited         atomic.Bool               // it is down, and counts in group.activity
+	awaited         atomic.Bool               // awaitRestart was called: the group does not end
 	process         atomic.Pointer[Process]   // the process of an isolated instance, or nil
 	killed          atomic.Bool               // its process was killed by the health check
 	sharedCallState atomic.Pointer[CallState] // a copy of callState for the health check

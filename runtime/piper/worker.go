@@ -252,8 +252,9 @@ func (w *Worker) readControl(u *Unit) {
 		bits = w.pool.stepper.deferWhileHung(u, bits)
 	}
 	if bits&controlOrder != 0 && u.proc.group.finishes {
-		// An order to stop counts before the end of the inputs, so that the group waits until
-		// the instance is started again. Without Finish, a start after that end is in vain.
+		// Orders are carried out before the end of the inputs is read, so that after an order to
+		// stop the group waits until the instance is started again. Without Finish, a new
+		// instance would have nothing to do after the end of the inputs.
 		w.carryOutOrders(u)
 		bits &^= controlOrder
 	}

@@ -19,7 +19,8 @@ var sentinels = []error{
 	context.Canceled, context.DeadlineExceeded, ErrTooLarge, ErrEncode, ErrDecode,
 }
 
-// mixed is the bit of an error that no sentinel stands for, or that was joined to one.
+// mixed is the bit of an error that contains a failure: it matches no sentinel, or is a list with
+// an error that is not a sentinel.
 const mixed = 1 << 30
 
 // RemoteError is an error or a panic of a handler in another process. errors.Is matches
@@ -28,7 +29,7 @@ const mixed = 1 << 30
 type RemoteError struct {
 	Text  string
 	Stack []byte // of a panic, after which the process exits; else nil
-	bits  uint32 // a bit for each sentinel that the error matches, and mixed
+	bits  uint32 // a bit for each sentinel that the error matches, and the bit mixed
 }
 
 func (e *RemoteError) Error() string {
@@ -38,8 +39,8 @@ func (e *RemoteError) Error() string {
 	return e.Text + "\n" + string(e.Stack)
 }
 
-// Unwrap returns the errors of package topo and of package context, and an error with the
-// text if the handler's error was more than these.
+// Unwrap returns the errors of package topo and of package context that the handler's error
+// wrapped. If that error also contained a failure, Unwrap returns an error with the text too.
 func (e *RemoteError) Unwrap() (errs []error) {
 	for i, s := range sentinels {
 		if e.bits&(1<<i) != 0 {

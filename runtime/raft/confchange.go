@@ -164,7 +164,7 @@ func (c *Core) applyChange(entry *pb.Entry) {
 	c.madeChanges = append(c.madeChanges, madeChange{binary.BigEndian.Uint64(change.Context), fsm.Applied{Index: entry.GetIndex(), Term: entry.GetTerm()}})
 }
 
-// madeChange is a committed change of the members.
+// madeChange is a change of the members that is committed and applied.
 type madeChange struct {
 	nonce   uint64
 	applied fsm.Applied

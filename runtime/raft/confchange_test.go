@@ -242,9 +242,9 @@ func TestANodeWithALog(t *testing.T) {
 	checkRefused(t, w.changedBy(leader, raft.Change{Kind: raft.AddLearner, Name: other.name}), "belongs to another group", fmt.Sprintf("%016x", other.raft.GroupID()))
 }
 
-// TestARemovalIsDurable: the disk of a removed member may be lost as soon as the removal is
-// acknowledged. Then the leader must know after a power failure that it needs no vote of this
-// member.
+// TestARemovalIsDurable: as soon as the removal of a member is acknowledged, the disk of this
+// member may be lost. After a power failure the leader must still know that it does not need the
+// vote of this member.
 func TestARemovalIsDurable(t *testing.T) {
 	for seed := range uint64(10) {
 		w := calmWorld(t, 8500+seed)
@@ -266,8 +266,8 @@ func TestARemovalIsDurable(t *testing.T) {
 	}
 }
 
-// TestAChangeIsAcknowledgedWhenDurable: a change of the members is acknowledged after its commit is
-// durable on the leader.
+// TestAChangeIsAcknowledgedWhenDurable: a change of the members is not acknowledged before its
+// commit is durable on the leader.
 func TestAChangeIsAcknowledgedWhenDurable(t *testing.T) {
 	w := calmWorld(t, 8600)
 	leader := w.leader()
@@ -278,7 +278,7 @@ func TestAChangeIsAcknowledgedWhenDurable(t *testing.T) {
 		if sync && entries == 0 {
 			commits++
 			if r.done {
-				t.Error("the change is acknowledged, and its commit is not durable yet")
+				t.Error("the change is acknowledged before its commit is durable")
 			}
 		}
 	}

@@ -103,7 +103,7 @@ type Core struct {
 	clientUpdates  clientUpdates
 	reads          reads
 	changes        map[uint64]Waiter  // waiters of membership changes, by nonce
-	madeChanges    []madeChange       // changes that are committed and may not be durable yet
+	madeChanges    []madeChange       // changes whose commit may not be durable yet
 	contacts       map[uint64]contact // by member
 	proposedChange proposedChange     // the newest change, until the engine has put it into the log
 	changeNumber   uint64

@@ -73,9 +73,9 @@ func OpenFolder(dir string, o wal.Options) (Disk, error) {
 	return &folder{dir, o, lock}, nil
 }
 
-// Record syncs the folder before it reads: after a sync that failed, the names in the folder
-// may be only in memory. Otherwise a power failure could bring back the file of an unfinished
-// image, or an older record, after the node has promised something to other nodes.
+// Record syncs the folder before it reads, because after a failed sync the names in the folder
+// may be only in memory. Without this sync, a power failure could bring back an older record, or
+// the file of an unfinished image, after the node has made promises to other nodes.
 func (f *folder) Record() (r Record, err error) {
 	if err := syncFolder(f.dir); err != nil {
 		return r, fmt.Errorf("raft: %w", err)

@@ -98,7 +98,7 @@ func (c *Core) Effects() Effects {
 	committed := rd.CommittedEntries
 	for _, entry := range committed {
 		if entry.GetType() != pb.EntryNormal && e.State != nil {
-			e.Sync = true // State has the commit of a change of the members: a node that forgets a removal could need the vote of the removed member, whose disk may be lost
+			e.Sync = true // State has the commit of a change of the members. A node that forgets a removal could need the vote of the removed member, whose disk may be lost
 		}
 		c.commit(entry)
 	}

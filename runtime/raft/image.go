@@ -24,7 +24,7 @@ type Image struct {
 	Last     uint64   // index of the last entry, or Index if there are none after it
 	LastTerm uint64   // term of the last entry, or a later term that the node has seen
 
-	id      uint64     // of the original node; 0: it is a backup
+	id      uint64     // identity of the original node; 0: the image is a backup
 	dir     string     // folder that the image was opened from; "": it is a backup
 	report  wal.Report // of the log in dir
 	bytes   uint64     // size of the state
@@ -139,7 +139,7 @@ func (i *Image) Found(dir, node, address string) (err error) {
 	return i.foundIn(c.Dir, disk, node, address)
 }
 
-// Others returns the members without the original node, after all entries.
+// Others returns the members after all entries of the image, without the original node.
 func (i *Image) Others() ([]Member, error) {
 	all := members{}
 	all.apply(i.Members, nil)
@@ -157,7 +157,8 @@ func (i *Image) LogPath(dir, node, address string) string {
 	return c.Dir
 }
 
-// config returns the paths of a node whose topology file has the path dir.
+// config returns the configuration of a node, with the folder of its log, if dir is the path of the
+// log in the topology file.
 func (i *Image) config(dir, node, address string) Config {
 	c := Config{Dir: dir, Node: node}
 	if address != "" {

@@ -199,7 +199,7 @@ func TestOneOfThreeIsLeft(t *testing.T) {
 	})
 }
 
-// TestOthersOfAnImage: the other members are those after the last entry of the log.
+// TestOthersOfAnImage: Others returns the members as they are after the last entry of the log.
 func TestOthersOfAnImage(t *testing.T) {
 	t.Parallel()
 	virtually(t, func(t *testing.T, v *inVirtualTime) {

@@ -19,9 +19,9 @@ type diskRecord struct {
 	t       *testing.T
 	machine *disksim.Machine
 	last    uint64   // Since of the record that was written last
-	past    []uint64 // Since of the record that was read last, and of those written after it
-	synced  int      // index in past: a power failure leaves this record or a later one
-	proven  int      // the same if the disk lies: an honest write follows this record
+	past    []uint64 // Since of the record that was read last, and of the records written after it
+	synced  int      // index in past: after a power failure this record or a later one remains
+	proven  int      // the same for a disk that lies: the disk did not lie in the write after this record
 	refused int
 }
 
@@ -45,7 +45,7 @@ func (d *diskRecord) write() {
 	switch {
 	case m.Off || m.BadSync != "":
 		if err == nil {
-			d.t.Errorf("the sync of %q has failed, and SetRecord has not", m.BadSync)
+			d.t.Errorf("the sync of %q has failed, and SetRecord returns nil", m.BadSync)
 		}
 	case err != nil:
 		d.t.Fatal(err)
@@ -91,9 +91,9 @@ func (d *diskRecord) read() {
 	d.past, d.synced, d.proven = []uint64{r.Since}, 0, 0
 }
 
-// TestTheRecordOnASimulatedDisk: after a power failure, and after a sync that fails, a node has
-// the last record that it has written durably or a newer one. If the disk has lied, the record may
-// also be refused. It is never a mixture.
+// TestTheRecordOnASimulatedDisk: after a power failure, and after a sync that fails, a node reads
+// the last record that it has written durably, or a newer record. If the disk lies, the node may
+// read an older record or refuse the record, but never reads a mixture of records.
 func TestTheRecordOnASimulatedDisk(t *testing.T) {
 	speed.NoRace(t)
 	first, end := speed.Seeds(t, 5, 20, 500)

@@ -38,7 +38,7 @@ func (i *Image) CheckPlace(node, address string) error {
 	return nil
 }
 
-// endsWith reports whether the last elements of a path are those of end.
+// endsWith reports whether the last elements of a path are the elements of end.
 func endsWith(path, end string) bool {
 	absolute, err := filepath.Abs(path)
 	return err == nil && strings.HasSuffix(absolute, string(filepath.Separator)+end)
@@ -46,8 +46,8 @@ func endsWith(path, end string) bool {
 
 // FoundInPlace founds a group of one member, like Found, and replaces the folder that the
 // image was opened from. Its path must end with the name of the node, and with the number of
-// the instance if there are several. The old folder stays in the same parent folder, under the path kept. The node must not run: its folder is
-// locked while it is replaced.
+// the instance if there are several. The old folder stays in the same parent folder, under the
+// path kept. The node must not run: its folder is locked while it is replaced.
 func (i *Image) FoundInPlace(node, address string) (kept string, err error) {
 	if err := i.CheckPlace(node, address); err != nil {
 		return "", err

@@ -52,7 +52,7 @@ type node struct {
 	starts      uint64
 	onSave      func(entries int, sync bool) // called before each save of the log; nil: nothing
 	bodies      int                          // number of snapshot bodies that the node has started to write
-	full        string                       // the call of a snapshot's file that fails, because the disk is full: create, write or seal
+	full        string                       // create, write or seal: this call fails for the file of a snapshot, because the disk is full
 	skew        int64                        // error of the wall clock, in ns
 	wrong       uint64                       // index from which on the node applies updates wrongly; 0: never
 	differs     uint64                       // index of the first update that it applied wrongly

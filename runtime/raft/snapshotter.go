@@ -483,7 +483,7 @@ func (s *snapshotter) decode(a *incomingSnapshot) {
 	}
 }
 
-// refuse ends an incoming snapshot with an error for the sender, and logs the error. The
+// refuse rejects an incoming snapshot with an error for the sender, and logs the error. The
 // sender tries again after at least one election timeout.
 func (s *snapshotter) refuse(a *incomingSnapshot, err error) {
 	a.refuse(err)

@@ -167,8 +167,8 @@ func TestASnapshotThatCannotBeDecoded(t *testing.T) {
 	w.caughtUp(late) // RefuseSnapshots applies only until the restart
 }
 
-// TestADiskTooFullForASnapshot: a member whose disk has no room for a snapshot logs why it refuses
-// the snapshot, and gets it as soon as there is room.
+// TestADiskTooFullForASnapshot: if the disk of a member has no room for a snapshot, the member logs
+// why it refuses the snapshot. It gets the snapshot as soon as there is room.
 func TestADiskTooFullForASnapshot(t *testing.T) {
 	for _, call := range []string{"create", "write", "seal"} {
 		w, leader, late := withLateFollower(t, 5500)

@@ -36,7 +36,7 @@ var (
 	// cause.
 	ErrFailed = errors.New("topo: the Ask failed")
 	// ErrNoInstance: the route of an edge returned an index that is out of range. The
-	// message was counted as dropped on that edge, and was sent along its other edges.
+	// message was counted as dropped on that edge, and was sent along all other edges.
 	ErrNoInstance = errors.New("topo: no such instance")
 )
 

@@ -30,7 +30,7 @@
 // length is compared with the remaining input before anything is allocated. An element
 // takes at least two bytes of input, or one if the list is packed. Elements whose Go type
 // is large for two bytes are charged against the message's [Room], except in states of
-// state machines, which have [NoRoomLimit]. Appending fails if
+// state machines, whose room is [NoRoomLimit]. Appending fails if
 // reading would fail. Types that refer to themselves are followed [DepthMax] deep, in both
 // directions.
 //

@@ -18,9 +18,9 @@ const (
 	roomPerByte = 64      // as for an element of 128 bytes, which is not charged
 )
 
-// NoRoomLimit is the room of the state of a state machine. Every state to which updates
-// lead must have snapshots, and a state is read only from the node's own disk or from a
-// member of its group.
+// NoRoomLimit is the room of the state of a state machine. Each state must have snapshots, so
+// its size cannot be limited. A node reads a state only from its own disk or from a member of
+// its group.
 const NoRoomLimit Room = math.MaxInt64
 
 // RoomFor returns the room of a message with n bytes.

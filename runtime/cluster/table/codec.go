@@ -65,7 +65,7 @@ func (r *reader) number(limit int) int {
 	return int(v)
 }
 
-// uint32 reads a number that an int of 32 bits does not hold.
+// uint32 reads a number that may overflow an int of 32 bits.
 func (r *reader) uint32() uint32 {
 	v := r.uint()
 	if v > math.MaxUint32 {

@@ -375,7 +375,7 @@ func integer(text []byte, plain, up bool) (int64, bool) {
 		if err != nil {
 			return 0, false
 		}
-		zeros += int(max(-2*longest, min(n, 2*longest))) // an int, whatever the exponent
+		zeros += int(max(-2*longest, min(n, 2*longest))) // limited, so that the number fits into an int
 	}
 	const longestInt64 = 20 // the longest has 19 digits and a sign
 	switch {

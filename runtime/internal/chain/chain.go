@@ -15,12 +15,17 @@ const (
 	errorsMax = 10_000 // in a tree; errors.Join may have one for each row of a batch
 )
 
-// Sort returns the signal that err is or wraps; nil signals are ignored. If there is none,
-// failure is err. Of a list of errors, as errors.Join makes it, each one must be a signal,
-// because the others are failures. The first of signals is returned then. An error of
-// fmt.Errorf is one error, not a list: one %w that is a signal is enough, for example in
-// "outcome unknown: context canceled". If a method of the chain panics, or the chain does
-// not end, failure is a replacement that says so and wraps nothing.
+// Sort returns the signal that err is or wraps. If err is not a signal and wraps none, failure
+// is err. Signals that are nil are ignored.
+//
+// A list of errors, such as the result of errors.Join, is a signal only if each error in it
+// is a signal. Otherwise it contains a failure. If a list contains several signals and no
+// failure, Sort returns the signal that is first in the argument signals. An error of
+// fmt.Errorf is one error, not a list: it is enough that one %w is a signal, for example in
+// "outcome unknown: context canceled".
+//
+// If a method of an error panics, or the chain of errors does not end, failure is a
+// replacement that says so and wraps nothing.
 func Sort(err error, signals ...error) (signal, failure error) {
 	for _, s := range signals {
 		if s != nil && err == s { // the common case, without a call of a method
@@ -42,8 +47,8 @@ func Sort(err error, signals ...error) (signal, failure error) {
 	return nil, err
 }
 
-// match returns the index of the first signal that e is, without the errors that e wraps, or
-// the number of signals.
+// match returns the index of the first signal that e itself is, or the number of signals. It
+// does not look at the errors that e wraps.
 func match(e error, signals []error) int {
 	is, _ := e.(interface{ Is(error) bool })
 	for i, s := range signals {
@@ -59,8 +64,8 @@ var wrapErrors = reflect.TypeOf(fmt.Errorf("%w %w", errors.ErrUnsupported, error
 // isList reports whether an error with several wrapped errors is a list of independent errors.
 func isList(err error) bool { return reflect.TypeOf(err) != wrapErrors }
 
-// Is is errors.Is for any error of user code. It is false if errors.Is would panic or not
-// return.
+// Is is like errors.Is, for any error of user code. It returns false if errors.Is would panic
+// or not return.
 func Is(err, target error) bool {
 	found, fault := look(err, never, func(e error) bool { return match(e, []error{target}) == 0 })
 	return found && fault == nil
@@ -93,9 +98,10 @@ func OfPanic(cause any) error {
 }
 
 // look visits err and the errors that it wraps, from the outside in, until visit returns
-// true. It reports whether it did; for the errors for which isList returns true, it must be
-// true for each one that they wrap. If that is not possible, it returns fault, a replacement
-// for err. fault does not wrap err, because a later search would run into the same problem.
+// true. It reports whether visit has returned true. If isList returns true for an error, look
+// visits all errors that it wraps, and visit must return true for each of them. If the search
+// is not possible, look returns fault, a replacement for err. fault does not wrap err, because
+// a later search would have the same problem.
 func look(err error, isList, visit func(error) bool) (found bool, fault error) {
 	returned := false
 	defer func() {
@@ -120,7 +126,7 @@ type walk struct {
 	endless       bool
 }
 
-// down reports whether visit has returned true.
+// down is look from the given depth on. It reports whether err is found.
 func (w *walk) down(err error, depth int) bool {
 	for ; err != nil && !w.endless; depth++ {
 		if w.visits++; depth > depthMax || w.visits > errorsMax {
@@ -136,7 +142,7 @@ func (w *walk) down(err error, depth int) bool {
 				return slices.ContainsFunc(errs, func(e error) bool { return w.down(e, depth+1) })
 			}
 			all := len(errs) > 0
-			for _, e := range errs { // visits each one, because one may panic
+			for _, e := range errs { // visits all errors, because a method of one may panic
 				all = w.down(e, depth+1) && all
 			}
 			return all

@@ -35,10 +35,10 @@ func Open(path string) (*os.File, fs.FileInfo, error) {
 	return open(path)
 }
 
-// CreateNew creates an empty file, to which the caller writes what replaces another file after a
-// rename. An attempt that failed may have left a file at the path. CreateNew removes it and
-// does not write over it: if the disk loses the new content, after a sync that failed or that
-// lied, the old content must not be read in its place.
+// CreateNew creates an empty file. The caller writes its content, and then renames it to replace
+// another file. If an earlier attempt failed, its file may still be at the path. CreateNew removes
+// this file instead of writing over it. Otherwise the old content could reappear if the disk loses
+// the new content, because a sync failed or the disk reported a sync that it had not done.
 func CreateNew(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
