@@ -60,8 +60,8 @@ func underC(c *types.Package, name string) types.Type {
 // aboutC reports whether an error is about the package "C", whose names have no case.
 func aboutC(e types.Error) bool { return strings.HasSuffix(e.Msg, " not exported by package C") }
 
-// usesC reports whether the types of the package at path may depend on a stand-in for "C": in
-// the package itself, or in an imported package that is checked from source.
+// usesC reports whether types of the package at path may depend on a stand-in for "C". They do
+// if the package imports "C", or imports a package that is checked from source and imports "C".
 func (l *loader) usesC(path string) bool {
 	for path := range l.reach(make(map[string]bool), path) {
 		if r := l.roots[path]; l.fakeC[path] || r != nil && slices.ContainsFunc(r.source.files, importsC) {
@@ -73,8 +73,8 @@ func (l *loader) usesC(path string) bool {
 
 func importsC(file *ast.File) bool { return imports(file, "C") }
 
-// independentOfC reports whether a type error is about names, and so does not depend on the
-// types of C.
+// independentOfC reports whether a type error does not depend on the types of C, because it is
+// about names.
 func independentOfC(message string) bool {
 	return strings.HasPrefix(message, "undefined: ") || strings.HasPrefix(message, "could not import ") ||
 		strings.HasSuffix(message, " redeclared in this block") || undefinedSend.MatchString(message)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStandInForC: errors that depend on the types of C are left to the compiler, also in
-// generated files and in packages that import them. Errors about names are reported.
+// TestStandInForC: topogen does not report errors that may depend on the types of C, neither in
+// files of the user nor in generated files. It reports errors about names.
 func TestStandInForC(t *testing.T) {
 	needsCgo(t)
 	const c = `
@@ -54,7 +54,7 @@ func use(n int) (Status, Handle, [3]byte) {
 }
 
 // TestStandInForCOfImport: a package that does not compile is checked from source, so its types of
-// C are not known either. Only its own error is reported.
+// C are unknown too. Only its own error is reported.
 func TestStandInForCOfImport(t *testing.T) {
 	needsCgo(t)
 	dir := newFolder(t)

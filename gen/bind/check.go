@@ -41,7 +41,7 @@ type checked struct {
 	errors []types.Error
 	wrong  map[string]string // by alias of the skeleton: the type error on its line
 
-	written map[types.Type]types.Type // types of the topology as it writes them, which may be aliases
+	written map[types.Type]types.Type // by type: the type as the topology names it, which may be an alias
 }
 
 // checkRoot checks the declarations of r together with its skeleton.
@@ -96,7 +96,7 @@ func (c *checked) lookup(alias string) types.Type {
 	return t
 }
 
-// asWritten is a result of lookup as the topology writes it.
+// asWritten returns the type that the topology names for t, a result of lookup.
 func (c *checked) asWritten(t types.Type) types.Type {
 	if w := c.written[t]; w != nil {
 		return w

@@ -106,8 +106,8 @@ func (e *environment) context(open func(string) (io.ReadCloser, error)) *build.C
 	return &c
 }
 
-// tags are the build tags of the last -tags, on the command line or in GOFLAGS, and of the
-// sanitizers that are on.
+// tags returns the build tags of the last flag -tags, on the command line or in GOFLAGS, and the
+// build tags of the sanitizers that are on.
 func (e *environment) tags() (tags []string) {
 	flags, _ := splitFlags(e.value["GOFLAGS"]) // the go command reports the error
 	on := make(map[string]bool)
@@ -129,7 +129,7 @@ func (e *environment) tags() (tags []string) {
 	return tags
 }
 
-// sanitizers are the flags of the go command that are also build tags.
+// sanitizers are the flags of the go command that also set a build tag.
 var sanitizers = []string{"race", "msan", "asan"}
 
 func openBytes(data []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(data)) }

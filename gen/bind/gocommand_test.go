@@ -148,8 +148,8 @@ func TestSettingsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestSanitizerTags compares the files of a package with the files that the go command names, for
-// the flags that are also build tags, and for a file of package documentation.
+// TestSanitizerTags compares the files of a package with the files that the go command lists. The
+// package has files with the build tags of sanitizers, and a file of package documentation.
 func TestSanitizerTags(t *testing.T) {
 	needsCgo(t)
 	dir := newFolder(t)

@@ -53,7 +53,8 @@ func flagValue(flag, name string) (value string, ok bool) {
 	return strings.CutPrefix(flag, name+"=")
 }
 
-// boolFlag is the value of a flag without an argument, such as -race or --race=false.
+// boolFlag returns the value of a boolean flag, such as -race or --race=false. ok reports whether
+// flag sets it.
 func boolFlag(flag, name string) (value, ok bool) {
 	if text, ok := flagValue(flag, name); ok {
 		value, err := strconv.ParseBool(text)

@@ -114,7 +114,8 @@ func (b *binder) firstParam(f *types.Func) types.Type {
 	return nil
 }
 
-// expression is a type as the topology writes it. A type without a name is written as in Go.
+// expression returns a type in the notation of the topology file, or in that of Go if the type has
+// no name.
 func (b *binder) expression(t types.Type) string {
 	if ref, problem := b.typeRef(t); problem == "" {
 		return ref.String()
@@ -122,8 +123,8 @@ func (b *binder) expression(t types.Type) string {
 	return b.typeText(t)
 }
 
-// typeHint suggests the type t for a message under messages. The topology file cannot hold a
-// type without a name, such as a function, so Go must declare a name for it.
+// typeHint suggests the type t for a message under messages. The topology file cannot name a type
+// without a name, such as a function, so the hint is to declare an alias in Go.
 func (b *binder) typeHint(message string, t types.Type) string {
 	ref, problem := b.typeRef(t)
 	switch {

@@ -10,12 +10,13 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// The go command copies only packages into a vendor folder that something imports. When a topology
-// gets a new feature, its code imports packages of the runtime that nothing has imported yet. The
-// files are written all the same, because the command that copies the packages needs them.
+// The go command copies a package into the vendor folder only if some code imports it. The generated
+// code for a new feature may import packages of the runtime that no code has imported before. Then
+// topogen writes the files in spite of the error, because the go command needs the imports in them
+// to copy the packages.
 
-// notVendored is the package of the runtime that an error of go/types is about, if only the
-// vendor folder lacks the package; else "".
+// notVendored returns the path of the runtime's package that could not be imported, according to an
+// error of go/types, because the vendor folder lacks it. For all other errors it returns "".
 func (r *Result) notVendored(message string) string {
 	rest, ok := strings.CutPrefix(message, "could not import "+runtimeModule+"/")
 	if !ok {
@@ -43,16 +44,17 @@ func lacksVendored(p *packages.Package) bool {
 	return false
 }
 
-// vendorFirst is the finding for a package that only the vendor folder lacks. It is not about the
-// topology, so that the files are written.
+// vendorFirst returns the finding for a package that the vendor folder lacks. The finding is not
+// about the topology, so the files are written.
 func (r *Result) vendorFirst(path string) finding.Finding {
 	dir, command := r.loader.vendor()
 	return finding.New(finding.GoType, r.reporter.display(filepath.Join(dir, "vendor", "modules.txt")), finding.Range{}, "",
 		"the generated code imports package "+path+", which is not in the vendor folder", "run "+command)
 }
 
-// vendor returns the folder with the vendor folder, and the command that fills the vendor folder. The
-// packages may need modules that go.sum does not contain yet.
+// vendor returns the folder that contains the vendor folder, and the command that updates the vendor
+// folder. The command begins with go mod tidy, because the packages may need modules that go.sum
+// does not contain yet.
 func (l *loader) vendor() (dir, command string) {
 	if at := l.env.workspace(l.dir); filepath.Base(at) == "go.work" {
 		return filepath.Dir(at), "go mod tidy && go work vendor"

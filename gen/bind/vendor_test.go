@@ -10,7 +10,7 @@ import (
 )
 
 // TestVendoredRuntime: the generated code may import packages of the runtime that the vendor folder
-// lacks. This is not an error of the generated code, so the files can be written.
+// lacks. The error does not count as an error of the generated code, so the files are written.
 func TestVendoredRuntime(t *testing.T) {
 	for _, work := range []bool{false, true} {
 		dir := memdir.Quick(t)

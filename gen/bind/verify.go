@@ -87,7 +87,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 		ours[fset.PositionFor(file.Package, false).Filename] = true
 	}
 	names, pending := r.pending(files)
-	standIn := sync.OnceValue(func() bool { return r.loader.usesC(r.root.path) }) // first called when all imports were read
+	standIn := sync.OnceValue(func() bool { return r.loader.usesC(r.root.path) }) // not called before all imports are read
 	config := &types.Config{
 		GoVersion:   r.root.module.goVersion,
 		FakeImportC: true,
@@ -107,7 +107,7 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			case undefined && r.causedBy(e.Pos, name): // a finding about the other topology reports it
 			case r.binder.quoted[e.Pos]:
 			case twice && names[taken]: // a TG312 reports it
-			case !independentOfC(e.Msg) && standIn(): // the real types of C may allow it; the compiler reports the rest
+			case !independentOfC(e.Msg) && standIn(): // with the real types of C this may be correct; the compiler reports it if not
 			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
 			case ours[at.Filename] && r.notVendored(e.Msg) != "":
 				notVendored = r.notVendored(e.Msg)

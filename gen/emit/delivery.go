@@ -14,11 +14,12 @@ type delivery struct {
 	message code
 }
 
-// misses reports whether the method returns the error for a receiver that does not exist.
-// The message goes to the other receivers all the same, as it does without an error result.
+// misses reports whether the method returns an error if a receiver does not exist. The other
+// receivers get the message even then, as they do if the method has no error result.
 func (s *send) misses() bool { return s.Error && slices.ContainsFunc(s.edges, (*edge).mayMiss) }
 
-// declareMissed writes the declaration of the variable for that error.
+// declareMissed returns the declaration of the variable for the error about a receiver that
+// does not exist.
 func (p *part) declareMissed(sent *send) []code {
 	if !sent.misses() {
 		return nil
@@ -26,7 +27,7 @@ func (p *part) declareMissed(sent *send) []code {
 	return []code{remark(jen.Var().Add(param(p.v("missed"), jen.Error())), "if a receiver does not exist")}
 }
 
-// result is the error with which a method that sends returns after it has sent.
+// result returns the error that a method returns after it has sent the message.
 func (p *part) result(sent *send) code {
 	if sent.misses() {
 		return id(p.v("missed"))

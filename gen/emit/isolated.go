@@ -56,8 +56,8 @@ func (m *model) addBoundary(s *wire.Schema) {
 	}
 }
 
-// states lists the states of state machines with a log. The value says whether the state is
-// also a message, an update or a result.
+// states returns the state types of the state machines with a log. The value is true if the type
+// is also the type of a message, an update or a result.
 func (m *model) states() map[string]bool {
 	states, sent := make(map[string]bool), make(map[string]bool)
 	for i := range m.plan.Edges {
@@ -422,8 +422,8 @@ func (p *part) deliver(q *processor) {
 	p.method(x, q.instance, "deliver", params, []code{jen.Error()}, append(body, jen.Return(process("ErrProtocol")))...)
 }
 
-// missesOutside reports whether a process finds that an instance does not exist. Nodes are
-// known only to its parent.
+// missesOutside reports whether an isolated process itself detects that an instance does not
+// exist. It cannot detect this for a node, because only its parent knows the nodes.
 func (e *edge) missesOutside() bool { return e.mayMiss() && !e.aimed }
 
 // deliverAimed writes the code that sends the message m of a process to the node that it names.

@@ -217,7 +217,7 @@ func (p *part) codec(name string, t plan.TypeRef, more ...code) code {
 	return p.codecOf(p.boundary.codecs[name], t, more...)
 }
 
-// codecOf is codec with given functions.
+// codecOf is like codec, with the functions of the given codec.
 func (p *part) codecOf(codec wire.Codec, t plan.TypeRef, more ...code) code {
 	appends := id(mustIdent(codec.Append))
 	if codec.Bounded {

@@ -234,7 +234,7 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	p.doc("%s", doc)
 }
 
-// missDoc says what happens if a receiver does not exist.
+// missDoc returns the sentence about a receiver that does not exist.
 func (s *send) missDoc() string {
 	switch {
 	case !s.misses():

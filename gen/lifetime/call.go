@@ -163,7 +163,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 		}
 		if len(call.Args) == 2 { // append writes into the first argument if its capacity suffices
 			u.elements(call.Args[0], call.Args[1])
-			u.recordLinks(places{place{object: o}: {}}, u.value(call.Args[1]), true) // append itself is not reported
+			u.recordLinks(places{place{object: o}: {}}, u.value(call.Args[1]), true) // the call of append is not reported
 		}
 	case "copy":
 		to, ok := call.Args[0].Type().Underlying().(*types.Slice)

@@ -6,29 +6,31 @@ import (
 )
 
 // After t.byID = make(map[int]*Event), the instruction t.byID[1] = m stores m both in the new map
-// and in memory behind the receiver. The mistake is this instruction alone, although the first one
-// stores a map that reaches m. So links record for each value in local memory whether the
-// instructions that store it there store it for the reader too.
+// and in memory that the receiver reaches. Only the second instruction is a mistake, although the
+// first instruction stores a map that reaches m. So the analysis records, for each value that is
+// stored in local memory, whether each instruction that stores it there also stores it for the reader
+// that the report is about.
 
-// link is a value in local memory.
+// link is a value that was stored at a place in local memory.
 type link struct{ at, value place }
 
-// wholes represents the structs and arrays that were stored as a whole, as a field.
+// wholes is the field of a place at which a struct or an array was stored as a whole.
 var wholes = types.NewVar(token.NoPos, nil, "wholes", types.Typ[types.Invalid])
 
-// stores are the instructions that store a value in local memory.
+// stores describes the instructions that store the value of a link.
 type stores struct {
-	alone   bool         // one of them stores it only in local memory
-	readers map[int]bool // who can read it after one of them
+	alone   bool         // some instruction stores the value only in local memory
+	readers map[int]bool // the readers that can read the value after some instruction
 }
 
-// Readers of memory that outlives the call. Others are the index of a parameter.
+// A reader has access to memory that outlives the call. Other readers than these are the index of
+// a parameter.
 const (
-	nobody     = -1
+	noReader   = -1
 	everywhere = -2 // package variables, channels and goroutines
 )
 
-// reader is who can read a place that is not local.
+// reader returns the reader of an object that is not local.
 func (o *object) reader() int {
 	if o.external && o.global == "" && !o.channel {
 		return o.origin.param
@@ -36,7 +38,7 @@ func (o *object) reader() int {
 	return everywhere
 }
 
-// recordLinks records that an instruction stores values at places.
+// recordLinks records that one instruction stores values at some places, as a whole or in a field.
 func (u *unit) recordLinks(at, values places, whole bool) {
 	if !u.linking {
 		return
@@ -68,6 +70,6 @@ func (u *unit) recordLinks(at, values places, whole bool) {
 	}
 }
 
-// only reports whether each instruction that stores a value in local memory stores it
-// for somebody else too, and one of them for the reader.
+// only reports whether each instruction that stores a value in local memory also stores it for
+// a reader, and at least one instruction stores it for the given reader.
 func (s *stores) only(reader int) bool { return s != nil && !s.alone && s.readers[reader] }

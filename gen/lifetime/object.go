@@ -188,7 +188,7 @@ func (p place) store(values places, whole bool) bool {
 }
 
 // reach finds all objects that are reachable from values: the values themselves, and the
-// contents of local objects, at any depth, but not through links to omit.
+// contents of local objects, at any depth. It does not follow the links for which omit returns true.
 func (o *objects) reach(values places, omit func(link) bool) map[*object]bool {
 	seen := make(map[*object]bool)
 	var visit func(v place)

@@ -20,7 +20,7 @@ type unit struct {
 	sites     map[site]*object
 	owners    map[*types.Var]string // by field: the type that has it
 	resets    resets
-	links     map[link]*stores // made by the last pass before values are reported
+	links     map[link]*stores // filled by the last pass before the reports
 	summary   *summary
 
 	changed   bool
@@ -127,11 +127,11 @@ func (u *unit) pass() {
 // origins are the parameters and package variables, and the memory behind them, that are
 // reachable from values.
 func (u *unit) origins(values places) map[origin]bool {
-	return u.originsFor(nobody, values)
+	return u.originsFor(noReader, values)
 }
 
-// originsFor is like origins without values that another instruction stores for the same
-// reader.
+// originsFor is like origins, but leaves out the values that other instructions store for the
+// same reader.
 func (u *unit) originsFor(reader int, values places) map[origin]bool {
 	found := make(map[origin]bool)
 	for o := range u.objects.reach(values, func(l link) bool { return u.links[l].only(reader) }) {

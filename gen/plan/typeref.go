@@ -82,7 +82,7 @@ func TypeOf(t types.Type, own *types.Package) (ref TypeRef, problem string) {
 	return ref, problem
 }
 
-// Nameless ends the problem of a type for which Go has to declare a name.
+// Nameless is the end of the problem text for a type without a name, such as a function.
 const Nameless = " has no name, so generated code cannot write it"
 
 func nameless(t types.Type, own *types.Package) string {

@@ -81,7 +81,7 @@ type fault struct {
 	path             string // path in the message: .Lines[]
 	mark             mark
 	text, suggestion string
-	weak             bool // the package cannot name the type; omitted if there is another fault
+	weak             bool // the package cannot name the type; not reported if the message has another fault
 }
 
 // place is the place of a type in a message.
@@ -208,8 +208,8 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	return index, false
 }
 
-// writeAlias writes the type of a message as an alias that the package may use, if t is one
-// and the package cannot name the type itself: the type is in an internal package, for example.
+// writeAlias names the type of a message by an alias, if t is an alias that the package may use
+// and the package cannot name the type itself, for example because it is in an internal package.
 func (b *builder) writeAlias(index int, t types.Type) {
 	nameless := func(f fault) bool { return f.weak }
 	for slices.ContainsFunc(b.faults[index], nameless) {

@@ -17,8 +17,8 @@ type Names struct {
 	// Bounded gives functions a limit on the bytes that they append, if the encoding of
 	// a message can be far larger than the message in memory.
 	Bounded bool
-	// States has the names of the roots that are states of state machines. The value says
-	// whether the root is also a message, an update or a result.
+	// States has the names of the roots that are states of state machines. The value is
+	// true if the root is also a message, an update or a result.
 	States map[string]bool
 }
 
@@ -33,7 +33,7 @@ type Names struct {
 type Codec struct {
 	Append, Consume string
 	Bounded         bool
-	State           *Codec // of a state: the codec without a limit for large elements
+	State           *Codec // the codec without a limit for large elements, if the root is a state
 }
 
 // Emit generates the functions of a schema. Codecs are in the order of its Roots. The
@@ -147,9 +147,9 @@ func (e *emitter) tooLarge(failure jen.Code) jen.Code {
 	return code("if len("+e.b+") > "+e.limit+" { return "+e.b+",", failure, "}")
 }
 
-// codec returns the codec of a root. The codec of a message that can contain itself, or
-// that can be large in memory, consists of functions that start the count of the depth or
-// of the room. They are written once; entries has them by name.
+// codec returns the codec of a root. If the message can contain itself, or can be large in
+// memory, the codec consists of entry functions that begin to count the depth or the room.
+// Each entry function is written once; entries has the ones that exist, by name.
 func (e *emitter) codec(entries map[string]Codec, index int, state bool) Codec {
 	m, c := &e.schema.Messages[index], e.of[index]
 	c.Bounded = e.grows[index]
@@ -169,7 +169,7 @@ func (e *emitter) codec(entries map[string]Codec, index int, state bool) Codec {
 	return written
 }
 
-// whole writes the entry functions of a root. The room of a state has no limit.
+// whole writes the entry functions of a root. For a state the room is not limited.
 func (e *emitter) whole(index int, c Codec, state bool) {
 	m := &e.schema.Messages[index]
 	e.current = &Message{} // the calls are not in a message's function

@@ -228,8 +228,8 @@ func TestDurableCrashes(t *testing.T) {
 	}
 }
 
-// TestDurableClose closes the Stepper after each number of steps, and lets the next one
-// continue its work.
+// TestDurableClose closes a Stepper after a number of steps. The next Stepper must continue
+// the work.
 func TestDurableClose(t *testing.T) {
 	for steps := range 40 {
 		w, store := new(shop.World), edges.NewMemory()

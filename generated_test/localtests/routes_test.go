@@ -84,7 +84,7 @@ func TestRoutesNoInstance(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if want := [routesShards]int{0: 1, 1: 1}; counts != want { // shard 1 exists, so it gets the copy that one lacks
+	if want := [routesShards]int{0: 1, 1: 1}; counts != want { // shard 1 exists, so it gets its copy of the message to an instance that one does not have
 		t.Errorf("it went to %v, want %v", counts, want)
 	}
 }

@@ -54,7 +54,7 @@ type Shelves struct {
 	Best     *Shelf
 }
 
-// Shelf is the update, too: it adds itself.
+// Shelf is also the update: it adds itself to the state.
 type Shelf struct {
 	Number                    int
 	Top, Middle, Bottom, Back Box

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestClusterProcessesPausedProcess stops a process with SIGSTOP until the others believe that it is dead.
-// When it continues, it has lost nothing, and nothing is handled twice.
+// TestClusterProcessesPausedProcess stops a process with SIGSTOP until the other processes consider it dead.
+// After it continues, no message may be lost or handled twice.
 func TestClusterProcessesPausedProcess(t *testing.T) {
 	t.Parallel()
 	c := start(t)

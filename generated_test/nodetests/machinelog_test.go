@@ -125,8 +125,8 @@ func startStock(t *testing.T, dir string) *machinelog.Stock {
 	return m
 }
 
-// TestMachineLogWithLargeElements checks that a state has snapshots and backups, although its elements
-// are large in memory and almost all of their bytes are zero.
+// TestMachineLogWithLargeElements checks that snapshots and backups work for a state whose elements
+// are large in memory, with almost all bytes zero.
 func TestMachineLogWithLargeElements(t *testing.T) {
 	t.Parallel()
 	const shelves = 2000 // 2 MB in memory, 40 kB encoded

@@ -14,8 +14,8 @@ var (
 	ways     = []Run{{}, {Stop: true}, {Stepped: true}, {Stepped: true, Stop: true}}
 )
 
-// All runs a case with each failure in each place: on workers and under the Stepper, to its end and
-// with a stop. A run that takes less time has one of these four ways for each failure and place.
+// All runs a case with each failure in each place, in four ways: on workers and under the Stepper,
+// to the end of the topology and with a stop. Except in a long run, it selects some of these runs.
 func All(t *testing.T, c Case) {
 	for m, method := range methods {
 		for i, f := range failures {
@@ -31,10 +31,11 @@ func All(t *testing.T, c Case) {
 	}
 }
 
-// isChosen selects the runs that the test has time for. The topologies together have all of them.
+// isChosen selects the runs for which the test has time. All topologies together have each failure,
+// place and way.
 func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 	long := speed.Pick(t, false, false, true)
-	slow := c.HasProcesses() || c.Recovered != nil // a start of a process or of a log takes longer than most runs
+	slow := c.HasProcesses() || c.Recovered != nil // starting a process or opening a log takes longer than most runs
 	switch {
 	case long && !slow:
 		return true
@@ -49,28 +50,28 @@ func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 	return true
 }
 
-// canRun reports whether the case can have a run.
+// canRun reports whether the test makes a run with the case.
 func (c Case) canRun(r Run) bool {
 	isolated := c.Options[r.Place] == "process"
 	switch {
 	case r.Failure == Joined && r.Place == "feed":
-		return false // known: an error that is joined to topo.Done counts as a clean end
+		return false // not checked yet: a source that returns an error joined to topo.Done
 	case r.Failure != NoFailure && c.stopsForever(r.Place):
-		return false // known: a member with restart: never is not given up when its group restarts
+		return false // not checked yet: a member with restart: never whose group restarts
 	case r.Failure == NoFailure && (r.Place != "work" || r.Method != ""):
-		return false // the same as with these
+		return false // without a failure, the place and the method make no difference
 	case r.Place == "feed" && c.Options["feed"] == "outside":
-		return false // it has no handler
+		return false // an external processor has no methods
 	case r.Failure == Goexit && r.Stepped && !isolated:
 		return false // it would end the goroutine of the test
 	case r.Failure.IsOfProcess() && !isolated:
 		return false // it would end the test
 	case r.Failure.IsHang() && r.Method != "":
-		return false // no health timeout ends these
+		return false // no health timeout ends Init, Finish or Close
 	case r.Failure.IsHang() && r.Stepped && c.HasProcesses():
-		return false // known: a Stepper waits for a process for ever, in spite of the health timeout
+		return false // known: a Stepper waits for a call in a process without a limit, whatever the health timeout
 	case r.Failure.IsHang() && (r.Stepped || c.HasProcesses()) && !c.endsHangs(r.Place):
-		return false // no time ends the call
+		return false // no timeout ends the call
 	}
 	return true
 }

@@ -19,8 +19,8 @@ const (
 	Joined    Failure = "joined" // an error that is joined to a signal of the runtime
 	Panic     Failure = "panic"
 	Goexit    Failure = "goexit"
-	Hang      Failure = "hang" // until its context ends
-	Deaf      Failure = "deaf" // longer than its context
+	Hang      Failure = "hang" // the call returns when its context ends
+	Deaf      Failure = "deaf" // the call ignores its context and returns after the run
 	Exit      Failure = "exit"
 	Kill      Failure = "kill"
 	Stop      Failure = "stop"  // the process is stopped and never continued
@@ -36,13 +36,13 @@ func (f Failure) IsHang() bool { return f == Hang || f == Deaf || f == Stop }
 // errPlanned is the error of all planned failures.
 var errPlanned = errors.New("planned")
 
-// Of the messages, some fail at the first attempt, and others at each.
+// The handlers of some messages fail at the first attempt, and those of others at each attempt.
 const (
 	onceEvery, onceAt     = 5, 2
 	alwaysEvery, alwaysAt = 11, 7
 )
 
-// In a slow run only these of the messages of a source fail.
+// In a slow run only these two messages of a source fail.
 const slowOnceAt, slowAlwaysAt = 5, 9
 
 // failsAt reports whether the handler of a message fails.
@@ -54,13 +54,13 @@ func failsAt(id, attempt int) bool {
 	return id%onceEvery == onceAt && attempt <= 1 || id%alwaysEvery == alwaysAt
 }
 
-// hangStepper is the Hang of the Stepper, if there is one.
+// hangStepper is the method Hang of the Stepper. It is nil on workers.
 var hangStepper func()
 
-// released ends the calls that hang longer than their context.
+// released is closed after the run. This ends the calls that ignore their context.
 var released chan struct{}
 
-// hanging is locked for reading by each call that hangs.
+// hanging is locked for reading during each call that hangs.
 var hanging sync.RWMutex
 
 // fail fails in the planned way.
@@ -81,7 +81,7 @@ func fail(ctx context.Context) error {
 	case Kill, Stop, Pause:
 		signal(plan.Failure)
 	}
-	return nil // the process has continued
+	return nil // after a pause
 }
 
 func hang(ctx context.Context) error {
@@ -94,6 +94,6 @@ func hang(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	<-released // nil in a child process: for ever
+	<-released // nil in a child process, so the call never returns
 	return errPlanned
 }

@@ -11,22 +11,22 @@ import (
 // messages is the number of messages that an instance of a source sends.
 const messages = 30
 
-// Out is a message of another package than that of the topology.
+// Out is a message type that is not in the package of the topology.
 type Out struct{ ID int }
 
-// Config is a configuration in the topology file.
+// Config is the configuration of a processor in the topology file.
 type Config struct {
 	Size int
 	Wait time.Duration
 }
 
-// Instance is what an instance of each processor has in common. The generated methods call those
-// of Instance.
+// Instance has the fields and methods that all processors share. The methods of the generated types
+// call the methods of Instance.
 type Instance struct {
 	name        string
 	index       int
 	incarnation int // the number of instances before it with the same index
-	made        int // messages
+	made        int // number of messages that a source has sent
 }
 
 // New makes an instance.
@@ -35,7 +35,7 @@ func New(in topo.Instance) (Instance, error) {
 	i := Instance{name: in.Processor, index: in.Index}
 	events, err := read()
 	for _, e := range events {
-		if e.What == made && e.Where == i.name && e.Instance == i.index {
+		if e.Kind == made && e.Where == i.name && e.Instance == i.index {
 			i.incarnation++
 		}
 	}
@@ -43,29 +43,30 @@ func New(in topo.Instance) (Instance, error) {
 	return i, err
 }
 
-// Index is the index of the instance.
+// Index returns the index of the instance.
 func (i *Instance) Index() int { return i.index }
 
-// method fails if the plan says so.
-func (i *Instance) method(ctx context.Context, name string, what What) error {
+// method runs Init, Finish or Close: it records a call that succeeds, or fails according to the plan.
+func (i *Instance) method(ctx context.Context, name string, kind Kind) error {
 	if plan.Method == name && plan.Place == i.name && (name != "Init" || i.incarnation == 0) {
 		record(failed, i.name, 0, i.index, 0)
 		if err := fail(ctx); err != nil {
 			return err
 		}
 	}
-	record(what, i.name, 0, i.index, 0)
+	record(kind, i.name, 0, i.index, 0)
 	return nil
 }
 
-// Started, Finished and Closed are Init, Finish and Close, which a type must declare itself.
+// Started, Finished and Closed implement Init, Finish and Close. They have other names, because
+// topogen refuses a processor that gets these methods from an embedded type of another package.
 func (i *Instance) Started(ctx context.Context) error  { return i.method(ctx, "Init", started) }
 func (i *Instance) Finished(ctx context.Context) error { return i.method(ctx, "Finish", finished) }
 func (i *Instance) Closed() error                      { return i.method(context.Background(), "Close", closed) }
 
-// Send sends one message.
+// Send sends a message along one edge.
 type Send struct {
-	Edge string // "from.Message"
+	Edge string // "sender.Message"
 	Do   func(id int) error
 }
 
@@ -76,13 +77,13 @@ func (s Send) send(id int) error {
 	switch err := s.Do(id); {
 	case err == nil:
 		record(sent, s.Edge, id, 0, 0)
-	case err != topo.ErrFull: // was not accepted
+	case err != topo.ErrFull: // a message that is refused with ErrFull is not recorded
 		return err
 	}
 	return nil
 }
 
-// SendNext is Ping: it sends the next message of a source along one of some edges.
+// SendNext implements Ping: it sends the next message of a source along one of the edges.
 func (i *Instance) SendNext(ctx context.Context, edges ...Send) error {
 	if i.made == messages {
 		return topo.Done
@@ -102,12 +103,12 @@ func (i *Instance) SendNext(ctx context.Context, edges ...Send) error {
 }
 
 const (
-	otherIDs       = 100 * messages * instancesMax // ids of the processor other begin here
-	againIDs       = 100 * attemptsMax * otherIDs  // and here those of Again
-	failingSources = 3                             // later instances of a source do not fail, so that it ends
+	otherIDs       = 100 * messages * instancesMax // the first id of the processor other
+	againIDs       = 100 * attemptsMax * otherIDs  // the first id of the messages Again
+	failingSources = 3                             // after this number of instances a source does not fail again, so that it ends
 )
 
-// SendAll is Serve: it sends all messages of a source.
+// SendAll implements Serve: it sends all messages of a source.
 func (i *Instance) SendAll(ctx context.Context, edges ...Send) error {
 	for {
 		if err := i.SendNext(ctx, edges...); err == topo.Done {
@@ -121,7 +122,7 @@ func (i *Instance) SendAll(ctx context.Context, edges ...Send) error {
 // instancesMax is the largest number of instances of a processor.
 const instancesMax = 3
 
-// SourceID numbers the messages of all instances of a source.
+// SourceID returns the id of message n of an instance. All instances of a source have different ids.
 func SourceID(n, instance int) int { return n*instancesMax + instance }
 
 // attemptsMax is larger than the number of attempts of any message.
@@ -151,10 +152,11 @@ func (i *Instance) mayFail(ctx context.Context, where string, id, attempt int) e
 	return fail(ctx)
 }
 
-// Data is the part of a message that another attempt must not see changed.
+// Data returns the data of a message. If a handler changes the data, other attempts must not see the
+// change.
 func Data(id int) []int { return []int{id} }
 
-// Change checks and changes the data of a message.
+// Change checks that the data of a message is unchanged, and then changes it.
 func (i *Instance) Change(edge string, id int, data []int) {
 	if len(data) != 1 || data[0] != id {
 		record(changed, edge, id, i.index, 0)

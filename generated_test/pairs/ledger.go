@@ -13,26 +13,26 @@ import (
 	"testing"
 )
 
-// planVariable is the environment variable with the plan, for child processes.
+// planVariable is the environment variable that passes the plan to child processes.
 const planVariable = "PAIRS_PLAN"
 
-// Plan says what the handlers of a run do. The processes of a topology share it.
+// Plan says which methods fail in a run, and how. All processes of a topology have the same plan.
 type Plan struct {
-	Ledger  string  // the file to which all processes append; "" if there is one process
-	Failure Failure // what fails, in Place
-	Place   string  // a processor
-	Method  string  // "" for its handlers, or Init, Finish or Close
-	Slow    bool    // a failure takes long, so that few messages fail
+	Ledger  string  // the file to which all processes append; "" if there is only one process
+	Failure Failure // how the method fails
+	Place   string  // the processor whose method fails
+	Method  string  // Init, Finish or Close; "" for handlers, Ping and Serve
+	Slow    bool    // few messages fail, because each failure takes long
 }
 
-// plan is the plan of the run. Tests run one topology at a time in a process.
+// plan is the plan and the ledger of the current run. A process runs one topology at a time.
 var plan struct {
 	Plan
 	file     *os.File // nil if the ledger is in memory
 	mu       sync.Mutex
 	list     []Event      // the ledger in memory
 	n        atomic.Int64 // events that this process has recorded
-	recovers bool         // the run has ended, and the state machine reads its log
+	recovers bool         // the run has ended, and the test recovers the state from the log
 }
 
 // begin opens the ledger of a run.
@@ -63,7 +63,8 @@ func open(p Plan) (err error) {
 	return err
 }
 
-// openInChild opens the ledger in a child process, whose main does not run.
+// openInChild opens the ledger in a child process. Constructors call it, because the main function of
+// a child process does not run.
 func openInChild() {
 	if plan.Plan != (Plan{}) {
 		return
@@ -74,42 +75,42 @@ func openInChild() {
 	}
 }
 
-// Event is a line of the ledger.
+// Event is an event of a run, which is one line of the ledger.
 type Event struct {
 	PID      int
-	What     What
-	Where    string // the edge of a message, or a processor
+	Kind     Kind
+	Where    string // the edge of the message, or the processor
 	ID       int
-	Instance int // that receives the message
+	Instance int // index of the instance that receives the message
 	Attempt  int
 }
 
-// What happened.
-type What string
+// Kind is the kind of an [Event].
+type Kind string
 
 const (
-	made     What = "made"
-	started  What = "started" // Init has returned
-	sent     What = "sent"
-	unsure   What = "unsure" // an Ask that may have been sent
-	began    What = "began"
-	done     What = "done"
-	letter   What = "letter"
-	failed   What = "failed" // ID is that of the message, or 0 for another method
-	replied  What = "replied"
-	applied  What = "applied" // an outcome without an error
-	refused  What = "refused" // an outcome with an error
-	finished What = "finished"
-	closed   What = "closed"
-	changed  What = "changed" // an attempt got a message that another one has changed
+	made     Kind = "made"
+	started  Kind = "started" // Init has returned
+	sent     Kind = "sent"
+	unsure   Kind = "unsure" // the message of an Ask may have been sent
+	began    Kind = "began"
+	done     Kind = "done"
+	letter   Kind = "letter"
+	failed   Kind = "failed" // ID is the id of the message, or 0 for Init, Finish and Close
+	replied  Kind = "replied"
+	applied  Kind = "applied" // an update had an outcome without an error
+	refused  Kind = "refused" // an update had an outcome with an error
+	finished Kind = "finished"
+	closed   Kind = "closed"
+	changed  Kind = "changed" // an attempt got a message that another attempt has changed
 )
 
-// lineBytes is the length of a line. It divides the length of a page, so that no process sees a
-// part of a line.
+// lineBytes is the length of a line. It divides the size of a page, so that a process never reads
+// only a part of a line.
 const lineBytes = 64
 
-func record(what What, where string, id, instance, attempt int) {
-	write(Event{os.Getpid(), what, where, id, instance, attempt})
+func record(kind Kind, where string, id, instance, attempt int) {
+	write(Event{os.Getpid(), kind, where, id, instance, attempt})
 	if n := plan.n.Add(1); onEvent != nil {
 		onEvent(n)
 	}
@@ -122,13 +123,14 @@ func write(e Event) {
 		plan.list = append(plan.list, e)
 		return
 	}
-	line := fmt.Sprint(e.PID, " ", e.What, " ", e.Where, " ", e.ID, " ", e.Instance, " ", e.Attempt)
+	line := fmt.Sprint(e.PID, " ", e.Kind, " ", e.Where, " ", e.ID, " ", e.Instance, " ", e.Attempt)
 	if _, err := fmt.Fprintf(plan.file, "%-*s\n", lineBytes-1, line); err != nil {
 		panic(err)
 	}
 }
 
-// onEvent is called with the number of events that this process has recorded.
+// onEvent is called after each event, with the number of events that this process has recorded. It
+// may be nil.
 var onEvent func(n int64)
 
 // read returns the events of the ledger.
@@ -158,7 +160,7 @@ func parse(line string) (e Event, err error) {
 	if len(fields) != 6 {
 		return e, errors.New("not an event")
 	}
-	e.What, e.Where = What(fields[1]), fields[2]
+	e.Kind, e.Where = Kind(fields[1]), fields[2]
 	for i, n := range map[int]*int{0: &e.PID, 3: &e.ID, 4: &e.Instance, 5: &e.Attempt} {
 		var one error
 		*n, one = strconv.Atoi(fields[i])

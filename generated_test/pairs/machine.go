@@ -7,7 +7,7 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// Apply is the update of the state machine: it counts an id.
+// Apply implements Update of the state machine: it counts how often an id was applied.
 func Apply(seen *map[int]int, id int) {
 	if *seen == nil {
 		*seen = make(map[int]int)
@@ -19,19 +19,19 @@ func Apply(seen *map[int]int, id int) {
 	}
 }
 
-// Outcome handles the outcome of an update.
+// Outcome implements the handler for the outcome of an update.
 func (i *Instance) Outcome(ctx context.Context, id int, err error) error {
 	if fsm.OutcomeKnown(err) {
-		what := applied
+		kind := applied
 		if err != nil {
-			what = refused
+			kind = refused
 		}
-		record(what, "work.LedgerProposal", id, i.index, 0)
+		record(kind, "work.LedgerProposal", id, i.index, 0)
 	}
 	return i.Handle(ctx, "ledger.LedgerOutcome", id)
 }
 
-// compareState compares the state in the log with the updates and their outcomes.
+// compareState compares the state that is recovered from the log with the outcomes of the updates.
 func (c Case) compareState(events []Event) (problems []string) {
 	plan.recovers = true
 	seen, err := c.Recovered()
@@ -41,11 +41,11 @@ func (c Case) compareState(events []Event) (problems []string) {
 	for _, e := range events {
 		switch n := seen[e.ID]; {
 		case e.Where != "work.LedgerProposal":
-		case e.What == applied && n != 1:
+		case e.Kind == applied && n != 1:
 			problems = append(problems, fmt.Sprintf("update %d has succeeded, and is %d times in the recovered state", e.ID, n))
-		case e.What == refused && n != 0:
+		case e.Kind == refused && n != 0:
 			problems = append(problems, fmt.Sprintf("update %d has failed, and is %d times in the recovered state", e.ID, n))
-		case e.What == done && n > 1:
+		case e.Kind == done && n > 1:
 			problems = append(problems, fmt.Sprintf("update %d is %d times in the recovered state", e.ID, n))
 		}
 	}

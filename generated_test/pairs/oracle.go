@@ -10,16 +10,16 @@ import (
 	"github.com/topogen/topogen/runtime/supervise"
 )
 
-// copyOf is a copy of a message: a message that goes to several instances has several.
+// copyOf identifies a copy of a message. A message to several instances has a copy for each.
 type copyOf struct {
 	edge         string
 	id, instance int
 }
 
-// copyEvents counts what happened to a copy.
+// copyEvents counts the events of a copy.
 type copyEvents struct{ began, done, letters int }
 
-// examination compares the ledger of a run with its figures.
+// examination compares the ledger of a run with the figures of the runtime.
 type examination struct {
 	Case
 	run      Run
@@ -27,8 +27,8 @@ type examination struct {
 	figures  pool.Snapshot
 	err      error // of Run
 	copies   map[copyOf]*copyEvents
-	accepted map[string]int // copies by edge
-	unsure   map[string]int // copies by edge that may have been accepted
+	accepted map[string]int // by edge: number of copies that were accepted
+	unsure   map[string]int // by edge: number of copies that may have been accepted
 	problems []string
 }
 
@@ -57,27 +57,27 @@ func (x *examination) isWhole() bool {
 	return x.err == nil || errors.Is(x.err, pool.ErrGaveUp) && !errors.Is(x.err, pool.ErrDrainTimeout) && !errors.Is(x.err, supervise.ErrIntensity)
 }
 
-// count counts what happened to each copy.
+// count counts the events of each copy.
 func (x *examination) count() {
 	discarded := x.discarded()
 	for _, e := range x.events {
 		c := copyOf{e.Where, e.ID, e.Instance}
-		if e.What == unsure {
+		if e.Kind == unsure {
 			x.unsure[e.Where] += x.copiesOf(e.Where)
 		}
-		if e.What == sent {
+		if e.Kind == sent {
 			if !discarded[e.Where][e.ID] {
 				x.accepted[e.Where] += x.copiesOf(e.Where)
 			}
 			continue
 		}
-		if e.What != began && e.What != done && e.What != letter {
+		if e.Kind != began && e.Kind != done && e.Kind != letter {
 			continue
 		}
 		if x.copies[c] == nil {
 			x.copies[c] = new(copyEvents)
 		}
-		switch e.What {
+		switch e.Kind {
 		case began:
 			x.copies[c].began++
 		case done:
@@ -88,12 +88,13 @@ func (x *examination) count() {
 	}
 }
 
-// discarded finds messages that a process has sent in a call that has not succeeded.
+// discarded finds the messages that a process has sent during a call that did not succeed. The
+// runtime discards these messages.
 func (x *examination) discarded() map[string]map[int]bool {
 	all := make(map[string]map[int]bool)
-	pending := make(map[string][]Event) // by process and instance: sent by the current call
+	pending := make(map[string][]Event) // by process and processor: the messages that the current call has sent
 	for _, e := range x.events {
-		switch e.What {
+		switch e.Kind {
 		case sent:
 			if from, _, _ := strings.Cut(e.Where, "."); x.isIsolated(from) {
 				key := fmt.Sprint(e.PID, from)
@@ -122,7 +123,7 @@ func discard(all map[string]map[int]bool, list []Event) {
 	}
 }
 
-// receiver is the processor that handles the messages of an edge.
+// receiver returns the processor that handles the messages of an edge.
 func receiver(edge string) string {
 	switch edge {
 	case "work.Out":
@@ -139,7 +140,7 @@ func receiver(edge string) string {
 
 func (x *examination) isIsolated(processor string) bool { return x.Options[processor] == "process" }
 
-// copiesOf returns how many copies a message along an edge has.
+// copiesOf returns the number of copies of a message along an edge.
 func (x *examination) copiesOf(edge string) int {
 	if edge != "feed.One" && edge != "feed.Two" && edge != "other.Two" {
 		return 1
@@ -170,10 +171,10 @@ func (x *examination) ends() {
 		}
 	}
 	for _, e := range x.events {
-		if e.What == changed {
+		if e.Kind == changed {
 			x.problem("%s %d at instance %d was changed by another attempt", e.Where, e.ID, e.Instance)
 		}
-		if e.What == replied {
+		if e.Kind == replied {
 			for i := range x.instances("work") {
 				if n := x.copies[copyOf{e.Where, e.ID, i}]; n != nil && n.done == 0 {
 					x.problem("%s %d has a reply and was not handled", e.Where, e.ID)
@@ -211,21 +212,22 @@ func (x *examination) edge(e pool.EdgeFigures) {
 		}
 	}
 	if e.From == "" && x.gaveUp() {
-		return // known: ticks for an instance that was given up count as received
+		return // not checked yet: ticks for an instance that was given up
 	}
 	if uint64(begun) != e.Received {
 		x.problem("%s: the ledger has %d copies that were given to a handler, and the figures %d", name, begun, e.Received)
 	}
 }
 
-// neverDrops reports whether neither the policy of the edge nor a lost instance drops messages.
+// neverDrops reports whether no message of the edge may be dropped: its policy does not drop messages,
+// and no instance was given up.
 func (x *examination) neverDrops(e pool.EdgeFigures) bool {
 	return e.From != "" && x.policy(e) != "drop" && !x.gaveUp()
 }
 
 func (x *examination) gaveUp() bool { return x.figures.Faults != nil && x.figures.Faults.GaveUp > 0 }
 
-// policy is block, fail or drop.
+// policy returns the first word of full: for an edge, which is block, fail or drop.
 func (x *examination) policy(e pool.EdgeFigures) string {
 	policy := ""
 	switch {
@@ -244,7 +246,7 @@ func (x *examination) sendsAreRecorded(edge string) bool {
 	return from != "timer" && from != "ledger" && message != "Rep" && message != "DeadLetter" && (!x.isIsolated(from) || x.isWhole())
 }
 
-// processor compares the figures about failures with the ledger.
+// processor compares the failure figures of a processor with the ledger.
 func (x *examination) processor(p pool.ProcessorFigures) {
 	if p.Faults == nil || !x.isWhole() {
 		return
@@ -276,7 +278,7 @@ func (x *examination) processor(p pool.ProcessorFigures) {
 	}
 }
 
-// order checks that an instance is given the messages of another one in the order in which they
+// order checks that an instance handles the messages of another instance in the order in which they
 // were sent.
 func (x *examination) order() {
 	type pair struct {
@@ -287,7 +289,7 @@ func (x *examination) order() {
 	}
 	position := make(map[string]map[int]int)
 	for i, e := range x.events {
-		if e.What == sent {
+		if e.Kind == sent {
 			if position[e.Where] == nil {
 				position[e.Where] = make(map[int]int)
 			}
@@ -297,13 +299,13 @@ func (x *examination) order() {
 	last := make(map[pair]int)
 	for _, e := range x.events {
 		at, ok := position[e.Where][e.ID]
-		if e.What != began || !ok || e.Where == "work.LedgerProposal" && x.Options["machine"] == "several" {
+		if e.Kind != began || !ok || e.Where == "work.LedgerProposal" && x.Options["machine"] == "several" {
 			continue // an update does not know its instance
 		}
 		from, _, _ := strings.Cut(e.Where, ".")
 		sender := e.ID % instancesMax
 		if from == "work" {
-			sender = e.ID / attemptsMax % instancesMax // as Handle has numbered it
+			sender = e.ID / attemptsMax % instancesMax // Handle puts the sender into the id
 		}
 		p := pair{from, sender, receiver(e.Where), e.Instance}
 		if at < last[p] {
@@ -313,10 +315,10 @@ func (x *examination) order() {
 	}
 }
 
-// failures is the number of failures in the ledger.
+// failures returns the number of failures in the ledger.
 func (x *examination) failures() (n int) {
 	for _, e := range x.events {
-		if e.What == failed {
+		if e.Kind == failed {
 			n++
 		}
 	}
@@ -327,7 +329,7 @@ func (x *examination) failures() (n int) {
 func (x *examination) result() {
 	failures := x.failures()
 	switch gaveUp := x.gaveUp(); {
-	case failures == 0 && x.err != nil && !(x.HasProcesses() && errors.Is(x.err, pool.ErrHung)): // on a busy computer
+	case failures == 0 && x.err != nil && !(x.HasProcesses() && errors.Is(x.err, pool.ErrHung)): // on a busy host a process may get no CPU for its health timeout
 		x.problem("nothing has failed, and Run returns %v", x.err)
 	case gaveUp && x.err == nil:
 		x.problem("an instance was given up, and Run returns nil")
@@ -343,7 +345,7 @@ func (f Failure) isError() bool { return f == ReturnErr || f == Joined || f == P
 
 // isFatal reports whether the first failure ends Run.
 func (x *examination) isFatal() bool {
-	if x.run.Method != "" || x.run.Failure == Hang || x.run.Failure == Pause { // ends with the context, or continues
+	if x.run.Method != "" || x.run.Failure == Hang || x.run.Failure == Pause { // Hang ends with its context, and after Pause the process continues
 		return false
 	}
 	restarts := x.run.Place == "work" && (x.Options["restart"] != "none" && x.Options["restart"] != "never" || x.Options["group"] != "no") ||
@@ -366,12 +368,12 @@ func (x *examination) lifecycles() {
 	for _, e := range x.events {
 		i := instance{e.Where, e.Instance}
 		switch {
-		case e.What == started:
+		case e.Kind == started:
 			starts[i]++
 			finishes[i] = 0
-		case e.What == finished, e.What == failed && x.run.Method == "Finish" && e.ID == 0:
+		case e.Kind == finished, e.Kind == failed && x.run.Method == "Finish" && e.ID == 0:
 			finishes[i]++
-		case e.What == closed, e.What == failed && x.run.Method == "Close" && e.ID == 0:
+		case e.Kind == closed, e.Kind == failed && x.run.Method == "Close" && e.ID == 0:
 			closes[i]++
 		}
 	}
@@ -379,8 +381,7 @@ func (x *examination) lifecycles() {
 		if closes[i] != n {
 			x.problem("%s %d was started %d times and closed %d times", i.name, i.index, n, closes[i])
 		}
-		// Known: the last instance is not finished if it failed with the last message, or if it
-		// was idle when its group restarted.
+		// Not checked yet: the last instance after a failure.
 		if finishes[i] != 1 && x.failures() == 0 {
 			x.problem("the last instance of %s %d was finished %d times", i.name, i.index, finishes[i])
 		}

@@ -21,41 +21,42 @@ import (
 type Case struct {
 	Name    string
 	Index   int
-	Seed    uint64            // of the covering array
-	Options map[string]string // by factor, as package pairtests names them
+	Seed    uint64            // seed of the covering array
+	Options map[string]string // values of the factors in package pairtests
 	New     func(...pool.Option) (Topology, Outside, error)
-	// Recovered reads how often each update is in the state, from the log of the state machine. It is
-	// nil if there is no log.
+	// Recovered recovers the state of the state machine from its log, and returns how often each
+	// update is in it. It is nil if there is no log.
 	Recovered func() (map[int]int, error)
 }
 
-// Topology has the generated methods.
+// Topology has the methods of a generated topology that a run calls.
 type Topology interface {
 	Run(context.Context) error
 	Stepper(uint64) *pool.Stepper
 	Snapshot() pool.Snapshot
 }
 
-// Outside sends from outside of the topology; its fields are nil if there is no external processor.
+// Outside sends messages from outside of the topology. Its fields are nil if the topology has no
+// external processor.
 type Outside struct {
 	Sends []OutsideSend
 	Close func()
 }
 
-// OutsideSend sends or asks along an edge.
+// OutsideSend sends a message along an edge with Send or Ask.
 type OutsideSend struct {
 	Edge string
 	Do   func(ctx context.Context, id int) error
-	Asks bool // nil means that the message was handled
+	Asks bool // Do calls Ask: if it returns nil, the message was handled
 }
 
-// Run is a run of a case.
+// Run describes one run of a case.
 type Run struct {
 	Failure Failure
 	Place   string
 	Method  string
-	Stop    bool // at a random event
-	Stepped bool // else on workers
+	Stop    bool // the topology is stopped at a random event
+	Stepped bool // under the Stepper; else on workers
 	Seed    uint64
 }
 
@@ -70,9 +71,9 @@ func (r Run) String() string {
 	return fmt.Sprintf("%s%s: %s in %s %s, seed %d", how, end, r.Failure, r.Place, r.Method, r.Seed)
 }
 
-const problemsMax = 5 // that are printed for a run
+const problemsMax = 5 // number of problems that are printed for a run
 
-// patience ends a run in real time that does not end.
+// patience is the time after which a run on workers is stopped.
 const patience = 10 * time.Second
 
 // Check runs a case and compares the ledger with the figures.
@@ -98,7 +99,7 @@ func Check(t *testing.T, c Case, r Run) {
 			err = runWorkers(top, outside, r)
 		}
 		close(released)
-		hanging.Lock() // when all calls that hang have returned
+		hanging.Lock() // waits until all calls that hang have returned
 		hanging.Unlock()
 		events, readErr := read()
 		if readErr != nil {
@@ -127,10 +128,10 @@ func (c Case) HasProcesses() bool {
 	return c.Options["work"] == "process" || c.Options["sink"] == "process" || c.Options["feed"] == "process"
 }
 
-// stopAfter is the number of events after which a run is stopped.
+// stopAfter returns the number of events after which a run is stopped.
 func (r Run) stopAfter() int64 { return rand.New(rand.NewPCG(r.Seed, 1)).Int64N(8 * messages) }
 
-// sendAll sends messages from outside, as an instance of a source would.
+// sendAll sends messages from outside, like an instance of a source. It calls between before each.
 func sendAll(ctx context.Context, o Outside, between func()) {
 	if o.Close == nil {
 		return

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// signal kills or stops this process. If it is only paused, a process outside continues it.
+// signal kills or stops this process. For Pause it starts a shell that waits until this process is
+// stopped, and then continues it.
 func signal(f Failure) {
 	s := syscall.SIGSTOP
 	switch f {
@@ -24,6 +25,6 @@ func signal(f Failure) {
 		panic(err)
 	}
 	if f != Pause {
-		select {} // another thread may get the signal, a little later
+		select {} // the signal may arrive after Kill has returned, in another thread
 	}
 }

@@ -8,24 +8,25 @@ import (
 )
 
 const (
-	rowsMin    = 60 // topologies of an array
-	candidates = 20 // rows that are drawn for each row of the array
+	rowsMin    = 60 // smallest number of topologies of an array
+	candidates = 20 // number of choices of which the best becomes a row
 	unset      = -1
 )
 
-// array builds a covering array. It numbers factors and values in their order.
+// array builds a covering array: rows of values, such that each pair of values is in some row. It
+// numbers the factors, and the values of all factors, in the order of the list factors.
 type array struct {
 	random   *rand.Rand
-	first    []int // the number of the first value of each factor, where all values have a number
+	first    []int // the number of the first value of each factor
 	refusals []excluded
-	left     [][]bool // pairs of values that no row has, the value of the lower factor first
-	list     [][2]int // the same pairs, and some that are not left
+	left     [][]bool // pairs of values that are not in a row yet; the value of the lower factor is first
+	list     [][2]int // the same pairs, until trim with some that are in a row
 }
 
-// excluded is a refusal: for each factor of it, the values.
+// excluded is a refusal: for each of its factors, whether it contains each value.
 type excluded map[int][]bool
 
-// choice is the value of each factor, or unset.
+// choice has the value of each factor, or unset.
 type choice []int
 
 // coveringArray returns rows that have each pair of options that topogen accepts at least once.
@@ -103,15 +104,15 @@ func (a *array) isAllowed(c choice) bool {
 	})
 }
 
-// trim removes the pairs that are not left from the list, and reports whether any is left.
+// trim removes the pairs that are in a row from the list. It reports whether pairs are left.
 func (a *array) trim() bool {
 	a.list = slices.DeleteFunc(a.list, func(p [2]int) bool { return !a.left[p[0]][p[1]] })
 	return len(a.list) > 0
 }
 
-// draw draws a choice, and returns the number of pairs that it has and that are left: -1 if it is
-// not allowed. It begins with a pair that is left, takes the other factors in a random order, and for
-// each the value with the most pairs that are left.
+// draw draws a random choice, and returns how many of its pairs are left. It returns -1 if it finds
+// no allowed choice. draw begins with a pair that is left. Then it takes the other factors in a random
+// order, and for each factor the value with the most pairs that are left.
 func (a *array) draw() (c choice, pairs int) {
 	c = slices.Repeat(choice{unset}, len(factors))
 	if len(a.list) > 0 {
@@ -141,7 +142,7 @@ func (a *array) draw() (c choice, pairs int) {
 	return c, pairs
 }
 
-// factor is the factor of a value.
+// factor returns the factor of a value.
 func (a *array) factor(value int) int {
 	i, found := slices.BinarySearch(a.first, value)
 	if !found {
@@ -150,7 +151,7 @@ func (a *array) factor(value int) int {
 	return i
 }
 
-// pairs is the number of pairs of a factor with the others that are left.
+// pairs returns how many pairs of a factor with the other factors are left.
 func (a *array) pairs(c choice, i int) (n int) {
 	for j, w := range c {
 		v, w := a.first[i]+c[i], a.first[j]+w
@@ -161,7 +162,7 @@ func (a *array) pairs(c choice, i int) (n int) {
 	return n
 }
 
-// add removes the pairs of a choice, and returns its row.
+// add marks the pairs of a choice as not left, and returns the row of the choice.
 func (a *array) add(c choice) row {
 	r := make(row)
 	for i, v := range c {

@@ -1,5 +1,6 @@
-// Package pairtests_test generates topologies that combine all pairs of options of processors and
-// edges. Package pairs runs them with failures and compares the results with a ledger.
+// Package pairtests_test generates topologies. Each pair of options of processors and edges is in at
+// least one of them. Package pairs runs the topologies with failures, and compares the figures of the
+// runtime with a ledger.
 package pairtests_test
 
 import (
@@ -7,13 +8,13 @@ import (
 	"strings"
 )
 
-// A factor is a choice of a topology. The first value is the default.
+// A factor is an option in which the topologies differ. The first value is the default.
 type factor struct {
 	name   string
 	values []string
 }
 
-// factors are the choices that the topologies combine. Package pairs reads some of them.
+// factors are all options that the topologies combine. Package pairs reads the values of some.
 var factors = []factor{
 	{"feed", []string{"ping", "serve", "outside"}},
 	{"feed.instances", []string{"1", "2"}},
@@ -41,10 +42,10 @@ var factors = []factor{
 	{"applied", []string{"no", "yes"}},
 }
 
-// A row is a topology: its values by factor.
+// A row describes a topology: it has the value of each factor.
 type row map[string]string
 
-// defaults is the row of all defaults.
+// defaults returns the row in which all factors have their default.
 func defaults() row {
 	r := make(row)
 	for _, f := range factors {
@@ -53,15 +54,15 @@ func defaults() row {
 	return r
 }
 
-// A refusal is a combination of options that topogen refuses, and the code of its finding. Each
-// value of when has one option, or several with | between them.
+// A refusal is a combination of options that topogen refuses with a finding of the given code. In
+// when, a factor has one value, or several values with | between them.
 type refusal struct {
 	when row
 	code string
 }
 
-// refusals are all combinations that topogen refuses. TestRefusals checks that it does, and the
-// covering array has all other pairs.
+// refusals are all combinations that topogen refuses, which TestRefusals checks. The covering array
+// has all other pairs.
 var refusals = []refusal{
 	{row{"feed": "outside", "feed.instances": "2"}, "TG208"},
 	{row{"feed": "serve", "reply": "yes"}, "TG313"},
@@ -77,7 +78,7 @@ var refusals = []refusal{
 	{row{"restart": "none", "group": "no", "on_error": "attempts"}, "TG215"},
 }
 
-// rows returns the rows with the combination and the defaults of all other factors.
+// rows returns a row for each combination of values. All other factors have their default.
 func (x refusal) rows() []row {
 	list := []row{defaults()}
 	for name, values := range x.when {

@@ -17,11 +17,11 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// budget is how long a long run generates further covering arrays.
+// budget is the time for which a long run generates further covering arrays.
 const budget = 10 * time.Minute
 
 // TestGenerated generates the topologies of a covering array, compiles them into one test program
-// with the race detector, and runs each with all failures. A long run continues with other arrays.
+// with the race detector, and runs each topology with all failures. A long run continues with other arrays.
 func TestGenerated(t *testing.T) {
 	speed.Landing(t)
 	rerun.WhenCodeChanges(t, "generated_test/pairs")
@@ -34,7 +34,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// fixed is the first seed, which is the same in each run that lands.
+// fixed returns the first seed. A landing run always has the same seed, unless TOPOGEN_SEED sets it.
 func fixed(t *testing.T) uint64 {
 	if os.Getenv(speed.OneSeed) == "" && !speed.Pick(t, false, false, true) {
 		return 1
@@ -43,15 +43,15 @@ func fixed(t *testing.T) uint64 {
 	return first
 }
 
-// checkArray runs the covering array of a seed.
+// checkArray runs the topologies of the covering array of a seed.
 func checkArray(t *testing.T, seed uint64) {
 	dir := folder(t)
 	rows := coveringArray(t, seed)
 	inputs, results := generate(t, dir, rows, seed)
 	writeAll(t, inputs, results)
 	program := filepath.Join(t.TempDir(), "pairs.test")
-	build := exec.Command("go", "test", "-c", "-race", "-vet=off", "-o", program, "-ldflags=-s -w", // and without optimization, which takes
-		"-gcflags=github.com/topogen/topogen/generated_test/pairtests/...=-N -l", "./"+dir) // a third of the time
+	build := exec.Command("go", "test", "-c", "-race", "-vet=off", "-o", program, "-ldflags=-s -w",
+		"-gcflags=github.com/topogen/topogen/generated_test/pairtests/...=-N -l", "./"+dir) // without optimization the build takes a third of the time
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -59,7 +59,7 @@ func checkArray(t *testing.T, seed uint64) {
 		t.Run(name(i), func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(program, "-test.run=^TestAll$/^"+name(i)+"$", "-test.timeout=10m")
-			cmd.Dir = t.TempDir() // with the file of errors
+			cmd.Dir = t.TempDir() // for the file of the section errors
 			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s\n%s\n%s", err, speed.Repeat(t, seed), r.yaml(name(i)), out)
@@ -68,8 +68,8 @@ func checkArray(t *testing.T, seed uint64) {
 	}
 }
 
-// folder makes a folder inside this module, which has the runtime, until the test ends. The go
-// command does not look into testdata.
+// folder makes a folder that is removed when the test ends. The folder is inside this module, so that
+// its packages can import the runtime, and in testdata, which ./... does not match.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("testdata", "random")
@@ -80,11 +80,11 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// name is the name of a topology and of its package.
+// name returns the name of topology i and of its package.
 func name(i int) string { return fmt.Sprintf("p%d", i) }
 
 // generate writes the topologies and the code of some rows into a folder, and a test that runs all
-// of them. It returns what topogen makes of them.
+// topologies. It returns the results of topogen for them.
 func generate(t *testing.T, dir string, rows []row, seed uint64) ([]gen.Input, []gen.Result) {
 	t.Helper()
 	dir, err := filepath.Abs(dir)

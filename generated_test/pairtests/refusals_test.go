@@ -10,7 +10,8 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// refusedBy returns the code of the first error that topogen reports for a row; "" if there is none.
+// refusedBy returns the code of the first error that topogen reports for a row. It returns "" if
+// topogen reports no error.
 func (r row) refusedBy() string {
 	_, findings := spec.Parse("topology.yml", []byte(r.yaml("pairs")))
 	for _, f := range findings {
@@ -25,7 +26,7 @@ func (r row) refusedBy() string {
 func TestRefusals(t *testing.T) {
 	for _, x := range refusals {
 		for _, r := range x.rows() {
-			if strings.HasPrefix(x.code, "TG3") { // about Go
+			if strings.HasPrefix(x.code, "TG3") { // the finding is about Go code
 				r.refusedWithCode(t, x.code)
 			} else if code := r.refusedBy(); code != x.code {
 				t.Errorf("%v gives %q, want %q", x.when, code, x.code)

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/schemas"
 )
 
-// elsewhere are the keys and values of the schema that no topology here has, and why. A key stands
-// for all keys below it.
+// elsewhere has the keys and values of the schema that no topology of this package has, with the
+// reason. An entry for a key also covers all keys below it.
 var elsewhere = map[string]string{
 	"topology.cluster":           "several processes: generated_test/nodetests and examples/bank",
 	"processor.placement":        "of a cluster",
@@ -36,18 +36,18 @@ var elsewhere = map[string]string{
 	"edge.durable":               "of a durable edge",
 	"edge.id":                    "of a durable edge",
 	"edge.limit":                 "of a durable edge",
-	"processor.checkpoint":       "reserved: refusals has it",
-	"route=caller":               "reserved: refusals has it",
+	"processor.checkpoint":       "reserved: topogen reports it",
+	"route=caller":               "reserved: topogen reports it",
 	"topology.errors.crash":      "ends the process at the first failure",
 	"topology.package":           "a name in generated code",
 	"topology.output":            "a name in generated code",
 }
 
-// keys are keys of the topology file, such as "edge.full", and values, such as "edge.full=block". A
-// mapping that the schema defines once has the name of its definition.
+// keys is a set of keys of the topology file, such as "edge.full", and of values, such as
+// "edge.full=block". A key begins with the name of the definition in the schema that contains it.
 type keys map[string]bool
 
-// all adds the keys and values of a part of the schema.
+// all adds all keys and values of a part of the schema.
 func (k keys) all(schema map[string]any, part any, path string) {
 	node, path := resolve(schema, part, path)
 	for _, v := range list(node["enum"]) {
@@ -67,7 +67,7 @@ func (k keys) all(schema map[string]any, part any, path string) {
 	}
 }
 
-// used adds the keys and values of a part of a topology file.
+// used adds the keys and values that a part of a topology file has.
 func (k keys) used(schema map[string]any, part any, path string, file any) {
 	node, path := resolve(schema, part, path)
 	for _, one := range list(node["anyOf"]) {
@@ -96,7 +96,7 @@ func (k keys) used(schema map[string]any, part any, path string, file any) {
 	}
 }
 
-// otherProperty is the part of the schema for a key that has no property of its own.
+// otherProperty returns the part of the schema for keys that it does not list, such as names.
 func otherProperty(node map[string]any, name string) any {
 	for pattern, of := range mapping(node["patternProperties"]) {
 		if regexp.MustCompile(pattern).MatchString(name) {
@@ -109,7 +109,7 @@ func otherProperty(node map[string]any, name string) any {
 	return nil
 }
 
-// resolve follows a reference of the schema.
+// resolve follows a reference in the schema. The path of a definition is its name.
 func resolve(schema map[string]any, part any, path string) (map[string]any, string) {
 	node := mapping(part)
 	for {

@@ -110,7 +110,7 @@ func (r row) sink() []string {
 	return list
 }
 
-// machine is a state machine with work as its controller.
+// machine returns the options of a state machine whose controller is work.
 func (r row) machine() []string {
 	list := []string{"kind: fsm", "state: Marks", "update: Mark", "result: Count", "controller: work"}
 	switch r["machine"] {
@@ -132,7 +132,7 @@ func (r row) hasLog() bool {
 
 func (r row) isApplied() bool { return r["machine"] != "no" && r["applied"] == "yes" }
 
-// place is where an instance runs.
+// place returns the option for the place where instances run: the pool, a goroutine or a process.
 func place(value string) []string {
 	switch value {
 	case "blocking":
@@ -143,7 +143,7 @@ func place(value string) []string {
 	return nil
 }
 
-// edges are those of the file.
+// edges returns the edges of the topology file.
 func (r row) edges() []string {
 	options := r.input()
 	switch r["capacity"] {
@@ -209,7 +209,7 @@ func (r row) edge(from, to, message string, options []string) string {
 	return fmt.Sprintf("%s -> %s: {%s}", from, to, strings.Join(options, ", "))
 }
 
-// code writes the Go that the topology names.
+// code returns the Go code with the types and functions that the topology file names.
 func (r row) code(pkg string, index int, seed uint64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `// Package %[1]s is a case of package pairtests, which generates this file.
@@ -295,7 +295,7 @@ func (r row) message(b *strings.Builder, name string) {
 	}
 }
 
-// hasData reports whether the messages have a slice.
+// hasData reports whether the type of the message has a slice.
 func (r row) hasData(message string) bool {
 	return (r["form"] == "clone" || r["form"] == "shared") && (message == "One" || message == "Two")
 }
@@ -319,7 +319,8 @@ func (p *%[1]s) Close() error                     { return p.Closed() }
 `, name, config)
 }
 
-// machineCode writes the types of the state machine, and reads the state from its log.
+// machineCode writes the types of the state machine, and a function that recovers the state from the
+// log.
 func (r row) machineCode(b *strings.Builder) {
 	if r["machine"] == "no" {
 		return
@@ -354,7 +355,8 @@ func recovered() (seen map[int]int, err error) {
 `)
 }
 
-// send writes a pairs.Send. Sends of a source and along an edge that may be full return an error.
+// send returns the code of a pairs.Send. returns says whether the send method has an error result:
+// the methods of sources and of edges with full: fail have one.
 func (r row) send(from, message string, returns bool) string {
 	call := fmt.Sprintf("out.Send%s(new%[1]s(id)); return nil", message)
 	if returns {

@@ -286,7 +286,7 @@ func TestIsolatedNothingLeaks(t *testing.T) {
 	}
 }
 
-// resources are the numbers of processes, files and goroutines of this process.
+// resources returns the number of child processes, open files and goroutines of this process.
 func resources(t *testing.T) [3]int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
@@ -296,13 +296,13 @@ func resources(t *testing.T) [3]int {
 	return [...]int{len(children(t)), len(files), runtime.NumGoroutine()}
 }
 
-// differs reports whether the processes are others in number, or files or goroutines were added.
+// differs reports whether the number of processes differs, or there are more files or goroutines.
 func differs(now, before [3]int) bool {
 	return now[0] != before[0] || now[1] > before[1] || now[2] > before[2]
 }
 
-// TestIsolatedCloseOfAStepper closes a Stepper after each number of steps, as the cleanup of
-// a test does that fails. Nothing may be left.
+// TestIsolatedCloseOfAStepper closes a Stepper after each number of steps, like the cleanup of
+// a test that fails. No process, file or goroutine may remain.
 func TestIsolatedCloseOfAStepper(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")

@@ -64,10 +64,10 @@ func TestReceiversOfServeGetAllOrNone(t *testing.T) {
 	}
 }
 
-// TestReceiversThatDoNotExist sends messages along two edges, of which one has no instance
-// with the id. The rule is the same for sources, handlers and callers, in this process and
-// in processes: the other receiver gets the message, the missing copy counts as dropped,
-// and a send with an error result says so.
+// TestReceiversThatDoNotExist sends messages along two edges. One edge has no instance
+// with the id of a message. The rule is the same for sources, handlers and callers, in this process and
+// in child processes: the other receiver gets the message, the copy for the missing instance
+// counts as dropped, and a send method with an error result returns topo.ErrNoInstance.
 func TestReceiversThatDoNotExist(t *testing.T) {
 	top := newReceivers(t, "0 9 1", nil)
 	api := top.Api()

@@ -11,8 +11,8 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// TestSteppedGroupRunsToItsEnd checks that a Stepper runs to the end of the topology,
-// although processes of a group fail, end between calls, and are restarted together.
+// TestSteppedGroupRunsToItsEnd checks that a Stepper runs a topology to its end, even if the
+// processes of a restart group fail, end between calls, and are restarted together.
 func TestSteppedGroupRunsToItsEnd(t *testing.T) {
 	speed.Landing(t)
 	for seed := range uint64(8) {

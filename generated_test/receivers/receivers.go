@@ -71,7 +71,7 @@ func (r *Relay) ReceiveOrder(o Order, out interface{ SendItem(Item) }) {
 	out.SendItem(Item{r.name, o.To})
 }
 
-// Strict does the same. Its sends return errors.
+// Strict sends an item for each order too. Its send methods return errors.
 type Strict struct{}
 
 func (*Strict) ReceiveOrder(o Order, out *StrictSender) {

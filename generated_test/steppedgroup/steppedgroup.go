@@ -1,5 +1,5 @@
-// Package steppedgroup has a group whose members run in processes and fail in all ways. A
-// test runs it under a Stepper.
+// Package steppedgroup has a restart group. Most of its members run in processes, and they fail
+// in all ways. A test runs the topology under a Stepper.
 package steppedgroup
 
 import (

@@ -130,9 +130,9 @@ func (m *module) try(ctx context.Context, changed overlay, t tests, limit time.D
 // baselines are the runs without a mutant, by what their tests have in common.
 type baselines map[tests]*baseline
 
-// add returns the baseline of some tests. The tests of a package share one. Tests with their own
-// number of seeds have a baseline of their own, and so have tests at landing, and those that may
-// hang, which are timed.
+// add returns the baseline of some tests. The tests of a package share one
+// baseline. Tests with a number of seeds, tests that run as in .ci/run, and tests that may hang
+// have separate baselines. Tests that may hang are timed.
 func (all baselines) add(t tests) *baseline {
 	common := tests{pkg: t.pkg}
 	if t.seeds > 0 || t.hang || t.landing {

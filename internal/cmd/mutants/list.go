@@ -36,7 +36,7 @@ type tests struct {
 	pkg     string
 	regexp  string // "": all tests of the package
 	seeds   int    // 0: as many as the run has
-	landing bool   // the run is not quick
+	landing bool   // the tests run as in .ci/run
 	hang    bool   // the tests may hang
 }
 

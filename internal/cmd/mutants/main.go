@@ -32,8 +32,8 @@
 //	                          otherwise all tests of the package
 //	seeds N                   run N seeds of these tests (TOPOGEN_SEEDS)
 //	hangs                     the tests may hang
-//	landing                   the tests run as in .ci/run, and the programs that they build have
-//	                          the mutant too
+//	landing                   the tests run as in .ci/run, and the programs that they build
+//	                          contain the mutant too
 //	survives REASON           no test can catch the mutant, which is not run
 //
 // A mutant is caught if a test fails or panics. With the line "hangs" it is also caught if

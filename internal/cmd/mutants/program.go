@@ -98,9 +98,9 @@ func (m *module) run(ctx context.Context, program string, t tests, limit time.Du
 // failed before or after the tests, or was killed, which says nothing about the mutant.
 var failure = regexp.MustCompile(`(?m)^\s*(--- FAIL|panic:|fatal error:)`)
 
-// environment is the environment of a quick run, or of a run at landing, in which the go command
-// uses the overlay too. Rapid writes no file about a failure: it would stay in the folder of the
-// package.
+// environment returns the environment of a quick run or of a landing run. In a landing run, go
+// commands that tests start use the overlay too. Rapid must not write a file about a failure, because
+// the file would remain in the folder of the package.
 func environment(t tests, overlay string) []string {
 	env := append(os.Environ(), "TOPOGEN_SPEED=", "TOPOGEN_SEED=", "TOPOGEN_SEEDS=", "RAPID_NOFAILFILE=true")
 	if t.seeds > 0 {

@@ -1,6 +1,6 @@
 // Command typecheck checks the types of packages and their tests for other systems. It reads
-// all source, also that of the standard library, and compiles nothing: with an empty build
-// cache, go vet takes about twenty times as long for a system.
+// the source of all packages, including the standard library, and compiles nothing. go vet would
+// take about twenty times as long for a system if the build cache is empty.
 //
 //	typecheck [-systems GOOS/GOARCH,...] PACKAGE...
 package main
@@ -31,8 +31,8 @@ func main() {
 	}
 }
 
-// check reports whether the packages in a folder have no errors on a system. It prints the
-// errors.
+// check prints the errors that packages in a folder have on a system, and reports whether they
+// have none.
 func check(w io.Writer, system, dir string, patterns ...string) (ok bool, err error) {
 	goos, goarch, ok := strings.Cut(system, "/")
 	if !ok {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestOverflow checks a package whose constant does not fit into an int of 32 bits.
+// TestOverflow checks a package with a constant that overflows an int of 32 bits.
 func TestOverflow(t *testing.T) {
 	for system, want := range map[string]string{
-		"linux/386":   "linux/386: ", // and the place
+		"linux/386":   "linux/386: ", // followed by the position
 		"linux/amd64": "",
 	} {
 		var out strings.Builder

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Checks sets how often rapid.Check calls the property of a test. A quick run always has the
-// same inputs, and so have runs with the same TOPOGEN_FIRST_SEED. The flags -rapid.checks and -rapid.seed of a command have priority.
+// Checks sets how often rapid.Check calls the property of a test. All quick runs have the same
+// inputs. Other runs have the same inputs if they have the same TOPOGEN_FIRST_SEED. The flags
+// -rapid.checks and -rapid.seed on the command line have priority.
 func Checks(t testing.TB, inQuick, inLanding, inLong int) {
 	t.Helper()
 	check(t, flag.CommandLine, Pick(t, inQuick, inLanding, inLong))

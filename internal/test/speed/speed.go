@@ -33,7 +33,7 @@ const (
 	Variable  = "TOPOGEN_SPEED"      // quick, landing or long
 	OneSeed   = "TOPOGEN_SEED"       // the only seed to run
 	AllSeeds  = "TOPOGEN_SEEDS"      // the number of seeds
-	FirstSeed = "TOPOGEN_FIRST_SEED" // the first seed, of a run that has other seeds than a quick one
+	FirstSeed = "TOPOGEN_FIRST_SEED" // the first seed of a run that is not quick
 )
 
 type speed int
@@ -145,8 +145,8 @@ func ForAll[T any](inQuick, inLanding, inLong T) T {
 }
 
 // Seeds returns the seeds of a random test, from first to below end. Their number depends
-// on the speed. A quick run always has the same seeds. Other runs have new ones each time,
-// unless TOPOGEN_FIRST_SEED is set.
+// on the speed. A quick run always has the same seeds. Other runs have random seeds, unless
+// TOPOGEN_FIRST_SEED is set.
 //
 // TOPOGEN_SEEDS replaces the number, and TOPOGEN_SEED selects one seed.
 func Seeds(t testing.TB, inQuick, inLanding, inLong uint64) (first, end uint64) {

@@ -4,6 +4,6 @@ package launch
 
 import "os"
 
-// inForeground reports false: package syscall has no ioctl here. A program that reads
-// from a terminal must be run by itself.
+// inForeground reports false: package syscall has no ioctl on this system. A program that
+// reads from a terminal must be run without topogen.
 func inForeground(*os.File) bool { return false }

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// inForeground reports whether file is a terminal that sends its interrupts to the
-// process group of topogen.
+// inForeground reports whether file is a terminal whose foreground process group is that of
+// topogen. Such a terminal sends interrupts to all processes of the group.
 func inForeground(file *os.File) bool {
 	var group int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))

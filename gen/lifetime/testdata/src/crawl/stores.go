@@ -2,8 +2,8 @@ package crawl
 
 import "context"
 
-// The instruction that stores the message is the mistake, and not the one that stores the new
-// map, slice, struct or channel beside it.
+// The analysis must report the instruction that stores the message. It must not report the
+// instruction before it, which stores the new map, slice, struct or channel.
 
 type NewMap struct{ bySize map[int]*Page }
 

@@ -1,4 +1,4 @@
-// Package overflow has a constant that an int of 32 bits does not hold.
+// Package overflow has a constant that overflows an int of 32 bits.
 package overflow
 
 import "math"
