@@ -19,7 +19,7 @@ func (w *watch) reportEnd(kind ChildEventKind, err error) {
 		p.logLimited(u, logFailed, slog.LevelWarn, "topogen: an instance has failed", err)
 		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
-	if p.stopping.Load() {
+	if kind == ChildEnded && p.stopping.Load() {
 		w.sourceStopped()
 	}
 	p.reportToSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})

@@ -176,6 +176,30 @@ func TestFinishOfASourceThatIsDown(t *testing.T) {
 	}
 }
 
+// TestFinishOfASourceThatFailsAtTheStop has a source that fails after the topology was stopped.
+// The next instance must get Finish, as if the source had failed just before.
+func TestFinishOfASourceThatFailsAtTheStop(t *testing.T) {
+	starts := 0
+	for name, p := range map[string]proc{
+		"Serve": {serve: func(_ *cell, ctx context.Context) error { starts++; <-ctx.Done(); return errFailed }},
+		"Ping":  {blocking: true, ping: func(*cell) error { starts++; time.Sleep(2 * time.Second); return errFailed }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			finished := 0
+			starts = 0
+			p.watch, p.finish = &piper.Watch{Attempts: 1}, func(*cell) error { finished++; return nil }
+			top := supervised(t, supervise.New(supervise.Spec{Processors: []supervise.Processor{restarted("p0", supervise.OnFailure, time.Second)}}), []proc{p}, nil)
+			err := top.run(t, ctx)
+			if f := top.pool.Snapshot().Faults; err != nil || starts != 1 || finished != 1 || f.Restarts != 1 {
+				t.Errorf("%s: Run returns %v, it was called %d times, Finish %d times, %+v", name, err, starts, finished, f)
+			}
+			top.check(t, true)
+		})
+	}
+}
+
 // TestASourceThatEndsAtTheStopIsNotReplaced stops a source with the policy always. The running
 // instance must get Finish, without a restart.
 func TestASourceThatEndsAtTheStopIsNotReplaced(t *testing.T) {
