@@ -90,6 +90,36 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 	}
 }
 
+// TestErrorsCountAsTheSameSignal compares errors with what another process gets of them. An error of
+// fmt.Errorf is one error, also if it wraps several errors that keep their identity.
+func TestErrorsCountAsTheSameSignal(t *testing.T) {
+	other := errors.New("out of paper")
+	for _, err := range []error{
+		fmt.Errorf("%w: %w", topo.Idle, topo.ErrFull),
+		fmt.Errorf("%w: %w", context.DeadlineExceeded, context.Canceled),
+		fmt.Errorf("%w: %w", other, topo.ErrStopping),
+		fmt.Errorf("%w: %w", errors.Join(topo.Done, other), topo.Idle),
+		errors.Join(topo.Done, topo.Idle),
+		errors.Join(topo.Done, fmt.Errorf("%w: %w", topo.ErrFull, topo.Done)),
+		errors.Join(topo.Done, context.Canceled),
+		errors.Join(context.Canceled, other),
+		errors.Join(topo.ErrStopping, fmt.Errorf("%w: %w", topo.ErrClosed, other)),
+	} {
+		remote := (&fields{rest: appendError(nil, err, nil)}).error()
+		for _, s := range sentinels {
+			if errors.Is(remote, s) != errors.Is(err, s) {
+				t.Errorf("%v matches %v: %v", err, s, errors.Is(remote, s))
+			}
+		}
+		for _, signals := range [][]error{{topo.Done, topo.Idle}, {topo.ErrStopping, context.Canceled}, {topo.ErrStopping}, sentinels} {
+			want, _ := chain.Sort(err, signals...)
+			if got, _ := chain.Sort(remote, signals...); (got == nil) != (want == nil) {
+				t.Errorf("%v: of %v it counts as %v, want %v", err, signals, got, want)
+			}
+		}
+	}
+}
+
 func TestTooLarge(t *testing.T) {
 	t.Parallel() // it allocates large messages
 	c := start(t, settings("camera"))

@@ -29,7 +29,7 @@ const mixed = 1 << 30
 type RemoteError struct {
 	Text  string
 	Stack []byte // of a panic, after which the process exits; else nil
-	bits  uint32 // a bit for each sentinel that the error matches, and the bit mixed
+	bits  uint32 // a bit for each sentinel that the error matches, one for each that is enough as a signal, and mixed
 }
 
 func (e *RemoteError) Error() string {
@@ -39,18 +39,24 @@ func (e *RemoteError) Error() string {
 	return e.Text + "\n" + string(e.Stack)
 }
 
-// Unwrap returns the errors of package topo and of package context that the handler's error
-// wrapped. If that error also contained a failure, Unwrap returns an error with the text too.
-func (e *RemoteError) Unwrap() (errs []error) {
+// Unwrap returns the errors of package topo and of package context, and an error with the
+// text if the handler's error was more than these. They count as the same signal as the
+// handler's error, see [chain.Sort].
+func (e *RemoteError) Unwrap() error {
+	var all []error
+	var signals chain.AnyOf
 	for i, s := range sentinels {
 		if e.bits&(1<<i) != 0 {
-			errs = append(errs, s)
+			all = append(all, s)
+		}
+		if e.bits&(1<<(len(sentinels)+i)) != 0 {
+			signals = append(signals, s)
 		}
 	}
 	if e.bits&mixed != 0 {
-		errs = append(errs, errors.New(e.Text))
+		all = append(all, errors.New(e.Text))
 	}
-	return errs
+	return append(signals, errors.Join(all...))
 }
 
 // First byte of an encoded error.
@@ -75,6 +81,9 @@ func appendError(b []byte, err error, stack []byte) []byte {
 	for i, s := range sentinels {
 		if chain.Is(err, s) {
 			bits |= 1 << i
+		}
+		if signal, _ := chain.Sort(err, s); signal != nil {
+			bits |= 1 << (len(sentinels) + i)
 		}
 	}
 	if signal, _ := chain.Sort(err, sentinels...); signal == nil {

@@ -62,7 +62,16 @@ func match(e error, signals []error) int {
 var wrapErrors = reflect.TypeOf(fmt.Errorf("%w %w", errors.ErrUnsupported, errors.ErrUnsupported))
 
 // isList reports whether an error with several wrapped errors is a list of independent errors.
-func isList(err error) bool { return reflect.TypeOf(err) != wrapErrors }
+func isList(err error) bool {
+	_, is := err.(AnyOf)
+	return !is && reflect.TypeOf(err) != wrapErrors
+}
+
+// AnyOf wraps several errors, of which one is enough to be a signal, as an error of fmt.Errorf does.
+type AnyOf []error
+
+func (e AnyOf) Error() string   { return errors.Join(e...).Error() }
+func (e AnyOf) Unwrap() []error { return e }
 
 // Is is like errors.Is, for any error of user code. It returns false if errors.Is would panic
 // or not return.
