@@ -288,6 +288,28 @@ func TestAChangeIsAcknowledgedWhenDurable(t *testing.T) {
 	}
 }
 
+// TestAChangeBehindALargeUpdateIsDurable: a leader learns at once that an update and a change are
+// committed. The update is so large that the engine hands over the change later. The change is
+// acknowledged after its commit is durable all the same.
+func TestAChangeBehindALargeUpdateIsDurable(t *testing.T) {
+	w := calmWorld(t, 8600)
+	leader := w.leader()
+	w.until("answers of all members", func() bool { return leader.active(w.others(leader)[0]) && leader.active(w.others(leader)[1]) })
+	w.appended(leader, 1)
+	w.cutLeader(true)
+	leader.raft.PutProposal(raft.Update, make([]byte, 5<<20), new(reply))
+	w.advance(tickTime)
+	change := leader.change(raft.Change{Kind: raft.Remove, Name: w.others(leader)[0].name})
+	w.advance(3 * tickTime)
+	durable := false
+	leader.onSave = func(entries int, sync bool) { durable = durable || sync && entries == 0 }
+	w.net.Heal()
+	w.until("change", func() bool { return change.done })
+	if change.Err != nil || !durable {
+		t.Errorf("the change is acknowledged with %v, and its commit is durable: %v", change.Err, durable)
+	}
+}
+
 // TestNamesAreUsedAgain: one name is added and removed more often than a group may have members.
 func TestNamesAreUsedAgain(t *testing.T) {
 	w := calmWorld(t, 86)

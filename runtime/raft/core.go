@@ -103,6 +103,7 @@ type Core struct {
 	clientUpdates  clientUpdates
 	reads          reads
 	changes        map[uint64]Waiter  // waiters of membership changes, by nonce
+	syncedCommit   uint64             // commit index that is durable
 	madeChanges    []madeChange       // changes whose commit may not be durable yet
 	contacts       map[uint64]contact // by member
 	proposedChange proposedChange     // the newest change, until the engine has put it into the log
@@ -163,7 +164,7 @@ func (c *Core) Enter(groupID uint64, s wal.Stored) error {
 	if s.State == nil {
 		s.State = new(pb.HardState)
 	}
-	c.memory = newMemory(s.Snapshot, s.State, s.Entries)
+	c.memory, c.syncedCommit = newMemory(s.Snapshot, s.State, s.Entries), s.State.GetCommit()
 	c.checkRemoved()
 	return c.start()
 }

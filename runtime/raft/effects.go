@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -97,10 +98,15 @@ func (c *Core) Effects() Effects {
 	c.checkProposedChange(rd.Entries)
 	committed := rd.CommittedEntries
 	for _, entry := range committed {
-		if entry.GetType() != pb.EntryNormal && e.State != nil {
-			e.Sync = true // State has the commit of a change of the members. A node that forgets a removal could need the vote of the removed member, whose disk may be lost
+		if entry.GetType() != pb.EntryNormal && entry.GetIndex() > c.syncedCommit {
+			// A node that forgets a removal could need the vote of the removed member, whose disk may be
+			// lost. The Effects before may have had the commit, if they had too many bytes of other entries.
+			e.State, e.Sync = cmp.Or(e.State, c.memory.state), true
 		}
 		c.commit(entry)
+	}
+	if e.Sync && e.State != nil {
+		c.syncedCommit = e.State.GetCommit()
 	}
 	for _, r := range rd.ReadStates {
 		if behind {
