@@ -290,7 +290,7 @@ func (c *closing) close(u *Unit) {
 	}
 	var err error
 	if p.stepper != nil {
-		p.guard(&err, u, "Close", closer)
+		c.caller.call(0, func() { p.guard(&err, u, "Close", closer) }, nil)
 		c.failed(err)
 		return
 	}

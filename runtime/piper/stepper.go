@@ -200,11 +200,15 @@ func (s *Stepper) end() {
 		return
 	}
 	s.ended = true
-	for _, u := range s.serveUnits { // not s.serves, because a map has a random order
-		if c := s.serves[u]; c != nil {
-			c.stop()
+	// Serve may call t.FailNow, which must not keep the others from ending. serveUnits has an
+	// order, unlike serves.
+	var c caller
+	for _, u := range s.serveUnits {
+		if co := s.serves[u]; co != nil {
+			c.call(0, co.stop, nil)
 		}
 	}
+	c.end()
 	s.err = s.pool.closeAll(s.pool.result())
 	if s.pool.durable != nil {
 		s.pool.durable.End()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -282,6 +283,39 @@ func TestCloseAfterAFailedTest(t *testing.T) {
 		if closed != 1 || !errors.Is(s.Err(), errFailed) {
 			t.Errorf("%s: Close of another instance was called %d times, and Err is %v", name, closed, s.Err())
 		}
+	}
+}
+
+// TestCloseGoesOnAfterAGoexit calls Close while Serve, or Close of an instance, ends its
+// goroutine, as t.FailNow does. The other instances end and are closed.
+func TestCloseGoesOnAfterAGoexit(t *testing.T) {
+	closed, returned := 0, false
+	count := func(*cell) error { closed++; return nil }
+	serve := func(edge int, end func()) proc {
+		return proc{close: count, serve: func(c *cell, _ context.Context) error {
+			for c.send(edge, 0, message{}) == nil {
+			}
+			end()
+			return nil
+		}}
+	}
+	top := build(t, []proc{
+		serve(0, runtime.Goexit),
+		serve(1, func() { returned = true }),
+		{close: func(*cell) error { closed++; runtime.Goexit(); return nil }},
+	}, []edge{{from: 0, to: 2}, {from: 1, to: 2}})
+	s := top.pool.Stepper(1)
+	for range 9 {
+		s.Step()
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Close()
+	}()
+	<-ended
+	if closed != 3 || !returned || s.Err() == nil || !strings.Contains(s.Err().Error(), "runtime.Goexit") {
+		t.Errorf("%d of 3 instances were closed, another Serve returned %v, and Err is %v", closed, returned, s.Err())
 	}
 }
 
