@@ -3,6 +3,7 @@ package pairtests_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,16 +69,23 @@ func checkArray(t *testing.T, seed uint64) {
 	}
 }
 
-// folder makes a folder that is removed when the test ends. The folder is inside this module, so that
-// its packages can import the runtime, and in testdata, which ./... does not match.
+// folder makes a folder inside this module, which has the runtime, until the test ends. The go
+// command does not look into testdata. The folder has the first free name and not a random one, so
+// that the go command finds the packages of an earlier run in its cache.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("testdata", "random")
-	if err != nil {
-		t.Fatal(err)
+	for i := 0; ; i++ {
+		dir := filepath.Join("testdata", fmt.Sprintf("random%d", i))
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue // of another run
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // name returns the name of topology i and of its package.
