@@ -7,15 +7,16 @@ import (
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
-// Apply implements Update of the state machine: it counts how often an id was applied.
+// Apply is the update of the state machine: it counts an id. Its attempt is the new count, so that
+// an update that is applied twice to the same state has two.
 func Apply(seen *map[int]int, id int) {
 	if *seen == nil {
 		*seen = make(map[int]int)
 	}
 	(*seen)[id]++
 	if !plan.recovers {
-		record(began, "work.LedgerProposal", id, 0, 1)
-		record(done, "work.LedgerProposal", id, 0, 1)
+		record(began, "work.LedgerProposal", id, 0, (*seen)[id])
+		record(done, "work.LedgerProposal", id, 0, (*seen)[id])
 	}
 }
 
