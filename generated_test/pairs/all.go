@@ -54,10 +54,6 @@ func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 func (c Case) canRun(r Run) bool {
 	isolated := c.Options[r.Place] == "process"
 	switch {
-	case r.Failure == Joined && r.Place == "feed":
-		return false // not checked yet: a source that returns an error joined to topo.Done
-	case r.Failure != NoFailure && c.stopsForever(r.Place):
-		return false // not checked yet: a member with restart: never whose group restarts
 	case r.Failure == NoFailure && (r.Place != "work" || r.Method != ""):
 		return false // without a failure, the place and the method make no difference
 	case r.Place == "feed" && c.Options["feed"] == "outside":
@@ -78,15 +74,3 @@ func (c Case) canRun(r Run) bool {
 
 // endsHangs reports whether a health timeout ends the calls of a processor.
 func (c Case) endsHangs(place string) bool { return place == "work" && c.Options["health"] != "none" }
-
-// stopsForever reports whether a failure in a place stops a healthy instance that is not restarted.
-func (c Case) stopsForever(place string) bool {
-	never := map[string]bool{"work": c.Options["restart"] == "never", "sink": c.Options["sink"] == "never"}
-	switch c.Options["group"] {
-	case "one-for-all":
-		return never["work"] || never["sink"]
-	case "rest-for-one": // sink comes before work
-		return never["work"]
-	}
-	return false
-}
