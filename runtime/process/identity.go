@@ -13,7 +13,7 @@ import (
 const variable = "TOPOGEN_PROCESS"
 
 // version is the version of the protocol: of the frames and of the variable.
-const version = 4
+const version = 5
 
 // nameMax limits the names in the variable, in bytes.
 const nameMax = 1000
