@@ -12,7 +12,7 @@ import (
 )
 
 // TestSteppedGroupRunsToItsEnd checks that a Stepper runs a topology to its end, even if the
-// processes of a restart group fail, end between calls, and are restarted together.
+// processes of a restart group fail, hang, end between calls, and are restarted together.
 func TestSteppedGroupRunsToItsEnd(t *testing.T) {
 	speed.Landing(t)
 	for seed := range uint64(8) {
@@ -30,6 +30,9 @@ func TestSteppedGroupRunsToItsEnd(t *testing.T) {
 			if e.Len != 0 || e.Sent != e.Received+e.Dropped {
 				t.Errorf("seed %d: %+v", seed, e)
 			}
+		}
+		if n := f.Faults.HealthCheckKills; n < 2 {
+			t.Errorf("seed %d: %d processes that hang were killed, and one job hangs in two attempts", seed, n)
 		}
 		if f.Faults.Restarts < 5 {
 			t.Errorf("seed %d: only %d restarts", seed, f.Faults.Restarts)

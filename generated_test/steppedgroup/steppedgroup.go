@@ -36,7 +36,7 @@ func (Serving) Serve(_ context.Context, out interface{ SendJob(Job) error }) err
 	return nil
 }
 
-// Stage passes jobs on. Some jobs make it fail, or end its process during or after the call.
+// Stage passes jobs on. Some jobs make it fail or hang, or end its process during or after the call.
 type Stage struct{}
 
 func (Stage) ReceiveJob(j Job, out interface{ SendJob(Job) }) error {
@@ -47,6 +47,8 @@ func (Stage) ReceiveJob(j Job, out interface{ SendJob(Job) }) error {
 		panic("fails")
 	case 11:
 		os.Exit(3)
+	case 15:
+		select {}
 	case 21:
 		runtime.Goexit()
 	case 25, 28:

@@ -33,7 +33,7 @@ const (
 // Enter marks the start of a call of user code.
 func (l *CallState) Enter() {
 	if l != nil {
-		l.since.Store(l.pool.clock())
+		l.since.Store(l.pool.callClock())
 		l.state.Store(l.state.Load()&^whereMask + whereMask + 1 + inHandler)
 	}
 }
@@ -60,7 +60,7 @@ func (l *CallState) tryReturn() bool {
 // Alive starts the timeout of the current call again. topo.Alive calls it.
 func (l *CallState) Alive() {
 	if l.state.Load()&whereMask == inHandler {
-		l.since.Store(l.pool.clock())
+		l.since.Store(l.pool.callClock())
 	}
 }
 

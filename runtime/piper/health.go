@@ -79,13 +79,13 @@ func (p *Pool) watchHealth(list []*watch) {
 	for _, w := range list {
 		step = min(step, max(int64(w.unit.proc.Watch.Timeout)/pauseChecks, int64(time.Millisecond)))
 	}
-	for due := p.clock(); ; {
+	for due := p.callClock(); ; {
 		select {
 		case <-p.done:
 			return
 		case <-timer.C:
 		}
-		now := p.clock()
+		now := p.callClock()
 		late := now - due
 		next := now + step
 		for _, w := range list {
@@ -102,14 +102,14 @@ func (p *Pool) watchHealth(list []*watch) {
 			next = min(next, at)
 		}
 		due = next
-		timer.Reset(time.Duration(next - p.clock()))
+		timer.Reset(time.Duration(next - p.callClock()))
 	}
 }
 
 // abandonCall ends an instance whose call is overdue, for the given cause.
 func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
 	u := w.unit
-	if w.killProcess() {
+	if w.killProcess() || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
 		return
 	}
 	if !callState.abandon(state) {

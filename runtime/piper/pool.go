@@ -537,6 +537,15 @@ func (p *Pool) clock() int64 {
 	return int64(time.Since(p.began))
 }
 
+// callClock is the clock of the time that calls take. Under a Stepper it is real: a process does
+// not run in virtual time.
+func (p *Pool) callClock() int64 {
+	if p.stepper != nil {
+		return int64(time.Since(p.stepper.made))
+	}
+	return p.clock()
+}
+
 // time converts a reading of clock to a time.
 func (p *Pool) time(clock int64) time.Time {
 	return p.began.Add(time.Duration(clock))

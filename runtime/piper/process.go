@@ -80,6 +80,9 @@ func (p *Pool) endSpares() {
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	w.process.Store(&p)
+	if s := pool.stepper; s != nil {
+		s.watchProcesses()
+	}
 	callState := u.Enter()
 	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
 	callState.Leave()
@@ -113,6 +116,17 @@ type attached struct {
 func (a attached) isCurrent() bool {
 	now := a.watch.process.Load()
 	return a.watch.phase == watchRunning && now != nil && *now == a.process
+}
+
+// watchProcesses starts the health check when there is the first process, which can hang in real
+// time.
+func (s *Stepper) watchProcesses() {
+	p := s.pool
+	if list := p.timedWatches(); len(list) > 0 && !s.watching {
+		s.watching = true
+		p.running.Add(1)
+		go p.watchHealth(list)
+	}
 }
 
 // orderEnds orders the ends of the processes that have ended between calls. A Stepper has no

@@ -28,8 +28,10 @@ type Stepper struct {
 	runner     *runner
 	random     *rand.Rand
 	now        atomic.Int64 // time since the start in nanoseconds
+	made       time.Time    // in real time
 	serves     map[*Unit]*coroutine
 	processes  []attached // that had not ended when orderEnds looked
+	watching   bool       // the health check of processes runs
 	serveUnits []*Unit    // units with Serve that is not done, in the order of the topology file
 	err        error
 	ended      bool
@@ -56,7 +58,7 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 	}
 	s := &Stepper{
 		pool: p, worker: newWorker(p, 0), random: rand.New(rand.NewPCG(seed, 0)),
-		serves: make(map[*Unit]*coroutine),
+		serves: make(map[*Unit]*coroutine), made: time.Now(),
 	}
 	s.worker.batch, s.worker.stepped = 1, true
 	s.runner = &runner{w: s.worker}

@@ -26,7 +26,7 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 	v.hungCall = &runner{w: r.w, unit: r.unit, link: r.link, calling: r.calling, closing: r.closing}
 	r.closing, r.calling = false, ""
 	if d := v.unit.proc.Watch.Timeout; d > 0 {
-		s.setHangDeadline(v, v.callState.since.Load()+int64(d), ErrHung)
+		s.setHangDeadline(v, s.now.Load()+int64(d), ErrHung)
 	}
 }
 

@@ -1,0 +1,56 @@
+package piper_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/piper"
+)
+
+// hungProcess is a process that ends only when it is killed.
+type hungProcess struct{ killed chan struct{} }
+
+func (p hungProcess) Done() <-chan struct{} { return p.killed }
+func (hungProcess) Ended() error            { return errFailed }
+func (hungProcess) Ends(err error) bool     { return errors.Is(err, errFailed) }
+func (hungProcess) Refuses(error) bool      { return false }
+func (hungProcess) Held() error             { return nil }
+func (p hungProcess) Kill()                 { close(p.killed) }
+
+// TestAProcessThatHangsUnderTheStepper checks that a process is killed after the health timeout,
+// which passes in real time. The clock of the Stepper does not move.
+func TestAProcessThatHangsUnderTheStepper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := hungProcess{make(chan struct{})}
+		time.AfterFunc(time.Minute, func() {
+			select {
+			case <-p.killed:
+			default:
+				t.Error("the process is not killed")
+				p.Kill()
+			}
+		})
+		top := build(t, []proc{
+			feed(0, 1, 1),
+			{
+				watch:   &piper.Watch{Timeout: time.Second, Attempts: 1},
+				init:    func(c *cell, _ context.Context) error { c.Attach(p); return nil },
+				receive: func(*cell, *message) error { <-p.killed; return errFailed },
+			},
+		}, []edge{{from: 0, to: 1}})
+		s, began := top.pool.Stepper(1), time.Now()
+		at := s.Now()
+		if err := s.Run(); !errors.Is(err, errFailed) {
+			t.Errorf("Run returns %v", err)
+		}
+		if d := time.Since(began); d < time.Second || d > 2*time.Second || !s.Now().Equal(at) {
+			t.Errorf("the call took %v, and the clock of the Stepper went from %v to %v", d, at, s.Now())
+		}
+		if n := top.pool.Snapshot().Faults.HealthCheckKills; n != 1 {
+			t.Errorf("%d processes were killed", n)
+		}
+	})
+}
