@@ -64,8 +64,6 @@ func (c Case) canRun(r Run) bool {
 		return false // it would end the test
 	case r.Failure.IsHang() && r.Method != "":
 		return false // no health timeout ends Init, Finish or Close
-	case r.Failure.IsHang() && r.Stepped && c.HasProcesses():
-		return false // known: a Stepper waits for a call in a process without a limit, whatever the health timeout
 	case r.Failure.IsHang() && (r.Stepped || c.HasProcesses()) && !c.endsHangs(r.Place):
 		return false // no timeout ends the call
 	}
