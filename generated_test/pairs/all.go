@@ -42,7 +42,7 @@ func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 	case turn%len(ways) != way,
 		r.Method != "" && turn/len(ways)%len(places) != place:
 		return false
-	case slow && !long && turn/len(ways)%4 != place:
+	case slow && !long && turn/len(ways)%6 != place:
 		return false
 	case c.HasProcesses():
 		return c.Options[r.Place] == "process" || turn%len(places) == place
