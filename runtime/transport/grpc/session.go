@@ -161,7 +161,7 @@ func (t *Transport) endStatus(p *peer, address net.Addr, err error) error {
 	switch {
 	case err == io.EOF:
 		return nil
-	case err == errReplaced:
+	case err == errClosed, err == errReplaced:
 		return status.Error(codes.Unavailable, err.Error())
 	case status.Code(err) == codes.Canceled || status.Code(err) == codes.Unavailable:
 		return err // the connection is lost, or the peer has ended it
