@@ -24,7 +24,7 @@ type branch struct {
 }
 
 func (b *branch) id() (pkg, name string) { return b.pkg, b.where }
-func (b *branch) canBeCaught() bool      { return true }
+func (b *branch) inSample() bool         { return true }
 
 // branches disables each branch in the files of some packages.
 func (m *module) branches(packages []string) (all []*branch, err error) {

@@ -31,6 +31,10 @@ type mutant struct {
 func (m *mutant) id() (pkg, name string) { return m.pkg, m.name }
 func (m *mutant) canBeCaught() bool      { return m.survives == "" }
 
+// inSample reports whether a sample, which must be quick, may contain the mutant. Tests at the
+// speed of landing take minutes.
+func (m *mutant) inSample() bool { return m.canBeCaught() && !m.tests.landing }
+
 // tests are the tests that catch a mutant.
 type tests struct {
 	pkg     string

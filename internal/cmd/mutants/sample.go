@@ -11,14 +11,14 @@ import (
 // change is a mutant of a list, or a disabled branch.
 type change interface {
 	id() (pkg, name string)
-	canBeCaught() bool
+	inSample() bool
 }
 
 // choose returns the mutants that the flags select.
 func choose[C change](all []C, o options, out io.Writer) []C {
 	all = slices.DeleteFunc(all, func(c C) bool {
 		_, name := c.id()
-		return !o.name.MatchString(name) || o.sample > 0 && !c.canBeCaught()
+		return !o.name.MatchString(name) || o.sample > 0 && !c.inSample()
 	})
 	if o.sample == 0 {
 		return all
