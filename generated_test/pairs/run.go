@@ -100,8 +100,8 @@ func Check(t *testing.T, c Case, r Run) {
 		}
 		close(released)
 		hanging.Lock() // waits until all calls that hang have returned
-		hanging.Unlock()
 		events, readErr := read()
+		hanging.Unlock()
 		if readErr != nil {
 			t.Fatal(readErr)
 		}
