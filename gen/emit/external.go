@@ -260,7 +260,7 @@ func (d *entry) statements() []code {
 		if e.to.Isolated() {
 			err := d.v("err")
 			check = append(check, jen.If(define(err, sel(d.v("s"), "links", e.fits()).Call(d.message)), id(err).Op("!=").Nil()).Block(
-				jen.Return(sel(d.v("s"), "door", "Refuse").Call(index(e.constant), id(err)))))
+				jen.Return(sel(d.v("s"), "door", "Refuse").Call(id(d.v("ctx")), index(e.constant), id(err)))))
 		}
 	}
 	number := 0
@@ -327,11 +327,11 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	if e.link.many() || miss {
 		find, instance = d.choose(e, d.message, i, miss)
 	}
-	none := sel(s, "door", "NoInstance").Call(index(e.constant))
 	enter := d.enter(e, id(l), e.aimedAt(id(i), d.element(e, last)))
 	if single {
 		if miss {
-			find = append(find, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(none)))
+			nowhere := sel(s, "door", "SendNowhere").Call(id(d.v("ctx")), index(e.constant))
+			find = append(find, jen.If(jen.Add(instance).Op("<").Lit(0)).Block(jen.Return(nowhere)))
 		}
 		return append(append(find, get(l, instance)...), define(d.v("t"), d.target(e, l))), enter
 	}
@@ -343,6 +343,7 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	find = append(find,
 		jen.Var().Add(param(l, ptr(e.link.name))),
 		jen.If(exists.Clone()).Block(append(get(found, instance), set(id(l), id(found)), add(l))...))
+	none := sel(s, "door", "NoInstance").Call(index(e.constant))
 	return find, []code{jen.If(exists).Block(enter...).Else().Block(set(id(d.v("missed")), none))}
 }
 

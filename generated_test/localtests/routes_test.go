@@ -1,6 +1,7 @@
 package localtests_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -112,7 +113,15 @@ func TestRoutesExternal(t *testing.T) {
 	if err := api.SendNumbered(t.Context(), routes.Numbered{To: 5}); !errors.Is(err, topo.ErrNoInstance) {
 		t.Error(err)
 	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := api.SendNumbered(ended, routes.Numbered{To: 5}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 	api.Close()
+	if err := api.SendNumbered(t.Context(), routes.Numbered{To: 5}); !errors.Is(err, topo.ErrClosed) {
+		t.Error(err)
+	}
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -151,10 +151,13 @@ const (
 func (x *External) Lock(ctx context.Context, targets ...Target) error {
 	if x.pool.options.node.Client != nil {
 		for _, t := range targets {
-			if x.pool.edges[t.Head.Index()].Stays {
-				return fmt.Errorf("%w: %s", ErrStays, x.pool.edgeName(t.Head.Index()))
+			if err := x.stays(t.Head.Index()); err != nil {
+				return err
 			}
 		}
+	}
+	if len(targets) == 0 { // no receiver exists, and without a gate tryLock does not look at the state
+		return x.accepts(ctx)
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -174,6 +177,22 @@ func (x *External) Lock(ctx context.Context, targets ...Target) error {
 			return err
 		}
 	}
+}
+
+// accepts returns the error of a send that enters no queue.
+func (x *External) accepts(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return x.err()
+}
+
+// stays returns the error of a client's send along an edge that never leaves its node.
+func (x *External) stays(edge int) error {
+	if x.pool.options.node.Client != nil && x.pool.edges[edge].Stays {
+		return fmt.Errorf("%w: %s", ErrStays, x.pool.edgeName(edge))
+	}
+	return nil
 }
 
 // tryLock locks all gates and returns nil, or locks none and returns the target that
@@ -229,8 +248,21 @@ func (x *External) Commit(targets ...Target) {
 	}
 }
 
-// NoInstance counts a message whose route returned no valid instance.
+// NoInstance counts a copy of a message whose route returned no valid instance. Lock has
+// accepted the message.
 func (x *External) NoInstance(edge int) error { return x.pool.noInstance(edge) }
+
+// SendNowhere sends a message whose only route returned no valid instance: it counts the
+// message if it would have been accepted for an instance that exists.
+func (x *External) SendNowhere(ctx context.Context, edge int) error {
+	if err := x.stays(edge); err != nil {
+		return err
+	}
+	if err := x.accepts(ctx); err != nil {
+		return err
+	}
+	return x.NoInstance(edge)
+}
 
 // NoInstance counts a message whose route returned no valid instance.
 func (o *Out) NoInstance(edge int) error {

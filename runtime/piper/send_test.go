@@ -206,6 +206,44 @@ func TestARouteToNoInstanceIsCounted(t *testing.T) {
 	top.report(t)
 }
 
+// TestASendToNoInstanceLooksAtTheState checks that a send that enters no queue returns the same
+// errors as other sends after Close, at a stop, and after its context has ended. Then it
+// counts nothing.
+func TestASendToNoInstanceLooksAtTheState(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	unfit := errors.New("the message cannot be encoded")
+	for _, c := range []struct {
+		name           string
+		ctx            context.Context
+		before         func(top *topology)
+		lock           error // of Lock without targets
+		nowhere, unfit error
+		dropped        uint64
+	}{
+		{"open", t.Context(), func(*topology) {}, nil, topo.ErrNoInstance, unfit, 2},
+		{"ended context", ended, func(*topology) {}, context.Canceled, context.Canceled, context.Canceled, 0},
+		{"closed", t.Context(), func(top *topology) { top.externals[0].Close() }, topo.ErrClosed, topo.ErrClosed, topo.ErrClosed, 0},
+		{"stopped", t.Context(), func(top *topology) { top.run(t, ended) }, topo.ErrStopping, topo.ErrStopping, topo.ErrStopping, 0},
+	} {
+		top := build(t, []proc{{external: true}, {}}, []edge{{from: 0, to: 1}})
+		c.before(top)
+		x := top.externals[0].x
+		if err := x.Lock(c.ctx); !errors.Is(err, c.lock) {
+			t.Errorf("%s: Lock returns %v, want %v", c.name, err, c.lock)
+		}
+		if err := x.SendNowhere(c.ctx, 0); !errors.Is(err, c.nowhere) {
+			t.Errorf("%s: SendNowhere returns %v, want %v", c.name, err, c.nowhere)
+		}
+		if err := x.Refuse(c.ctx, 0, unfit); !errors.Is(err, c.unfit) {
+			t.Errorf("%s: Refuse returns %v, want %v", c.name, err, c.unfit)
+		}
+		if f := top.pool.Snapshot().Edges[0]; f.Sent != c.dropped || f.Dropped != c.dropped {
+			t.Errorf("%s: sent and dropped %d and %d, want %d", c.name, f.Sent, f.Dropped, c.dropped)
+		}
+	}
+}
+
 // TestAServeSendWaitsWhileFull checks that each send of Serve publishes at once, and
 // returns when the queue is at most half full.
 func TestAServeSendWaitsWhileFull(t *testing.T) {
