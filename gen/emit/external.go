@@ -153,13 +153,16 @@ func (p *part) externalDoc(sent *send) {
 	for _, e := range sent.edges {
 		waits = waits || !e.fails() && !e.offers() && !e.latest()
 		fails = fails || e.fails()
-		to = append(to, e.destination())
+		to = append(to, e.destination()+e.dropDoc())
 	}
 	doc := string(sent.name) + " sends a message to " + list(to) + "."
-	if len(sent.edges) > 1 || sent.edges[0].spread() {
-		doc += " All of them receive it, or none."
-	}
 	doc += sent.missDoc()
+	switch several := len(sent.edges) > 1; {
+	case several && sent.misses():
+		doc += " After any other error no receiver has the message."
+	case several || sent.edges[0].spread():
+		doc += " If it returns an error, no receiver has the message."
+	}
 	doc += sent.keyDoc()
 	if waits {
 		doc += " It waits while a queue is full."

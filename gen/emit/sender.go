@@ -206,15 +206,8 @@ func (p *part) sendDoc(q *processor, sent *send) {
 	var to []string
 	fails := false
 	for _, e := range sent.edges {
-		where := e.destination()
-		switch {
-		case e.offers():
-			where += " (dropped if that queue is full)"
-		case e.latest():
-			where += " (if that queue is full, its oldest message is dropped)"
-		}
 		fails = fails || e.fails()
-		to = append(to, where)
+		to = append(to, e.destination()+e.dropDoc())
 	}
 	doc := string(sent.name) + " sends a message to " + list(to) + "."
 	switch {
@@ -232,6 +225,17 @@ func (p *part) sendDoc(q *processor, sent *send) {
 		doc += " It waits while a queue is full and returns topo.ErrStopping when the topology stops."
 	}
 	p.doc("%s", doc)
+}
+
+// dropDoc says which message is dropped if the queue of e is full.
+func (e *edge) dropDoc() string {
+	switch {
+	case e.offers():
+		return " (dropped if that queue is full)"
+	case e.latest():
+		return " (if that queue is full, its oldest message is dropped)"
+	}
+	return ""
 }
 
 // missDoc returns the sentence about a receiver that does not exist.
