@@ -60,6 +60,24 @@ func (w *watch) awaitRestart() {
 	}
 }
 
+// endsOnItsOwn reports whether a group with Finish has begun to finish: then the instance, which
+// runs, must get Finish, because a new one would not. Otherwise awaitRestart delays the end
+// of the group.
+func (w *watch) endsOnItsOwn() bool {
+	g := w.unit.proc.group
+	if !g.finishes {
+		return false
+	}
+	w.awaitRestart() // first, so that the group does not begin to finish in between
+	g.mu.Lock()
+	finishing := g.phase >= phaseFinishing
+	g.mu.Unlock()
+	if finishing {
+		w.endAwait()
+	}
+	return finishing
+}
+
 // endAwait ends the delay of awaitRestart.
 func (w *watch) endAwait() {
 	if w.awaited.Load() {
@@ -102,6 +120,16 @@ func (w *watch) reportStopped(number uint64) {
 	}
 }
 
+// reportNotStopped answers the EffectStop with the given number: the instance runs on.
+func (w *watch) reportNotStopped(number uint64) {
+	p := w.unit.proc.pool
+	p.supervision.Lock()
+	defer p.supervision.Unlock()
+	if w.stopNumber == number {
+		p.reportLocked(ChildEvent{Kind: ChildNotStopped, Child: w.child()})
+	}
+}
+
 // unansweredStop is the number of the EffectStop that is not answered yet, or 0.
 func (w *watch) unansweredStop() (number uint64) {
 	p := w.unit.proc.pool
@@ -114,7 +142,7 @@ func (p *Pool) reportLocked(e ChildEvent) {
 	switch e.Kind {
 	case ChildInputsDone:
 		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
-	case ChildStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
+	case ChildStopped, ChildNotStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
 		p.processors[e.Child.Processor].watches[e.Child.Instance].stopNumber = 0
 	}
 	if p.spec.Supervisor == nil {

@@ -127,6 +127,47 @@ func TestFinishOfAMemberThatIsIdle(t *testing.T) {
 	}
 }
 
+// TestFinishOfAMemberWhoseInputsEnd has a restart group whose member fails while the other member,
+// which is healthy, handles its last message. So the healthy member reads the order to stop after
+// its inputs have ended. It must get Finish, and Run must return nil.
+func TestFinishOfAMemberWhoseInputsEnd(t *testing.T) {
+	for _, policy := range []supervise.Policy{supervise.OnFailure, supervise.Always, supervise.Never} {
+		synctest.Test(t, func(t *testing.T) {
+			finished, attempts, failures := 0, 0, 0
+			fails := proc{watch: &piper.Watch{Attempts: 1}, blocking: true, receive: func(*cell, *message) error {
+				if failures++; failures > 1 {
+					return nil
+				}
+				time.Sleep(2 * time.Second)
+				return errFailed
+			}}
+			healthy := proc{
+				watch: &piper.Watch{Then: piper.ThenRetry, Attempts: 2, Delay: time.Second}, blocking: true,
+				receive: func(*cell, *message) error {
+					if attempts++; attempts == 1 {
+						return errFailed // so the inputs are closed before the second attempt
+					}
+					time.Sleep(2 * time.Second)
+					return nil
+				},
+				finish: func(*cell) error { finished++; return nil },
+			}
+			source := proc{ping: func(c *cell) error { return errors.Join(c.send(0, 0, message{}), c.send(1, 0, message{}), topo.Done) }}
+			v := supervise.New(supervise.Spec{
+				Processors: []supervise.Processor{{}, restarted("p1", supervise.OnFailure, 0), restarted("p2", policy, 0)},
+				Groups:     []supervise.Group{{Name: "g", Processors: []int{1, 2}, Strategy: supervise.OneForAll}},
+			})
+			top := supervised(t, v, []proc{source, fails, healthy}, []edge{{from: 0, to: 1}, {from: 0, to: 2}}, piper.Workers(2))
+			err := top.run(t, t.Context())
+			f := top.pool.Snapshot().Faults
+			if err != nil || finished != 1 || attempts != 2 || failures != 1 || f.GaveUp != 0 {
+				t.Errorf("policy %d: Run returns %v, Finish was called %d times, %+v", policy, err, finished, f)
+			}
+			top.check(t, true)
+		})
+	}
+}
+
 // TestFinishWithinACycleAfterAFailure has a cycle of two processors. The one without Finish fails
 // with the last message. It must still handle the message that Finish of the other one sends.
 func TestFinishWithinACycleAfterAFailure(t *testing.T) {

@@ -205,6 +205,10 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 		v.deferredStop = number
 		return
 	case v.phase == watchRunning:
+		if v.endsOnItsOwn() {
+			v.reportNotStopped(number)
+			return
+		}
 		v.shutDown()
 		v.cause = errStopped
 	}

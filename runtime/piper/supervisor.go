@@ -25,6 +25,7 @@ const (
 	ChildHung                             // a call took too long; the instance was abandoned or its process killed
 	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended with code 0; it may still handle messages, and fail
 	ChildStopped                          // the answer to EffectStop
+	ChildNotStopped                       // the answer to EffectStop if its inputs were closed and drained before it was stopped: it runs on, and may fail
 	ChildStarted                          // the answer to EffectStart: it runs
 	ChildNotStarted                       // the answer to EffectStart if its constructor or Init failed or took too long; also after the first Init. Without an error: the instance was not started, because it has nothing left to do
 	ChildDue                              // the delay of an EffectWait has passed
@@ -44,7 +45,7 @@ type ChildEffectKind uint8
 const (
 	EffectWait   ChildEffectKind = iota // report ChildDue after Delay; replaces another wait of the child
 	EffectStart                         // start a new instance of the child, which does not run; the answer is ChildStarted or ChildNotStarted
-	EffectStop                          // end the child, which runs, is being started, or has ended; the answer is ChildStopped, or the event of an end before that
+	EffectStop                          // end the child, which runs, is being started, or has ended; the answer is ChildStopped, ChildNotStopped, or the event of an end before that
 	EffectDone                          // the child has ended without a failure: it will not send on its own again, unless it is started together with its restart group
 	EffectGiveUp                        // the child has failed and is not restarted; the rest of the topology goes on
 	EffectEnd                           // end the topology with Err

@@ -146,6 +146,11 @@ func (o *observer) report(t *rapid.T, p *childView, what int) {
 		p.ordered, p.up = false, true
 		o.step(t, piper.ChildStarted, p)
 	case p.ordered && p.order == piper.EffectStop && what < 4:
+		if what == 3 { // its inputs are done, and it runs on
+			p.ordered, p.up, p.inputsDone = false, true, true
+			o.step(t, piper.ChildNotStopped, p)
+			return
+		}
 		p.ordered, p.up, p.failed = false, false, false
 		o.step(t, piper.ChildStopped, p)
 	case (p.up || p.ordered && p.order != piper.EffectWait) && what < 7:

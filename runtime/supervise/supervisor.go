@@ -66,6 +66,11 @@ func (s *Supervisor) Step(now time.Duration, e piper.ChildEvent) []piper.ChildEf
 			c.draining = false
 			s.stopped(c)
 		}
+	case piper.ChildNotStopped:
+		c.inputsDone = true // before ChildInputsDone, so that it does not get the order again
+		if c.state == stopping {
+			c.state = running
+		}
 	case piper.ChildStarted:
 		if c.state == starting {
 			c.state = running

@@ -17,7 +17,7 @@ import (
 //	seed N
 //	processor NAME [instances=N] [restart=never|on-failure|always] [max_restarts=N] [delay=D] [max_delay=D] [window=D] [jitter=F]
 //	group NAME STRATEGY [intensity=N] [period=D] PROCESSOR...
-//	TIME fails|hangs|ends|stopped|started|not-started|due|inputs-done CHILD [the error]
+//	TIME fails|hangs|ends|stopped|not-stopped|started|not-started|due|inputs-done CHILD [the error]
 //
 // where CHILD is NAME or NAME/INSTANCE.
 type transcript struct {
@@ -32,7 +32,7 @@ var (
 )
 
 var eventWords = map[string]piper.ChildEventKind{
-	"fails": piper.ChildFailed, "hangs": piper.ChildHung, "ends": piper.ChildEnded, "stopped": piper.ChildStopped,
+	"fails": piper.ChildFailed, "hangs": piper.ChildHung, "ends": piper.ChildEnded, "stopped": piper.ChildStopped, "not-stopped": piper.ChildNotStopped,
 	"started": piper.ChildStarted, "not-started": piper.ChildNotStarted, "due": piper.ChildDue,
 	"inputs-done": piper.ChildInputsDone,
 }
