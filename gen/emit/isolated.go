@@ -395,7 +395,7 @@ func (p *part) deliver(q *processor) {
 			body := []code{
 				jen.Var().Add(id(m)).Add(typeCode(e.Type)),
 				jen.If(define(err, id(mustIdent(codec.Consume)).Call(id(p.v("payload")), ref(m))), id(err).Op("!=").Nil().Op("||").Op("!").Add(id(p.v("put")))).Block(jen.Return(id(err))),
-				jen.If(id(i).Op("<").Lit(0).Op("||").Add(id(i)).Op(">=").Lit(e.to.Instances)).Block(jen.Return(sel(x, "out", "out", "NoInstance").Call(index(e.constant)))),
+				jen.If(id(i).Op("<").Lit(0).Op("||").Add(id(i)).Op(">=").Lit(e.to.Instances)).Block(jen.Return(process("ErrProtocol"))),
 			}
 			if e.missesOutside() {
 				none := jen.If(id(p.v("put"))).Block(remark(jen.Id("_").Op("=").Add(sel(x, "out", "out", "NoInstance").Call(index(e.constant))), "counts the message"))
@@ -427,13 +427,13 @@ func (p *part) deliver(q *processor) {
 func (e *edge) missesOutside() bool { return e.mayMiss() && !e.aimed }
 
 // deliverAimed writes the code that sends the message m of a process to the node that it names.
-// The process does not know the nodes.
+// The process does not know the nodes, so deliver tells it if the node is unknown.
 func (p *part) deliverAimed(e *edge) []code {
 	x, to, m := p.v("x"), p.v("to"), p.v("m")
 	slot := sel(to, "Slot").Call()
 	return append(p.findAddress(e, id(m), to, e.outOf(x+".out")),
 		jen.If(slot.Clone().Op(">=").Lit(0)).Block(p.pass(x+".out", e, slot, e.aimedAt(id(to), id(m)))...).Else().Block(
-			remark(sel(x, "out", "out", "NoInstance").Call(index(e.constant)), "counts the message")))
+			jen.Return(sel(x, "out", "out", "NoInstance").Call(index(e.constant)))))
 }
 
 // deliverToOthers writes the code that sends a message to all other nodes. The process sends it

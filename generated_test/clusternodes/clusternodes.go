@@ -4,6 +4,7 @@ package clusternodes
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -79,6 +80,11 @@ type (
 		ID   string
 		Node NodeName
 		N    int
+	}
+	// Signal has the result of the signal before it.
+	Signal struct {
+		Node NodeName
+		Err  string
 	}
 	// Receipt is the reply to an Order or a Parcel.
 	Receipt struct {
@@ -224,8 +230,14 @@ func (p *Probe) reply(what, id string, n int) {
 	}
 }
 
-// Radio receives the messages of boxes.
-type Radio struct{ Log }
+// Radio receives the messages of boxes and of the tower.
+type Radio struct {
+	Log
+	Signals []Signal
+}
+
+// ReceiveSignal keeps the signal.
+func (r *Radio) ReceiveSignal(m Signal) { r.Signals = append(r.Signals, m) }
 
 // ReceiveFind takes a message for its node.
 func (r *Radio) ReceiveFind(m *Find) { r.find(m) }
@@ -336,4 +348,16 @@ func (b *Box) ReceiveParcel(m Parcel, out *BoxSender) Receipt {
 		out.SendFind(Find{Stamp{b.By, b.n + 2}, "nowhere"})
 	}
 	return Receipt{m.ID, m.N}
+}
+
+// Tower runs in a process of its own.
+type Tower struct{}
+
+// Serve sends a signal to a node that does not exist, and reports the result to another node.
+func (*Tower) Serve(_ context.Context, out *TowerSender) error {
+	m := Signal{Node: "n1"}
+	if err := out.SendSignal(Signal{Node: "nowhere"}); err != nil {
+		m.Err = err.Error()
+	}
+	return out.SendSignal(m)
 }

@@ -3,6 +3,7 @@ package nodetests_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -18,7 +19,7 @@ func namedPlace(processor, instance int) int {
 	switch clusternodes.ProcessorIndex(processor) {
 	case clusternodes.ProcessorSource:
 		return instance
-	case clusternodes.ProcessorDesk, clusternodes.ProcessorBox:
+	case clusternodes.ProcessorDesk, clusternodes.ProcessorBox, clusternodes.ProcessorTower:
 		return instance + 1
 	}
 	return clustertest.Everywhere
@@ -94,6 +95,9 @@ func TestClusterNodesOneProcess(t *testing.T) {
 	}
 	if finds != 3*clusternodes.Messages {
 		t.Errorf("the probes got %d of Find, want %d", finds, 3*clusternodes.Messages)
+	}
+	if want := []clusternodes.Signal{{Node: "nowhere"}, {Node: "n1"}}; !slices.Equal(top.Radio(0).Signals, want) {
+		t.Errorf("signals of the tower: %+v, want %+v", top.Radio(0).Signals, want)
 	}
 	for _, e := range top.Snapshot().Edges {
 		if e.Dropped > 0 {
@@ -215,6 +219,13 @@ func (c *namedCounts) check(t *testing.T, nodes []*clusternodes.Topology) {
 	}
 	if f := clustertest.Figures(nodes, int(clusternodes.EdgeBoxRadioFind)); f.Dropped != uint64(2*n*(clusternodes.Questions/10)) {
 		t.Errorf("messages of boxes to a node that does not exist: %+v", f)
+	}
+	want := []clusternodes.Signal{{Node: "n1", Err: topo.ErrNoInstance.Error()}}
+	if got := nodes[0].Radio(0).Signals; !slices.Equal(got, want) {
+		t.Errorf("signals of the tower: %+v, want %+v", got, want)
+	}
+	if f := clustertest.Figures(nodes, int(clusternodes.EdgeTowerRadioSignal)); f.Dropped != 1 || f.Received != 1 {
+		t.Errorf("signals of the tower: %+v", f)
 	}
 	if f := clustertest.Figures(nodes, int(clusternodes.EdgeDeskWatcherHint)); f.Dropped != uint64(2*n*clusternodes.Questions) {
 		t.Errorf("messages of desks to a node that does not exist: %+v", f)

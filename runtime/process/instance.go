@@ -54,8 +54,8 @@ type Handler interface {
 	Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error
 	// Serve calls Serve of the instance. For each message that the instance sends, it calls
 	// send, with a function that gives the copies for all receivers. send returns after the
-	// parent has taken all of them or none, with the parent's result: nil or
-	// topo.ErrStopping.
+	// parent has taken all of them or none, with the parent's result: nil, topo.ErrStopping,
+	// or topo.ErrNoInstance if only copies for receivers that do not exist were dropped.
 	Serve(ctx context.Context, send func(Flush) error) error
 	// Close calls Close of the instance. The process exits after it returns.
 	Close() error

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Kinds of calls that generated code makes.
@@ -31,7 +33,8 @@ type Remote struct {
 }
 
 // Deliver checks a message that the process has sent and, if put is true, sends it to its
-// receiver.
+// receiver. If the receiver does not exist, which only this process can know, it counts the
+// message and returns topo.ErrNoInstance. Any other error ends the process.
 type Deliver func(edge, instance int, payload []byte, put bool) error
 
 // StartRemote starts the process of an instance.
@@ -70,39 +73,47 @@ func (r *Remote) Call(kind Kind, edge int, payload []byte, deliver Deliver) (rep
 		return nil, err
 	}
 	r.setHolds(a.Holds)
-	if err := r.deliver(a.Sends(), deliver); err != nil {
+	if _, err := r.deliver(a.Sends(), deliver); err != nil {
 		return nil, err
 	}
 	r.ending = r.ending || r.Ends(a.Err)
 	return a.Reply, a.Err
 }
 
-// deliver delivers all messages, or none if one of them is invalid.
-func (r *Remote) deliver(sends iter.Seq[Send], deliver Deliver) error {
+// deliver delivers all messages, or none if one of them is invalid. missed is
+// topo.ErrNoInstance if a receiver does not exist. The others have their messages even then.
+func (r *Remote) deliver(sends iter.Seq[Send], deliver Deliver) (missed, err error) {
 	for _, put := range [...]bool{false, true} { // checks all messages before it sends the first
 		for s := range sends {
-			if err := deliver(s.Edge, s.Instance, s.Payload, put); err != nil {
+			switch err := deliver(s.Edge, s.Instance, s.Payload, put); {
+			case err == topo.ErrNoInstance:
+				missed = err
+			case err != nil:
 				r.child.Kill() // a process of this version does not send this
-				return errors.Join(ErrProtocol, err)
+				return nil, errors.Join(ErrProtocol, err)
 			}
 		}
 	}
-	return nil
+	return missed, nil
 }
 
 // Serve runs Serve in the process until ctx ends or Serve returns. It calls open before
 // and sent after it delivers the messages of a send. If open returns an error, no receiver
-// gets the message.
+// gets the message. If a receiver does not exist, the send returns topo.ErrNoInstance.
 func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() error) error {
 	defer context.AfterFunc(ctx, r.child.Stop)()
 	err := r.child.Serve(func(sends iter.Seq[Send]) error {
 		if err := open(); err != nil {
 			return err
 		}
-		if err := r.deliver(sends, deliver); err != nil {
+		missed, err := r.deliver(sends, deliver)
+		if err != nil {
 			return err
 		}
-		return sent()
+		if err := sent(); err != nil {
+			return err
+		}
+		return missed
 	})
 	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
 		return nil
