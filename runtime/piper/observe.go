@@ -100,8 +100,11 @@ type InstanceFigures struct {
 }
 
 // EdgeFigures are the figures of one edge, summed over its links: Sent = Received +
-// Dropped + Len. Those of a durable edge are described at DurableFigures. In a cluster they count what the instances of this node have sent, and
-// Arrived and Waiting what those of other nodes have sent to instances of this node.
+// Dropped + Len. Those of a durable edge are described at DurableFigures. In a cluster they
+// count what the instances of this node have sent, and Arrived and Waiting what those of
+// other nodes have sent to instances of this node. Received includes the messages that
+// another node has dropped after their arrival. That node counts them, for example in
+// FaultFigures.Dropped.
 type EdgeFigures struct {
 	From     string        `json:"from"`            // "" for a timer
 	Every    time.Duration `json:"every,omitempty"` // of a timer, in nanoseconds
