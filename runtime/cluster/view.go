@@ -253,13 +253,14 @@ func (v *View) addNodes(o *opened, core coreView) {
 		}
 	}
 	if o.detector != nil {
-		began := o.detector.Started()
+		now := time.Now() // not the start, because the detector's clock does not count the time in which the computer slept
+		elapsed := now.Sub(o.detector.Started())
 		for _, m := range o.detector.Members() {
 			if m.State == member.Left && nodes[m.Name] == nil && o.lookup != nil {
 				continue // it was removed from the table
 			}
 			n := get(m.Name)
-			n.Detector, n.DetectorSince = m.State.String(), new(began.Add(m.Changed))
+			n.Detector, n.DetectorSince = m.State.String(), new(now.Add(m.Changed-elapsed))
 			if n.Address == "" {
 				n.Address = m.Address
 			}

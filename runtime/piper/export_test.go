@@ -1,6 +1,9 @@
 package piper
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // Idle reports whether Run has started and all workers are parked.
 func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
@@ -11,6 +14,13 @@ func Yields(p *Pool) (n uint64) {
 		n += w.yields
 	}
 	return n
+}
+
+// Slept lets d pass on the clock on the wall, and not on the monotonic clock, as when the
+// computer sleeps. d is in whole seconds.
+func Slept(p *Pool, d time.Duration) {
+	wall := (*uint64)(unsafe.Pointer(&p.began)) // the first field of a time.Time; bits 30 to 62 are seconds
+	*wall -= uint64(d/time.Second) << 30
 }
 
 // Ended reports whether Run has ended or is about to return.

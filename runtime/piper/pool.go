@@ -546,7 +546,12 @@ func (p *Pool) callClock() int64 {
 	return p.clock()
 }
 
-// time converts a reading of clock to a time.
+// time converts a reading of clock to a time. The time of day comes from the present, because
+// clock does not count the time in which the computer slept.
 func (p *Pool) time(clock int64) time.Time {
-	return p.began.Add(time.Duration(clock))
+	if p.stepper != nil {
+		return p.began.Add(time.Duration(clock))
+	}
+	now := time.Now()
+	return now.Add(time.Duration(clock) - now.Sub(p.began))
 }

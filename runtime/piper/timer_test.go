@@ -51,6 +51,31 @@ func TestTimersTickAtMultiplesOfTheirPeriod(t *testing.T) {
 	})
 }
 
+// TestATickAfterASleepOfTheComputer checks that a tick has the time of day at which it was due,
+// although the clock of the topology has not counted the time in which the computer slept. It
+// runs in real time, because virtual time has no monotonic clock.
+func TestATickAfterASleepOfTheComputer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var late, lateByDay time.Duration
+	top := build(t, []proc{{tick: func(_ *cell, tick topo.Tick) error {
+		now := time.Now()
+		late, lateByDay = now.Sub(tick.Time), now.Round(0).Sub(tick.Time) // Round removes the monotonic clock
+		cancel()
+		return nil
+	}}}, []edge{{from: timer, to: 0, every: time.Millisecond}})
+	piper.Slept(top.pool, 8*time.Hour)
+	if err := top.run(t, ctx); err != nil {
+		t.Fatal(err)
+	}
+	if late < 0 || late > time.Hour || lateByDay < -time.Hour || lateByDay > time.Hour {
+		t.Errorf("the tick is %v late, and %v by the time of day", late, lateByDay)
+	}
+	if at := top.pool.Snapshot().Time; time.Until(at.Round(0)).Abs() > time.Hour {
+		t.Errorf("a snapshot of now has the time %v", at)
+	}
+}
+
 // TestATickThatComesWhileOneWaitsIsSkipped has a handler that hangs, while the timer
 // continues on the worker that was taken over.
 func TestATickThatComesWhileOneWaitsIsSkipped(t *testing.T) {
