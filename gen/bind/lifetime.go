@@ -12,7 +12,7 @@ import (
 	"github.com/topogen/topogen/spec/finding"
 )
 
-// handlers are the methods with parameters that are valid only during the call, by the import
+// handlers are the methods with a receiver or parameters that are valid only during the call, by the import
 // path of the package that declares them. Another package declares a method if the topology
 // names a type of that package, or if the type is an alias of such a type or embeds one.
 func (r *Result) handlers() map[string][]lifetime.Handler {
@@ -36,7 +36,25 @@ func (r *Result) handlers() map[string][]lifetime.Handler {
 		add(s.Calls.Serve, false)
 		add(s.Calls.Finish, false)
 	}
+	for i := range r.binder.plan.Processors {
+		if m := r.binder.plan.Processors[i].Machine; m != nil {
+			r.updates(list, r.binder.kept[m.Update])
+		}
+	}
 	return list
+}
+
+// updates adds the methods of an update of a state machine. A method that the update gets from an
+// embedded type is left out, because the update may hold that type by a pointer, which it may keep.
+func (r *Result) updates(list map[string][]lifetime.Handler, update types.Type) {
+	for _, name := range []string{"Update", "UpdateAt", "Revert"} {
+		f := r.binder.method(update, name)
+		if f == nil || !types.Identical(f.Signature().Recv().Type(), types.NewPointer(update)) {
+			continue
+		}
+		h := lifetime.Handler{Type: lifetime.NamedOf(update).Obj().Name(), Name: name, Receiver: lifetime.Update}
+		list[f.Pkg().Path()] = append(list[f.Pkg().Path()], h)
+	}
 }
 
 // handlerOf says which parameters of a method are valid only during its call. The context of

@@ -18,7 +18,7 @@ import (
 // reads this fact.
 var Analyzer = &analysis.Analyzer{
 	Name:      "topogenlifetime",
-	Doc:       "report handlers that keep a message pointer, a sender or a context after they return\n\nThey are valid only during the call. A later read through them returns wrong data, and a later send is lost.",
+	Doc:       "report handlers that keep a message pointer, an update pointer, a sender or a context after they return\n\nThey are valid only during the call. A later read through them returns wrong data, and a later send is lost.",
 	URL:       "https://pkg.go.dev/github.com/topogen/topogen/gen/lifetime",
 	Run:       run,
 	FactTypes: []analysis.Fact{new(keeps)},
@@ -29,7 +29,7 @@ var Analyzer = &analysis.Analyzer{
 type keeps struct{ List []kept }
 
 type kept struct {
-	Param int // index, without the receiver
+	Param int // index; -1: the receiver
 	Kind  Kind
 	Text  string // the position and the message of the finding
 }
@@ -91,7 +91,9 @@ func (r *recognizer) unasserted() (list []Handler) {
 			continue
 		}
 		for m := range NamedOf(object.Type()).Methods() {
-			if handlerName(m.Name()) {
+			if h, ok := updates(m, name); ok {
+				list = append(list, h)
+			} else if handlerName(m.Name()) {
 				list = append(list, r.handler(m, name))
 			}
 		}
@@ -112,7 +114,7 @@ func reportForeign(pass *analysis.Pass, a assertion) {
 		return
 	}
 	for _, k := range fact.List {
-		if a.handler.Params[k.Param] == k.Kind {
+		if a.handler.kind(k.Param) == k.Kind {
 			pass.Reportf(a.pos, "%s.%s %s", a.handler.Type, a.handler.Name, k.Text)
 		}
 	}

@@ -96,10 +96,10 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 	a.work.next()
 	s := a.summaryOf(f)
 	kind := func(o origin) Kind {
-		if o.inner || o.param < 1 || o.param > len(h.Params) {
+		if o.inner {
 			return Other
 		}
-		return h.Params[o.param-1]
+		return h.kind(o.param - 1)
 	}
 	add := func(from origin, to sink, pos token.Pos) {
 		if k := kind(from); k != Other && h.outlived(k, to) {
@@ -113,7 +113,7 @@ func (a *checker) handler(h Handler, f *ssa.Function) (leaks []Leak) {
 		}
 	}
 	for _, t := range s.stores {
-		if t.to.param == 0 { // the receiver
+		if t.to.param-1 == h.keeper() {
 			add(t.from, t.sink, t.pos)
 		}
 	}

@@ -1,5 +1,6 @@
 // Package lifetime finds handlers that keep a parameter that is valid only during their
-// call: the pointer to a message, the sender, or the context.
+// call: the pointer to a message, the sender, or the context. It also finds updates of state
+// machines that keep the pointer to themselves in the state.
 //
 //	leaks := lifetime.Check(pkg, handlers)
 //	for _, l := range leaks {
@@ -18,6 +19,9 @@
 //     message, a slice of an array in it, and any value that contains one of these.
 //     A handler may keep a copy of the message. It may also keep the slices, maps and
 //     pointers in the message, because the receiver owns them.
+//   - The receiver of an update's methods Update, UpdateAt and Revert is such a pointer, and the
+//     state outlives the call. With a log, all updates are decoded into the same memory. The
+//     result may contain the pointer, because it is encoded at once.
 //   - A sender must not be used in another goroutine at all. A message pointer and
 //     a context may be used there if the handler waits for the goroutine.
 //   - A context that is derived from the context of a call counts as that context.

@@ -15,11 +15,13 @@ const (
 	Message             // a pointer to a message
 	Sender
 	Context
+	Update // a pointer to an update of a state machine
 )
 
 // Handler is a method that generated code calls.
 type Handler struct {
 	Type, Name string // the type is declared in the package, or is an alias there
+	Receiver   Kind   // Update for a method of an update, whose first parameter is the state; otherwise Other
 	Params     []Kind // kinds of the parameters, without the receiver
 }
 
@@ -56,7 +58,7 @@ func (p *Package) inGenerated(pos token.Pos) bool {
 }
 
 // method finds the method that h names. It is nil if another package declares the method, or
-// if all its parameters may be kept.
+// if the receiver and all parameters may be kept.
 func (h *Handler) method(pkg *types.Package) *types.Func {
 	object, ok := pkg.Scope().Lookup(h.Type).(*types.TypeName)
 	if !ok || !h.Borrows() {
@@ -70,7 +72,27 @@ func (h *Handler) method(pkg *types.Package) *types.Func {
 	return f.Origin()
 }
 
-// Borrows reports whether at least one parameter is valid only during the call.
+// Borrows reports whether the receiver or at least one parameter is valid only during the call.
 func (h *Handler) Borrows() bool {
-	return slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
+	return h.Receiver != Other || slices.ContainsFunc(h.Params, func(k Kind) bool { return k != Other })
+}
+
+// kind is the kind of a parameter. The receiver has the index -1.
+func (h *Handler) kind(index int) Kind {
+	switch {
+	case index < 0:
+		return h.Receiver
+	case index < len(h.Params):
+		return h.Params[index]
+	}
+	return Other
+}
+
+// keeper is the index of the parameter whose memory outlives the call: the receiver, or the
+// state of an update.
+func (h *Handler) keeper() int {
+	if h.Receiver == Update {
+		return 0
+	}
+	return -1
 }

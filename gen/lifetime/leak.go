@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// Leak is a parameter of a handler that reaches a place that outlives the call.
+// Leak is a parameter or the receiver of a handler that reaches a place that outlives the call.
 type Leak struct {
 	Handler Handler
 	Kind    Kind
 	Param   string    // name of the parameter
-	Index   int       // index into Handler.Params
+	Index   int       // index into Handler.Params; -1: the receiver
 	Pos     token.Pos // position in the handler
 	sink    sink
 	at      token.Position // position of the sink, if it is in a helper
@@ -72,6 +72,8 @@ func (l *Leak) Message() string {
 	switch {
 	case l.Kind == Context:
 		what = "context"
+	case l.Kind == Update:
+		what = "update pointer"
 	case l.Kind == Sender && l.sink.kind == inGoroutine:
 		what, but = "sender", "it works only on the goroutine of "+l.Handler.Name
 	case l.Kind == Sender:
@@ -90,6 +92,8 @@ func (l *Leak) Suggestion() string {
 			return "let the handler wait for the goroutine, or use the context that Init gets"
 		}
 		return "pass the context as an argument, or keep the context that Init gets"
+	case Update:
+		return "copy the update: *" + l.Param
 	default:
 		return "copy the message: *" + l.Param
 	}

@@ -25,7 +25,7 @@ import (
 // Package hostile has recursion, infinitely many generic functions, and cycles of values.
 // The packages are loaded together, because they need the same source of the standard library.
 func TestHandlers(t *testing.T) {
-	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl", "pricing", "shop", "hostile")
+	analysistest.Run(t, analysistest.TestData(), lifetime.Analyzer, "crawl", "pricing", "shop", "ledger", "hostile")
 }
 
 // TestNothingIsReportedInThisRepository checks that the examples and the packages of

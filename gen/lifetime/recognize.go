@@ -12,10 +12,11 @@ import (
 type recognizer struct {
 	pkg     *Package
 	owned   map[string]bool // pointer types that are messages; the receiver owns their targets
-	foreign []assertion     // handlers that other packages declare
+	foreign []assertion     // handlers and methods of updates that other packages declare
 }
 
-// assertion is a handler of another package with the position of its assertion.
+// assertion is a handler of another package with the position of its assertion, or of the
+// definition of its state machine.
 type assertion struct {
 	handler Handler
 	method  *types.Func
@@ -74,20 +75,53 @@ func (r *recognizer) ownType(t types.Type) {
 	}
 }
 
-// handlers finds the lines "_ ParserProcessor = (*Parser)(nil)".
+// handlers finds the lines "_ ParserProcessor = (*Parser)(nil)" and the definitions of state
+// machines.
 func (r *recognizer) handlers() (list []Handler) {
 	for _, file := range r.pkg.Generated {
-		for _, d := range file.Decls {
-			g, ok := d.(*ast.GenDecl)
-			if !ok || g.Tok != token.VAR {
-				continue
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				list = append(list, r.asserted(n)...)
+			case *ast.Ident:
+				list = append(list, r.defined(n)...)
 			}
-			for _, s := range g.Specs {
-				list = append(list, r.asserted(s.(*ast.ValueSpec))...)
-			}
+			return true
+		})
+	}
+	return list
+}
+
+// defined returns the methods of the update if an identifier is fsm.Definition[State, Update, Result].
+func (r *recognizer) defined(id *ast.Ident) (list []Handler) {
+	object, args := r.pkg.Info.Uses[id], r.pkg.Info.Instances[id].TypeArgs
+	if args.Len() != 3 || id.Name != "Definition" || object.Pkg().Path() != runtimePath+"fsm" {
+		return nil
+	}
+	t := NamedOf(args.At(1))
+	if t == nil {
+		return nil
+	}
+	for m := range t.Methods() {
+		switch h, ok := updates(m, t.Obj().Name()); {
+		case !ok:
+		case m.Pkg() == r.pkg.Types:
+			list = append(list, h)
+		default:
+			r.foreign = append(r.foreign, assertion{h, m.Origin(), id.Pos()})
 		}
 	}
 	return list
+}
+
+// updates returns the handler for a method that is or may be a method of an update of a state machine.
+func updates(m *types.Func, typ string) (h Handler, ok bool) {
+	s := m.Signature()
+	switch m.Name() {
+	case "Update", "UpdateAt", "Revert":
+		ok = isPointer(s.Recv().Type()) && s.Params().Len() > 0 && isPointer(s.Params().At(0).Type())
+	}
+	return Handler{Type: typ, Name: m.Name(), Receiver: Update}, ok
 }
 
 func (r *recognizer) asserted(s *ast.ValueSpec) (list []Handler) {

@@ -25,7 +25,7 @@ func Suspects(files []*ast.File, handlers []Handler) []Handler {
 	var suspects []Handler
 	for _, h := range handlers {
 		f := s.methods[[2]string{h.Type, h.Name}]
-		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, h.Params) { // f is nil for a method of an embedded type, and if the type is an alias
+		if f == nil && s.declared[h.Name] || f != nil && !s.harmless(f, &h) { // f is nil for a method of an embedded type, and if the type is an alias
 			suspects = append(suspects, h)
 		}
 	}
@@ -58,21 +58,24 @@ func TypeName(e ast.Expr) string {
 	}
 }
 
-// harmless reports whether no use of a parameter in the function can keep it.
-func (s *syntax) harmless(f *ast.FuncDecl, params []Kind) bool {
+// harmless reports whether no use of the receiver or a parameter in the function can keep it.
+func (s *syntax) harmless(f *ast.FuncDecl, h *Handler) bool {
 	if f.Body == nil {
 		return true
 	}
 	kinds := make(map[string]Kind)
-	index := 0
-	for _, field := range f.Type.Params.List {
-		for _, name := range field.Names {
-			if index < len(params) && name.Name != "_" {
-				kinds[name.Name] = params[index]
+	name := func(list []*ast.Field, index int) {
+		for _, field := range list {
+			for _, name := range field.Names {
+				if name.Name != "_" {
+					kinds[name.Name] = h.kind(index)
+				}
+				index++
 			}
-			index++
 		}
 	}
+	name(f.Recv.List, -1)
+	name(f.Type.Params.List, 0)
 	harmless := true
 	ast.PreorderStack(f.Body, nil, func(n ast.Node, above []ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && kinds[id.Name] != Other {
@@ -104,13 +107,13 @@ func (s *syntax) harmlessUse(kind Kind, id *ast.Ident, above []ast.Node) bool {
 	case *ast.CallExpr:
 		return n.Fun != id && s.foreign(n)
 	case *ast.SelectorExpr:
-		if n.Sel == id || kind == Message {
+		if n.Sel == id || kind == Message || kind == Update {
 			return true
 		}
 		call, ok := above[len(above)-2].(*ast.CallExpr)
 		return ok && call.Fun == n && (kind == Context || strings.HasPrefix(n.Sel.Name, "Send"))
 	case *ast.StarExpr:
-		return kind == Message // a message is copied
+		return kind == Message || kind == Update // a message or an update is copied
 	case *ast.BinaryExpr:
 		return true // a comparison
 	}

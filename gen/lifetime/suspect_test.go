@@ -57,6 +57,26 @@ func (m *M) Self() *M { return m }
 	}
 }
 
+// TestSuspectUpdates checks bodies of methods of an update, whose receiver must not be kept.
+func TestSuspectUpdates(t *testing.T) {
+	for head, want := range map[string]bool{
+		`func (u *U) Update(s *S) { s.n += u.N; s.list = append(s.list, *u) }`: false,
+		`func (*U) Update(s *S) { s.last = s.first }`:                          false,
+		`func (_ *U) Update(s *S) { s.last = s.first }`:                        false,
+		`func (u *U) Update(s *S) { s.last = u }`:                              true,
+		`func (u *U) Update(s *S) { s.list = append(s.list, u) }`:              true,
+		`func (u *U) Update(s *S) { s.p = &u.N }`:                              true,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\n"+head, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("%s: %v", head, err)
+		}
+		if got := len(Suspects([]*ast.File{file}, []Handler{{Type: "U", Name: "Update", Receiver: Update}})) > 0; got != want {
+			t.Errorf("%s: suspect %v, want %v", head, got, want)
+		}
+	}
+}
+
 // TestFactsAreForSuspects checks that only suspicious methods with names of handlers get facts,
 // and that an alias does not list a method twice.
 func TestFactsAreForSuspects(t *testing.T) {
@@ -69,6 +89,9 @@ func (a *A) Ping() {}
 func (a *A) ReceiveN(m *M) { a.n = m.N }
 func (a *A) ReceiveM(m *M) { a.last = m }
 func (a *A) receive(m *M) { a.last = m }
+func (m *M) Update(a *A) { a.last = m }
+func (m *M) Revert(a *A) { a.n -= m.N }
+func (m M) UpdateAt(a *A) { a.last = &m }
 `, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +100,7 @@ func (a *A) receive(m *M) { a.last = m }
 	if pkg.Types, err = new(types.Config).Check("a", fset, pkg.Files, pkg.Info); err != nil {
 		t.Fatal(err)
 	}
-	want := []Handler{{Type: "A", Name: "ReceiveM", Params: []Kind{Message}}}
+	want := []Handler{{Type: "A", Name: "ReceiveM", Params: []Kind{Message}}, {Type: "M", Name: "Update", Receiver: Update}}
 	if diff := cmp.Diff(want, newRecognizer(pkg).unasserted()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

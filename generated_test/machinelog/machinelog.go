@@ -71,7 +71,8 @@ func (u *Shelf) Update(s *Shelves) error {
 		s.ByNumber = make(map[int]Shelf)
 	}
 	s.ByNumber[u.Number] = *u
-	s.Best = u
+	best := *u
+	s.Best = &best
 	return nil
 }
 

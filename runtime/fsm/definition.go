@@ -19,10 +19,10 @@ type Definition[S, U, R any] struct {
 	// and the state: not on a clock, on random numbers or on the order of a map. With a
 	// log it must not depend on what the codec of the state does not keep. An error means
 	// that the state is unchanged, so Update must check all conditions before it changes
-	// anything. The update is valid until the call returns, but the state may keep what
-	// the update points to. With a log, the result may point into the state, because it
-	// is encoded at once. In memory the result goes to the caller as it is, so later
-	// updates must not change it.
+	// anything. The update is valid until the call returns: the state must not keep u,
+	// but it may keep what the update points to. With a log, the result may point into
+	// the state, because it is encoded at once. In memory the result goes to the caller
+	// as it is, so later updates must not change it.
 	Update func(u *U, s *S) (R, error)
 
 	// UpdateAt, if not nil, is called instead of Update.

@@ -18,7 +18,7 @@ type Proposal[U any] struct {
 // Outcome answers a [Proposal].
 type Outcome[U, R any] struct {
 	Proposer int
-	Update   U // as proposed
+	Update   U // as proposed; in memory it shares what it points to with the state and must not be changed
 	Value    R // the value that Update returned; zero if Err is not nil
 	Applied
 }

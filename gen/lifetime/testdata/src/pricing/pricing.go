@@ -44,3 +44,15 @@ type Owner struct{ last *Parcel }
 
 // ReceiveParcel is a handler.
 func (o *Owner) ReceiveParcel(m *Parcel) { o.last = m } // want ReceiveParcel:`keeps 1 parameters`
+
+// Book is the state of a state machine.
+type Book struct{ changes []*Change }
+
+// Change is the update of that state machine.
+type Change struct{ Cents int }
+
+// Update keeps the pointer.
+func (c *Change) Update(b *Book) error { // want Update:`keeps 1 parameters`
+	b.changes = append(b.changes, c)
+	return nil
+}
