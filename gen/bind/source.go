@@ -96,7 +96,7 @@ func readSource(fset *token.FileSet, dir string, env *environment, outputs ...st
 		}
 		s.names = append(s.names, file)
 	}
-	s.parse(fset, context.CgoEnabled)
+	s.parse(fset, context.CgoEnabled, outputs)
 	return s, nil
 }
 
@@ -125,8 +125,9 @@ func readRegular(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// parse parses the files in parallel.
-func (s *source) parse(fset *token.FileSet, cgo bool) {
+// parse parses the files in parallel. It leaves out an output that does not parse, for example an
+// empty file: package write reports it, as any output that topogen must not overwrite.
+func (s *source) parse(fset *token.FileSet, cgo bool, outputs []string) {
 	files := make([]*ast.File, len(s.names))
 	errors := make([]error, len(s.names))
 	var group sync.WaitGroup
@@ -141,6 +142,9 @@ func (s *source) parse(fset *token.FileSet, cgo bool) {
 	group.Wait()
 	names := s.names[:0]
 	for i, file := range files {
+		if errors[i] != nil && slices.Contains(outputs, filepath.Base(s.names[i])) {
+			continue
+		}
 		if list, ok := errors[i].(scanner.ErrorList); ok && len(list) > 0 {
 			first := list[0] // later errors usually follow from the first
 			first.Pos = unadjusted(fset, file, first.Pos.Offset)

@@ -22,12 +22,12 @@ func (t *Target) readFinding(name string, err error) *finding.Finding {
 }
 
 func (t *Target) foreignFinding(name string) *finding.Finding {
-	return t.finding(finding.NotOurs, name, name+" was not written by topogen and is not overwritten", "move it away, or write another output in "+t.Source)
+	return t.finding(finding.NotOurs, name, name+" was not written by topogen and is not overwritten", "delete it if you do not need it, or write another output in "+t.Source)
 }
 
 func (t *Target) editedFinding(name string) *finding.Finding {
-	return t.finding(finding.NotOurs, name, name+" was edited by hand after topogen wrote it and is not overwritten",
-		"move the edit into a file of your own, delete this one and run topogen build")
+	return t.finding(finding.NotOurs, name, name+" was edited or damaged after topogen wrote it and is not overwritten",
+		"delete it and run topogen build; an edit belongs in a file of your own")
 }
 
 func (t *Target) linkFinding(name string) *finding.Finding {

@@ -245,7 +245,7 @@ func (c *Changes) planOrphan(d disk, name string) {
 	}
 	if f == nil && header.Inspect(existing.content) != header.Ours {
 		f = c.target.editedFinding(name)
-		f.Message = fmt.Sprintf("%s is no longer generated from %s, but it was edited by hand and is not removed", name, c.target.Source)
+		f.Message = fmt.Sprintf("%s is no longer generated from %s, but it was edited or damaged and is not removed", name, c.target.Source)
 		f.Suggestion = "move the edit into a file of your own and delete this one"
 	}
 	c.add(Change{Name: name, Op: Remove, old: existing.content}, f)
