@@ -161,6 +161,7 @@ func (u *unit) builtin(name string, call *ssa.CallCommon, result ssa.Value) {
 		for _, a := range call.Args {
 			u.changed = place{object: o}.store(u.value(a), true) || u.changed
 		}
+		u.recordRead(o, call.Args[0])
 		if len(call.Args) == 2 { // append writes into the first argument if its capacity suffices
 			u.elements(call.Args[0], call.Args[1])
 			u.recordLinks(places{place{object: o}: {}}, u.value(call.Args[1]), true) // the call of append is not reported

@@ -39,8 +39,21 @@ func (u *unit) effect(i ssa.Instruction) {
 
 // store puts v at places. For each place that outlives the call, it records the store.
 func (u *unit) store(at places, v ssa.Value, pos token.Pos) {
-	if canHold(v.Type()) {
-		u.assign(at, u.value(v), composite(v.Type()), sink{pos: pos}, pos)
+	if !canHold(v.Type()) {
+		return
+	}
+	values, whole, s := u.value(v), composite(v.Type()), sink{pos: pos}
+	if !u.reporting {
+		u.assign(at, values, whole, s, pos)
+		return
+	}
+	reader := u.readFrom(v)
+	for p := range at {
+		if p.object.reader() == reader {
+			u.assign(places{p: {}}, u.unread(v), whole, s, pos)
+		} else {
+			u.assign(places{p: {}}, values, whole, s, pos)
+		}
 	}
 }
 

@@ -3,6 +3,10 @@ package lifetime
 import (
 	"go/token"
 	"go/types"
+	"maps"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
 )
 
 // After t.byID = make(map[int]*Event), the instruction t.byID[1] = m stores m both in the new map
@@ -57,19 +61,86 @@ func (u *unit) recordLinks(at, values places, whole bool) {
 			p.field = wholes
 		}
 		for v := range values {
-			s := u.links[link{p, v}]
-			if s == nil {
-				s = &stores{readers: make(map[int]bool)}
-				u.links[link{p, v}] = s
-			}
-			s.alone = s.alone || len(readers) == 0
-			for r := range readers {
-				s.readers[r] = true
-			}
+			u.recordLink(link{p, v}, len(readers) == 0, slices.Collect(maps.Keys(readers))...)
 		}
+	}
+}
+
+// recordLink records an instruction that stores the value of a link, alone or also for readers.
+func (u *unit) recordLink(l link, alone bool, readers ...int) {
+	s := u.links[l]
+	if s == nil {
+		s = &stores{readers: make(map[int]bool)}
+		u.links[l] = s
+	}
+	s.alone = s.alone || alone
+	for _, r := range readers {
+		s.readers[r] = true
 	}
 }
 
 // only reports whether each instruction that stores a value in local memory also stores it for
 // a reader, and at least one instruction stores it for the given reader.
 func (s *stores) only(reader int) bool { return s != nil && !s.alone && s.readers[reader] }
+
+// A list is often read, appended to and stored again: p.list = append(p.list, x). What the old list
+// holds was stored by other instructions, which are reported. So the instruction that stores the
+// new list is not reported for it.
+
+// readFrom returns the reader from whose memory v, or the list that v appends to, was read; noReader if
+// it was not only read from such memory.
+func (u *unit) readFrom(v ssa.Value) int {
+	var at places
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		at = u.value(v.X) // only an address has places
+	case *ssa.Lookup:
+		at = u.value(v.X)
+	case *ssa.Call:
+		if isAppend(v) {
+			return u.readFrom(v.Call.Args[0])
+		}
+	}
+	reader := noReader
+	for p := range at {
+		if !p.object.external || u.resets[p] != nil || reader != noReader && reader != p.object.reader() {
+			return noReader
+		}
+		reader = p.object.reader()
+	}
+	return reader
+}
+
+// unread are the possible values of v without the local memory that was read from the reader's memory.
+func (u *unit) unread(v ssa.Value) places {
+	var found places
+	if call, ok := v.(*ssa.Call); ok && isAppend(call) {
+		found.add(u.unread(call.Call.Args[0]))
+		found.put(place{object: u.at(call, 0)})
+		return found
+	}
+	for p := range u.value(v) {
+		if p.object.external || p.object.global != "" {
+			found.put(p)
+		}
+	}
+	return found
+}
+
+// recordRead records which parts of a list that append makes were read from a reader's memory.
+func (u *unit) recordRead(list *object, old ssa.Value) {
+	reader := u.readFrom(old)
+	if !u.linking || reader == noReader {
+		return
+	}
+	unread := u.unread(old)
+	for v := range u.value(old) {
+		_, alone := unread[v]
+		u.recordLink(link{place{list, wholes}, v}, alone, reader)
+	}
+}
+
+func isAppend(call *ssa.Call) bool {
+	b, ok := call.Call.Value.(*ssa.Builtin)
+	return ok && b.Name() == "append"
+}

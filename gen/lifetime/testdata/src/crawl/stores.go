@@ -127,3 +127,82 @@ func (p *InMessage) ReceivePage(ctx context.Context, m *Page, out *PageSender) e
 	p.fill(new(cached), m) // want `message pointer m is stored in field last of InMessage by fill`
 	return nil
 }
+
+type AppendedBefore struct{ slots []*slot }
+
+func (p *AppendedBefore) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	s := new(slot)
+	p.slots = append(p.slots, s)
+	p.slots[0].page = m // want `message pointer m is stored in field page of slot`
+	return nil
+}
+
+type AppendedEmpty struct{ list []*Page }
+
+func (p *AppendedEmpty) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.list = append(p.list, nil)
+	p.list[len(p.list)-1] = m // want `message pointer m is stored in field list of AppendedEmpty`
+	return nil
+}
+
+type AppendedSlots struct{ list []slot }
+
+func (p *AppendedSlots) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.list = append(p.list, slot{})
+	p.list[len(p.list)-1].page = m // want `message pointer m is stored in field page of slot`
+	return nil
+}
+
+type AppendedTwice struct{ list []*Page }
+
+func (p *AppendedTwice) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.list = append(p.list, new(Page))
+	p.list = append(p.list, m) // want `message pointer m is stored in field list of AppendedTwice`
+	return nil
+}
+
+type StoredThenAppended struct{ slots []*slot }
+
+func (p *StoredThenAppended) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	s := new(slot)
+	s.page = m
+	p.slots = append(p.slots, s) // want `message pointer m is stored in field slots of StoredThenAppended`
+	return nil
+}
+
+type ListInMap struct{ byHost map[string][]*Page }
+
+func (p *ListInMap) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	p.byHost["a"] = append(append(p.byHost["a"], new(Page)), new(Page))
+	p.byHost["b"] = append(p.byHost["b"], m) // want `message pointer m is stored in field byHost of ListInMap`
+	return nil
+}
+
+type AppendedToEither struct{ list []*Page }
+
+func (p *AppendedToEither) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	list := p.list
+	if len(list) == 0 {
+		list = []*Page{m}
+	}
+	p.list = append(list, new(Page)) // want `message pointer m is stored in field list of AppendedToEither`
+	return nil
+}
+
+type AppendedToScratch struct{ scratch, list []*Page }
+
+func (p *AppendedToScratch) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	defer func() { p.scratch = nil }()
+	p.scratch = append(p.scratch, m)
+	p.list = append(p.scratch, new(Page)) // want `message pointer m is stored in field list of AppendedToScratch`
+	return nil
+}
+
+type AppendedToOther struct{ list []*Page }
+
+func (p *AppendedToOther) ReceivePage(ctx context.Context, m *Page, out *PageSender) error {
+	other := new(AppendedToOther)
+	other.list = append(other.list, m)
+	p.list = append(other.list, new(Page)) // want `message pointer m is stored in field list of AppendedToOther`
+	return nil
+}
