@@ -82,6 +82,56 @@ func use(n int) c.Status { return c.Status(n) }
 	}
 }
 
+// TestLifetimesWithC: handlers of a package that imports "C" are analyzed. A function whose body does
+// not compile with the stand-in for C is left out.
+func TestLifetimesWithC(t *testing.T) {
+	needsCgo(t)
+	const text = `-- a.go --
+package small
+
+// typedef int status;
+// int check(int n) { return n; }
+import "C"
+
+type M struct{ code C.status }
+
+type Feed struct{ out *FeedSender }
+
+func (f *Feed) Ping(out *FeedSender) error {
+	C.check(1)
+	f.out = out
+	return nil
+}
+
+type Sink struct {
+	last   *M
+	status C.int
+}
+
+func (s *Sink) ReceiveM(m *M) {
+	s.status = C.int(3)
+	s.count(m)
+	s.keep(m)
+}
+
+func (s *Sink) keep(m *M) { s.last = m }
+
+func (s *Sink) count(m *M) int {
+	s.last = m
+	return int(C.check(1))
+}
+`
+	generated := map[string][]byte{"topology_ports_gen.go": []byte("package small\n\ntype FeedSender struct{}\n\nfunc (*FeedSender) SendM(M) error { return nil }\n")}
+	const want = "a.go:25:8: TG321 message pointer m is stored in field last of Sink by keep (a.go:28), but it is valid only until ReceiveM returns"
+	if got := said(verify(t, small(t, newFolder(t), text, Options{}), generated).User); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	const lost = "\nfunc other() { lost() }\n"
+	if got := said(verify(t, small(t, newFolder(t), text+lost, Options{}), generated).User); got != "a.go:35:16: TG311 undefined: lost" {
+		t.Errorf("with a type error: %s", got)
+	}
+}
+
 func needsCgo(t *testing.T) {
 	if !newEnvironment(nil).context(nil).CgoEnabled {
 		t.Skip("cgo is off")

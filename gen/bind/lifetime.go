@@ -3,6 +3,7 @@ package bind
 import (
 	"context"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -113,23 +114,30 @@ func (r *Result) leaksOf(path string, handlers []lifetime.Handler) []lifetime.Le
 }
 
 // leaksIn checks a package. If the package has suspicious code, leaksIn type-checks it
-// again and records all types. It skips the bodies of generated functions.
+// again and records all types. It skips the bodies of generated functions, and of functions that
+// do not compile with the stand-in for C.
 func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lifetime.Handler) []lifetime.Leak {
 	suspects := lifetime.Suspects(own, handlers)
 	if len(suspects) == 0 {
 		return nil
 	}
-	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo(), Files: own}
+	p := &lifetime.Package{Fset: r.Fset(), Info: lifetime.NewInfo()}
 	for _, file := range generated {
-		p.Generated = append(p.Generated, lifetime.Bare(file, nil))
+		p.Generated = append(p.Generated, lifetime.Bare(file, func(*ast.FuncDecl) bool { return false }))
 	}
 	clean := true
+	skipped := make(map[*ast.FuncDecl]bool)
 	config := &types.Config{
-		Importer: r.loader,
+		Importer: withC{r.loader, own},
 		Sizes:    r.loader.env.sizes(),
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			clean = clean && ok && e.Soft // soft errors: imports of generated files that only bodies use
+			if ok && (e.Soft || aboutC(e)) { // soft errors: imports of generated files that only bodies use
+				return
+			}
+			f := functionAt(own, e.Pos)
+			skipped[f] = true
+			clean = clean && ok && f != nil && (r.loader.usesC(path) || slices.ContainsFunc(own, importsC))
 		},
 	}
 	if path == r.root.path {
@@ -137,8 +145,23 @@ func (r *Result) leaksIn(path string, own, generated []*ast.File, handlers []lif
 		r.loader.inProgress[path] = true
 		defer delete(r.loader.inProgress, path)
 	}
-	if p.Types, _ = config.Check(path, r.Fset(), slices.Concat(p.Files, p.Generated), p.Info); !clean {
+	if p.Types, _ = config.Check(path, r.Fset(), slices.Concat(own, p.Generated), p.Info); !clean {
 		return nil
 	}
+	for _, file := range own {
+		p.Files = append(p.Files, lifetime.Bare(file, func(f *ast.FuncDecl) bool { return !skipped[f] }))
+	}
 	return lifetime.Check(p, suspects)
+}
+
+// functionAt is the function whose body contains a position; nil if there is none.
+func functionAt(files []*ast.File, pos token.Pos) *ast.FuncDecl {
+	for _, file := range files {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Body.Pos() <= pos && pos < f.Body.End() {
+				return f
+			}
+		}
+	}
+	return nil
 }

@@ -76,7 +76,8 @@ func (r *Result) checkWhole(ctx context.Context, generated []*ast.File) (Verifie
 	return v, nil
 }
 
-// verify type-checks the package. clean reports that it has no errors at all.
+// verify type-checks the package. clean reports that it has no errors, except for errors that the
+// stand-in for C may cause.
 func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 	fset := r.Fset()
 	files := slices.Concat(generated, r.root.source.files)
@@ -94,11 +95,14 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 		Importer:    r.loader,
 		Sizes:       r.loader.env.sizes(),
 		Error: func(err error) {
-			clean = false
 			e, ok := err.(types.Error)
 			if !ok || strings.HasPrefix(e.Msg, "\t") {
 				return // a continuation of the previous error
 			}
+			if !independentOfC(e.Msg) && standIn() {
+				return // with the real types of C this may be correct; the compiler reports it if not
+			}
+			clean = false
 			at := fset.PositionFor(e.Pos, false)
 			name, undefined := strings.CutPrefix(e.Msg, "undefined: ")
 			taken, twice := strings.CutSuffix(e.Msg, " redeclared in this block")
@@ -107,7 +111,6 @@ func (r *Result) verify(generated []*ast.File) (v Verified, clean bool) {
 			case undefined && r.causedBy(e.Pos, name): // a finding about the other topology reports it
 			case r.binder.quoted[e.Pos]:
 			case twice && names[taken]: // a TG312 reports it
-			case !independentOfC(e.Msg) && standIn(): // with the real types of C this may be correct; the compiler reports it if not
 			case at.Filename == skeletonFile: // its errors are errors of the topology, which were reported
 			case ours[at.Filename] && r.notVendored(e.Msg) != "":
 				notVendored = r.notVendored(e.Msg)

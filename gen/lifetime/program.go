@@ -17,7 +17,7 @@ func program(p *Package, methods []*types.Func) *ssa.Package {
 	info.FileVersions = make(map[*ast.File]string)
 	var files []*ast.File
 	for _, file := range slices.Concat(p.Files, p.Generated) {
-		bare := Bare(file, keep)
+		bare := Bare(file, func(f *ast.FuncDecl) bool { return keep[f] })
 		files = append(files, bare)
 		info.FileVersions[bare] = p.Info.FileVersions[file]
 	}
@@ -30,12 +30,12 @@ func program(p *Package, methods []*types.Func) *ssa.Package {
 	return pkg
 }
 
-// Bare returns the file without function bodies, except for the functions in keep.
-func Bare(file *ast.File, keep map[*ast.FuncDecl]bool) *ast.File {
+// Bare returns the file without function bodies, except for the functions for which keep returns true.
+func Bare(file *ast.File, keep func(*ast.FuncDecl) bool) *ast.File {
 	bare := *file
 	bare.Decls = slices.Clone(file.Decls)
 	for i, d := range bare.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && !keep[f] {
+		if f, ok := d.(*ast.FuncDecl); ok && !keep(f) {
 			head := *f
 			head.Body = nil
 			bare.Decls[i] = &head
