@@ -189,7 +189,7 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	switch {
 	case problem != "" && p != nil && lacksVendored(p):
 		_, command := b.loader.vendor()
-		problem, suggestion = "package "+path+" is not in the vendor folder", "run "+command
+		problem, suggestion = "package "+path+" is not in the vendor folder", "run "+withoutVendor+" && "+command
 	case problem != "" && (path == plan.Topo || strings.HasPrefix(path, runtimeModule+"/")):
 		suggestion = requireRuntime(problem)
 		problem, _, _ = strings.Cut(problem, "; to add it: ") // the go command suggests this for a single package too

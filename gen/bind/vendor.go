@@ -44,6 +44,10 @@ func lacksVendored(p *packages.Package) bool {
 	return false
 }
 
+// withoutVendor writes the files of a topology that needs the types of a package that the vendor folder
+// lacks. Only these files may import the package, and go mod vendor does not copy it without an import.
+const withoutVendor = "GOFLAGS=-mod=readonly topogen build"
+
 // vendorFirst returns the finding for a package that the vendor folder lacks. The finding is not
 // about the topology, so the files are written.
 func (r *Result) vendorFirst(path string) finding.Finding {

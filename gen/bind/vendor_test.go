@@ -44,6 +44,11 @@ func TestVendoredRuntime(t *testing.T) {
 		if got := said(v.User); got != want || len(v.Own) > 0 || v.User[0].Suggestion != "run "+command {
 			t.Errorf("got %v, %v\nwant %s", v.User, v.Own, want)
 		}
+		r = small(t, filepath.Join(module, "small"), "-- topology.yml --\n"+smallTopology+"messages: {M: github.com/topogen/topogen/runtime/wire.Kind}\n", Options{})
+		want = "topology.yml:6:15: TG314 package github.com/topogen/topogen/runtime/wire is not in the vendor folder"
+		if got := said(r.Findings); got != want || r.Findings[0].Suggestion != "run GOFLAGS=-mod=readonly topogen build && "+command {
+			t.Errorf("a message of the package: got %v\nwant %s", r.Findings, want)
+		}
 		write(t, list, old)
 		r = small(t, filepath.Join(module, "small"), "", Options{})
 		if got := said(r.Findings); !strings.Contains(got, "inconsistent vendoring") || !strings.HasSuffix(got, "; run "+command) {
