@@ -202,7 +202,7 @@ func (b *builder) add(t types.Type, at place, form Form, suffix string) (index i
 	b.schema.Messages = append(b.schema.Messages, Message{Name: b.names.free(name + suffix), Form: form})
 	goType, why := plan.TypeOf(types.Unalias(t), b.pkg)
 	if why != "" {
-		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "use an exported type, or an exported alias of it", weak: true})
+		b.faults[index] = append(b.faults[index], fault{mark: at.mark, text: why, suggestion: "declare the field with an exported type, or with an exported alias of this type; if the field is not yours, send a type of your own with a copy of the value", weak: true})
 	}
 	b.schema.Messages[index].Type = goType
 	return index, false
