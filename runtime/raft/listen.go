@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 
@@ -22,7 +23,8 @@ const wireVersion = "topogen-raft-2"
 const assembledMessages = 16
 
 // listeners are the transports of this process, by the address that they listen on. All
-// groups of a node share one transport.
+// groups of a node share one transport, unless the port is 0: then each group listens on a free
+// port of its own, because nothing shows whether two groups belong to one node.
 var listeners = struct {
 	sync.Mutex
 	byAddress map[string]*listener
@@ -91,7 +93,10 @@ func listen(c *Config) (_ *shared, err error) {
 		if l.Transport, err = grpc.Listen(config); err != nil {
 			return nil, err
 		}
-		listeners.byAddress[key.Address] = l
+		if anyPort(key.Address) {
+			l.key.Address = l.Addr().String()
+		}
+		listeners.byAddress[l.key.Address] = l
 	} else if l.key.Node != key.Node || l.key.Topology != key.Topology || l.key.TrustDomain != key.TrustDomain || l.key.Insecure != key.Insecure || l.files != files {
 		return nil, fmt.Errorf("raft: node %q already listens on %s with a different configuration", l.key.Node, key.Address)
 	}
@@ -100,6 +105,13 @@ func listen(c *Config) (_ *shared, err error) {
 	}
 	l.groups[c.Group] = true
 	return &shared{l, c.Group}, nil
+}
+
+// anyPort reports whether the port of an address, which is valid, is 0: any free port.
+func anyPort(address string) bool {
+	_, text, _ := net.SplitHostPort(address)
+	port, err := net.LookupPort("tcp", text)
+	return err == nil && port == 0
 }
 
 func (l *listener) register(r gogrpc.ServiceRegistrar) {

@@ -81,3 +81,30 @@ func TestLargestMessageOfPeers(t *testing.T) {
 		t.Errorf("the first received message has %d bytes, and %d messages were dropped; want %d bytes and 1", size, n, entryBytesMax)
 	}
 }
+
+// TestFreePortsAreNotShared: nodes whose addresses have port 0 have transports of their own, even if they
+// have the same name. Otherwise the peers of one node would replace those of the other.
+func TestFreePortsAreNotShared(t *testing.T) {
+	ports := map[string]bool{}
+	for _, c := range []Config{{Node: "n1", Group: "a"}, {Node: "n1", Group: "b"}, {Node: "n1", Group: "a"}, {Node: "n2", Group: "a"}} {
+		c.Topology, c.Peers = "t", map[string]string{c.Node: "127.0.0.1:0"}
+		s, err := listen(&c)
+		if err != nil {
+			t.Fatalf("%s in %s: %v", c.Node, c.Group, err)
+		}
+		defer func() {
+			if err := s.leave(); err != nil {
+				t.Error(err)
+			}
+			listeners.Lock()
+			defer listeners.Unlock()
+			if listeners.byAddress[s.Addr().String()] != nil {
+				t.Errorf("%s is still registered", s.Addr())
+			}
+		}()
+		ports[s.Addr().String()] = true
+	}
+	if len(ports) != 4 {
+		t.Errorf("4 nodes listen on %v", ports)
+	}
+}
