@@ -234,22 +234,7 @@ func (d *Detector) Leave(ctx context.Context) error {
 		return member.ErrClosed
 	}
 	left := make(chan error, 1)
-	go func() {
-		alone := true
-		for _, m := range d.Members() {
-			if m.State == member.Alive && m.Name != d.settings.Node.Name {
-				d.network.sayGoodbye(m.Name, d.settings.Node.Boot)
-				alone = false
-			}
-		}
-		err := list.Leave(10 * d.config.Interval)
-		if err == nil && !alone {
-			// The library returns when it has passed its message to the transport, which drops
-			// what it has not sent when it closes.
-			<-time.After(gossipInterval(&d.config))
-		}
-		left <- err
-	}()
+	go func() { left <- d.leave(list) }()
 	select {
 	case err := <-left:
 		return err
@@ -258,6 +243,33 @@ func (d *Detector) Leave(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// leave leaves the group. It may run while, or after, Close shuts down the library, which then panics.
+func (d *Detector) leave(list *ml.Memberlist) (err error) {
+	defer func() {
+		select {
+		case <-d.end:
+			if recover() != nil {
+				err = member.ErrClosed
+			}
+		default:
+		}
+	}()
+	alone := true
+	for _, m := range d.Members() {
+		if m.State == member.Alive && m.Name != d.settings.Node.Name {
+			d.network.sayGoodbye(m.Name, d.settings.Node.Boot)
+			alone = false
+		}
+	}
+	if err := list.Leave(10 * d.config.Interval); err != nil || alone {
+		return err
+	}
+	// The library returns when it has passed its message to the transport, which drops
+	// what it has not sent when it closes.
+	<-time.After(gossipInterval(&d.config))
+	return nil
 }
 
 // Close implements [member.Detector].
