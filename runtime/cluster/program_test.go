@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -47,10 +48,11 @@ type program struct {
 	edges      [][2]int // from and to; at most one for each pair
 	groups     []int    // by processor
 	capacity   int
-	messages   int          // that each instance of a source sends
-	burst      int          // messages of a source before it pauses; 0: it never pauses
-	gated      bool         // the sources wait before they send more than allowed messages
-	allowed    atomic.Int64 // of each source
+	messages   int                             // that each instance of a source sends
+	burst      int                             // messages of a source before it pauses; 0: it never pauses
+	gated      bool                            // the sources wait before they send more than allowed messages
+	allowed    atomic.Int64                    // of each source
+	init       func(ctx context.Context) error // nil: instances have no Init
 
 	mu     sync.Mutex
 	faults []string
@@ -218,6 +220,13 @@ func (c *cell) Ping(budget int) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+func (c *cell) Init(ctx context.Context) error {
+	if f := c.p.top.program.init; f != nil {
+		return f(ctx)
+	}
+	return nil
 }
 
 func (c *cell) Finish() error { return nil }

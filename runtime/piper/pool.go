@@ -280,6 +280,8 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 }
 
 func (p *Pool) runOnce(ctx context.Context) (err error) {
+	p.makeContexts(ctx) // before Begin, after which another node may end Run
+	defer p.abandon()
 	if p.nodes != nil {
 		defer func() { p.nodes.End(err) }()
 		if err := p.nodes.Begin(ctx, p); err != nil {
@@ -294,8 +296,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	p.prepare(ctx)
-	defer p.abandon()
+	p.prepare()
 	defer p.logSkipped()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
@@ -328,10 +329,14 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	return p.closeAll(p.wait())
 }
 
-// prepare makes the contexts of handlers and counts the groups.
-func (p *Pool) prepare(ctx context.Context) {
+// makeContexts makes the contexts of handlers.
+func (p *Pool) makeContexts(ctx context.Context) {
 	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
 	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
+}
+
+// prepare prepares the watches and counts the groups.
+func (p *Pool) prepare() {
 	p.prepareWatches()
 	for _, g := range p.groups {
 		if len(g.units) > 0 {

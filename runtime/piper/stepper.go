@@ -161,7 +161,8 @@ func (s *Stepper) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun.Swap(true) {
-		s.pool.prepare(context.Background())
+		s.pool.makeContexts(context.Background())
+		s.pool.prepare()
 	}
 	s.pool.finish(nil)
 	s.pool.abandon()
@@ -180,7 +181,8 @@ func (s *Stepper) begin() {
 	if s.begun.Swap(true) {
 		return
 	}
-	s.pool.prepare(context.Background())
+	s.pool.makeContexts(context.Background())
+	s.pool.prepare()
 	if err := s.pool.initAll(nil); err != nil {
 		s.pool.finish(err)
 		s.end()
