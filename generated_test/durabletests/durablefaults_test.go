@@ -89,6 +89,46 @@ func TestDurableFaultsHangs(t *testing.T) {
 	})
 }
 
+// TestDurableFaultsGivesUp gives up an instance while an execution waits for it. Run returns, although
+// the execution has not ended, and the next process continues it.
+func TestDurableFaultsGivesUp(t *testing.T) {
+	const restarts = 100 // in the topology file
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first := newFaults(t, pool.DurableStore(dir))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		result := make(chan error, 1)
+		go func() { result <- first.Run(ctx) }()
+		for range restarts + 1 {
+			if err := first.Api().SendPoison(t.Context(), durablefaults.Poison{Name: "a"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := first.Api().StartJob(t.Context(), durablefaults.Job{Name: "a", Sleep: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Api().Close()
+		if err := <-result; !errors.Is(err, pool.ErrGaveUp) || ctx.Err() != nil {
+			t.Errorf("Run returns %v, and its context has the error %v", err, ctx.Err())
+		}
+		second := newFaults(t, pool.DurableStore(dir))
+		go func() { result <- second.Run(t.Context()) }()
+		next, err := second.Api().FindJob(t.Context(), h.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := next.Wait(t.Context()); err != nil {
+			t.Error(err)
+		}
+		second.Api().Close()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestDurableFaultsMethodsPanic sends messages whose key or limit panics. Their promises are rejected, and
 // the process continues.
 func TestDurableFaultsMethodsPanic(t *testing.T) {

@@ -66,6 +66,10 @@ func (r *runner) callWoken(u *Unit) {
 		return // the call remains pending
 	}
 	u.pendingCalls &^= callWoken
+	if u.HasFailed() {
+		_ = u.cell.Woken() // durable executions that wait for the instance: no handler is called
+		return
+	}
 	if u.proc.group.isFull() && !u.proc.guest {
 		u.wokenPending = true
 		r.w.awaitRoom(u)

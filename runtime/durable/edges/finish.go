@@ -15,6 +15,8 @@ type finish struct {
 
 	mu     sync.Mutex
 	groups map[int]bool
+	closed map[int]bool
+	gaveUp bool // an execution waits for an instance that was given up
 	wake   chan struct{}
 	over   bool
 	due    bool // under a Stepper: something has changed since the last look
@@ -28,9 +30,20 @@ const lookEvery = time.Second
 func (f *finish) add(group int) {
 	f.mu.Lock()
 	if f.groups == nil {
-		f.groups = make(map[int]bool)
+		f.groups, f.closed = make(map[int]bool), make(map[int]bool)
 	}
-	f.groups[group] = true
+	if !f.closed[group] {
+		f.groups[group] = true
+	}
+	f.mu.Unlock()
+	f.check()
+}
+
+// giveUp reports that an execution waits for an instance that was given up, so that the topology
+// cannot end all executions.
+func (f *finish) giveUp() {
+	f.mu.Lock()
+	f.gaveUp = true
 	f.mu.Unlock()
 	f.check()
 }
@@ -83,7 +96,8 @@ func (f *finish) run() {
 }
 
 // look closes the groups that wait if no promise is pending. Programs outside may create one at
-// any time.
+// any time. After an instance was given up, it closes the groups when all of them wait, and the next
+// process continues the executions.
 func (f *finish) look() {
 	f.mu.Lock()
 	waiting := make([]int, 0, len(f.groups))
@@ -91,18 +105,32 @@ func (f *finish) look() {
 		waiting = append(waiting, g)
 	}
 	f.due = false
+	gaveUp := f.gaveUp && len(waiting)+len(f.closed) == f.edges.groupCount()
 	f.mu.Unlock()
-	if len(waiting) == 0 || f.edges.config.shared() || f.edges.replicated() || f.edges.pending() {
+	if len(waiting) == 0 || f.edges.config.shared() || f.edges.replicated() || !gaveUp && f.edges.pending() {
 		return
+	}
+	if gaveUp {
+		f.edges.stop(f.edges.settings.drainLimit())
 	}
 	f.mu.Lock()
 	for _, g := range waiting {
 		delete(f.groups, g)
+		f.closed[g] = true
 	}
 	f.mu.Unlock()
 	for _, g := range waiting {
 		f.edges.pool.CloseDurable(g)
 	}
+}
+
+// groupCount is the number of groups that get messages along durable edges.
+func (e *Carrier) groupCount() int {
+	groups := make(map[int]bool)
+	for _, edge := range e.config.Edges {
+		groups[e.pool.GroupOf(edge.Receiver)] = true
+	}
+	return len(groups)
 }
 
 // pending reports whether a promise for the topology is pending, or whether that is unknown.

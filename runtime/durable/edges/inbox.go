@@ -52,7 +52,8 @@ func (b *Inbox) take() (w *work, more bool) {
 }
 
 // Run calls one handler. Generated code calls it in Woken of an instance, on the goroutine
-// of the instance.
+// of the instance. If the instance was given up, Run calls no handler: the next process continues
+// the execution.
 func (b *Inbox) Run(u *piper.Unit) error {
 	w, more := b.take()
 	if w == nil {
@@ -61,7 +62,11 @@ func (b *Inbox) Run(u *piper.Unit) error {
 	if more {
 		u.Wake() // so that the instance can do other work in between
 	}
-	u.Work(func() { w.run(u) })
+	if u.HasFailed() {
+		w.edges.finish.giveUp() // the worker holds the activation until it is closed, so that it does not come again
+	} else {
+		u.Work(func() { w.run(u) })
+	}
 	u.EndWork()
 	return nil
 }
