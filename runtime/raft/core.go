@@ -21,6 +21,7 @@ const (
 	uncommittedBytesMax  = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
 	unappliedBytesMax    = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
 	batchDelayMax        = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
+	batchYieldsMax       = 10_000                 // how often it yields then: more often than in batchDelayMax of real time. The virtual time of synctest does not pass while a goroutine yields
 	trailingBytesMax     = 64 << 20               // bytes of entries kept after a snapshot covers them
 	snapshotBytes        = 256 << 20              // bytes of entries after which a snapshot is taken, even before SnapshotEvery entries
 	heldBytesMax         = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or a new snapshot would be taken at once after each snapshot

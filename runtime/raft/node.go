@@ -279,7 +279,8 @@ func (n *Node) waitForBatch() {
 	if !n.applier.busy.Load() {
 		return
 	}
-	for began := time.Now(); n.applier.busy.Load() && time.Since(began) < batchDelayMax; {
+	began := time.Now()
+	for i := 0; i < batchYieldsMax && n.applier.busy.Load() && time.Since(began) < batchDelayMax; i++ {
 		runtime.Gosched()
 	}
 	runtime.Gosched()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,4 +161,44 @@ func TestTheStatusOfAHangingDisk(t *testing.T) {
 	for m.Status().Age == 0 {                                         // until the node's loop hangs
 		runtime.Gosched()
 	}
+}
+
+// TestSlowUpdateInVirtualTime: while updates that wait are applied, the node does not keep the virtual
+// time of synctest from passing.
+func TestSlowUpdateInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := poisonDefinition
+		d.Update = fsm.NoResult(func(p *poison, sum *total) error {
+			time.Sleep(time.Second)
+			return p.Update(sum)
+		})
+		m, err := raft.New(raft.Config{Disk: newMemoryDisk(1), Topology: "test", Group: "total", NoChecksums: true}, d)
+		if err == nil {
+			err = m.Start(t.Context(), nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		const callers, updates = 4, 3
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 100 * time.Millisecond) // so that some propose while an update waits
+				for range updates {
+					if _, err := m.Propose(t.Context(), 1); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if err := m.Stale(func(sum *total) {
+			if *sum != callers*updates {
+				t.Errorf("the sum is %d, want %d", *sum, callers*updates)
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	})
 }
