@@ -3,6 +3,8 @@ package piper
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 // caller calls functions one after the other on a goroutine of its own. If a function
@@ -33,20 +35,14 @@ func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 		f()
 		exits = false
 	}
-	timer := patientTimer{timeout: timeout}
+	expired := make(chan struct{})
 	if timeout > 0 {
-		timer.start()
-		defer timer.stop()
+		defer patient.AfterFunc(timeout, func() { close(expired) }).Stop()
 	}
-	for waits := true; waits; {
-		select {
-		case <-done:
-			waits = false
-		case <-timer.fired:
-			waits = !timer.isOver()
-		case <-c.late:
-			waits = false
-		}
+	select {
+	case <-done:
+	case <-expired:
+	case <-c.late:
 	}
 	if over.CompareAndSwap(false, true) {
 		c.end()

@@ -203,6 +203,10 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			w.instanceStarted(v, o.started)
 			continue
 		}
+		if o.late != nil {
+			w.startTimedOut(v, o.late)
+			continue
+		}
 		if o.closeOutputs {
 			v.closeOutputs()
 			continue

@@ -4,52 +4,14 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 // lateFraction limits the delay of a check to 1/lateFraction of the timeout. If the check runs
 // later, the process was stopped or the host slept. The call that is checked did not run in that
 // time either, so its timeout starts again.
 const lateFraction = 4
-
-// pauseChecks is how often the clock is read during a timeout. A pause of the process is detected
-// if it is longer than timeout/pauseChecks.
-const pauseChecks = 8
-
-// lateMin is the shortest delay that counts as a pause. A busy host can cause shorter delays.
-const lateMin = 100 * time.Millisecond
-
-// wasPaused reports whether a check was late because the process was stopped.
-func wasPaused(late, timeout time.Duration) bool { return late > max(timeout/lateFraction, lateMin) }
-
-// patientTimer is a timer that starts again if the process was stopped when it should have fired.
-type patientTimer struct {
-	timeout time.Duration
-	fired   <-chan time.Time // nil before start
-	timer   *time.Timer
-	due     time.Time
-}
-
-func (t *patientTimer) start() {
-	t.stop()
-	t.timer, t.due = time.NewTimer(t.timeout), time.Now().Add(t.timeout)
-	t.fired = t.timer.C
-}
-
-func (t *patientTimer) stop() {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-}
-
-// isOver must be called when the timer has fired. If it returns false, the timer was started
-// again.
-func (t *patientTimer) isOver() bool {
-	if wasPaused(time.Since(t.due), t.timeout) {
-		t.start()
-		return false
-	}
-	return true
-}
 
 // shutdownAgain is the interval at which an instance that must stop is checked again.
 const shutdownAgain = 50 * time.Millisecond
@@ -77,7 +39,7 @@ func (p *Pool) watchHealth(list []*watch) {
 	defer timer.Stop()
 	step := int64(time.Hour)
 	for _, w := range list {
-		step = min(step, max(int64(w.unit.proc.Watch.Timeout)/pauseChecks, int64(time.Millisecond)))
+		step = min(step, max(int64(w.unit.proc.Watch.Timeout)/patient.Checks, int64(time.Millisecond)))
 	}
 	for due := p.callClock(); ; {
 		select {
@@ -126,7 +88,7 @@ func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause e
 // limitStop ends an instance that must stop together with a sibling and does not stop
 // within the shutdown timeout of its group.
 func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
-	time.AfterFunc(after, func() {
+	patient.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
 		in, callState := w.process.Load(), w.sharedCallState.Load()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 // closeGrace is how long a restart waits for Close of the previous instance, which may
@@ -24,19 +25,12 @@ const closeGrace = 100 * time.Millisecond
 func (p *Pool) initBefore(ctx context.Context) error {
 	inited, late := make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(p.options.drainTimeout)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-inited:
+		if patient.Wait(p.options.drainTimeout, inited) {
 			return
 		}
 		p.abandon()
-		timer.Reset(abandonAfter) // for an Init that returns when its context ends
-		select {
-		case <-timer.C:
+		if !patient.Wait(abandonAfter, inited) { // for an Init that returns when its context ends
 			close(late)
-		case <-inited:
 		}
 	})
 	defer unwatch()
@@ -201,7 +195,7 @@ func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Durat
 	closed := make(chan struct{})
 	var over atomic.Bool // done was called or will be called
 	in := u.process()
-	timer := time.AfterFunc(timeout, func() {
+	timer := patient.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
 			done(p.closeHangs(u, in, timeout))
 		}
@@ -243,7 +237,7 @@ func (p *Pool) closeAll(err error) error {
 	for _, w := range p.workers {
 		p.takeWorker(w, w.state.Load())
 	}
-	c := &closing{pool: p, deadline: time.Now().Add(max(p.options.drainTimeout, abandonAfter))}
+	c := &closing{pool: p, limit: patient.AfterFunc(max(p.options.drainTimeout, abandonAfter), func() {})}
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
 			if w := u.watch(); u.worker.Load().state.Load()&1 == 1 || w != nil && w.hungCall != nil {
@@ -266,12 +260,12 @@ func (p *Pool) closeAll(err error) error {
 
 // closing closes all instances at the end of Run.
 type closing struct {
-	pool     *Pool
-	caller   caller
-	deadline time.Time // after it the remaining instances are closed in parallel
-	mu       sync.Mutex
-	errs     errorList
-	rest     sync.WaitGroup // instances that are closed in parallel
+	pool   *Pool
+	caller caller
+	limit  *patient.Timer // after it the remaining instances are closed in parallel
+	mu     sync.Mutex
+	errs   errorList
+	rest   sync.WaitGroup // instances that are closed in parallel
 }
 
 func (c *closing) failed(err error) {
@@ -294,7 +288,7 @@ func (c *closing) close(u *Unit) {
 		c.failed(err)
 		return
 	}
-	left := time.Until(c.deadline)
+	left := c.limit.Left()
 	if left <= 0 {
 		c.rest.Add(1)
 		p.closeWithTimeout(u, closer, abandonAfter, func(err error) {
@@ -315,6 +309,7 @@ func (c *closing) close(u *Unit) {
 // each. It returns err joined with the errors of all Close calls.
 func (c *closing) wait(err error) error {
 	c.rest.Wait()
+	c.limit.Stop()
 	c.caller.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()

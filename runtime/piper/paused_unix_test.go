@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -15,18 +17,20 @@ import (
 
 	"github.com/topogen/topogen/internal/test/child"
 	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/supervise"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
 const (
-	childPaused = "paused"
-	pauseTime   = time.Second
-	pausedTicks = 25
+	childPaused  = "paused"
+	childStopped = "stopped"
+	pauseTime    = time.Second
+	pausedTicks  = 25
 )
 
 func TestMain(m *testing.M) {
-	child.Run(map[string]func() error{childPaused: runPaused})
+	child.Run(map[string]func() error{childPaused: runPaused, childStopped: runStopped})
 	os.Exit(m.Run())
 }
 
@@ -118,6 +122,103 @@ func TestAPauseBreaksNoInput(t *testing.T) {
 		fmt.Fprintln(in)
 	}
 	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// runStopped is the main function of the process that the test stops while a member of a restart
+// group stops. The member takes 200 ms of running time for its handler, for Close and for its next
+// start, and each of them may take half a second.
+func runStopped() error {
+	steps := func(what string) {
+		for i := range 10 {
+			if i == 1 {
+				fmt.Println(what)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	handles, closes := make(chan struct{}), 0
+	var started atomic.Bool
+	member := proc{
+		watch: &piper.Watch{Attempts: 2, Timeout: pauseTime / 2, Shutdown: pauseTime / 2, Startup: pauseTime / 2}, blocking: true,
+		receive: func(*cell, *message) error {
+			close(handles)
+			steps("handles a message")
+			return nil
+		},
+		make: func(*cell, int) error {
+			steps("starts")
+			started.Store(true)
+			return nil
+		},
+		close: func(*cell) error {
+			if closes++; closes == 1 {
+				steps("closes")
+			}
+			return nil
+		},
+		finish: func(*cell) error { return nil },
+	}
+	fails := proc{watch: &piper.Watch{Attempts: 1}, blocking: true, receive: func(*cell, *message) error { <-handles; return errFailed }}
+	sent := false
+	source := proc{ping: func(c *cell) error {
+		switch {
+		case !sent:
+			sent = true
+			return errors.Join(c.send(0, 0, message{}), c.send(1, 0, message{}))
+		case started.Load():
+			return topo.Done
+		}
+		return topo.Idle // the inputs of the member are open until it has started again
+	}}
+	v := supervise.New(supervise.Spec{
+		Processors: []supervise.Processor{{}, restarted("p1", supervise.OnFailure, 0), restarted("p2", supervise.OnFailure, 0)},
+		Groups:     []supervise.Group{{Name: "g", Processors: []int{1, 2}, Strategy: supervise.OneForAll}},
+	})
+	top, err := constructWith(v, []proc{source, fails, member}, []edge{{from: 0, to: 1}, {from: 0, to: 2}}, piper.Workers(2))
+	if err != nil {
+		return err
+	}
+	err = top.pool.Run(context.Background())
+	f := top.pool.Snapshot().Faults
+	fmt.Println("ends:", err, "abandoned", f.Abandoned, "killed", f.HealthCheckKills)
+	return os.Stdout.Close()
+}
+
+// TestAPauseStopsNoMember stops a process for longer than the timeouts of a member that stops and
+// starts again with its restart group. The member does not run in this time, so it must not be
+// abandoned.
+func TestAPauseStopsNoMember(t *testing.T) {
+	speed.Landing(t)
+	t.Parallel()
+	cmd := child.Command(childStopped)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		got = append(got, lines.Text())
+		if strings.HasPrefix(lines.Text(), "ends") {
+			break
+		}
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pauseTime) // this pause is what the test is about
+		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"handles a message", "closes", "starts", "ends: <nil> abandoned 0 killed 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/patient"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -309,9 +310,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	if p.durable != nil {
 		p.durable.Start()
 	}
-	drain := patientTimer{timeout: p.options.drainTimeout}
-	defer drain.stop()
-	stop := ctx.Done()
+	stop, late := ctx.Done(), make(chan struct{})
 	for ended := false; !ended; {
 		select {
 		case <-p.done:
@@ -319,11 +318,10 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 		case <-stop:
 			stop = nil
 			p.stop()
-			drain.start()
-		case <-drain.fired:
-			if drain.isOver() {
-				p.finish(p.drainError())
-			}
+			defer patient.AfterFunc(p.options.drainTimeout, func() { close(late) }).Stop()
+		case <-late:
+			p.finish(p.drainError())
+			ended = true
 		}
 	}
 	return p.closeAll(p.wait())
@@ -515,11 +513,7 @@ func (p *Pool) wait() error {
 	if p.err == nil {
 		<-workersDone
 	}
-	timer := time.NewTimer(abandonAfter)
-	defer timer.Stop()
-	select {
-	case <-startersDone:
-	case <-timer.C:
+	if !patient.Wait(abandonAfter, startersDone) {
 		p.endedGoroutines.Load() // some goroutines still run: synchronize with the others, which have ended
 	}
 	p.mu.Lock()

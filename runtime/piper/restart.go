@@ -8,6 +8,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/hold"
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 var (
@@ -32,9 +33,8 @@ func (w *Worker) startInstance(v *watch) {
 		return
 	}
 	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
-	if d := u.proc.Watch.Startup; d > 0 {
-		v.startDeadline = p.clock() + int64(d)
-		u.wakeAt(v.startDeadline)
+	limit := u.proc.Watch.Startup
+	if limit > 0 {
 		ctx = m.begin(ctx)
 	}
 	p.starters.Add(1)
@@ -54,7 +54,9 @@ func (w *Worker) startInstance(v *watch) {
 			case <-grace.C:
 			}
 		}
-		m.began.Store(p.clock() + 1)
+		if limit > 0 {
+			defer patient.AfterFunc(limit, func() { v.order(order{late: m}) }).Stop()
+		}
 		m.adopt, m.err = p.reconstruct(ctx, u)
 	}()
 }
@@ -89,25 +91,9 @@ func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err erro
 }
 
 // startTimedOut abandons a start that takes too long, and reports that it has failed.
-func (w *Worker) startTimedOut(v *watch) {
-	m := v.starting
-	if v.phase != watchStarting || m == nil {
-		return
-	}
-	began, now := m.began.Load()-1, w.pool.clock()
-	if began < 0 {
-		began = now
-	}
-	timeout := v.unit.proc.Watch.Startup
-	by := began + int64(timeout)
-	if wasPaused(time.Duration(now-by), timeout) {
-		m.began.Store(now + 1)
-		by = now + int64(timeout)
-	}
-	if now < by {
-		v.startDeadline = by // the start first waited for Close of the previous instance, or the process was stopped
-		v.unit.wakeAt(by)
-		return
+func (w *Worker) startTimedOut(v *watch, m *startAttempt) {
+	if v.starting != m {
+		return // it has just ended
 	}
 	m.timedOut, v.starting, v.phase, v.deferredStop = true, nil, watchDown, 0
 	v.dropHolds(m.holder)
@@ -143,7 +129,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 		}
 		return
 	}
-	v.starting, v.startDeadline = nil, 0
+	v.starting = nil
 	if m.err != nil {
 		v.phase, v.cause, v.deferredStop = watchDown, m.err, 0
 		p.notStarted(u, m.err)
@@ -218,11 +204,11 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 	}
 	w.pool.spawn(func() {
 		if isOpen(closed) {
-			timer := time.NewTimer(limit)
-			defer timer.Stop()
+			late := make(chan struct{})
+			defer patient.AfterFunc(limit, func() { close(late) }).Stop()
 			select {
 			case <-closed:
-			case <-timer.C:
+			case <-late:
 			case <-w.pool.done:
 			}
 		}

@@ -63,7 +63,7 @@ func (w *Worker) retire(v *watch) {
 	if v.phase == watchRunning || v.phase == watchStarting {
 		v.shutDown()
 	}
-	v.phase, v.starting, v.startDeadline, v.restartAt = watchFailed, nil, 0, 0
+	v.phase, v.starting, v.restartAt = watchFailed, nil, 0
 	if v.cause == nil {
 		v.cause = errEnds
 	}

@@ -3,6 +3,8 @@ package piper
 import (
 	"math"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 // wakeup is the time at which a unit checks its deadlines. A unit has one wakeup for
@@ -93,7 +95,7 @@ func (u *Unit) SetAlarm(at time.Duration) {
 	}
 	clock := p.clock()
 	wait := max(int64(at)-a.now(clock), 0)
-	a.at, a.step = int64(at), max(wait/pauseChecks, int64(time.Millisecond))
+	a.at, a.step = int64(at), max(wait/patient.Checks, int64(time.Millisecond))
 	if p.stepper != nil {
 		a.step = math.MaxInt64 // virtual time has no pauses
 	}
@@ -140,9 +142,6 @@ func (w *Worker) handleWakeup(u *Unit) {
 	}
 	if due(&v.retryAt) {
 		v.retryDue(now)
-	}
-	if due(&v.startDeadline) {
-		w.startTimedOut(v)
 	}
 	if due(&v.hangDeadline) {
 		w.pool.stepper.endHang(v)

@@ -72,7 +72,6 @@ type watch struct {
 	killed          atomic.Bool               // its process was killed by the health check
 	sharedCallState atomic.Pointer[CallState] // a copy of callState for the health check
 	restartAt       int64                     // when to report ChildDue; 0 means never
-	startDeadline   int64                     // when the start has taken too long; 0 means never
 	hangDeadline    int64                     // under a Stepper: when the call that hangs is overdue
 	hangCause       error                     // under a Stepper: the cause for abandoning the call that hangs
 	hungCall        *runner                   // under a Stepper: the runner of the call that hangs
@@ -98,6 +97,7 @@ type order struct {
 	stop         uint64        // for EffectStop: its number
 	closeOutputs bool          // the instance is not restarted and sends no more messages
 	started      *startAttempt // not nil: the start has succeeded or failed
+	late         *startAttempt // not nil: the start takes too long
 	ended        Process       // not nil: this process has ended
 }
 
@@ -113,7 +113,6 @@ func (w *watch) order(o order) {
 // startAttempt is the start of an instance, which may take too long.
 type startAttempt struct {
 	cancel    context.CancelCauseFunc // ends the context of Init; nil if there is no limit
-	began     atomic.Int64            // when the constructor was called, plus 1; 0 while the start waits for Close of the previous instance
 	uncounted atomic.Bool             // the start no longer counts in Pool.starters
 	timedOut  bool                    // the start took too long
 	holder    *holder                 // counts the holds of its Init

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
 const (
@@ -103,7 +105,7 @@ func Start(ctx context.Context, s Settings) (*Child, error) {
 		return nil, fmt.Errorf("process: %s[%d] could not be started: %w", s.Processor, s.Instance, err)
 	}
 	c.frames = newFrames(c.conn, s.MessageLimit)
-	timeout := time.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
+	timeout := patient.AfterFunc(s.StartupTimeout, func() { c.kill(fmt.Errorf("%w: %v", ErrStartup, s.StartupTimeout)) })
 	defer timeout.Stop()
 	defer context.AfterFunc(ctx, func() { c.kill(context.Cause(ctx)) })()
 	err := c.hello()
@@ -254,7 +256,7 @@ func (c *Child) Kill() { c.kill(ErrKilled) }
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
-	timeout := time.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
+	timeout := patient.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
 	defer timeout.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {
@@ -347,16 +349,7 @@ func (c *Child) failed(err error) error {
 }
 
 // await waits until the process has ended, and reports whether it did within timeout.
-func (c *Child) await(timeout time.Duration) bool {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case <-c.done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
+func (c *Child) await(timeout time.Duration) bool { return patient.Wait(timeout, c.done) }
 
 // ended records how the process ended and releases its files. The connection is closed
 // after the call in progress has read the remaining data, which is in the socket buffer
