@@ -44,8 +44,8 @@ func (p *Pool) stopWakeups() {
 }
 
 // alarm is the next call of Alarm. A check is late if the process was stopped, the host slept,
-// or the instance, its worker or the host was busy. The clock of the alarm does not count this delay, because the
-// instance cannot know whether its senders were silent in that time.
+// or the instance, its worker or the host was busy. The clock of the alarm does not count this
+// delay, because the instance cannot know whether its senders were silent in that time.
 type alarm struct {
 	at     int64 // time of the call on the clock of the alarm; 0 means never
 	check  int64 // time of the next check on the clock of the pool; 0 means never

@@ -53,7 +53,7 @@ func (e *RemoteError) Unwrap() error {
 			signals = append(signals, s)
 		}
 	}
-	if e.bits&mixed != 0 {
+	if e.bits&mixed != 0 || signals != nil { // then the signals count, and the list below does not
 		all = append(all, errors.New(e.Text))
 	}
 	return append(signals, errors.Join(all...))

@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-// TestErrorsOfSeveralSignals checks that an error with several sentinels is a clean end in the
+// TestErrorsOfSeveralSignals checks that an error with several sentinels is the same signal in the
 // process that returns it and in its parent, or in neither.
 func TestErrorsOfSeveralSignals(t *testing.T) {
 	other := errors.New("other")
@@ -18,6 +18,9 @@ func TestErrorsOfSeveralSignals(t *testing.T) {
 		fmt.Errorf("%w: %w", topo.Done, context.Canceled),
 		fmt.Errorf("%w: %w: %w", other, topo.Done, context.Canceled),
 		fmt.Errorf("read: %w", fmt.Errorf("%w: %w", context.Canceled, topo.ErrStopping)),
+		fmt.Errorf("%w: %w", topo.Idle, topo.Done),
+		fmt.Errorf("%w: %w", errors.Join(topo.Done, other), topo.Idle),
+		errors.Join(topo.Idle, topo.Done),
 		errors.Join(topo.Done, context.Canceled),
 		errors.Join(topo.ErrStopping, context.Canceled),
 		errors.Join(topo.Done, fmt.Errorf("%w: %w", topo.Done, context.Canceled)),
@@ -28,7 +31,7 @@ func TestErrorsOfSeveralSignals(t *testing.T) {
 		got := f.error()
 		for _, signals := range [][]error{{topo.Done, topo.Idle}, {topo.ErrStopping, context.Canceled}, {topo.Done}} {
 			want, _ := chain.Sort(err, signals...)
-			if is, _ := chain.Sort(got, signals...); (is == nil) != (want == nil) {
+			if is, _ := chain.Sort(got, signals...); is != want {
 				t.Errorf("%q counts as %v among %v, want %v", err, is, signals, want)
 			}
 		}

@@ -6,8 +6,8 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
-	"slices"
 )
 
 const (
@@ -19,10 +19,10 @@ const (
 // is err. Signals that are nil are ignored.
 //
 // A list of errors, such as the result of errors.Join, is a signal only if each error in it
-// is a signal. Otherwise it contains a failure. If a list contains several signals and no
-// failure, Sort returns the signal that is first in the argument signals. An error of
-// fmt.Errorf is one error, not a list: it is enough that one %w is a signal, for example in
-// "outcome unknown: context canceled".
+// is a signal. Otherwise it contains a failure. An error of fmt.Errorf is one error, not a
+// list: it is enough that one %w is a signal, for example in "outcome unknown: context
+// canceled". If err is or wraps several signals, Sort returns the one that is first in the
+// argument signals. Signals in a list that contains a failure do not count.
 //
 // If a method of an error panics, or the chain of errors does not end, failure is a
 // replacement that says so and wraps nothing.
@@ -32,23 +32,18 @@ func Sort(err error, signals ...error) (signal, failure error) {
 			return s, nil
 		}
 	}
-	first := len(signals)
-	found, fault := look(err, isList, func(e error) bool {
-		i := match(e, signals)
-		first = min(first, i)
-		return i < len(signals)
-	})
+	first, fault := look(err, isList, func(e error) int { return match(e, signals) })
 	switch {
 	case fault != nil:
 		return nil, fault
-	case found:
+	case first != none:
 		return signals[first], nil
 	}
 	return nil, err
 }
 
-// match returns the index of the first signal that e itself is, or the number of signals. It
-// does not look at the errors that e wraps.
+// match returns the index of the first signal that e itself is, or none. It does not look at
+// the errors that e wraps.
 func match(e error, signals []error) int {
 	is, _ := e.(interface{ Is(error) bool })
 	for i, s := range signals {
@@ -56,8 +51,11 @@ func match(e error, signals []error) int {
 			return i
 		}
 	}
-	return len(signals)
+	return none
 }
+
+// none is the index of no signal.
+const none = math.MaxInt
 
 var wrapErrors = reflect.TypeOf(fmt.Errorf("%w %w", errors.ErrUnsupported, errors.ErrUnsupported))
 
@@ -76,8 +74,8 @@ func (e AnyOf) Unwrap() []error { return e }
 // Is is like errors.Is, for any error of user code. It returns false if errors.Is would panic
 // or not return.
 func Is(err, target error) bool {
-	found, fault := look(err, never, func(e error) bool { return match(e, []error{target}) == 0 })
-	return found && fault == nil
+	found, fault := look(err, never, func(e error) int { return match(e, []error{target}) })
+	return found != none && fault == nil
 }
 
 func never(error) bool { return false }
@@ -85,13 +83,15 @@ func never(error) bool { return false }
 // As finds the first error of type T that err is or wraps. It finds none if errors.As
 // would panic or not return.
 func As[T error](err error) (found T, ok bool) {
-	_, fault := look(err, never, func(e error) bool {
+	_, fault := look(err, never, func(e error) int {
 		if found, ok = e.(T); ok {
-			return true
+			return 0
 		}
 		as, _ := e.(interface{ As(any) bool })
-		ok = as != nil && as.As(&found)
-		return ok
+		if ok = as != nil && as.As(&found); ok {
+			return 0
+		}
+		return none
 	})
 	return found, ok && fault == nil
 }
@@ -106,12 +106,12 @@ func OfPanic(cause any) error {
 	return fmt.Errorf("panic: %w", c)
 }
 
-// look visits err and the errors that it wraps, from the outside in, until visit returns
-// true. It reports whether visit has returned true. If isList returns true for an error, look
-// visits all errors that it wraps, and visit must return true for each of them. If the search
-// is not possible, look returns fault, a replacement for err. fault does not wrap err, because
-// a later search would have the same problem.
-func look(err error, isList, visit func(error) bool) (found bool, fault error) {
+// look visits err and the errors that it wraps, from the outside in, but not those of an error for
+// which visit returns an index. It returns the smallest index that visit has returned, and stops at
+// 0. If isList returns true for an error, visit must return an index for each of the errors that it
+// wraps, or those of the list do not count. If the search is not possible, look returns fault, a
+// replacement for err. fault does not wrap err, because a later search would have the same problem.
+func look(err error, isList func(error) bool, visit func(error) int) (first int, fault error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -121,42 +121,52 @@ func look(err error, isList, visit func(error) bool) (found bool, fault error) {
 		}
 	}()
 	w := walk{isList: isList, visit: visit}
-	found = w.down(err, 0)
+	first = w.down(err, 0)
 	returned = true
 	if w.endless { // do not call its method Error, which may not return either
-		return false, fmt.Errorf("an error of type %T that wraps too many errors, or itself", err)
+		return none, fmt.Errorf("an error of type %T that wraps too many errors, or itself", err)
 	}
-	return found, nil
+	return first, nil
 }
 
 type walk struct {
-	isList, visit func(error) bool
-	visits        int
-	endless       bool
+	isList  func(error) bool
+	visit   func(error) int
+	visits  int
+	endless bool
 }
 
-// down is look from the given depth on. It reports whether err is found.
-func (w *walk) down(err error, depth int) bool {
+// down is look from the given depth on.
+func (w *walk) down(err error, depth int) int {
 	for ; err != nil && !w.endless; depth++ {
 		if w.visits++; depth > depthMax || w.visits > errorsMax {
 			w.endless = true
-			return false
+			return none
 		}
-		if w.visit(err) {
-			return true
+		if i := w.visit(err); i != none {
+			return i
 		}
 		if many, ok := err.(interface{ Unwrap() []error }); ok {
-			errs := many.Unwrap()
-			if !w.isList(err) {
-				return slices.ContainsFunc(errs, func(e error) bool { return w.down(e, depth+1) })
-			}
-			all := len(errs) > 0
-			for _, e := range errs { // visits all errors, because a method of one may panic
-				all = w.down(e, depth+1) && all
-			}
-			return all
+			return w.any(many.Unwrap(), w.isList(err), depth+1)
 		}
 		err = errors.Unwrap(err)
 	}
-	return false
+	return none
+}
+
+// any is down for several errors. If they are a list, it visits all, because a method of one may
+// panic.
+func (w *walk) any(errs []error, list bool, depth int) int {
+	first, all := none, true
+	for _, e := range errs {
+		if first == 0 && !list {
+			break
+		}
+		i := w.down(e, depth)
+		first, all = min(first, i), all && i != none
+	}
+	if list && !all {
+		return none
+	}
+	return first
 }

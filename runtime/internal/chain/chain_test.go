@@ -84,6 +84,8 @@ func TestSort(t *testing.T) {
 		"list":           {err: several{io.EOF, other}},
 		"described":      {err: fmt.Errorf("%w: %w", other, deep(1, io.EOF)), signal: io.EOF},
 		"described join": {err: errors.Join(io.EOF, fmt.Errorf("%w: %w", other, io.EOF)), signal: io.EOF},
+		"described two":  {err: fmt.Errorf("%w: %w", io.ErrNoProgress, io.EOF), signal: io.EOF},
+		"other list":     {err: fmt.Errorf("%w: %w", errors.Join(io.EOF, other), io.ErrNoProgress), signal: io.ErrNoProgress},
 		"says it is":     {err: equal{io.EOF}, signal: io.EOF},
 		"other":          {err: other},
 		"not comparable": {err: list{"a", "b"}},
