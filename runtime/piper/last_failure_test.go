@@ -241,6 +241,26 @@ func TestFinishOfASourceThatFailsAtTheStop(t *testing.T) {
 	}
 }
 
+// TestASourceWithoutFinishThatFailsAtTheStop has a source that fails after the topology was
+// stopped. A new instance would have nothing to do, so the source is given up.
+func TestASourceWithoutFinishThatFailsAtTheStop(t *testing.T) {
+	for name, p := range map[string]proc{
+		"Serve": {serve: func(_ *cell, ctx context.Context) error { <-ctx.Done(); return errFailed }},
+		"Ping":  {blocking: true, ping: func(*cell) error { time.Sleep(2 * time.Second); return errFailed }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			p.watch = &piper.Watch{Attempts: 1}
+			top := supervised(t, supervise.New(supervise.Spec{Processors: []supervise.Processor{restarted("p0", supervise.OnFailure, time.Second)}}), []proc{p}, nil)
+			err := top.run(t, ctx)
+			if f := top.pool.Snapshot().Faults; !errors.Is(err, piper.ErrGaveUp) || !errors.Is(err, errFailed) || f.GaveUp != 1 || f.Restarts != 0 {
+				t.Errorf("%s: Run returns %v, %+v", name, err, f)
+			}
+		})
+	}
+}
+
 // TestASourceThatEndsAtTheStopIsNotReplaced stops a source with the policy always. The running
 // instance must get Finish, without a restart.
 func TestASourceThatEndsAtTheStopIsNotReplaced(t *testing.T) {
