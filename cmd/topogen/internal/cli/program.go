@@ -44,7 +44,8 @@ With --nodes N, topogen starts N processes on this computer, which are the nodes
 cluster in the topology file. They get the names of the file's nodes, then n1, n2 and so on,
 with free ports, certificates and folders that exist only while they run. They have no
 input. Their output gets the names of the nodes. The exit code is that of the first process
-that fails; the others are then stopped. A process that is killed from outside stops no others.
+that fails; the others then have two seconds to drain. A process that is killed from outside
+stops no others.
 
 The first interrupt drains the topology, the second one kills the program. On a terminal,
 a status line shows messages and rates, restarts, broken inputs, and instances whose

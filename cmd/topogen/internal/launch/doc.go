@@ -28,8 +28,8 @@
 // generated ports, folders and certificates in one temporary folder. A second program, which
 // is compiled against the same runtime, makes the certificates. Each line of a node's output
 // gets the name of the node. On a terminal the status has a line for each node. Interrupts go
-// to all nodes. The first failure of a node stops the others, but a node that was killed from
-// outside does not. If topogen is killed, the nodes drain, and the temporary folder remains.
+// to all nodes. The first failure of a node stops the others, which have two seconds to drain. A node that was
+// killed from outside does not. If topogen is killed, the nodes drain, and the temporary folder remains.
 //
 // # Failures
 //

@@ -30,8 +30,13 @@ type fleet struct {
 	board    *board
 	lines    sync.Mutex // of the output of all nodes
 	stopping bool       // the nodes were told to drain
+	failed   bool       // a node has failed, so the others are stopped
 	code     int        // of the first node that has failed
 }
+
+// failedDrainMax is the time for the other nodes to drain after a node has failed. They cannot send
+// the messages for this node, so most of them would wait until their drain timeout.
+const failedDrainMax = 2 * time.Second
 
 // node is a process.
 type node struct {
@@ -223,6 +228,7 @@ func (f *fleet) run(ctx context.Context, signals *interrupts, binary string) (co
 		f.say("%s", f.describe())
 	}
 	done := ctx.Done()
+	var overdue <-chan time.Time
 	for running > 0 {
 		select {
 		case sig := <-signals.signals:
@@ -239,6 +245,12 @@ func (f *fleet) run(ctx context.Context, signals *interrupts, binary string) (co
 		case e := <-endings:
 			running--
 			err = errors.Join(err, f.ended(e))
+			if f.failed && overdue == nil {
+				overdue = time.After(failedDrainMax)
+			}
+		case <-overdue:
+			f.say("nodes that did not end within %v are killed", failedDrainMax)
+			f.kill()
 		}
 	}
 	if f.screen != nil {
@@ -313,6 +325,7 @@ func (f *fleet) ended(e ending) error {
 		if !f.stopping {
 			f.say("node %s has failed with exit code %d; the other nodes are stopped", n.name, code)
 			f.stop(os.Interrupt)
+			f.failed = true
 		}
 	}
 	if f.code == 0 {
