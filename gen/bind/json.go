@@ -210,7 +210,7 @@ func (w *jsonWalk) embedded(f *types.Var, names map[string]bool, addressable boo
 	}
 	visit := jsonVisit{t, addressable}
 	if w.entered[visit] {
-		return nil // a type that embeds itself
+		return w.problem(t, "is a type that embeds itself, and JSON omits the embedded value", "give the field a name")
 	}
 	w.entered[visit] = true
 	defer delete(w.entered, visit)
