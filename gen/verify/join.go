@@ -27,7 +27,7 @@ func (p *part) format(shared *token.FileSet) {
 		return ok && g.Tok == token.IMPORT
 	})
 	var b bytes.Buffer
-	p.err = style.Fprint(&b, fset, &file)
+	_ = style.Fprint(&b, fset, &file)                 // a file that was parsed can be printed
 	_, p.body, _ = bytes.Cut(b.Bytes(), []byte("\n")) // drops the package clause
 }
 
@@ -52,39 +52,28 @@ func (s importSpec) compare(t importSpec) int {
 }
 
 // imports lists the imports of the part.
-func (p *part) imports() ([]importSpec, error) {
-	var list []importSpec
+func (p *part) imports() (list []importSpec) {
 	for _, i := range p.syntax.Imports {
-		path, err := strconv.Unquote(i.Path.Value)
-		if err != nil {
-			return nil, err
-		}
+		path, _ := strconv.Unquote(i.Path.Value) // valid, because it was parsed
 		s := importSpec{path: path}
 		if i.Name != nil {
 			s.name = i.Name.Name
 		}
 		list = append(list, s)
 	}
-	return list, nil
+	return list
 }
 
 // join joins the parts of a file: build constraint, package clause, one import block with
 // the standard library first, declarations.
-func join(p *plan.Plan, name string, parts []*part) ([]byte, error) {
+func join(p *plan.Plan, name string, parts []*part) []byte {
 	var imports []importSpec
 	var bodies [][]byte
 	for _, p := range parts {
 		if p.name != name {
 			continue
 		}
-		if p.err != nil {
-			return nil, p.err
-		}
-		list, err := p.imports()
-		if err != nil {
-			return nil, err
-		}
-		imports = append(imports, list...)
+		imports = append(imports, p.imports()...)
 		if body := bytes.Trim(p.body, "\n"); len(body) > 0 {
 			bodies = append(bodies, body)
 		}
@@ -100,7 +89,7 @@ func join(p *plan.Plan, name string, parts []*part) ([]byte, error) {
 		b.Write(body)
 		b.WriteByte('\n')
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 func writeImports(b *bytes.Buffer, imports []importSpec) {

@@ -51,11 +51,7 @@ func Files(ctx context.Context, b *bind.Result, emitted []emit.File) (Verified, 
 		return v, err
 	}
 	for _, f := range emitted {
-		body, err := join(b.Outline, f.Name, parts)
-		if err != nil {
-			return Verified{Own: []error{err}}, nil
-		}
-		v.Files = append(v.Files, File{f.Name, body})
+		v.Files = append(v.Files, File{f.Name, join(b.Outline, f.Name, parts)})
 	}
 	return v, nil
 }
