@@ -62,10 +62,12 @@ func (c Case) canRun(r Run) bool {
 		return false // it would end the goroutine of the test
 	case r.Failure.IsOfProcess() && !isolated:
 		return false // it would end the test
-	case r.Failure.IsHang() && r.Method != "":
-		return false // no health timeout ends Init, Finish or Close
-	case r.Failure.IsHang() && (r.Stepped || c.HasProcesses()) && !c.endsHangs(r.Place):
-		return false // no timeout ends the call
+	case r.Failure == Hang && r.Method == "Close":
+		return false // Close has no context
+	case r.Failure.IsHang() && r.Stepped && !isolated && (r.Method == "Init" || r.Method == "Close"):
+		return false // the Stepper simulates only hangs of handlers and of Finish
+	case r.Failure.IsHang() && (r.Stepped || c.HasProcesses()) && (r.Method == "Init" || !c.endsHangs(r.Place)):
+		return false // no timeout ends the call, or only one of many seconds
 	}
 	return true
 }

@@ -347,8 +347,11 @@ func (x *examination) result() {
 // isError reports whether the cause of the failure is errPlanned.
 func (f Failure) isError() bool { return f == ReturnErr || f == Joined || f == Panic }
 
-// isFatal reports whether the first failure ends Run.
+// isFatal reports whether the first failure ends Run, or Run returns it at the end.
 func (x *examination) isFatal() bool {
+	if x.run.Failure.IsHang() && x.run.Method != "" && x.run.Method != "Init" {
+		return true // no restart ends a hang of Finish or of the last Close
+	}
 	if x.run.Method != "" || x.run.Failure == Hang || x.run.Failure == Pause { // Hang ends with its context, and after Pause the process continues
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,10 +94,11 @@ func Check(t *testing.T, c Case, r Run) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		after := time.Duration(0)
 		if r.Stepped {
 			err = step(top, outside, r)
 		} else {
-			err = runWorkers(top, outside, r)
+			after, err = runWorkers(top, outside, r)
 		}
 		close(released)
 		hanging.Lock() // waits until all calls that hang have returned
@@ -106,6 +108,9 @@ func Check(t *testing.T, c Case, r Run) {
 			t.Fatal(readErr)
 		}
 		problems := examine(c, r, events, top.Snapshot(), err)
+		if after > c.stopsWithin() {
+			problems = append(problems, fmt.Sprintf("Run has returned %v after the end of its context, want at most %v", after, c.stopsWithin()))
+		}
 		if c.Recovered != nil && !r.Stepped { // a Stepper writes no log
 			problems = append(problems, c.compareState(events)...)
 		}
@@ -170,16 +175,18 @@ func step(top Topology, o Outside, r Run) error {
 	return s.Run()
 }
 
-func runWorkers(top Topology, o Outside, r Run) error {
+// runWorkers runs a topology on workers. It also returns the time from the end of Run's context to
+// its return.
+func runWorkers(top Topology, o Outside, r Run) (after time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	if after := r.stopAfter(); r.Stop {
+	if events := r.stopAfter(); r.Stop {
 		onEvent = func(n int64) {
-			if n >= after {
+			if n >= events {
 				cancel(nil)
 			}
 		}
-		if after == 0 {
+		if events == 0 {
 			cancel(nil)
 		}
 	}
@@ -190,7 +197,21 @@ func runWorkers(top Topology, o Outside, r Run) error {
 		defer close(senders)
 		sendAll(context.Background(), o, func() {})
 	}()
-	err := top.Run(ctx)
+	var end atomic.Pointer[time.Time]
+	context.AfterFunc(ctx, func() { end.Store(new(time.Now())) })
+	err = top.Run(ctx)
+	if at := end.Load(); at != nil {
+		after = time.Since(*at)
+	}
 	<-senders
-	return err
+	return after, err
+}
+
+// stopsWithin returns the longest time from the end of Run's context to its return.
+func (c Case) stopsWithin() time.Duration {
+	drain, health := 10*time.Second, 500*time.Millisecond
+	if c.Options["workers"] == "one" {
+		drain = 5 * time.Second
+	}
+	return 2*drain + 3*time.Second + health
 }
