@@ -29,6 +29,7 @@ func All(t *testing.T, c Case) {
 			}
 		}
 	}
+	c.allOfMachine(t)
 }
 
 // isChosen selects the runs for which the test has time. All topologies together have each failure,

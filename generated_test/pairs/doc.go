@@ -3,7 +3,8 @@
 //
 // All topologies have the same processors, with different options: feed and other send numbered
 // messages to work, work sends a message to sink for each of these messages, and morgue gets dead
-// letters. A handler call records an event when it begins and when it succeeds. A sender records an
+// letters. A topology may also have a state machine, ledger, whose updates come from work: in memory,
+// on a disk, or on three nodes, of which one is the topology. A handler call records an event when it begins and when it succeeds. A sender records an
 // event when a send has returned. A Plan says which method fails, and in which way.
 //
 // Check runs a topology with a plan, on workers or under the Stepper. Then it compares the ledger

@@ -66,7 +66,7 @@ func (i *Instance) Closed() error                      { return i.method(context
 
 // Send sends a message along one edge.
 type Send struct {
-	Edge string // "sender.Message"
+	Edge string // "sender.Message"; "" if Do records its messages
 	Do   func(id int) error
 }
 
@@ -75,6 +75,7 @@ func (s Send) send(id int) error {
 		id += againIDs
 	}
 	switch err := s.Do(id); {
+	case err == nil && s.Edge == "": // Do records its messages
 	case err == nil:
 		record(sent, s.Edge, id, 0, 0)
 	case err != topo.ErrFull: // a message that is refused with ErrFull is not recorded

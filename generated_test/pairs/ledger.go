@@ -21,7 +21,7 @@ type Plan struct {
 	Ledger  string  // the file to which all processes append; "" if there is only one process
 	Failure Failure // how the method fails
 	Place   string  // the processor whose method fails
-	Method  string  // Init, Finish or Close; "" for handlers, Ping and Serve
+	Method  string  // Init, Finish, Close or Revert; "" for handlers, Ping, Serve and Update
 	Slow    bool    // few messages fail, because each failure takes long
 }
 
@@ -98,8 +98,9 @@ const (
 	letter   Kind = "letter"
 	failed   Kind = "failed" // ID is the id of the message, or 0 for Init, Finish and Close
 	replied  Kind = "replied"
-	applied  Kind = "applied" // an update had an outcome without an error
-	refused  Kind = "refused" // an update had an outcome with an error
+	applied  Kind = "applied"  // an update had an outcome without an error
+	refused  Kind = "refused"  // an update had an outcome with an error
+	upcoming Kind = "upcoming" // an answer with updates that are not committed: Instance is their number, and ID the sum of their ids
 	finished Kind = "finished"
 	closed   Kind = "closed"
 	changed  Kind = "changed" // an attempt got a message that another attempt has changed
@@ -111,8 +112,9 @@ const lineBytes = 64
 
 func record(kind Kind, where string, id, instance, attempt int) {
 	write(Event{os.Getpid(), kind, where, id, instance, attempt})
-	if n := plan.n.Add(1); onEvent != nil {
-		onEvent(n)
+	n := plan.n.Add(1)
+	for _, f := range onEvent {
+		f(n)
 	}
 }
 
@@ -129,9 +131,8 @@ func write(e Event) {
 	}
 }
 
-// onEvent is called after each event, with the number of events that this process has recorded. It
-// may be nil.
-var onEvent func(n int64)
+// onEvent are called after each event, with the number of events that this process has recorded.
+var onEvent []func(n int64)
 
 // read returns the events of the ledger.
 func read() ([]Event, error) {

@@ -33,7 +33,7 @@ type examination struct {
 }
 
 func examine(c Case, r Run, events []Event, figures pool.Snapshot, err error) []string {
-	x := &examination{Case: c, run: r, events: events, figures: figures, err: err, copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int)}
+	x := &examination{Case: c, run: r, events: withoutRepetitions(events), figures: figures, err: err, copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int)}
 	x.count()
 	x.ends()
 	for _, e := range figures.Edges {
@@ -42,6 +42,7 @@ func examine(c Case, r Run, events []Event, figures pool.Snapshot, err error) []
 	for _, p := range figures.Processors {
 		x.processor(p)
 	}
+	x.outcomes()
 	x.order()
 	x.result()
 	x.lifecycles()
@@ -60,14 +61,7 @@ func (x *examination) isWhole() bool {
 // count counts the events of each copy.
 func (x *examination) count() {
 	discarded := x.discarded()
-	updates := make(map[Event]bool)
 	for _, e := range x.events {
-		if e.Where == "work.LedgerProposal" && (e.Kind == began || e.Kind == done) {
-			if updates[e] {
-				continue // with -race, a copy of the state gets the update too
-			}
-			updates[e] = true
-		}
 		c := copyOf{e.Where, e.ID, e.Instance}
 		if e.Kind == unsure {
 			x.unsure[e.Where] += x.copiesOf(e.Where)
@@ -137,7 +131,7 @@ func receiver(edge string) string {
 		return "sink"
 	case "ledger.LedgerApplied":
 		return "sink"
-	case "work.LedgerProposal":
+	case "work.LedgerProposal", addedEdge:
 		return "ledger"
 	case "work.Rep":
 		return "feed"
@@ -209,7 +203,7 @@ func (x *examination) edge(e pool.EdgeFigures) {
 	if n := x.accepted[name]; x.sendsAreRecorded(name) && (e.Sent < uint64(n) || e.Sent > uint64(n+x.unsure[name])) {
 		x.problem("%s: the ledger has %d accepted copies, and the figures %d", name, n, e.Sent)
 	}
-	if e.Message == "DeadLetter" || !x.isWhole() {
+	if e.Message == "DeadLetter" || !x.isWhole() || e.Message == "LedgerUpcoming" || e.To == "ledger" && e.Message != "LedgerProposal" { // only proposals are always applied
 		return
 	}
 	begun := 0
@@ -218,7 +212,7 @@ func (x *examination) edge(e pool.EdgeFigures) {
 			begun++
 		}
 	}
-	if uint64(begun) != e.Received {
+	if uint64(begun) != e.Received && !(e.To == "ledger" && x.mayNotLead()) {
 		x.problem("%s: the ledger has %d copies that were given to a handler, and the figures %d", name, begun, e.Received)
 	}
 }
@@ -339,7 +333,7 @@ func (x *examination) result() {
 		x.problem("an instance was given up, and Run returns nil")
 	case failures > 0 && x.err == nil && x.isFatal():
 		x.problem("a failure that ends Run is lost: it returns nil")
-	case failures > 0 && x.isFatal() && x.run.Failure.isError() && !x.isIsolated(x.run.Place) && !errors.Is(x.err, errPlanned):
+	case failures > 0 && x.isFatal() && x.run.Failure.isError() && !x.isIsolated(x.run.Place) && !isPlanned(x.err):
 		x.problem("Run does not return the error of the failure: %v", x.err)
 	}
 }
@@ -352,8 +346,11 @@ func (x *examination) isFatal() bool {
 	if x.run.Failure.IsHang() && x.run.Method != "" && x.run.Method != "Init" {
 		return true // no restart ends a hang of Finish or of the last Close
 	}
-	if x.run.Method != "" || x.run.Failure == Hang || x.run.Failure == Pause { // Hang ends with its context, and after Pause the process continues
+	if x.run.Method != "" && x.run.Method != "Revert" || x.run.Failure == Hang || x.run.Failure == Pause { // Hang ends with its context, and after Pause the process continues
 		return false
+	}
+	if x.run.Place == "ledger" {
+		return x.isFatalUpdate()
 	}
 	restarts := x.run.Place == "work" && (x.Options["restart"] != "none" && x.Options["restart"] != "never" || x.Options["group"] != "no") ||
 		x.run.Place == "sink" && (x.Options["sink"] == "watched" || x.Options["group"] != "no")

@@ -28,6 +28,7 @@ type Case struct {
 	// Recovered recovers the state of the state machine from its log, and returns how often each
 	// update is in it. It is nil if there is no log.
 	Recovered func() (map[int]int, error)
+	Member    OpenMember // nil if the state machine is not replicated
 }
 
 // Topology has the methods of a generated topology that a run calls.
@@ -42,6 +43,9 @@ type Topology interface {
 type Outside struct {
 	Sends []OutsideSend
 	Close func()
+	// State returns how often each update is in the state of the state machine in this process. It
+	// is nil if there is no state machine.
+	State func() (map[int]int, error)
 }
 
 // OutsideSend sends a message along an edge with Send or Ask.
@@ -90,6 +94,9 @@ func Check(t *testing.T, c Case, r Run) {
 		}
 		begin(t, Plan{ledger, r.Failure, r.Place, r.Method, r.Failure.IsHang() || c.HasProcesses()})
 		released, hangStepper, onEvent = make(chan struct{}), nil, nil
+		newNetwork()
+		defer leave("n1")
+		g := newGroup(c.Member)
 		top, outside, err := c.New(pool.Logger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			t.Fatal(err)
@@ -98,9 +105,13 @@ func Check(t *testing.T, c Case, r Run) {
 		if r.Stepped {
 			err = step(top, outside, r)
 		} else {
-			after, err = runWorkers(top, outside, r)
+			after, err = c.runWorkers(top, outside, r, g)
 		}
 		close(released)
+		g.stop()
+		if !r.Stepped && !c.HasProcesses() {
+			synctest.Wait() // until a state machine whose update hung has closed its log
+		}
 		hanging.Lock() // waits until all calls that hang have returned
 		events, readErr := read()
 		hanging.Unlock()
@@ -111,8 +122,8 @@ func Check(t *testing.T, c Case, r Run) {
 		if after > c.stopsWithin() {
 			problems = append(problems, fmt.Sprintf("Run has returned %v after the end of its context, want at most %v", after, c.stopsWithin()))
 		}
-		if c.Recovered != nil && !r.Stepped { // a Stepper writes no log
-			problems = append(problems, c.compareState(events)...)
+		if outside.State != nil {
+			problems = append(problems, c.compareState(r, events, outside.State, err == nil)...)
 		}
 		for _, problem := range problems[:min(len(problems), problemsMax)] {
 			t.Error(problem)
@@ -177,33 +188,44 @@ func step(top Topology, o Outside, r Run) error {
 
 // runWorkers runs a topology on workers. It also returns the time from the end of Run's context to
 // its return.
-func runWorkers(top Topology, o Outside, r Run) (after time.Duration, err error) {
+func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (after time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if events := r.stopAfter(); r.Stop {
-		onEvent = func(n int64) {
+		onEvent = append(onEvent, func(n int64) {
 			if n >= events {
 				cancel(nil)
 			}
-		}
+		})
 		if events == 0 {
 			cancel(nil)
 		}
 	}
 	late := time.AfterFunc(patience, func() { cancel(nil) })
 	defer late.Stop()
-	senders := make(chan struct{})
-	go func() {
-		defer close(senders)
-		sendAll(context.Background(), o, func() {})
-	}()
 	var end atomic.Pointer[time.Time]
 	context.AfterFunc(ctx, func() { end.Store(new(time.Now())) })
-	err = top.Run(ctx)
-	if at := end.Load(); at != nil {
-		after = time.Since(*at)
+	run := func() error {
+		senders := make(chan struct{})
+		go func() {
+			defer close(senders)
+			sendAll(context.Background(), o, func() {})
+		}()
+		err := top.Run(ctx)
+		if at := end.Load(); at != nil {
+			after = time.Since(*at)
+		}
+		<-senders
+		return err
 	}
-	<-senders
+	if c.Member == nil {
+		err = run()
+		return after, err
+	}
+	if err := g.start("n2", "n3"); err != nil {
+		return 0, err
+	}
+	err = g.runBeside(r, run)
 	return after, err
 }
 

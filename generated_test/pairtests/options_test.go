@@ -38,8 +38,10 @@ var factors = []factor{
 	{"sink", []string{"pool", "blocking", "process", "watched", "never"}},
 	{"workers", []string{"default", "one", "many"}},
 	{"errors", []string{"no", "yes"}},
-	{"machine", []string{"no", "memory", "several", "log", "lazy", "unsynced"}},
+	{"machine", []string{"no", "memory", "several", "log", "unsynced", "raft"}},
+	{"machine.form", []string{"first", "second"}}, // two ways to route, to sync, or to replicate
 	{"applied", []string{"no", "yes"}},
+	{"revert", []string{"no", "yes"}},
 }
 
 // A row describes a topology: it has the value of each factor.
@@ -69,8 +71,10 @@ var refusals = []refusal{
 	{row{"feed": "outside", "route": "local"}, "TG216"},
 	{row{"work.instances": "1", "route": "range"}, "TG207"},
 	{row{"work": "process", "out": "fail"}, "TG220"},
-	{row{"work": "process", "machine": "memory|several|log|lazy|unsynced"}, "TG222"},
-	{row{"sink": "process", "machine": "memory|several|log|lazy|unsynced", "applied": "yes"}, "TG223"},
+	{row{"work": "process", "machine": "memory|several|log|unsynced|raft"}, "TG222"},
+	{row{"sink": "process", "machine": "memory|several|log|unsynced|raft", "applied": "yes"}, "TG223"},
+	{row{"machine": "several|raft", "revert": "yes"}, "TG221"},
+	{row{"machine": "memory|log|unsynced", "applied": "yes", "revert": "yes"}, "TG223"},
 	{row{"feed": "outside", "reply": "yes", "route": "broadcast|range"}, "TG216"},
 	{row{"restart": "never", "letters": "yes", "on_error": "none|stop"}, "TG215"},
 	{row{"restart": "never", "on_error": "attempts"}, "TG215"},

@@ -113,22 +113,36 @@ func (r row) sink() []string {
 // machine returns the options of a state machine whose controller is work.
 func (r row) machine() []string {
 	list := []string{"kind: fsm", "state: Marks", "update: Mark", "result: Count", "controller: work"}
-	switch r["machine"] {
-	case "several":
-		return append(list, "instances: 2", "key: ID")
-	case "log":
-		return append(list, "log: {path: ledger, sync: always, snapshot_every: 20}")
-	case "lazy":
-		return append(list, "log: {path: ledger, sync: interval, interval: 1ms}")
-	case "unsynced":
-		return append(list, "log: {path: ledger, sync: none}")
+	if r["revert"] == "yes" {
+		list = append(list, "revert: true")
+	}
+	second := r["machine.form"] == "second"
+	switch {
+	case r["machine"] == "several" && second:
+		list = append(list, "instances: 2", "route: local")
+	case r["machine"] == "several":
+		list = append(list, "instances: 2", "key: ID")
+	case r["machine"] == "log" && second:
+		list = append(list, "log: {path: ledger, sync: interval, interval: 1ms}")
+	case r["machine"] == "log":
+		list = append(list, "log: {path: ledger, sync: always, snapshot_every: 20}")
+	case r["machine"] == "unsynced":
+		list = append(list, "log: {path: ledger, sync: none}")
+	case r["machine"] == "raft" && second:
+		list = append(list, "log: {path: ledger}", "raft: {forward: false, tls: {cert: node.pem, key: node.key, ca: ca.pem}, trust_domain: pairs.example, "+peers+"}")
+	case r["machine"] == "raft":
+		list = append(list, "log: {path: ledger, snapshot_every: 20}", "raft: {group: marks, insecure: true, election_timeout: 500ms, heartbeat: 50ms, "+peers+"}")
 	}
 	return list
 }
 
+const peers = `peers: {n1: "10.0.0.1:7101", n2: "10.0.0.2:7101", n3: "10.0.0.3:7101"}`
+
 func (r row) hasLog() bool {
-	return slices.Contains([]string{"log", "lazy", "unsynced"}, r["machine"])
+	return slices.Contains([]string{"log", "unsynced", "raft"}, r["machine"])
 }
+
+func (r row) isReplicated() bool { return r["machine"] == "raft" }
 
 func (r row) isApplied() bool { return r["machine"] != "no" && r["applied"] == "yes" }
 
@@ -241,6 +255,9 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 	if r.hasLog() {
 		b.WriteString(", Recovered: recovered")
 	}
+	if r.isReplicated() {
+		b.WriteString(", Member: member")
+	}
 	b.WriteString("}\n\n")
 	r.construct(&b)
 	b.WriteString("\nfunc newOut(id int) pairs.Out { return pairs.Out{ID: id} }\n")
@@ -267,12 +284,22 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 }
 
 func (r row) construct(b *strings.Builder) {
-	b.WriteString("func construct(opts ...pool.Option) (pairs.Topology, pairs.Outside, error) {\n\tt, err := New(Processors{}, opts...)\n")
+	constructors, state := "", ""
+	if r.isReplicated() {
+		constructors = "Ledger: func(topo.Instance) (*Ledger, error) { return NewLedger(pairs.Join(\"n1\")) }"
+	}
+	fmt.Fprintf(b, "func construct(opts ...pool.Option) (pairs.Topology, pairs.Outside, error) {\n\tt, err := New(Processors{%s}, opts...)\n", constructors)
+	if r["machine"] != "no" {
+		state = "State: func() (map[int]int, error) { return marks(t) }"
+	}
 	if r["feed"] != "outside" {
-		b.WriteString("\treturn t, pairs.Outside{}, err\n}\n")
+		fmt.Fprintf(b, "\treturn t, pairs.Outside{%s}, err\n}\n", state)
 		return
 	}
-	b.WriteString("\tif err != nil {\n\t\treturn nil, pairs.Outside{}, err\n\t}\n\treturn t, pairs.Outside{Close: t.Feed().Close, Sends: []pairs.OutsideSend{\n")
+	if state != "" {
+		state += ", "
+	}
+	fmt.Fprintf(b, "\tif err != nil {\n\t\treturn nil, pairs.Outside{}, err\n\t}\n\treturn t, pairs.Outside{%sClose: t.Feed().Close, Sends: []pairs.OutsideSend{\n", state)
 	if r["reply"] == "yes" {
 		b.WriteString("\t\t{Edge: \"feed.One\", Asks: true, Do: func(ctx context.Context, id int) error { _, err := t.Feed().AskOne(ctx, newOne(id)); return err }},\n")
 	} else {
@@ -333,11 +360,38 @@ type (
 )
 
 func (m *Mark) Update(s *Marks) (Count, error) {
-	pairs.Apply(&s.Seen, m.ID)
-	return Count(s.Seen[m.ID]), nil
+	err := pairs.Apply(&s.Seen, m.ID)
+	return Count(s.Seen[m.ID]), err
+}
+
+// marks returns the state in this process.
+func marks(t *Topology) (map[int]int, error) {
+	seen := make(map[int]int)
+	read := func(s *Marks) { maps.Copy(seen, s.Seen) }
+`)
+	if r["machine"] == "several" {
+		b.WriteString("\treturn seen, errors.Join(t.Ledger().At(0).Read(context.Background(), read), t.Ledger().At(1).Read(context.Background(), read))\n}\n")
+	} else {
+		b.WriteString("\treturn seen, t.Ledger().Read(context.Background(), read)\n}\n")
+	}
+	if r["revert"] == "yes" {
+		b.WriteString("\nfunc (m *Mark) Revert(s *Marks) error { return pairs.Revert(s.Seen, m.ID) }\n")
+	}
+	if !r.hasLog() {
+		return
+	}
+	if r.isReplicated() {
+		b.WriteString(`
+func recovered() (map[int]int, error) { return pairs.RecoverGroup(member) }
+
+func member(node string) (pairs.Member, func(context.Context) (map[int]int, error), error) {
+	m, err := NewLedger(pairs.Join(node))
+	return m, func(ctx context.Context) (seen map[int]int, err error) {
+		err = m.Read(ctx, func(s *Marks) { seen = maps.Clone(s.Seen) })
+		return seen, err
+	}, err
 }
 `)
-	if !r.hasLog() {
 		return
 	}
 	b.WriteString(`
@@ -398,8 +452,19 @@ func (r row) workCode(b *strings.Builder) {
 		loop += ", " + r.send("work", "Again", false)
 	}
 	if r["machine"] != "no" {
-		loop += ", pairs.Send{Edge: \"work.LedgerProposal\", Do: func(id int) error { out.ProposeToLedger(Mark{id}); return nil }}"
+		loop += ", " + r.update()
 		b.WriteString("\nfunc (p *Work) ReceiveLedgerOutcome(ctx context.Context, m LedgerOutcome) error {\n\treturn p.Outcome(ctx, m.Update.ID, m.Err)\n}\n")
+	}
+	if r["machine"] != "no" && r["revert"] == "yes" {
+		b.WriteString(`
+func (p *Work) ReceiveLedgerUpcoming(m LedgerUpcoming) error {
+	var ids []int
+	for _, u := range m.Updates {
+		ids = append(ids, u.ID)
+	}
+	return p.Uncommitted(ids...)
+}
+`)
 	}
 	reply := ""
 	if r["reply"] == "yes" {
@@ -418,6 +483,20 @@ func (r row) workCode(b *strings.Builder) {
 	case "named":
 		fmt.Fprintf(b, "\nfunc (p *Work) ReceiveTickBeat(ctx context.Context, t topo.Tick) error { return p.Handle(ctx, \"timer.TickBeat\", int(t.N)) }\n")
 	}
+}
+
+// update returns the code of the pairs.Send to the state machine.
+func (r row) update() string {
+	if r["revert"] == "no" {
+		return "pairs.Send{Edge: \"work.LedgerProposal\", Do: func(id int) error { out.ProposeToLedger(Mark{id}); return nil }}"
+	}
+	return `p.Control(pairs.Controller{
+		Propose:  func(id int) { out.ProposeToLedger(Mark{id}) },
+		Add:      func(id int) { out.SendLedgerUpdates(LedgerUpdates{Updates: []Mark{{id}}}) },
+		Commit:   func() { out.SendLedgerCommit(LedgerCommit{}) },
+		Revert:   func() { out.SendLedgerRevert(LedgerRevert{}) },
+		Upcoming: func() { out.SendLedgerGetUpcoming(LedgerGetUpcoming{}) },
+	})`
 }
 
 func (r row) handler(b *strings.Builder, typ, from, message, sends, reply string) {
