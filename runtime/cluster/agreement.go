@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -129,11 +130,19 @@ func (a *agreement) receive(from string, m groupMessage) error {
 }
 
 // agree lets a group go on here, if it is in this phase. A group of a new process may get
-// there later; then it is told again, in recordStatus.
+// there later; then it is told again, in recordStatus. A coordinator that was restarted may learn of
+// the phase after nodes have said that they are quiet in it, or in an earlier one. One of them may
+// be this node. They do not say so again, so they are told here.
 func (a *agreement) agree(g *groupAgreement, group int, phase uint8) {
 	if !g.reached || phase > g.agreed {
+		status := g.status
 		g.agreed, g.reached = phase, true
 		g.status, g.asked = nil, nil
+		for _, node := range slices.Sorted(maps.Keys(status)) {
+			if m := status[node]; m.phase <= phase {
+				a.tell(node, groupMessage{kind: controlAgree, group: group, phase: m.phase})
+			}
+		}
 	}
 	a.core.pool.Agree(group, phase)
 }
@@ -208,6 +217,7 @@ func (a *agreement) decide(g *groupAgreement, group int, phase uint8) {
 			a.tell(node, groupMessage{kind: controlAgree, group: group, phase: phase})
 		}
 	}
+	g.status = nil // all nodes are told
 	a.agree(g, group, phase)
 }
 

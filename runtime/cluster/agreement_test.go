@@ -137,6 +137,30 @@ func TestRestartedNodesFinish(t *testing.T) {
 	}
 }
 
+// TestCoordinatorLearnsLate restarts the coordinator. It learns that a group has gone on after it was
+// told that the group is quiet on itself and on n3, which do not say so again. Both must be told.
+func TestCoordinatorLearnsLate(t *testing.T) {
+	n := newPhaseNodes(t, "n1", "n2", "n3")
+	p, core := n.start("n1"), n.cores["n1"]
+	core.membersChanged()
+	report := func(node string, m groupMessage) {
+		t.Helper()
+		if err := core.groups.receive(node, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report("n1", groupMessage{kind: controlStatus, phase: piper.GroupClosing, quiet: true})
+	report("n3", groupMessage{kind: controlStatus, phase: piper.GroupFlushing, quiet: true})
+	before := core.peers["n3"].session.Stats().Pending
+	report("n2", groupMessage{kind: controlAgree, phase: piper.GroupFlushing})
+	if p.groups[0] == piper.GroupClosing {
+		t.Error("the group of n1 remains in its first phase")
+	}
+	if told := core.peers["n3"].session.Stats().Pending - before; told != 1 {
+		t.Errorf("n3 gets %d messages, want one", told)
+	}
+}
+
 // TestNodeJoinsDuringARound lets a node join while the coordinator asks the others a second
 // time. The group must not go on before the new node is quiet.
 func TestNodeJoinsDuringARound(t *testing.T) {
