@@ -17,6 +17,10 @@ var (
 // All runs a case with each failure in each place, in four ways: on workers and under the Stepper,
 // to the end of the topology and with a stop. Except in a long run, it selects some of these runs.
 func All(t *testing.T, c Case) {
+	if c.NewNode != nil {
+		allOnNodes(t, c)
+		return
+	}
 	for m, method := range methods {
 		for i, f := range failures {
 			for k, place := range places {
@@ -75,3 +79,31 @@ func (c Case) canRun(r Run) bool {
 
 // endsHangs reports whether a health timeout ends the calls of a processor.
 func (c Case) endsHangs(place string) bool { return place == "work" && c.Options["health"] != "none" }
+
+var faults = []NodeFault{NoFault, StopAll, Leave, Cut, Crash}
+
+// allOnNodes runs a case on several nodes with each failure in each place, and with each fault of a
+// node. Except in a long run, it selects some of these runs.
+func allOnNodes(t *testing.T, c Case) {
+	long := speed.Pick(t, false, false, true)
+	for m, method := range methods {
+		for i, f := range failures {
+			for k, place := range places {
+				for n, fault := range faults {
+					r := Run{Failure: f, Place: place, Method: method, Seed: c.Seed*100 + uint64(i*10+n), Fault: fault}
+					if c.canRun(r) && !f.IsHang() && (long || c.isChosenOnNodes(m, i, k, n)) {
+						t.Run(fmt.Sprintf("%s-%s%s-%s", f, place, method, fault), func(t *testing.T) { CheckNodes(t, c, r) })
+					}
+				}
+			}
+		}
+	}
+}
+
+// isChosenOnNodes selects a run with each failure of a handler, and one with a failure of each other
+// method. All topologies together have each failure, place and fault.
+func (c Case) isChosenOnNodes(method, failure, place, fault int) bool {
+	turn := c.Index + method + failure
+	return turn%len(faults) == fault && (failure == 0 || (turn/len(faults)+method)%len(places) == place) &&
+		(method == 0 || failures[failure] == [...]Failure{ReturnErr, Joined, Panic, Goexit}[(c.Index+method)%4] && c.Recovered == nil)
+}

@@ -10,4 +10,10 @@
 // Check runs a topology with a plan, on workers or under the Stepper. Then it compares the ledger
 // with the figures of Snapshot: each copy of an accepted message must have exactly one end: it is
 // handled, it becomes a dead letter, or it is dropped and counted.
+//
+// CheckNodes runs a topology on the nodes of a cluster, all in this process, with a network in memory
+// and in virtual time. A NodeFault stops a node, cuts it off, or ends it abruptly at a random event. The
+// figures of all processes of all nodes are added up: sent is what was received, dropped, or given to an instance that
+// was given up. A copy is handled once. Only a message to a process that has crashed may be handled by
+// the next process of its node too, unless its edge has delivery: at-most-once.
 package pairs

@@ -120,8 +120,8 @@ func (i *Instance) SendAll(ctx context.Context, edges ...Send) error {
 	}
 }
 
-// instancesMax is the largest number of instances of a processor.
-const instancesMax = 3
+// instancesMax is the largest number of instances of a processor: perNode on each of three nodes.
+const instancesMax = 9
 
 // SourceID returns the id of message n of an instance. All instances of a source have different ids.
 func SourceID(n, instance int) int { return n*instancesMax + instance }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/internal/test/memdir"
+	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/topo"
@@ -25,6 +26,8 @@ type Case struct {
 	Seed    uint64            // seed of the covering array
 	Options map[string]string // values of the factors in package pairtests
 	New     func(...pool.Option) (Topology, Outside, error)
+	// NewNode makes the topology of a node. It is nil unless the topology has the section cluster.
+	NewNode func(node int, opts ...pool.Option) (Topology, Outside, error)
 	// Recovered recovers the state of the state machine from its log, and returns how often each
 	// update is in it. It is nil if there is no log.
 	Recovered func() (map[int]int, error)
@@ -63,6 +66,7 @@ type Run struct {
 	Stop    bool // the topology is stopped at a random event
 	Stepped bool // under the Stepper; else on workers
 	Seed    uint64
+	Fault   NodeFault // on several nodes
 }
 
 func (r Run) String() string {
@@ -72,6 +76,9 @@ func (r Run) String() string {
 	}
 	if r.Stop {
 		end = ", stopped"
+	}
+	if r.Fault != NoFault {
+		end += ", " + string(r.Fault)
 	}
 	return fmt.Sprintf("%s%s: %s in %s %s, seed %d", how, end, r.Failure, r.Place, r.Method, r.Seed)
 }
@@ -148,25 +155,31 @@ func (c Case) HasProcesses() bool {
 func (r Run) stopAfter() int64 { return rand.New(rand.NewPCG(r.Seed, 1)).Int64N(8 * messages) }
 
 // sendAll sends messages from outside, like an instance of a source. It calls between before each.
-func sendAll(ctx context.Context, o Outside, between func()) {
+func sendAll(ctx context.Context, o Outside, first, instance int, between func()) {
 	if o.Close == nil {
 		return
 	}
 	defer o.Close()
 	for n := range messages {
 		between()
-		id := SourceID(n, 0)
+		id := SourceID(first+n, instance)
 		s := o.Sends[id%len(o.Sends)]
 		switch err := s.Do(ctx, id); {
 		case err == nil && s.Asks:
 			record(sent, s.Edge, id, 0, 0)
 			record(replied, s.Edge, id, 0, 0)
-		case err == nil, errors.Is(err, topo.ErrFailed):
+		case err == nil, errors.Is(err, topo.ErrFailed), errors.Is(err, cluster.ErrUnreachable):
 			record(sent, s.Edge, id, 0, 0)
-		case s.Asks && errors.Is(err, topo.ErrStopping):
+		case s.Asks && (errors.Is(err, topo.ErrStopping) || errors.Is(err, context.DeadlineExceeded) || isPartial(err)):
 			record(unsure, s.Edge, id, 0, 0)
 		}
 	}
+}
+
+// isPartial reports whether some instances have not answered.
+func isPartial(err error) bool {
+	_, ok := errors.AsType[*topo.PartialError](err)
+	return ok
 }
 
 func step(top Topology, o Outside, r Run) error {
@@ -180,7 +193,7 @@ func step(top Topology, o Outside, r Run) error {
 		}
 		return due
 	}
-	sendAll(context.Background(), o, func() { s.Step(); stopDue() })
+	sendAll(context.Background(), o, 0, 0, func() { s.Step(); stopDue() })
 	for !stopDue() && s.Step() {
 	}
 	return s.Run()
@@ -209,7 +222,7 @@ func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (after time.D
 		senders := make(chan struct{})
 		go func() {
 			defer close(senders)
-			sendAll(context.Background(), o, func() {})
+			sendAll(context.Background(), o, 0, 0, func() {})
 		}()
 		err := top.Run(ctx)
 		if at := end.Load(); at != nil {

@@ -16,9 +16,10 @@ const (
 // array builds a covering array: rows of values, such that each pair of values is in some row. It
 // numbers the factors, and the values of all factors, in the order of the list factors.
 type array struct {
+	design
 	random   *rand.Rand
 	first    []int // the number of the first value of each factor
-	refusals []excluded
+	excluded []excluded
 	left     [][]bool // pairs of values that are not in a row yet; the value of the lower factor is first
 	list     [][2]int // the same pairs, until trim with some that are in a row
 }
@@ -30,10 +31,10 @@ type excluded map[int][]bool
 type choice []int
 
 // coveringArray returns rows that have each pair of options that topogen accepts at least once.
-func coveringArray(t *testing.T, seed uint64) (rows []row) {
+func (d design) coveringArray(t *testing.T, seed uint64) (rows []row) {
 	t.Helper()
-	a := newArray(seed)
-	for a.trim() || len(rows) < rowsMin {
+	a := newArray(d, seed)
+	for a.trim() || len(rows) < d.rowsMin {
 		var best choice
 		most := -1
 		for range candidates {
@@ -49,15 +50,16 @@ func coveringArray(t *testing.T, seed uint64) (rows []row) {
 	return rows
 }
 
-func newArray(seed uint64) *array {
-	a := &array{random: rand.New(rand.NewPCG(seed, 1))}
+func newArray(d design, seed uint64) *array {
+	a := &array{design: d, random: rand.New(rand.NewPCG(seed, 1))}
+	factors := d.factors
 	total := 0
 	for _, f := range factors {
 		a.first = append(a.first, total)
 		total += len(f.values)
 	}
-	for _, x := range refusals {
-		a.refusals = append(a.refusals, x.numbered())
+	for _, x := range d.refusals {
+		a.excluded = append(a.excluded, d.numbered(x))
 	}
 	a.left = make([][]bool, total)
 	for v := range a.left {
@@ -80,9 +82,9 @@ func newArray(seed uint64) *array {
 	return a
 }
 
-func (x refusal) numbered() excluded {
+func (d design) numbered(x refusal) excluded {
 	e := make(excluded)
-	for i, f := range factors {
+	for i, f := range d.factors {
 		if values, ok := x.when[f.name]; ok {
 			for _, v := range f.values {
 				e[i] = append(e[i], slices.Contains(strings.Split(values, "|"), v))
@@ -94,7 +96,7 @@ func (x refusal) numbered() excluded {
 
 // isAllowed reports whether topogen accepts a choice.
 func (a *array) isAllowed(c choice) bool {
-	return !slices.ContainsFunc(a.refusals, func(x excluded) bool {
+	return !slices.ContainsFunc(a.excluded, func(x excluded) bool {
 		for i, values := range x {
 			if c[i] == unset || !values[c[i]] {
 				return false
@@ -114,7 +116,7 @@ func (a *array) trim() bool {
 // no allowed choice. draw begins with a pair that is left. Then it takes the other factors in a random
 // order, and for each factor the value with the most pairs that are left.
 func (a *array) draw() (c choice, pairs int) {
-	c = slices.Repeat(choice{unset}, len(factors))
+	c = slices.Repeat(choice{unset}, len(a.factors))
 	if len(a.list) > 0 {
 		pairs = 1
 		for _, v := range a.list[a.random.IntN(len(a.list))] {
@@ -122,12 +124,12 @@ func (a *array) draw() (c choice, pairs int) {
 			c[i] = v - a.first[i]
 		}
 	}
-	for _, i := range a.random.Perm(len(factors)) {
+	for _, i := range a.random.Perm(len(a.factors)) {
 		if c[i] != unset {
 			continue
 		}
 		best, most := unset, -1
-		for _, v := range a.random.Perm(len(factors[i].values)) {
+		for _, v := range a.random.Perm(len(a.factors[i].values)) {
 			c[i] = v
 			if n := a.pairs(c, i); n > most && a.isAllowed(c) {
 				best, most = v, n
@@ -164,9 +166,9 @@ func (a *array) pairs(c choice, i int) (n int) {
 
 // add marks the pairs of a choice as not left, and returns the row of the choice.
 func (a *array) add(c choice) row {
-	r := make(row)
+	r := defaults()
 	for i, v := range c {
-		r[factors[i].name] = factors[i].values[v]
+		r[a.factors[i].name] = a.factors[i].values[v]
 		for j := i + 1; j < len(c); j++ {
 			a.left[a.first[i]+v][a.first[j]+c[j]] = false
 		}
@@ -176,5 +178,5 @@ func (a *array) add(c choice) row {
 
 func (a *array) name(value int) string {
 	i := a.factor(value)
-	return factors[i].name + " " + factors[i].values[value-a.first[i]]
+	return a.factors[i].name + " " + a.factors[i].values[value-a.first[i]]
 }

@@ -44,6 +44,16 @@ var factors = []factor{
 	{"revert", []string{"no", "yes"}},
 }
 
+// A design is what a covering array is made of.
+type design struct {
+	factors  []factor
+	refusals []refusal
+	rowsMin  int // smallest number of topologies
+}
+
+// oneProcess is the design of the topologies that run in one process.
+var oneProcess = design{factors, refusals, rowsMin}
+
 // A row describes a topology: it has the value of each factor.
 type row map[string]string
 
@@ -82,9 +92,9 @@ var refusals = []refusal{
 	{row{"restart": "none", "group": "no", "on_error": "attempts"}, "TG215"},
 }
 
-// rows returns a row for each combination of values. All other factors have their default.
-func (x refusal) rows() []row {
-	list := []row{defaults()}
+// rows returns a row for each combination of values. All other factors are as in base.
+func (x refusal) rows(base row) []row {
+	list := []row{base}
 	for name, values := range x.when {
 		var more []row
 		for _, r := range list {

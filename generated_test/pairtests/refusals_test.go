@@ -25,7 +25,7 @@ func (r row) refusedBy() string {
 // TestRefusals checks that topogen refuses the combinations in refusals.
 func TestRefusals(t *testing.T) {
 	for _, x := range refusals {
-		for _, r := range x.rows() {
+		for _, r := range x.rows(defaults()) {
 			if strings.HasPrefix(x.code, "TG3") { // the finding is about Go code
 				r.refusedWithCode(t, x.code)
 			} else if code := r.refusedBy(); code != x.code {
@@ -37,7 +37,7 @@ func TestRefusals(t *testing.T) {
 
 // TestPairs checks that topogen accepts all other pairs, in the topologies of the array.
 func TestPairs(t *testing.T) {
-	rows := coveringArray(t, 1)
+	rows := oneProcess.coveringArray(t, 1)
 	for _, r := range rows {
 		if code := r.refusedBy(); code != "" {
 			t.Errorf("%s refuses %v", code, r)

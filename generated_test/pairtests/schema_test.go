@@ -16,28 +16,32 @@ import (
 // elsewhere has the keys and values of the schema that no topology of this package has, with the
 // reason. An entry for a key also covers all keys below it.
 var elsewhere = map[string]string{
-	"topology.cluster":           "several processes: generated_test/nodetests and examples/bank",
-	"processor.placement":        "of a cluster",
-	"route.node":                 "of a cluster",
-	"edge.delivery":              "of a cluster",
-	"processor.kind=raft":        "only the consensus, without a state: generated_test/machineraft and runtime/raft",
-	"processor.group":            "of kind raft",
-	"processor.peers":            "of kind raft",
-	"processor.election_timeout": "of kind raft",
-	"processor.heartbeat":        "of kind raft",
-	"processor.transport":        "of kind raft",
-	"processor.insecure":         "of kind raft",
-	"processor.tls":              "of kind raft",
-	"processor.trust_domain":     "of kind raft",
-	"topology.durable":           "durable edges: generated_test/durabletests and runtime/durable",
-	"edge.durable":               "of a durable edge",
-	"edge.id":                    "of a durable edge",
-	"edge.limit":                 "of a durable edge",
-	"processor.checkpoint":       "reserved: topogen reports it",
-	"route=caller":               "reserved: topogen reports it",
-	"topology.errors.crash":      "ends the process at the first failure",
-	"topology.package":           "a name in generated code",
-	"topology.output":            "a name in generated code",
+	"topology.cluster.etcd":           "needs etcd: generated_test/clusteretcd and bench/addresses",
+	"topology.cluster.addresses=etcd": "needs etcd",
+	"topology.cluster.tls":            "of the transport, which is in memory here: generated_test/nodetests",
+	"topology.cluster.trust_domain":   "of the transport",
+	"topology.cluster.insecure":       "of the transport",
+	"topology.cluster.dir":            "an option of New",
+	"topology.cluster.rebalance=load": "reserved: topogen reports it",
+	"placement.role":                  "reserved: topogen reports it",
+	"processor.kind=raft":             "only the consensus, without a state: generated_test/machineraft and runtime/raft",
+	"processor.group":                 "of kind raft",
+	"processor.peers":                 "of kind raft",
+	"processor.election_timeout":      "of kind raft",
+	"processor.heartbeat":             "of kind raft",
+	"processor.transport":             "of kind raft",
+	"processor.insecure":              "of kind raft",
+	"processor.tls":                   "of kind raft",
+	"processor.trust_domain":          "of kind raft",
+	"topology.durable":                "durable edges: generated_test/durabletests and runtime/durable",
+	"edge.durable":                    "of a durable edge",
+	"edge.id":                         "of a durable edge",
+	"edge.limit":                      "of a durable edge",
+	"processor.checkpoint":            "reserved: topogen reports it",
+	"route=caller":                    "reserved: topogen reports it",
+	"topology.errors.crash":           "ends the process at the first failure",
+	"topology.package":                "a name in generated code",
+	"topology.output":                 "a name in generated code",
 }
 
 // keys is a set of keys of the topology file, such as "edge.full", and of values, such as
@@ -130,7 +134,7 @@ func TestEveryKeyHasARow(t *testing.T) {
 	}
 	declared, used := make(keys), make(keys)
 	declared.all(schema, schema, "topology")
-	for _, r := range coveringArray(t, 1) {
+	for _, r := range append(oneProcess.coveringArray(t, 1), severalNodes.coveringArray(t, 1)...) {
 		var file map[string]any
 		if err := yaml.Unmarshal([]byte(r.yaml("pairs")), &file); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,11 @@ import (
 // yaml writes the topology file of a row.
 func (r row) yaml(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# A topology of pairs of options. Package pairtests generates it.\nversion: 1\nname: %s\nprocessors:\n", name)
+	fmt.Fprintf(&b, "# A topology of pairs of options. Package pairtests generates it.\nversion: 1\nname: %s\n", name)
+	if r.isCluster() {
+		b.WriteString(r.cluster())
+	}
+	b.WriteString("processors:\n")
 	r.processor(&b, "feed", r.feed())
 	if r["two"] == "other" {
 		r.processor(&b, "other", []string{"new: NewOther"})
@@ -46,7 +50,8 @@ func (r row) yaml(name string) string {
 	return b.String()
 }
 
-func (row) processor(b *strings.Builder, name string, options []string) {
+func (r row) processor(b *strings.Builder, name string, options []string) {
+	options = append(options, r.placement(name)...)
 	fmt.Fprintf(b, "  %s: {%s}\n", name, strings.Join(options, ", "))
 }
 
@@ -190,12 +195,19 @@ func (r row) edges() []string {
 	if r.isApplied() {
 		list = append(list, "ledger -> sink: LedgerApplied")
 	}
-	if r["loop"] == "yes" {
+	switch {
+	case r["loop"] == "yes" && r["work.place"] == "every-node":
+		list = append(list, "work -> work: {message: Again, route: local}")
+	case r["loop"] == "yes":
 		list = append(list, "work -> work: {message: Again, key: ID}")
 	}
 	switch r["timer"] {
 	case "tick":
-		list = append(list, "every 5ms -> work")
+		every := "5ms"
+		if r.isCluster() {
+			every = "1s" // a cluster runs for minutes of virtual time
+		}
+		list = append(list, "every "+every+" -> work")
 	case "watched":
 		list = append(list, "every 5ms -> work: {"+strings.Join(append(r.input(), "route: broadcast"), ", ")+"}")
 	case "named":
@@ -218,7 +230,10 @@ func (r row) edge(from, to, message string, options []string) string {
 	options = append([]string{"message: " + message}, options...)
 	if to == "work" {
 		options = append(options, map[string]string{"key": "key: ID", "id": "route: {id: Index}", "broadcast": "route: broadcast",
-			"local": "route: local", "range": "route: {range: {offset: 1, count: 2}}"}[r["route"]])
+			"local": "route: local", "range": "route: {range: {offset: 1, count: 2}}", "node": "route: {node: Node}"}[r["route"]])
+	}
+	if r.isCluster() {
+		options = append(options, r.crossing(from, to)...)
 	}
 	return fmt.Sprintf("%s -> %s: {%s}", from, to, strings.Join(options, ", "))
 }
@@ -251,7 +266,11 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		fmt.Fprintf(&b, "\t%q: %q,\n", name, r[name])
 	}
-	b.WriteString("}, New: construct")
+	if r.isCluster() {
+		b.WriteString("}, NewNode: construct")
+	} else {
+		b.WriteString("}, New: construct")
+	}
 	if r.hasLog() {
 		b.WriteString(", Recovered: recovered")
 	}
@@ -288,7 +307,11 @@ func (r row) construct(b *strings.Builder) {
 	if r.isReplicated() {
 		constructors = "Ledger: func(topo.Instance) (*Ledger, error) { return NewLedger(pairs.Join(\"n1\")) }"
 	}
-	fmt.Fprintf(b, "func construct(opts ...pool.Option) (pairs.Topology, pairs.Outside, error) {\n\tt, err := New(Processors{%s}, opts...)\n", constructors)
+	if r.isCluster() {
+		r.constructNode(b)
+	} else {
+		fmt.Fprintf(b, "func construct(opts ...pool.Option) (pairs.Topology, pairs.Outside, error) {\n\tt, err := New(Processors{%s}, opts...)\n", constructors)
+	}
 	if r["machine"] != "no" {
 		state = "State: func() (map[int]int, error) { return marks(t) }"
 	}
@@ -316,7 +339,13 @@ func (r row) message(b *strings.Builder, name string) {
 	if r.hasData(name) {
 		data, value = "; Data []int", ", Data: pairs.Data(id)"
 	}
+	if r["route"] == "node" && name != "Rep" && name != "Again" {
+		data, value = data+"; Node string", value+", Node: pairs.NodeOf(id, "+r["nodes"]+")"
+	}
 	fmt.Fprintf(b, "\ntype %[1]s struct{ ID, Index int%[2]s }\n\nfunc new%[1]s(id int) %[1]s { return %[1]s{ID: id, Index: id / 2 %% %[3]s%[4]s} }\n", name, data, r["work.instances"], value)
+	if name == "Rep" && r.isCluster() {
+		b.WriteString("\nfunc (m Rep) Aggregate(Rep) Rep { return m }\n")
+	}
 	if r.hasData(name) && r["form"] == "clone" {
 		fmt.Fprintf(b, "\nfunc (m %s) Clone() %[1]s { m.Data = append([]int(nil), m.Data...); return m }\n", name)
 	}
@@ -524,7 +553,10 @@ func (r row) handler(b *strings.Builder, typ, from, message, sends, reply string
 
 func (r row) morgue(b *strings.Builder) {
 	r.type_(b, "Morgue")
-	b.WriteString("\nfunc (*Morgue) ReceiveDeadLetter(d topo.DeadLetter) {\n")
+	b.WriteString("\nfunc (p *Morgue) ReceiveDeadLetter(d topo.DeadLetter) {\n")
+	if r["work.place"] == "every-node" {
+		b.WriteString("\td.Instance += p.Index() // both are on the same node\n")
+	}
 	letter := func(from, message string) {
 		fmt.Fprintf(b, "\tif m, ok := DeadLetter%sWork%s(d); ok {\n\t\tpairs.Letter(%q, d, m.ID)\n\t}\n", strings.ToUpper(from[:1])+from[1:], message, from+"."+message)
 	}
