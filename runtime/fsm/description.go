@@ -68,9 +68,9 @@ func parseDescription(text string) (*description, error) {
 }
 
 // Compatible returns an error if a program with the description now cannot open a log
-// with the description then: a field has another kind or no longer exists, or a limit
-// differs. A field may be added or renamed, and an integer may become wider. The error
-// matches [ErrIncompatible]. An empty description is compatible with all others.
+// with the description then: a field has another kind or another number or no longer
+// exists, or a limit differs. A field may be added, and an integer may become wider. A
+// field may be renamed to a name that no field of its message had then. The error matches [ErrIncompatible]. An empty description is compatible with all others.
 func Compatible(then, now string) error {
 	if then == now || then == "" || now == "" {
 		return nil
@@ -164,9 +164,16 @@ func (c *comparison) messages(then, now string) error {
 	if len(c.seen) > fieldsMax {
 		return fmt.Errorf("%w: descriptions with more than %d pairs of messages", ErrDamaged, fieldsMax)
 	}
+	numbers := make(map[string]int, len(b))
+	for number, y := range b {
+		numbers[y.name] = number
+	}
 	for _, number := range slices.Sorted(maps.Keys(a)) {
 		x := a[number]
 		y, ok := b[number]
+		if other, exists := numbers[x.name]; exists && other != number {
+			return renumbered(then, x.name, number, other)
+		}
 		where := fmt.Sprintf("field %d of %s, %s,", number, then, x.name)
 		switch {
 		case ok:
@@ -178,6 +185,14 @@ func (c *comparison) messages(then, now string) error {
 		}
 	}
 	return nil
+}
+
+// renumbered returns the error for a field that has another number now. It is not taken for
+// two renamed fields, because without topology.wire.yml the numbers follow the order of the
+// fields in Go, and the log would be misread without any other sign.
+func renumbered(message, field string, then, now int) error {
+	return fmt.Errorf("%w: %s of %s was field %d, and is field %d now, so the log would be misread: restore the topology.wire.yml of the program that wrote the log, and run topogen build. "+
+		"If field %[5]d got its number on purpose, give it a name that no other field of %[3]s had", ErrIncompatible, field, message, then, now)
 }
 
 // words formats an element for an error.
