@@ -54,7 +54,7 @@ func TestTypesOfALog(t *testing.T) {
 		use("at the beginning")
 		use("again")
 		refused("another type", "field 1 of Move, Push, was int64, and is string now", "Push int64", "Push string")
-		refused("another number", "field 1 of Move, Push, was int64, and it no longer exists", "1 Push", "2 Push")
+		refused("another number", "Push of Move was field 1, and is field 2 now", "1 Push", "2 Push")
 		refused("no result", "the result was Int64, and it no longer exists", "result .Int64\n", "")
 		use("after the refused programs")
 		use("one more field", "1 Push int64", "1 Push int64\n2 Note string")
