@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -41,6 +42,10 @@ func savelog(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Check(l.Close())
+	disk, err := raft.OpenFolder(ts.MkAbs(args[0]), wal.Options{})
+	ts.Check(err)
+	ts.Check(disk.SetRecord(raft.Record{Topology: "bank", Group: "ledger\x1b[2J", Name: "n1", ID: 0x1f}))
+	ts.Check(disk.Close())
 }
 
 // sized matches the offsets and lengths in a dump. They vary, because a log has a random

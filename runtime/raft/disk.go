@@ -73,6 +73,9 @@ func OpenFolder(dir string, o wal.Options) (Disk, error) {
 	return &folder{dir, o, lock}, nil
 }
 
+// errNoRecord is matched by the error for a record that cannot be read.
+var errNoRecord = errors.New("raft: cannot read")
+
 // Record syncs the folder before it reads, because after a failed sync the names in the folder
 // may be only in memory. Without this sync, a power failure could bring back an older record, or
 // the file of an unfinished image, after the node has made promises to other nodes.
@@ -83,7 +86,27 @@ func (f *folder) Record() (r Record, err error) {
 	if err := checkFinished(f.dir); err != nil {
 		return r, err
 	}
-	path := filepath.Join(f.dir, recordFile)
+	return readRecordIn(f.dir)
+}
+
+// CheckRecord returns an error if the record in the folder of a log is missing or does not belong
+// to the log with the identity id, so that the node does not start. It changes nothing.
+func CheckRecord(dir string, id wal.Identity) error {
+	r, err := readRecordIn(dir)
+	path := filepath.Join(dir, recordFile)
+	switch own := r.identity(); {
+	case err != nil:
+		return err
+	case r.ID == 0 && id.Node != MemberID(id.Name): // otherwise the log is older than records
+		return fmt.Errorf("raft: %s, which identifies the node of this log, is missing", path)
+	case r.ID != 0 && (own.Topology != id.Topology || own.Group != id.Group || own.Node != id.Node):
+		return fmt.Errorf("raft: %s is the record of %v with id %016x, not of this log", path, own, own.Node)
+	}
+	return nil
+}
+
+func readRecordIn(dir string) (r Record, err error) {
+	path := filepath.Join(dir, recordFile)
 	file, _, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
@@ -100,7 +123,7 @@ func (f *folder) Record() (r Record, err error) {
 	if errors.Is(err, os.ErrPermission) {
 		return r, fmt.Errorf("raft: cannot read the file that identifies the node of this log: %w. Give the user that runs this program access to the folder and its files; do not remove any of them", err)
 	}
-	return r, fmt.Errorf("raft: cannot read %s, which identifies the node of this log: %w. Put back the file that was there. If that file is lost, the log cannot be used: remove the member (topoctl raft remove), empty the folder, start the node, and add it (topoctl raft add)", path, err)
+	return r, fmt.Errorf("%w %s, which identifies the node of this log: %w. Put back the file that was there", errNoRecord, path, err)
 }
 
 // SetRecord writes a new file and renames it, so that after a crash there is either the

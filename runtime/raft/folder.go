@@ -109,6 +109,18 @@ func (c *Config) explainInstances(err error) error {
 	return fmt.Errorf("raft: %s was written with instances: %s, and now there are %d, so keys would go to other instances; set it to %s again, or name another path and propose the updates of the old log there: %w", c.baseDir, was, c.Instances, was, err)
 }
 
+// lostAdvice says what to do about a lost log, and about a log whose folder does not contain the
+// record of the node. On one disk there is no group from which the node could get its state
+// again, so the user must not empty the folder. Empty texts mean the commands of topoctl that
+// exchange a member of a group.
+func (c *Config) lostAdvice() (lostLog, lostRecord string) {
+	if c.LostLog != "" || len(c.Peers) > 0 {
+		return c.LostLog, ""
+	}
+	return fmt.Sprintf("The state machine is on one disk: move %s away, and restore a backup (topoctl raft restore FILE --to %s)", c.Dir, c.baseDir),
+		fmt.Sprintf("keep the folder, because its log has all updates; topoctl raft recover %s --to NEWPATH --yes writes them to a new log; replace the folder with that log", c.Dir)
+}
+
 // holdsLog reports whether there is a log in a folder, which package wal can open. The
 // folder of the segments gets its final name only after it contains the first segment. A
 // folder with this name and without segments was emptied.

@@ -167,6 +167,60 @@ func TestInstancesBeforeTheGroup(t *testing.T) {
 	}
 }
 
+// TestLostFilesOnOneDisk: on one disk no advice removes a log or names a command for members of
+// a group. The updates of a log without its record can be recovered.
+func TestLostFilesOnOneDisk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ gone, want string }{
+		{"member", `the file "member", which identifies the node of this log, is missing from`},
+		{"wal/*", "its log is gone. The state machine is on one disk: move "},
+	} {
+		virtually(t, func(t *testing.T, _ *inVirtualTime) {
+			dir := memdir.Quick(t)
+			n := raft.Config{Dir: filepath.Join(dir, "ledger")}
+			m := open(t, n)
+			if _, err := m.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(n.Dir, c.gone))
+			if err != nil || len(files) == 0 {
+				t.Fatal(files, err)
+			}
+			for _, file := range files {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err = tryOpen(n); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "raft remove") || strings.Contains(err.Error(), "empty the folder") || strings.Contains(err.Error(), "TOPOGEN_NODE") {
+				t.Errorf("without %s: %v", c.gone, err)
+			}
+			if c.gone != "member" {
+				return
+			}
+			if !strings.Contains(err.Error(), "topoctl raft recover "+n.Dir+" --to NEWPATH --yes") {
+				t.Errorf("without %s: %v", c.gone, err)
+			}
+			if err := os.WriteFile(filepath.Join(n.Dir, "member"), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err = tryOpen(n); err == nil || !strings.Contains(err.Error(), "cannot read "+filepath.Join(n.Dir, "member")) || !strings.Contains(err.Error(), "topoctl raft recover "+n.Dir) {
+				t.Errorf("with a damaged record: %v", err)
+			}
+			found(t, n.Dir, filepath.Join(dir, "new"), "alone", "")
+			m = open(t, raft.Config{Dir: filepath.Join(dir, "new")})
+			if list := items(t, m); len(list) != 1 {
+				t.Errorf("the recovered log has %v", list)
+			}
+			if err := m.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 // TestEmptiedFolders: if files of a log are removed but their folders are not, the node does not
 // continue as the same member with an empty log. If the record is removed, too, it is a new node.
 func TestEmptiedFolders(t *testing.T) {

@@ -20,6 +20,9 @@ import (
 func (n *Node) identify() error {
 	c := &n.config
 	r, err := c.Disk.Record()
+	if errors.Is(err, errNoRecord) {
+		return fmt.Errorf("%w. If that file is lost: %s", err, cmp.Or(c.LostRecord, lostLogAdvice(c.Core.LostLog, c.Core.Name, c.Core.Peers[c.Core.Name])))
+	}
 	if err != nil {
 		return err
 	}
@@ -54,7 +57,7 @@ func (n *Node) identify() error {
 			ErrLogLost, groupText(r.GroupID), lostLogAdvice(c.Core.LostLog, r.Name, c.Core.Peers[r.Name]))
 	case r.GroupID != 0:
 		if n.log, c.Core.Stored, err = c.Disk.Open(r.identity()); err != nil {
-			return explainMissingRecord(err, fresh, &r, lostLogAdvice(c.Core.LostLog, r.Name, c.Core.Peers[r.Name]))
+			return explainMissingRecord(err, fresh, &r, cmp.Or(c.LostRecord, lostLogAdvice(c.Core.LostLog, r.Name, c.Core.Peers[r.Name])))
 		}
 		if err := checkName(c.Core.Name, &r, &c.Core.Stored); err != nil {
 			return err
@@ -81,7 +84,12 @@ func explainMissingRecord(err error, fresh bool, r *Record, advice string) error
 	if !fresh || !errors.As(err, &identity) || identity.Got.Node == r.ID || identity.Got.Name != r.Name {
 		return err
 	}
-	return fmt.Errorf("raft: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s: %w", recordFile, identity.Dir, advice, err)
+	return missingRecord(identity.Dir, advice)
+}
+
+// missingRecord returns the error for a log whose folder does not contain the record of the node.
+func missingRecord(dir, advice string) error {
+	return fmt.Errorf("raft: %w: the file %q, which identifies the node of this log, is missing from %s; put back the file that was there. If that file is lost: %s", wal.ErrIdentity, recordFile, dir, advice)
 }
 
 // removeUnused removes the log of a node that was not a member yet. The node was stopped

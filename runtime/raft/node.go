@@ -55,6 +55,10 @@ type NodeConfig struct {
 
 	ChecksumEvery uint64 // see Config.ChecksumEvery
 
+	// LostRecord says what to do about a log whose folder does not contain the record of the
+	// node. "": the same as about a lost log.
+	LostRecord string
+
 	// Led is called by the node's loop when the leader, its term, or whether this node
 	// leads has changed. Led must not wait. It may be nil.
 	Led func(fsm.Leadership)

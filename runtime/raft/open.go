@@ -40,16 +40,18 @@ func openNode(c *Config, machine StateMachine) (node *Node, leave func() error, 
 	if c.Now != nil {
 		now = func() int64 { return c.Now().UnixNano() }
 	}
+	lostLog, lostRecord := c.lostAdvice()
 	node, err = StartNode(NodeConfig{
 		Core: CoreConfig{
 			Name: c.Node, Peers: peers, Join: c.Join,
 			ElectionTicks: c.electionTicks(), HeartbeatTicks: 1,
 			Forward: c.Forward, SnapshotEvery: c.SnapshotEvery, Nonce: nonce(),
-			LostLog: c.LostLog, Now: now,
+			LostLog: lostLog, Now: now,
 		},
 		Topology: c.Topology, GroupName: c.Group, Disk: disk,
 		Machine: machine, Transport: link, Group: transport.GroupID(c.Topology, c.Group),
 		Led: c.onLeader, Prefer: c.Prefer, Spread: spread, Tick: c.Heartbeat, Logger: c.Logger, ChecksumEvery: c.ChecksumEvery,
+		LostRecord: lostRecord,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(c.explainInstances(err), leave())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -69,9 +70,10 @@ func newLogVerify(chosen *command) *cobra.Command {
 snapshot too, and print a summary. A crash leaves incomplete records at the end,
 which were not synced. The node cuts them off, and they are not an error. Any other
 difference from the written data is damage: the command prints file and offset, and
-exits with 3. A segment shorter than 16 MiB has lost its end and is also damage. So are a
-named pipe in place of a file, and a file larger than a log can create; the command
-does not read these two.`,
+exits with 3. If the file "member", which identifies the node, is missing or does not
+belong to the log, the command prints the summary and exits with 3. A segment shorter
+than 16 MiB has lost its end and is also damage. So are a named pipe in place of a
+file, and a file larger than a log can create; the command does not read these two.`,
 		Example: `  topoctl log verify ledger`,
 		Args:    oneOf("the directory of the log"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -136,8 +138,21 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 			fmt.Fprintf(w, "remove    %s: the node will remove this file, of which nothing was synced\n", oneLine(inside(l.Dir, path)))
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := raft.CheckRecord(l.Dir, r.Identity); err != nil {
+		return fmt.Errorf("%s\nThe log itself has no damage, but the node does not start. Put back the file that was there."+recordAdvice, oneLine(err.Error()), oneLine(l.Dir))
+	}
+	return nil
 }
+
+// recordAdvice loses no updates.
+const recordAdvice = `
+If that file is lost and the state machine runs on several nodes: "topoctl raft remove
+NAME", empty the folder of the node, start the node, and "topoctl raft add NAME ADDRESS".
+If the state machine is on one disk: "topoctl raft recover %s --to NEWPATH --yes"
+writes all updates to a new log. Replace the folder with it.`
 
 // inside returns the path of a file relative to a directory.
 func inside(dir, file string) string {
