@@ -15,6 +15,8 @@ type collector struct {
 	omitted int             // findings beyond findingsMax
 	broken  map[string]bool // pointers with an error at or below them
 	exact   map[string]bool // pointers of values that have an error themselves
+
+	misspelled map[string]bool // pointers of mappings with a misspelled key
 }
 
 func newCollector(file string) *collector {
@@ -28,6 +30,9 @@ func (c *collector) add(code string, at finding.Range, pointer, message, suggest
 			c.exact[pointer] = true
 		}
 		c.follow(pointer)
+	}
+	if c.follows(code, pointer) {
+		return
 	}
 	if len(c.list) < findingsMax {
 		c.list = append(c.list, f)
@@ -49,6 +54,19 @@ func (c *collector) follow(pointer string) {
 // entryCodes are the codes of findings about a missing or additional key in the value at their
 // pointer. They break the entry, but the value itself can still be checked.
 var entryCodes = map[string]bool{finding.DuplicateKey: true, finding.KeyNotText: true, finding.MissingKey: true, finding.Merge: true}
+
+// follows reports whether a finding may only follow from a misspelled key: it says that a part of
+// the file is missing, and that part may have the misspelled key. Its repair would remove correct
+// settings. So the finding is not reported until the key is corrected.
+func (c *collector) follows(code, pointer string) bool {
+	return len(c.misspelled) > 0 && absenceCodes[code] || code == finding.MissingKey && c.misspelled[pointer]
+}
+
+// absenceCodes are the codes of findings that may say that another part of the file is missing.
+var absenceCodes = map[string]bool{
+	finding.NoEffect: true, finding.KindHas: true, finding.Controller: true, finding.MachineEdge: true,
+	finding.NoCluster: true, finding.TieBreaker: true, finding.NoStore: true,
+}
 
 func (c *collector) addText(code string, t Text, message, suggestion string) {
 	c.add(code, t.At, t.Pointer, message, suggestion)

@@ -43,11 +43,14 @@ type schemaChecker struct {
 	found   *collector
 	similar *Similar
 	forms   forms
+
+	misspelled map[string]bool // see collector
 }
 
 func checkSchema(root *Value, found *collector, similar *Similar) forms {
-	c := &schemaChecker{found: found, similar: similar}
+	c := &schemaChecker{found: found, similar: similar, misspelled: map[string]bool{}}
 	c.check(compiledSchema(), located{value: root})
+	found.misspelled = c.misspelled // only now, because the schema's own findings do not follow from others
 	return c.forms
 }
 

@@ -43,6 +43,8 @@ func (c *schemaChecker) unknownKeys(s *jsonschema.Schema, at located) (meant []s
 		if best := c.similar.to(name, known); best != "" {
 			suggestion = didYouMean(best)
 			meant = append(meant, best)
+			c.found.follow(at.value.Pointer + "/" + best)
+			c.misspelled[at.value.Pointer] = true
 		}
 		c.found.addText(finding.UnknownKey, f.Key, "unknown key "+quoted(name), suggestion)
 	}
@@ -64,6 +66,7 @@ func listedKeys(s *jsonschema.Schema, v *Value, known []string) []string {
 func (c *schemaChecker) missingKeys(s *jsonschema.Schema, at located, meant []string) {
 	for _, name := range s.Required {
 		if at.value.field(name) == nil && !slices.Contains(meant, name) {
+			c.found.follow(at.value.Pointer + "/" + name)
 			c.found.add(finding.MissingKey, at.key(), at.value.Pointer, fmt.Sprintf("%s must have the key %s", at.subject(), name), missingHint[name])
 		}
 	}

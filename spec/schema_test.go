@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/topogen/topogen/schemas"
+	"github.com/topogen/topogen/spec/finding"
 )
 
 // schemaTree returns the schema as plain data.
@@ -518,5 +520,50 @@ func TestSchemaRefersToItselfAlone(t *testing.T) {
 	})
 	if schemaTree(t).(map[string]any)["$id"] != schemaURL {
 		t.Error("the $id of the schema must be schemaURL")
+	}
+}
+
+// TestMisspelledKeys: a misspelled key of a topology file without findings gives one finding, and
+// no finding that only follows from the missing key. The repair of such a finding would remove
+// settings that are correct.
+func TestMisspelledKeys(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/parse/clean-*/input.yml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatal("no cases", err)
+	}
+	keys := regexp.MustCompile(`\w+:`)
+	misspelled := 0
+	for _, input := range append(inputs, "testdata/misspelled.yml") {
+		src := string(read(t, input))
+		if _, findings := Parse("input.yml", []byte(src)); len(findings) > 0 {
+			t.Fatal(input, findings)
+		}
+		for _, at := range keys.FindAllStringIndex(src, -1) {
+			key := src[at[0] : at[1]-1]
+			if len(key) < 3 {
+				continue
+			}
+			topology, findings := Parse("input.yml", []byte(src[:at[1]-2]+src[at[1]-1:]))
+			checkPromises(t, topology, findings)
+			if len(findings) == 0 || !slices.ContainsFunc(findings, func(f finding.Finding) bool {
+				return f.Code == finding.UnknownKey && f.Suggestion == didYouMean(key)
+			}) {
+				continue // a name, or a value
+			}
+			misspelled++
+			if len(findings) > 1 {
+				t.Errorf("%s, %s at line %d: %d findings:", input, key, 1+strings.Count(src[:at[0]], "\n"), len(findings))
+				for _, f := range findings {
+					t.Log(f.Code, f.Message)
+				}
+			}
+		}
+	}
+	src := strings.Replace(string(read(t, "testdata/misspelled.yml")), "edges:", "links:", 1)
+	if _, findings := Parse("input.yml", []byte(src)); len(findings) != 2 || findings[0].Code != finding.MissingKey || findings[1].Code != finding.UnknownKey {
+		t.Error("links in place of edges:", findings)
+	}
+	if misspelled < 100 {
+		t.Errorf("only %d keys were misspelled", misspelled)
 	}
 }
