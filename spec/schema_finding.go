@@ -106,6 +106,11 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		words = append(words, typeWords[name])
 	}
 	suggestion := retype(v, wanted)
+	for _, key := range []string{"log", "durable"} {
+		if in(s, key) && v.Kind == String {
+			suggestion = fmt.Sprintf("write \"%s: {%s: %s}\"", key, map[string]string{"log": "path", "durable": "store"}[key], v.Text)
+		}
+	}
 	if v.Kind == List && at.subject() == "processors" {
 		suggestion = processorsHint(v)
 	}
