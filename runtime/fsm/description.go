@@ -181,7 +181,7 @@ func (c *comparison) messages(then, now string) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("%w: %s was %s, and it no longer exists: keep the field, because the log may contain it; or start the newer program, which has it", ErrIncompatible, where, c.words(x.form))
+			return fmt.Errorf("%w: %s was %s, and it no longer exists: keep the field, because the log may contain it; if it was renamed, rename it in topology.wire.yml too, and remove the line with the sum of its message; or start the newer program, which has it", ErrIncompatible, where, c.words(x.form))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestCompatible(t *testing.T) {
 		{"the same", bankTypes, "", ""},
 		{"nothing", "", "", ""},
 		{"limits alone", "limit Window 4096\n", "", ""},
-		{"an added field", change("2 Cents int32\n", "2 Cents int32\n3 Note string\n"), "", "field 3 of Transfer, Note, was string, and it no longer exists: keep the field, because the log may contain it"},
+		{"an added field", change("2 Cents int32\n", "2 Cents int32\n3 Note string\n"), "", "field 3 of Transfer, Note, was string, and it no longer exists: keep the field, because the log may contain it; if it was renamed, rename it in topology.wire.yml too"},
 		{"another name", change("1 To string", "1 Payee string"), "", ""},
 		{"another name of a type", change("Transfer", "Order"), "", ""},
 		{"wider", change("2 Cents int32", "2 Cents int64"), "", "field 2 of Transfer, Cents, was int64, and is int32 now"},
