@@ -1,9 +1,14 @@
 package bind
 
 import (
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,6 +199,10 @@ func (b *binder) importable(path string, at spec.Text) bool {
 		suggestion = requireRuntime(problem)
 		problem, _, _ = strings.Cut(problem, "; to add it: ") // the go command suggests this for a single package too
 		problem = "the runtime cannot be loaded: " + problem
+	case problem != "" && b.missingFolder(path) != "":
+		folder := b.missingFolder(path)
+		problem = fmt.Sprintf("package %s cannot be loaded: module %s has no folder %s", path, b.root.module.path, folder)
+		suggestion = b.otherFolder(path, folder)
 	case problem != "":
 		problem = "package " + path + " cannot be loaded: " + problem
 	case !plan.Visible(path, b.root.path):
@@ -209,6 +218,35 @@ func (b *binder) importable(path string, at spec.Text) bool {
 	b.broken[path] = true
 	b.at(finding.PackageNotLoaded, at, suggestion, "%s", problem)
 	return false
+}
+
+// missingFolder returns the folder of a package of the module of the generated package, if it does
+// not exist; else "".
+func (b *binder) missingFolder(path string) string {
+	folder, ok := strings.CutPrefix(path, b.root.module.path+"/")
+	if !ok {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(b.root.module.dir, folder)); !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return folder
+}
+
+// otherFolder is the suggestion for a package whose folder does not exist.
+func (b *binder) otherFolder(path, folder string) string {
+	entries, _ := os.ReadDir(filepath.Join(b.root.module.dir, filepath.Dir(folder)))
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	base := filepath.Base(folder)
+	if near := b.near.Nearest(base, names); near != "" {
+		return "did you mean " + strings.TrimSuffix(path, base) + near + "?"
+	}
+	return "correct the import path, or create the package"
 }
 
 // resolveMessages finds the type of each message, at the first edge that names it.
@@ -278,6 +316,8 @@ func (b *binder) resolve(code, what, alias string, ref plan.TypeRef, at spec.Tex
 	name, where, pkg := ref.Name, "package "+b.root.name, b.packageAt(ref.Import)
 	if ref.Import != "" {
 		where = "package " + ref.Import
+	} else if folder, _ := filepath.Split(filepath.Clean(b.topology.Output.Value)); folder != "" {
+		where += fmt.Sprintf(" in the folder %s, which output names", filepath.Clean(folder))
 	}
 	suggestion := ""
 	if instead != nil {
@@ -384,13 +424,20 @@ func (b *binder) own(pos token.Pos) bool {
 }
 
 // atFunc reports a finding about a function: at its declaration if that is in the
-// generated package, else at the place in the topology that needs the function.
+// generated package or in another package of its module, else at the place in the topology
+// that needs the function.
 func (b *binder) atFunc(code string, f *types.Func, needed spec.Text, suggestion, text string) {
-	if b.own(f.Pos()) {
+	if b.own(f.Pos()) || f.Pos().IsValid() && f.Pkg() != nil && b.mayChange(f.Pkg().Path()) {
 		b.atGo(code, f.Pos(), f.Name(), suggestion, "%s", text)
 	} else {
 		b.at(code, needed, suggestion, "%s", text)
 	}
+}
+
+// mayChange reports whether a package of another path has files that the user may change.
+func (b *binder) mayChange(path string) bool {
+	p := b.loader.listed[path]
+	return p != nil && mayChange(p)
 }
 
 // method returns the method of an addressable value of type t, or nil.

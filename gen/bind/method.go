@@ -50,6 +50,9 @@ func (b *binder) match(s *subject, f *types.Func, want form) (plan.Method, bool)
 	if s.reported[f.Name()] {
 		return m, false
 	}
+	if problem.follows {
+		return m, false
+	}
 	if problem.unknown && (b.broken[plan.Topo] || b.broken[plan.DurableRuntime]) {
 		return m, false // the type may be one of the runtime, whose finding says what to do
 	}
@@ -75,6 +78,7 @@ type mismatch struct {
 	quoted     token.Pos // position of the type error that text quotes
 	context    bool      // the method has a context that is not its first parameter
 	unknown    bool      // a type is unknown for a reason outside of the method
+	follows    bool      // only follows from another finding
 }
 
 func misfit(format string, args ...any) *mismatch {

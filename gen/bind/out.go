@@ -58,6 +58,8 @@ func (b *binder) adapt(s *subject, t types.Type, iface *types.Interface, m *plan
 		}
 		want, has := f.Signature(), have.Signature()
 		switch {
+		case !known(has):
+			return &mismatch{follows: true}
 		case !types.Identical(want.Params(), has.Params()) || want.Variadic():
 			return unfit("its method is " + b.functionText(have))
 		case types.Identical(want.Results(), has.Results()):

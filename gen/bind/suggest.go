@@ -162,7 +162,7 @@ func (b *binder) renamedType(s *subject) string {
 	}
 	b.renamed[s.index] = name
 	if s.file.Type.Value != "" {
-		return "did you mean " + name + "? It has the methods"
+		return "did you mean " + name + "? It has the methods of this processor"
 	}
 	return fmt.Sprintf("type %s has the methods: write %q", name, "type: "+name)
 }
