@@ -16,6 +16,7 @@ const (
 	clockWarnEvery = 10 * time.Minute       // time between two warnings about the same wrong clock
 	clockMax       = 1 << 62                // Unix nanoseconds: the year 2116
 	clockField     = 1000                   // field number of the wall clock in the engine's messages, which skip unknown fields
+	leaseField     = 1001                   // field number of CoreConfig.LeaseTime, plus 1, in answers to heartbeats
 )
 
 // clocks are the wall clocks of the members, as received in their messages. The time of
@@ -103,24 +104,35 @@ func appendClock(b []byte, wall int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, clockField, protowire.VarintType), uint64(wall))
 }
 
-// takeClock removes the sender's wall clock from a message and returns it, or 0 if it is
-// missing.
-func takeClock(m *pb.Message) (wall int64) {
+// appendLease appends the sender's lease time to an answer to a heartbeat.
+func appendLease(b []byte, lease time.Duration) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, leaseField, protowire.VarintType), uint64(lease)+1)
+}
+
+// takeTimes removes the sender's wall clock and lease time from a message and returns them. wall
+// is 0 and lease is unknownLease if they are missing.
+func takeTimes(m *pb.Message) (wall int64, lease time.Duration) {
+	lease = unknownLease
 	known := m.ProtoReflect()
 	for b := []byte(known.GetUnknown()); len(b) > 0; {
 		number, form, n := protowire.ConsumeField(b)
 		if n < 0 {
 			break
 		}
-		if number == clockField && form == protowire.VarintType {
+		if form == protowire.VarintType {
 			_, _, tag := protowire.ConsumeTag(b)
 			v, _ := protowire.ConsumeVarint(b[tag:])
-			wall = int64(v)
+			switch number {
+			case clockField:
+				wall = int64(v)
+			case leaseField:
+				lease = max(time.Duration(v-1), unknownLease) // an invalid one is negative
+			}
 		}
 		b = b[n:]
 	}
 	known.SetUnknown(nil)
-	return wall
+	return wall, lease
 }
 
 // Clock records the wall clock of a member, as received in one of its messages.

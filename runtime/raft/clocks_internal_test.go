@@ -2,6 +2,7 @@ package raft
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestClocksGoOn(t *testing.T) {
 	}
 }
 
-// TestClocksInMessages: the clock of a message is parsed and removed before the engine gets the
+// TestClocksInMessages: the clock and the lease time of a message are parsed and removed before the engine gets the
 // message. An invalid clock is ignored.
 func TestClocksInMessages(t *testing.T) {
 	m := &pb.Message{Type: pb.MsgHeartbeat.Enum(), Term: new(uint64(7))}
@@ -121,24 +122,28 @@ func TestClocksInMessages(t *testing.T) {
 		return append(protowire.AppendTag(nil, number, form), b...)
 	}
 	for _, c := range []struct {
-		what string
-		tail []byte
-		want int64
+		what  string
+		tail  []byte
+		want  int64
+		lease time.Duration // 0: unknown
 	}{
-		{"a clock", appendClock(nil, 1_700_000_000_000_000_000), 1_700_000_000_000_000_000},
-		{"none", appendClock(nil, 0), 0},
-		{"one before 1970", appendClock(nil, -5), 0},
-		{"two", append(appendClock(nil, 4), appendClock(nil, 5)...), 5},
-		{"another field", field(clockField+1, protowire.VarintType, 5), 0},
-		{"bytes", field(clockField, protowire.BytesType, 1, 5), 0},
-		{"after another field", append(field(clockField+1, protowire.BytesType, 1, 5), appendClock(nil, 5)...), 5},
+		{"a clock", appendClock(nil, 1_700_000_000_000_000_000), 1_700_000_000_000_000_000, 0},
+		{"none", appendClock(nil, 0), 0, 0},
+		{"one before 1970", appendClock(nil, -5), 0, 0},
+		{"two", append(appendClock(nil, 4), appendClock(nil, 5)...), 5, 0},
+		{"another field", field(leaseField+1, protowire.VarintType, 5), 0, 0},
+		{"bytes", field(clockField, protowire.BytesType, 1, 5), 0, 0},
+		{"after another field", append(field(leaseField+1, protowire.BytesType, 1, 5), appendClock(nil, 5)...), 5, 0},
+		{"a lease", appendLease(nil, time.Second), 0, time.Second},
+		{"both", appendClock(appendLease(nil, 1), 5), 5, 1},
+		{"an invalid lease", field(leaseField, protowire.VarintType, 0), 0, 0},
 	} {
 		got := new(pb.Message)
 		if err := proto.Unmarshal(append(bytes.Clone(plain), c.tail...), got); err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
-		if wall := takeClock(got); wall != c.want || !proto.Equal(got, m) {
-			t.Errorf("%s: %d, want %d, and %v", c.what, wall, c.want, got)
+		if wall, lease := takeTimes(got); wall != c.want || lease != cmp.Or(c.lease, unknownLease) || !proto.Equal(got, m) {
+			t.Errorf("%s: %d and %d, want %d and %d, and %v", c.what, wall, lease, c.want, c.lease, got)
 		}
 	}
 	var c clocks

@@ -62,7 +62,7 @@ type Config struct {
 	NoChecksums   bool // this node does not compare its state
 
 	ElectionTimeout time.Duration // a follower without a message from a leader starts an election after one to two of these; 0: 1s
-	Heartbeat       time.Duration // time between two heartbeats of the leader; 0: 100 ms. LeaseRead requires that both times are the same on all members
+	Heartbeat       time.Duration // time between two heartbeats of the leader; 0: 100 ms. Both times should be the same on all members: otherwise leases are shorter
 	Prefer          string        // node that leads if it can; "": any node, and with Instances a different one for each
 	Forward         bool          // a follower forwards proposals to the leader; otherwise it answers fsm.NotLeader
 

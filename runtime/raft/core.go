@@ -113,8 +113,9 @@ type Core struct {
 	forwardLimited bool // commands wait because too many bytes were forwarded and not answered
 
 	lease              lease
-	transferTerm       uint64 // term in which this node has told another one to campaign at once
-	leaderTick         int64  // tick of the last message of a leader
+	leases             map[uint64]time.Duration // lease times of other members, by id
+	transferTerm       uint64                   // term in which this node has told another one to campaign at once
+	leaderTick         int64                    // tick of the last message of a leader
 	tick               int64
 	term               uint64 // as of the last Effects
 	leader             uint64

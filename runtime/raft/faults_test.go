@@ -403,6 +403,40 @@ func TestALeaseOfASlowClock(t *testing.T) {
 	}
 }
 
+// TestALeaseAmongDifferentTimeouts: a leader whose election timeout is longer than that of the other
+// members has a lease that ends before they vote.
+func TestALeaseAmongDifferentTimeouts(t *testing.T) {
+	w := calmWorld(t, 13)
+	w.net.SetFaults(transport.Faults{DelayMin: 1, DelayMax: 1})
+	restart := func(n *node, electionTicks int) {
+		w.electionTicks = electionTicks
+		n.crash("crash")
+		n.restart = 0
+		n.start()
+	}
+	for _, n := range w.nodes[:simPeers] {
+		restart(n, 20)
+	}
+	w.until("a leader", func() bool { return w.leader() != nil })
+	old := w.leader()
+	for _, n := range w.others(old) {
+		restart(n, 5)
+	}
+	w.appended(old, 1)
+	for _, n := range w.others(old) {
+		w.until("the update", func() bool { return n.machine.Applied() == old.machine.Applied() })
+	}
+	read := new(reply)
+	old.raft.PutRead(read, true)
+	w.until("answer to the read", func() bool { return read.done })
+	w.net.Isolate(old.number)
+	w.until("the next leader", func() bool { return w.leader() != old })
+	w.appended(w.leader(), 2)
+	if n := w.leaseRead(old); n != 2 {
+		t.Errorf("a read must see 2 acknowledged updates, got %d", n)
+	}
+}
+
 // TestALostLogIsNoticed: a node whose log was removed, while its record is still there, stops with
 // ErrLogLost.
 func TestALostLogIsNoticed(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 
@@ -37,7 +38,8 @@ type peerMessage struct {
 	name string // of the node, according to the transport
 	*pb.Message
 	unparsed     []byte
-	wall         int64 // the sender's clock; 0: unknown
+	wall         int64         // the sender's clock; 0: unknown
+	lease        time.Duration // the sender's lease time, or unknownLease
 	introduction *introduction
 	notice       notice
 	part         *part // of a snapshot; Message is the message in the part
@@ -127,7 +129,7 @@ func (m *peerMessage) parse(own uint64) error {
 		return err
 	}
 	m.bytes += parsedEntry * len(m.GetEntries())
-	m.wall = takeClock(m.Message)
+	m.wall, m.lease = takeTimes(m.Message)
 	if m.GetType() == pb.MsgSnap {
 		return fmt.Errorf("%w: a snapshot must be sent in parts", ErrMessage)
 	}

@@ -2,6 +2,8 @@ package raft
 
 import (
 	"bytes"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"go.etcd.io/raft/v3"
@@ -13,7 +15,9 @@ import (
 // answered, no other node can lead during this time. The leader has a lease for half of
 // this time, see leaseTime, measured by the leader's clock. During the lease it answers
 // reads without a request to the majority. This is correct if no clock runs twice as fast
-// as another one, and all members have the same election timeout and heartbeat.
+// as another one. Members should have the same election timeout and heartbeat. Each answer to a
+// heartbeat has the lease time that follows from those of its sender, and the leader's lease is
+// as short as the shortest of them.
 // In three other cases another node could lead earlier. They are excluded: a node does not
 // vote in its first election timeout after a start, or because it hears of a higher term,
 // and a leader that has told another member to campaign at once has no lease any more.
@@ -54,9 +58,40 @@ func leaseTime(electionTicks int, tick time.Duration) time.Duration {
 	return time.Duration(max(electionTicks-2, 0)) * tick / 2
 }
 
+// unknownLease is the lease time of a member that has not told it: a program of an older version,
+// or one whose controller carries the messages. The leader then relies on the same settings.
+const unknownLease = time.Duration(-1)
+
+// noteLease records the lease time of a member, as received in its answers to heartbeats.
+func (c *Core) noteLease(id uint64, lease time.Duration) {
+	before, known := c.leases[id]
+	if lease == unknownLease || known && lease == before {
+		return
+	}
+	if c.leases == nil {
+		c.leases = map[uint64]time.Duration{}
+	}
+	c.leases[id] = lease
+	if lease != c.config.LeaseTime {
+		c.log(slog.LevelWarn, fmt.Sprintf("raft: the election timeout or the heartbeat of %s differs from that of this node: give all members the same. "+
+			"Until then leases take %v", c.members[id].Name, c.leaseTime()))
+	}
+}
+
+// leaseTime returns the length of a lease: the shortest of those of all members.
+func (c *Core) leaseTime() time.Duration {
+	shortest := c.config.LeaseTime
+	for id := range c.members {
+		if lease, known := c.leases[id]; known {
+			shortest = min(shortest, lease)
+		}
+	}
+	return shortest
+}
+
 // extendLease extends the lease after a majority has answered a round of reads.
 func (c *Core) extendLease(o *readRound) {
-	c.lease = lease{o.term, o.began + c.config.LeaseTime}
+	c.lease = lease{o.term, o.began + c.leaseTime()}
 }
 
 // noteLeader records that the node has taken a message of the leader.

@@ -2,8 +2,10 @@ package raft
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestLeaseTime: a lease ends before a follower whose clock is almost twice as fast can vote, whenever the
@@ -57,4 +59,54 @@ func timeOfTicks(ticks int, tick time.Duration, delay func() time.Duration) time
 		}
 	}
 	return time.Duration(now - began)
+}
+
+// TestTheShortestLeaseCounts: a lease is as short as the shortest of those that the members have told.
+// The leader logs a difference once.
+func TestTheShortestLeaseCounts(t *testing.T) {
+	var logged []string
+	c := &Core{members: members{1: {Name: "n1"}, 2: {Name: "n2"}, 3: {Name: "n3"}}}
+	c.config.LeaseTime = 4 * time.Second
+	c.config.Log = func(_ LogLevel, text string) { logged = append(logged, text) }
+	for _, o := range []struct {
+		id    uint64
+		lease time.Duration
+		want  time.Duration
+		logs  int // so far
+	}{
+		{2, unknownLease, 4 * time.Second, 0},
+		{2, 4 * time.Second, 4 * time.Second, 0},
+		{3, 9 * time.Second, 4 * time.Second, 1},
+		{2, time.Second, time.Second, 2},
+		{2, time.Second, time.Second, 2},
+		{2, unknownLease, time.Second, 2},
+		{2, 0, 0, 3},
+		{2, 4 * time.Second, 4 * time.Second, 3},
+	} {
+		if c.noteLease(o.id, o.lease); c.leaseTime() != o.want || len(logged) != o.logs {
+			t.Errorf("after %v of n%d, the lease takes %v, want %v; logged %q, want %d lines", o.lease, o.id, c.leaseTime(), o.want, logged, o.logs)
+		}
+	}
+	c.noteLease(2, 0)
+	if delete(c.members, 2); c.leaseTime() != 4*time.Second {
+		t.Errorf("after the removal of n2 the lease takes %v", c.leaseTime())
+	}
+	if !strings.Contains(logged[1], "of n2 differs") {
+		t.Errorf("logged %q", logged[1])
+	}
+}
+
+// TestTicksFollowTheMonotonicClock: the time of the next tick follows from the monotonic clock since the
+// start of the node. A clock on the wall that was set since then has no effect.
+func TestTicksFollowTheMonotonicClock(t *testing.T) {
+	const tick, jump = time.Hour, 20 * time.Minute
+	n := &Node{began: time.Now()}
+	n.config.Tick, n.config.Core.Name = tick, "n1"
+	wall := (*uint64)(unsafe.Pointer(&n.began)) // the first field of a time.Time; bits 30 to 62 are seconds
+	*wall -= uint64(jump/time.Second) << 30     // as if the clock had been set forward by jump since the start
+	want := untilTick(n.began.UnixNano(), MemberID("n1"), tick)
+	got := n.untilTick()
+	if early := (want - got + tick) % tick; early > time.Minute { // the time that the test has taken
+		t.Errorf("the next tick is in %v, want %v", got, want)
+	}
 }

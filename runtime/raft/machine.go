@@ -322,8 +322,8 @@ func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 // (E-2)*H/2, it does not ask the majority. H is Config.Heartbeat, and E is
 // Config.ElectionTimeout in heartbeats, rounded up: with the defaults 0.4 s. It relies on
 // the members' clocks: no clock may run twice as fast as another, or stop while its host
-// is suspended. All members must have the same two settings. Otherwise a read may miss
-// updates that another leader has acknowledged.
+// is suspended. Otherwise a read may miss updates that another leader has acknowledged. If
+// members have other settings, the shortest of these times counts.
 func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {

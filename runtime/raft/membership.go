@@ -385,6 +385,7 @@ func (n *Node) admit(m *peerMessage) bool {
 	}
 	if known {
 		n.core.Clock(m.id, m.wall)
+		n.core.noteLease(m.id, m.lease)
 	}
 	return true
 }

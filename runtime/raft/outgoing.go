@@ -64,6 +64,9 @@ func (n *Node) send(list []Message) {
 			n.logger.Error("raft: cannot encode a message", slog.Any("error", err))
 			continue
 		}
+		if m.GetType() == pb.MsgHeartbeatResp {
+			payload = appendLease(payload, n.core.config.LeaseTime)
+		}
 		if len(n.outgoing[m.To]) == 0 {
 			n.order = append(n.order, m.To)
 		}
