@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/speed"
@@ -47,12 +48,20 @@ func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 	case turn%len(ways) != way,
 		r.Method != "" && turn/len(ways)%len(places) != place:
 		return false
+	case !long && c.Member != nil && !c.isOneIn(3, r), // a group takes longer than a log
+		!long && r.Method != "" && r.Failure.IsHang() && !c.isOneIn(2, r):
+		return false
 	case slow && !long && turn/len(ways)%6 != place:
 		return false
 	case c.HasProcesses():
 		return c.Options[r.Place] == "process" || turn%len(places) == place
 	}
 	return true
+}
+
+// isOneIn selects one of n runs.
+func (c Case) isOneIn(n int, r Run) bool {
+	return rand.New(rand.NewPCG(r.Seed, uint64(c.Index))).IntN(n) == 0
 }
 
 // canRun reports whether the test makes a run with the case.

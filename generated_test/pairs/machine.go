@@ -158,7 +158,7 @@ func (c Case) allOfMachine(t *testing.T) {
 		for i, f := range []Failure{ReturnErr, Joined, Panic, Goexit, Deaf} {
 			for n, r := range ways {
 				r.Failure, r.Place, r.Method, r.Seed = f, "ledger", method, c.Seed*100+uint64(i*10+n)
-				if c.canRunMachine(r) && c.isChosenOfMachine(t, c.Index+m+i, n) {
+				if c.canRunMachine(r) && c.isChosenOfMachine(t, r, c.Index+m+i, n) {
 					t.Run(fmt.Sprintf("%s-ledger%s-%d", f, method, n), func(t *testing.T) { Check(t, c, r) })
 				}
 			}
@@ -181,14 +181,12 @@ func (c Case) canRunMachine(r Run) bool {
 }
 
 // isChosenOfMachine is isChosen for runs in which the state machine fails.
-func (c Case) isChosenOfMachine(t *testing.T, turn, way int) bool {
-	switch {
-	case speed.Pick(t, false, false, true):
-		return true
-	case turn%len(ways) != way:
-		return false
+func (c Case) isChosenOfMachine(t *testing.T, r Run, turn, way int) bool {
+	n := 2
+	if c.Recovered != nil || c.HasProcesses() {
+		n = 6
 	}
-	return c.Recovered == nil && !c.HasProcesses() || turn/len(ways)%3 == 0
+	return speed.Pick(t, false, false, true) || turn%len(ways) == way && c.isOneIn(n, r)
 }
 
 // isFatalUpdate reports whether a failure of an update ends Run.
