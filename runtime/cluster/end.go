@@ -67,9 +67,10 @@ func (e *nodeError) Unwrap() error { return e.err }
 // endsTopology reports whether an error of Run ends the topology on all nodes, as the error of
 // a handler does. The errors of a node that ends alone do not: another process of the node
 // can take its place. The drain timeout is one of them, because each node that drains has its
-// own.
+// own. When all groups have finished, nothing is left to end: the error is that of an instance that
+// was given up, or of a Close.
 func (c *core) endsTopology(result error) bool {
-	if result == nil || c.client || c.left {
+	if result == nil || c.client || c.left || hasFinished(c.pool) {
 		return false
 	}
 	_, own := errors.AsType[*nodeError](result)
@@ -94,10 +95,20 @@ func (n *Node) leaveTable() {
 	}
 }
 
+// hasFinished reports whether all groups have finished.
+func hasFinished(p pool) bool {
+	for i := range p.Groups() {
+		if p.Group(i).Phase != piper.GroupFinished {
+			return false
+		}
+	}
+	return true
+}
+
 // farewell is how long a node waits at its end until the other nodes know how the topology
 // has ended. If all groups have finished, a node that does not learn it would wait forever.
-func (c *Config) farewell(result error) time.Duration {
-	if result == nil {
+func (c *Config) farewell(finished bool) time.Duration {
+	if finished {
 		return max(farewellShort, c.Retry.Timeout)
 	}
 	return farewellShort
@@ -114,7 +125,7 @@ func (n *Node) End(result error) {
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
-		wait := n.settings.farewell(result)
+		wait := n.settings.farewell(result == nil || hasFinished(n.core.pool))
 		if n.client != nil {
 			wait = farewellShort // the nodes need nothing from a client that has ended
 		}

@@ -44,13 +44,16 @@ func TestFailureIsPassedOn(t *testing.T) {
 // must continue.
 func TestOneNodeFailsAlone(t *testing.T) {
 	for name, c := range map[string]struct {
-		result error
-		left   bool
+		result   error
+		left     bool
+		finished bool
 	}{
-		"the drain timeout":    {result: fmt.Errorf("%w after 10s", piper.ErrDrainTimeout)},
-		"beside a failed call": {result: errors.Join(fmt.Errorf("%w after 10s", piper.ErrDrainTimeout), &piper.HandlerError{Err: errors.New("canceled")})},
-		"its address table":    {result: &nodeError{"n1", errors.New("the disk is full")}},
-		"an instance given up": {result: piper.ErrGaveUp, left: true},
+		"the drain timeout":                                {result: fmt.Errorf("%w after 10s", piper.ErrDrainTimeout)},
+		"beside a failed call":                             {result: errors.Join(fmt.Errorf("%w after 10s", piper.ErrDrainTimeout), &piper.HandlerError{Err: errors.New("canceled")})},
+		"its address table":                                {result: &nodeError{"n1", errors.New("the disk is full")}},
+		"an instance given up":                             {result: piper.ErrGaveUp, left: true},
+		"an instance given up, at the end of the topology": {result: piper.ErrGaveUp, finished: true},
+		"Close, at the end of the topology":                {result: errors.New("the file cannot be closed"), finished: true},
 	} {
 		n := newPhaseNodes(t, "n1", "n2", "n3")
 		for _, node := range n.nodes {
@@ -58,6 +61,9 @@ func TestOneNodeFailsAlone(t *testing.T) {
 		}
 		n.run()
 		n.cores["n1"].left = c.left
+		if c.finished {
+			n.pools["n1"].groups = []uint8{piper.GroupFinished, piper.GroupFinished}
+		}
 		n.cores["n1"].step(n.now, &happened{stopping: true, ended: true, result: c.result})
 		n.run()
 		for _, node := range []string{"n2", "n3"} {

@@ -258,7 +258,7 @@ func (n *simNode) turn() {
 		s.until = max(s.until, s.now+s.cutAtEnd+simEndsWithin)
 		s.cutAtEnd = 0
 	}
-	n.state, n.farewell = simEnding, n.sim.now+min(s.config.farewell(n.result), simEndsWithin/2)
+	n.state, n.farewell = simEnding, n.sim.now+min(s.config.farewell(n.result == nil), simEndsWithin/2)
 	n.flushed = make(chan struct{})
 	n.post(func(h *happened) { h.ended, h.result, h.flushed = true, n.result, n.flushed })
 }
