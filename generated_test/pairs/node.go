@@ -119,7 +119,10 @@ func CheckNodes(t *testing.T, c Case, r Run) {
 		if len(problems) > 0 {
 			t.Logf("%s, %v", c.Name, r)
 			for _, p := range f.processes {
-				t.Logf("%s (again %v, crashed %v) returned %v", nodeName(p.node), p.again, p.crashed, p.err)
+				t.Logf("%s (again %v, crashed %v) returned %v after %v", nodeName(p.node), p.again, p.crashed, p.err, p.top.Snapshot().Elapsed)
+				for _, e := range p.top.Snapshot().Edges {
+					t.Logf("\t%s: %d sent, %d received, %d dropped, %d queued", edgeName(e), e.Sent, e.Received, e.Dropped, e.Len)
+				}
 			}
 		}
 	})
@@ -302,12 +305,18 @@ func (f *fleet) cut(node int, cut bool) {
 // a node that was told about it.
 func (f *fleet) result() (err error) {
 	for _, p := range f.processes {
-		if p.crashed || p.alone || p.err == nil || err != nil && errors.Is(p.err, cluster.ErrNodeFailed) {
+		if p.crashed || p.alone || p.err == nil || err != nil && isConsequence(p.err) {
 			continue
 		}
-		if err == nil || errors.Is(err, cluster.ErrNodeFailed) {
+		if err == nil || isConsequence(err) {
 			err = p.err
 		}
 	}
 	return err
+}
+
+// isConsequence reports whether another node has failed, and this one was told, or could not join any
+// more and was stopped.
+func isConsequence(err error) bool {
+	return errors.Is(err, cluster.ErrNodeFailed) || errors.Is(err, context.Canceled)
 }

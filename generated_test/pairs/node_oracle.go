@@ -83,10 +83,11 @@ func (x *examination) nodeEdge(e pool.EdgeFigures) {
 	if e.Len != 0 && !x.loses {
 		x.problem("%s: %d are queued at the end", name, e.Len)
 	}
-	if e.Dropped > 0 && !x.mayExpire() && x.neverDrops(e) {
+	late := x.late(e)
+	if e.Dropped > late && !x.mayExpire() && x.neverDrops(e) {
 		x.problem("%s: %d are dropped", name, e.Dropped)
 	}
-	if n := x.accepted[name]; x.sendsAreRecorded(name) && (e.Sent < uint64(n) || e.Sent > uint64(n+x.unsure[name])) {
+	if n := x.accepted[name]; x.sendsAreRecorded(name) && (e.Sent < uint64(n) || e.Sent-late > uint64(n+x.unsure[name])) {
 		x.problem("%s: the ledger has %d accepted copies, and the figures %d", name, n, e.Sent)
 	}
 	if e.Message == "DeadLetter" {
@@ -98,7 +99,7 @@ func (x *examination) nodeEdge(e pool.EdgeFigures) {
 			begun++
 		}
 	}
-	least, most := e.Received, e.Received
+	least, most := e.Received-late, e.Received
 	switch {
 	case x.goesEverywhere(name):
 		least, most = x.everywhere(e)
@@ -121,9 +122,19 @@ func (x *examination) mayExpire() bool {
 	case Crash:
 		return true
 	case Cut, Leave:
-		return x.Options["resend"] == "short"
+		return x.Options["resend"] == "short" || x.loses
 	}
 	return false
+}
+
+// late returns the number of messages that the next process of a node has sent to instances that had
+// finished. Their node counts them too, as dropped, and the sending node counts them as received.
+func (x *examination) late(e pool.EdgeFigures) uint64 {
+	n := uint64(x.accepted[edgeName(e)])
+	if x.run.Fault != Leave && x.run.Fault != Crash || !x.sendsAreRecorded(edgeName(e)) || e.Sent < n {
+		return 0
+	}
+	return min(e.Sent-n, e.Dropped, e.Received)
 }
 
 // handledMost returns how often a copy may be handled.
