@@ -253,6 +253,38 @@ func TestDurableClose(t *testing.T) {
 	}
 }
 
+// TestDurableClosePassesOn closes a Stepper while executions wait for their limit. The next Stepper
+// begins them at once, and not when the store announces them again.
+func TestDurableClosePassesOn(t *testing.T) {
+	const atOnce = time.Second // far less than the 30 s after which the store announces a task again
+	for steps := range 40 {
+		w, store := new(shop.World), edges.NewMemory()
+		topology := newShop(t, w, pool.DurableMemory(store))
+		s := topology.Stepper(uint64(steps))
+		for _, id := range []string{"1", "2", "3"} {
+			if err := topology.Api().SendPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range steps {
+			s.Step()
+		}
+		s.Close()
+		topology = newShop(t, w, pool.DurableMemory(store))
+		s = topology.Stepper(uint64(steps))
+		t.Cleanup(s.Close)
+		began := s.Now()
+		for _, id := range []string{"1", "2", "3"} {
+			if _, err := topology.Api().AskPlaceOrder(t.Context(), shop.PlaceOrder{OrderID: id, Customer: "ann"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := s.Now().Sub(began); took > atOnce {
+			t.Errorf("after Close at step %d, the orders took %v", steps, took)
+		}
+	}
+}
+
 // TestDurableSameSeedSameTrace compares two runs.
 func TestDurableSameSeedSameTrace(t *testing.T) {
 	trace := func() (text string) {

@@ -244,6 +244,9 @@ const passOnBatch = 100
 // would otherwise be told when the retry timeout of the server has passed. Releasing a
 // task sends its message again, and only an acquired task can be released.
 func (w *Worker) passOn(ctx context.Context) {
+	if w.config.Manual {
+		ctx = context.WithoutCancel(ctx) // the store of a Stepper answers at once
+	}
 	w.mu.Lock()
 	refs := w.queue.drain()
 	w.mu.Unlock()
