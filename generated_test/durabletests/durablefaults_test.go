@@ -16,6 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/server"
 	"github.com/topogen/topogen/runtime/durable/store"
 	"github.com/topogen/topogen/runtime/pool"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 func newFaults(t *testing.T, opts ...pool.Option) *durablefaults.Topology {
@@ -89,8 +90,8 @@ func TestDurableFaultsHangs(t *testing.T) {
 	})
 }
 
-// TestDurableFaultsGivesUp gives up an instance while an execution waits for it. Run returns, although
-// the execution has not ended, and the next process continues it.
+// TestDurableFaultsGivesUp gives up an instance while an execution waits for it. A caller that waits
+// gets an error, Run returns, and the next process continues the execution.
 func TestDurableFaultsGivesUp(t *testing.T) {
 	const restarts = 100 // in the topology file
 	synctest.Test(t, func(t *testing.T) {
@@ -108,6 +109,9 @@ func TestDurableFaultsGivesUp(t *testing.T) {
 		h, err := first.Api().StartJob(t.Context(), durablefaults.Job{Name: "a", Sleep: time.Minute})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := h.Wait(ctx); !errors.Is(err, topo.ErrFailed) {
+			t.Errorf("a caller that waits gets %v", err)
 		}
 		first.Api().Close()
 		if err := <-result; !errors.Is(err, pool.ErrGaveUp) || ctx.Err() != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // An Activation is an execution whose task was acquired and whose function is to run: for
-// the first time, or again after a suspension or a crash. Exactly one of Run and Release
+// the first time, or again after a suspension or a crash. Exactly one of Run, Release and Abandon
 // must be called, once.
 type Activation struct {
 	e     *execution
@@ -57,6 +57,17 @@ func (a *Activation) Release() {
 		_ = a.e.release(ErrStopping) // sets the outcome
 		a.e.worker.finish(a.e)
 	}
+}
+
+// Abandon keeps the task without running the function, until the worker is closed: then another
+// worker continues it. Callers that are not durable functions get the error in place of the result.
+// Neither Run nor Release must be called.
+func (a *Activation) Abandon(err error) {
+	w := a.e.worker
+	w.mu.Lock()
+	w.abandoned[a.ID()] = err
+	w.mu.Unlock()
+	w.wake(a.ID())
 }
 
 // An Outcome says how an activation ended.

@@ -100,6 +100,9 @@ func (w *Worker) wait(ctx context.Context, id string) (*protocol.Promise, error)
 		if err != nil || p.State != protocol.Pending {
 			return p, err
 		}
+		if err := w.whyAbandoned(id); err != nil {
+			return nil, err
+		}
 		if w.config.Manual {
 			if !w.awaited(ctx, id) {
 				return nil, cmp.Or(w.halted(ctx, id), errNothingLeft)
@@ -146,8 +149,15 @@ var errNothingLeft = errors.New("durable: Wait would block a manual worker: the 
 func (w *Worker) awaited(ctx context.Context, id string) bool {
 	return w.config.Await != nil && w.config.Await(func() bool {
 		p, err := w.promise(ctx, id)
-		return err != nil || p.State != protocol.Pending
+		return err != nil || p.State != protocol.Pending || w.whyAbandoned(id) != nil
 	})
+}
+
+// whyAbandoned returns the error of an execution that this worker keeps without running it.
+func (w *Worker) whyAbandoned(id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.abandoned[id]
 }
 
 // subscribe registers for the message about a promise, and returns the promise and the

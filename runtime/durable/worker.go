@@ -38,6 +38,7 @@ type Worker struct {
 	active     chan struct{} // closed while held is not empty
 	acquiring  int           // tasks that are being acquired
 	waiters    map[string][]chan *protocol.Promise
+	abandoned  map[string]error
 	connection Connection
 	connected  bool
 	idle       chan struct{} // closed when nothing is held, if a Close waits for it
@@ -60,6 +61,7 @@ func NewWorker(c Config) (*Worker, error) {
 		held:      make(map[*execution]struct{}),
 		active:    make(chan struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
+		abandoned: make(map[string]error),
 		unknown:   make(map[string]bool),
 		queue:     newQueue(c.Running, c.Waiting),
 	}

@@ -2,11 +2,16 @@ package edges
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/topo"
 )
+
+// errGaveUp is the error of an Ask whose execution waits for the next process.
+var errGaveUp = fmt.Errorf("durable: the instance was given up, and the next process continues the execution: %w", topo.ErrFailed)
 
 // An Inbox holds the activations that wait for an instance. The zero value is ready to use.
 // At most ActivationsMax are in all inboxes of a process.
@@ -63,7 +68,8 @@ func (b *Inbox) Run(u *piper.Unit) error {
 		u.Wake() // so that the instance can do other work in between
 	}
 	if u.HasFailed() {
-		w.edges.finish.giveUp() // the worker holds the activation until it is closed, so that it does not come again
+		w.activation.Abandon(errGaveUp) // so that it does not come again
+		w.edges.finish.giveUp()
 	} else {
 		u.Work(func() { w.run(u) })
 	}
