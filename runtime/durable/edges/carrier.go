@@ -48,10 +48,6 @@ func (s settings) memory() *Memory {
 	return m
 }
 
-// drainLimit is the time after which the context of a step ends when the topology stops. It is less
-// than the drain timeout, so that a step that heeds it does not make Run return an error.
-func (s settings) drainLimit() time.Duration { return s.DrainTimeout / 4 * 3 }
-
 // Open makes the carrier of the durable edges of a topology. The store is opened by Run, or by
 // the first send.
 func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
@@ -247,9 +243,10 @@ func (e *Carrier) Start() {
 func (e *Carrier) InputsClosed(group int) { e.finish.add(group) }
 
 // Stopping implements piper.DurableEdges. The tasks that wait for an instance return to the
-// store at once, and handlers end at their next durable call.
+// store at once, and handlers end at their next durable call. The context of a step ends before the
+// drain timeout, so that a step that heeds it does not make Run return an error.
 func (e *Carrier) Stopping() {
-	e.stop(e.settings.drainLimit())
+	e.stop(e.settings.DrainTimeout / 4 * 3)
 	for _, edge := range e.config.Edges {
 		e.pool.CloseDurable(e.pool.GroupOf(edge.Receiver))
 	}

@@ -15,7 +15,6 @@ type finish struct {
 
 	mu     sync.Mutex
 	groups map[int]bool
-	closed map[int]bool
 	gaveUp bool // an execution waits for an instance that was given up
 	wake   chan struct{}
 	over   bool
@@ -30,11 +29,9 @@ const lookEvery = time.Second
 func (f *finish) add(group int) {
 	f.mu.Lock()
 	if f.groups == nil {
-		f.groups, f.closed = make(map[int]bool), make(map[int]bool)
+		f.groups = make(map[int]bool)
 	}
-	if !f.closed[group] {
-		f.groups[group] = true
-	}
+	f.groups[group] = true
 	f.mu.Unlock()
 	f.check()
 }
@@ -46,6 +43,13 @@ func (f *finish) giveUp() {
 	f.gaveUp = true
 	f.mu.Unlock()
 	f.check()
+}
+
+// hasGivenUp reports whether giveUp was called.
+func (f *finish) hasGivenUp() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gaveUp
 }
 
 // check makes run look again.
@@ -96,8 +100,8 @@ func (f *finish) run() {
 }
 
 // look closes the groups that wait if no promise is pending. Programs outside may create one at
-// any time. After an instance was given up, it closes the groups when all of them wait, and the next
-// process continues the executions.
+// any time. After an instance was given up, it closes the groups all the same, and the next process
+// continues the executions.
 func (f *finish) look() {
 	f.mu.Lock()
 	waiting := make([]int, 0, len(f.groups))
@@ -105,32 +109,19 @@ func (f *finish) look() {
 		waiting = append(waiting, g)
 	}
 	f.due = false
-	gaveUp := f.gaveUp && len(waiting)+len(f.closed) == f.edges.groupCount()
+	gaveUp := f.gaveUp
 	f.mu.Unlock()
 	if len(waiting) == 0 || f.edges.config.shared() || f.edges.replicated() || !gaveUp && f.edges.pending() {
 		return
 	}
-	if gaveUp {
-		f.edges.stop(f.edges.settings.drainLimit())
-	}
 	f.mu.Lock()
 	for _, g := range waiting {
 		delete(f.groups, g)
-		f.closed[g] = true
 	}
 	f.mu.Unlock()
 	for _, g := range waiting {
 		f.edges.pool.CloseDurable(g)
 	}
-}
-
-// groupCount is the number of groups that get messages along durable edges.
-func (e *Carrier) groupCount() int {
-	groups := make(map[int]bool)
-	for _, edge := range e.config.Edges {
-		groups[e.pool.GroupOf(edge.Receiver)] = true
-	}
-	return len(groups)
 }
 
 // pending reports whether a promise for the topology is pending, or whether that is unknown.

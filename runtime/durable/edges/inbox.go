@@ -29,10 +29,15 @@ type work struct {
 }
 
 // put adds an activation, and makes the pool call Run of the inbox. If the processor has
-// finished, the task returns to the store.
+// finished, the task returns to the store. It would come again at once if an instance was given up,
+// because then processors finish before their executions.
 func (b *Inbox) put(w *work) {
 	if !w.unit.BeginWork() {
-		w.activation.Release()
+		if w.edges.finish.hasGivenUp() {
+			w.activation.Abandon(errGaveUp)
+		} else {
+			w.activation.Release()
+		}
 		return
 	}
 	b.mu.Lock()
