@@ -356,6 +356,29 @@ func TestDurableRunsOnADisk(t *testing.T) {
 	})
 }
 
+// TestDurableAskIsStopped stops a topology while a caller waits for a reply. The error is the same as
+// along other edges, so a Serve that returns it ends cleanly.
+func TestDurableAskIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		topology := newShop(t, new(shop.World), pool.DurableStore(t.TempDir()))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended, answered := make(chan error), make(chan error)
+		go func() { ended <- topology.Run(ctx) }()
+		go func() {
+			_, err := topology.Api().AskPlaceOrder(t.Context(), order)
+			answered <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-answered; !errors.Is(err, topo.ErrStopping) {
+			t.Errorf("the caller gets %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func ended() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Why the context of a durable function has ended: context.Cause returns one of these.
@@ -18,8 +20,9 @@ var (
 	// ErrLeaseLost: the worker could not extend its lease in time, or another worker has
 	// the task. Nothing more of this activation is recorded.
 	ErrLeaseLost = errors.New("durable: the lease of the task is lost")
-	// ErrStopping: the worker stops. Another worker continues the execution.
-	ErrStopping = errors.New("durable: the worker is stopping")
+	// ErrStopping: the worker stops. Another worker continues the execution. It matches
+	// topo.ErrStopping.
+	ErrStopping = fmt.Errorf("durable: the worker is stopping: %w", topo.ErrStopping)
 )
 
 // Errors of calls.

@@ -15,11 +15,10 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // errEnded is the error of operations after the end of Run.
-var errEnded = fmt.Errorf("durable: the topology has ended: %w, %w", durable.ErrStopping, topo.ErrStopping)
+var errEnded = fmt.Errorf("durable: the topology has ended: %w", durable.ErrStopping)
 
 // source is the backend of the worker. It opens the store at the first operation, and ends
 // for good when Run returns.
