@@ -28,7 +28,6 @@ var kept = []struct {
 		"spec.instancesMax", "spec.capacityMax", "spec.cycleLimitMax", "spec.workersMax", "spec.batchMax", "spec.topMax", "spec.restartsMax",
 	}},
 	{"doc.go names the readers of the plain form of a log", []string{"runtime/cluster/table/broadcast.ReadPlain", "runtime/cluster/table/broadcast.Places"}},
-	{"tests of other packages put faults between nodes with it", []string{"runtime/piper.NodeTransport"}},
 }
 
 // unused finds declarations that nothing uses, and declarations outside of tests that only
