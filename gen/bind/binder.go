@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -99,6 +100,11 @@ func (b *binder) bind() {
 	b.boundary()
 	if !b.topology.Partial {
 		for _, f := range spec.Unreachable(b.topology, func(i int) bool { return starts[i] }) {
+			for _, s := range b.subjects {
+				if s.file.Pointer == f.Pointer {
+					f.Suggestion = cmp.Or(b.misspelledStart(s), f.Suggestion)
+				}
+			}
 			b.add(f)
 		}
 	}

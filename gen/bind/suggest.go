@@ -259,6 +259,33 @@ func (b *binder) misspelledHandler(s *subject, names []string, want form) (f *ty
 	return f, names[len(names)-1]
 }
 
+// misspelledStart is the suggestion for a processor without inputs and without Ping or Serve, if
+// its type has one method that only lacks one of these names; else "".
+func (b *binder) misspelledStart(s *subject) (suggestion string) {
+	if s.t == nil || s.starts || len(s.Incoming) > 0 {
+		return ""
+	}
+	for f := range s.t.(*types.Named).Methods() {
+		if !f.Exported() || !b.near.Spend(lookupSteps) {
+			continue
+		}
+		for _, l := range s.lifecycle {
+			if l.name != "Ping" && l.name != "Serve" {
+				continue
+			}
+			m, problem := b.compare(s, f, l.want)
+			if problem != nil || m.Out == plan.NoOut || m.Context != (l.name == "Serve") {
+				continue
+			}
+			if suggestion != "" {
+				return ""
+			}
+			suggestion = fmt.Sprintf("rename method %s to %s", f.Name(), l.name)
+		}
+	}
+	return suggestion
+}
+
 // wanted are the names of methods that the runtime calls if they exist, for any processor
 // with the type of s.
 func (b *binder) wanted(s *subject) map[string]bool {
