@@ -12,8 +12,9 @@ import (
 type Process interface {
 	// Done is closed when the process has ended.
 	Done() <-chan struct{}
-	// Ended returns nil if the process ended on its own and without an error.
-	Ended() error
+	// Ended returns the error that says how the process ended, and whether the process exited on its
+	// own, between two calls and with code 0.
+	Ended() (clean bool, err error)
 	// Ends reports whether the error of a call means that the process has ended or is
 	// about to end.
 	Ends(err error) bool
@@ -156,14 +157,20 @@ func (w *watch) processEnded(p Process) {
 	if w.unit.proc.group.isFinished() {
 		return // the instance has finished, so nothing was lost
 	}
-	if err := p.Ended(); err != nil {
+	if clean, err := p.Ended(); !clean || w.isNeeded() {
 		w.reportEnd(w.failureKind(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
 		return
 	}
 	u := w.unit
 	u.proc.pool.logLine(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
-	w.shutDown() // the instance cannot handle more messages
+	w.shutDown() // the instance cannot hold work or get another Ping
 	w.reportEnd(ChildEnded, nil)
+}
+
+// isNeeded reports whether something is lost if the instance ends between two calls: a message, which
+// is queued or may still arrive, the call of Finish, or held work.
+func (w *watch) isNeeded() bool {
+	return w.unit.proc.receives || w.unit.proc.Finish || w.holder.count() > 0
 }
 
 // endsProcess reports whether an error of a call means that the process has ended.

@@ -14,7 +14,7 @@ import (
 type hungProcess struct{ killed chan struct{} }
 
 func (p hungProcess) Done() <-chan struct{} { return p.killed }
-func (hungProcess) Ended() error            { return errFailed }
+func (hungProcess) Ended() (bool, error)    { return false, errFailed }
 func (hungProcess) Ends(err error) bool     { return errors.Is(err, errFailed) }
 func (hungProcess) Refuses(error) bool      { return false }
 func (hungProcess) Held() error             { return nil }

@@ -23,7 +23,7 @@ type ChildEventKind uint8
 const (
 	ChildFailed     ChildEventKind = iota // by an error, a panic, or the end of its process; the instance has ended
 	ChildHung                             // a call took too long; the instance was abandoned or its process killed
-	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended with code 0; it may still handle messages, and fail
+	ChildEnded                            // Serve returned nil, Ping returned Done, or its process ended and is not needed; after Serve and Ping it may still handle messages, and fail
 	ChildStopped                          // the answer to EffectStop
 	ChildNotStopped                       // the answer to EffectStop if its inputs were closed and drained before it was stopped: it runs on, and may fail
 	ChildStarted                          // the answer to EffectStart: it runs

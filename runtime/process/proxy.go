@@ -115,7 +115,7 @@ func (r *Remote) Serve(ctx context.Context, deliver Deliver, open, sent func() e
 		}
 		return missed
 	})
-	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
+	if isClean(err) {
 		return nil
 	}
 	return err
@@ -164,13 +164,16 @@ func (r *Remote) Close() error {
 // Done, Ended, Ends, Refuses and Kill implement piper.Process.
 func (r *Remote) Done() <-chan struct{} { return r.child.Done() }
 
-// Ended returns nil if the process exited cleanly on its own, and its error otherwise.
-func (r *Remote) Ended() error {
-	err := r.child.Err()
-	if e, ok := errors.AsType[*ExitError](err); ok && e.Exit.Clean() {
-		return nil
-	}
-	return err
+// Ended returns the error of a process that has ended, and whether the process exited cleanly on its
+// own.
+func (r *Remote) Ended() (clean bool, err error) {
+	err = r.child.Err()
+	return isClean(err), err
+}
+
+func isClean(err error) bool {
+	e, ok := errors.AsType[*ExitError](err)
+	return ok && e.Exit.Clean()
 }
 
 // Ends reports whether err means that the process has ended, or has panicked and is about
