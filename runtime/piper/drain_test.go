@@ -109,6 +109,35 @@ func TestWhatADrainCannotHandleIsReported(t *testing.T) {
 	}
 }
 
+// TestMessagesOfAHangingCallAreReported has an instance with a goroutine of its own. Its call sends
+// messages and hangs. The error of the drain timeout must count these messages.
+func TestMessagesOfAHangingCallAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		top := build(t, []proc{feed(0, 5, 1), {blocking: true, receive: func(c *cell, _ *message) error {
+			for range 100 {
+				if err := c.send(1, 0, message{}); err != nil {
+					return err
+				}
+			}
+			if c.calls == 1 {
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}}, {}}, []edge{{from: 0, to: 1}, {from: 1, to: 2}}, piper.DrainTimeout(time.Second))
+		err := top.pool.Run(ctx)
+		want := "feed -> p1: M0: 4 messages left\n\tp1 -> p2: M1: 100 messages left\n\t" + `processor "p1", instance 0: a call has not returned`
+		if !errors.Is(err, piper.ErrDrainTimeout) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run returns %v, want %s", err, want)
+		}
+		if f := top.pool.Snapshot().Edges[1]; f.Len != 100 {
+			t.Errorf("%+v", f)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // TestSourcesAreNotRestartedWhileDraining checks that sources are not restarted after
 // the context has ended, because they would have nothing to do. A failure of Serve must
 // still be reported.

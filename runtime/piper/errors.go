@@ -162,8 +162,11 @@ func (p *Pool) serveFailure(err error) error {
 func (p *Pool) drainError() error {
 	var b strings.Builder
 	for i := range p.edges {
-		if f := p.edgeFigures(i); f.Len > 0 && !p.edges[i].Durable {
-			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), f.Len)
+		if p.edges[i].Durable {
+			continue
+		}
+		if n := p.edgeFigures(i).Len + p.sentInCalls(i); n > 0 {
+			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), n)
 		}
 	}
 	for _, proc := range p.processors {

@@ -202,6 +202,22 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 	return f
 }
 
+// sentInCalls counts the messages of an edge that were sent in calls that still run and are not
+// visible to the receivers.
+func (p *Pool) sentInCalls(edge int) (n int) {
+	for _, u := range p.processors[p.edges[edge].To].units {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+			for _, h := range l.heads {
+				if h.Index() == edge && l.out != nil && !l.arrives() {
+					published := h.Published() // read first, so that the difference is not negative
+					n += int(h.Written() - published)
+				}
+			}
+		}
+	}
+	return n
+}
+
 // EdgeLen is the number of queued messages of an edge. EdgeLen and the following
 // methods make a Pool the graph.Source of its topology.
 func (p *Pool) EdgeLen(edge int) int { return p.edgeFigures(edge).Len }
