@@ -112,8 +112,7 @@ func (p *Pool) replaceGoroutine(w *watch, cause error) {
 	old := p.takeHung(u)
 	r := old.runner
 	r.abandoned.Store(true)
-	solo := p.newSolo(u)
-	solo.hung = old.hung
+	solo := p.newSolo(u, old.hung)
 	old.disarm()
 	solo.timers, old.timers = old.timers, nil
 	old.runq, u.queued = unitQueue{}, false

@@ -28,13 +28,13 @@ type Link struct {
 	roomNote  note  // in an inbox while wantRoom is set
 
 	// Owned by the sender, in a separate cache line.
-	nextDirty *Link         // next in the sender's list of unpublished links
-	number    count.Count   // number of the next message; expose reads it
-	bound     atomic.Uint64 // messages with lower numbers are visible
-	dirty     bool          // in the list of unpublished links
-	inCycle   bool          // sender and receiver are in the same group
-	entering  bool          // leads from outside into a cyclic group
-	ordered   bool          // has several edges, so messages are numbered
+	nextDirty count.Pointer[Link] // next in the sender's list of unpublished links; expose reads it
+	number    count.Count         // number of the next message; expose reads it
+	bound     atomic.Uint64       // messages with lower numbers are visible
+	dirty     bool                // in the list of unpublished links
+	inCycle   bool                // sender and receiver are in the same group
+	entering  bool                // leads from outside into a cyclic group
+	ordered   bool                // has several edges, so messages are numbered
 	posted    atomic.Bool
 	readyNote note // in an inbox while posted is set
 }
@@ -119,7 +119,7 @@ func (l *Link) Touched(h *queue.Head) (inTurn bool) {
 		return false
 	case !l.dirty:
 		l.dirty = true
-		l.nextDirty = l.out.dirty.Own()
+		l.nextDirty.StoreRelease(l.out.dirty.Own())
 		l.out.dirty.StoreRelease(l)
 	}
 	return true
@@ -187,10 +187,19 @@ func (l *Link) expose() {
 		exposed = h.Expose(written[i]) || exposed
 	}
 	if l.ordered {
-		l.bound.Store(number)
+		l.raiseBound(number)
 	}
 	if exposed {
 		l.notify(nil)
+	}
+}
+
+// raiseBound sets bound to number, unless the sender has published more messages in the meantime.
+func (l *Link) raiseBound(number uint64) {
+	for bound := l.bound.Load(); bound < number; bound = l.bound.Load() {
+		if l.bound.CompareAndSwap(bound, number) {
+			return
+		}
 	}
 }
 

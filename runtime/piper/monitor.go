@@ -44,6 +44,7 @@ func (m *monitor) wakeUp() {
 	}
 }
 
+// sighting is what the monitor has seen of a worker.
 type sighting struct {
 	state uint64 // odd if a handler runs
 	times int    // how often the same state was seen again
@@ -76,7 +77,7 @@ func (m *monitor) run() {
 			idle = 0
 			ticker.Stop()
 			m.asleep.Store(true)
-			if int(m.pool.idle.Load()) < len(m.pool.workers) && m.asleep.CompareAndSwap(true, false) {
+			if (int(m.pool.idle.Load()) < len(m.pool.workers) || m.pool.soloWorks()) && m.asleep.CompareAndSwap(true, false) {
 				ticker.Reset(monitorPeriod)
 				continue // a worker began in between
 			}
@@ -113,7 +114,38 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		}
 	}
 	m.checkSuspects()
-	return working || len(m.suspects) > 0
+	m.exposeLong()
+	return working || len(m.suspects) > 0 || m.pool.soloWorks()
+}
+
+// exposeLong makes the messages visible that were sent in the long calls of instances which have left the
+// pool because a call took long.
+func (m *monitor) exposeLong() {
+	for _, w := range m.pool.hungSolos() {
+		state := w.state.Load()
+		if state&1 == 0 || state != w.seen.state {
+			w.seen = sighting{state: state}
+		} else if w.seen.times++; w.seen.times > 1 {
+			w.suspect.out.expose()
+		}
+	}
+}
+
+// hungSolos are the workers whose instance has left the pool because a call took long.
+func (p *Pool) hungSolos() (list []*Worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.solos {
+		if w.suspect != nil {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// soloWorks reports whether one of these workers works.
+func (p *Pool) soloWorks() bool {
+	return slices.ContainsFunc(p.hungSolos(), func(w *Worker) bool { return !w.parked.Load() })
 }
 
 // checkSuspects checks whether the calls of the suspects still run, and logs a warning
@@ -154,8 +186,8 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 		w.runq.drop(u)
 		u.queued = false
 	}
-	solo := p.newSolo(u)
-	solo.hung, solo.runner = true, w.runner
+	solo := p.newSolo(u, true)
+	solo.runner = w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
 	defer u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
@@ -164,10 +196,13 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	return u
 }
 
-// newSolo makes a worker outside the pool.
-func (p *Pool) newSolo(u *Unit) *Worker {
+// newSolo makes a worker outside the pool. hung says that u left the pool because a handler hung.
+func (p *Pool) newSolo(u *Unit, hung bool) *Worker {
 	w := newWorker(p, -1)
 	w.single = u
+	if hung {
+		w.hung, w.suspect = true, u
+	}
 	u.longTurn = true
 	p.mu.Lock()
 	p.solos = append(p.solos, w)
@@ -187,8 +222,7 @@ func (p *Pool) countHung(proc *processor) {
 // moveToSolo moves u to a goroutine of its own. The caller owns u and must not touch it
 // afterwards.
 func (p *Pool) moveToSolo(w *Worker, u *Unit) {
-	solo := p.newSolo(u)
-	solo.hung = true
+	solo := p.newSolo(u, true)
 	u.proc.hungInstances.Add(1)
 	p.running.Add(1)
 	w.handOver(u, solo)

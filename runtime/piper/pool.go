@@ -236,7 +236,7 @@ func (p *Pool) activate(u *Unit) {
 		proc.group.sources++
 	}
 	if proc.Blocking || proc.Serve {
-		u.worker.Store(p.newSolo(u))
+		u.worker.Store(p.newSolo(u, false))
 		return
 	}
 	u.targetWorker.Store(int32(p.initialWorker(u)))

@@ -61,7 +61,7 @@ func (o *Out) Index() int {
 // that carried some of them, or nil.
 func (o *Out) publish(w *Worker) (within *Link) {
 	dirty := o.dirty.Own()
-	for l := dirty; l != nil; l = l.nextDirty {
+	for l := dirty; l != nil; l = l.nextDirty.Own() {
 		l.dirty = false
 		l.publish(w)
 		if l.inCycle {
@@ -75,10 +75,11 @@ func (o *Out) publish(w *Worker) (within *Link) {
 }
 
 // expose makes the messages of the instance visible while its goroutine is in a handler
-// and may continue to send. The handler's goroutine does not publish in the meantime:
-// the caller has taken its worker, and leave waits for the new worker.
+// and may continue to send. If the handler returns in the meantime, its goroutine publishes
+// the messages too, and may begin another list, into which expose then continues. Both are
+// harmless: to expose a link only makes more of its messages visible.
 func (o *Out) expose() {
-	for l := o.dirty.Load(); l != nil; l = l.nextDirty {
+	for l := o.dirty.Load(); l != nil; l = l.nextDirty.Load() {
 		l.expose()
 	}
 }

@@ -2,7 +2,9 @@ package piper_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -330,6 +332,45 @@ func TestOneThatHangsIsInNoRunQueue(t *testing.T) {
 		top.runWhole(t)
 		if moves.count("loop", -1) == 0 {
 			t.Error("the instance has not lost its worker")
+		}
+	})
+}
+
+// TestMessagesDoNotWaitForLongCalls has calls that send a message and then take long. Each message must
+// arrive soon: that of a later long call, which runs outside the pool, and that of a call which is long
+// already.
+func TestMessagesDoNotWaitForLongCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const long = 300 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		var sent atomic.Int64 // when the last message was sent, since began
+		var delays []time.Duration
+		top := build(t, []proc{
+			{tick: func(c *cell, _ topo.Tick) error {
+				if c.calls%5 > 0 {
+					return nil
+				}
+				for range 2 {
+					sent.Store(int64(time.Since(began)))
+					if err := c.send(1, 0, message{}); err != nil {
+						return err
+					}
+					time.Sleep(long)
+				}
+				return nil
+			}},
+			{receive: func(*cell, *message) error {
+				delays = append(delays, time.Since(began)-time.Duration(sent.Load()))
+				return nil
+			}},
+		}, []edge{{from: timer, to: 0, every: 50 * time.Millisecond}, {from: 0, to: 1}})
+		if err := top.run(t, ctx); err != nil {
+			t.Error(err)
+		}
+		if len(delays) < 6 || slices.Max(delays) > 15*time.Millisecond {
+			t.Errorf("the messages arrive after %v", delays)
 		}
 	})
 }

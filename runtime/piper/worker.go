@@ -50,6 +50,8 @@ type Worker struct {
 	placementPosted atomic.Bool // placementNote is in the inbox
 	single          *Unit       // the only instance of a worker outside the pool
 	hung            bool        // single left the pool because a handler hung
+	suspect         *Unit       // single at the start if hung was true then; the monitor reads it
+	seen            sighting    // belongs to the monitor
 	quickTurns      int         // number of consecutive quick turns since then
 	slowTurns       int         // number of long turns since then
 	exited          bool        // single has returned to the pool, and the goroutine has ended
@@ -153,6 +155,9 @@ func (w *Worker) park() {
 		return
 	}
 	<-w.wake
+	if w.hung {
+		w.pool.monitor.wakeUp()
+	}
 }
 
 // readNotes processes the notes in the inbox.
