@@ -14,6 +14,7 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/process"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // TestIsolatedEndsInCalls checks that any end of the process during a call counts as a failure, and
@@ -145,7 +146,7 @@ func TestIsolatedMemory(t *testing.T) {
 }
 
 // TestIsolatedHealth checks that a call that takes too long ends the process, unless it calls
-// topo.Alive.
+// topo.Alive. The error and the log must name the hang.
 func TestIsolatedHealth(t *testing.T) {
 	speed.Landing(t)
 	p := begin(t, 10*time.Second)
@@ -155,7 +156,12 @@ func TestIsolatedHealth(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	began := time.Now()
-	p.fails(ask, isolated.Order{Do: "hang"})
+	if _, err := ask(t.Context(), isolated.Order{Do: "hang"}); !errors.Is(err, topo.ErrFailed) || !errors.Is(err, pool.ErrHung) {
+		t.Error(err)
+	}
+	if !strings.Contains(p.log.String(), pool.ErrHung.Error()) {
+		t.Errorf("the log does not name the hang: %s", p.log.String())
+	}
 	if d := time.Since(began); d < 500*time.Millisecond {
 		t.Errorf("after %v", d)
 	}

@@ -371,7 +371,7 @@ func check(t *testing.T, top *kills.Topology, w *witness, jobs, queries int, vic
 		case errors.As(err, &exit):
 			own := by[exit.Exit.PID]
 			switch {
-			case errors.Is(err, process.ErrKilled):
+			case errors.Is(err, pool.ErrHung):
 				hung++
 				if own["hang"] != 1 {
 					t.Errorf("it has not hung: %v", err)

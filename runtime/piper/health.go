@@ -71,7 +71,7 @@ func (p *Pool) watchHealth(list []*watch) {
 // abandonCall ends an instance whose call is overdue, for the given cause.
 func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
 	u := w.unit
-	if w.killProcess() || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
+	if w.killProcess(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
 		return
 	}
 	if !callState.abandon(state) {
@@ -97,7 +97,7 @@ func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
 		case p.ended.Load() || w.unansweredStop() != number:
 			return
 		case in != nil:
-			w.killNow(*in)
+			w.killNow(*in, errShutdown)
 		case state&whereMask == inHandler:
 			p.abandonCall(w, callState, state, errShutdown)
 		}

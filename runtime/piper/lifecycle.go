@@ -222,8 +222,8 @@ func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
 	e := p.handlerError(u, nil, "Close", fmt.Errorf("%w: %v", ErrCloseHangs, timeout))
 	p.record(e)
 	if in != nil {
-		in.Kill()             // counts neither as an abandoned goroutine nor as a kill of the health check
-		p.abandonedNow.Add(1) // until Close returns, which is soon
+		in.Kill(ErrCloseHangs) // counts neither as an abandoned goroutine nor as a kill of the health check
+		p.abandonedNow.Add(1)  // until Close returns, which is soon
 		return e
 	}
 	p.countAbandoned(u)
@@ -242,7 +242,7 @@ func (p *Pool) closeAll(err error) error {
 		for _, u := range slices.Backward(proc.units) {
 			if w := u.watch(); u.worker.Load().state.Load()&1 == 1 || w != nil && w.hungCall != nil {
 				if in := u.process(); in != nil {
-					in.Kill()
+					in.Kill(nil)
 				}
 				continue
 			} else if w != nil {

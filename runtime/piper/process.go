@@ -24,9 +24,9 @@ type Process interface {
 	// Held requests the number of holds from the process and calls SetHolds if it has
 	// changed. It must be called in a turn.
 	Held() error
-	// Kill ends the process. A call in progress returns an error. Any goroutine may
-	// call it.
-	Kill()
+	// Kill ends the process. A call in progress returns an error, which wraps cause unless
+	// it is nil. Any goroutine may call it.
+	Kill(cause error)
 }
 
 // Started reports that a process was started, which Attach takes over later. A process
@@ -48,7 +48,7 @@ func (u *Unit) Started(p Process) {
 func (w *watch) endSpare() (spare Process) {
 	spare, w.spare = w.spare, nil
 	if spare != nil {
-		spare.Kill()
+		spare.Kill(nil)
 	}
 	return spare
 }
@@ -179,22 +179,22 @@ func (w *watch) endsProcess(err error) bool {
 	return p != nil && (*p).Ends(err)
 }
 
-// killProcess kills the process of the instance. It reports whether the instance has
-// one.
-func (w *watch) killProcess() (has bool) {
+// killProcess kills the process of the instance because of cause. It reports whether the
+// instance has one.
+func (w *watch) killProcess(cause error) (has bool) {
 	p := w.process.Load()
 	if p == nil {
 		return false
 	}
-	w.killNow(*p)
+	w.killNow(*p, cause)
 	return true
 }
 
 // killNow kills a process of the instance, once.
-func (w *watch) killNow(p Process) {
+func (w *watch) killNow(p Process, cause error) {
 	if w.killed.CompareAndSwap(false, true) {
 		w.unit.proc.faults.healthCheckKills.Add(1)
-		p.Kill()
+		p.Kill(cause)
 	}
 }
 

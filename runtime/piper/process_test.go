@@ -23,7 +23,7 @@ func (exitedProcess) Ended() (bool, error)    { return true, errExited }
 func (exitedProcess) Ends(err error) bool     { return errors.Is(err, errExited) }
 func (exitedProcess) Refuses(error) bool      { return false }
 func (exitedProcess) Held() error             { return nil }
-func (exitedProcess) Kill()                   {}
+func (exitedProcess) Kill(error)              {}
 
 // inProcess makes p run in the given process and, after a restart, in one that does not exit.
 func inProcess(p proc, first exitedProcess) proc {

@@ -9,7 +9,7 @@ import (
 var (
 	// ErrUnsupported: this system has no socket pairs that a process can inherit.
 	ErrUnsupported = errors.New("process: a processor with isolation: process needs Linux, macOS or a BSD")
-	// ErrKilled: Kill was called.
+	// ErrKilled: Kill was called without another cause.
 	ErrKilled = errors.New("process: killed by Kill")
 	// ErrMemory: the resident size of the process exceeded Settings.Memory.
 	ErrMemory = errors.New("process: memory limit exceeded")

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -196,5 +197,5 @@ func (r *Remote) Refuses(err error) bool {
 	return ok && errors.Is(e, ErrDecode)
 }
 
-// Kill ends the process.
-func (r *Remote) Kill() { r.child.Kill() }
+// Kill ends the process because of cause, which may be nil.
+func (r *Remote) Kill(cause error) { r.child.kill(cmp.Or(cause, ErrKilled)) }
