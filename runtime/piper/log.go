@@ -7,7 +7,8 @@ import (
 )
 
 // logInterval is the minimum time between two log lines of one kind and processor.
-// Lines in between are counted, and the next line has the count.
+// Lines in between are counted. The last of them is logged, with the count, by the end
+// of the interval.
 const logInterval = time.Second
 
 // logKind is a kind of log line that may be frequent.
@@ -30,6 +31,9 @@ type repeated struct {
 	nextAt  time.Duration // when the next line may be logged
 	skipped int           // number of lines that were not logged since
 	last    line          // the last of them
+	timer   *time.Timer   // logs it; nil before the first
+
+	flushing sync.Mutex // held while the last line is logged
 }
 
 // line is a line of the log about an instance.
@@ -40,13 +44,18 @@ type line struct {
 }
 
 // admit counts a line. It reports whether to log it, and how many lines there were
-// since the last logged one.
-func (r *repeated) admit(now time.Duration, l line) (times int, ok bool) {
+// since the last logged one. A line that is not logged now, and not replaced by a later one, is
+// logged when the interval ends.
+func (p *Pool) admit(r *repeated, l line) (times int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Duration(p.clock())
 	if now < r.nextAt {
 		r.skipped++
 		r.last = l
+		if r.skipped == 1 && p.stepper == nil && !p.ended.Load() {
+			r.timer = time.AfterFunc(r.nextAt-now, func() { p.flush(r) })
+		}
 		return 0, false
 	}
 	times = r.skipped + 1
@@ -55,12 +64,28 @@ func (r *repeated) admit(now time.Duration, l line) (times int, ok bool) {
 }
 
 // rest returns the last line that was not logged, and how many there were.
-func (r *repeated) rest() (l line, times int) {
+func (r *repeated) rest(now time.Duration) (l line, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, times = r.last, r.skipped
 	r.last, r.skipped = line{}, 0
+	if times > 0 {
+		r.nextAt = now + logInterval
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	return l, times
+}
+
+// flush logs the last line that was not logged. It returns when another flush has ended, so
+// that nothing is logged after the end of Run.
+func (p *Pool) flush(r *repeated) {
+	r.flushing.Lock()
+	defer r.flushing.Unlock()
+	if l, times := r.rest(time.Duration(p.clock())); times > 0 {
+		p.logTimes(l, times)
+	}
 }
 
 // logLimited logs a failure of u, at most once a second for each kind and processor.
@@ -76,7 +101,7 @@ func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, 
 	times := 1
 	if f := u.proc.faults; f != nil {
 		var ok bool
-		if times, ok = f.logged[kind].admit(time.Duration(p.clock()), line{level, text, attrs}); !ok {
+		if times, ok = p.admit(&f.logged[kind], line{level, text, attrs}); !ok {
 			return
 		}
 	}
@@ -97,7 +122,7 @@ func (u *Unit) LogProcess(pid int) {
 
 func (u *Unit) logLimitedLine(kind logKind, l line) {
 	p := u.proc.pool
-	if times, ok := u.proc.faults.logged[kind].admit(time.Duration(p.clock()), l); ok {
+	if times, ok := p.admit(&u.proc.faults.logged[kind], l); ok {
 		p.logTimes(l, times)
 	}
 }
@@ -105,7 +130,7 @@ func (u *Unit) logLimitedLine(kind logKind, l line) {
 // logRepeated logs a line about messages between nodes, at most once a second for each
 // processor.
 func (p *Pool) logRepeated(r *repeated, level slog.Level, text string, attrs ...slog.Attr) {
-	if times, ok := r.admit(time.Duration(p.clock()), line{level, text, attrs}); ok {
+	if times, ok := p.admit(r, line{level, text, attrs}); ok {
 		p.logTimes(line{level, text, attrs}, times)
 	}
 }
@@ -120,16 +145,12 @@ func (p *Pool) logTimes(l line, times int) {
 // logSkipped logs, at the end of Run, the failures that were not logged before.
 func (p *Pool) logSkipped() {
 	for _, proc := range p.processors {
-		if l, times := proc.crossLog.rest(); times > 0 {
-			p.logTimes(l, times)
-		}
+		p.flush(&proc.crossLog)
 		if proc.faults == nil {
 			continue
 		}
 		for i := range proc.faults.logged {
-			if l, times := proc.faults.logged[i].rest(); times > 0 {
-				p.logTimes(l, times)
-			}
+			p.flush(&proc.faults.logged[i])
 		}
 	}
 }

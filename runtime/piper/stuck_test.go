@@ -374,3 +374,27 @@ func TestMessagesDoNotWaitForLongCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestTheLastFailureIsLoggedSoon has three failures within a second, and none after that. The last one must
+// be logged when the second has passed, and not at the end of Run.
+func TestTheLastFailureIsLoggedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		top := build(t, []proc{{watch: &piper.Watch{Then: piper.ThenSkip, Attempts: 1}, tick: func(_ *cell, tick topo.Tick) error {
+			if tick.N <= 3 {
+				return errFailed
+			}
+			return nil
+		}}}, []edge{{from: timer, to: 0, every: 100 * time.Millisecond}}, log.option())
+		logged := 0
+		time.AfterFunc(1200*time.Millisecond, func() { logged = log.count("times=2") })
+		if err := top.run(t, ctx); err != nil {
+			t.Error(err)
+		}
+		if n := log.count("times=2"); n != 1 || logged != 1 {
+			t.Errorf("the last failure is logged %d times after a second, and %d times in all: %s", logged, n, log.buf.String())
+		}
+	})
+}
