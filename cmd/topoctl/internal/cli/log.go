@@ -142,13 +142,14 @@ func (l LogVerify) run(_ context.Context, s Streams) error {
 		return err
 	}
 	if err := raft.CheckRecord(l.Dir, r.Identity); err != nil {
-		return fmt.Errorf("%s\nThe log itself has no damage, but the node does not start. Put back the file that was there."+recordAdvice, oneLine(err.Error()), oneLine(l.Dir))
+		return fmt.Errorf("%s%s", oneLine(err.Error()), fmt.Sprintf(recordAdvice, oneLine(l.Dir)))
 	}
 	return nil
 }
 
 // recordAdvice loses no updates.
 const recordAdvice = `
+The log itself has no damage, but the node does not start. Put back the file that was there.
 If that file is lost and the state machine runs on several nodes: "topoctl raft remove
 NAME", empty the folder of the node, start the node, and "topoctl raft add NAME ADDRESS".
 If the state machine is on one disk: "topoctl raft recover %s --to NEWPATH --yes"
