@@ -76,14 +76,19 @@ func (f *topogenFaults) WithGroup(name string) slog.Handler {
 // topogenLine formats a record as one line. The error of a handler already names its
 // processor and instance.
 func topogenLine(r slog.Record) string {
-	line, reason := r.Message, ""
+	line, reason, place := r.Message, "", ""
 	var parts []string
 	r.Attrs(func(a slog.Attr) bool {
 		text := a.Value.String()
 		switch {
 		case a.Key == "stack": // too long for a line
+			place = topogenPlace(text)
 		case a.Key == "error":
 			reason = ": " + text
+			if at := topogenPlace(text); at != "" { // the stack of a panic in another process is part of the error
+				reason, _, _ = strings.Cut(reason, "\n")
+				place = at
+			}
 			if strings.HasPrefix(text, "processor ") {
 				parts = nil
 			}
@@ -99,7 +104,23 @@ func topogenLine(r slog.Record) string {
 	if len(parts) > 0 {
 		line += ": " + strings.Join(parts, ", ")
 	}
+	if place != "" {
+		reason += " (" + place + ")"
+	}
 	return line + reason
+}
+
+// topogenPlace returns the file and the line of the panic in a stack, or "" if there is none.
+func topogenPlace(stack string) string {
+	_, frames, _ := strings.Cut(stack, "\npanic(")
+	lines := strings.Split(frames, "\n")
+	for i := 2; i+1 < len(lines); i += 2 { // a function, and its place in the next line
+		if !strings.HasPrefix(lines[i], "runtime.") {
+			place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " +0x")
+			return place
+		}
+	}
+	return ""
 }
 
 const (

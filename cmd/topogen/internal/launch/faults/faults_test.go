@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,5 +86,39 @@ func TestALogOfTheProgram(t *testing.T) {
 	log.WithGroup("g").Warn("in a group", "k", 2)
 	if out.String() != "" || strings.Count(programLog.String(), "\n") != 3 {
 		t.Errorf("stderr has %q, the log of the program %s", out.String(), programLog.String())
+	}
+}
+
+// TestPlaceOfAPanic checks that the line of a failure names the file and the line of the panic, also if
+// the runtime of Go has called panic, or if the stack is part of the error.
+func TestPlaceOfAPanic(t *testing.T) {
+	stackOf := func(fails func()) (stack string) {
+		defer func() { recover(); stack = string(debug.Stack()) }()
+		fails()
+		return ""
+	}
+	var none *slog.Record
+	for name, stack := range map[string]string{
+		"panic":   stackOf(func() { panic("bug") }),
+		"pointer": stackOf(func() { none.AddAttrs() }),
+		"none":    "",
+	} {
+		for _, attrs := range [][]slog.Attr{
+			{slog.Any("error", "processor \"p\": panic: bug"), slog.String("stack", stack)},
+			{slog.Any("error", "processor \"p\": panic: bug\n"+stack)},
+		} {
+			r := slog.NewRecord(time.Time{}, slog.LevelWarn, "topogen: an instance has failed", 0)
+			r.AddAttrs(attrs...)
+			line, _, _ := strings.Cut(topogenLine(r), "\n")
+			want := `topogen: an instance has failed: processor "p": panic: bug`
+			if name == "none" && line != want || name != "none" && !(strings.HasPrefix(line, want+" (/") && strings.Contains(line, ".go:") && strings.HasSuffix(line, ")")) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	r := slog.NewRecord(time.Time{}, slog.LevelWarn, "x", 0)
+	r.AddAttrs(slog.String("stack", stackOf(func() { panic("bug") })))
+	if line := topogenLine(r); !strings.Contains(line, "faults_test.go:") {
+		t.Error(line)
 	}
 }
