@@ -137,7 +137,7 @@ func (p *play) pid(ask asker) int {
 // fails sends an order that must fail.
 func (p *play) fails(ask asker, o isolated.Order) {
 	p.Helper()
-	if outcome, err := ask(p.Context(), o); !errors.Is(err, topo.ErrFailed) {
+	if outcome, err := ask(p.Context(), o); !errors.Is(err, topo.ErrFailed) || strings.Contains(err.Error(), "goroutine ") {
 		p.Errorf("%s: %+v, %v", o.Do, outcome, err)
 	}
 }

@@ -84,6 +84,7 @@ func (r *Request[M, R]) fail(why error) {
 	if r.call == nil {
 		return
 	}
+	why = forCaller(why)
 	if r.call.remote == nil { // the caller's node adds ErrFailed
 		why = fmt.Errorf("%w: %w", topo.ErrFailed, why)
 	}

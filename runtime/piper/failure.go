@@ -83,7 +83,7 @@ func (w *watch) rejectMessage(d untypedDelivery, e *HandlerError) {
 	edge := d.edgeIndex()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
 		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[edge].Message, Attempts: d.attemptCount(), Err: e.Err,
+		Edge: edge, Message: p.edges[edge].Message, Attempts: d.attemptCount(), Err: forCaller(e.Err),
 	}, d.content())
 	d.drop(e.Err)
 	calling := u.out.calling

@@ -3,6 +3,7 @@ package piper
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -151,6 +152,28 @@ func (p *Pool) logFaults(every time.Duration) {
 			slog.Uint64("holds_lost", f.HoldsLost),
 		)
 	}
+}
+
+// shortError is an error whose text has no stack.
+type shortError struct {
+	text string
+	err  error
+}
+
+func (e *shortError) Error() string { return e.text }
+
+func (e *shortError) Unwrap() error { return e.err }
+
+// forCaller returns err for a caller or a dead letter, who may pass its text on. The text ends before
+// the first stack, which the log and the error of Run have.
+func forCaller(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text, _, has := strings.Cut(err.Error(), "\ngoroutine "); has {
+		return &shortError{text, err}
+	}
+	return err
 }
 
 // withoutStack returns err without the stack of a panic, for a line of the log.
