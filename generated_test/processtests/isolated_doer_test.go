@@ -159,9 +159,6 @@ func TestIsolatedHealth(t *testing.T) {
 	if _, err := ask(t.Context(), isolated.Order{Do: "hang"}); !errors.Is(err, topo.ErrFailed) || !errors.Is(err, pool.ErrHung) {
 		t.Error(err)
 	}
-	if !strings.Contains(p.log.String(), pool.ErrHung.Error()) {
-		t.Errorf("the log does not name the hang: %s", p.log.String())
-	}
 	if d := time.Since(began); d < 500*time.Millisecond {
 		t.Errorf("after %v", d)
 	}
@@ -173,6 +170,9 @@ func TestIsolatedHealth(t *testing.T) {
 	}
 	if err := p.end(); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(p.log.String(), pool.ErrHung.Error()) {
+		t.Errorf("the log does not name the hang: %s", p.log.String())
 	}
 }
 
