@@ -51,6 +51,8 @@ func (c Case) isChosen(t *testing.T, r Run, turn, place, way int) bool {
 	case !long && c.Member != nil && !c.isOneIn(3, r), // a group takes longer than a log
 		!long && r.Method != "" && r.Failure.IsHang() && !c.isOneIn(2, r):
 		return false
+	case len(c.Durable) > 0 && !long && (c.Index/3+turn+place)%3 != 0: // it makes two runs
+		return false
 	case slow && !long && turn/len(ways)%6 != place:
 		return false
 	case c.HasProcesses():
@@ -72,12 +74,16 @@ func (c Case) canRun(r Run) bool {
 		return false // without a failure, the place and the method make no difference
 	case r.Place == "feed" && c.Options["feed"] == "outside":
 		return false // an external processor has no methods
+	case r.Stepped && c.isDurable("feed.One") && c.Options["reply"] == "yes" && c.Options["feed"] != "outside":
+		return false // under a Stepper, only a caller from outside can wait for a reply
 	case r.Failure == Goexit && r.Stepped && !isolated:
 		return false // it would end the goroutine of the test
-	case r.Failure.IsOfProcess() && !isolated:
+	case r.Failure.IsOfProcess() && !isolated && !c.canEndProgram(r):
 		return false // it would end the test
 	case r.Failure == Hang && r.Method == "Close":
 		return false // Close has no context
+	case r.Failure.IsHang() && r.Stepped && c.runsDurable(r.Place):
+		return false // no health timeout ends a durable function
 	case r.Failure.IsHang() && r.Stepped && !isolated && (r.Method == "Init" || r.Method == "Close"):
 		return false // the Stepper simulates only hangs of handlers and of Finish
 	case r.Failure.IsHang() && (r.Stepped || c.HasProcesses()) && (r.Method == "Init" || !c.endsHangs(r.Place)):
@@ -88,6 +94,13 @@ func (c Case) canRun(r Run) bool {
 
 // endsHangs reports whether a health timeout ends the calls of a processor.
 func (c Case) endsHangs(place string) bool { return place == "work" && c.Options["health"] != "none" }
+
+// canEndProgram reports whether a run can end the whole program: then the messages along durable
+// edges must continue. Under a Stepper the store crashes, and place and method make no difference. With
+// revert, the state depends on a last message that the log may have and the ledger not.
+func (c Case) canEndProgram(r Run) bool {
+	return len(c.Durable) > 0 && (c.Recovered == nil || c.Options["revert"] == "no") && !c.HasProcesses() && !r.Stop && (!r.Stepped || r.Failure == Kill && r.Place == "work" && r.Method == "")
+}
 
 var faults = []NodeFault{NoFault, StopAll, Leave, Cut, Crash}
 

@@ -11,6 +11,11 @@
 // with the figures of Snapshot: each copy of an accepted message must have exactly one end: it is
 // handled, it becomes a dead letter, or it is dropped and counted.
 //
+// If edges are durable, a second run without failures continues with the store. A failure of a process
+// then also ends the whole program, or crashes the store of the Stepper. Each message that was accepted
+// is in the store. Its promise is settled by one of the runs, according to the calls of its handler, and
+// the second run calls no handler of a message whose promise the first one has settled.
+//
 // CheckNodes runs a topology on the nodes of a cluster, all in this process, with a network in memory
 // and in virtual time. A NodeFault stops a node, cuts it off, or ends it abruptly at a random event. The
 // figures of all processes of all nodes are added up: sent is what was received, dropped, or given to an instance that

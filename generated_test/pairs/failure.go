@@ -47,6 +47,9 @@ const slowOnceAt, slowAlwaysAt = 5, 9
 
 // failsAt reports whether the handler of a message fails.
 func failsAt(id, attempt int) bool {
+	if plan.Program {
+		return id/instancesMax%messages == plan.At && attempt <= 1
+	}
 	if plan.Slow {
 		n := id / instancesMax % messages
 		return n == slowOnceAt && attempt <= 1 || n == slowAlwaysAt

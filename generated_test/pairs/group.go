@@ -131,6 +131,7 @@ const recoveryTime = time.Minute
 func RecoverGroup(open OpenMember) (seen map[int]int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), recoveryTime)
 	defer cancel()
+	newNetwork()
 	g := newGroup(open)
 	defer g.stop()
 	m, state, err := open("n1")

@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -66,8 +67,9 @@ func (i *Instance) Closed() error                      { return i.method(context
 
 // Send sends a message along one edge.
 type Send struct {
-	Edge string // "sender.Message"; "" if Do records its messages
-	Do   func(id int) error
+	Edge    string // "sender.Message"; "" if Do records its messages
+	Do      func(id int) error
+	Durable bool
 }
 
 func (s Send) send(id int) error {
@@ -76,8 +78,11 @@ func (s Send) send(id int) error {
 	}
 	switch err := s.Do(id); {
 	case err == nil && s.Edge == "": // Do records its messages
-	case err == nil:
+	case err == nil, s.Durable && isAccepted(err):
 		record(sent, s.Edge, id, 0, 0)
+	case s.Durable:
+		record(unsure, s.Edge, id, 0, 0)
+		return err
 	case err != topo.ErrFull: // a message that is refused with ErrFull is not recorded
 		return err
 	}
@@ -86,7 +91,7 @@ func (s Send) send(id int) error {
 
 // SendNext implements Ping: it sends the next message of a source along one of the edges.
 func (i *Instance) SendNext(ctx context.Context, edges ...Send) error {
-	if i.made == messages {
+	if i.made == messages || plan.Next {
 		return topo.Done
 	}
 	id := SourceID(i.incarnation*messages+i.made, i.index)
@@ -94,7 +99,9 @@ func (i *Instance) SendNext(ctx context.Context, edges ...Send) error {
 		id += otherIDs
 	}
 	i.made++
-	if err := edges[id%len(edges)].send(id); err != nil {
+	if err := edges[id%len(edges)].send(id); errors.Is(err, topo.ErrStopping) {
+		return topo.Done // of an Ask along a durable edge
+	} else if err != nil {
 		return err
 	}
 	if i.incarnation >= failingSources {

@@ -23,6 +23,9 @@ type Plan struct {
 	Place   string  // the processor whose method fails
 	Method  string  // Init, Finish, Close or Revert; "" for handlers, Ping, Serve and Update
 	Slow    bool    // few messages fail, because each failure takes long
+	Program bool    // a failure ends or stops the whole program, at message At of a sender
+	At      int
+	Next    bool // the second run with the same store: sources send nothing
 }
 
 // plan is the plan and the ledger of the current run. A process runs one topology at a time.
@@ -33,6 +36,8 @@ var plan struct {
 	list     []Event      // the ledger in memory
 	n        atomic.Int64 // events that this process has recorded
 	recovers bool         // the run has ended, and the test recovers the state from the log
+
+	activations map[string]int // calls of the handlers of durable edges
 }
 
 // begin opens the ledger of a run.
@@ -55,7 +60,7 @@ func open(p Plan) (err error) {
 		plan.file.Close()
 		plan.file = nil
 	}
-	plan.Plan, plan.list, plan.recovers = p, nil, false
+	plan.Plan, plan.list, plan.recovers, plan.activations = p, nil, false, make(map[string]int)
 	plan.n.Store(0)
 	if p.Ledger != "" {
 		plan.file, err = os.OpenFile(p.Ledger, os.O_APPEND|os.O_WRONLY, 0)
@@ -92,8 +97,9 @@ const (
 	made     Kind = "made"
 	started  Kind = "started" // Init has returned
 	sent     Kind = "sent"
-	unsure   Kind = "unsure" // the message of an Ask may have been sent
+	unsure   Kind = "unsure" // the message of an Ask, or along a durable edge, may have been sent
 	began    Kind = "began"
+	stepped  Kind = "stepped" // the step of a durable function has run
 	done     Kind = "done"
 	letter   Kind = "letter"
 	failed   Kind = "failed" // ID is the id of the message, or 0 for Init, Finish and Close

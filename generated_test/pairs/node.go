@@ -96,7 +96,7 @@ func CheckNodes(t *testing.T, c Case, r Run) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := memdir.New(t)
 		t.Setenv(raft.VariableDir, dir)
-		begin(t, Plan{"", r.Failure, r.Place, r.Method, r.Failure.IsHang()})
+		begin(t, Plan{Failure: r.Failure, Place: r.Place, Method: r.Method, Slow: r.Failure.IsHang()})
 		released, hangStepper, onEvent = make(chan struct{}), nil, nil
 		f := &fleet{c: c, r: r, memory: transport.NewMemory(transport.MemoryOptions{}), dir: dir}
 		stuck := f.run()

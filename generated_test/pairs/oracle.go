@@ -32,16 +32,23 @@ type examination struct {
 	accepted map[string]int // by edge: number of copies that were accepted
 	unsure   map[string]int // by edge: number of copies that may have been accepted
 	problems []string
+	tally    map[message]map[Kind]int // of the messages along durable edges
 }
 
-func examine(c Case, r Run, events []Event, figures pool.Snapshot, err error) []string {
-	x := &examination{Case: c, run: r, events: withoutRepetitions(events), figures: figures, err: err, copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int)}
+func examine(c Case, r Run, events []Event, e result) []string {
+	x := &examination{
+		Case: c, tally: c.tally(events), run: r, events: withoutRepetitions(events), figures: e.figures, err: e.err,
+		copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int),
+	}
+	if e.stopping > c.stopsWithin() {
+		x.problem("Run has returned %v after the end of its context, want at most %v", e.stopping, c.stopsWithin())
+	}
 	x.count()
 	x.ends()
-	for _, e := range figures.Edges {
+	for _, e := range x.figures.Edges {
 		x.edge(e)
 	}
-	for _, p := range figures.Processors {
+	for _, p := range x.figures.Processors {
 		x.processor(p)
 	}
 	x.outcomes()
@@ -65,6 +72,9 @@ func (x *examination) count() {
 	discarded := x.discarded()
 	for _, e := range x.events {
 		c := copyOf{e.Where, e.ID, e.Instance}
+		if x.isDurable(e.Where) && (e.Kind == sent || e.Kind == unsure) {
+			continue // a message with an id is sent twice, and one of a durable function with each replay
+		}
 		if e.Kind == unsure {
 			x.unsure[e.Where] += x.copiesOf(e.Where)
 		}
@@ -137,6 +147,10 @@ func receiver(edge string) string {
 		return "ledger"
 	case "work.Rep":
 		return "feed"
+	case "client.Job":
+		return "desk"
+	case "desk.Copy":
+		return "sink"
 	}
 	return "work"
 }
@@ -172,7 +186,7 @@ func (x *examination) instances(processor string) int {
 // ends checks that no copy has two ends.
 func (x *examination) ends() {
 	for c, n := range x.copies {
-		if n.done+n.letters > x.handledMost(c.edge) {
+		if n.done+n.letters > x.handledMost(c.edge) && !x.isDurable(c.edge) {
 			x.problem("%s %d at instance %d was handled %d times, and was %d times a dead letter", c.edge, c.id, c.instance, n.done, n.letters)
 		}
 	}
@@ -193,11 +207,18 @@ func (x *examination) ends() {
 // edge compares the figures of an edge with the ledger.
 func (x *examination) edge(e pool.EdgeFigures) {
 	name := e.From + "." + e.Message
+	if plan.recovers && name == "work.LedgerProposal" {
+		return // the ledger does not have the updates
+	}
 	if e.From == "" {
 		name = "timer." + e.Message
 	}
 	if e.Sent != e.Received+e.Dropped+uint64(e.Len) {
 		x.problem("%s: %d sent, but %d received, %d dropped and %d queued", name, e.Sent, e.Received, e.Dropped, e.Len)
+	}
+	if x.isDurable(name) {
+		x.durableEdge(name, e)
+		return
 	}
 	if x.isWhole() && e.Len != 0 {
 		x.problem("%s: %d are queued at the end", name, e.Len)
@@ -219,6 +240,30 @@ func (x *examination) edge(e pool.EdgeFigures) {
 	}
 	if uint64(begun) != e.Received && !(e.To == "ledger" && x.mayNotLead()) {
 		x.problem("%s: the ledger has %d copies that were given to a handler, and the figures %d", name, begun, e.Received)
+	}
+}
+
+// durableEdge compares the figures of a durable edge with the ledger. The two runs are compared
+// with the store elsewhere.
+func (x *examination) durableEdge(name string, e pool.EdgeFigures) {
+	var known, accepted, ended uint64
+	for m, n := range x.tally {
+		if m.edge != name {
+			continue
+		}
+		known++
+		if n[began] > 0 || n[sent] > 0 && !plan.Next { // a replay may find that the message was handled in the first run
+			accepted++
+		}
+		if n[done]+n[letter] > 0 {
+			ended++
+		}
+	}
+	if e.Sent < accepted || e.Sent > known && x.isWhole() {
+		x.problem("%s: the ledger has %d accepted messages of %d, and the figures %d", name, accepted, known, e.Sent)
+	}
+	if e.Received < ended && !x.run.Stop && x.isWhole() {
+		x.problem("%s: %d messages have ended, and the figures say that %d were handled", name, ended, e.Received)
 	}
 }
 
@@ -258,7 +303,7 @@ func (x *examination) processor(p pool.ProcessorFigures) {
 	for c, n := range x.copies {
 		if receiver(c.edge) == p.Name {
 			letters += n.letters
-			if n.done+n.letters == 0 {
+			if n.done+n.letters == 0 && !x.isDurable(c.edge) {
 				ended++
 			}
 		}
@@ -266,7 +311,7 @@ func (x *examination) processor(p pool.ProcessorFigures) {
 	least, most = uint64(ended)+x.lost[p.Name], uint64(ended)+x.lost[p.Name]
 	for _, e := range x.figures.Edges {
 		switch {
-		case e.To != p.Name || p.Faults.GaveUp == 0 || e.From == "": // a tick has no content that can be lost
+		case e.To != p.Name || p.Faults.GaveUp == 0 || e.From == "" || x.isDurable(e.From+"."+e.Message): // a tick has no content that can be lost
 		case x.policy(e) == "drop", x.mayExpire():
 			most += e.Dropped
 		default:
@@ -302,7 +347,7 @@ func (x *examination) order() {
 	last := make(map[pair]int)
 	for _, e := range x.events {
 		at, ok := position[e.Where][e.ID]
-		if e.Kind != began || !ok || e.Where == "work.LedgerProposal" && (x.Options["machine"] == "several" || x.run.Fault != NoFault) {
+		if e.Kind != began || !ok || x.isDurable(e.Where) || e.Where == "work.LedgerProposal" && (x.Options["machine"] == "several" || x.run.Fault != NoFault) {
 			continue // an update does not know its instance, and the next process of a node reads its log again
 		}
 		from, _, _ := strings.Cut(e.Where, ".")
@@ -321,7 +366,7 @@ func (x *examination) order() {
 // failures returns the number of failures in the ledger.
 func (x *examination) failures() (n int) {
 	for _, e := range x.events {
-		if e.Kind == failed {
+		if e.Kind == failed && !x.isDurable(e.Where) { // Run continues after the failure of a durable function
 			n++
 		}
 	}
@@ -332,6 +377,10 @@ func (x *examination) failures() (n int) {
 func (x *examination) result() {
 	failures := x.failures()
 	switch gaveUp := x.gaveUp(); {
+	case errors.Is(x.err, errLate):
+		x.problem("the run did not end within %v", patience)
+	case errors.Is(x.err, pool.ErrDrainTimeout) && x.run.Failure.IsHang() && x.runsDurable(x.run.Place):
+		// a durable function has no health timeout
 	case failures == 0 && x.err != nil && !(x.HasProcesses() && errors.Is(x.err, pool.ErrHung)): // on a busy host a process may get no CPU for its health timeout
 		x.problem("nothing has failed, and Run returns %v", x.err)
 	case gaveUp && x.err == nil:

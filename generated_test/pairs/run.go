@@ -32,6 +32,7 @@ type Case struct {
 	// update is in it. It is nil if there is no log.
 	Recovered func() (map[int]int, error)
 	Member    OpenMember // nil if the state machine is not replicated
+	Durable   []string   // the durable edges, as "sender.Message"
 }
 
 // Topology has the methods of a generated topology that a run calls.
@@ -56,6 +57,8 @@ type OutsideSend struct {
 	Edge string
 	Do   func(ctx context.Context, id int) error
 	Asks bool // Do calls Ask: if it returns nil, the message was handled
+
+	Durable bool
 }
 
 // Run describes one run of a case.
@@ -85,39 +88,45 @@ func (r Run) String() string {
 
 const problemsMax = 5 // number of problems that are printed for a run
 
-// patience is the time after which a run on workers is stopped.
+// patience is the time after which a run is stopped.
 const patience = 10 * time.Second
 
-// Check runs a case and compares the ledger with the figures.
+// leased is the time after which the store of a Stepper gives away the messages that its last topology
+// has left.
+const leased = time.Minute
+
+// errLate is the error of a run that was stopped, although no call hangs.
+var errLate = errors.New("the run did not end")
+
+// Check runs a case and compares the ledger with the figures. If the case has durable edges, a second
+// run without failures continues with their store.
 func Check(t *testing.T, c Case, r Run) {
 	t.Helper()
-	ledger := ""
-	if c.HasProcesses() {
-		ledger = filepath.Join(memdir.New(t), "ledger")
+	if c.runInProgram(t, r) {
+		return
+	}
+	p := Plan{
+		Failure: r.Failure, Place: r.Place, Method: r.Method, Slow: r.Failure.IsHang() || c.HasProcesses(),
+		Program: r.endsProgram(c), At: int(r.stopAfter()) % messages,
+	}
+	if p.Program && r.Stepped {
+		p.Failure = NoFailure // the store crashes
+	}
+	if c.HasProcesses() || p.Program {
+		p.Ledger = filepath.Join(memdir.New(t), "ledger")
+	}
+	if c.Recovered != nil {
+		t.Setenv(raft.VariableDir, memdir.New(t))
+	}
+	store := c.newPromises(t, r)
+	begin(t, p)
+	if p.Program && !r.Stepped {
+		runProgram(t, store.dir)
 	}
 	run := func(t *testing.T) {
-		if c.Recovered != nil {
-			t.Setenv(raft.VariableDir, memdir.New(t))
-		}
-		begin(t, Plan{ledger, r.Failure, r.Place, r.Method, r.Failure.IsHang() || c.HasProcesses()})
-		released, hangStepper, onEvent = make(chan struct{}), nil, nil
-		newNetwork()
-		defer leave("n1")
-		g := newGroup(c.Member)
-		top, outside, err := c.New(pool.Logger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		after := time.Duration(0)
-		if r.Stepped {
-			err = step(top, outside, r)
-		} else {
-			after, err = c.runWorkers(top, outside, r, g)
-		}
-		close(released)
-		g.stop()
-		if !r.Stepped && !c.HasProcesses() {
-			synctest.Wait() // until a state machine whose update hung has closed its log
+		var end result
+		if !p.Program || r.Stepped {
+			end = c.once(t, r, store.options()...)
 		}
 		hanging.Lock() // waits until all calls that hang have returned
 		events, readErr := read()
@@ -125,18 +134,21 @@ func Check(t *testing.T, c Case, r Run) {
 		if readErr != nil {
 			t.Fatal(readErr)
 		}
-		problems := examine(c, r, events, top.Snapshot(), err)
-		if after > c.stopsWithin() {
-			problems = append(problems, fmt.Sprintf("Run has returned %v after the end of its context, want at most %v", after, c.stopsWithin()))
+		var problems []string
+		if !p.Program {
+			problems = examine(c, r, events, end)
 		}
-		if outside.State != nil {
-			problems = append(problems, c.compareState(r, events, outside.State, err == nil)...)
+		if end.state != nil || c.Recovered != nil && !r.Stepped {
+			problems = append(problems, c.compareState(r, events, end.state, end.err == nil && !p.Program)...)
+		}
+		if store != nil {
+			problems = append(problems, c.checkNext(t, r, store, events, end.err)...)
 		}
 		for _, problem := range problems[:min(len(problems), problemsMax)] {
 			t.Error(problem)
 		}
 		if len(problems) > 0 {
-			t.Logf("%s, %v; Run returned %v", c.Name, r, err)
+			t.Logf("%s, %v; Run returned %v", c.Name, r, end.err)
 		}
 	}
 	if r.Stepped || c.HasProcesses() {
@@ -144,6 +156,43 @@ func Check(t *testing.T, c Case, r Run) {
 		return
 	}
 	synctest.Test(t, run)
+}
+
+// result is the end of a run.
+type result struct {
+	figures  pool.Snapshot
+	state    func() (map[int]int, error) // Outside.State
+	err      error                       // of Run
+	stopping time.Duration               // from the end of Run's context to its return
+}
+
+// once runs the topology once.
+func (c Case) once(t *testing.T, r Run, options ...pool.Option) (end result) {
+	t.Helper()
+	released, hangStepper, onEvent = make(chan struct{}), nil, nil
+	newNetwork()
+	defer leave("n1")
+	g := newGroup(c.Member)
+	top, outside, err := c.New(append(options, pool.Logger(slog.New(slog.DiscardHandler)))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var late bool
+	if r.Stepped {
+		late, end.err = step(top, outside, r)
+	} else {
+		late, end.stopping, end.err = c.runWorkers(top, outside, r, g)
+	}
+	if late && !r.Failure.IsHang() && !c.HasProcesses() { // on a busy host, processes may be slow
+		end.err = errors.Join(end.err, errLate)
+	}
+	close(released)
+	g.stop()
+	if !r.Stepped && !c.HasProcesses() {
+		synctest.Wait() // until a state machine whose update hung has closed its log
+	}
+	end.figures, end.state = top.Snapshot(), outside.State
+	return end
 }
 
 // HasProcesses reports whether a processor runs in processes of its own.
@@ -160,6 +209,9 @@ func sendAll(ctx context.Context, o Outside, first, instance int, between func()
 		return
 	}
 	defer o.Close()
+	if plan.Next {
+		return
+	}
 	for n := range messages {
 		between()
 		id := SourceID(first+n, instance)
@@ -168,8 +220,10 @@ func sendAll(ctx context.Context, o Outside, first, instance int, between func()
 		case err == nil && s.Asks:
 			record(sent, s.Edge, id, 0, 0)
 			record(replied, s.Edge, id, 0, 0)
-		case err == nil, errors.Is(err, topo.ErrFailed), errors.Is(err, cluster.ErrUnreachable):
+		case err == nil, errors.Is(err, topo.ErrFailed), errors.Is(err, cluster.ErrUnreachable), s.Durable && isAccepted(err):
 			record(sent, s.Edge, id, 0, 0)
+		case s.Durable:
+			record(unsure, s.Edge, id, 0, 0)
 		case s.Asks && (errors.Is(err, topo.ErrStopping) || errors.Is(err, context.DeadlineExceeded) || isPartial(err)):
 			record(unsure, s.Edge, id, 0, 0)
 		}
@@ -182,12 +236,18 @@ func isPartial(err error) bool {
 	return ok
 }
 
-func step(top Topology, o Outside, r Run) error {
+// step runs a topology under its Stepper. It reports whether the run was late.
+func step(top Topology, o Outside, r Run) (late bool, err error) {
 	s := top.Stepper(r.Seed)
 	hangStepper = s.Hang
 	after := r.stopAfter()
+	end := s.Now().Add(patience)
+	if plan.Next {
+		end = end.Add(leased)
+	}
 	stopDue := func() bool {
-		due := r.Stop && plan.n.Load() >= after
+		late = s.Now().After(end)
+		due := r.Stop && plan.n.Load() >= after || late
 		if due {
 			s.Stop()
 		}
@@ -196,12 +256,12 @@ func step(top Topology, o Outside, r Run) error {
 	sendAll(context.Background(), o, 0, 0, func() { s.Step(); stopDue() })
 	for !stopDue() && s.Step() {
 	}
-	return s.Run()
+	return late, s.Run()
 }
 
-// runWorkers runs a topology on workers. It also returns the time from the end of Run's context to
-// its return.
-func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (after time.Duration, err error) {
+// runWorkers runs a topology on workers. It reports whether the run was late, and returns the time
+// from the end of Run's context to its return.
+func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (late bool, stopping time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if events := r.stopAfter(); r.Stop {
@@ -214,8 +274,8 @@ func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (after time.D
 			cancel(nil)
 		}
 	}
-	late := time.AfterFunc(patience, func() { cancel(nil) })
-	defer late.Stop()
+	timer := time.AfterFunc(patience, func() { cancel(errLate) })
+	defer timer.Stop()
 	var end atomic.Pointer[time.Time]
 	context.AfterFunc(ctx, func() { end.Store(new(time.Now())) })
 	run := func() error {
@@ -226,20 +286,17 @@ func (c Case) runWorkers(top Topology, o Outside, r Run, g *group) (after time.D
 		}()
 		err := top.Run(ctx)
 		if at := end.Load(); at != nil {
-			after = time.Since(*at)
+			stopping = time.Since(*at)
 		}
 		<-senders
 		return err
 	}
 	if c.Member == nil {
 		err = run()
-		return after, err
+	} else if err = g.start("n2", "n3"); err == nil {
+		err = g.runBeside(r, run)
 	}
-	if err := g.start("n2", "n3"); err != nil {
-		return 0, err
-	}
-	err = g.runBeside(r, run)
-	return after, err
+	return context.Cause(ctx) == errLate, stopping, err
 }
 
 // stopsWithin returns the longest time from the end of Run's context to its return.

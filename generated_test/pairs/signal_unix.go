@@ -10,15 +10,17 @@ import (
 )
 
 // signal kills or stops this process. For Pause it starts a shell that waits until this process is
-// stopped, and then continues it.
+// stopped, and then continues it. A whole program that is stopped does not continue, but is killed.
 func signal(f Failure) {
 	s := syscall.SIGSTOP
 	switch f {
 	case Kill:
 		s = syscall.SIGKILL
 	case Pause:
-		if err := exec.Command("sh", "-c", fmt.Sprintf("while ! grep -q '^State:.T' /proc/%d/status; do :; done; kill -CONT %[1]d", os.Getpid())).Start(); err != nil {
-			panic(err)
+		whenStopped("CONT")
+	case Stop:
+		if plan.Program {
+			whenStopped("KILL")
 		}
 	}
 	if err := syscall.Kill(os.Getpid(), s); err != nil {
@@ -26,5 +28,12 @@ func signal(f Failure) {
 	}
 	if f != Pause {
 		select {} // the signal may arrive after Kill has returned, in another thread
+	}
+}
+
+// whenStopped starts a shell that sends a signal to this process when it is stopped.
+func whenStopped(name string) {
+	if err := exec.Command("sh", "-c", fmt.Sprintf("while ! grep -q '^State:.T' /proc/%d/status; do :; done; kill -%s %[1]d", os.Getpid(), name)).Start(); err != nil {
+		panic(err)
 	}
 }

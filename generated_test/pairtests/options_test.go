@@ -42,6 +42,8 @@ var factors = []factor{
 	{"machine.form", []string{"first", "second"}}, // two ways to route, to sync, or to replicate
 	{"applied", []string{"no", "yes"}},
 	{"revert", []string{"no", "yes"}},
+	{"durable", []string{"no", "in", "out", "all", "beside"}},
+	{"kept", []string{"plain", "id", "limit", "each", "deadline"}},
 }
 
 // A design is what a covering array is made of.
@@ -90,6 +92,18 @@ var refusals = []refusal{
 	{row{"restart": "never", "on_error": "attempts"}, "TG215"},
 	{row{"restart": "none", "group": "no", "letters": "yes", "on_error": "none|stop"}, "TG215"},
 	{row{"restart": "none", "group": "no", "on_error": "attempts"}, "TG215"},
+	{row{"durable": "in|out|all", "work": "pool|process"}, "TG237"},
+	{row{"durable": "out|all", "sink": "pool|process|watched|never"}, "TG237"},
+	{row{"durable": "out|all", "out": "drop-oldest|drop-newest|fail"}, "TG236"},
+	{row{"durable": "in|all", "route": "broadcast|local|range"}, "TG236"},
+	{row{"durable": "in|all", "full": "drop-oldest|drop-newest|fail"}, "TG236"},
+	{row{"durable": "in|all", "capacity": "1|4"}, "TG236"},
+	{row{"durable": "in|all", "form": "shared"}, "TG236"},
+	{row{"durable": "in|all", "input": "default|first-message|start"}, "TG236"},
+	{row{"durable": "in", "work": "blocking", "on_error": "stop|attempts", "two": "no", "loop": "no", "timer": "no", "machine": "no"}, "TG236"},
+	{row{"durable": "in", "work": "blocking", "on_error": "none", "letters": "yes", "two": "no", "loop": "no", "timer": "no", "machine": "no"}, "TG236"},
+	{row{"durable": "all", "work": "blocking", "sink": "blocking", "on_error": "stop|attempts", "two": "no", "timer": "no", "machine": "no"}, "TG236"},
+	{row{"durable": "all", "work": "blocking", "sink": "blocking", "on_error": "none", "letters": "yes", "two": "no", "timer": "no", "machine": "no"}, "TG236"},
 }
 
 // rows returns a row for each combination of values. All other factors are as in base.

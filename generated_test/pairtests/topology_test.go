@@ -27,6 +27,10 @@ func (r row) yaml(name string) string {
 	if r["machine"] != "no" {
 		r.processor(&b, "ledger", r.machine())
 	}
+	r.beside(&b)
+	if r["durable"] != "no" {
+		b.WriteString("durable: {store: promises, lease: 20s}\n")
+	}
 	b.WriteString("messages: {Out: github.com/topogen/topogen/generated_test/pairs.Out}\nedges:\n")
 	for _, e := range r.edges() {
 		b.WriteString("  - " + e + "\n")
@@ -64,6 +68,9 @@ func (r row) feed() []string {
 	}
 	if r["feed.instances"] != "1" {
 		list = append(list, "instances: "+r["feed.instances"])
+	}
+	if r["feed"] != "outside" && r.isDurable("feed", "One") {
+		list = append(list, "blocking: true")
 	}
 	return list
 }
@@ -176,10 +183,10 @@ func (r row) edges() []string {
 	if r["form"] == "shared" {
 		options = append(options, "shared: true")
 	}
-	one := slices.Clone(options)
+	one := slices.Concat(options, r.kept("feed", "One"))
 	if r["reply"] == "yes" {
 		one = append(one, "reply: Rep")
-		if r["feed"] == "outside" {
+		if r["feed"] == "outside" && !r.isDurable("feed", "One") {
 			one = append(one, "timeout: 1m")
 		}
 	}
@@ -187,7 +194,7 @@ func (r row) edges() []string {
 	if r["two"] != "no" {
 		list = append(list, r.edge(r["two"], "work", "Two", options))
 	}
-	out := []string{}
+	out := r.kept("work", "Out")
 	if r["out"] != "block" {
 		out = append(out, "full: "+r["out"], "capacity: 2")
 	}
@@ -195,11 +202,11 @@ func (r row) edges() []string {
 	if r.isApplied() {
 		list = append(list, "ledger -> sink: LedgerApplied")
 	}
-	switch {
+	switch again := append([]string{"message: Again"}, r.kept("work", "Again")...); {
 	case r["loop"] == "yes" && r["work.place"] == "every-node":
-		list = append(list, "work -> work: {message: Again, route: local}")
+		list = append(list, "work -> work: {"+strings.Join(append(again, "route: local"), ", ")+"}")
 	case r["loop"] == "yes":
-		list = append(list, "work -> work: {message: Again, key: ID}")
+		list = append(list, "work -> work: {"+strings.Join(append(again, "key: ID"), ", ")+"}")
 	}
 	switch r["timer"] {
 	case "tick":
@@ -213,7 +220,7 @@ func (r row) edges() []string {
 	case "named":
 		list = append(list, "every 5ms as beat -> work: {route: {range: {offset: 0, count: 1}}}")
 	}
-	return list
+	return append(list, r.edgesBeside()...)
 }
 
 func (r row) input() []string {
@@ -250,11 +257,13 @@ import (
 	"maps"
 
 	"github.com/topogen/topogen/generated_test/pairs"
+	"github.com/topogen/topogen/runtime/durable"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
 var (
+	_ durable.Context
 	_ topo.Tick
 	_ = errors.Join
 	_ = maps.Clone[map[int]int]
@@ -277,6 +286,9 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 	if r.isReplicated() {
 		b.WriteString(", Member: member")
 	}
+	if list := r.durableEdges(); len(list) > 0 {
+		fmt.Fprintf(&b, ", Durable: %#v", list)
+	}
 	b.WriteString("}\n\n")
 	r.construct(&b)
 	b.WriteString("\nfunc newOut(id int) pairs.Out { return pairs.Out{ID: id} }\n")
@@ -296,6 +308,7 @@ var Case = pairs.Case{Name: %[1]q, Index: %[2]d, Seed: %[3]d, Options: map[strin
 		b.WriteString("\nfunc (p *Sink) ReceiveLedgerApplied(ctx context.Context, m LedgerApplied) error { return p.Handle(ctx, \"ledger.LedgerApplied\", m.Update.ID) }\n")
 	}
 	r.machineCode(&b)
+	r.codeBeside(&b)
 	if r["letters"] == "yes" {
 		r.morgue(&b)
 	}
@@ -315,20 +328,35 @@ func (r row) construct(b *strings.Builder) {
 	if r["machine"] != "no" {
 		state = "State: func() (map[int]int, error) { return marks(t) }"
 	}
-	if r["feed"] != "outside" {
+	outside, beside := r["feed"] == "outside", r["durable"] == "beside"
+	if !outside && !beside {
 		fmt.Fprintf(b, "\treturn t, pairs.Outside{%s}, err\n}\n", state)
 		return
 	}
 	if state != "" {
 		state += ", "
 	}
-	fmt.Fprintf(b, "\tif err != nil {\n\t\treturn nil, pairs.Outside{}, err\n\t}\n\treturn t, pairs.Outside{%sClose: t.Feed().Close, Sends: []pairs.OutsideSend{\n", state)
-	if r["reply"] == "yes" {
+	fmt.Fprintf(b, "\tif err != nil {\n\t\treturn nil, pairs.Outside{}, err\n\t}\n\treturn t, pairs.Outside{%sClose: func() {\n", state)
+	if outside {
+		b.WriteString("\t\tt.Feed().Close()\n")
+	}
+	if beside {
+		b.WriteString("\t\tt.Client().Close()\n")
+	}
+	b.WriteString("\t}, Sends: []pairs.OutsideSend{\n")
+	if beside {
+		b.WriteString(r.outsideDurable("Client", "client", "Job"))
+	}
+	switch {
+	case !outside:
+	case r.isDurable("feed", "One"):
+		b.WriteString(r.outsideDurable("Feed", "feed", "One"))
+	case r["reply"] == "yes":
 		b.WriteString("\t\t{Edge: \"feed.One\", Asks: true, Do: func(ctx context.Context, id int) error { _, err := t.Feed().AskOne(ctx, newOne(id)); return err }},\n")
-	} else {
+	default:
 		b.WriteString("\t\t{Edge: \"feed.One\", Do: func(ctx context.Context, id int) error { return t.Feed().SendOne(ctx, newOne(id)) }},\n")
 	}
-	if r["two"] == "feed" {
+	if outside && r["two"] == "feed" {
 		b.WriteString("\t\t{Edge: \"feed.Two\", Do: func(ctx context.Context, id int) error { return t.Feed().SendTwo(ctx, newTwo(id)) }},\n")
 	}
 	b.WriteString("\t}}, nil\n}\n")
@@ -441,6 +469,9 @@ func recovered() (seen map[int]int, err error) {
 // send returns the code of a pairs.Send. returns says whether the send method has an error result:
 // the methods of sources and of edges with full: fail have one.
 func (r row) send(from, message string, returns bool) string {
+	if r.isDurable(from, message) {
+		return r.sendDurable(from, message)
+	}
 	call := fmt.Sprintf("out.Send%s(new%[1]s(id)); return nil", message)
 	if returns {
 		call = fmt.Sprintf("return out.Send%s(new%[1]s(id))", message)
@@ -468,7 +499,7 @@ func (r row) source(b *strings.Builder, name, sends string) {
 		method, does = "Serve", "SendAll"
 	}
 	fmt.Fprintf(b, "\nfunc (p *%[1]s) %[2]s(ctx context.Context, out *%[1]sSender) error { return p.%[3]s(ctx, %[4]s) }\n", typ, method, does, sends)
-	if name == "feed" && r["reply"] == "yes" {
+	if name == "feed" && r["reply"] == "yes" && !r.isDurable("feed", "One") {
 		r.handler(b, "Feed", "work", "Rep", "", "")
 	}
 }
@@ -543,12 +574,16 @@ func (r row) handler(b *strings.Builder, typ, from, message, sends, reply string
 	if r["form"] == "clone" && r.hasData(message) {
 		change = fmt.Sprintf("p.Change(%q, m.ID, m.Data); ", from+"."+message)
 	}
-	call := fmt.Sprintf("p.Handle(ctx, %q, m.ID%s)", from+"."+message, sends)
+	parameter, handle := "context.Context", "Handle"
+	if r.isDurable(from, message) {
+		parameter, handle = "durable.Context", "HandleDurable"
+	}
+	call := fmt.Sprintf("p.%s(ctx, %q, m.ID%s)", handle, from+"."+message, sends)
 	result, body := "error", change+"return "+call
 	if reply != "" {
 		result, body = "("+reply+", error)", change+"return new"+reply+"(pairs.SourceID(m.ID, p.Index())), "+call
 	}
-	fmt.Fprintf(b, "\nfunc (p *%s) Receive%s(ctx context.Context, m %s%s) %s { %s }\n", typ, message, m, out, result, body)
+	fmt.Fprintf(b, "\nfunc (p *%s) Receive%s(ctx %s, m %s%s) %s { %s }\n", typ, message, parameter, m, out, result, body)
 }
 
 func (r row) morgue(b *strings.Builder) {
