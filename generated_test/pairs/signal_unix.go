@@ -31,9 +31,10 @@ func signal(f Failure) {
 	}
 }
 
-// whenStopped starts a shell that sends a signal to this process when it is stopped.
+// whenStopped starts a shell that sends a signal to this process when it is stopped. The shell ends
+// when the process is gone.
 func whenStopped(name string) {
-	if err := exec.Command("sh", "-c", fmt.Sprintf("while ! grep -q '^State:.T' /proc/%d/status; do :; done; kill -%s %[1]d", os.Getpid(), name)).Start(); err != nil {
+	if err := exec.Command("sh", "-c", fmt.Sprintf("until grep -q '^State:.T' /proc/%[1]d/status; do [ -d /proc/%[1]d ] || exit; done; kill -%[2]s %[1]d", os.Getpid(), name)).Start(); err != nil {
 		panic(err)
 	}
 }
