@@ -10,7 +10,7 @@ import (
 
 // examine compares the ledger with the figures of all processes of all nodes.
 func (f *fleet) examine(events []Event) []string {
-	x := &examination{Case: f.c, run: f.r, events: events, err: f.result(), copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int), lost: make(map[string]uint64)}
+	x := &examination{Case: f.c, run: f.r, events: withoutRepetitions(events), err: f.result(), copies: make(map[copyOf]*copyEvents), accepted: make(map[string]int), unsure: make(map[string]int), lost: make(map[string]uint64)}
 	for _, p := range f.processes {
 		s := p.top.Snapshot()
 		x.balance(s.Edges)
