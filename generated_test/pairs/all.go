@@ -74,7 +74,7 @@ func (c Case) canRun(r Run) bool {
 		return false // without a failure, the place and the method make no difference
 	case r.Place == "feed" && c.Options["feed"] == "outside":
 		return false // an external processor has no methods
-	case r.Stepped && c.isDurable("feed.One") && c.Options["reply"] == "yes" && c.Options["feed"] != "outside":
+	case r.Stepped && c.asksDurable():
 		return false // under a Stepper, only a caller from outside can wait for a reply
 	case r.Failure == Goexit && r.Stepped && !isolated:
 		return false // it would end the goroutine of the test

@@ -28,6 +28,11 @@ func (c Case) runsDurable(processor string) bool {
 	return slices.ContainsFunc(c.Durable, func(edge string) bool { return receiver(edge) == processor })
 }
 
+// asksDurable reports whether an instance of feed waits for replies along a durable edge.
+func (c Case) asksDurable() bool {
+	return c.isDurable("feed.One") && c.Options["reply"] == "yes" && c.Options["feed"] != "outside"
+}
+
 // Twice sends some messages twice. The second one has the id of the first.
 func Twice(id int, send func() error) error {
 	if err := send(); err != nil || id%onceEvery != 0 {

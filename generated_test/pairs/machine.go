@@ -174,6 +174,8 @@ func (c Case) canRunMachine(r Run) bool {
 		return false
 	case r.Stepped && (r.Failure == Goexit || r.Failure == Deaf):
 		return false // it would end or block the goroutine of the test
+	case r.Stepped && c.asksDurable():
+		return false // as in canRun
 	case c.HasProcesses() && r.Failure == Deaf:
 		return false // the drain timeout takes long in real time
 	}
