@@ -62,9 +62,18 @@ func (x *examination) problem(format string, args ...any) {
 	x.problems = append(x.problems, fmt.Sprintf(format, args...))
 }
 
-// isWhole reports whether the topology has run to its end, so that no message is left.
+// isWhole reports whether the topology has run to its end, so that no message is left. If another
+// instance was given up than one that fails by itself, the end of Run has ended its send along a durable
+// edge.
 func (x *examination) isWhole() bool {
-	return x.err == nil || errors.Is(x.err, pool.ErrGaveUp) && !errors.Is(x.err, pool.ErrDrainTimeout) && !errors.Is(x.err, supervise.ErrIntensity)
+	return x.err == nil || errors.Is(x.err, pool.ErrGaveUp) && x.placeGaveUp() && !errors.Is(x.err, pool.ErrDrainTimeout) && !errors.Is(x.err, supervise.ErrIntensity)
+}
+
+// placeGaveUp reports whether an instance of the processor that fails was given up.
+func (x *examination) placeGaveUp() bool {
+	return slices.ContainsFunc(x.figures.Processors, func(p pool.ProcessorFigures) bool {
+		return p.Name == x.run.Place && p.Faults != nil && p.Faults.GaveUp > 0
+	})
 }
 
 // count counts the events of each copy.
