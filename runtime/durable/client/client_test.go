@@ -185,7 +185,11 @@ func TestBadServers(t *testing.T) {
 		{"a long header", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, "server response headers exceeded"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := serve(t, Options{ResponseMax: 1000, Timeout: 200 * time.Millisecond}, test.handle)
+			timeout := time.Minute
+			if test.problem == context.DeadlineExceeded.Error() {
+				timeout = 200 * time.Millisecond
+			}
+			c := serve(t, Options{ResponseMax: 1000, Timeout: timeout}, test.handle)
 			res, err := c.Do(t.Context(), op)
 			if err == nil || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("got %+v, %v, want %s", res, err, test.problem)

@@ -63,6 +63,7 @@ func TestATimerFiresOnce(t *testing.T) {
 			t.Errorf("after 4s, %v are left of 10s", left)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait() // for the race detector: fired was written in another goroutine
 		if fired != 10*time.Second || timer.Stop() || timer.Left() != 0 {
 			t.Errorf("fired after %v, %v are left", fired, timer.Left())
 		}
