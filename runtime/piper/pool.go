@@ -382,11 +382,7 @@ func (p *Pool) start() {
 // runs before any worker.
 func (p *Pool) schedule() {
 	for _, t := range p.tickers { // all of them belong to instances of this node
-		w := t.to.worker.Load()
-		if w.index < 0 {
-			w = p.workers[p.initialWorker(t.to)] // its own worker does not count ticks while a call runs
-		}
-		w.after(t.every, t)
+		t.to.worker.Load().after(t.every, t)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {

@@ -177,29 +177,3 @@ func TestTheSteppersClockTicks(t *testing.T) {
 	}
 	top.check(t, true)
 }
-
-// TestTicksDuringACallAreCounted has a call that hangs, in the pool and on a goroutine of its own. The
-// ticks that are due in the meantime must be counted at once.
-func TestTicksDuringACallAreCounted(t *testing.T) {
-	for _, blocking := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			top := build(t, []proc{{blocking: blocking, tick: func(_ *cell, tick topo.Tick) error {
-				if tick.N == 10 {
-					time.Sleep(time.Minute)
-				}
-				return nil
-			}}}, []edge{{from: timer, to: 0, every: 50 * time.Millisecond}})
-			time.AfterFunc(2510*time.Millisecond, func() {
-				if f := top.pool.Snapshot().Edges[0]; f.Sent != 50 || f.Received != 10 || f.Dropped != 39 || f.Len != 1 {
-					t.Errorf("blocking %v: 50 ticks were due, of which 10 were handled: %+v", blocking, f)
-				}
-				cancel()
-			})
-			if err := top.run(t, ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
