@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,9 +75,9 @@ func leaderOf(t *testing.T, ms []*machine) *machine {
 func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codec := listsCodec
-		slow := false
+		var slow atomic.Bool // the other nodes encode their states too
 		codec.Append = func(b []byte, l *lists) ([]byte, error) {
-			if slow {
+			if slow.Load() {
 				time.Sleep(20 * time.Second)
 			}
 			return listsCodec.Append(b, l)
@@ -90,11 +91,11 @@ func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 		if err := leader.Read(t.Context(), func(*lists) { time.Sleep(20 * time.Second) }); err != nil {
 			t.Error(err)
 		}
-		slow = true
+		slow.Store(true)
 		if _, err := leader.Snapshot(t.Context()); err != nil {
 			t.Error(err)
 		}
-		slow = false
+		slow.Store(false)
 		if s := leader.Status(); s.Role != "leader" || s.Term != term {
 			t.Errorf("the node must still lead in term %d, got the role %s in term %d", term, s.Role, s.Term)
 		}
