@@ -13,10 +13,11 @@ import (
 
 // phases is a pool without instances. Its groups are quiet in each of their phases.
 type phases struct {
-	open   bool // no group is quiet
-	looks  int  // calls of IsIdle
-	closed bool // no external sender accepts messages
-	groups []uint8
+	open     bool // no group is quiet
+	looks    int  // calls of IsIdle
+	closed   bool // no external sender accepts messages
+	groups   []uint8
+	external bool // the last group is that of an external processor
 }
 
 func (p *phases) Arrivals(piper.GuestKey, int, int) (*piper.Arrivals, error) {
@@ -35,7 +36,7 @@ func (p *phases) Agree(group int, phase uint8) {
 
 func (p *phases) Group(i int) piper.GroupState {
 	phase := p.groups[i]
-	return piper.GroupState{Phase: phase, Quiet: !p.open && phase != piper.GroupFinished}
+	return piper.GroupState{Phase: phase, Quiet: !p.open && phase != piper.GroupFinished, Empty: p.external && i == len(p.groups)-1}
 }
 
 func (p *phases) Groups() int     { return len(p.groups) }

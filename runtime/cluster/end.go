@@ -67,7 +67,7 @@ func (e *nodeError) Unwrap() error { return e.err }
 // endsTopology reports whether an error of Run ends the topology on all nodes, as the error of
 // a handler does. The errors of a node that ends alone do not: another process of the node
 // can take its place. The drain timeout is one of them, because each node that drains has its
-// own. When all groups have finished, nothing is left to end: the error is that of an instance that
+// own. When all groups with instances have finished, nothing is left to end: the error is that of an instance that
 // was given up, or of a Close.
 func (c *core) endsTopology(result error) bool {
 	if result == nil || c.client || c.left || hasFinished(c.pool) {
@@ -95,10 +95,10 @@ func (n *Node) leaveTable() {
 	}
 }
 
-// hasFinished reports whether all groups have finished.
+// hasFinished reports whether all groups with instances have finished.
 func hasFinished(p pool) bool {
 	for i := range p.Groups() {
-		if p.Group(i).Phase != piper.GroupFinished {
+		if g := p.Group(i); !g.Empty && g.Phase != piper.GroupFinished {
 			return false
 		}
 	}

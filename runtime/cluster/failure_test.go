@@ -47,12 +47,14 @@ func TestOneNodeFailsAlone(t *testing.T) {
 		result   error
 		left     bool
 		finished bool
+		external bool
 	}{
 		"the drain timeout":                                {result: fmt.Errorf("%w after 10s", piper.ErrDrainTimeout)},
 		"beside a failed call":                             {result: errors.Join(fmt.Errorf("%w after 10s", piper.ErrDrainTimeout), &piper.HandlerError{Err: errors.New("canceled")})},
 		"its address table":                                {result: &nodeError{"n1", errors.New("the disk is full")}},
 		"an instance given up":                             {result: piper.ErrGaveUp, left: true},
 		"an instance given up, at the end of the topology": {result: piper.ErrGaveUp, finished: true},
+		"an instance given up, beside an external one":     {result: piper.ErrGaveUp, finished: true, external: true},
 		"Close, at the end of the topology":                {result: errors.New("the file cannot be closed"), finished: true},
 	} {
 		n := newPhaseNodes(t, "n1", "n2", "n3")
@@ -63,6 +65,9 @@ func TestOneNodeFailsAlone(t *testing.T) {
 		n.cores["n1"].left = c.left
 		if c.finished {
 			n.pools["n1"].groups = []uint8{piper.GroupFinished, piper.GroupFinished}
+		}
+		if n.pools["n1"].external = c.external; c.external {
+			n.pools["n1"].groups[1] = piper.GroupOpen
 		}
 		n.cores["n1"].step(n.now, &happened{stopping: true, ended: true, result: c.result})
 		n.run()

@@ -150,6 +150,7 @@ type GroupState struct {
 	Phase uint8  // 0 open, 1 closing, 2 finishing, 3 flushing, 4 finished
 	Quiet bool   // it has nothing to do here until a message comes from another node
 	Turns uint32 // changes whenever it had something to do
+	Empty bool   // it has no instances, as an external processor, so it never finishes
 }
 
 // Phases of a GroupState. In GroupClosing and GroupFlushing, a quiet group waits for Agree.
@@ -168,7 +169,7 @@ func (p *Pool) Group(i int) GroupState {
 	g := p.groups[i]
 	g.mu.Lock()
 	turns := g.activity.Load()
-	s := GroupState{Phase: uint8(g.phase), Turns: uint32(turns >> 32)}
+	s := GroupState{Phase: uint8(g.phase), Turns: uint32(turns >> 32), Empty: len(g.units) == 0}
 	waits := g.phase == phaseClosing || g.phase == phaseFlushing
 	s.Quiet = waits && uint32(turns) == 0 && g.allEmpty() && g.activity.Load() == turns
 	g.mu.Unlock()
