@@ -106,9 +106,12 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		words = append(words, typeWords[name])
 	}
 	suggestion := retype(v, wanted)
-	for _, key := range []string{"log", "durable"} {
-		if in(s, key) && v.Kind == String {
-			suggestion = fmt.Sprintf("write \"%s: {%s: %s}\"", key, map[string]string{"log": "path", "durable": "store"}[key], v.Text)
+	if v.Kind == String && plainPath.MatchString(v.Text) {
+		switch {
+		case in(s, "log"):
+			suggestion = fmt.Sprintf("write \"log: {path: %s}\"", v.Text)
+		case v.Pointer == "/durable":
+			suggestion = fmt.Sprintf("write \"durable: {store: %s}\"", v.Text)
 		}
 	}
 	if v.Kind == List && at.subject() == "processors" {
@@ -120,6 +123,9 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 	c.found.add(finding.WrongType, at.shown(), v.Pointer,
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), suggestion)
 }
+
+// plainPath matches paths that need no quotes in YAML.
+var plainPath = regexp.MustCompile(`^[\w./-]+$`)
 
 // processorsHint returns the suggestion for a list of processors, which must be a mapping.
 func processorsHint(list *Value) string {
