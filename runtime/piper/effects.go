@@ -60,9 +60,9 @@ func (w *watch) awaitRestart() {
 	}
 }
 
-// endsOnItsOwn reports whether a group with Finish has begun to finish: then the instance, which
-// runs, must get Finish, because a new one would not. Otherwise awaitRestart delays the end
-// of the group.
+// endsOnItsOwn reports whether the group of the instance, which runs, has Finish and has begun to
+// finish. Then the instance must get Finish, because no new instance would be started. Otherwise
+// endsOnItsOwn delays the end of the group until the restart.
 func (w *watch) endsOnItsOwn() bool {
 	g := w.unit.proc.group
 	if !g.finishes {

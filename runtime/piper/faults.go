@@ -2,6 +2,7 @@ package piper
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -164,13 +165,14 @@ func (e *shortError) Error() string { return e.text }
 
 func (e *shortError) Unwrap() error { return e.err }
 
-// forCaller returns err for a caller or a dead letter, who may pass its text on. The text ends before
-// the first stack, which the log and the error of Run have.
+// forCaller returns err for a caller, or for a handler of dead letters, which may pass its text on. The
+// text ends before the first stack, which the log and the error of Run have. fmt handles a panic of
+// Error.
 func forCaller(err error) error {
 	if err == nil {
 		return nil
 	}
-	if text, _, has := strings.Cut(err.Error(), "\ngoroutine "); has {
+	if text, _, has := strings.Cut(fmt.Sprint(err), "\ngoroutine "); has {
 		return &shortError{text, err}
 	}
 	return err

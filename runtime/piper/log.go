@@ -54,19 +54,26 @@ func (p *Pool) admit(r *repeated, l line) (times int, ok bool) {
 		r.skipped++
 		r.last = l
 		if r.skipped == 1 && p.stepper == nil && !p.ended.Load() {
-			r.timer = time.AfterFunc(r.nextAt-now, func() { p.flush(r) })
+			r.timer = time.AfterFunc(r.nextAt-now, func() { p.flush(r, false) })
 		}
 		return 0, false
+	}
+	if r.timer != nil {
+		r.timer.Stop()
 	}
 	times = r.skipped + 1
 	r.nextAt, r.skipped, r.last = now+logInterval, 0, line{}
 	return times, true
 }
 
-// rest returns the last line that was not logged, and how many there were.
-func (r *repeated) rest(now time.Duration) (l line, times int) {
+// rest returns the last line that was not logged, and how many there were, if a line may be logged
+// now. At the end of Run it always may.
+func (r *repeated) rest(now time.Duration, atEnd bool) (l line, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if now < r.nextAt && !atEnd {
+		return line{}, 0 // a line was logged after the timer had fired
+	}
 	l, times = r.last, r.skipped
 	r.last, r.skipped = line{}, 0
 	if times > 0 {
@@ -80,10 +87,10 @@ func (r *repeated) rest(now time.Duration) (l line, times int) {
 
 // flush logs the last line that was not logged. It returns when another flush has ended, so
 // that nothing is logged after the end of Run.
-func (p *Pool) flush(r *repeated) {
+func (p *Pool) flush(r *repeated, atEnd bool) {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
-	if l, times := r.rest(time.Duration(p.clock())); times > 0 {
+	if l, times := r.rest(time.Duration(p.clock()), atEnd); times > 0 {
 		p.logTimes(l, times)
 	}
 }
@@ -145,12 +152,12 @@ func (p *Pool) logTimes(l line, times int) {
 // logSkipped logs, at the end of Run, the failures that were not logged before.
 func (p *Pool) logSkipped() {
 	for _, proc := range p.processors {
-		p.flush(&proc.crossLog)
+		p.flush(&proc.crossLog, true)
 		if proc.faults == nil {
 			continue
 		}
 		for i := range proc.faults.logged {
-			p.flush(&proc.faults.logged[i])
+			p.flush(&proc.faults.logged[i], true)
 		}
 	}
 }

@@ -209,8 +209,8 @@ func (p *Pool) sentInCalls(edge int) (n int) {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			for _, h := range l.heads {
 				if h.Index() == edge && l.out != nil && !l.arrives() {
-					published := h.Published() // read first, so that the difference is not negative
-					n += int(h.Written() - published)
+					published := h.Published()
+					n += max(int(h.Written()-published), 0) // Written is too low while a queue grows
 				}
 			}
 		}

@@ -23,6 +23,9 @@ import (
 // abandoned, and its instance is not closed.
 const abandonAfter = time.Second
 
+// originError is the difference from the present time of day after which times follow it.
+const originError = 100 * time.Millisecond
+
 // Spec describes a topology. Generated code makes it.
 type Spec struct {
 	Name         string
@@ -70,8 +73,9 @@ type Pool struct {
 	pinned     bool // for tests of the placement: no instance is donated
 
 	began      time.Time
-	handlerCtx context.Context // for handlers; ends when Run stops waiting for them
-	serveCtx   context.Context // for Serve; ends when Run begins to drain
+	origin     atomic.Pointer[time.Time] // began by the present time of day
+	handlerCtx context.Context           // for handlers; ends when Run stops waiting for them
+	serveCtx   context.Context           // for Serve; ends when Run begins to drain
 	stopServe  context.CancelFunc
 	abandon    context.CancelFunc
 
@@ -283,6 +287,7 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 func (p *Pool) runOnce(ctx context.Context) (err error) {
 	p.makeContexts(ctx) // before Begin, after which another node may end Run
 	defer p.abandon()
+	defer p.logSkipped()
 	if p.nodes != nil {
 		defer func() { p.nodes.End(err) }()
 		if err := p.nodes.Begin(ctx, p); err != nil {
@@ -298,10 +303,9 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 		}
 	}
 	p.prepare()
-	defer p.logSkipped()
 	if err := p.initBefore(ctx); err != nil {
 		p.finish(err)
-		if p.err != err { // the supervisor has already ended Run because of this error
+		if p.err != err { // the supervisor has already ended Run because of this error, or another node has
 			err = errors.Join(p.result(), err)
 		}
 		return p.closeAll(err)
@@ -545,12 +549,18 @@ func (p *Pool) callClock() int64 {
 	return p.clock()
 }
 
-// time converts a reading of clock to a time. The time of day comes from the present, because
-// clock does not count the time in which the computer slept.
+// time converts a reading of clock to a time. The clock does not count the time in which the computer
+// slept, so the time of day is set again after a sleep, or when somebody sets it. Otherwise times
+// differ exactly as their readings.
 func (p *Pool) time(clock int64) time.Time {
 	if p.stepper != nil {
 		return p.began.Add(time.Duration(clock))
 	}
-	now := time.Now()
-	return now.Add(time.Duration(clock) - now.Sub(p.began))
+	now, origin := time.Now(), p.origin.Load()
+	current := now.Add(-now.Sub(p.began)) // Round removes the monotonic clock
+	if origin == nil || current.Round(0).Sub(origin.Round(0)).Abs() > originError {
+		origin = &current
+		p.origin.Store(origin)
+	}
+	return origin.Add(time.Duration(clock))
 }

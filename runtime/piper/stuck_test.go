@@ -398,3 +398,37 @@ func TestTheLastFailureIsLoggedSoon(t *testing.T) {
 		}
 	})
 }
+
+// TestLinesAreASecondApart has a failure every 10 ms: one is logged, with the number of the others, just
+// when the timer for the last of them fires.
+func TestLinesAreASecondApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		top := build(t, []proc{{watch: &piper.Watch{Then: piper.ThenSkip, Attempts: 1}, tick: func(*cell, topo.Tick) error { return errFailed }}},
+			[]edge{{from: timer, to: 0, every: 10 * time.Millisecond}}, log.option())
+		if err := top.run(t, ctx); err != nil {
+			t.Error(err)
+		}
+		if n := log.count("a handler has failed"); n > 21 { // and one at the end of Run
+			t.Errorf("%d lines are logged in 20 s: %s", n, log.buf.String())
+		}
+	})
+}
+
+type badText struct{}
+
+func (badText) Error() string { panic("no text") }
+
+// TestAnErrorWithoutAText checks that an error whose method Error panics fails only its message.
+func TestAnErrorWithoutAText(t *testing.T) {
+	top := build(t, []proc{feed(0, 5, 1), {watch: &piper.Watch{Then: piper.ThenSkip, Attempts: 1}, receive: func(*cell, *message) error { return badText{} }}},
+		[]edge{{from: 0, to: 1}})
+	if err := top.run(t, t.Context()); err != nil {
+		t.Error(err)
+	}
+	if f := top.pool.Snapshot().Faults; f.Dropped != 5 {
+		t.Errorf("%+v, want 5 dropped messages", f)
+	}
+}
