@@ -10,7 +10,7 @@ import (
 
 // An Activation is an execution whose task was acquired and whose function is to run: for
 // the first time, or again after a suspension or a crash. Exactly one of Run, Release and Abandon
-// must be called, once.
+// must be called, once. The worker releases an abandoned one when it is closed.
 type Activation struct {
 	e     *execution
 	taken atomic.Bool

@@ -16,7 +16,7 @@ const (
 	clockWarnEvery = 10 * time.Minute       // time between two warnings about the same wrong clock
 	clockMax       = 1 << 62                // Unix nanoseconds: the year 2116
 	clockField     = 1000                   // field number of the wall clock in the engine's messages, which skip unknown fields
-	leaseField     = 1001                   // field number of CoreConfig.LeaseTime, plus 1, in answers to heartbeats
+	leaseField     = 1001                   // field number in answers to heartbeats; the value is CoreConfig.LeaseTime + 1
 )
 
 // clocks are the wall clocks of the members, as received in their messages. The time of

@@ -21,7 +21,7 @@ const (
 	uncommittedBytesMax  = 256 << 20              // entries that no majority has saved: a leader without followers must not fill its memory
 	unappliedBytesMax    = 256 << 20              // entries that wait for the state machine; above it, the node takes no proposals until the state machine catches up
 	batchDelayMax        = 100 * time.Microsecond // how long the node waits for more proposals: less than a sync takes
-	batchYieldsMax       = 10_000                 // how often it yields then: more often than in batchDelayMax of real time. The virtual time of synctest does not pass while a goroutine yields
+	batchYieldsMax       = 10_000                 // limit of yields in this time, for the virtual time of synctest, which does not pass while a goroutine yields; in real time there are fewer
 	trailingBytesMax     = 64 << 20               // bytes of entries kept after a snapshot covers them
 	snapshotBytes        = 256 << 20              // bytes of entries after which a snapshot is taken, even before SnapshotEvery entries
 	heldBytesMax         = 192 << 20              // bytes of entries kept for followers that receive a snapshot; less than snapshotBytes, or a new snapshot would be taken at once after each snapshot
@@ -61,8 +61,8 @@ type CoreConfig struct {
 
 	// Uptime is a monotonic clock that also advances while the process is suspended.
 	// LeaseTime is how long, by Uptime, ReadLease relies on a majority's answer: at most half
-	// of the shortest time that ElectionTicks may take on any member. 0 disables leases. A
-	// Node sets it.
+	// of the shortest time that ElectionTicks may take on this node. If other members have
+	// shorter ones, these count. 0 disables leases. A Node sets it.
 	Uptime    func() time.Duration
 	LeaseTime time.Duration
 

@@ -323,7 +323,8 @@ func (m *Machine[S, U, R]) Read(ctx context.Context, f func(*S)) error {
 // Config.ElectionTimeout in heartbeats, rounded up: with the defaults 0.4 s. It relies on
 // the members' clocks: no clock may run twice as fast as another, or stop while its host
 // is suspended. Otherwise a read may miss updates that another leader has acknowledged. If
-// members have other settings, the shortest of these times counts.
+// members have other settings, the shortest of these times counts. A member that gets shorter
+// settings must first be stopped for its old ElectionTimeout.
 func (m *Machine[S, U, R]) LeaseRead(ctx context.Context, f func(*S)) error {
 	e, err := m.engine()
 	if err != nil {

@@ -20,9 +20,10 @@
 // # The end
 //
 // A group of processors with durable inputs finishes when its other inputs are closed and no
-// promise of the topology is pending. If other programs use the store, the group stays open
-// until the context of Run ends. Then handlers end at their next durable call, and their
-// tasks return to the store: the next process continues them.
+// promise of the topology is pending, or one waits for an instance that was given up. If other
+// programs use the store, the group stays open until the context of Run ends. Then handlers end
+// at their next durable call, and their tasks return to the store: the next process continues
+// them.
 //
 // # Guarantees
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // finish closes the durable edges into groups of processors whose other inputs are closed, when
-// no promise of the topology is pending.
+// no promise of the topology is pending, or one waits for an instance that was given up.
 type finish struct {
 	edges *Carrier
 
