@@ -388,13 +388,13 @@ func TestTheLastFailureIsLoggedSoon(t *testing.T) {
 			}
 			return nil
 		}}}, []edge{{from: timer, to: 0, every: 100 * time.Millisecond}}, log.option())
-		logged := 0
-		time.AfterFunc(1200*time.Millisecond, func() { logged = log.count("times=2") })
+		var logged atomic.Int64
+		time.AfterFunc(1200*time.Millisecond, func() { logged.Store(int64(log.count("times=2"))) })
 		if err := top.run(t, ctx); err != nil {
 			t.Error(err)
 		}
-		if n := log.count("times=2"); n != 1 || logged != 1 {
-			t.Errorf("the last failure is logged %d times after a second, and %d times in all: %s", logged, n, log.buf.String())
+		if n := log.count("times=2"); n != 1 || logged.Load() != 1 {
+			t.Errorf("the last failure is logged %d times after a second, and %d times in all: %s", logged.Load(), n, log.buf.String())
 		}
 	})
 }
