@@ -37,7 +37,7 @@ var plan struct {
 	n        atomic.Int64 // events that this process has recorded
 	recovers bool         // the run has ended, and the test recovers the state from the log
 
-	activations map[string]int // calls of the handlers of durable edges
+	activations map[message]int // calls of the handlers of durable edges
 }
 
 // begin opens the ledger of a run.
@@ -60,7 +60,7 @@ func open(p Plan) (err error) {
 		plan.file.Close()
 		plan.file = nil
 	}
-	plan.Plan, plan.list, plan.recovers, plan.activations = p, nil, false, make(map[string]int)
+	plan.Plan, plan.list, plan.recovers, plan.activations = p, nil, false, make(map[message]int)
 	plan.n.Store(0)
 	if p.Ledger != "" {
 		plan.file, err = os.OpenFile(p.Ledger, os.O_APPEND|os.O_WRONLY, 0)

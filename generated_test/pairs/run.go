@@ -134,6 +134,10 @@ func Check(t *testing.T, c Case, r Run) {
 		if readErr != nil {
 			t.Fatal(readErr)
 		}
+		var first ended
+		if store != nil {
+			first = c.endOfFirst(t, r, store, events, end.err)
+		}
 		var problems []string
 		if !p.Program {
 			problems = examine(c, r, events, end)
@@ -142,7 +146,7 @@ func Check(t *testing.T, c Case, r Run) {
 			problems = append(problems, c.compareState(r, events, end.state, end.err == nil && !p.Program)...)
 		}
 		if store != nil {
-			problems = append(problems, c.checkNext(t, r, store, events, end.err)...)
+			problems = append(problems, c.checkNext(t, r, store, first)...)
 		}
 		for _, problem := range problems[:min(len(problems), problemsMax)] {
 			t.Error(problem)
