@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
 )
 
@@ -158,4 +159,67 @@ func TestPauseBeyondTheLease(t *testing.T) {
 			t.Errorf("heartbeat %t: the step ran (%t), and the outcome is %v", heartbeat, ran, o)
 		}
 	}
+}
+
+// TestAbandonedActivationsHoldNoSlot abandons an activation of each second call. The other calls run,
+// and another worker continues the abandoned ones when the first one is closed.
+func TestAbandonedActivationsHoldNoSlot(t *testing.T) {
+	t.Run("limit", func(t *testing.T) { checkAbandoned(t, durable.Limit{Concurrency: 1}, 300) })
+	// A worker runs 256 activations at once, and 10,000 that are abandoned are not among them.
+	t.Run("many", func(t *testing.T) { checkAbandoned(t, durable.Limit{}, speed.Pick(t, 600, 600, 10_100)) })
+}
+
+func checkAbandoned(t *testing.T, limit durable.Limit, abandoned int) {
+	handler := func(_ durable.Context, arg json.RawMessage) (any, error) { return arg, nil }
+	gaveUp := true
+	w := newWorld(t, 1, durable.Function{Name: "f", Limit: limit, Dispatch: func(a *durable.Activation) {
+		if gaveUp && string(a.Arg()) == "0" {
+			a.Abandon(errors.New("given up"))
+			return
+		}
+		a.Run(t.Context(), handler)
+	}})
+	first := w.start(0, false)
+	for i := range 2 * abandoned {
+		w.call(fmt.Sprint("f", i), "f", i%2)
+	}
+	w.runFor(2*w.lease, nil)
+	for i := range 2 * abandoned {
+		if got, want := w.result(fmt.Sprint("f", i)), [...]string{"pending", "1"}[i%2]; got != want {
+			t.Fatalf("f%d is %s, want %s", i, got, want)
+		}
+	}
+	if s := first.worker.Stats(); s.Running != abandoned {
+		t.Errorf("%d were abandoned, and the worker holds %d", abandoned, s.Running)
+	}
+	gaveUp = false
+	w.start(0, false)
+	if err := first.worker.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	w.run(nil)
+	for i := range 2 * abandoned {
+		if got := w.result(fmt.Sprint("f", i)); got != fmt.Sprint(i%2) {
+			t.Fatalf("f%d is %s after the next worker", i, got)
+		}
+	}
+	w.check()
+}
+
+// TestAbandonedActivationsEnd lets the deadline of an abandoned activation pass.
+func TestAbandonedActivationsEnd(t *testing.T) {
+	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { a.Abandon(errors.New("given up")) }})
+	p := w.start(0, false)
+	if _, err := durable.Start[int](t.Context(), w.caller, durable.Call{ID: "f", Func: "f", Timeout: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	w.runFor(time.Minute, nil)
+	if s := p.worker.Stats(); s.Running != 1 {
+		t.Fatalf("before the deadline the worker holds %d", s.Running)
+	}
+	w.run(nil)
+	if s := p.worker.Stats(); s.Running != 0 {
+		t.Errorf("after the deadline the worker holds %d", s.Running)
+	}
+	w.check()
 }

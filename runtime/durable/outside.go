@@ -157,7 +157,10 @@ func (w *Worker) awaited(ctx context.Context, id string) bool {
 func (w *Worker) whyAbandoned(id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.abandoned[id]
+	if e := w.abandoned[id]; e != nil {
+		return e.abandoned
+	}
+	return nil
 }
 
 // subscribe registers for the message about a promise, and returns the promise and the

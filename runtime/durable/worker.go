@@ -38,7 +38,7 @@ type Worker struct {
 	active     chan struct{} // closed while held is not empty
 	acquiring  int           // tasks that are being acquired
 	waiters    map[string][]chan *protocol.Promise
-	abandoned  map[string]error
+	abandoned  map[string]*execution // by id
 	connection Connection
 	connected  bool
 	idle       chan struct{} // closed when nothing is held, if a Close waits for it
@@ -61,7 +61,7 @@ func NewWorker(c Config) (*Worker, error) {
 		held:      make(map[*execution]struct{}),
 		active:    make(chan struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
-		abandoned: make(map[string]error),
+		abandoned: make(map[string]*execution),
 		unknown:   make(map[string]bool),
 		queue:     newQueue(c.Running, c.Waiting),
 	}
@@ -270,6 +270,9 @@ func (w *Worker) finish(e *execution) {
 		w.active = make(chan struct{})
 	}
 	delete(w.held, e)
+	if w.abandoned[e.task.ID] == e {
+		delete(w.abandoned, e.task.ID)
+	}
 	if e.item != nil {
 		w.queue.done(e.item, true, w.now())
 	}

@@ -63,7 +63,8 @@ type Edge struct {
 }
 
 // ActivationsMax is how many executions of a process are acquired at once: those that run,
-// and those that wait for their instance. A heartbeat names all of them.
+// and those that wait for their instance. Up to 10,000 executions of instances that were given up
+// are not among them. A heartbeat names all of them.
 const ActivationsMax = 1024
 
 // forever is the timeout of an execution without one. Times in the store have room for it.
