@@ -119,7 +119,7 @@ func appendReply(b []byte, lane, call uint64, reply []byte, failure error) []byt
 		return append(b, 2)
 	}
 	if failure != nil {
-		text := failure.Error()
+		text := fmt.Sprint(failure) // its method Error may panic
 		return append(append(b, 1), text[:min(len(text), errorBytesMax)]...)
 	}
 	return append(append(b, 0), reply...)

@@ -20,6 +20,7 @@ func TestReplies(t *testing.T) {
 		{name: "empty reply"},
 		{name: "error", err: errors.New("no"), want: "no"},
 		{name: "error without a text", err: errors.New("")},
+		{name: "error whose text panics", err: badText{}, want: "%!v(PANIC=Error method: no text)"},
 		{name: "long error", err: errors.New(long), want: long[:errorBytesMax]},
 		{name: "a full queue", err: topo.ErrFull, want: topo.ErrFull.Error()},
 	} {
@@ -38,3 +39,7 @@ func TestReplies(t *testing.T) {
 		})
 	}
 }
+
+type badText struct{}
+
+func (badText) Error() string { panic("no text") }

@@ -299,7 +299,7 @@ func (c *core) passOnFailure(from *peer, text string) {
 // firstLine is the text of an error without the stack that may follow it.
 func firstLine(err error) string {
 	const textMax = 4 << 10
-	text := err.Error()
+	text := fmt.Sprint(err) // its method Error may panic
 	for i, r := range text {
 		if r == '\n' || i >= textMax {
 			return text[:i]
