@@ -81,7 +81,9 @@ func activation(edge string, id int) int {
 	plan.mu.Lock()
 	defer plan.mu.Unlock()
 	m := message{edge, id}
-	plan.activations[m]++
+	if plan.activations[m]++; plan.activations[m] == attemptsMax {
+		panic("pairs: the ids of the messages of so many calls are those of another instance")
+	}
 	return plan.activations[m]
 }
 

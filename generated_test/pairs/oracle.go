@@ -361,7 +361,7 @@ func (x *examination) order() {
 		}
 		from, _, _ := strings.Cut(e.Where, ".")
 		sender := e.ID % instancesMax
-		if from == "work" {
+		if from == "work" || from == "desk" {
 			sender = e.ID / attemptsMax % instancesMax // Handle puts the sender into the id
 		}
 		p := pair{from, sender, receiver(e.Where), e.Instance}
