@@ -44,9 +44,8 @@ func (w *Worker) acquire(it *item) *execution {
 	}
 	w.mu.Lock()
 	w.stats.Activations++
-	if w.held[e] = struct{}{}; len(w.held) == 1 {
-		close(w.active)
-	}
+	w.held[e] = struct{}{}
+	w.setActive()
 	w.mu.Unlock()
 	return e
 }

@@ -10,7 +10,7 @@ import (
 
 // An Activation is an execution whose task was acquired and whose function is to run: for
 // the first time, or again after a suspension or a crash. Exactly one of Run, Release and Abandon
-// must be called, once. The worker releases an abandoned one when it is closed.
+// must be called, once.
 type Activation struct {
 	e     *execution
 	taken atomic.Bool
@@ -56,45 +56,6 @@ func (a *Activation) Release() {
 	if a.taken.CompareAndSwap(false, true) {
 		_ = a.e.release(ErrStopping) // sets the outcome
 		a.e.worker.finish(a.e)
-	}
-}
-
-// abandonedMax is how many abandoned executions of a worker hold no slot of Config.Running and of the
-// limits. Each costs a few hundred bytes, and a hundredth of a heartbeat.
-const abandonedMax = 10_000
-
-// Abandon keeps the task without running the function, until the worker is closed: then another
-// worker continues it. Callers that are not durable functions get the error in place of the result.
-// Other executions get its slot. Neither Run nor Release must be called.
-func (a *Activation) Abandon(err error) {
-	w, e := a.e.worker, a.e
-	w.mu.Lock()
-	w.abandoned[a.ID()], e.abandoned = e, err
-	if len(w.abandoned) <= abandonedMax && e.item != nil {
-		w.queue.done(e.item, true, w.now())
-		e.item, e.arg, e.journal = nil, nil, journal{}
-	}
-	w.mu.Unlock()
-	w.wake(a.ID())
-	if !w.config.Manual {
-		w.pump()
-	}
-}
-
-func (w *Worker) isAbandoned(e *execution) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return e.abandoned != nil
-}
-
-// forgetAbandoned forgets abandoned executions whose tasks the worker does not hold any longer, or
-// whose promises have reached their deadlines.
-func (w *Worker) forgetAbandoned() {
-	for _, e := range w.heldExecutions() {
-		ended := w.leaseState(e) == leaseLost || w.now().UnixMilli() >= e.promise.TimeoutAt
-		if ended && w.isAbandoned(e) && e.activation.taken.CompareAndSwap(false, true) {
-			w.finish(e)
-		}
 	}
 }
 

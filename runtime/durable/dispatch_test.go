@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // TestDispatch runs executions on an instance that handles one at a time, as a processor of
@@ -166,31 +168,36 @@ func TestPauseBeyondTheLease(t *testing.T) {
 func TestAbandonedActivationsHoldNoSlot(t *testing.T) {
 	t.Run("limit", func(t *testing.T) { checkAbandoned(t, durable.Limit{Concurrency: 1}, 300) })
 	// A worker runs 256 activations at once, and 10,000 that are abandoned are not among them.
-	t.Run("many", func(t *testing.T) { checkAbandoned(t, durable.Limit{}, speed.Pick(t, 600, 600, 10_100)) })
+	t.Run("many", func(t *testing.T) { checkAbandoned(t, durable.Limit{}, 600) })
+}
+
+// TestAbandonedActivationsAreBounded is a test with more abandoned activations than may hold no slot.
+func TestAbandonedActivationsAreBounded(t *testing.T) {
+	speed.Long(t)
+	checkAbandoned(t, durable.Limit{Concurrency: 1}, 10_002)
 }
 
 func checkAbandoned(t *testing.T, limit durable.Limit, abandoned int) {
-	handler := func(_ durable.Context, arg json.RawMessage) (any, error) { return arg, nil }
 	gaveUp := true
 	w := newWorld(t, 1, durable.Function{Name: "f", Limit: limit, Dispatch: func(a *durable.Activation) {
 		if gaveUp && string(a.Arg()) == "0" {
 			a.Abandon(errors.New("given up"))
 			return
 		}
-		a.Run(t.Context(), handler)
+		a.Run(t.Context(), echo)
 	}})
 	first := w.start(0, false)
 	for i := range 2 * abandoned {
 		w.call(fmt.Sprint("f", i), "f", i%2)
 	}
-	w.runFor(2*w.lease, nil)
+	w.runFor(3*w.lease, nil)
 	for i := range 2 * abandoned {
 		if got, want := w.result(fmt.Sprint("f", i)), [...]string{"pending", "1"}[i%2]; got != want {
 			t.Fatalf("f%d is %s, want %s", i, got, want)
 		}
 	}
-	if s := first.worker.Stats(); s.Running != abandoned {
-		t.Errorf("%d were abandoned, and the worker holds %d", abandoned, s.Running)
+	if s := first.worker.Stats(); s.Running != 0 {
+		t.Errorf("all are abandoned or have ended, and the worker holds %d", s.Running)
 	}
 	gaveUp = false
 	w.start(0, false)
@@ -206,20 +213,66 @@ func checkAbandoned(t *testing.T, limit durable.Limit, abandoned int) {
 	w.check()
 }
 
+func echo(_ durable.Context, arg json.RawMessage) (any, error) { return arg, nil }
+
+// TestAnotherWorkerRunsAbandonedActivations lets one of two workers abandon all that it gets. The other
+// one runs them when their leases end.
+func TestAnotherWorkerRunsAbandonedActivations(t *testing.T) {
+	limit := durable.Limit{Concurrency: 1}
+	w := newWorld(t, 1, durable.Function{Name: "f", Limit: limit, Dispatch: func(a *durable.Activation) { a.Abandon(errors.New("given up")) }})
+	w.start(0, false)
+	w.functions = []durable.Function{{Name: "f", Limit: limit, Dispatch: func(a *durable.Activation) { a.Run(t.Context(), echo) }}}
+	w.start(0, false)
+	for i := range 100 {
+		w.call(fmt.Sprint("f", i), "f", i)
+		w.runFor(100*time.Millisecond, nil)
+	}
+	w.runFor(20*w.lease, nil)
+	for i := range 100 {
+		if got := w.result(fmt.Sprint("f", i)); got != fmt.Sprint(i) {
+			t.Errorf("f%d is %s", i, got)
+		}
+	}
+	w.check()
+}
+
+// TestAbandonWhileAWorkerIsClosed abandons an activation while its worker is closed. The next worker
+// runs it at once.
+func TestAbandonWhileAWorkerIsClosed(t *testing.T) {
+	for range 100 {
+		var taken *durable.Activation
+		w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { taken = a }})
+		first := w.start(0, false)
+		w.call("f", "f", 1)
+		for w.step(nil) {
+		}
+		var both sync.WaitGroup
+		both.Go(func() { taken.Abandon(errors.New("given up")) })
+		both.Go(func() { _ = first.worker.Close(t.Context()) })
+		both.Wait()
+		w.functions[0].Dispatch = func(a *durable.Activation) { a.Run(t.Context(), echo) }
+		w.start(0, false)
+		w.runFor(2*w.lease, nil)
+		if got := w.result("f"); got != "1" {
+			t.Fatalf("f is %s", got)
+		}
+	}
+}
+
 // TestAbandonedActivationsEnd lets the deadline of an abandoned activation pass.
 func TestAbandonedActivationsEnd(t *testing.T) {
-	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) { a.Abandon(errors.New("given up")) }})
+	times := 0
+	w := newWorld(t, 1, durable.Function{Name: "f", Dispatch: func(a *durable.Activation) {
+		times++
+		a.Abandon(errors.New("given up"))
+	}})
 	p := w.start(0, false)
 	if _, err := durable.Start[int](t.Context(), w.caller, durable.Call{ID: "f", Func: "f", Timeout: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	w.runFor(time.Minute, nil)
-	if s := p.worker.Stats(); s.Running != 1 {
-		t.Fatalf("before the deadline the worker holds %d", s.Running)
-	}
 	w.run(nil)
-	if s := p.worker.Stats(); s.Running != 0 {
-		t.Errorf("after the deadline the worker holds %d", s.Running)
+	if s := p.worker.Stats(); s.Running != 0 || w.promise("f").State != protocol.RejectedTimeout || times > int(time.Hour/w.lease)+1 {
+		t.Errorf("after the deadline the worker holds %d, the promise is %s, and it was abandoned %d times", s.Running, w.promise("f").State, times)
 	}
 	w.check()
 }

@@ -34,7 +34,6 @@ type execution struct {
 	leaseUntil atomic.Int64            // nanoseconds since Worker.epoch
 	end        context.CancelCauseFunc // guarded by Worker.mu, as endCause
 	endCause   error
-	abandoned  error         // guarded by Worker.mu: why callers do not wait for the result; nil: it is not abandoned
 	finished   chan struct{} // closed at the end of a replay; nil otherwise
 
 	// Used only by the goroutine of the function.

@@ -118,7 +118,7 @@ func (w *Worker) heartbeat(ctx context.Context) {
 		}
 	}
 	w.expire()
-	w.forgetAbandoned()
+	w.expireAbandoned()
 }
 
 // expire ends the contexts of the executions whose lease has ended by the clock of this
@@ -134,8 +134,8 @@ func (w *Worker) expire() {
 // check finds tasks that the worker does not hold any longer.
 func (w *Worker) check(ctx context.Context) {
 	for _, e := range w.heldExecutions() {
-		if w.now().Sub(e.acquired) < checkPeriod || w.isAbandoned(e) {
-			continue // nothing runs that could be told
+		if w.now().Sub(e.acquired) < checkPeriod {
+			continue
 		}
 		result, err := w.backend.Do(ctx, protocol.TaskGet{ID: e.task.ID})
 		if err != nil || result.Status != protocol.OK && result.Status != protocol.NotFound {

@@ -153,16 +153,6 @@ func (w *Worker) awaited(ctx context.Context, id string) bool {
 	})
 }
 
-// whyAbandoned returns the error of an execution that this worker keeps without running it.
-func (w *Worker) whyAbandoned(id string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.abandoned[id]; e != nil {
-		return e.abandoned
-	}
-	return nil
-}
-
 // subscribe registers for the message about a promise, and returns the promise and the
 // time after which to register again.
 func (w *Worker) subscribe(ctx context.Context, id string) (*protocol.Promise, time.Duration, error) {

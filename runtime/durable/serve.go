@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -137,7 +138,10 @@ func (w *Worker) Step() bool {
 	}
 	if now := w.now(); now.Sub(w.beaten) >= w.config.Lease/heartbeatsPerLease {
 		w.beaten = now
-		if len(w.heldExecutions()) > 0 {
+		w.mu.Lock()
+		beats := w.hasTasks()
+		w.mu.Unlock()
+		if beats {
 			w.heartbeat(w.ctx)
 			return true
 		}
@@ -173,7 +177,7 @@ func (w *Worker) Next() (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, ok := w.queue.wake()
-	if beat := w.beaten.Add(w.config.Lease / heartbeatsPerLease); len(w.held) > 0 && (!ok || beat.Before(at)) {
+	if beat := w.beaten.Add(w.config.Lease / heartbeatsPerLease); w.hasTasks() && (!ok || beat.Before(at)) {
 		at, ok = beat, true
 	}
 	return at, ok
@@ -211,6 +215,7 @@ func (w *Worker) Close(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	defer w.releaseAbandoned()
 	left := w.heldExecutions()
 	for _, e := range left {
 		w.endContext(e, ErrStopping)
@@ -237,7 +242,7 @@ func (w *Worker) activations() (list []*Activation) {
 	return list
 }
 
-// passOnBatch is how many tasks are passed on with one write.
+// passOnBatch is for how many tasks doBatches writes at once.
 const passOnBatch = 100
 
 // passOn passes announced tasks that this worker has not acquired to other workers, who
@@ -250,18 +255,30 @@ func (w *Worker) passOn(ctx context.Context) {
 	w.mu.Lock()
 	refs := w.queue.drain()
 	w.mu.Unlock()
-	for len(refs) > 0 && ctx.Err() == nil {
-		n := min(len(refs), passOnBatch)
+	err := w.doBatches(ctx, refs, func(ref protocol.TaskRef) []protocol.Operation {
+		return []protocol.Operation{
+			protocol.TaskAcquire{ID: ref.ID, Version: ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()},
+			protocol.TaskRelease{ID: ref.ID, Version: ref.Version + 1},
+		}
+	})
+	if err != nil {
+		w.log.Warn("durable: announced tasks could not be passed on; the server announces them again", "error", err)
+	}
+}
+
+// doBatches carries out operations for each task, in batches, until ctx ends.
+func (w *Worker) doBatches(ctx context.Context, refs []protocol.TaskRef, operations func(protocol.TaskRef) []protocol.Operation) error {
+	for batch := range slices.Chunk(refs, passOnBatch) {
+		if ctx.Err() != nil {
+			return nil
+		}
 		var ops []protocol.Operation
-		for _, ref := range refs[:n] {
-			ops = append(ops,
-				protocol.TaskAcquire{ID: ref.ID, Version: ref.Version, PID: w.config.PID, TTL: w.config.Lease.Milliseconds()},
-				protocol.TaskRelease{ID: ref.ID, Version: ref.Version + 1})
+		for _, ref := range batch {
+			ops = append(ops, operations(ref)...)
 		}
 		if _, err := doAll(ctx, w.backend, ops); err != nil {
-			w.log.Warn("durable: announced tasks could not be passed on; the server announces them again", "tasks", len(refs), "error", err)
-			return
+			return err
 		}
-		refs = refs[n:]
 	}
+	return nil
 }

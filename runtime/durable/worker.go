@@ -35,10 +35,10 @@ type Worker struct {
 	queue      queue
 	refill     refill
 	held       map[*execution]struct{}
-	active     chan struct{} // closed while held is not empty
+	active     chan struct{} // closed while held or abandoned is not empty
 	acquiring  int           // tasks that are being acquired
 	waiters    map[string][]chan *protocol.Promise
-	abandoned  map[string]*execution // by id
+	abandoned  abandoned
 	connection Connection
 	connected  bool
 	idle       chan struct{} // closed when nothing is held, if a Close waits for it
@@ -61,7 +61,7 @@ func NewWorker(c Config) (*Worker, error) {
 		held:      make(map[*execution]struct{}),
 		active:    make(chan struct{}),
 		waiters:   make(map[string][]chan *protocol.Promise),
-		abandoned: make(map[string]*execution),
+		abandoned: make(abandoned),
 		unknown:   make(map[string]bool),
 		queue:     newQueue(c.Running, c.Waiting),
 	}
@@ -266,20 +266,38 @@ func (w *Worker) finish(e *execution) {
 	}
 	w.observe(e)
 	w.mu.Lock()
-	if _, ok := w.held[e]; ok && len(w.held) == 1 {
-		w.active = make(chan struct{})
-	}
-	delete(w.held, e)
-	if w.abandoned[e.task.ID] == e {
-		delete(w.abandoned, e.task.ID)
-	}
+	w.drop(e)
 	if e.item != nil {
 		w.queue.done(e.item, true, w.now())
 	}
-	w.signalIdle()
 	w.mu.Unlock()
 	if !w.config.Manual {
 		w.pump()
+	}
+}
+
+// drop removes an execution from those that the worker holds. The caller holds the lock.
+func (w *Worker) drop(e *execution) {
+	delete(w.held, e)
+	w.setActive()
+	w.signalIdle()
+}
+
+// hasTasks reports whether the worker has the lease of a task. The caller holds the lock.
+func (w *Worker) hasTasks() bool { return len(w.held)+len(w.abandoned) > 0 }
+
+// setActive lets heartbeats begin or end. The caller holds the lock.
+func (w *Worker) setActive() {
+	busy := w.hasTasks()
+	select {
+	case <-w.active:
+		if !busy {
+			w.active = make(chan struct{})
+		}
+	default:
+		if busy {
+			close(w.active)
+		}
 	}
 }
 
