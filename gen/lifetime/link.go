@@ -83,9 +83,9 @@ func (u *unit) recordLink(l link, alone bool, readers ...int) {
 // a reader, and at least one instruction stores it for the given reader.
 func (s *stores) only(reader int) bool { return s != nil && !s.alone && s.readers[reader] }
 
-// A list is often read, appended to and stored again: p.list = append(p.list, x). What the old list
-// holds was stored by other instructions, which are reported. So the instruction that stores the
-// new list is not reported for it.
+// A list is often read, appended to and stored again: p.list = append(p.list, x). Other instructions
+// stored the elements of the old list, and these instructions are reported. So the instruction that
+// stores the new list is not reported because of these elements.
 
 // readFrom returns the reader from whose memory v, or the list that v appends to, was read; noReader if
 // it was not only read from such memory.

@@ -47,7 +47,7 @@ func retriesRun(t *testing.T, n int, workers pool.Option) {
 	if f := clustertest.Figures(nodes, int(clusterretries.EdgeSourceGivesUpPlain)); f.Sent != 2*sent {
 		t.Errorf("gives_up: %+v, want %d sent", f, 2*sent)
 	}
-	dropped := uint64(0) // each on the node of its receiver, also those that came after it was given up
+	dropped := uint64(0) // counted on the node of the receiver, also for messages after the receiver was given up
 	for _, top := range nodes {
 		dropped += top.Snapshot().Processors[clusterretries.ProcessorGivesUp].Faults.Dropped
 	}

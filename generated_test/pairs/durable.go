@@ -292,8 +292,8 @@ func (c Case) checkFirst(first ended, state protocol.PromiseState, n map[Kind]in
 	return problems
 }
 
-// endOfFirst returns the end of the first run of a case with durable edges. Nothing may wait between
-// the run and this call, because the deadlines of messages pass meanwhile.
+// endOfFirst returns the end of the first run of a case with durable edges. Do not wait between
+// the run and this call: the deadlines of messages would pass in that time.
 func (c Case) endOfFirst(t *testing.T, r Run, store *promises, events []Event, err error) ended {
 	t.Helper()
 	first := ended{tally: c.tally(events), whole: err == nil && !r.Stop && !r.Failure.IsHang() && !r.endsProgram(c)}

@@ -62,9 +62,9 @@ func (x *examination) problem(format string, args ...any) {
 	x.problems = append(x.problems, fmt.Sprintf(format, args...))
 }
 
-// isWhole reports whether the topology has run to its end, so that no message is left. If another
-// instance was given up than one that fails by itself, the end of Run has ended its send along a durable
-// edge.
+// isWhole reports whether the topology has run to its end, so that no message is left. This
+// includes a run in which an instance of the processor that fails was given up. If only other instances were given up, the
+// failure ended Run, and the end of Run ended their sends along durable edges.
 func (x *examination) isWhole() bool {
 	return x.err == nil || errors.Is(x.err, pool.ErrGaveUp) && x.placeGaveUp() && !errors.Is(x.err, pool.ErrDrainTimeout) && !errors.Is(x.err, supervise.ErrIntensity)
 }

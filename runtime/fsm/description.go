@@ -70,7 +70,8 @@ func parseDescription(text string) (*description, error) {
 // Compatible returns an error if a program with the description now cannot open a log
 // with the description then: a field has another kind or another number or no longer
 // exists, or a limit differs. A field may be added, and an integer may become wider. A
-// field may be renamed to a name that no field of its message had then. The error matches [ErrIncompatible]. An empty description is compatible with all others.
+// field may be renamed if no field of its message had the new name then. The error
+// matches [ErrIncompatible]. An empty description is compatible with all others.
 func Compatible(then, now string) error {
 	if then == now || then == "" || now == "" {
 		return nil

@@ -550,8 +550,8 @@ func (p *Pool) callClock() int64 {
 }
 
 // time converts a reading of clock to a time. The clock does not count the time in which the computer
-// slept, so the time of day is set again after a sleep, or when somebody sets it. Otherwise times
-// differ exactly as their readings.
+// slept. So the time of day is read again after a sleep, and after the clock of the computer was set.
+// Otherwise times differ exactly as their readings.
 func (p *Pool) time(clock int64) time.Time {
 	if p.stepper != nil {
 		return p.began.Add(time.Duration(clock))

@@ -25,7 +25,7 @@ func (exitedProcess) Refuses(error) bool      { return false }
 func (exitedProcess) Held() error             { return nil }
 func (exitedProcess) Kill(error)              {}
 
-// inProcess makes p run in the given process and, after a restart, in one that does not exit.
+// inProcess makes p run in the given process. After a restart p runs in a process that does not exit.
 func inProcess(p proc, first exitedProcess) proc {
 	p.watch = &piper.Watch{Attempts: 3}
 	next := first

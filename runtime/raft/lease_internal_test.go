@@ -61,7 +61,7 @@ func timeOfTicks(ticks int, tick time.Duration, delay func() time.Duration) time
 	return time.Duration(now - began)
 }
 
-// TestTheShortestLeaseCounts: a lease is as short as the shortest of those that the members have told.
+// TestTheShortestLeaseCounts: a lease is as short as the shortest lease that a member has sent.
 // The leader logs a difference once.
 func TestTheShortestLeaseCounts(t *testing.T) {
 	var logged []string

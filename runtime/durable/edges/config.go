@@ -62,9 +62,9 @@ type Edge struct {
 	Handler  Handler
 }
 
-// ActivationsMax is how many executions of a process are acquired at once: those that run,
-// and those that wait for their instance. Up to 10,000 executions of instances that were given up
-// are not among them. A heartbeat names all of them.
+// ActivationsMax is the largest number of executions that a process has acquired at a time. They
+// run, or wait for their instance. In addition, a process keeps up to 10,000 executions of instances that
+// were given up. A heartbeat names all of these executions.
 const ActivationsMax = 1024
 
 // forever is the timeout of an execution without one. Times in the store have room for it.

@@ -21,8 +21,8 @@ const (
 // A list of errors, such as the result of errors.Join, is a signal only if each error in it
 // is a signal. Otherwise it contains a failure. An error of fmt.Errorf is one error, not a
 // list: it is enough that one %w is a signal, for example in "outcome unknown: context
-// canceled". If err is or wraps several signals, Sort returns the one that is first in the
-// argument signals. Signals in a list that contains a failure do not count.
+// canceled". If err is or wraps several signals, Sort returns the signal that comes first
+// in the argument signals. Signals in a list that contains a failure do not count.
 //
 // If a method of an error panics, or the chain of errors does not end, failure is a
 // replacement that says so and wraps nothing.
@@ -54,7 +54,7 @@ func match(e error, signals []error) int {
 	return none
 }
 
-// none is the index of no signal.
+// none is returned in place of an index if there is no signal.
 const none = math.MaxInt
 
 var wrapErrors = reflect.TypeOf(fmt.Errorf("%w %w", errors.ErrUnsupported, errors.ErrUnsupported))
@@ -109,8 +109,9 @@ func OfPanic(cause any) error {
 // look visits err and the errors that it wraps, from the outside in, but not those of an error for
 // which visit returns an index. It returns the smallest index that visit has returned, and stops at
 // 0. If isList returns true for an error, visit must return an index for each of the errors that it
-// wraps, or those of the list do not count. If the search is not possible, look returns fault, a
-// replacement for err. fault does not wrap err, because a later search would have the same problem.
+// wraps. Otherwise the indices of this list do not count. If the search is not possible, look
+// returns fault, a replacement for err. fault does not wrap err, because a later search would have
+// the same problem.
 func look(err error, isList func(error) bool, visit func(error) int) (first int, fault error) {
 	returned := false
 	defer func() {
@@ -136,7 +137,7 @@ type walk struct {
 	endless bool
 }
 
-// down is look from the given depth on.
+// down does the same as look, from the given depth on.
 func (w *walk) down(err error, depth int) int {
 	for ; err != nil && !w.endless; depth++ {
 		if w.visits++; depth > depthMax || w.visits > errorsMax {
@@ -154,8 +155,8 @@ func (w *walk) down(err error, depth int) int {
 	return none
 }
 
-// any is down for several errors. If they are a list, it visits all, because a method of one may
-// panic.
+// any calls down for several errors. If they are a list, it visits all of them, because a method of
+// any error may panic.
 func (w *walk) any(errs []error, list bool, depth int) int {
 	first, all := none, true
 	for _, e := range errs {

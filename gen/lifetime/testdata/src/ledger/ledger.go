@@ -89,7 +89,7 @@ func (u ByValue) Update(s *Accounts) error {
 	return nil
 }
 
-// NotAnUpdate is the update of no state machine.
+// NotAnUpdate has a method Update, but it is not the update of a state machine.
 type NotAnUpdate struct{}
 
 func (u *NotAnUpdate) Update(s *Accounts) error {
