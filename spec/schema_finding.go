@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+	"gopkg.in/yaml.v3"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -106,7 +107,7 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		words = append(words, typeWords[name])
 	}
 	suggestion := retype(v, wanted)
-	if v.Kind == String && plainPath.MatchString(v.Text) {
+	if v.Kind == String && isPlainPath(v.Text) {
 		switch {
 		case in(s, "log"):
 			suggestion = fmt.Sprintf("write \"log: {path: %s}\"", v.Text)
@@ -124,8 +125,14 @@ func (c *schemaChecker) wrongType(s *jsonschema.Schema, at located, wanted []str
 		fmt.Sprintf("%s must be %s, got %s", at.subject(), enumerate(words, "or"), Describe(v)), suggestion)
 }
 
-// plainPath matches paths that need no quotes in YAML.
-var plainPath = regexp.MustCompile(`^[\w./-]+$`)
+var pathText = regexp.MustCompile(`^[\w./-]+$`)
+
+// isPlainPath reports whether a text looks like a path, and is the same text in YAML without quotes,
+// unlike "2024" and "null".
+func isPlainPath(text string) bool {
+	var plain any
+	return pathText.MatchString(text) && yaml.Unmarshal([]byte(text), &plain) == nil && plain == any(text)
+}
 
 // processorsHint returns the suggestion for a list of processors, which must be a mapping.
 func processorsHint(list *Value) string {
