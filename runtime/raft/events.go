@@ -22,6 +22,7 @@ type events[U, R any] struct {
 
 	waiting     backlog.List[appliedEvent]
 	buffer      []backlog.Item[appliedEvent] // reused by each turn
+	finished    bool                         // Finish was called
 	leader      backlog.Latest[fsm.Leadership]
 	leaderKnown bool // a leader was known before; only the node's loop uses it
 }
@@ -49,11 +50,13 @@ func (m *Machine[S, U, R]) OnLeadership(instance int, send func(fsm.Leadership))
 	m.events.instance, m.events.leadership = instance, send
 }
 
-// Finish sends the remaining events. Generated code calls it when no further events can
-// come.
+// Finish sends the events that wait. Generated code calls it when the topology sends no more
+// messages to the state machine. The node may still apply updates: of its log after a start, or of
+// other nodes. Their events are not sent, because the receivers finish next.
 func (m *Machine[S, U, R]) Finish() error {
 	for {
 		if more, err := m.events.sendPending(); !more || err != nil {
+			m.events.finished = true
 			return err
 		}
 	}
@@ -92,6 +95,9 @@ func (e *events[U, R]) setLeader(l fsm.Leadership) {
 // sendPending sends the events that wait, at most backlog.PerTurn applied updates. It
 // reports whether more events wait.
 func (e *events[U, R]) sendPending() (more bool, err error) {
+	if e.finished {
+		return false, nil
+	}
 	if l, ok := e.leader.Take(); ok {
 		e.leadership(l)
 	}
