@@ -70,3 +70,32 @@ func TestLostJoin(t *testing.T) {
 		t.Errorf("the table has the process %v, %v", n.Boot, n.State)
 	}
 }
+
+// losing is a table that loses the process of a node once, after its join: another side of a cut,
+// whose table remains, had the node without a process.
+type losing struct {
+	table.Table
+	*testing.T
+	calls int
+}
+
+func (l *losing) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {
+	if l.calls++; l.calls == 2 {
+		lost := []table.Change{table.Forget{Name: "n2"}, table.Join{Node: table.Node{Name: "n2"}}}
+		if _, err := l.Table.Txn(ctx, nil, lost); err != nil {
+			l.Error(err)
+		}
+	}
+	return l.Table.Txn(ctx, guards, changes)
+}
+
+// TestAJoinIsLost: the table loses a process that has joined and is not a member yet. It joins again.
+func TestAJoinIsLost(t *testing.T) {
+	l := &losing{Table: bootstrapped(t).Open(), T: t}
+	if err := table.Enter(t.Context(), l, table.Node{Name: "n2", Boot: 7, Plan: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := l.Replica().Node("n2"); n.Boot != 7 || n.State != table.Member {
+		t.Errorf("the table has the process %v, %v", n.Boot, n.State)
+	}
+}

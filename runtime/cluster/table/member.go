@@ -57,33 +57,44 @@ func checkPlan(r *Replica, plan string) error {
 // Enter makes this process the process of a node: it waits until the table has a plan,
 // joins under the node's name with its boot id, and then becomes a member. When it returns,
 // the replica contains the node as a member. It returns ErrPlan if the cluster was built
-// from another topology, and ErrSuperseded if a newer process has joined under the name.
+// from another topology, and ErrSuperseded if a newer process has joined under the name. If the table
+// loses the process meanwhile, which an engine without a total order can do, it joins again.
 func Enter(ctx context.Context, t Table, n Node) error {
 	r := t.Replica()
 	if err := r.WaitFor(ctx, func(r *Replica) bool { return r.Plan() != "" }); err != nil {
 		return fmt.Errorf("table: the first nodes have not agreed on the first placement yet: %w", err)
 	}
+	for {
+		if err := join(ctx, t, n); err != nil {
+			return err
+		}
+		err := repeat(ctx, t, nil, []Change{SetState{n.Name, n.Boot, Member}})
+		switch {
+		case errors.Is(err, ErrSuperseded) && r.Node(n.Name) != nil && r.boot(n.Name) == 0:
+		case errors.Is(err, ErrInvalid) && r.Node(n.Name) == nil:
+			return &removedError{n.Name}
+		default:
+			return err
+		}
+	}
+}
+
+// join joins under the node's name.
+func join(ctx context.Context, t Table, n Node) error {
+	r := t.Replica()
 	n.State = Joining
 	for repeated := false; ; repeated = true {
 		before := r.boot(n.Name)
 		if repeated && before == n.Boot {
-			break // a transaction whose answer was lost was applied
+			return nil // a transaction whose answer was lost was applied
 		}
 		// The guard stops a transaction that arrives after this process has ended and the
 		// next one has joined.
 		_, err := t.Txn(ctx, []Guard{BootIs{n.Name, before}}, []Change{Join{n}})
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrGuard) || ctx.Err() != nil {
+		if err == nil || !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrGuard) || ctx.Err() != nil {
 			return err
 		}
 	}
-	err := repeat(ctx, t, nil, []Change{SetState{n.Name, n.Boot, Member}})
-	if err == nil || !errors.Is(err, ErrInvalid) || r.Node(n.Name) != nil {
-		return err
-	}
-	return &removedError{n.Name}
 }
 
 // boot returns the boot id of a node; 0 if the table does not have the node.
