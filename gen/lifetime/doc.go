@@ -52,6 +52,7 @@
 // For the remaining handlers, and for the functions that they call, go/ssa makes a form in
 // which each variable is assigned once. A function and its closures are one unit. A points-to
 // analysis (Andersen's) finds the memory to which each value may point. It distinguishes fields,
-// but ignores the order of statements. Each unit gets a summary, which says where its
-// parameters, and the memory behind them, may go. Callers apply summaries.
+// but ignores the order of statements, except for the first value of a variable (initial.go).
+// Each unit gets a summary, which says where its parameters, and the memory behind them, may go.
+// Callers apply summaries.
 package lifetime

@@ -11,7 +11,9 @@ import (
 func (u *unit) effect(i ssa.Instruction) {
 	switch i := i.(type) {
 	case *ssa.Store:
-		u.store(u.value(i.Addr), i.Val, i.Pos())
+		if !u.replaced(i) {
+			u.store(u.value(i.Addr), i.Val, i.Pos())
+		}
 	case *ssa.MapUpdate:
 		u.store(keysOf(u.value(i.Map)), i.Key, i.Pos())
 		u.store(u.value(i.Map), i.Value, i.Pos())

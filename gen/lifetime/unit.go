@@ -20,6 +20,8 @@ type unit struct {
 	sites     map[site]*object
 	owners    map[*types.Var]string // by field: the type that has it
 	resets    resets
+	positions map[ssa.Instruction]int // in the order of instructions
+	initials  map[*ssa.Alloc]initial
 	links     map[link]*stores // filled by the last pass before the reports
 	summary   *summary
 
@@ -37,13 +39,15 @@ type site struct {
 func newUnit(a *checker, f *ssa.Function) *unit {
 	u := &unit{
 		checker: a, function: f,
-		objects: &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: a.work},
-		values:  make(map[ssa.Value]places),
-		tuples:  make(map[ssa.Value]map[int]places),
-		sites:   make(map[site]*object),
-		links:   make(map[link]*stores),
-		owners:  make(map[*types.Var]string),
-		summary: new(summary),
+		objects:   &objects{outer: make(map[origin]*object), vars: make(map[string]*object), work: a.work},
+		values:    make(map[ssa.Value]places),
+		tuples:    make(map[ssa.Value]map[int]places),
+		sites:     make(map[site]*object),
+		links:     make(map[link]*stores),
+		positions: make(map[ssa.Instruction]int),
+		initials:  make(map[*ssa.Alloc]initial),
+		owners:    make(map[*types.Var]string),
+		summary:   new(summary),
 	}
 	var add func(*ssa.Function)
 	add = func(f *ssa.Function) {
@@ -58,12 +62,16 @@ func newUnit(a *checker, f *ssa.Function) *unit {
 
 // run first finds the possible values, and then where parameters go.
 func (u *unit) run() {
-	n := 0
-	for range u.instructions() {
-		n++
+	for i := range u.instructions() {
+		if len(u.positions) == instructionsMax {
+			return
+		}
+		u.positions[i] = len(u.positions)
 	}
-	if n > instructionsMax {
-		return
+	for i := range u.instructions() {
+		if v, ok := i.(*ssa.Alloc); ok {
+			u.findInitial(v)
+		}
 	}
 	for i, p := range u.function.Params {
 		u.parameter(p, i)
@@ -243,6 +251,7 @@ func (u *unit) instruction(i ssa.Instruction) {
 		if i.Op == token.MUL || i.Op == token.ARROW {
 			u.element(i, u.value(i.X))
 		}
+		u.loadInitial(i)
 	case *ssa.Phi:
 		for _, e := range i.Edges {
 			u.set(i, u.value(e))

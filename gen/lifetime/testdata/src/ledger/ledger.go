@@ -13,6 +13,7 @@ type Accounts struct {
 	Copies []*KeepsCopies
 	Values []*ByValue
 	any    any
+	later  []func()
 }
 
 // last is a mistake for another reason, too: each replica has its own.
@@ -79,6 +80,116 @@ func (u *KeepsCopies) Update(s *Accounts) (*KeepsCopies, error) {
 	s.Names = u.Names
 	u.Self = u
 	return u, nil
+}
+
+// PointsToCopy is right: its receiver points to a copy before a closure uses it.
+type PointsToCopy struct{ Name string }
+
+func (u *PointsToCopy) Update(s *Accounts) error {
+	c := *u
+	u = &c
+	s.later = append(s.later, func() { println(u.Name) })
+	s.any = u
+	return nil
+}
+
+func (u *PointsToCopy) Revert(s *Accounts) error {
+	last := u
+	for range s.Names {
+		c := *last
+		last = &c
+		s.later = append(s.later, func() { println(last.Name) })
+	}
+	return nil
+}
+
+// PointsToCopyLate is kept before its receiver points to a copy, or after it points to the update again.
+type PointsToCopyLate struct{ Name string }
+
+func (u *PointsToCopyLate) Update(s *Accounts) error {
+	original := u
+	s.any = u // want `update pointer u is stored in field any of Accounts`
+	c := *u
+	u = &c
+	s.later = append(s.later, func() { println(u.Name) })
+	s.later = append(s.later, func() { println(original.Name) }) // want `update pointer u is stored in field later of Accounts`
+	return nil
+}
+
+func (u *PointsToCopyLate) UpdateAt(s *Accounts, e fsm.Entry) (int, error) {
+	original := u
+	c := *u
+	u = &c
+	s.later = append(s.later, func() { println(u.Name) }) // want `update pointer u is stored in field later of Accounts`
+	u = original
+	return 0, nil
+}
+
+func (u *PointsToCopyLate) Revert(s *Accounts) error {
+	original := u
+	c := *u
+	u = &c
+	func() { u = original }()
+	s.any = u // want `update pointer u is stored in field any of Accounts`
+	return nil
+}
+
+// KeepsByVariable is kept through a pointer to a variable, or by a closure over a variable.
+type KeepsByVariable struct{ Name string }
+
+func (u *KeepsByVariable) Update(s *Accounts) error {
+	pointers := []**KeepsByVariable{&u}
+	s.any = *pointers[0] // want `update pointer u is stored in field any of Accounts`
+	u = new(KeepsByVariable)
+	return nil
+}
+
+func (u *KeepsByVariable) Revert(s *Accounts) error {
+	var last *KeepsByVariable
+	for range s.Names {
+		last = u
+		if len(s.Names) == len(s.later) {
+			break
+		}
+		last = new(KeepsByVariable)
+		s.later = append(s.later, func() { println(last.Name) }) // want `update pointer u is stored in field later of Accounts`
+	}
+	return nil
+}
+
+// PointsToCopySometimes is kept, because its receiver points to a copy on some paths only.
+type PointsToCopySometimes struct{ Name string }
+
+func (u *PointsToCopySometimes) Update(s *Accounts) error {
+	if len(s.All) > 0 {
+		c := *u
+		u = &c
+	}
+	s.later = append(s.later, func() { println(u.Name) }) // want `update pointer u is stored in field later of Accounts`
+	s.any = u                                             // want `update pointer u is stored in field any of Accounts`
+	return nil
+}
+
+func (u *PointsToCopySometimes) Revert(s *Accounts) error {
+	for range s.Names {
+		c := *u
+		u = &c
+	}
+	s.later = append(s.later, func() { println(u.Name) }) // want `update pointer u is stored in field later of Accounts`
+	return nil
+}
+
+func (u *PointsToCopySometimes) UpdateAt(s *Accounts, e fsm.Entry) (int, error) {
+	last := u
+	for range s.Names {
+		s.later = append(s.later, func() { println(last.Name) }) // want `update pointer u is stored in field later of Accounts`
+		if len(s.later) > 1 {
+			break
+		}
+		c := *u
+		last = &c
+	}
+	return 0, nil
 }
 
 // ByValue gets a copy of the update.

@@ -19,6 +19,10 @@ func definitions() []any {
 		fsm.Definition[Accounts, KeepsByHelper, struct{}]{},
 		fsm.Definition[Accounts, KeepsElsewhere, struct{}]{},
 		fsm.Definition[Accounts, KeepsCopies, *KeepsCopies]{Update: (*KeepsCopies).Update},
+		fsm.Definition[Accounts, PointsToCopy, struct{}]{},
+		fsm.Definition[Accounts, PointsToCopyLate, int]{},
+		fsm.Definition[Accounts, KeepsByVariable, struct{}]{},
+		fsm.Definition[Accounts, PointsToCopySometimes, int]{},
 		fsm.Definition[Accounts, ByValue, struct{}]{},
 		fsm.Definition[pricing.Book, pricing.Change, struct{}]{}, // want `Change.Update \(pricing.go:\d+\): update pointer c is stored in field changes of Book, but it is valid only until Update returns`
 	}
