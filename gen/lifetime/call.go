@@ -325,6 +325,9 @@ func (u *unit) resolve(o origin, args []places) places {
 	if !o.inner {
 		return args[o.param]
 	}
+	if o.copied {
+		return u.copies(u.resolve(o.source(), args))
+	}
 	var found places
 	for p := range args[o.param] {
 		if o.field == nil {
@@ -333,6 +336,23 @@ func (u *unit) resolve(o origin, args []places) places {
 	}
 	for object := range u.objects.reach(args[o.param], nil) {
 		found.add(u.objects.load(place{object, o.field}))
+	}
+	return found
+}
+
+// copies are copies of the structs and arrays at some places. After m.Next = m, a copy of the parameter m
+// contains m. A store in the memory behind m does not count, because the copy may be made before it.
+func (u *unit) copies(at places) places {
+	var found places
+	for p := range at {
+		found.put(u.objects.loadWhole(p))
+		if p.object.origin.inner {
+			continue
+		}
+		for _, values := range p.object.fields {
+			found.add(values)
+		}
+		found.add(p.object.parts)
 	}
 	return found
 }

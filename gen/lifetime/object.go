@@ -12,6 +12,14 @@ type origin struct {
 	param int        // index; the receiver is first, captured values of a wrapper are last
 	inner bool       // memory that is reached through the parameter; else the parameter itself
 	field *types.Var // field through which it was reached; nil: an element
+
+	copied bool // a copy of the struct or array in that memory, which is not a pointer to that memory
+}
+
+// source is the memory from which an origin is copied.
+func (o origin) source() origin {
+	o.copied = false
+	return o
 }
 
 // object is memory, or a parameter and the memory behind it.
@@ -125,6 +133,8 @@ func (o *objects) collect(p place, found *places, seen map[place]bool) {
 	case obj.global != "":
 		found.put(place{object: obj})
 		return
+	case obj.origin.copied:
+		o.collect(place{o.from(obj.origin.source()), p.field}, found, seen)
 	case obj.external:
 		found.put(place{object: o.inside(p)})
 	}
@@ -148,12 +158,19 @@ func (o *objects) inside(p place) *object {
 	return o.from(origin{param: p.object.origin.param, inner: true, field: field})
 }
 
-// loadWhole is the struct or array at a place.
+// loadWhole is the struct or array at a place. Behind an inner pointer, copied distinguishes it from
+// the pointer. Elsewhere the two have different origins.
 func (o *objects) loadWhole(p place) place {
-	if p.object.external {
-		return place{object: o.inside(p)}
+	if !p.object.external {
+		return p
 	}
-	return p
+	object := o.inside(p)
+	if p.field == nil && p.object.origin.inner {
+		at := object.origin
+		at.copied = true
+		object = o.from(at)
+	}
+	return place{object: object}
 }
 
 // mayBe reports whether a place may be a value of type t. A parameter itself can only have

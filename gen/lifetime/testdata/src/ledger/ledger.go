@@ -192,6 +192,139 @@ func (u *PointsToCopySometimes) UpdateAt(s *Accounts, e fsm.Entry) (int, error) 
 	return 0, nil
 }
 
+// Log is a state that gets copies of updates in lists. Each mistake has a field of its own.
+type Log struct {
+	All    []*Listed
+	Values []Listed
+	Names  []string
+
+	pointed, nested, inStruct, array pair
+
+	elements, inField [1]*Listed
+
+	first, next *Listed
+	appended    []*Listed
+}
+
+type pair struct{ left, right *Listed }
+
+type lists struct {
+	pairs []*pair
+	array [1]*Listed
+}
+
+// Listed is put into local lists.
+type Listed struct {
+	Name string
+	Next *Listed
+}
+
+// Update is right: a local list contains the update, and the state gets copies.
+func (u *Listed) Update(s *Log) error {
+	list := append([]*Listed{u}, s.All...)
+	for _, x := range list {
+		s.Names = append(s.Names, x.Name)
+		c := *x
+		s.All = append(s.All, &c)
+	}
+	s.copyAll(list)
+	s.copyBoth(pair{u, u})
+	s.Values = append(s.Values, values(list)...)
+	return nil
+}
+
+func (s *Log) copyAll(list []*Listed) {
+	for _, x := range list {
+		s.Values = append(s.Values, *x)
+	}
+}
+
+func (s *Log) copyBoth(p pair) {
+	left, right := *p.left, *p.right
+	s.All = append(s.All, &left, &right)
+}
+
+func values(list []*Listed) (found []Listed) {
+	for _, x := range list {
+		found = append(found, *x)
+	}
+	return found
+}
+
+// UpdateAt is right: the copy does not contain the pointer that is stored later.
+func (u *Listed) UpdateAt(s *Log, e fsm.Entry) (int, error) {
+	s.copyAll([]*Listed{u.Next})
+	u.Next.Next = u
+	return 0, nil
+}
+
+// Revert keeps the update that the list contains, or copies of other values that contain the pointer.
+func (u *Listed) Revert(s *Log) error {
+	list := append([]*Listed{u}, s.All...)
+	s.keepFirst(list)                                  // want `update pointer u is stored in field first of Log by keepFirst`
+	s.appended = append(s.appended, list...)           // want `update pointer u is stored in field appended of Log`
+	s.next = values([]*Listed{{Next: u}})[0].Next      // want `update pointer u is stored in field next of Log`
+	s.copyPointed([]*pair{{left: u}})                  // want `update pointer u is stored in field pointed of Log by copyPointed`
+	s.copyNested([][]*pair{{{left: u}}})               // want `update pointer u is stored in field nested of Log by copyNestedList`
+	s.copyInStruct(&lists{pairs: []*pair{{right: u}}}) // want `update pointer u is stored in field inStruct of Log by copyInStruct`
+	local := pair{right: u}
+	s.copyArray(&[1]*pair{&local}) // want `update pointer u is stored in field array of Log by copyArray`
+	s.copyElements(&[1]*Listed{u}) // want `update pointer u is stored in field elements of Log by copyElements`
+	l := new(lists)
+	l.array[0] = u
+	s.copyField([]*lists{l}) // want `update pointer u is stored in field inField of Log by copyField`
+	return nil
+}
+
+func (s *Log) keepFirst(list []*Listed) { s.first = list[0] }
+
+func (s *Log) copyPointed(list []*pair) { s.pointed = *list[0] }
+
+func (s *Log) copyNested(lists [][]*pair) { s.copyNestedList(lists[0]) }
+
+func (s *Log) copyNestedList(list []*pair) { s.nested = *list[0] }
+
+func (s *Log) copyInStruct(l *lists) { s.inStruct = *l.pairs[0] }
+
+func (s *Log) copyArray(list *[1]*pair) { s.array = *list[0] }
+
+func (s *Log) copyElements(array *[1]*Listed) { s.elements = *array }
+
+func (s *Log) copyField(list []*lists) { s.inField = list[0].array }
+
+// Linked is kept by a copy, because the copy contains the pointer.
+type Linked struct {
+	Next *Linked
+	List []*Linked
+}
+
+// Chain is a state that gets copies.
+type Chain struct {
+	copied Linked
+	next   *Linked
+}
+
+func (u *Linked) Update(s *Chain) error {
+	u.Next = u
+	s.copyFirst([]*Linked{u}) // want `update pointer u is stored in field copied of Chain by copyFirst`
+	return nil
+}
+
+func (u *Linked) Revert(s *Chain) error {
+	*u = Linked{Next: u}
+	s.copyFirst([]*Linked{u}) // want `update pointer u is stored in field copied of Chain by copyFirst`
+	return nil
+}
+
+func (u *Linked) UpdateAt(s *Chain, e fsm.Entry) (int, error) {
+	u.List[0].Next = u
+	c := *u.List[0]
+	s.next = c.Next // want `update pointer u is stored in field next of Chain`
+	return 0, nil
+}
+
+func (s *Chain) copyFirst(list []*Linked) { s.copied = *list[0] }
+
 // ByValue gets a copy of the update.
 type ByValue struct{ Name string }
 

@@ -23,6 +23,8 @@ func definitions() []any {
 		fsm.Definition[Accounts, PointsToCopyLate, int]{},
 		fsm.Definition[Accounts, KeepsByVariable, struct{}]{},
 		fsm.Definition[Accounts, PointsToCopySometimes, int]{},
+		fsm.Definition[Log, Listed, int]{},
+		fsm.Definition[Chain, Linked, int]{},
 		fsm.Definition[Accounts, ByValue, struct{}]{},
 		fsm.Definition[pricing.Book, pricing.Change, struct{}]{}, // want `Change.Update \(pricing.go:\d+\): update pointer c is stored in field changes of Book, but it is valid only until Update returns`
 	}
