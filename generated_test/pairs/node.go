@@ -308,6 +308,9 @@ func (f *fleet) result() (err error) {
 		if p.crashed || p.alone || p.err == nil || err != nil && isConsequence(p.err) {
 			continue
 		}
+		if isPlanned(p.err) {
+			return p.err // the other nodes may not have drained because of it
+		}
 		if err == nil || isConsequence(err) {
 			err = p.err
 		}

@@ -72,16 +72,17 @@ func TestLostJoin(t *testing.T) {
 }
 
 // losing is a table that loses the process of a node once, after its join: another side of a cut,
-// whose table remains, had the node without a process.
+// whose table remains, had the node with an earlier process, or without one.
 type losing struct {
 	table.Table
 	*testing.T
-	calls int
+	before table.Node
+	calls  int
 }
 
 func (l *losing) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {
 	if l.calls++; l.calls == 2 {
-		lost := []table.Change{table.Forget{Name: "n2"}, table.Join{Node: table.Node{Name: "n2"}}}
+		lost := []table.Change{table.Forget{Name: "n2"}, table.Join{Node: l.before}}
 		if _, err := l.Table.Txn(ctx, nil, lost); err != nil {
 			l.Error(err)
 		}
@@ -91,11 +92,16 @@ func (l *losing) Txn(ctx context.Context, guards []table.Guard, changes []table.
 
 // TestAJoinIsLost: the table loses a process that has joined and is not a member yet. It joins again.
 func TestAJoinIsLost(t *testing.T) {
-	l := &losing{Table: bootstrapped(t).Open(), T: t}
-	if err := table.Enter(t.Context(), l, table.Node{Name: "n2", Boot: 7, Plan: "p"}); err != nil {
-		t.Fatal(err)
-	}
-	if n := l.Replica().Node("n2"); n.Boot != 7 || n.State != table.Member {
-		t.Errorf("the table has the process %v, %v", n.Boot, n.State)
+	for _, before := range []table.Node{{Name: "n2"}, {Name: "n2", Boot: 5, Plan: "p"}} {
+		o := bootstrapped(t).Open()
+		if _, err := o.Txn(t.Context(), nil, []table.Change{table.Join{Node: before}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Enter(t.Context(), &losing{Table: o, T: t, before: before}, table.Node{Name: "n2", Boot: 7, Plan: "p"}); err != nil {
+			t.Fatal(err)
+		}
+		if n := o.Replica().Node("n2"); n.Boot != 7 || n.State != table.Member {
+			t.Errorf("the table has the process %v, %v", n.Boot, n.State)
+		}
 	}
 }

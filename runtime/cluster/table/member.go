@@ -64,13 +64,16 @@ func Enter(ctx context.Context, t Table, n Node) error {
 	if err := r.WaitFor(ctx, func(r *Replica) bool { return r.Plan() != "" }); err != nil {
 		return fmt.Errorf("table: the first nodes have not agreed on the first placement yet: %w", err)
 	}
+	former := make(map[Boot]bool) // 0, and the processes before this one
 	for {
-		if err := join(ctx, t, n); err != nil {
+		before, err := join(ctx, t, n)
+		if err != nil {
 			return err
 		}
-		err := repeat(ctx, t, nil, []Change{SetState{n.Name, n.Boot, Member}})
+		former[0], former[before] = true, true
+		err = repeat(ctx, t, nil, []Change{SetState{n.Name, n.Boot, Member}})
 		switch {
-		case errors.Is(err, ErrSuperseded) && r.Node(n.Name) != nil && r.boot(n.Name) == 0:
+		case errors.Is(err, ErrSuperseded) && r.Node(n.Name) != nil && former[r.boot(n.Name)]:
 		case errors.Is(err, ErrInvalid) && r.Node(n.Name) == nil:
 			return &removedError{n.Name}
 		default:
@@ -79,20 +82,21 @@ func Enter(ctx context.Context, t Table, n Node) error {
 	}
 }
 
-// join joins under the node's name.
-func join(ctx context.Context, t Table, n Node) error {
+// join joins under the node's name. It returns the boot id of the process before.
+func join(ctx context.Context, t Table, n Node) (before Boot, err error) {
 	r := t.Replica()
 	n.State = Joining
 	for repeated := false; ; repeated = true {
-		before := r.boot(n.Name)
-		if repeated && before == n.Boot {
-			return nil // a transaction whose answer was lost was applied
+		now := r.boot(n.Name)
+		if repeated && now == n.Boot {
+			return before, nil // a transaction whose answer was lost was applied
 		}
+		before = now
 		// The guard stops a transaction that arrives after this process has ended and the
 		// next one has joined.
 		_, err := t.Txn(ctx, []Guard{BootIs{n.Name, before}}, []Change{Join{n}})
 		if err == nil || !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrGuard) || ctx.Err() != nil {
-			return err
+			return before, err
 		}
 	}
 }
