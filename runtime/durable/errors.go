@@ -120,12 +120,12 @@ type errorJSON struct {
 	Final   bool   `json:"final,omitempty"` // of this package; the SDKs ignore it
 }
 
-// recorded is the record of an error. Its methods Error may panic, and fmt prints it all the same.
+// recorded is the record of an error.
 func recorded(err error) *Error {
 	final := !retryable(err)
 	var e *Error
 	if errors.As(err, &e) {
-		return &Error{Name: bounded(e.Name), Message: bounded(fmt.Sprint(err)), Final: final}
+		return &Error{Name: bounded(e.Name), Message: bounded(err.Error()), Final: final}
 	}
 	var p *PanicError
 	if errors.As(err, &p) {
@@ -136,7 +136,7 @@ func recorded(err error) *Error {
 			err = f.error
 			continue
 		}
-		return &Error{Name: errorName(err), Message: bounded(fmt.Sprint(err)), Final: final}
+		return &Error{Name: errorName(err), Message: bounded(err.Error()), Final: final}
 	}
 }
 

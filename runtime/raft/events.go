@@ -50,16 +50,21 @@ func (m *Machine[S, U, R]) OnLeadership(instance int, send func(fsm.Leadership))
 	m.events.instance, m.events.leadership = instance, send
 }
 
+// SendEvents sends the events that wait, outside of a topology.
+func (m *Machine[S, U, R]) SendEvents() error {
+	for {
+		if more, err := m.events.sendPending(); !more || err != nil {
+			return err
+		}
+	}
+}
+
 // Finish sends the events that wait. Generated code calls it when the topology sends no more
 // messages to the state machine. The node may still apply updates: of its log after a start, or of
 // other nodes. Their events are not sent, because the receivers finish next.
 func (m *Machine[S, U, R]) Finish() error {
-	for {
-		if more, err := m.events.sendPending(); !more || err != nil {
-			m.events.finished = true
-			return err
-		}
-	}
+	defer func() { m.events.finished = true }()
+	return m.SendEvents()
 }
 
 // decode decodes an update and its result.
