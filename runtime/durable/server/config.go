@@ -53,7 +53,8 @@ type Config struct {
 	// BodyMax is the length of a request in bytes. 0: protocol.MaxBody.
 	BodyMax int
 	// BodiesMax is the length of all requests that are being read or carried out, in bytes.
-	// Further ones are refused with status 429. 0: BodiesMaxDefault.
+	// Further ones are refused with status 429. Requests without a token in their header have
+	// a memory of their own, of 4 MiB, until the token in their head is known. 0: BodiesMaxDefault.
 	BodiesMax int
 	// ResponsesMax is the length of all responses that clients have not read yet, in bytes.
 	// Further requests are refused with status 429. 0: ResponsesMaxDefault.
@@ -100,6 +101,11 @@ const (
 	WriteTimeoutDefault  = 10 * time.Second
 	KeepAliveDefault     = 15 * time.Second
 	BackupStallDefault   = 30 * time.Second // longer than the sync of a slow disk of the reader
+
+	// strangerMax is the length of a request whose token may be in its head. Most requests fit,
+	// and clients send the token in the header.
+	strangerMax  = 64 << 10
+	strangersMax = 4 << 20 // the length of all of them: 63 of the largest size
 
 	idleTimeout    = 2 * time.Minute // a client that is idle for longer connects again
 	headerBytesMax = 16 << 10        // a token has up to 8 KiB

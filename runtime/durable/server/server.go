@@ -28,7 +28,8 @@ type Server struct {
 	unused   unused // connections
 
 	slots     chan struct{} // one for each request that is carried out
-	bodies    atomic.Int64  // bytes
+	clients   bodies        // of requests that have access
+	strangers bodies        // of requests that may have a token in their head
 	responses atomic.Int64  // bytes
 	admit     func() bool   // whether there is memory for another response
 
@@ -47,6 +48,8 @@ func Listen(config Config) (*Server, error) {
 	s := &Server{
 		config: config, backend: config.Backend,
 		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
+		clients:   bodies{max: int64(config.BodiesMax), bodyMax: config.BodyMax, timeout: config.BodyTimeout},
+		strangers: bodies{max: strangersMax, bodyMax: min(config.BodyMax, strangerMax), timeout: min(config.BodyTimeout, config.HeaderTimeout)},
 	}
 	s.admit = func() bool { return !s.crowded() }
 	s.metrics = newMetrics(s)
