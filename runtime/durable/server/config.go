@@ -59,8 +59,9 @@ type Config struct {
 	// ResponsesMax is the length of all responses that clients have not read yet, in bytes.
 	// Further requests are refused with status 429. 0: ResponsesMaxDefault.
 	ResponsesMax int
-	// ConnectionsMax is the number of TCP connections. Further ones are closed at once.
-	// 0: ConnectionsMaxDefault.
+	// ConnectionsMax is the number of TCP connections. A further one takes the place of the
+	// oldest connection without a request that had access. If all had one, it is closed at
+	// once. 0: ConnectionsMaxDefault.
 	ConnectionsMax int
 	// RequestsMax is the number of requests that are carried out at a time. Further ones are
 	// refused with status 429. 0: RequestsMaxDefault.

@@ -1,48 +1,136 @@
 package server
 
 import (
+	"container/list"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 )
 
-// A listener accepts a limited number of connections. It closes further ones at once, so
-// that their clients do not wait in vain.
+// A listener accepts a limited number of connections. Beyond the limit it closes the oldest
+// connection of a stranger, on which no request had access yet, so that strangers keep no client
+// out. If all connections are those of clients, it closes the new one at once, so that its client
+// does not wait in vain.
 type listener struct {
-	*net.TCPListener
-	max     int64
-	open    atomic.Int64
+	net.Listener
+	max     int
 	refused *atomic.Uint64
-}
 
-func newListener(l *net.TCPListener, max int, refused *atomic.Uint64) *listener {
-	return &listener{TCPListener: l, max: int64(max), refused: refused}
-}
-
-func (l *listener) Accept() (net.Conn, error) {
-	for {
-		c, err := l.AcceptTCP()
-		if err != nil {
-			return nil, err
-		}
-		if l.open.Add(1) <= l.max {
-			return &conn{TCPConn: c, open: &l.open}, nil
-		}
-		l.open.Add(-1)
-		l.refused.Add(1)
-		c.SetLinger(0) // the port of the client is not needed for a refused connection
-		c.Close()
-	}
+	mu        sync.Mutex
+	open      int
+	strangers list.List // of *conn, oldest first
 }
 
 // A conn counts as open until it is closed.
 type conn struct {
-	*net.TCPConn
-	open *atomic.Int64
-	once sync.Once
+	net.Conn
+	listener *listener
+	place    *list.Element // in listener.strangers; nil: it is the connection of a client, or closed
+	closed   bool
+	known    bool // of a client; only the goroutine of its requests uses it
+}
+
+func newListener(l net.Listener, max int, refused *atomic.Uint64) *listener {
+	return &listener{Listener: l, max: max, refused: refused}
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: accepted, listener: l}
+		old := l.add(c)
+		if old != nil {
+			l.refused.Add(1)
+			old.reset()
+		}
+		if old != c {
+			return c, nil
+		}
+	}
+}
+
+// add adds a connection, and returns the one that must be closed instead, if any.
+func (l *listener) add(c *conn) (old *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= l.max {
+		oldest := l.strangers.Front()
+		if oldest == nil {
+			c.closed = true
+			return c
+		}
+		old = oldest.Value.(*conn)
+		l.remove(old)
+	}
+	l.open++
+	c.place = l.strangers.PushBack(c)
+	return old
+}
+
+// remove ends the counting of a connection. The lock must be held.
+func (l *listener) remove(c *conn) {
+	if !c.closed {
+		c.closed = true
+		l.open--
+	}
+	l.identify(c)
+}
+
+// identify notes that a connection is not one of a stranger. The lock must be held.
+func (l *listener) identify(c *conn) {
+	if c.place != nil {
+		l.strangers.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// count returns the number of open connections.
+func (l *listener) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+// reset closes a connection that must make room.
+func (c *conn) reset() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
+		t.SetLinger(0) // the port of the client is not needed for a refused connection
+	}
+	c.Conn.Close()
 }
 
 func (c *conn) Close() error {
-	c.once.Do(func() { c.open.Add(-1) })
-	return c.TCPConn.Close()
+	c.listener.mu.Lock()
+	c.listener.remove(c)
+	c.listener.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// connOf returns the connection of a request, or nil if it comes from another listener.
+func connOf(r *http.Request) *conn {
+	c := r.Context().Value(connKey{})
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
+		c = t.NetConn()
+	}
+	own, _ := c.(*conn)
+	return own
+}
+
+// granted reports whether a request has access, as access.granted does. Then its connection is the
+// one of a client.
+func (s *Server) granted(r *http.Request, other string) bool {
+	if !s.access.granted(r, other) {
+		return false
+	}
+	if c := connOf(r); c != nil && !c.known {
+		c.known = true
+		c.listener.mu.Lock()
+		c.listener.identify(c)
+		c.listener.mu.Unlock()
+	}
+	return true
 }

@@ -52,7 +52,7 @@ func newMetrics(s *Server) *metrics {
 	registry.MustRegister(
 		counterFunc("topogen_durable_connections_refused_total", "Connections that were closed because there were too many.", nil, func() float64 { return float64(m.refused.Load()) }),
 		counterFunc("topogen_durable_request_panics_total", "Requests that panicked: errors in the program.", nil, func() float64 { return float64(m.panics.Load()) }),
-		gaugeFunc("topogen_durable_connections", "Open connections.", func() float64 { return float64(s.listener.open.Load()) }),
+		gaugeFunc("topogen_durable_connections", "Open connections.", func() float64 { return float64(s.listener.count()) }),
 		gaugeFunc("topogen_durable_streams", "Connected workers.", func() float64 { return float64(m.streams.Load()) }),
 		gaugeFunc("topogen_durable_requests", "Requests that are being carried out.", func() float64 { return float64(len(s.slots)) }),
 	)
@@ -137,7 +137,7 @@ func (c *commits) Collect(ch chan<- prometheus.Metric) {
 // serveMetrics answers requests on the listener of the metrics.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case !s.access.granted(r, ""):
+	case !s.granted(r, ""):
 		unauthorized(w)
 	case r.URL.Path != "/metrics":
 		refuse(w, protocol.NotFound, "the metrics are at /metrics")

@@ -31,8 +31,8 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, group, pid string)
 	defer connection.Close()
 	s.metrics.streams.Add(1)
 	defer s.metrics.streams.Add(-1)
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		limitBuffer(c)
+	if c := connOf(r); c != nil {
+		limitBuffer(c.Conn)
 	}
 	t := &stream{w: w, control: http.NewResponseController(w), timeout: s.config.WriteTimeout}
 	h := w.Header()
@@ -108,9 +108,6 @@ func (t *stream) send(frame []byte) bool {
 // limitBuffer bounds the messages that the kernel holds for a worker that does not read:
 // they are lost with the connection.
 func limitBuffer(c net.Conn) {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
-		c = t.NetConn()
-	}
 	if t, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 		t.SetWriteBuffer(streamBuffer)
 	}

@@ -18,7 +18,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	var req protocol.Request
 	res := s.answer(w, r, b, &req)
 	if res.Status == protocol.Unauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
+		challenge(w)
 	}
 	if res.Status == protocol.TooMany || res.Status == protocol.Unavailable {
 		w.Header().Set("Retry-After", "1")
@@ -39,9 +39,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 		return refusal(protocol.BadRequest, "the Content-Type must be application/json")
 	}
 	from := &s.clients
-	if !s.access.granted(r, "") {
-		if r.Header.Get("Authorization") != "" {
-			w.Header().Set("Connection", "close") // the body is not worth reading
+	if !s.granted(r, "") {
+		if r.Header.Get("Authorization") != "" { // the body is not worth reading
 			return refusal(protocol.Unauthorized, "a valid token is needed")
 		}
 		from = &s.strangers // until the token in the head is known
@@ -53,7 +52,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	decoded, err := protocol.DecodeRequest(b.in)
 	*req = decoded
 	switch {
-	case !s.access.granted(r, req.Head.Auth):
+	case !s.granted(r, req.Head.Auth):
 		return refusal(protocol.Unauthorized, "a valid token is needed")
 	case err != nil:
 		return refusal(protocol.BadRequest, err.Error())

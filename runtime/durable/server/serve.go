@@ -81,7 +81,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case path == "/":
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "send requests with POST")
-	case !s.access.granted(r, ""):
+	case !s.granted(r, ""):
 		unauthorized(w)
 	case strings.HasPrefix(path, "/poll/"):
 		s.servePoll(w, r, path[len("/poll/"):])
@@ -160,8 +160,15 @@ func getOnly(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func unauthorized(w http.ResponseWriter) {
+// challenge sets the headers of a response to a request without access. Its connection is closed,
+// so that it needs no place.
+func challenge(w http.ResponseWriter) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
+	w.Header().Set("Connection", "close")
+}
+
+func unauthorized(w http.ResponseWriter) {
+	challenge(w)
 	refuse(w, protocol.Unauthorized, "a valid token is needed")
 }
 

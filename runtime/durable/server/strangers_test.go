@@ -2,6 +2,9 @@ package server_test
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
@@ -17,28 +21,28 @@ import (
 
 // An attacker opens connections and sends no token. It closes them after the test.
 type attacker struct {
-	t       *testing.T
 	conns   []net.Conn
 	sends   sync.WaitGroup
 	answers chan int // the statuses of responses; 0: the server has closed a connection without one
 }
 
 func attack(t *testing.T) *attacker {
-	a := &attacker{t: t, answers: make(chan int, 10_000)}
-	t.Cleanup(func() {
-		for _, c := range a.conns {
-			c.Close()
-		}
-	})
+	a := &attacker{answers: make(chan int, 10_000)}
+	t.Cleanup(a.close)
 	return a
+}
+
+func (a *attacker) close() {
+	for _, c := range a.conns {
+		c.Close()
+	}
 }
 
 // send sends text over a new connection, in the background. The answer is in answers.
 func (a *attacker) send(address, text string) {
-	a.t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
-		a.t.Fatal(err)
+		return // the server has closed it at once
 	}
 	a.conns = append(a.conns, c)
 	a.sends.Go(func() {
@@ -61,8 +65,8 @@ func TestBodiesOfStrangers(t *testing.T) {
 	s := listen(t, server.Config{Tokens: []string{token}, BodyTimeout: patience, HeaderTimeout: patience})
 	defer closeAtOnce(t, s)
 	a := attack(t)
-	for part := 2_200_000; part > 1000; part /= 2 { // smaller ones fill what the larger ones leave
-		for range 40 {
+	for part, n := 2_200_000, 40; part > 1000; part, n = part/2, 4 { // smaller ones fill what the larger ones leave
+		for range n {
 			a.send(s.Address(), "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n"+strings.Repeat(" ", part))
 		}
 	}
@@ -74,7 +78,7 @@ func TestBodiesOfStrangers(t *testing.T) {
 	a.sends.Wait()
 	c := connect(t, s, client.Options{Token: token})
 	data := strings.Repeat("x", 3_000_000)
-	for i := range 10 {
+	for i := range 3 {
 		do(t, c, 200, protocol.PromiseCreate{ID: fmt.Sprint("large", i), TimeoutAt: later(), Param: protocol.Value{Data: &data}})
 		do(t, c, 200, protocol.PromiseCreate{ID: fmt.Sprint("small", i), TimeoutAt: later()})
 	}
@@ -122,6 +126,118 @@ func TestLongBodiesWithTokenInHead(t *testing.T) {
 			}
 			if explained := strings.Contains(string(answer), "header Authorization"); explained != (test.length > 64<<10 && test.status == 401) {
 				t.Errorf("%d bytes %s, auth %q: the answer is %s", test.length, name, test.auth, answer)
+			}
+		}
+	}
+}
+
+// idle has what connections of strangers send before they wait.
+var idle = map[string]string{
+	"silent":        "",
+	"slow header":   "GET /health HTTP/1.1\r\nHost: localhost\r\nX: ",
+	"no token":      "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	"wrong token":   "GET /health HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n",
+	"wrong method":  "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	"of a page":     "GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: https://example.com\r\n\r\n",
+	"half a body":   "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{",
+	"refused body":  "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
+	"unread answer": strings.Repeat("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/html\r\n\r\n", 1000),
+}
+
+// TestConnectionsOfStrangers: connections that have shown no token keep no client out. Those of
+// clients stay open.
+func TestConnectionsOfStrangers(t *testing.T) {
+	t.Parallel()
+	for name, text := range idle {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := listen(t, server.Config{Tokens: []string{token}, ConnectionsMax: 16, MetricsListen: "127.0.0.1:0", HeaderTimeout: patience, BodyTimeout: patience})
+			defer closeAtOnce(t, s)
+			besiege(t, s, &http.Transport{}, s.Address(), "/health", text, 20)
+			besiege(t, s, &http.Transport{}, s.MetricsAddress(), "/metrics", text, 70)
+		})
+	}
+	t.Run("silent with TLS", func(t *testing.T) {
+		t.Parallel()
+		a := newAuthority(t)
+		s := listen(t, server.Config{
+			ConnectionsMax: 16, HeaderTimeout: patience,
+			TLS: &tls.Config{Certificates: []tls.Certificate{a.issue(t, x509.ExtKeyUsageServerAuth)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool()},
+		})
+		defer closeAtOnce(t, s)
+		known := &tls.Config{RootCAs: a.pool(), Certificates: []tls.Certificate{a.issue(t, x509.ExtKeyUsageClientAuth)}}
+		besiege(t, s, &http.Transport{TLSClientConfig: known}, s.Address(), "/health", "", 20)
+	})
+}
+
+// TestThousandsOfStrangers has more connections of strangers than a server accepts.
+func TestThousandsOfStrangers(t *testing.T) {
+	speed.Landing(t)
+	s := listen(t, server.Config{Tokens: []string{token}, HeaderTimeout: patience})
+	defer closeAtOnce(t, s)
+	for _, name := range []string{"silent", "no token"} {
+		besiege(t, s, &http.Transport{}, s.Address(), "/health", idle[name], 4200)
+	}
+}
+
+// besiege opens connections of strangers, more than the listener at the address accepts, between the
+// requests of clients, which must all be answered.
+func besiege(t *testing.T, s *server.Server, old *http.Transport, address, path, text string, strangers int) {
+	t.Helper()
+	get := func(transport *http.Transport) {
+		t.Helper()
+		scheme, _, _ := strings.Cut(s.URL(), "://")
+		r, err := http.NewRequestWithContext(t.Context(), "GET", scheme+"://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		response, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if response.StatusCode != 200 {
+			t.Errorf("%s: got status %d", path, response.StatusCode)
+		}
+	}
+	defer old.CloseIdleConnections()
+	get(old)
+	dials := 0
+	dialer := new(net.Dialer)
+	old.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials++
+		return dialer.DialContext(ctx, network, address)
+	}
+	a := attack(t)
+	for range 3 {
+		for range strangers {
+			a.send(address, text)
+		}
+		a.sends.Wait()
+		get(&http.Transport{DisableKeepAlives: true, TLSClientConfig: old.TLSClientConfig})
+		get(old)
+	}
+	if dials > 0 {
+		t.Errorf("%s: an idle connection of a client was closed", path)
+	}
+	a.close()
+}
+
+// TestRefusedConnections: a connection is closed with the answer that its request has no access.
+func TestRefusedConnections(t *testing.T) {
+	t.Parallel()
+	s := listen(t, server.Config{Tokens: []string{token}, MetricsListen: "127.0.0.1:0"})
+	for _, header := range []http.Header{nil, {"Authorization": {"Bearer wrong"}}} {
+		for _, e := range endpoints {
+			url := s.URL() + e.path
+			if path, ok := cutMetrics(e.path); ok {
+				url = "http://" + s.MetricsAddress() + path
+			}
+			response, _ := exchange(t, e.method, url, e.body, header)
+			if response.StatusCode != 401 || !response.Close {
+				t.Errorf("%s %s with %v: got status %d, close %v", e.method, e.path, header, response.StatusCode, response.Close)
 			}
 		}
 	}
