@@ -54,9 +54,9 @@
 //
 // # The process
 //
-// Its standard input is empty and its output is logged. It has the environment, the
-// working directory and the os.Args of the parent, and none of the parent's other open
-// files. SIGINT and SIGTERM do not end it, because a service manager sends them to all
+// Its standard input is empty and its output is logged. It has the environment
+// without TOPOGEN_DURABLE_TOKEN, the working directory and the os.Args of the parent, and
+// none of the parent's other open files. SIGINT and SIGTERM do not end it, because a service manager sends them to all
 // processes of a topology at once; the parent stops the process when its work is done.
 // SIGKILL does end it. Handlers do not run on the goroutine of main.
 //

@@ -78,12 +78,16 @@ func TestWhatIsInherited(t *testing.T) {
 	}
 	defer syscall.Close(fd)
 	t.Setenv("HERITAGE", "rich")
+	t.Setenv("TOPOGEN_DURABLE_TOKEN", "s3cret")
+	t.Setenv("TOPOGEN_DURABLE_TOKENS", "another variable")
 	c := start(t, settings("camera"))
 	for script, want := range map[string]string{
-		"environment HERITAGE":    "rich",
-		"environment " + variable: "",
-		"stdin":                   "0 <nil>",
-		"files":                   "[]",
+		"environment HERITAGE":               "rich",
+		"environment TOPOGEN_DURABLE_TOKEN":  "",
+		"environment TOPOGEN_DURABLE_TOKENS": "another variable",
+		"environment " + variable:            "",
+		"stdin":                              "0 <nil>",
+		"files":                              "[]",
 	} {
 		if a := ask(t, c, script); string(a.Reply) != want {
 			t.Errorf("%s: %q, want %q", script, a.Reply, want)

@@ -103,7 +103,11 @@ func (c *Child) kill(cause error) {
 	c.conn.SetDeadline(time.Unix(1, 0)) // a process that is blocked in the kernel does not exit
 }
 
-// environment returns the environment of this process plus the variable.
+// secret is the environment variable with the token of a server of durable promises. Only the
+// parent is a client of the server, so the token must not be in a dump or log of the process.
+const secret = "TOPOGEN_DURABLE_TOKEN"
+
+// environment returns the environment of this process plus the variable, and without the secret.
 func (c *Child) environment() []string {
 	set := []string{variable + "=" + c.settings.value(os.Getpid(), inheritable())}
 	if c.settings.Memory > 0 { // the collector works harder before the limit is reached
@@ -114,7 +118,7 @@ func (c *Child) environment() []string {
 		set = append(set, "GORACE="+strings.TrimSpace(sanitizer+" atexit_sleep_ms=0"))
 	}
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return slices.ContainsFunc(set, func(s string) bool {
+		return strings.HasPrefix(entry, secret+"=") || slices.ContainsFunc(set, func(s string) bool {
 			name, _, _ := strings.Cut(s, "=")
 			return strings.HasPrefix(entry, name+"=")
 		})

@@ -102,11 +102,11 @@ func New(server string, options Options) (*Client, error) {
 	u, err := url.Parse(server)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("client: %w", err)
+		return nil, fmt.Errorf("client: the URL of a server is malformed: %w", errors.Unwrap(err)) // the error of Parse has the whole text
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("client: the URL of a server must begin with http:// or https://, got %q", server)
+		return nil, fmt.Errorf("client: the URL of a server must begin with http:// or https://, got %q", protocol.Redacted(server))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("client: the URL of a server has no user, query or fragment, got %q", u.Redacted())
+		return nil, fmt.Errorf("client: the URL of a server has no user, query or fragment, got %q", protocol.Redacted(server))
 	}
 	if err := errors.Join(
 		positive("Timeout", &options.Timeout, TimeoutDefault),

@@ -95,6 +95,7 @@ func TestURLs(t *testing.T) {
 		{"http://127.0.0.1:8001", true}, {"https://example.com/durable/", true}, {"http://[::1]:8001/", true},
 		{"", false}, {"127.0.0.1:8001", false}, {"ftp://a", false}, {"http://", false},
 		{"http://user:password@a", false}, {"http://a?b", false}, {"http://a#b", false}, {"http://a b", false},
+		{"http://a?password", false}, {"http://a#password", false}, {"ftp://user:password@a", false}, {"http://user:password@a b", false}, {"http://user:password@a:port", false},
 	} {
 		c, err := New(test.url, Options{})
 		if (err == nil) != test.ok {

@@ -73,7 +73,7 @@ func (c *checker) each(t Table, f func(key, body []byte)) {
 			return
 		}
 		if err := c.entry(t, key, value, f); err != nil {
-			c.check(false, "corrupt", string(key), "%v", err)
+			c.check(false, "corrupt", shown(t, key), "%v", err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -197,6 +198,32 @@ func (x *tx) changeSchedule(change func(*protocol.Schedule)) {
 func (x *tx) putMessage(address string) {
 	x.key = outboxKey(x.key[:0], address, 0)
 	x.put(Outbox, x.key, append(x.body[:0], "\x01done"...))
+}
+
+// TestNoSecretOfAnAddress: violations and errors show no query of an address, which may have a token.
+func TestNoSecretOfAnAddress(t *testing.T) {
+	const address = "http://host/path?token=s3cret"
+	for name, damage := range map[string]func(x *tx){
+		"message":           func(x *tx) { x.putMessage(address) },
+		"malformed address": func(x *tx) { x.putMessage("ftp://host/path?token=s3cret") },
+		"message too early": func(x *tx) { x.putMessage(address); x.changePromise("done", func(p *promise) { p.state = pending }) },
+		"listener":          func(x *tx) { x.markPair(Listeners, "open", "ftp://host/path?token=s3cret") },
+		"age":               func(x *tx) { x.markTime(OutboxAges, 1<<40, address) },
+		"message without promise": func(x *tx) {
+			x.key = outboxKey(x.key[:0], address, 0)
+			x.put(Outbox, x.key, nil)
+		},
+		"damaged size": func(x *tx) { x.kv.Put(OutboxSizes, []byte(address), []byte("damaged")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := intact(t)
+			damage(x)
+			violations := Check(x.kv, now)
+			if text := fmt.Sprint(violations); len(violations) == 0 || strings.Contains(text, "s3cret") {
+				t.Errorf("Check finds %v", text)
+			}
+		})
+	}
 }
 
 // TestCheckIsBounded checks that a store with many violations makes a short list.

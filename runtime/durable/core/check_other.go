@@ -1,5 +1,7 @@
 package core
 
+import "github.com/topogen/topogen/runtime/durable/protocol"
+
 func (c *checker) scheduleEntry(key, body []byte) {
 	id := string(key)
 	s, bad := decodeSchedule(id, body)
@@ -32,30 +34,30 @@ func (c *checker) message(key, body []byte) {
 	}
 	c.messages[address]++
 	p, ok := c.promiseHead(u.promise)
-	c.check(ok && p.state != pending, "consistent_outbox_unblock_names_settled_promise", u.promise, "has a message for %s but is not settled", quote(address))
-	c.check(badAddress("", address) == "", "consistent_outbox_unblock_address_deliverable", u.promise, "has a message for %s", quote(address))
-	c.check(c.has(OutboxAges, timeKey(nil, u.expiry, address)), "message_without_expiry", address, "has a message that would be kept for ever")
+	c.check(ok && p.state != pending, "consistent_outbox_unblock_names_settled_promise", u.promise, "has a message for %s but is not settled", quote(protocol.Redacted(address)))
+	c.check(badAddress("", address) == "", "consistent_outbox_unblock_address_deliverable", u.promise, "has a message for %s", quote(protocol.Redacted(address)))
+	c.check(c.has(OutboxAges, timeKey(nil, u.expiry, address)), "message_without_expiry", protocol.Redacted(address), "has a message that would be kept for ever")
 	size := c.outboxSize(address)
-	c.check(sequence < size.next && u.expiry <= size.expiry, "outbox_size_mismatch", address, "has a message with the number %d, and %d is the next", sequence, size.next)
+	c.check(sequence < size.next && u.expiry <= size.expiry, "outbox_size_mismatch", protocol.Redacted(address), "has a message with the number %d, and %d is the next", sequence, size.next)
 }
 
 func (c *checker) outboxSizeEntry(key, _ []byte) {
 	address := string(key)
 	size := c.outboxSize(address)
-	c.check(size.count == c.messages[address], "outbox_size_mismatch", address, "has %d messages, and %d are counted", c.messages[address], size.count)
+	c.check(size.count == c.messages[address], "outbox_size_mismatch", protocol.Redacted(address), "has %d messages, and %d are counted", c.messages[address], size.count)
 	delete(c.messages, address)
-	c.check(c.has(OutboxAges, timeKey(nil, size.expiry, address)), "message_without_expiry", address, "has a count that would be kept for ever")
+	c.check(c.has(OutboxAges, timeKey(nil, size.expiry, address)), "message_without_expiry", protocol.Redacted(address), "has a count that would be kept for ever")
 }
 
 func (c *checker) outboxAge(key, _ []byte) {
 	e := c.time(OutboxAges, key)
 	size := c.outboxSize(e.id)
-	c.check(size.expiry >= e.at, "stale_outbox_age", e.id, "has an expiry at %d but no message that needs it", e.at)
+	c.check(size.expiry >= e.at, "stale_outbox_age", protocol.Redacted(e.id), "has an expiry at %d but no message that needs it", e.at)
 }
 
 // uncounted checks that all addresses with messages have a count.
 func (c *checker) uncounted() {
 	for address, n := range c.messages {
-		c.check(false, "outbox_size_mismatch", address, "has %d messages, and they are not counted", n)
+		c.check(false, "outbox_size_mismatch", protocol.Redacted(address), "has %d messages, and they are not counted", n)
 	}
 }

@@ -1,6 +1,10 @@
 package core
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
+)
 
 func (c *checker) promiseEntry(key, body []byte) {
 	id := string(key)
@@ -88,7 +92,7 @@ func (c *checker) listener(key, _ []byte) {
 	id, address := c.pair(Listeners, key)
 	p, _ := c.promiseHead(id)
 	c.obligation("listener_for_settled_promise", p, id)
-	c.check(badAddress("", address) == "", "consistent_listener_addresses_deliverable", id, "has the listener %s", quote(address))
+	c.check(badAddress("", address) == "", "consistent_listener_addresses_deliverable", id, "has the listener %s", quote(protocol.Redacted(address)))
 }
 
 // obligation checks the promise of a callback or listener.

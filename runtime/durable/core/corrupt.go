@@ -3,6 +3,9 @@ package core
 import (
 	"bytes"
 	"fmt"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
 // A CorruptError says that an entry of the store is not as the core wrote it. After a
@@ -15,7 +18,20 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("durable: corrupt store: table %s, key %q: %s", e.Table, e.Key, e.Reason)
+	return fmt.Sprintf("durable: corrupt store: table %s, key %q: %s", e.Table, shown(e.Table, e.Key), e.Reason)
+}
+
+// shown returns a key as errors may show it: the address in it may have a secret.
+func shown(t Table, key []byte) string {
+	begin := bytes.Index(key, []byte("http"))
+	if begin < 0 || t != Listeners && t != Outbox && t != OutboxSizes && t != OutboxAges {
+		return string(key)
+	}
+	address, rest := string(key[begin:]), ""
+	if i := strings.IndexByte(address, end); i >= 0 {
+		address, rest = address[:i], address[i:]
+	}
+	return string(key[:begin]) + protocol.Redacted(address) + rest
 }
 
 // corrupt returns the error that the reading functions panic with. [catch] recovers it.

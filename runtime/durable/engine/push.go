@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -298,20 +299,19 @@ func (p *pusher) send(e core.Effect) error {
 	return nil
 }
 
-// redacted returns an address without its password.
-func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that is not a URL"
+// withoutURL returns the reason of an error of http.Client, whose text has the URL with its query.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
 	}
-	return u.Redacted()
+	return err
 }
 
 // finish notes the outcome of a request.
 func (p *pusher) finish(t *target, e core.Effect, err error) {
 	p.engine.hub.pushed(e, err == nil)
 	if err != nil && p.ctx.Err() == nil {
-		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", redacted(e.Address), "error", err)
+		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", protocol.Redacted(e.Address), "error", withoutURL(err))
 	}
 	p.mu.Lock()
 	p.bytes -= pushBytes(e)

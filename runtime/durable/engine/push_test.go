@@ -343,16 +343,29 @@ func TestPushBody(t *testing.T) {
 	})
 }
 
-// TestPushLog: the log has no password of an address.
+// broken has no connection to any host.
+type broken struct{}
+
+func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+// TestPushLog: the log has no user, password, query or fragment of an address, whatever fails.
 func TestPushLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
-		r := newReceivers(always(500))
-		e := start(t, engine.Config{Store: store.NewMemory(), Push: r, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		notify(t, e, "promise", "http://user:secret@host/")
-		synctest.Wait()
-		if text := log.String(); !strings.Contains(text, "user:xxxxx@host") || strings.Contains(text, "secret") {
-			t.Errorf("the log is %s", text)
+	for name, push := range map[string]http.RoundTripper{"status 500": newReceivers(always(500)), "no connection": broken{}} {
+		for _, address := range []string{
+			"http://secret@host/path", "http://user:secret@host/path", "http://host/path?token=secret", "http://host/path?secret",
+			"http://host/path#secret", "https://secret:secret@host/path?a=secret&b=secret#secret", "http://host/path?token=%zzsecret",
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var log strings.Builder
+					e := start(t, engine.Config{Store: store.NewMemory(), Push: push, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+					notify(t, e, "promise", address)
+					synctest.Wait()
+					if text := log.String(); !strings.Contains(text, "not delivered") || !strings.Contains(text, "host/path") || strings.Contains(text, "secret") {
+						t.Errorf("%s: the log is %s", address, text)
+					}
+				})
+			})
 		}
-	})
+	}
 }
