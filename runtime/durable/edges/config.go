@@ -104,7 +104,7 @@ func (c *Config) apply(s piper.DurableSettings) error {
 	case c.Listen == "" && !isURL(c.Store): // the same program may run with the store of another process
 		c.Listen = file
 	case c.Listen != "" && isURL(c.Store):
-		return fmt.Errorf("durable: listen must not be set if another process has the store, got %q and %q", c.Listen, c.Store)
+		return fmt.Errorf("durable: listen must not be set if another process has the store, got %q and %q", c.Listen, protocol.Redacted(c.Store))
 	}
 	if c.Listen != "" && c.Serve == nil {
 		return fmt.Errorf("durable: %s is set, but the section durable of the topology file has no listen, so the program has no server", listenVariable)
