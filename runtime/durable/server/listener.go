@@ -2,10 +2,14 @@ package server
 
 import (
 	"container/list"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A listener accepts a limited number of connections. Beyond the limit it closes the oldest
@@ -28,7 +32,8 @@ type conn struct {
 	listener *listener
 	place    *list.Element // in listener.strangers; nil: it is the connection of a client, or closed
 	closed   bool
-	known    bool // of a client; only the goroutine of its requests uses it
+	expiry   *time.Timer // of the certificate of the client; nil: there is none, or no request yet
+	known    bool        // of a client; only the goroutine of its requests uses it
 }
 
 func newListener(l net.Listener, max int, refused *atomic.Uint64) *listener {
@@ -73,15 +78,19 @@ func (l *listener) add(c *conn) (old *conn) {
 
 // remove ends the counting of a connection. The lock must be held.
 func (l *listener) remove(c *conn) {
-	if !c.closed {
-		c.closed = true
-		l.open--
+	if c.closed {
+		return
 	}
-	l.identify(c)
+	c.closed = true
+	l.open--
+	l.leave(c)
+	if c.expiry != nil {
+		c.expiry.Stop()
+	}
 }
 
-// identify notes that a connection is not one of a stranger. The lock must be held.
-func (l *listener) identify(c *conn) {
+// leave notes that a connection is not one of a stranger. The lock must be held.
+func (l *listener) leave(c *conn) {
 	if c.place != nil {
 		l.strangers.Remove(c.place)
 		c.place = nil
@@ -128,9 +137,33 @@ func (s *Server) granted(r *http.Request, other string) bool {
 	}
 	if c := connOf(r); c != nil && !c.known {
 		c.known = true
-		c.listener.mu.Lock()
-		c.listener.identify(c)
-		c.listener.mu.Unlock()
+		c.identify(r.TLS)
 	}
 	return true
+}
+
+// identify notes that a connection is the one of a client. The connection ends when the certificate
+// of the client does, also while messages or an answer are sent.
+func (c *conn) identify(state *tls.ConnectionState) {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.listener.leave(c)
+	if end := endOf(state); !c.closed && !end.IsZero() {
+		c.expiry = time.AfterFunc(time.Until(end), func() { c.Close() })
+	}
+}
+
+// endOf returns when the last verified chain of certificates of a client ends: when the first
+// certificate in it does. It is zero if the client has shown no certificate.
+func endOf(state *tls.ConnectionState) (end time.Time) {
+	if state == nil {
+		return end
+	}
+	for _, chain := range state.VerifiedChains {
+		first := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		if first.NotAfter.After(end) {
+			end = first.NotAfter
+		}
+	}
+	return end
 }

@@ -45,31 +45,37 @@ func Listen(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	socket, err := config.listen(config.Listen)
+	if err != nil {
+		return nil, err
+	}
+	var scrapes net.Listener
+	if config.MetricsListen != "" {
+		if scrapes, err = config.listen(config.MetricsListen); err != nil {
+			return nil, errors.Join(err, socket.Close())
+		}
+	}
+	return start(config, socket, scrapes), nil
+}
+
+// start answers the requests of two listeners. That of the metrics may be nil.
+func start(config Config, requests, scrapes net.Listener) *Server {
 	s := &Server{
-		config: config, backend: config.Backend,
+		config: config, backend: config.Backend, access: newAccess(&config, requests.Addr().(*net.TCPAddr)),
 		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
 		clients:   bodies{max: int64(config.BodiesMax), bodyMax: config.BodyMax, timeout: config.BodyTimeout},
 		strangers: bodies{max: strangersMax, bodyMax: min(config.BodyMax, strangerMax), timeout: min(config.BodyTimeout, config.HeaderTimeout)},
 	}
 	s.admit = func() bool { return !s.crowded() }
 	s.metrics = newMetrics(s)
-	socket, err := config.listen(config.Listen)
-	if err != nil {
-		return nil, err
-	}
-	s.listener = newListener(socket, config.ConnectionsMax, &s.metrics.refused)
-	s.access = newAccess(&config, socket.Addr().(*net.TCPAddr))
+	s.listener = newListener(requests, config.ConnectionsMax, &s.metrics.refused)
 	s.http, s.scraped = s.newHTTP(s.serve), s.newHTTP(s.serveMetrics)
-	if config.MetricsListen != "" {
-		socket, err := config.listen(config.MetricsListen)
-		if err != nil {
-			return nil, errors.Join(err, s.listener.Close())
-		}
-		s.scrapes = newListener(socket, scrapesMax, &s.metrics.refused)
+	if scrapes != nil {
+		s.scrapes = newListener(scrapes, scrapesMax, &s.metrics.refused)
 		s.run(s.scraped, s.scrapes)
 	}
 	s.run(s.http, s.listener)
-	return s, nil
+	return s
 }
 
 const scrapesMax = 64 // connections of programs that read the metrics
