@@ -173,6 +173,7 @@ func TestConnectionsOfStrangers(t *testing.T) {
 // TestThousandsOfStrangers has more connections of strangers than a server accepts.
 func TestThousandsOfStrangers(t *testing.T) {
 	speed.Landing(t)
+	speed.NoRace(t)
 	s := listen(t, server.Config{Tokens: []string{token}, HeaderTimeout: patience})
 	defer closeAtOnce(t, s)
 	for _, name := range []string{"silent", "no token"} {
