@@ -101,7 +101,8 @@ func (n *Node) connect() error {
 	config := grpc.Config{
 		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
 		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: n.register, ClientService: clientService,
-		Ended: n.hasEnded,
+		Limits: map[string]grpc.CallLimit{connectMethod: {Conversation: true}},
+		Ended:  n.hasEnded,
 	}
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}

@@ -80,12 +80,9 @@ func (o *operators) register(r gogrpc.ServiceRegistrar) {
 	}, o)
 }
 
-// handle is called by the gRPC server for Show.
+// handle is called by the gRPC server for Show. A call counts when its request has arrived,
+// so that a caller that sends none keeps no other one from its answer.
 func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
-	defer o.shows.Add(-1)
-	if o.shows.Add(1) > showsMax {
-		return status.Errorf(codes.ResourceExhausted, "this node already answers %d commands; try again", showsMax)
-	}
 	request := new(wrapperspb.StringValue)
 	if err := stream.RecvMsg(request); err != nil {
 		return err
@@ -93,6 +90,10 @@ func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
 	c, err := parseCommand(request.GetValue())
 	if err != nil {
 		return err
+	}
+	defer o.shows.Add(-1)
+	if o.shows.Add(1) > showsMax {
+		return status.Errorf(codes.ResourceExhausted, "this node already answers %d commands; try again", showsMax)
 	}
 	v := o.view()
 	if err := c.check(v); err != nil {

@@ -90,6 +90,11 @@ func listen(c *Config) (_ *shared, err error) {
 		}
 		l = &listener{key: key, files: files, operators: newOperators(), calls: newCalls(), groups: map[string]bool{}, peerGroups: map[string]map[string]bool{}}
 		config.Register, config.NodeService = l.register, callService
+		config.Limits = map[string]grpc.CallLimit{
+			operateMethod: {Time: operateTimeMax + operateAnswer},
+			"/" + operateService + "/" + backupMethod: {Time: backupTimeMax + operateAnswer},
+			"/" + callService + "/" + callMethod:      {Time: grpc.NoTimeLimit}, // the caller may wait for messages, which come at any time
+		}
 		if l.Transport, err = grpc.Listen(config); err != nil {
 			return nil, err
 		}

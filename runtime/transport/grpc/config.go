@@ -37,6 +37,10 @@ type Config struct {
 	// too, for example "topogen.raft.Calls".
 	NodeService string
 
+	// Limits are the limits of calls of registered services, by method, for example
+	// "/topogen.raft.Operators/Operate". All other methods have the zero CallLimit.
+	Limits map[string]CallLimit
+
 	MessageBytesMax    int // the largest payload, to send and to receive; default 512 MiB
 	QueueMessages      int // queued messages for a peer, for each group and class; default 16384
 	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone

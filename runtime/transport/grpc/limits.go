@@ -41,6 +41,9 @@ const (
 	missingMin        = 1 * time.Second        // a missing connection is a warning after this time; a peer that ends on purpose says so earlier
 	steadyMin         = 1 * time.Second        // after this time a stream is independent of earlier failures
 	renewMin          = 100 * time.Millisecond // between attempts to renew a stream
+	callTimeMax       = time.Minute            // of a call of a service: an answer of 256 MiB at 35 Mbit/s
+	requestTimeMax    = 10 * time.Second       // a caller that sends no request for this long is considered gone
+	answerTimeMax     = 30 * time.Second       // a caller that takes no message of the answer for this long, too; 1 MiB at 280 kbit/s
 	logInterval       = time.Minute            // minimum time between equal log entries
 	logKeysMax        = 256                    // different log entries that are remembered
 	tcpKeepAlive      = 5 * time.Second        // of idle connections

@@ -61,15 +61,16 @@ func (t *Transport) newServer() *gogrpc.Server {
 			if err := t.operatorOnly(ctx, info.FullMethod); err != nil {
 				return nil, err
 			}
-			return handler(ctx, request)
+			return t.callUnary(ctx, info.FullMethod, func(ctx context.Context) (any, error) { return handler(ctx, request) })
 		}),
 		gogrpc.ChainStreamInterceptor(func(server any, stream gogrpc.ServerStream, info *gogrpc.StreamServerInfo, handler gogrpc.StreamHandler) error {
-			if info.FullMethod != methodCarry {
-				if err := t.operatorOnly(stream.Context(), info.FullMethod); err != nil {
-					return err
-				}
+			if info.FullMethod == methodCarry {
+				return handler(server, stream)
 			}
-			return handler(server, stream)
+			if err := t.operatorOnly(stream.Context(), info.FullMethod); err != nil {
+				return err
+			}
+			return t.callStream(stream, info.FullMethod, func(stream gogrpc.ServerStream) error { return handler(server, stream) })
 		}),
 	)
 	server.RegisterService(&service, t)

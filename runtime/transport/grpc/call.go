@@ -1,0 +1,112 @@
+package grpc
+
+import (
+	"context"
+	"math"
+	"time"
+
+	gogrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// CallLimit limits the calls of a method of a registered service. In addition, a caller must
+// take each message of the answer within 30 seconds.
+type CallLimit struct {
+	// Time is how long a call may take. 0 means a minute.
+	Time time.Duration
+
+	// Conversation means that the call has no limit of its time, and that its caller may be
+	// silent. In all other calls the caller must send each message within 10 seconds.
+	Conversation bool
+}
+
+// NoTimeLimit is the Time of a call that may go on forever.
+const NoTimeLimit time.Duration = math.MaxInt64
+
+// call is a running call of a registered service.
+type call struct {
+	transport *Transport
+	limit     CallLimit
+	ended     chan error // the limit that has ended the call; room for one
+}
+
+func (t *Transport) newCall(method string) *call {
+	c := &call{transport: t, limit: t.config.Limits[method], ended: make(chan error, 1)}
+	switch {
+	case c.limit.Conversation:
+		c.limit.Time = NoTimeLimit
+	case c.limit.Time == 0:
+		c.limit.Time = callTimeMax
+	}
+	return c
+}
+
+// callUnary runs the handler of a call with one answer.
+func (t *Transport) callUnary(ctx context.Context, method string, handle func(context.Context) (any, error)) (any, error) {
+	var answer any
+	err := t.newCall(method).run(ctx, func(ctx context.Context) (err error) {
+		answer, err = handle(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err // the handler may still run, and write its answer
+	}
+	return answer, nil
+}
+
+// callStream runs the handler of a stream.
+func (t *Transport) callStream(stream gogrpc.ServerStream, method string, handle func(gogrpc.ServerStream) error) error {
+	c := t.newCall(method)
+	return c.run(stream.Context(), func(ctx context.Context) error { return handle(&limitedStream{stream, ctx, c}) })
+}
+
+// run runs the handler of a call. At a limit it returns at once, because a handler that
+// waits for its caller does not notice the end of its context. gRPC then ends the stream,
+// which ends the handler.
+func (c *call) run(ctx context.Context, handle func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer c.within(c.limit.Time, "the call has taken %v").Stop()
+	done := make(chan error, 1)
+	c.transport.running.Go(func() { done <- handle(ctx) })
+	select {
+	case err := <-done:
+		return err
+	case err := <-c.ended:
+		return err
+	}
+}
+
+// within ends the call after a time, unless the returned timer is stopped.
+func (c *call) within(limit time.Duration, why string) *time.Timer {
+	return time.AfterFunc(limit, func() { c.end(status.Errorf(codes.DeadlineExceeded, why, limit)) })
+}
+
+func (c *call) end(err error) {
+	select {
+	case c.ended <- err:
+	default:
+	}
+}
+
+// limitedStream is the stream of a call.
+type limitedStream struct {
+	gogrpc.ServerStream
+	ctx  context.Context
+	call *call
+}
+
+func (s *limitedStream) Context() context.Context { return s.ctx }
+
+func (s *limitedStream) RecvMsg(m any) error {
+	if !s.call.limit.Conversation {
+		defer s.call.within(requestTimeMax, "the caller has sent no request for %v").Stop()
+	}
+	return s.ServerStream.RecvMsg(m)
+}
+
+func (s *limitedStream) SendMsg(m any) error {
+	defer s.call.within(answerTimeMax, "the caller has taken no message of the answer for %v").Stop()
+	return s.ServerStream.SendMsg(m)
+}
