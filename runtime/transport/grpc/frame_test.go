@@ -130,7 +130,8 @@ func FuzzHello(f *testing.F) {
 
 func TestNotices(t *testing.T) {
 	var log logged
-	n := newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)))
+	n := newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)), "peers")
+	defer n.reportOmitted()
 	now := time.Now()
 	for i := range logKeysMax {
 		if !n.fresh(fmt.Sprint(i), now) || n.fresh(fmt.Sprint(i), now) {

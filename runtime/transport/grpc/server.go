@@ -115,7 +115,7 @@ func (t *Transport) operatorOnly(ctx context.Context, method string) error {
 		advice, of = "; use the certificate of a client, \"topoctl certs --client NAME\" makes one for development", "a client or an operator"
 	}
 	err := fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
-	t.refuse(addressOf(ctx), "operator "+id.String(), err)
+	t.refuseCaller(ctx, "call", "", err)
 	return status.Error(codes.PermissionDenied, err.Error())
 }
 

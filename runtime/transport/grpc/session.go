@@ -35,12 +35,12 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	address := addressOf(stream.Context())
 	other, expires, err := t.authenticate(stream)
 	if err != nil {
-		t.refuse(address, fmt.Sprintf("hello %.100q", other.node), err)
+		t.refuseCaller(stream.Context(), "hello", other.node, err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
 	p, number, err := t.admit(&other, address)
 	if err != nil {
-		t.refuse(address, "enter "+other.node, err)
+		t.refuseCaller(stream.Context(), "enter", other.node, err)
 		return status.Error(codes.AlreadyExists, err.Error())
 	}
 	if p == nil {

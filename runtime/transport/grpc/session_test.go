@@ -15,7 +15,7 @@ import (
 // closed. The peer must not be blamed for it.
 func TestAFrameDuringCloseIsNoViolation(t *testing.T) {
 	var log strings.Builder
-	tr := &Transport{logLimit: newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)))}
+	tr := &Transport{logLimit: newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)), "peers")}
 	tr.ctx, tr.cancel = context.WithCancel(t.Context())
 	p := &peer{name: "n2"}
 	tr.cancel()

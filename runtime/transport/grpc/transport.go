@@ -30,7 +30,8 @@ type Transport struct {
 	connections  *connections
 	certificates *certificates // nil without TLS
 	logLimit     *logLimiter   // about peers
-	strangers    *logLimiter   // about unidentified clients, which cannot use up the keys of logLimit
+	strangers    *logLimiter   // about processes without a valid certificate
+	identified   *logLimiter   // about processes with a valid certificate that are refused
 	handlers     transport.Handlers
 	unattributed transport.Counters // events that belong to no known peer
 	assembling   budget
@@ -70,7 +71,8 @@ func listen(c Config) (*Transport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	t := &Transport{config: c, logLimit: newLogLimiter(c.Logger), strangers: newLogLimiter(c.Logger), peers: make(map[string]*peer), incarnation: random()}
+	t := &Transport{config: c, peers: make(map[string]*peer), incarnation: random()}
+	t.limitLogs()
 	t.assembling.give(c.ReassemblyBytesMax)
 	if c.TLS != nil {
 		want := certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: c.Node}
@@ -104,6 +106,19 @@ func listen(c Config) (*Transport, error) {
 		t.SetPeer(name, address)
 	}
 	return t, nil
+}
+
+func (t *Transport) limitLogs() {
+	t.logLimit = newLogLimiter(t.config.Logger, "peers")
+	t.strangers = newLogLimiter(t.config.Logger, "processes without a valid certificate")
+	t.identified = newLogLimiter(t.config.Logger, "refused processes with a valid certificate")
+}
+
+// endLogs logs the last events.
+func (t *Transport) endLogs() {
+	for _, l := range []*logLimiter{t.logLimit, t.strangers, t.identified} {
+		l.reportOmitted()
+	}
 }
 
 func random() uint64 {
@@ -233,6 +248,7 @@ func (t *Transport) Close() error {
 	t.cancel()
 	t.server.Stop()
 	t.running.Wait()
+	t.endLogs()
 	return nil
 }
 
@@ -268,6 +284,19 @@ func (t *Transport) hello(to string) *hello {
 		node: t.config.Node, to: to, incarnation: t.incarnation, messageBytesMax: uint64(t.config.MessageBytesMax),
 		address: t.advertised,
 	}
+}
+
+// refuseCaller counts and logs a refused stream or call. It logs once a minute for each
+// certificate and reason, whatever addresses the caller has, and whatever name it uses.
+func (t *Transport) refuseCaller(ctx context.Context, reason, name string, err error) {
+	id, ok := Caller(ctx)
+	address := addressOf(ctx)
+	if !ok {
+		t.refuse(address, fmt.Sprintf("%s %.100q", reason, name), err)
+		return
+	}
+	t.unattributed.Refused.Add(1)
+	t.identified.log(slog.LevelError, reason+" "+id.String(), "refused a connection", "address", address.String(), "error", err)
 }
 
 // refuse counts and logs a refused connection or call of an unidentified client. It
