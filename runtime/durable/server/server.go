@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // A Server answers requests until it is closed.
@@ -105,7 +106,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func (s *Server) run(h *http.Server, l net.Listener) {
 	if s.config.TLS != nil {
-		config := s.config.TLS.Clone()
+		config := certs.Strangers.Guard(s.config.TLS)
 		config.NextProtos = []string{"http/1.1"}
 		l = tls.NewListener(l, config)
 	}

@@ -169,3 +169,21 @@ func TestAddresses(t *testing.T) {
 		t.Error("a server without a backend has started")
 	}
 }
+
+// TestLongChain: a client must not send more than five certificates.
+func TestLongChain(t *testing.T) {
+	a := newAuthority(t)
+	s := listen(t, server.Config{TLS: &tls.Config{
+		Certificates: []tls.Certificate{a.issue(t, x509.ExtKeyUsageServerAuth)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool(),
+	}})
+	for extra, accepted := range map[int]bool{4: true, 5: false} {
+		certificate := a.issue(t, x509.ExtKeyUsageClientAuth)
+		for range extra {
+			certificate.Certificate = append(certificate.Certificate, a.certificate.Raw)
+		}
+		c := connect(t, s, client.Options{TLS: &tls.Config{RootCAs: a.pool(), Certificates: []tls.Certificate{certificate}}})
+		if _, err := c.Do(t.Context(), protocol.PromiseGet{ID: "a"}); (err == nil) != accepted {
+			t.Errorf("a chain of %d certificates: %v", 1+extra, err)
+		}
+	}
+}

@@ -7,7 +7,8 @@
 //	spiffe://example.org/bank/operator/ann   operator ann, with access to the services for operators
 //	spiffe://example.org/bank/client/web     client web, with access to the services for clients
 //
-// [Of] reads this name. [Authority] is a certificate authority for development:
+// [Of] reads this name. [Verify] verifies the certificates of the other end of a connection, and
+// [Turns] those of a listener's clients, so that strangers cost little. [Authority] is a certificate authority for development:
 //
 //	ca, err := certs.NewAuthority("example.org", time.Now())
 //	pair, err := ca.Issue(certs.ID{TrustDomain: "example.org", Topology: "bank", Node: "n1"}, time.Now(), 90*24*time.Hour)

@@ -156,8 +156,12 @@ func (c *certificates) parse(parts [3][]byte) (*credential, error) {
 		return nil, fmt.Errorf("%s holds no certificate", c.files.CA)
 	}
 	fresh := &credential{pair: pair, roots: roots, digest: digest(parts)}
+	chain, err := x509.ParseCertificates(bytes.Join(pair.Certificate, nil))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.files.Cert, err)
+	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if fresh.id, fresh.expires, err = fresh.verify(pair.Certificate, usage); err != nil {
+		if fresh.id, fresh.expires, err = fresh.verify(certs.Verify, chain, usage); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.files.Cert, err)
 		}
 	}
@@ -167,26 +171,13 @@ func (c *certificates) parse(parts [3][]byte) (*credential, error) {
 	return fresh, nil
 }
 
+// verifier is certs.Verify, or the same with turns.
+type verifier = func(chain []*x509.Certificate, roots *x509.CertPool, usages []x509.ExtKeyUsage, now time.Time) ([][]*x509.Certificate, error)
+
 // verify checks a chain of certificates against the authorities, and returns its
 // subject and when it expires.
-func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
-	if len(chain) == 0 {
-		return id, expires, fmt.Errorf("no certificate")
-	}
-	intermediates := x509.NewCertPool()
-	var leaf *x509.Certificate
-	for i, der := range chain {
-		cert, err := x509.ParseCertificate(der)
-		if err != nil {
-			return id, expires, err
-		}
-		if i == 0 {
-			leaf = cert
-		} else {
-			intermediates.AddCert(cert)
-		}
-	}
-	chains, err := leaf.Verify(x509.VerifyOptions{Roots: c.roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{usage}})
+func (c *credential) verify(by verifier, chain []*x509.Certificate, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
+	chains, err := by(chain, c.roots, []x509.ExtKeyUsage{usage}, time.Now())
 	if err != nil {
 		return id, expires, err
 	}
@@ -195,6 +186,6 @@ func (c *credential) verify(chain [][]byte, usage x509.ExtKeyUsage) (id certs.ID
 			expires = cert.NotAfter
 		}
 	}
-	id, err = certs.Of(leaf)
+	id, err = certs.Of(chain[0])
 	return id, expires, err
 }

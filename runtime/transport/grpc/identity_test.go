@@ -1,8 +1,12 @@
 package grpc
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -378,4 +382,58 @@ func TestOperators(t *testing.T) {
 	if err := who(nil); err == nil || !strings.Contains(err.Error(), "false") {
 		t.Error(err)
 	}
+}
+
+// TestLongChains: both ends refuse a chain of more than five certificates.
+func TestLongChains(t *testing.T) {
+	p := newPKI(t)
+	var log logged
+	c := p.config(t, "n1")
+	c.Logger = log.logger()
+	a := start(t, c)
+	long := func(files *TLS) *TLS {
+		b, err := os.ReadFile(files.Cert)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(files.Cert, append(b, bytes.Repeat(p.ca.Cert, 5)...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	files := long(p.issue("n2", node("n2"), time.Hour))
+	if _, err := loadCertificates(*files, node("n2"), c.Logger); err == nil || !strings.Contains(err.Error(), "at most 5 certificates, got 6") {
+		t.Errorf("the files of a node: %v", err)
+	}
+	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := tls.Dial("tcp", a.Addr().String(), &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err == nil {
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1)) // with TLS 1.3 a refused client notices it when it reads
+	}
+	if err == nil {
+		t.Error("the listener has accepted the chain")
+	}
+	await(t, "the listener to log the reason", func() bool { return log.count("ERROR", "refused a connection", "at most 5 certificates, got 6") == 1 })
+
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	a.SetPeer("n2", l.Addr().String())
+	await(t, "the dialler to refuse the listener", func() bool { return log.count("ERROR", "peer=n2", "at most 5 certificates, got 6") == 1 })
 }

@@ -35,8 +35,9 @@ func newMutualTLS(c *certificates, refused func(net.Conn, error)) *mutualTLS {
 	return &mutualTLS{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
 }
 
-// config returns the configuration of one handshake.
-func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config {
+// config returns the configuration of one handshake. In it crypto/tls calls
+// VerifyConnection before it uses the key of the other end.
+func (s *mutualTLS) config(by verifier, usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	own := s.certificates.get()
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -46,11 +47,7 @@ func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config 
 		InsecureSkipVerify:     true, // VerifyConnection verifies names that are not host names
 		SessionTicketsDisabled: true, // each connection is verified completely
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
-			chain := make([][]byte, len(state.PeerCertificates))
-			for i, c := range state.PeerCertificates {
-				chain[i] = c.Raw
-			}
-			found.id, found.expires, err = own.verify(chain, usage)
+			found.id, found.expires, err = own.verify(by, state.PeerCertificates, usage)
 			if own.expires.Before(found.expires) {
 				found.expires = own.expires
 			}
@@ -64,7 +61,7 @@ func (s *mutualTLS) config(usage x509.ExtKeyUsage, found *identity) *tls.Config 
 // If the dialler wrote data before, a write error could hide the reason of a refusal.
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
+	conn, info, err := credentials.NewTLS(s.config(certs.Verify, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
@@ -107,7 +104,7 @@ func (b *confirmedConn) Read(p []byte) (n int, err error) {
 
 func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	conn, info, err := credentials.NewTLS(s.config(x509.ExtKeyUsageClientAuth, &found)).ServerHandshake(raw)
+	conn, info, err := credentials.NewTLS(s.config(certs.Strangers.Verify, x509.ExtKeyUsageClientAuth, &found)).ServerHandshake(raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
