@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"net"
 	"sync"
+
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // connections is a listener that limits the number of connections. Beyond the limit it
@@ -12,10 +14,12 @@ import (
 // new one.
 type connections struct {
 	net.Listener
-	limit   int
-	refused func(net.Addr)
+	limit    int
+	ownerMax int // connections with one certificate
+	refused  func(net.Addr)
 
 	mu           sync.Mutex
+	owners       map[certs.ID]int       // connections with each certificate
 	open         map[string]*connection // by remote address
 	unidentified *list.List             // of *connection, oldest first
 }
@@ -27,10 +31,11 @@ type connection struct {
 	all          *connections
 	uses         int           // streams of peers, and calls of operators
 	unidentified *list.Element // nil: in use, or closed
+	owner        certs.ID      // of its certificate; zero: not known
 }
 
 func newConnections(l net.Listener, limit int, refused func(net.Addr)) *connections {
-	return &connections{Listener: l, limit: limit, refused: refused, open: make(map[string]*connection), unidentified: list.New()}
+	return &connections{Listener: l, limit: limit, ownerMax: ownerConnectionsMax, refused: refused, owners: make(map[certs.ID]int), open: make(map[string]*connection), unidentified: list.New()}
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -79,6 +84,27 @@ func (l *connections) remove(c *connection) {
 	if address := c.RemoteAddr().String(); l.open[address] == c {
 		delete(l.open, address)
 	}
+	if c.owner != (certs.ID{}) {
+		if l.owners[c.owner]--; l.owners[c.owner] == 0 {
+			delete(l.owners, c.owner)
+		}
+		c.owner = certs.ID{}
+	}
+}
+
+// identify records the certificate of the connection from an address. It returns false if
+// there are as many others with this certificate as are allowed.
+func (l *connections) identify(address net.Addr, owner certs.ID) (others int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if others = l.owners[owner]; others >= l.ownerMax {
+		return others, false
+	}
+	if c := l.open[address.String()]; c != nil { // else it has been closed to make room
+		c.owner = owner
+		l.owners[owner]++
+	}
+	return others, true
 }
 
 // acquire records that a peer or an operator uses the connection from an address.

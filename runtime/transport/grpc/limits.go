@@ -4,21 +4,25 @@ import "time"
 
 // Limits of the protocol. Both ends rely on them, so they change only with protocol.
 const (
-	protocol          = 1                             // the version of transport.proto
-	frameMessagesMax  = 512                           // this many messages take less time than a round trip on one host
-	frameBytes        = 256 << 10                     // no message is added to a frame of this size, for the same reason
-	frameBytesMax     = 1<<20 + 64<<10                // an update of 1 MiB fits, with the fields around it
-	frameOverhead     = 64                            // overhead of one message or chunk, at most
-	aloneBytes        = 64 << 10                      // a message of this size has its own frame, which saves a copy
-	chunkBytes        = 256 << 10                     // an urgent message waits for one chunk or one frame: 2 and 9 ms at 1 Gbit/s
-	wholeBytesMax     = frameBytesMax - frameOverhead // the largest payload that is not split
-	helloBytesMax     = 4 << 10                       // four names, an address and some numbers
-	headerBytesMax    = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room for a status
-	streamsMax        = 64                            // of one connection: a peer needs two, operators some more
-	peerStreamsMax    = 4                             // of one peer: the current one, and its successor
-	connectionsMax    = 1024                          // of peers, operators and unidentified clients: the oldest unidentified ones are closed first
-	unconfiguredMax   = 64                            // connected nodes that are not in the configuration: they are about to join
-	metadataNameBytes = 255                           // of a name in a hello
+	protocol            = 1                             // the version of transport.proto
+	frameMessagesMax    = 512                           // this many messages take less time than a round trip on one host
+	frameBytes          = 256 << 10                     // no message is added to a frame of this size, for the same reason
+	frameBytesMax       = 1<<20 + 64<<10                // an update of 1 MiB fits, with the fields around it
+	frameOverhead       = 64                            // overhead of one message or chunk, at most
+	aloneBytes          = 64 << 10                      // a message of this size has its own frame, which saves a copy
+	chunkBytes          = 256 << 10                     // an urgent message waits for one chunk or one frame: 2 and 9 ms at 1 Gbit/s
+	wholeBytesMax       = frameBytesMax - frameOverhead // the largest payload that is not split
+	helloBytesMax       = 4 << 10                       // four names, an address and some numbers
+	headerBytesMax      = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room for a status
+	streamsMax          = 64                            // of one connection: a peer needs two, operators some more
+	peerStreamsMax      = 4                             // of one peer: the current one, and its successor
+	connectionsMax      = 1024                          // of peers, operators and unidentified clients: the oldest unidentified ones are closed first
+	ownerConnectionsMax = 320                           // of one certificate: 256 clients, see package cluster, and those that are told that there is no room
+	guestStreamsMax     = 4                             // of a connection of a client or an operator, which need two
+	guestMessageMax     = 320 << 10                     // from a client or an operator: a chunk of 256 KiB of a call, with room for its form
+	guestWindow         = 256 << 10                     // what a client or an operator may send unread, on each stream
+	unconfiguredMax     = 64                            // connected nodes that are not in the configuration: they are about to join
+	metadataNameBytes   = 255                           // of a name in a hello
 )
 
 // Defaults of the configuration.
@@ -48,7 +52,6 @@ const (
 	logKeysMax        = 256                    // different log entries that are remembered
 	tcpKeepAlive      = 5 * time.Second        // of idle connections
 	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
-	connWindowBytes   = 2 * windowBytes        // of a connection: a stream and its successor
 	unsentBytes       = 128 << 10              // unsent data of a connection in the system: an urgent message waits for it, too
 	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
 	groupQueuesMax    = 1024                   // idle groups that are remembered: far more than a node has

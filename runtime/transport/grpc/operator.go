@@ -7,7 +7,6 @@ import (
 	"net"
 
 	gogrpc "google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -35,7 +34,7 @@ func DialThrough(address string, files *TLS, dial Dialer) (*gogrpc.ClientConn, e
 		if err != nil {
 			return nil, fmt.Errorf("transport: %w", err)
 		}
-		secure = &operatorTLS{newMutualTLS(c, func(net.Conn, error) {})}
+		secure = newMutualTLS(c, isNodeOf, func(net.Conn, error) {})
 	}
 	return gogrpc.NewClient("passthrough:///"+address,
 		gogrpc.WithTransportCredentials(secure),
@@ -46,20 +45,10 @@ func DialThrough(address string, files *TLS, dial Dialer) (*gogrpc.ClientConn, e
 	)
 }
 
-// operatorTLS also checks that the node belongs to the topology of the operator or client.
-type operatorTLS struct{ *mutualTLS }
-
-func (o *operatorTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := o.mutualTLS.ClientHandshake(ctx, authority, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, other := o.certificates.get().id, info.(identity).id
+// isNodeOf returns an error if another certificate is not for a node of the same topology.
+func isNodeOf(own, other certs.ID) error {
 	if other.Node == "" || other.Topology != own.Topology || other.TrustDomain != own.TrustDomain {
-		conn.Close()
-		return nil, nil, fmt.Errorf("reached %s, which is not a node of topology %q in %q", other, own.Topology, own.TrustDomain)
+		return fmt.Errorf("reached %s, which is not a node of topology %q in %q", other, own.Topology, own.TrustDomain)
 	}
-	return conn, info, nil
+	return nil
 }
-
-func (o *operatorTLS) Clone() credentials.TransportCredentials { return o }

@@ -8,10 +8,12 @@ import (
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	gogrpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
@@ -38,42 +40,46 @@ type carrier interface {
 	carry(stream gogrpc.ServerStream) error
 }
 
-func (t *Transport) newServer() *gogrpc.Server {
-	credentials := insecure.NewCredentials()
-	if t.certificates != nil {
-		credentials = newMutualTLS(t.certificates, func(conn net.Conn, err error) {
-			t.refuseTLS(conn.RemoteAddr(), err)
-		})
+// newServers creates the server for nodes, and with TLS the one for operators and clients.
+func (t *Transport) newServers() {
+	if t.certificates == nil {
+		t.server = t.newServer(insecure.NewCredentials(), frameBytesMax, streamsMax, windowBytes)
+	} else {
+		accept := func(_, other certs.ID) error { return t.belongs(other) }
+		secure := newMutualTLS(t.certificates, accept, func(conn net.Conn, err error) { t.refuseTLS(conn.RemoteAddr(), err) })
+		t.server = t.newServer(&listenerTLS{secure, t}, frameBytesMax, streamsMax, windowBytes)
+		t.guests = newGuests(t.address)
+		t.guestServer = t.newServer(guestCredentials{secure}, guestMessageMax, guestStreamsMax, guestWindow)
 	}
+	t.server.RegisterService(&service, t)
+}
+
+func (t *Transport) newServer(secure credentials.TransportCredentials, messageMax int, streams uint32, window int32) *gogrpc.Server {
 	server := gogrpc.NewServer(
-		gogrpc.Creds(credentials),
+		gogrpc.Creds(secure),
 		gogrpc.ConnectionTimeout(handshakeTimeout),
-		gogrpc.MaxRecvMsgSize(frameBytesMax),
-		gogrpc.MaxConcurrentStreams(streamsMax),
+		gogrpc.MaxRecvMsgSize(messageMax),
+		gogrpc.MaxConcurrentStreams(streams),
 		gogrpc.MaxHeaderListSize(headerBytesMax),
-		gogrpc.StaticStreamWindowSize(windowBytes),
-		gogrpc.StaticConnWindowSize(connWindowBytes),
+		gogrpc.StaticStreamWindowSize(window),
+		gogrpc.StaticConnWindowSize(2*window), // of nodes: a stream and its successor
 		gogrpc.ReadBufferSize(transferBuffer),
 		gogrpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTimeout, Time: serverPing, Timeout: pingTimeout}),
 		gogrpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPing / 2, PermitWithoutStream: true}),
 		gogrpc.WaitForHandlers(true),
+		gogrpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
+			return ctx, t.mayCall(ctx, call.FullMethodName)
+		}),
 		gogrpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *gogrpc.UnaryServerInfo, handler gogrpc.UnaryHandler) (any, error) {
-			if err := t.operatorOnly(ctx, info.FullMethod); err != nil {
-				return nil, err
-			}
 			return t.callUnary(ctx, info.FullMethod, func(ctx context.Context) (any, error) { return handler(ctx, request) })
 		}),
 		gogrpc.ChainStreamInterceptor(func(server any, stream gogrpc.ServerStream, info *gogrpc.StreamServerInfo, handler gogrpc.StreamHandler) error {
 			if info.FullMethod == methodCarry {
 				return handler(server, stream)
 			}
-			if err := t.operatorOnly(stream.Context(), info.FullMethod); err != nil {
-				return err
-			}
 			return t.callStream(stream, info.FullMethod, func(stream gogrpc.ServerStream) error { return handler(server, stream) })
 		}),
 	)
-	server.RegisterService(&service, t)
 	if t.config.Register != nil {
 		t.config.Register(server)
 	}
@@ -96,27 +102,39 @@ func callerOf(ctx context.Context) (caller identity, ok bool) {
 	return caller, ok
 }
 
-// operatorOnly refuses callers that are not operators of this topology. Clients may call
-// the service for clients, and nodes the service for nodes.
-func (t *Transport) operatorOnly(ctx context.Context, method string) error {
+// mayCall refuses callers that may not call a method. Operators may call all registered
+// services, clients the one for clients, and nodes the one for nodes. gRPC calls mayCall
+// before it reads a message of the call.
+func (t *Transport) mayCall(ctx context.Context, method string) error {
 	if t.certificates == nil {
 		return nil
 	}
 	id, _ := Caller(ctx)
-	mayCall := id.Operator != "" || id.Client != "" && inService(method, t.config.ClientService) || id.Node != "" && inService(method, t.config.NodeService)
-	if mayCall && id.Topology == t.config.Topology && id.TrustDomain == t.config.TrustDomain {
-		if id.Operator != "" || id.Node != "" {
-			t.connections.acquire(addressOf(ctx)) // until the connection ends
-		}
-		return nil // the connection of a client is closed first, so that clients keep no node out
+	var err error
+	switch {
+	case method == methodCarry && id.Node == "":
+		err = fmt.Errorf("%s is not a node", id)
+	case method == methodCarry:
+	case id.Operator != "", id.Node != "" && inService(method, t.config.NodeService):
+		t.connections.acquire(addressOf(ctx)) // until the connection ends
+	case id.Client != "" && inService(method, t.config.ClientService):
+		// The connection of a client is closed first, so that clients keep no node out.
+	default:
+		err = t.wrongRole(id, method)
 	}
+	if err != nil {
+		t.refuseCaller(ctx, "call", "", err)
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	return nil
+}
+
+func (t *Transport) wrongRole(id certs.ID, method string) error {
 	advice, of := "", "an operator"
 	if inService(method, t.config.ClientService) {
 		advice, of = "; use the certificate of a client, \"topoctl certs --client NAME\" makes one for development", "a client or an operator"
 	}
-	err := fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
-	t.refuseCaller(ctx, "call", "", err)
-	return status.Error(codes.PermissionDenied, err.Error())
+	return fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
 }
 
 // inService reports whether a method belongs to a service; "" is none.

@@ -47,7 +47,7 @@ func (l *link) dial(ctx context.Context) (*stream, error) {
 	t := l.transport
 	s := &stream{ended: make(chan struct{})}
 	connection, err := gogrpc.NewClient("passthrough:///"+l.address,
-		gogrpc.WithTransportCredentials(s.credentials(t.certificates)),
+		gogrpc.WithTransportCredentials(s.credentials(t.certificates, l.peer.name)),
 		gogrpc.WithContextDialer(t.config.dialer().dial),
 		gogrpc.WithNoProxy(),
 		gogrpc.WithDisableServiceConfig(),
@@ -220,11 +220,17 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-func (s *stream) credentials(c *certificates) credentials.TransportCredentials {
+func (s *stream) credentials(c *certificates, peer string) credentials.TransportCredentials {
 	if c == nil {
 		return insecure.NewCredentials()
 	}
-	return newMutualTLS(c, func(_ net.Conn, err error) { s.tlsError.Store(&err) })
+	accept := func(own, other certs.ID) error {
+		if other.Topology != own.Topology || other.TrustDomain != own.TrustDomain {
+			return fmt.Errorf("reached %s, want %s", other, certs.ID{TrustDomain: own.TrustDomain, Topology: own.Topology, Node: peer})
+		}
+		return nil
+	}
+	return newMutualTLS(c, accept, func(_ net.Conn, err error) { s.tlsError.Store(&err) })
 }
 
 // dialer dials. Without TLS it dials only loopback addresses.

@@ -22,23 +22,26 @@ type identity struct {
 }
 
 // mutualTLS is TLS 1.3 with certificates of both ends. It checks that a trusted
-// authority has signed them, and that they are for a node or an operator. The user of
-// the connection checks for which one, so that it can tell the other end the reason of
-// a refusal.
+// authority has signed them, and that accept returns no error for the other end. The user
+// of the connection checks the names within a topology, so that it can tell the other end
+// the reason of a refusal.
 type mutualTLS struct {
 	credentials.TransportCredentials // for the methods that do not depend on the configuration
 	certificates                     *certificates
+	accept                           func(own, other certs.ID) error
 	refused                          func(conn net.Conn, err error)
 }
 
-func newMutualTLS(c *certificates, refused func(net.Conn, error)) *mutualTLS {
-	return &mutualTLS{TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}), certificates: c, refused: refused}
+func newMutualTLS(c *certificates, accept func(own, other certs.ID) error, refused func(net.Conn, error)) *mutualTLS {
+	return &mutualTLS{
+		TransportCredentials: credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13}),
+		certificates:         c, accept: accept, refused: refused,
+	}
 }
 
 // config returns the configuration of one handshake. In it crypto/tls calls
 // VerifyConnection before it uses the key of the other end.
-func (s *mutualTLS) config(by verifier, usage x509.ExtKeyUsage, found *identity) *tls.Config {
-	own := s.certificates.get()
+func (s *mutualTLS) config(own *credential, by verifier, usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		NextProtos:             []string{"h2"},
@@ -59,16 +62,27 @@ func (s *mutualTLS) config(by verifier, usage x509.ExtKeyUsage, found *identity)
 // ClientHandshake waits for the first byte that the listener sends after the handshake. In
 // TLS 1.3 only this byte shows the dialler that the listener has accepted its certificate.
 // If the dialler wrote data before, a write error could hide the reason of a refusal.
+//
+// The dialler checks then whether the listener belongs to its topology, so that the listener
+// has its certificate, and can log which process it refuses.
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	conn, info, err := credentials.NewTLS(s.config(certs.Verify, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
+	own := s.certificates.get()
+	conn, info, err := credentials.NewTLS(s.config(own, certs.Verify, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
 	}
 	confirmed := &confirmedConn{Conn: conn}
-	if err := confirmed.confirm(); err != nil {
-		s.refused(raw, fmt.Errorf("the peer does not accept this node's certificate%s: %w", s.certificates.expiredText(time.Now()), err))
+	err = confirmed.confirm()
+	if err != nil {
+		err = fmt.Errorf("the peer does not accept this node's certificate%s: %w", s.certificates.expiredText(time.Now()), err)
+	}
+	if wrong := s.accept(own.id, found.id); wrong != nil {
+		err = wrong
+	}
+	if err != nil {
+		s.refused(raw, err)
 		conn.Close()
 		return nil, nil, err
 	}
@@ -104,7 +118,16 @@ func (b *confirmedConn) Read(p []byte) (n int, err error) {
 
 func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	conn, info, err := credentials.NewTLS(s.config(certs.Strangers.Verify, x509.ExtKeyUsageClientAuth, &found)).ServerHandshake(raw)
+	own := s.certificates.get()
+	config := s.config(own, certs.Strangers.Verify, x509.ExtKeyUsageClientAuth, &found)
+	verify := config.VerifyConnection
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if err := verify(state); err != nil {
+			return err
+		}
+		return s.accept(own.id, found.id)
+	}
+	conn, info, err := credentials.NewTLS(config).ServerHandshake(raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err

@@ -25,8 +25,10 @@ type Transport struct {
 	config       Config
 	incarnation  uint64
 	address      net.Addr
-	advertised   string // the address that other nodes get
-	server       *gogrpc.Server
+	advertised   string         // the address that other nodes get
+	server       *gogrpc.Server // for nodes, and without TLS for everyone
+	guestServer  *gogrpc.Server // for operators and clients; nil without TLS
+	guests       *guests        // its listener
 	connections  *connections
 	certificates *certificates // nil without TLS
 	logLimit     *logLimiter   // about peers
@@ -93,12 +95,11 @@ func listen(c Config) (*Transport, error) {
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.connections = newConnections(listener, connectionsMax, t.tooMany)
-	t.server = t.newServer()
-	t.running.Go(func() {
-		if err := t.server.Serve(t.connections); err != nil && t.ctx.Err() == nil {
-			c.Logger.Error("transport: the listener has failed: no more connections are accepted", "error", err)
-		}
-	})
+	t.newServers()
+	t.serve(t.server, t.connections)
+	if t.guestServer != nil {
+		t.serve(t.guestServer, t.guests)
+	}
 	if t.certificates != nil {
 		t.running.Go(t.poll)
 	}
@@ -106,6 +107,14 @@ func listen(c Config) (*Transport, error) {
 		t.SetPeer(name, address)
 	}
 	return t, nil
+}
+
+func (t *Transport) serve(server *gogrpc.Server, l net.Listener) {
+	t.running.Go(func() {
+		if err := server.Serve(l); err != nil && t.ctx.Err() == nil {
+			t.config.Logger.Error("transport: the listener has failed: no more connections are accepted", "error", err)
+		}
+	})
 }
 
 func (t *Transport) limitLogs() {
@@ -246,6 +255,9 @@ func (t *Transport) Close() error {
 	t.closed = true
 	t.mu.Unlock()
 	t.cancel()
+	if t.guestServer != nil {
+		t.guestServer.Stop()
+	}
 	t.server.Stop()
 	t.running.Wait()
 	t.endLogs()
@@ -295,8 +307,12 @@ func (t *Transport) refuseCaller(ctx context.Context, reason, name string, err e
 		t.refuse(address, fmt.Sprintf("%s %.100q", reason, name), err)
 		return
 	}
+	t.refuseID(address, &refusedID{id, reason, err})
+}
+
+func (t *Transport) refuseID(address net.Addr, r *refusedID) {
 	t.unattributed.Refused.Add(1)
-	t.identified.log(slog.LevelError, reason+" "+id.String(), "refused a connection", "address", address.String(), "error", err)
+	t.identified.log(slog.LevelError, r.kind+" "+r.id.String(), "refused a connection", "address", address.String(), "error", r.error)
 }
 
 // refuse counts and logs a refused connection or call of an unidentified client. It
@@ -321,6 +337,10 @@ func (t *Transport) refuse(address net.Addr, reason string, err error) {
 // reason of its own, so that the errors of a health checker do not hide those of a node on
 // the same host.
 func (t *Transport) refuseTLS(address net.Addr, err error) {
+	if r := asRefusedID(err); r != nil {
+		t.refuseID(address, r)
+		return
+	}
 	reason := fmt.Sprintf("TLS %T", err)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("no handshake within %v", handshakeTimeout)
