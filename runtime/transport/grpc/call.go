@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"time"
 
@@ -24,17 +25,19 @@ type CallLimit struct {
 // NoTimeLimit is the Time of a call that may go on forever.
 const NoTimeLimit time.Duration = math.MaxInt64
 
-// call is a running call of a registered service.
+// call is a running call, or the stream of a peer.
 type call struct {
 	transport *Transport
+	method    string
 	limit     CallLimit
 	ended     chan error // the limit that has ended the call; room for one
 }
 
 func (t *Transport) newCall(method string) *call {
-	c := &call{transport: t, limit: t.config.Limits[method], ended: make(chan error, 1)}
+	c := &call{transport: t, method: method, limit: t.config.Limits[method], ended: make(chan error, 1)}
 	switch {
-	case c.limit.Conversation:
+	case c.limit.Conversation, method == methodCarry:
+		c.limit.Conversation = true
 		c.limit.Time = NoTimeLimit
 	case c.limit.Time == 0:
 		c.limit.Time = callTimeMax
@@ -61,13 +64,16 @@ func (t *Transport) callStream(stream gogrpc.ServerStream, method string, handle
 	return c.run(stream.Context(), func(ctx context.Context) error { return handle(&limitedStream{stream, ctx, c}) })
 }
 
-// run runs the handler of a call. At a limit it returns at once, because a handler that
-// waits for its caller does not notice the end of its context. gRPC then ends the stream,
-// which ends the handler.
+// run runs the handler of a call. At a limit, when a certificate of the connection expires,
+// and when the transport is closed, it returns at once, because a handler that waits for
+// its caller does not notice the end of its context. gRPC then ends the stream, which ends the handler.
 func (c *call) run(ctx context.Context, handle func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer c.within(c.limit.Time, "the call has taken %v").Stop()
+	if caller, ok := callerOf(ctx); ok {
+		defer time.AfterFunc(time.Until(caller.expires), func() { c.expire(caller) }).Stop()
+	}
 	done := make(chan error, 1)
 	c.transport.running.Go(func() { done <- handle(ctx) })
 	select {
@@ -75,7 +81,16 @@ func (c *call) run(ctx context.Context, handle func(context.Context) error) erro
 		return err
 	case err := <-c.ended:
 		return err
+	case <-c.transport.ctx.Done():
+		return status.Error(codes.Unavailable, errClosed.Error())
 	}
+}
+
+// expire ends the call because a certificate has expired.
+func (c *call) expire(caller identity) {
+	c.transport.identified.log(slog.LevelWarn, "expired "+caller.id.String(), "ended a call: a certificate has expired",
+		"caller", caller.id.String(), "method", c.method, "expired", caller.expires)
+	c.end(errCallExpired)
 }
 
 // within ends the call after a time, unless the returned timer is stopped.

@@ -49,7 +49,7 @@ func TestCallLimits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, hangUp := context.WithCancel(t.Context())
-				tr := &Transport{config: Config{Limits: map[string]CallLimit{"/a/b": c.limit}}}
+				tr := &Transport{config: Config{Limits: map[string]CallLimit{"/a/b": c.limit}}, ctx: t.Context()}
 				ended := make(chan error, 1)
 				began := time.Now()
 				go func() { ended <- tr.callStream(&blockedStream{ctx: ctx}, "/a/b", c.handle) }()

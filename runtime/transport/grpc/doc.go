@@ -43,7 +43,8 @@
 // the new one carries messages after the peer has received everything from the old one.
 // If the files do not match, the previous certificate remains in use, and the log says
 // why. A stream ends when a certificate of either end expires. The dialler replaces it
-// after two thirds of the remaining time.
+// after two thirds of the remaining time. Calls of services end at this time too, and
+// their connection shortly after.
 //
 // # Guarantees
 //

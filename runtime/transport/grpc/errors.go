@@ -1,6 +1,11 @@
 package grpc
 
-import "errors"
+import (
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
 
 // ErrInsecure means that a transport without TLS refused an address of another host.
 var ErrInsecure = errors.New("no TLS")
@@ -11,3 +16,6 @@ var (
 	errExpired  = errors.New("a certificate has expired")
 	errReplaced = errors.New("the peer has sent data on a newer stream")
 )
+
+// errCallExpired is the status of calls that end with a certificate.
+var errCallExpired = status.Error(codes.Unavailable, errExpired.Error())

@@ -48,6 +48,7 @@ const (
 	callTimeMax       = time.Minute            // of a call of a service: an answer of 256 MiB at 35 Mbit/s
 	requestTimeMax    = 10 * time.Second       // a caller that sends no request for this long is considered gone
 	answerTimeMax     = 30 * time.Second       // a caller that takes no message of the answer for this long, too; 1 MiB at 280 kbit/s
+	expiredGrace      = 100 * time.Millisecond // the reason reaches a caller before its connection ends
 	logInterval       = time.Minute            // minimum time between equal log entries
 	logKeysMax        = 256                    // different log entries that are remembered
 	tcpKeepAlive      = 5 * time.Second        // of idle connections

@@ -37,7 +37,7 @@ func TestRefusalsOfMany(t *testing.T) {
 			t.Errorf("44 refusals must be counted:\n%s", &log)
 		}
 		garbage(logKeysMax + 5)
-		web := identity{id: certs.ID{TrustDomain: "example.org", Topology: "bank", Client: "web"}}
+		web := identity{id: certs.ID{TrustDomain: "example.org", Topology: "bank", Client: "web"}, expires: time.Now().Add(time.Hour)}
 		for i := range 2 * logKeysMax {
 			ctx := gogrpcpeer.NewContext(t.Context(), &gogrpcpeer.Peer{Addr: from(i), AuthInfo: web})
 			if tr.mayCall(ctx, "/a/b") == nil {

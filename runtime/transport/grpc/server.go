@@ -74,9 +74,6 @@ func (t *Transport) newServer(secure credentials.TransportCredentials, messageMa
 			return t.callUnary(ctx, info.FullMethod, func(ctx context.Context) (any, error) { return handler(ctx, request) })
 		}),
 		gogrpc.ChainStreamInterceptor(func(server any, stream gogrpc.ServerStream, info *gogrpc.StreamServerInfo, handler gogrpc.StreamHandler) error {
-			if info.FullMethod == methodCarry {
-				return handler(server, stream)
-			}
 			return t.callStream(stream, info.FullMethod, func(stream gogrpc.ServerStream) error { return handler(server, stream) })
 		}),
 	)
@@ -109,7 +106,11 @@ func (t *Transport) mayCall(ctx context.Context, method string) error {
 	if t.certificates == nil {
 		return nil
 	}
-	id, _ := Caller(ctx)
+	caller, _ := callerOf(ctx)
+	if caller.hasExpired() {
+		return errCallExpired
+	}
+	id := caller.id
 	var err error
 	switch {
 	case method == methodCarry && id.Node == "":

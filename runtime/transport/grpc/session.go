@@ -30,10 +30,11 @@ type session struct {
 	advertised   string // the address to dial the peer, as announced; "": not announced
 }
 
-// carry serves a stream of a peer.
+// carry serves a stream of a peer. It is called as the handler of a call, which ends with the
+// certificates.
 func (t *Transport) carry(stream gogrpc.ServerStream) error {
 	address := addressOf(stream.Context())
-	other, expires, err := t.authenticate(stream)
+	other, err := t.authenticate(stream)
 	if err != nil {
 		t.refuseCaller(stream.Context(), "hello", other.node, err)
 		return status.Error(codes.PermissionDenied, err.Error())
@@ -52,50 +53,31 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 		t.release(p)
 		return err
 	}
-
-	var expired <-chan time.Time
-	if !expires.IsZero() {
-		timer := time.NewTimer(time.Until(expires))
-		defer timer.Stop()
-		expired = timer.C
-	}
-	done := make(chan error, 1)
-	go func() { // ends with the stream, which ends with this call
-		err := t.endStatus(p, address, t.receive(p, number, stream))
-		t.release(p) // not earlier: frames of the peer's next process must not be handled before the last frame of this one
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-expired:
-		t.logLimit.log(slog.LevelWarn, "expired "+p.name, "ended the stream of a peer: a certificate has expired", "peer", p.name, "expired", expires)
-		return status.Error(codes.Unavailable, errExpired.Error())
-	case <-t.ctx.Done():
-		return status.Error(codes.Unavailable, errClosed.Error())
-	}
+	err = t.endStatus(p, address, t.receive(p, number, stream))
+	t.release(p) // not earlier: frames of the peer's next process must not be handled before the last frame of this one
+	return err
 }
 
 // authenticate checks who calls, by certificate and hello.
-func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, expires time.Time, err error) {
+func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, err error) {
 	caller, ok := callerOf(stream.Context())
 	if t.certificates != nil && !ok {
-		return other, expires, errors.New("the connection has no TLS")
+		return other, errors.New("the connection has no TLS")
 	}
 	headers, _ := metadata.FromIncomingContext(stream.Context())
 	if other, err = readHello(headers); err != nil {
-		return other, expires, err
+		return other, err
 	}
 	if t.certificates != nil && other.node != caller.id.Node {
-		return other, expires, fmt.Errorf("%s must not use the name %.100q", caller.id, other.node)
+		return other, fmt.Errorf("%s must not use the name %.100q", caller.id, other.node)
 	}
 	if err := certs.CheckNode(other.node); err != nil || len(other.node) > metadataNameBytes {
-		return other, expires, fmt.Errorf("%.100q is not a name of a node", other.node)
+		return other, fmt.Errorf("%.100q is not a name of a node", other.node)
 	}
 	if err := t.hello(other.node).compatible(&other); err != nil {
-		return other, expires, fmt.Errorf("%q: %w", other.node, err)
+		return other, fmt.Errorf("%q: %w", other.node, err)
 	}
-	return other, caller.expires, nil
+	return other, nil
 }
 
 // admit adds a stream of a peer and numbers it. It refuses the stream if another

@@ -21,6 +21,8 @@ type identity struct {
 	expires time.Time // when the first certificate of either end expires
 }
 
+func (i *identity) hasExpired() bool { return !time.Now().Before(i.expires) }
+
 // mutualTLS is TLS 1.3 with certificates of both ends. It checks that a trusted
 // authority has signed them, and that accept returns no error for the other end. The user
 // of the connection checks the names within a topology, so that it can tell the other end
@@ -87,7 +89,7 @@ func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw n
 		return nil, nil, err
 	}
 	found.TLSInfo = info.(credentials.TLSInfo)
-	return confirmed, found, nil
+	return found.connection(confirmed), found, nil
 }
 
 // confirmedConn is a connection whose first byte was read by confirm.
@@ -133,7 +135,25 @@ func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		return nil, nil, err
 	}
 	found.TLSInfo = info.(credentials.TLSInfo)
-	return conn, found, nil
+	return found.connection(conn), found, nil
+}
+
+// expiringConn is a connection that ends with the identity of its ends. A user that needs
+// another one at once then opens it, with the certificates that are in the files.
+type expiringConn struct {
+	net.Conn
+	end *time.Timer
+}
+
+// connection returns a connection that is closed shortly after a certificate has expired. The calls
+// on it end before, with the reason.
+func (i *identity) connection(conn net.Conn) net.Conn {
+	return &expiringConn{conn, time.AfterFunc(time.Until(i.expires)+expiredGrace, func() { _ = conn.Close() })}
+}
+
+func (c *expiringConn) Close() error {
+	c.end.Stop()
+	return c.Conn.Close()
 }
 
 func (s *mutualTLS) Clone() credentials.TransportCredentials { return s }
