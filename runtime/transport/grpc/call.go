@@ -61,7 +61,17 @@ func (t *Transport) callUnary(ctx context.Context, method string, handle func(co
 // callStream runs the handler of a stream.
 func (t *Transport) callStream(stream gogrpc.ServerStream, method string, handle func(gogrpc.ServerStream) error) error {
 	c := t.newCall(method)
-	return c.run(stream.Context(), func(ctx context.Context) error { return handle(&limitedStream{stream, ctx, c}) })
+	s := &limitedStream{
+		ServerStream: stream, call: c,
+		request: c.within(requestTimeMax, "the caller has sent no request for %v"),
+		answer:  c.within(answerTimeMax, "the caller has taken no message of the answer for %v"),
+	}
+	s.request.Stop()
+	s.answer.Stop()
+	return c.run(stream.Context(), func(ctx context.Context) error {
+		s.ctx = ctx
+		return handle(s)
+	})
 }
 
 // run runs the handler of a call. At a limit, when a certificate of the connection expires,
@@ -105,23 +115,27 @@ func (c *call) end(err error) {
 	}
 }
 
-// limitedStream is the stream of a call.
+// limitedStream is the stream of a call. Its timers run while the handler waits for the
+// caller.
 type limitedStream struct {
 	gogrpc.ServerStream
-	ctx  context.Context
-	call *call
+	ctx             context.Context
+	call            *call
+	request, answer *time.Timer
 }
 
 func (s *limitedStream) Context() context.Context { return s.ctx }
 
 func (s *limitedStream) RecvMsg(m any) error {
 	if !s.call.limit.Conversation {
-		defer s.call.within(requestTimeMax, "the caller has sent no request for %v").Stop()
+		s.request.Reset(requestTimeMax)
+		defer s.request.Stop()
 	}
 	return s.ServerStream.RecvMsg(m)
 }
 
 func (s *limitedStream) SendMsg(m any) error {
-	defer s.call.within(answerTimeMax, "the caller has taken no message of the answer for %v").Stop()
+	s.answer.Reset(answerTimeMax)
+	defer s.answer.Stop()
 	return s.ServerStream.SendMsg(m)
 }
