@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +17,10 @@ import (
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
-// patient is a service whose calls take as long as their callers let them.
-func patient(r gogrpc.ServiceRegistrar) {
+// patient is a service whose calls take as long as their callers let them. begun counts them.
+func patient(r gogrpc.ServiceRegistrar, begun *atomic.Int32) {
 	wait := func(_ any, stream gogrpc.ServerStream) error {
+		begun.Add(1)
 		if err := stream.SendHeader(nil); err != nil {
 			return err
 		}
@@ -39,6 +41,7 @@ func patient(r gogrpc.ServiceRegistrar) {
 				return nil, err
 			}
 			return between(ctx, nil, &gogrpc.UnaryServerInfo{Server: server, FullMethod: "/test.Patient/Unary"}, func(ctx context.Context, _ any) (any, error) {
+				begun.Add(1)
 				<-ctx.Done()
 				return nil, ctx.Err()
 			})
@@ -56,80 +59,92 @@ func patient(r gogrpc.ServiceRegistrar) {
 // connection, with the certificates that are then in the files.
 func TestCallsEndWithTheirCertificates(t *testing.T) {
 	p := newPKI(t)
-	const life = 300 * time.Millisecond
 	for _, id := range []certs.ID{of("bank", "", "ann"), of("bank", "web", ""), node("n2")} {
 		t.Run(id.String(), func(t *testing.T) {
 			t.Parallel() // it waits for the end of the certificate
-			var log logged
-			c := (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority().config(t, "n1")
-			c.Logger = log.logger()
-			c.Register, c.ClientService, c.NodeService = patient, "test.Patient", "test.Patient"
-			c.Limits = map[string]CallLimit{}
-			for _, method := range []string{"Unary", "Answers", "Requests", "Both"} {
-				c.Limits["/test.Patient/"+method] = CallLimit{Conversation: true}
+			for life := 300 * time.Millisecond; !callsEnd(t, p, id, life); life *= 2 {
 			}
-			a := start(t, c)
-			end := time.Now().Add(life)
-			setExpiry(a, end)
-			own := &pki{t: t, dir: t.TempDir(), ca: p.ca}
-			connection, err := Dial(a.Addr().String(), own.withAuthority().issue("own", id, time.Hour))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer connection.Close()
-			ended := make(chan error)
-			calls := 0
-			begin := func(call func() error) {
-				calls++
-				go func() {
-					if err := call(); status.Code(err) != codes.Unavailable || time.Now().Before(end) {
-						ended <- fmt.Errorf("%v before the end: %w", time.Until(end), err)
-						return
-					}
-					ended <- nil
-				}()
-			}
-			begin(func() error {
-				return connection.Invoke(t.Context(), "/test.Patient/Unary", &emptypb.Empty{}, &emptypb.Empty{})
-			})
-			for _, d := range []gogrpc.StreamDesc{{StreamName: "Answers", ServerStreams: true}, {StreamName: "Requests", ClientStreams: true}, {StreamName: "Both", ServerStreams: true, ClientStreams: true}} {
-				begin(func() error {
-					stream, err := connection.NewStream(t.Context(), &d, "/test.Patient/"+d.StreamName)
-					if err != nil {
-						return err
-					}
-					if err := stream.SendMsg(&emptypb.Empty{}); err != nil && !errors.Is(err, io.EOF) {
-						return err
-					}
-					return stream.RecvMsg(&emptypb.Empty{})
-				})
-			}
-			for range calls {
-				select {
-				case err := <-ended:
-					if err != nil {
-						t.Error(err)
-					}
-				case <-time.After(10 * time.Second):
-					t.Fatalf("a call goes on although its certificate has expired\n%s", &log)
-				}
-			}
-			if log.count("WARN", "a certificate has expired", id.String()) != 1 {
-				t.Errorf("the log does not name the caller:\n%s", &log)
-			}
-			setExpiry(a, time.Now().Add(time.Hour)) // as if new files had been read
-			await(t, "a call over a new connection", func() bool {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				stream, err := connection.NewStream(ctx, &gogrpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/test.Patient/Both")
-				if err != nil {
-					return false
-				}
-				header, err := stream.Header()
-				return err == nil && header != nil
-			})
 		})
 	}
+}
+
+// callsEnd makes all kinds of calls over a connection whose certificate has a short life. It returns
+// false if the certificate expired before all of them had begun.
+func callsEnd(t *testing.T, p *pki, id certs.ID, life time.Duration) bool {
+	var log logged
+	var begun atomic.Int32
+	c := (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority().config(t, "n1")
+	c.Logger = log.logger()
+	c.Register = func(r gogrpc.ServiceRegistrar) { patient(r, &begun) }
+	c.ClientService, c.NodeService = "test.Patient", "test.Patient"
+	c.Limits = map[string]CallLimit{}
+	for _, method := range []string{"Unary", "Answers", "Requests", "Both"} {
+		c.Limits["/test.Patient/"+method] = CallLimit{Conversation: true}
+	}
+	a := start(t, c)
+	own := (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority().issue("own", id, time.Hour)
+	end := time.Now().Add(life)
+	setExpiry(a, end)
+	connection, err := Dial(a.Addr().String(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ended := make(chan error)
+	calls := 0
+	begin := func(call func() error) {
+		calls++
+		go func() {
+			if err := call(); status.Code(err) != codes.Unavailable || time.Now().Before(end) {
+				ended <- fmt.Errorf("%v before the end: %w", time.Until(end), err)
+				return
+			}
+			ended <- nil
+		}()
+	}
+	begin(func() error {
+		return connection.Invoke(t.Context(), "/test.Patient/Unary", &emptypb.Empty{}, &emptypb.Empty{})
+	})
+	for _, d := range []gogrpc.StreamDesc{{StreamName: "Answers", ServerStreams: true}, {StreamName: "Requests", ClientStreams: true}, {StreamName: "Both", ServerStreams: true, ClientStreams: true}} {
+		begin(func() error {
+			stream, err := connection.NewStream(t.Context(), &d, "/test.Patient/"+d.StreamName)
+			if err != nil {
+				return err
+			}
+			if err := stream.SendMsg(&emptypb.Empty{}); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			return stream.RecvMsg(&emptypb.Empty{})
+		})
+	}
+	for range calls {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(life + 10*time.Second):
+			t.Fatalf("a call goes on although its certificate has expired\n%s", &log)
+		}
+	}
+	if int(begun.Load()) < calls {
+		return false
+	}
+	if log.count("WARN", "a certificate has expired", id.String()) != 1 {
+		t.Errorf("the log does not name the caller:\n%s", &log)
+	}
+	setExpiry(a, time.Now().Add(time.Hour)) // as if new files had been read
+	await(t, "a call over a new connection", func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stream, err := connection.NewStream(ctx, &gogrpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/test.Patient/Both")
+		if err != nil {
+			return false
+		}
+		header, err := stream.Header()
+		return err == nil && header != nil
+	})
+	return true
 }
 
 // setExpiry sets when the certificate that a node uses for the next handshakes expires.
