@@ -199,7 +199,7 @@ func TestClusterClientTooManyClients(t *testing.T) {
 	t.Parallel()
 	const (
 		most    = 256 // as in docs/howto/clients.md
-		perConn = 64  // streams
+		perConn = 4   // streams of a client
 	)
 	s := startServers(t).startAll()
 	s.issue("first", certs.ID{Client: "first"}) // the node may remember this client for longer
