@@ -54,7 +54,11 @@ func setUnfinished(dir string, is bool) error {
 	if !is {
 		return errors.Join(os.Remove(path), syncFolder(dir))
 	}
-	return errors.Join(os.WriteFile(path, nil, 0o600), syncFolder(dir))
+	file, err := regular.CreateNew(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), syncFolder(dir))
 }
 
 // folder is a Disk in files.
@@ -107,7 +111,7 @@ func CheckRecord(dir string, id wal.Identity) error {
 
 func readRecordIn(dir string) (r Record, err error) {
 	path := filepath.Join(dir, recordFile)
-	file, _, err := regular.Open(path)
+	file, _, err := regular.OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // ErrCommitWaits is the cause for which a backup ends early: a commit cannot go on before the
@@ -211,10 +213,7 @@ func Restore(backup, dir string, aside bool) (old string, report Report, err err
 
 // copyFile copies a backup, syncs the copy and verifies it.
 func copyFile(from io.Reader, to string) (Report, error) {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Report{}, fmt.Errorf("store: %w", err)
-	}
-	file, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := regular.CreateNew(to)
 	if err != nil {
 		return Report{}, fmt.Errorf("store: %w", err)
 	}
@@ -229,11 +228,35 @@ func copyFile(from io.Reader, to string) (Report, error) {
 	return report, err
 }
 
+// oldInfix is between the name of the file of a store and the time at which [Restore] replaced it.
+const oldInfix = ".old-"
+
+// removeSecondName removes the second name that an interrupted [Restore] has given to the file of
+// a store. A file that is written must have one name.
+func removeSecondName(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), filepath.Base(path)+oldInfix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if other, err := os.Lstat(name); err == nil && os.SameFile(info, other) {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // replace gives a file the name of the store. The file of a store that is there keeps a second
 // name, which replace returns.
 func replace(temporary, path string) (old string, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		old = path + ".old-" + time.Now().UTC().Format("20060102T150405Z")
+		old = path + oldInfix + time.Now().UTC().Format("20060102T150405Z")
 		if err := os.Link(path, old); err != nil { // before the rename, so that the folder always has a store
 			return "", fmt.Errorf("store: cannot keep the old file: %w", err)
 		}

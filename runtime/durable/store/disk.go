@@ -95,10 +95,13 @@ func (d *Disk) open(dir string, o Options) error {
 	if err := os.Remove(filepath.Join(dir, newFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
 		return fmt.Errorf("store: %w", err)
 	}
-	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(d.path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(dir); err != nil {
 			return fmt.Errorf("store: cannot create a store in %s: %w", dir, err)
 		}
+	}
+	if err := removeSecondName(d.path); err != nil {
+		return fmt.Errorf("store: %w", err)
 	}
 	if err := syncDir(dir); err != nil { // the process that created the file may have been killed before this
 		return fmt.Errorf("store: cannot make the name of the store durable: %w", err)
@@ -116,7 +119,7 @@ func (d *Disk) open(dir string, o Options) error {
 // the system drops the file from its memory, because after a write to the disk has failed, the
 // memory has pages that will never be written.
 func (d *Disk) check(o Options) error {
-	file, size, err := openRegular(d.path, os.O_RDWR)
+	file, size, err := openOwn(d.path, os.O_RDWR)
 	if err != nil {
 		return err
 	}
@@ -160,7 +163,20 @@ var (
 	readerOf = func(file *os.File) io.ReaderAt { return file }
 )
 
-// openRegular opens a file that must be a regular one.
+// openOwn opens the file of a store.
+func openOwn(path string, flag int) (*os.File, int64, error) {
+	file, info, err := regular.OpenOwn(path, flag)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, 0, fmt.Errorf("store: %w: %w", ErrNotAStore, err)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("store: %w", err)
+	}
+	return file, info.Size(), nil
+}
+
+// openRegular opens a file that must be a regular one. The user has chosen its path, so it may be
+// a link.
 func openRegular(path string, flag int) (*os.File, int64, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -226,8 +242,8 @@ func openFile(path string, o Options) (db *bbolt.DB, file *os.File, err error) {
 		MaxSize:         int(min(o.MaxBytes, math.MaxInt)),
 		PageSize:        pageBytes,
 		NoStatistics:    true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
+		OpenFile: func(name string, flag int, _ os.FileMode) (*os.File, error) {
+			f, _, err := regular.OpenOwn(name, flag)
 			file = f
 			return f, err
 		},

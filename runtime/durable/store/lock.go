@@ -48,20 +48,30 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, fmt.Errorf("store: cannot make the directory of the store durable: %w", err)
 	}
 	path := filepath.Join(dir, lockName)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("store: cannot lock %s: it is %s, not a regular file", path, regular.Kind(info.Mode()))
-	}
-	locked, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+	locked, err := tryLock(path)
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("store: %s is %w%s", dir, ErrInUse, holder(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: cannot lock %s: %w", dir, err)
 	}
-	lock := &dirLock{File: locked.File}
+	lock := &dirLock{File: locked}
 	lock.suspected = suspected(lock.File)
 	lock.describe()
 	return lock, nil
+}
+
+// tryLock creates the file of a lock if there is none, and locks it, without waiting. This package
+// writes into the file and truncates it, so a link in its place is refused.
+func tryLock(path string) (*os.File, error) {
+	file, _, err := regular.OpenOwnWith(path, os.O_RDWR|os.O_CREATE, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		locked, err := fileutil.TryLockFile(path, flag, mode)
+		if err != nil {
+			return nil, err
+		}
+		return locked.File, nil
+	})
+	return file, err
 }
 
 // suspectHead begins the file of a lock after a sync of the store has failed.
@@ -111,7 +121,7 @@ const holderBytesMax = 300
 
 // holder describes the process that holds a lock, if it is known.
 func holder(path string) string {
-	f, err := os.Open(path)
+	f, _, err := regular.OpenOwn(path, os.O_RDONLY)
 	if err != nil {
 		return ""
 	}

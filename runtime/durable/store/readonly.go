@@ -13,6 +13,7 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/topogen/topogen/runtime/internal/filelock"
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // ReadOnly is a store that is only read. Nothing in its directory changes, so the directory
@@ -59,6 +60,10 @@ func (r *ReadOnly) open(o Options) error {
 		r.disk.db, err = bbolt.Open(r.disk.path, 0, &bbolt.Options{
 			Timeout:  1, // ns: the directory is locked, so another program has opened the file
 			ReadOnly: true, PageSize: pageBytes, NoStatistics: true,
+			OpenFile: func(name string, flag int, _ os.FileMode) (*os.File, error) {
+				f, _, err := regular.OpenOwn(name, flag)
+				return f, err
+			},
 		})
 		return err
 	})
@@ -150,13 +155,15 @@ func shareDir(dir string) (*sharedLock, error) {
 	}
 	l := &sharedLock{}
 	var err error
-	if l.lock, _, err = openRegular(filepath.Join(dir, lockName), os.O_RDONLY); err == nil {
+	if l.lock, _, err = regular.OpenOwn(filepath.Join(dir, lockName), os.O_RDONLY); err == nil {
 		err = share(dir, l.lock)
 	} else if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		err = nil
+	} else {
+		err = fmt.Errorf("store: cannot lock %s: %w", dir, err)
 	}
 	if err == nil {
-		l.file, _, err = openRegular(path, os.O_RDONLY)
+		l.file, _, err = openOwn(path, os.O_RDONLY)
 	}
 	if err == nil {
 		err = share(dir, l.file)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // Cut is the incomplete end of a log that a crash has left, and that Open removes.
@@ -147,7 +149,7 @@ func (l *fileLog) cutOff(c Cut) error {
 			return err
 		}
 	}
-	file, err := os.OpenFile(c.File, os.O_RDWR, 0)
+	file, _, err := regular.OpenOwn(c.File, os.O_RDWR)
 	if err != nil {
 		return err
 	}

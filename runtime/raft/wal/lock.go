@@ -55,17 +55,30 @@ func lockDir(dir string) (*dirLock, error) {
 	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil && !errors.Is(err, os.ErrPermission) { // the process may be allowed to write the parent directory but not to read it
 		return nil, fmt.Errorf("wal: cannot make the directory of the log durable: %w", err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, lockName)); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("wal: cannot lock %s: it is %s, not a regular file", filepath.Join(dir, lockName), regular.Kind(info.Mode()))
-	}
-	lock, err := fileutil.TryLockFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, fileutil.PrivateFileMode)
+	lock, err := tryLock(filepath.Join(dir, lockName))
 	if errors.Is(err, fileutil.ErrLocked) {
 		return nil, fmt.Errorf("wal: %s is %w", dir, ErrInUse)
+	}
+	if errors.Is(err, regular.ErrNotRegular) || errors.Is(err, regular.ErrManyNames) {
+		return nil, fmt.Errorf("wal: cannot lock %s: %w", filepath.Join(dir, lockName), systemError(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("wal: cannot write in %s: %w", dir, systemError(err))
 	}
-	return &dirLock{lock.File}, nil
+	return &dirLock{lock}, nil
+}
+
+// tryLock creates the file of a lock if there is none, and locks it, without waiting. This package
+// writes into the file and truncates it, so a link in its place is refused.
+func tryLock(path string) (*os.File, error) {
+	file, _, err := regular.OpenOwnWith(path, os.O_RDWR|os.O_CREATE, func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		locked, err := fileutil.TryLockFile(path, flag, mode)
+		if err != nil {
+			return nil, err
+		}
+		return locked.File, nil
+	})
+	return file, err
 }
 
 // segmentLockMax limits the wait for the lock of a segment, and segmentLockPoll is the time

@@ -131,7 +131,7 @@ func (l *fileLog) open(id Identity) (Stored, error) {
 // sync writes to the disk if a sync of the previous process has failed.
 func (l *fileLog) syncSegments(all []segment) error {
 	for _, s := range all {
-		file, _, err := openFile(s.path)
+		file, _, err := openFile(s.path, os.O_RDWR)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // A segment has its full length before it gets its name, and keeps this length. A shorter
@@ -46,7 +48,7 @@ func readNote(file io.ReaderAt) (n openingNote, err error) {
 
 // noteOf reads the note of a log without locking the log.
 func noteOf(dir string) (openingNote, error) {
-	file, _, err := openFile(filepath.Join(dir, lockName))
+	file, _, err := openFile(filepath.Join(dir, lockName), os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return openingNote{}, nil
 	}
@@ -71,7 +73,7 @@ func (l *fileLog) lengthen(all []segment) error {
 		return err
 	}
 	last := all[len(all)-1]
-	file, info, err := openFile(last.path)
+	file, info, err := openFile(last.path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func (l *fileLog) lengthen(all []segment) error {
 		return nil
 	}
 	l.options.Logger.Info("the previous process ended while it opened the log; extending the last segment to its full length", "file", last.path, "length", n.size)
-	if file, err = os.OpenFile(last.path, os.O_RDWR, 0); err != nil {
+	if file, _, err = regular.OpenOwn(last.path, os.O_RDWR); err != nil {
 		return err
 	}
 	return errors.Join(file.Truncate(n.size), file.Sync(), file.Close())

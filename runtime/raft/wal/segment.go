@@ -85,7 +85,7 @@ type segmentReader struct {
 const readBytes = 256 << 10
 
 func openSegment(path string, crc uint32, crcKnown bool) (*segmentReader, error) {
-	file, info, err := openFile(path)
+	file, info, err := openFile(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func openSegment(path string, crc uint32, crcKnown bool) (*segmentReader, error)
 
 // openFile opens a file of the log. A file that is not regular is damage: reading it may
 // block, or never end.
-func openFile(path string) (*os.File, os.FileInfo, error) {
-	file, info, err := regular.Open(path)
+func openFile(path string, flag int) (*os.File, os.FileInfo, error) {
+	file, info, err := regular.OpenOwn(path, flag)
 	if errors.Is(err, regular.ErrNotRegular) {
 		return nil, nil, &DamageError{File: path, Reason: systemError(err).Error()}
 	}

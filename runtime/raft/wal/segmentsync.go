@@ -12,6 +12,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // The engine syncs after each save of entries, or never. In the modes Interval and None it
@@ -94,7 +96,7 @@ func (a *activeSegment) advance() (next bool, err error) {
 		if a.file != nil && s.seq <= a.seq {
 			continue
 		}
-		file, err := os.OpenFile(s.path, os.O_RDWR, 0)
+		file, _, err := regular.OpenOwn(s.path, os.O_RDWR)
 		if err != nil {
 			return false, err
 		}
@@ -113,7 +115,7 @@ func (a *activeSegment) advance() (next bool, err error) {
 // modes Interval and None the engine does not sync the length. It creates this file in
 // advance, or uses an existing one.
 func (a *activeSegment) prepare() error {
-	file, err := os.OpenFile(a.nextPath(), os.O_WRONLY|os.O_CREATE, fileutil.PrivateFileMode)
+	file, _, err := regular.OpenOwn(a.nextPath(), os.O_WRONLY|os.O_CREATE)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (r *SnapshotReader) Close() error {
 
 // open opens a snapshot with or without a body.
 func (f snapshotFile) open() (*SnapshotReader, error) {
-	file, info, err := openFile(f.path)
+	file, info, err := openFile(f.path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (s *fileSnapshot) Body() (io.ReadCloser, error) {
 		return nil, s.w.err
 	}
 	s.readable = true
-	file, err := os.Open(s.path)
+	file, _, err := openFile(s.path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

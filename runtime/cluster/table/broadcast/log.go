@@ -254,7 +254,7 @@ func openFile(dir, node string) (*file, contents, error) {
 	if err != nil {
 		return nil, c, fmt.Errorf("%s: %w. The node can start with an empty folder: it then receives the table from the others", l.path, err)
 	}
-	if l.f, err = os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if l.f, _, err = regular.OpenOwn(l.path, os.O_RDWR|os.O_CREATE); err != nil {
 		return nil, c, fmt.Errorf("table/broadcast: %w", err)
 	}
 	if err := l.begin(int64(valid)); err != nil {
@@ -266,7 +266,7 @@ func openFile(dir, node string) (*file, contents, error) {
 // readAll reads what the disk has of a regular file; nil if there is none. If a sync of the process
 // before has failed, the system has data in its memory that no later sync writes to the disk.
 func readAll(path string) ([]byte, error) {
-	f, _, err := regular.Open(path)
+	f, _, err := regular.OpenOwn(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
