@@ -60,7 +60,7 @@ func New(s member.Settings) (*Detector, error) {
 	}
 	d := &Detector{
 		settings: s, config: s.Config.WithDefaults(), events: member.NewEvents(s.Observe),
-		network: newNetwork(s.Node.Name, s.Transport, s.Group), own: &delegate{node: s.Node},
+		network: newNetwork(s.Node.Name, s.Transport, s.Group, s.Logger), own: &delegate{node: s.Node},
 		members: make(map[string]*entry), end: make(chan struct{}),
 	}
 	for name, address := range s.First {

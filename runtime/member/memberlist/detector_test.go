@@ -3,6 +3,7 @@ package memberlist
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -180,18 +181,20 @@ func TestMalformedSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNetwork("n1", tr, 7)
+	n := newNetwork("n1", tr, 7, slog.New(slog.DiscardHandler))
 	n.receive("n2", [][]byte{nil, {payloadStream}, {payloadPacket}, {9, 9, 9}, append([]byte{payloadStream}, make([]byte, segmentHeader+segmentMax+1)...)})
 	if len(n.streams) != 0 || len(n.packets) != 0 {
 		t.Errorf("%d streams and %d packets of malformed messages", len(n.streams), len(n.packets))
 	}
-	for i := range streamsMax + 10 {
-		segment := append([]byte{payloadStream, flagOpened}, make([]byte, 12)...)
-		segment[9] = byte(i)
-		n.receive("n2", [][]byte{segment})
-	}
-	if len(n.accepted) != streamsMax {
-		t.Errorf("%d streams were accepted, want %d", len(n.accepted), streamsMax)
+	for peer := range streamsMax/peerMax + 2 {
+		for i := range streamsMax + 10 {
+			segment := append([]byte{payloadStream, flagOpened}, make([]byte, 12)...)
+			segment[9] = byte(i)
+			n.receive(fmt.Sprintf("n%d", peer+2), [][]byte{segment})
+		}
+		if want := min((peer+1)*peerMax, streamsMax); len(n.accepted) != want {
+			t.Errorf("%d streams of %d peers were accepted, want %d", len(n.accepted), peer+1, want)
+		}
 	}
 	if err := n.Shutdown(); err != nil {
 		t.Error(err)

@@ -21,6 +21,10 @@
 //
 // # Limits
 //
-// A stream is limited to 4 MiB in each direction, and a node has at most 64 at a time. A
-// stream fails if the transport drops one of its messages.
+// A stream is limited to 4 MiB in each direction, and a node has at most 64 at a time, of which
+// one peer opens at most 8. A stream fails if the transport drops one of its messages.
+//
+// The library allocates what a message announces. So each packet and each stream is checked before
+// the library gets it: it must have come completely, and must be a message that this package
+// sends. Compressed and encrypted messages and messages of users are refused.
 package memberlist

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -36,21 +37,23 @@ type network struct {
 	packets   chan *ml.Packet
 	accepted  chan net.Conn
 	goodbye   func(name string, boot uint64)
+	logger    *slog.Logger
 
 	mu        sync.Mutex
 	closed    bool
 	addresses map[string]string // set in the transport
 	names     map[string]string // by hostPort
 	streams   map[streamID]*stream
-	last      uint64 // number of the last stream of this node
+	last      uint64    // number of the last stream of this node
+	warned    time.Time // when a malformed message was last logged
 	running   sync.WaitGroup
 }
 
 var _ ml.NodeAwareTransport = (*network)(nil)
 
-func newNetwork(name string, t transport.Transport, group uint64) *network {
+func newNetwork(name string, t transport.Transport, group uint64, logger *slog.Logger) *network {
 	return &network{
-		name: name, transport: t, group: group,
+		name: name, transport: t, group: group, logger: logger,
 		packets: make(chan *ml.Packet, packetsMax), accepted: make(chan net.Conn, streamsMax),
 		addresses: make(map[string]string), names: make(map[string]string), streams: make(map[streamID]*stream),
 	}
@@ -89,6 +92,10 @@ func (n *network) receive(from string, payloads [][]byte) {
 	for _, p := range payloads {
 		switch {
 		case len(p) > 1 && len(p) <= packetMax && p[0] == payloadPacket:
+			if err := checkPacket(p[1:]); err != nil {
+				n.refused(from, err)
+				continue
+			}
 			select {
 			case n.packets <- &ml.Packet{Buf: p[1:], From: addr{from}, Timestamp: time.Now()}:
 			default: // as a full socket does
@@ -98,6 +105,24 @@ func (n *network) receive(from string, payloads [][]byte) {
 		case len(p) == 9 && p[0] == payloadLeave:
 			n.goodbye(from, binary.BigEndian.Uint64(p[1:]))
 		}
+	}
+}
+
+// refused logs why a message was not passed to the library. A stream that has ended early is not
+// malformed: a member may have crashed.
+func (n *network) refused(from string, err error) {
+	if !errors.Is(err, errAnnounced) && !errors.Is(err, errType) && !errors.Is(err, errForm) {
+		return
+	}
+	n.mu.Lock()
+	now := time.Now()
+	log := n.warned.IsZero() || now.Sub(n.warned) >= time.Minute
+	if log {
+		n.warned = now
+	}
+	n.mu.Unlock()
+	if log {
+		n.logger.Warn("a message about members was dropped", "from", from, "err", err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 const (
 	streamsMax    = 64       // streams of a node at a time: the library uses one each 30 intervals, and some for failed probes
+	peerMax       = 8        // streams at a time that one peer has opened
 	streamMax     = 4 << 20  // bytes of a stream in one direction: the claims of 10,000 members
 	segmentMax    = 32 << 10 // bytes of a segment
 	segmentsMax   = streamMax/segmentMax + streamMax/1024
@@ -81,6 +82,17 @@ func (n *network) open(id streamID) net.Conn {
 	if n.closed || len(n.streams) >= streamsMax || n.streams[id] != nil {
 		return nil
 	}
+	if !id.opened {
+		of := 0
+		for other := range n.streams {
+			if other.peer == id.peer && !other.opened {
+				of++
+			}
+		}
+		if of >= peerMax {
+			return nil
+		}
+	}
 	near, far := net.Pipe()
 	s := &stream{network: n, id: id, pipe: far}
 	s.more = sync.NewCond(&s.mu)
@@ -137,27 +149,36 @@ func (s *stream) write(flags byte, sequence uint32, data []byte) {
 	s.network.transport.Send(s.id.peer, transport.Message{Group: s.network.group, Payload: b})
 }
 
-// deliver passes received segments to the library.
+// deliver passes the message of the stream to the library when it has come completely: what it
+// announces is then in memory already.
 func (s *stream) deliver() {
-	for {
-		s.mu.Lock()
-		for len(s.waiting) == 0 && !s.ended {
-			s.more.Wait()
-		}
-		segments := s.waiting
-		s.waiting = nil
-		s.mu.Unlock()
-		for _, data := range segments {
-			if _, err := s.pipe.Write(data); err != nil {
-				s.abort()
-				return
-			}
-		}
-		if len(segments) == 0 {
-			_ = s.pipe.Close()
-			return
+	in := &input{left: streamMax, more: s.segment}
+	err := checkStream(in)
+	for _, data := range in.held {
+		if err == nil {
+			_, err = s.pipe.Write(data)
 		}
 	}
+	if err == nil && (len(in.rest) > 0 || s.segment() != nil) {
+		err = errForm // a stream has one message in each direction
+	}
+	s.network.refused(s.id.peer, err)
+	s.abort()
+}
+
+// segment waits for the next segment. It returns nil after the last one.
+func (s *stream) segment() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.waiting) == 0 && !s.ended {
+		s.more.Wait()
+	}
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	data := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	return data
 }
 
 // end ends the receiving direction after the segments that wait.
