@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -216,11 +217,8 @@ func (f *frameReader) next() ([]byte, error) {
 	if n > backupMax {
 		return nil, damaged(fmt.Sprintf("is a frame of %d bytes, and the limit is %d", n, backupMax))
 	}
-	if cap(f.buf) < int(n) {
-		f.buf = make([]byte, n)
-	}
-	data := f.buf[:n]
-	if _, err := io.ReadFull(f.r, data); err != nil {
+	data, err := f.read(int(n))
+	if err != nil {
 		return nil, damaged("it ends")
 	}
 	_, _ = f.crc.Write(data) // never fails
@@ -228,6 +226,24 @@ func (f *frameReader) next() ([]byte, error) {
 		return nil, damaged("the checksum does not match the data")
 	}
 	f.at += frameHeader + int64(n)
+	return data, nil
+}
+
+// read reads n bytes. It allocates at most twice what the file has, plus one chunk, whatever length
+// a damaged frame announces.
+func (f *frameReader) read(n int) ([]byte, error) {
+	data := f.buf[:0]
+	for len(data) < n {
+		if len(data) == cap(data) {
+			data = slices.Grow(data, min(n-len(data), max(len(data), backupChunk)))
+		}
+		m, err := io.ReadFull(f.r, data[len(data):min(n, cap(data))])
+		data = data[:len(data)+m]
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.buf = data
 	return data, nil
 }
 

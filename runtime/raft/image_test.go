@@ -2,10 +2,12 @@ package raft_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -478,6 +480,25 @@ func TestADamagedBackup(t *testing.T) {
 	refused("extra bytes at the end", append(bytes.Clone(b), 0))
 	if _, err := raft.OpenBackup(filepath.Join(memdir.Quick(t), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing backup: %v", err)
+	}
+}
+
+// TestBackupThatAnnouncesMuch: a short file costs little memory, whatever length it announces.
+func TestBackupThatAnnouncesMuch(t *testing.T) {
+	path := filepath.Join(memdir.Quick(t), "backup")
+	b := binary.LittleEndian.AppendUint64([]byte("topogen raft backup 1\n"), 64<<20) // the length and the checksum of the head
+	if err := os.WriteFile(path, append(b, 0), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := raft.OpenBackup(path)
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, raft.ErrImage) {
+		t.Error(err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 8<<20 {
+		t.Errorf("%d bytes were allocated for a file of %d bytes", got, len(b)+1)
 	}
 }
 
