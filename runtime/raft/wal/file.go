@@ -8,10 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
 
-	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
 	etcdwal "go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.etcd.io/raft/v3/raftpb"
@@ -19,10 +17,9 @@ import (
 
 // fileLog is a log in files. It writes through etcd's log, called the engine.
 type fileLog struct {
-	dir         string
-	options     Options
-	lock        *dirLock
-	snapshotter *snap.Snapshotter
+	dir     string
+	options Options
+	lock    *dirLock
 
 	mu        sync.Mutex
 	wal       *etcdwal.WAL
@@ -42,8 +39,7 @@ type fileLog struct {
 func newFileLog(dir string, o Options, lock *dirLock) *fileLog {
 	return &fileLog{
 		dir: dir, options: o, lock: lock,
-		snapshotter: snap.New(zap.NewNop(), filepath.Join(dir, snapshotDir)),
-		active:      activeSegment{dir: filepath.Join(dir, segmentsDir)},
+		active: activeSegment{dir: filepath.Join(dir, segmentsDir)},
 	}
 }
 
@@ -140,11 +136,8 @@ func (l *fileLog) withData(entries []*raftpb.Entry) []*raftpb.Entry {
 }
 
 func (l *fileLog) SaveSnapshot(s *raftpb.Snapshot) error {
-	return l.saveSnapshot(s, func(position) error {
-		if err := l.snapshotter.SaveSnap(s); err != nil {
-			return err
-		}
-		return syncDir(filepath.Join(l.dir, snapshotDir)) // the engine does not sync it
+	return l.saveSnapshot(s, func(at position) error {
+		return writeSnapshot(snapshotPath(filepath.Join(l.dir, snapshotDir), at), s, l.active.fsync)
 	})
 }
 

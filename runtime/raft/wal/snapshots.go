@@ -12,9 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/topogen/topogen/runtime/internal/regular"
 )
 
 // snapshotsKept is the number of snapshots that a log keeps. If the newest one is damaged,
@@ -68,6 +71,29 @@ const snapshotMax = math.MaxInt32
 // snapshotHeadMax is the maximal number of bytes before the data in a snapshot file: two
 // tags and two numbers.
 const snapshotHeadMax = 2 * (1 + binary.MaxVarintLen64)
+
+// writeSnapshot writes the file of a snapshot without a body, in the format of the engine. The
+// engine would write a file that all users can read.
+func writeSnapshot(path string, s *raftpb.Snapshot, fsync func(*os.File) error) error {
+	data, err := proto.Marshal(s)
+	if err != nil {
+		return err
+	}
+	b := protowire.AppendVarint([]byte{1 << 3}, uint64(crc32.Checksum(data, castagnoli)))
+	b = protowire.AppendBytes(append(b, 2<<3|2), data)
+	file, err := regular.CreateNew(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	if err == nil {
+		err = fsync(file)
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(path+".tmp", path), syncDir(filepath.Dir(path)))
+}
 
 // snapshotHead reports whether b, the beginning of a snapshot file, is a valid header for
 // data that ends at the end of the file.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/memdir"
@@ -29,6 +30,18 @@ func TestLinks(t *testing.T) {
 		}
 		if after, err := os.ReadFile(other); err != nil || string(after) != string(b) {
 			t.Errorf("%s: the file behind the link has %d bytes, want %d: %v", kind, len(after), len(b), err)
+		}
+	}
+}
+
+// TestModes: only the owner can read the log and its folder, whatever the mask of the process. The
+// mask belongs to the whole process: the test must not run beside others.
+func TestModes(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0))
+	path, _ := writeLog(t, memdir.Quick(t), 3)
+	for _, path := range []string{path, filepath.Dir(path)} {
+		if info, err := os.Lstat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v: %v", path, info.Mode(), err)
 		}
 	}
 }
