@@ -1,5 +1,6 @@
 // Package memberlist puts hashicorp/memberlist behind the interface [member.Detector], for
-// clusters with detector: memberlist. Only programs that use this package link the library.
+// clusters with detector: memberlist. Only programs that use this package link the library. Six of
+// its modules are under the Mozilla Public License 2.0.
 //
 //	d, err := memberlist.New(member.Settings{…}) // as for member.New
 //
