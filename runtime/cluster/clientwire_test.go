@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/cluster/session"
 )
 
@@ -18,7 +19,10 @@ func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte{255, 'n'})
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		name, frame, ok := cutEnvelope(b)
+		var name string
+		var frame []byte
+		var ok bool
+		allocated.Within(t, 64<<10, func() { name, frame, ok = cutEnvelope(b) })
 		if !ok {
 			return
 		}
@@ -37,7 +41,9 @@ func FuzzPassedOn(f *testing.F) {
 	f.Add([]byte{2, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p passedOn
-		if err := p.read(b); err != nil {
+		var err error
+		allocated.Within(t, 64<<10+5*len(b), func() { err = p.read(b) })
+		if err != nil {
 			return
 		}
 		var again passedOn

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -143,7 +144,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x0a\x06\x0a\x01a\x10\x01\x08"))
 	f.Add([]byte("\x0b\x13\x14\x0c\x0a\x02\x10\x09"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := decodeBytes(b)
+		var got []Entry
+		var err error
+		allocated.Within(t, 256<<10+100*len(b), func() { got, err = decodeBytes(b) })
 		want, ok, other := tryOthers(b)
 		if !ok {
 			return

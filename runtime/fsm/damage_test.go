@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/fsm"
 )
@@ -54,7 +54,7 @@ func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		r := newTape()
 		var err error
-		bounded(t, len(entry), func() { err = r.Apply(1, 1, entry, func(uint64, uint64, fsm.Applied) {}) })
+		allocated.Within(t, most(len(entry)), func() { err = r.Apply(1, 1, entry, func(uint64, uint64, fsm.Applied) {}) })
 		if err != nil {
 			if !errors.Is(err, fsm.ErrDamaged) {
 				t.Fatalf("%v does not match ErrDamaged", err)
@@ -84,7 +84,7 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(err)
 		}
 		var err error
-		bounded(t, len(b), func() { err = r.Restore(b) })
+		allocated.Within(t, most(len(b)), func() { err = r.Restore(b) })
 		after, failure := r.AppendSnapshot(nil)
 		if failure != nil {
 			t.Fatal(failure)
@@ -108,19 +108,9 @@ func restoredIs(t *testing.T, b, want []byte) {
 	}
 }
 
-// bounded fails if f allocates more than a multiple of the length of its input. The
-// factor is high because a command that opens a session has three bytes and takes two
-// hundred.
-func bounded(t *testing.T, length int, f func()) {
-	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	if n, most := after.TotalAlloc-before.TotalAlloc, uint64(400*length+1<<20); n > most {
-		t.Fatalf("%d bytes of input caused %d bytes of allocations", length, n)
-	}
-}
+// most limits what a replica allocates for an input. The factor is high because a command that opens
+// a session has three bytes and takes two hundred.
+func most(length int) int { return 1<<20 + 400*length }
 
 // TestCutSnapshots: a truncated snapshot is refused at every length. The codec of the
 // state must check the state itself.

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -157,7 +158,9 @@ func FuzzDecode(f *testing.F) {
 		f.Add(appendMessage(nil, m))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := decodeMessage(b)
+		var m message
+		var err error
+		allocated.Within(t, 64<<10+50*len(b), func() { m, err = decodeMessage(b) })
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatal(err)

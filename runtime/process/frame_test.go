@@ -6,6 +6,8 @@ import (
 	"io"
 	"runtime"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/allocated"
 )
 
 // frame returns a frame as it is sent.
@@ -45,29 +47,33 @@ func FuzzFrames(f *testing.F) {
 	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
 	f.Add(append(frame(frameHello, appendHello(nil, "hash", nil, nil)...), frame(frameAlive)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		frames := newFrames(bytes.NewReader(input), MessageLimitDefault)
-		var buf []byte
-		for total := 0; ; {
-			_, body, err := frames.next(buf)
-			if err != nil {
-				return
-			}
-			if total += headerSize + len(body); total > len(input) {
-				t.Fatal("the frame has more bytes than were sent")
-			}
-			var a Answer
-			if a.decode(body) == nil {
-				again := appendError(nil, a.Err, nil)
-				_ = (&fields{rest: again}).error()
-				for s := range a.Sends() {
-					if len(s.Payload) > len(body) {
-						t.Fatal("a message is larger than its frame")
-					}
+		allocated.Within(t, 256<<10+100*len(input), func() { decodeFrames(t, input) })
+	})
+}
+
+func decodeFrames(t *testing.T, input []byte) {
+	frames := newFrames(bytes.NewReader(input), MessageLimitDefault)
+	var buf []byte
+	for total := 0; ; {
+		_, body, err := frames.next(buf)
+		if err != nil {
+			return
+		}
+		if total += headerSize + len(body); total > len(input) {
+			t.Fatal("the frame has more bytes than were sent")
+		}
+		var a Answer
+		if a.decode(body) == nil {
+			again := appendError(nil, a.Err, nil)
+			_ = (&fields{rest: again}).error()
+			for s := range a.Sends() {
+				if len(s.Payload) > len(body) {
+					t.Fatal("a message is larger than its frame")
 				}
 			}
-			buf = body
 		}
-	})
+		buf = body
+	}
 }
 
 // FuzzVariable parses any value of the variable.

@@ -35,6 +35,7 @@ var checks = []check{
 	{"unused", unused},
 	{"rapids", rapids},
 	{"long", long},
+	{"decoders", decoders},
 }
 
 // A finding is a mistake, with what to do about it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/cluster/session"
 )
 
@@ -124,7 +125,7 @@ func FuzzReceive(f *testing.F) {
 				}
 				now += time.Millisecond
 				var err error
-				got, err = s.Receive(now, frame, got[:0])
+				allocated.Within(t, 64<<10+100*(len(a)+len(b)), func() { got, err = s.Receive(now, frame, got[:0]) })
 				if err != nil && !errors.Is(err, session.ErrMalformed) {
 					t.Fatal(err)
 				}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/allocated"
 )
 
 // The parts of a frame's items, to build invalid ones.
@@ -111,7 +113,9 @@ func FuzzUnpack(f *testing.F) {
 		r := newReceiver()
 		for _, body := range [][]byte{a, b} {
 			before := r.state()
-			out, err := r.unpack(body, nil)
+			var out []Delivery
+			var err error
+			allocated.Within(t, 64<<10+200*(len(a)+len(b)), func() { out, err = r.unpack(body, nil) })
 			if err != nil {
 				if after := r.state(); after != before || len(out) > 0 || !errors.Is(err, ErrMalformed) {
 					t.Fatalf("%v: %d messages, state\n%snow, and was\n%s", err, len(out), after, before)

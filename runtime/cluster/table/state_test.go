@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
@@ -341,7 +342,9 @@ func FuzzCommand(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, err := table.ReadCommand(b)
+		var c *table.Command
+		var err error
+		allocated.Within(t, 64<<10+100*len(b), func() { c, err = table.ReadCommand(b) })
 		if err != nil {
 			if !errors.Is(err, table.ErrDamaged) {
 				t.Fatal(err)
@@ -360,6 +363,23 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
+// FuzzOutcome reads any bytes as the result of a command.
+func FuzzOutcome(f *testing.F) {
+	out, _ := table.NewState().Apply(table.Revision{Index: 1}, 0, &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: "n"})
+	f.Add(table.AppendOutcome(nil, &out))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		allocated.Within(t, 64<<10+20*len(b), func() {
+			o, err := table.ReadOutcome(b)
+			if err != nil {
+				return
+			}
+			if again, err := table.ReadOutcome(table.AppendOutcome(nil, &o)); err != nil || again != o {
+				t.Errorf("%+v is read as %+v: %v", o, again, err)
+			}
+		})
+	})
+}
+
 func FuzzState(f *testing.F) {
 	s := table.NewState()
 	for i, changes := range [][]table.Change{
@@ -372,7 +392,9 @@ func FuzzState(f *testing.F) {
 	f.Add(s.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = table.Seal(b) // the fuzzer does not find checksums
-		s, err := table.ReadState(b)
+		var s *table.State
+		var err error
+		allocated.Within(t, 256<<10+200*len(b), func() { s, err = table.ReadState(b) })
 		if err != nil {
 			if !errors.Is(err, table.ErrDamaged) {
 				t.Fatal(err)

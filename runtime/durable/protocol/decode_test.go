@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/script"
 )
 
@@ -152,7 +153,9 @@ func FuzzDecodeRequest(f *testing.F) {
 	}
 	f.Add([]byte(envelopeOf("promise.create", `{"id":"\ud83d\ude00","timeoutAt":1e3,"tags":{"a":"\u0000"}}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := DecodeRequest(text)
+		var r Request
+		var err error
+		allocated.Within(t, 64<<10+200*len(text), func() { r, err = DecodeRequest(text) })
 		if err != nil {
 			if r.Op != nil {
 				t.Fatal("an error comes with an operation")

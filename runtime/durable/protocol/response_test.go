@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/allocated"
 )
 
 var (
@@ -217,7 +219,9 @@ func FuzzDecodeResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, text []byte) {
 		op := responses[uint(i)%uint(len(responses))].op
 		r := Request{Kind: op.Kind(), Head: Head{CorrID: "7"}, Op: op, ActionCorrID: "8"}
-		res, err := DecodeResponse(text, &r)
+		var res Result
+		var err error
+		allocated.Within(t, 64<<10+200*len(text), func() { res, err = DecodeResponse(text, &r) })
 		if err != nil {
 			return
 		}
@@ -236,7 +240,9 @@ func FuzzDecodeMessage(f *testing.F) {
 	f.Add(AppendMessage(nil, &Message{Execute: &TaskRef{"a", 1}}, "u"))
 	f.Add(AppendMessage(nil, &Message{Unblock: &promiseB}, ""))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		message, err := DecodeMessage(text)
+		var message Message
+		var err error
+		allocated.Within(t, 64<<10+200*len(text), func() { message, err = DecodeMessage(text) })
 		if err != nil {
 			return
 		}

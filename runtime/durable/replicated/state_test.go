@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -59,15 +60,19 @@ func FuzzEntry(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var e entry
-		if consumeEntry(b, &e) == nil {
+		var s state
+		var err error
+		allocated.Within(t, 64<<10+200*len(b), func() {
+			err = consumeEntry(b, &e)
+			_ = consumeState(b, &s)
+		})
+		if err == nil {
 			again, _ := appendEntry(nil, &e)
 			var second entry
 			if err := consumeEntry(again, &second); err != nil {
 				t.Error(err)
 			}
 		}
-		var s state
-		_ = consumeState(b, &s)
 	})
 }
 

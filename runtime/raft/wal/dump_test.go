@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
@@ -126,7 +127,8 @@ func FuzzSnapshot(f *testing.F) {
 	newest := filepath.Join(dir, "snap", "0000000000000001-0000000000000005.snap")
 	f.Fuzz(func(t *testing.T, content []byte) {
 		must(t, os.WriteFile(newest, content, 0o600))
-		_, verifyErr := wal.Verify(dir)
+		var verifyErr error
+		allocated.Within(t, 8<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
 		l, s, err := wal.Open(dir, own, wal.Options{})
 		if err == nil {
 			err = errors.Join(checkBody(s), l.Close())
@@ -168,7 +170,8 @@ func FuzzSegment(f *testing.F) {
 	f.Add(old)
 	f.Fuzz(func(t *testing.T, content []byte) {
 		must(t, os.WriteFile(name, content, 0o600))
-		_, verifyErr := wal.Verify(dir)
+		var verifyErr error
+		allocated.Within(t, 8<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
 		l, s, err := wal.Open(dir, own, wal.Options{})
 		if (err == nil) != (verifyErr == nil) && !errors.Is(err, wal.ErrIdentity) {
 			t.Fatalf("Open and Verify must agree, got %v and %v", err, verifyErr)

@@ -104,9 +104,9 @@ func TestSparseSnapshot(t *testing.T) {
 	name := files(t, d.dir, "snap", "*.snap")[0]
 	must(t, os.Truncate(name, 1<<31-1))
 	var before, after uint64
-	before = allocated()
+	before = totalAllocated()
 	_, err := wal.Verify(d.dir)
-	after = allocated()
+	after = totalAllocated()
 	damage, is := errors.AsType[*wal.DamageError](err)
 	if !is || damage.File != name || !strings.Contains(damage.Reason, "the head does not match a snapshot of 2147483647 bytes") {
 		t.Error(err)

@@ -435,7 +435,7 @@ func TestLargeBody(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := open(t, dir, wal.Options{})
 	piece := randomBody(1 << 20)
-	before := allocated()
+	before := totalAllocated()
 	w, err := l.CreateSnapshot()
 	must(t, err)
 	for range size / int64(len(piece)) {
@@ -452,14 +452,14 @@ func TestLargeBody(t *testing.T) {
 	must(t, r.Close())
 	_, err = wal.Verify(dir)
 	must(t, err)
-	if got := allocated() - before; got > 32<<20 {
+	if got := totalAllocated() - before; got > 32<<20 {
 		t.Errorf("%d bytes were allocated", got)
 	}
 	must(t, l.Close())
 }
 
-// allocated returns the bytes that the process has allocated since it started.
-func allocated() uint64 {
+// totalAllocated returns the bytes that the process has allocated since it started.
+func totalAllocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -96,7 +97,9 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{tagMessages, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got recorder
-		if readFrame(b, &got) != nil {
+		var err error
+		allocated.Within(t, 64<<10+100*len(b), func() { err = readFrame(b, &got) })
+		if err != nil {
 			return
 		}
 		size := 0

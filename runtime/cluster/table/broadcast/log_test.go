@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
@@ -305,7 +306,9 @@ func FuzzMessage(f *testing.F) {
 	f.Add((&message{kindChange, 1, 2, (&entry{command: []byte{1}}).append(nil)}).encode())
 	f.Add((&message{kind: kindResult, body: make([]byte, 16)}).encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := readMessage(b)
+		var m message
+		var err error
+		allocated.Within(t, 64<<10+5*len(b), func() { m, err = readMessage(b) })
 		if err != nil {
 			return
 		}
@@ -332,7 +335,9 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(header))
 	f.Add(appendFrame([]byte(header), (&entry{revision: table.Revision{Term: 1, Index: 1}, command: []byte{1, 0, 0}}).append(nil)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, valid, err := parse(b)
+		var valid int
+		var err error
+		allocated.Within(t, 256<<10+200*len(b), func() { _, valid, err = parse(b) })
 		if err == nil && valid > len(b) {
 			t.Fatalf("%d of %d bytes are valid", valid, len(b))
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/allocated"
 )
 
 func TestKeys(t *testing.T) {
@@ -45,10 +47,19 @@ func TestKeys(t *testing.T) {
 func FuzzEntry(f *testing.F) {
 	e := entry{1, 2, []byte{3}}
 	f.Add([]byte(e.encode()))
+	f.Add([]byte(head{last: 7, parts: 2}.encode()))
+	f.Add([]byte(digits(9)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := readEntry(b)
-		if err == nil && !bytes.Equal([]byte(e.encode()), b) {
-			t.Fatalf("%x is read as %+v", b, e)
-		}
+		allocated.Within(t, 64<<10+20*len(b), func() {
+			if e, err := readEntry(b); err == nil && !bytes.Equal([]byte(e.encode()), b) {
+				t.Errorf("%x is read as %+v", b, e)
+			}
+			if h, err := readHead(b); err == nil && h.encode() != string(b) {
+				t.Errorf("%x is read as %+v", b, h)
+			}
+			if n, err := readLast(b); err == nil && digits(n) != string(b) {
+				t.Errorf("%x is read as %d", b, n)
+			}
+		})
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -123,7 +124,10 @@ func FuzzMessage(f *testing.F) {
 	f.Add(appendAnswer(nil, answer{1, answerWait, "text"}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, a, err := readMessage(b)
+		var r *request
+		var a *answer
+		var err error
+		allocated.Within(t, 64<<10+5*len(b), func() { r, a, err = readMessage(b) })
 		if err != nil {
 			return
 		}
