@@ -47,7 +47,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
 	f.Add(append(frame(frameHello, appendHello(nil, "hash", nil, nil)...), frame(frameAlive)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		allocated.Within(t, 256<<10+100*len(input), func() { decodeFrames(t, input) })
+		allocated.Within(t, 1<<20+100*len(input), func() { decodeFrames(t, input) })
 	})
 }
 

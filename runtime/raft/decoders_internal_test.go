@@ -31,7 +31,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(appendMembers(nil, members))
 	f.Add(appendRecord(nil, Record{ID: 1}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 256<<10+200*len(b), func() {
+		allocated.Within(t, 1<<20+200*len(b), func() {
 			_, _ = parseEngine(b, true)
 			_, _ = parseEngine(b, false)
 			_, _ = readPart(b)

@@ -98,7 +98,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got recorder
 		var err error
-		allocated.Within(t, 64<<10+100*len(b), func() { err = readFrame(b, &got) })
+		allocated.Within(t, 1<<20+100*len(b), func() { err = readFrame(b, &got) })
 		if err != nil {
 			return
 		}
