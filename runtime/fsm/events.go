@@ -16,8 +16,7 @@ import "github.com/topogen/topogen/runtime/internal/backlog"
 // its previous event.
 //
 // After a restart Since is the index of the newest snapshot on the disk, and the
-// updates after the snapshot are reported again. Updates that are applied after the last
-// message to the state machine was handled and its topology finishes are not reported.
+// updates after the snapshot are reported again.
 type AppliedUpdate[U, R any] struct {
 	Entry           // the position and time of the update in the log; in memory only Index is set
 	Term     uint64 // of the log's entry; 0 in memory

@@ -22,7 +22,6 @@ type events[U, R any] struct {
 
 	waiting     backlog.List[appliedEvent]
 	buffer      []backlog.Item[appliedEvent] // reused by each turn
-	finished    bool                         // Finish was called
 	leader      backlog.Latest[fsm.Leadership]
 	leaderKnown bool // a leader was known before; only the node's loop uses it
 }
@@ -50,21 +49,14 @@ func (m *Machine[S, U, R]) OnLeadership(instance int, send func(fsm.Leadership))
 	m.events.instance, m.events.leadership = instance, send
 }
 
-// SendEvents sends the events that wait, outside of a topology.
-func (m *Machine[S, U, R]) SendEvents() error {
+// Finish sends the remaining events. Generated code calls it when no further events can
+// come.
+func (m *Machine[S, U, R]) Finish() error {
 	for {
 		if more, err := m.events.sendPending(); !more || err != nil {
 			return err
 		}
 	}
-}
-
-// Finish sends the events that wait. Generated code calls it when the topology sends no more
-// messages to the state machine. The node may still apply updates: of its log after a start, or of
-// other nodes. Their events are not sent, because the receivers finish next.
-func (m *Machine[S, U, R]) Finish() error {
-	defer func() { m.events.finished = true }()
-	return m.SendEvents()
 }
 
 // decode decodes an update and its result.
@@ -100,9 +92,6 @@ func (e *events[U, R]) setLeader(l fsm.Leadership) {
 // sendPending sends the events that wait, at most backlog.PerTurn applied updates. It
 // reports whether more events wait.
 func (e *events[U, R]) sendPending() (more bool, err error) {
-	if e.finished {
-		return false, nil
-	}
 	if l, ok := e.leader.Take(); ok {
 		e.leadership(l)
 	}

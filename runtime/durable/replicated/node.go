@@ -195,7 +195,7 @@ func (n *Node) run() {
 				return
 			case <-n.signals:
 			}
-			if err := n.machine.SendEvents(); err != nil {
+			if err := n.machine.Finish(); err != nil {
 				n.log.Error("durable: cannot follow the leader of the group", "error", err)
 			}
 			if n.machine.Status().Role == "stopped" {

@@ -3,10 +3,8 @@ package server
 import (
 	"container/list"
 	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,16 +151,15 @@ func (c *conn) identify(state *tls.ConnectionState) {
 	}
 }
 
-// endOf returns when the last verified chain of certificates of a client ends: when the first
-// certificate in it does. It is zero if the client has shown no certificate.
+// endOf returns when the first of the certificates that a client has shown ends. It is zero if it has
+// shown none. The certificate of the authority is not among them.
 func endOf(state *tls.ConnectionState) (end time.Time) {
 	if state == nil {
 		return end
 	}
-	for _, chain := range state.VerifiedChains {
-		first := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
-		if first.NotAfter.After(end) {
-			end = first.NotAfter
+	for _, c := range state.PeerCertificates {
+		if end.IsZero() || c.NotAfter.Before(end) {
+			end = c.NotAfter
 		}
 	}
 	return end
