@@ -18,7 +18,7 @@ var decoderName = regexp.MustCompile(`^(read|Read|decode|Decode|parse|Parse|cons
 var decoderInput = []string{"[]byte", "io.Reader", "io.ReaderAt", "*bufio.Reader", "*os.File", "*input"}
 
 // fuzzed has the fuzz target of each decoder in the runtime: the bytes are from a socket or a disk,
-// and anybody may have written them. The target may call the decoder through others, and must limit
+// and an attacker may have written them. The target may call the decoder through others, and must limit
 // what it allocates. A text with a space is the reason why a decoder needs no target.
 var fuzzed = map[string]map[string]string{
 	"runtime/cluster": {

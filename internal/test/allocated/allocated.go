@@ -2,8 +2,8 @@
 //
 //	allocated.Within(t, 64<<10+10*len(input), func() { _, err = decode(input) })
 //
-// A decoder of bytes from a socket or a disk must not allocate what the bytes announce, only a
-// small multiple of what has come.
+// A decoder of bytes from a socket or a disk must not allocate the announced size, only a
+// small multiple of the bytes that have come.
 package allocated
 
 import (

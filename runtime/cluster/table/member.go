@@ -58,7 +58,7 @@ func checkPlan(r *Replica, plan string) error {
 // joins under the node's name with its boot id, and then becomes a member. When it returns,
 // the replica contains the node as a member. It returns ErrPlan if the cluster was built
 // from another topology, and ErrSuperseded if a newer process has joined under the name. If the table
-// loses the process meanwhile, which an engine without a total order can do, it joins again.
+// loses the process before it is a member, which an engine without a total order can do, it joins again.
 func Enter(ctx context.Context, t Table, n Node) error {
 	r := t.Replica()
 	if err := r.WaitFor(ctx, func(r *Replica) bool { return r.Plan() != "" }); err != nil {

@@ -56,7 +56,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// add adds a connection, and returns the one that must be closed instead, if any.
+// add adds a connection. It returns the connection that must be closed to make room, or nil.
 func (l *listener) add(c *conn) (old *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
