@@ -336,7 +336,7 @@ func (x *examination) processor(p pool.ProcessorFigures) {
 	for _, e := range x.figures.Edges {
 		switch {
 		case e.To != p.Name || p.Faults.GaveUp == 0 || e.From == "" || x.isDurable(e.From+"."+e.Message): // a tick has no content that can be lost
-		case x.policy(e) == "drop", x.NewNode != nil: // a node drops messages to one that has ended
+		case x.policy(e) == "drop", x.NewNode != nil: // a node drops the messages for a node that has ended
 			most += e.Dropped
 		default:
 			least, most = least+e.Dropped, most+e.Dropped

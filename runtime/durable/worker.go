@@ -276,7 +276,7 @@ func (w *Worker) finish(e *execution) {
 	}
 }
 
-// drop removes an execution from those that the worker holds. The caller holds the lock.
+// drop removes an execution from held. The caller holds the lock.
 func (w *Worker) drop(e *execution) {
 	delete(w.held, e)
 	w.setActive()

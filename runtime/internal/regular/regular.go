@@ -74,8 +74,8 @@ func OpenOwnWith(path string, flag int, open func(string, int, fs.FileMode) (*os
 	return file, info, nil
 }
 
-// recheckOwn checks the opened file, because the one that was checked before may have been
-// replaced.
+// recheckOwn checks the file that was opened. The path may have led to another file during the
+// first check.
 func recheckOwn(file *os.File, path string, flag int) (fs.FileInfo, error) {
 	info, err := file.Stat()
 	if err != nil {

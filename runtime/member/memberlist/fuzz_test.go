@@ -7,7 +7,8 @@ import (
 	"github.com/topogen/topogen/runtime/member"
 )
 
-// FuzzPackets checks any packet and any stream, also one that comes in small segments.
+// FuzzPackets checks the bytes as a packet, as a stream that arrives at once, and as a stream that
+// arrives in small segments. It limits the memory that the checks allocate.
 func FuzzPackets(f *testing.F) {
 	f.Add([]byte("\x00\x82\xa5SeqNo\x07\xa4Node\xa2n1"))
 	f.Add(compound([]byte("\x0b\x81\xa5SeqNo\x07")))

@@ -34,7 +34,7 @@ const nodeMin = 50
 
 var (
 	errAnnounced = errors.New("memberlist: the message announces more bytes than may come")
-	errType      = errors.New("memberlist: the type of the message must be one that nodes send")
+	errType      = errors.New("memberlist: nodes do not send messages of this type")
 	errForm      = errors.New("memberlist: the form of the message is invalid")
 )
 

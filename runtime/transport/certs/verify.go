@@ -95,7 +95,7 @@ type Turns chan struct{}
 // Strangers are the turns of all listeners of this process.
 var Strangers = NewTurns()
 
-// NewTurns returns turns that nobody has taken.
+// NewTurns returns turns for a group of listeners. No handshake has the turn yet.
 func NewTurns() Turns { return make(Turns, 1) }
 
 // Verify is [Verify] when it is the turn of this handshake. It waits at most five seconds.

@@ -75,7 +75,7 @@ func (i *issuer) pool() *x509.CertPool {
 	return pool
 }
 
-// rsaKey is a public key with the given number of bits, which nobody can use.
+// rsaKey is a public key with the given number of bits. It has no private key.
 func rsaKey(t testing.TB, bits uint) *rsa.PublicKey {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), bits-1))
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	streamsMax          = 64                            // of one connection: a peer needs two, operators some more
 	peerStreamsMax      = 4                             // of one peer: the current one, and its successor
 	connectionsMax      = 1024                          // of peers, operators and unidentified clients: the oldest unidentified ones are closed first
-	ownerConnectionsMax = 320                           // of one certificate: 256 clients, see package cluster, and those that are told that there is no room
+	ownerConnectionsMax = 320                           // of one certificate: package cluster accepts 256 clients, and tells further ones why it refuses them
 	guestStreamsMax     = 4                             // of a connection of a client or an operator, which need two
 	guestMessageMax     = 320 << 10                     // from a client or an operator: a chunk of 256 KiB of a call, with room for its form
 	guestWindow         = 256 << 10                     // what a client or an operator may send unread, on each stream
