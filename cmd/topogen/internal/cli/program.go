@@ -163,5 +163,5 @@ func (p Program) program(result gen.Result) launch.Program {
 
 func (p Program) streams(s Streams) launch.Streams {
 	status := !p.Quiet && s.smart(s.Err)
-	return launch.Streams{In: s.In, Out: s.Out, Err: s.Err, Env: s.Env, Status: status, Shared: status && isTerminal(s.Out)}
+	return launch.Streams{In: s.In, Out: s.Out, Err: s.Err, Env: s.Env, Secrets: s.Secrets, Status: status, Shared: status && isTerminal(s.Out)}
 }

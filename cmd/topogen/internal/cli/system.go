@@ -12,11 +12,24 @@ type Streams struct {
 	Out io.Writer // data
 	Err io.Writer // messages for people
 	Env []string  // in the form of os.Environ
+
+	Secrets []string // more of the environment, only for the program of a topology
 }
 
-// System returns the streams of this process.
+// tokenVariable is the environment variable with the token of a server of durable promises. Only the
+// program of a topology is a client of the server.
+const tokenVariable = "TOPOGEN_DURABLE_TOKEN"
+
+// System returns the streams of this process. It removes the token from the environment, so
+// that the go command and the programs that it starts do not get it.
 func System() Streams {
-	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}
+	s := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if value, ok := os.LookupEnv(tokenVariable); ok {
+		s.Secrets = []string{tokenVariable + "=" + value}
+		os.Unsetenv(tokenVariable)
+	}
+	s.Env = os.Environ()
+	return s
 }
 
 // getenv returns the value of key. If Env has the key several times, the last value

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 )
 
 // child is the running program.
@@ -77,7 +78,7 @@ func (c *child) start(binary string) error {
 // prepare makes the command of the program.
 func (c *child) prepare(binary string) {
 	c.command = exec.Command(binary, c.values.Args...)
-	c.command.Env = c.streams.Env
+	c.command.Env = slices.Concat(c.streams.Env, c.streams.Secrets)
 	c.command.Stdin, c.command.Stdout, c.command.Stderr = c.streams.In, c.streams.Out, c.streams.Err
 	c.command.ExtraFiles = c.childEnds
 	c.command.WaitDelay = lingerMax

@@ -18,8 +18,9 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Env      []string
-	Status   bool // Err is a terminal, which gets a status line
-	Shared   bool // Out is the same terminal
+	Secrets  []string // more of the environment, which the go command does not get
+	Status   bool     // Err is a terminal, which gets a status line
+	Shared   bool     // Out is the same terminal
 }
 
 // ErrCompile means that the program does not compile. The go command has printed the
