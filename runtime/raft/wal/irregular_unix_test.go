@@ -3,6 +3,7 @@
 package wal_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
@@ -114,4 +116,23 @@ func TestSparseSnapshot(t *testing.T) {
 	if got := after - before; got > 64<<20 {
 		t.Errorf("%d bytes were allocated", got)
 	}
+}
+
+// TestSparseSnapshotWithHead: the file of a snapshot whose head matches its size, and whose data is
+// missing, is not read into memory.
+func TestSparseSnapshotWithHead(t *testing.T) {
+	d := smallLog(t)
+	name := files(t, d.dir, "snap", "*.snap")[0]
+	const size = 256 << 20
+	head := append([]byte{1 << 3, 1}, 2<<3|2) // the checksum 1, and the tag of the data
+	head = binary.AppendUvarint(head, size)
+	must(t, os.WriteFile(name, head, 0o600))
+	must(t, os.Truncate(name, int64(len(head)+size)))
+	allocated.Within(t, 64<<20, func() {
+		_, err := wal.Verify(d.dir)
+		damage, is := errors.AsType[*wal.DamageError](err)
+		if !is || damage.File != name || damage.Offset != int64(len(head)) || !strings.Contains(damage.Reason, "the checksum must be 00000001") {
+			t.Error(err)
+		}
+	})
 }

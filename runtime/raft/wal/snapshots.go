@@ -95,22 +95,23 @@ func writeSnapshot(path string, s *raftpb.Snapshot, fsync func(*os.File) error) 
 	return errors.Join(os.Rename(path+".tmp", path), syncDir(filepath.Dir(path)))
 }
 
-// snapshotHead reports whether b, the beginning of a snapshot file, is a valid header for
-// data that ends at the end of the file.
-func snapshotHead(b []byte, size int64) bool {
+// snapshotHead returns the checksum and the length of the header of a snapshot file. b is the
+// beginning of the file. The data must end at the end of the file.
+func snapshotHead(b []byte, size int64) (sum uint64, head int, ok bool) {
 	if len(b) == 0 || b[0] != 1<<3 {
-		return false
+		return 0, 0, false
 	}
-	_, n, err := parseVarint(b[1:])
-	if err != nil {
-		return false
+	sum, n, err := parseVarint(b[1:])
+	if err != nil || sum > math.MaxUint32 {
+		return 0, 0, false
 	}
 	data := b[1+n:]
 	if len(data) == 0 || data[0] != 2<<3|2 {
-		return false
+		return 0, 0, false
 	}
 	length, m, err := parseVarint(data[1:])
-	return err == nil && length == uint64(size)-uint64(1+n+1+m)
+	head = 1 + n + 1 + m
+	return sum, head, err == nil && length == uint64(size)-uint64(head)
 }
 
 // SnapshotReader reads a snapshot. The head is in Snapshot, and Read streams the body. It
@@ -162,7 +163,9 @@ func (f snapshotFile) open() (*SnapshotReader, error) {
 
 // read reads a snapshot without a body, {uint32 crc = 1; bytes data = 2}. It accepts exactly
 // one encoding.
-func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) {
+//
+// The rest of the file may be sparse, so read checks it before it allocates memory of its size.
+func (f snapshotFile) read(file io.ReaderAt, size int64) (*SnapshotReader, error) {
 	damaged := func(offset int, format string, args ...any) error {
 		return &DamageError{File: f.path, Offset: int64(offset), Reason: fmt.Sprintf(format, args...)}
 	}
@@ -170,24 +173,26 @@ func (f snapshotFile) read(file io.Reader, size int64) (*SnapshotReader, error) 
 		return nil, damaged(0, "the file must have at most %d bytes, got %d", snapshotMax, size)
 	}
 	b := make([]byte, min(size, snapshotHeadMax))
-	if _, err := io.ReadFull(file, b); err != nil {
+	if _, err := file.ReadAt(b, 0); err != nil {
 		return nil, err
 	}
-	if !snapshotHead(b, size) { // the rest may be sparse and large, so it is not read
+	sum, head, ok := snapshotHead(b, size)
+	if !ok {
 		return nil, damaged(0, "the head does not match a snapshot of %d bytes", size)
 	}
-	b = slices.Grow(b, int(size)-len(b))[:size]
-	if _, err := io.ReadFull(file, b[min(size, snapshotHeadMax):]); err != nil {
+	check := crc32.New(castagnoli)
+	if _, err := io.Copy(check, io.NewSectionReader(file, int64(head), size-int64(head))); err != nil {
 		return nil, err
 	}
-	var crc [1]uint64
-	data, ok := parseFields(b, crc[:], 1, true)
-	if !ok || crc[0] > math.MaxUint32 {
-		return nil, damaged(0, "the head does not match a snapshot of %d bytes", size)
+	if got := check.Sum32(); uint64(got) != sum {
+		return nil, damaged(head, "the checksum must be %08x, got %08x", sum, got)
 	}
-	head := len(b) - len(data)
-	if got := crc32.Checksum(data, castagnoli); uint64(got) != crc[0] {
-		return nil, damaged(head, "the checksum must be %08x, got %08x", crc[0], got)
+	data := make([]byte, size-int64(head))
+	if _, err := file.ReadAt(data, int64(head)); err != nil {
+		return nil, err
+	}
+	if got := crc32.Checksum(data, castagnoli); uint64(got) != sum { // the second read may differ on a broken disk
+		return nil, damaged(head, "the checksum must be %08x, got %08x", sum, got)
 	}
 	s := new(raftpb.Snapshot)
 	if err := proto.Unmarshal(data, s); err != nil {
