@@ -29,6 +29,10 @@ type Options struct {
 	// TLS has the certificates, for an https URL. nil: those of the system, and no
 	// certificate of the client.
 	TLS *tls.Config
+	// Certificates returns the configuration of TLS, in place of TLS. The client calls it after
+	// errors and every ten seconds. If it returns another configuration, new requests use new
+	// connections with it. See certs.Client, which reads files. nil: TLS.
+	Certificates func() *tls.Config
 	// Timeout ends an operation. 0: TimeoutDefault.
 	Timeout time.Duration
 	// Silence is the time without a byte after which a stream counts as broken. It must be
@@ -117,7 +121,7 @@ func New(server string, options Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		options: options, url: u, post: u.JoinPath("/"), transport: transport(&options), connections: map[*Connection]struct{}{},
+		options: options, url: u, post: u.JoinPath("/"), transport: newTransport(&options), connections: map[*Connection]struct{}{},
 		posts:   http.Header{"Content-Type": {"application/json"}},
 		streams: http.Header{"Accept": {"text/event-stream"}},
 	}
@@ -145,7 +149,14 @@ func positive[T ~int | ~int64](name string, value *T, usual T) error {
 	return nil
 }
 
-func transport(o *Options) *http.Transport {
+func newTransport(o *Options) http.RoundTripper {
+	if o.Certificates != nil {
+		return &reloading{options: o}
+	}
+	return transport(o, o.TLS)
+}
+
+func transport(o *Options, config *tls.Config) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	t := &http.Transport{
@@ -159,8 +170,8 @@ func transport(o *Options) *http.Transport {
 		DisableCompression:     true, // a small compressed response could be huge
 		Protocols:              &protocols,
 	}
-	if o.TLS != nil {
-		t.TLSClientConfig = o.TLS.Clone()
+	if config != nil {
+		t.TLSClientConfig = config.Clone()
 	}
 	return t
 }
@@ -175,7 +186,7 @@ func (c *Client) Close() error {
 	for connection := range open {
 		connection.Close()
 	}
-	if t, ok := c.transport.(*http.Transport); ok {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 	return nil

@@ -3,7 +3,6 @@ package edges
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // errEnded is the error of operations after the end of Run.
@@ -192,8 +192,8 @@ func (e *Carrier) openClient(url string) (opened, error) {
 	options := client.Options{Token: os.Getenv(tokenVariable), Events: e.reportConnection}
 	if c := &e.config; c.TLSCert != "" {
 		var err error
-		if options.TLS, err = c.TLS(); err != nil {
-			return opened{}, err
+		if options.Certificates, err = certs.Client(c.Files(), tls.VersionTLS13, e.log); err != nil {
+			return opened{}, fmt.Errorf("the certificate of the section durable: %w", err)
 		}
 	}
 	c, err := client.New(url, options)
@@ -214,23 +214,5 @@ func (e *Carrier) reportConnection(event client.Event) {
 	}
 }
 
-// TLS is the configuration that the files of the section make, for a client as well as for a
-// server.
-func (c *Config) TLS() (*tls.Config, error) {
-	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("the certificate of the section durable: %w", err)
-	}
-	pem, err := os.ReadFile(c.TLSCA)
-	if err != nil {
-		return nil, fmt.Errorf("the authorities of the section durable: %w", err)
-	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(pem) {
-		return nil, errors.New("the file of authorities of the section durable has no certificate: " + c.TLSCA)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13,
-		RootCAs: authorities, ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,
-	}, nil
-}
+// Files are those of the certificate of the section, for a client as well as for a server.
+func (c *Config) Files() certs.Files { return certs.Files{Cert: c.TLSCert, Key: c.TLSKey, CA: c.TLSCA} }

@@ -115,9 +115,23 @@ func (t Turns) Verify(chain []*x509.Certificate, roots *x509.CertPool, usages []
 }
 
 // Guard returns a copy of the configuration of a listener that verifies the certificates of
-// clients with [Turns.Verify]. Connections have no VerifiedChains then.
+// clients with [Turns.Verify]. Connections have no VerifiedChains then. The same holds for the
+// configurations that GetConfigForClient returns.
 func (t Turns) Guard(c *tls.Config) *tls.Config {
 	c = c.Clone()
+	if get := c.GetConfigForClient; get != nil {
+		c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			own, err := get(hello)
+			if own == nil || err != nil {
+				return nil, err
+			}
+			own = t.Guard(own)
+			if own.NextProtos == nil {
+				own.NextProtos = c.NextProtos
+			}
+			return own, nil
+		}
+	}
 	switch c.ClientAuth {
 	case tls.RequireAndVerifyClientCert:
 		c.ClientAuth = tls.RequireAnyClientCert

@@ -53,12 +53,8 @@ type Config struct {
 	Logger *slog.Logger // default slog.Default()
 }
 
-// TLS names files in PEM format. They are read again when they change.
-type TLS struct {
-	Cert string // the node's certificate and the intermediate certificates
-	Key  string // its key
-	CA   string // the trusted authorities
-}
+// TLS names the files of this end. They are read again when they change.
+type TLS = certs.Files
 
 // complete checks a configuration and fills in the defaults.
 func (c *Config) complete() error {

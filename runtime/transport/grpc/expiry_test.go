@@ -58,10 +58,11 @@ func patient(r gogrpc.ServiceRegistrar, begun *atomic.Int32) {
 // when a certificate of their connection expires. The caller then reaches the node over a new
 // connection, with the certificates that are then in the files.
 func TestCallsEndWithTheirCertificates(t *testing.T) {
+	t.Parallel() // it waits for the end of certificates
 	p := newPKI(t)
 	for _, id := range []certs.ID{of("bank", "", "ann"), of("bank", "web", ""), node("n2")} {
 		t.Run(id.String(), func(t *testing.T) {
-			t.Parallel() // it waits for the end of the certificate
+			t.Parallel()
 			for life := 300 * time.Millisecond; !callsEnd(t, p, id, life); life *= 2 {
 			}
 		})
@@ -73,7 +74,8 @@ func TestCallsEndWithTheirCertificates(t *testing.T) {
 func callsEnd(t *testing.T, p *pki, id certs.ID, life time.Duration) bool {
 	var log logged
 	var begun atomic.Int32
-	c := (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority().config(t, "n1")
+	p = (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority()
+	c := p.config(t, "n1")
 	c.Logger = log.logger()
 	c.Register = func(r gogrpc.ServiceRegistrar) { patient(r, &begun) }
 	c.ClientService, c.NodeService = "test.Patient", "test.Patient"
@@ -83,8 +85,11 @@ func callsEnd(t *testing.T, p *pki, id certs.ID, life time.Duration) bool {
 	}
 	a := start(t, c)
 	own := (&pki{t: t, dir: t.TempDir(), ca: p.ca}).withAuthority().issue("own", id, time.Hour)
-	end := time.Now().Add(life)
-	setExpiry(a, end)
+	end := time.Now().Add(life + time.Second).Truncate(time.Second) // certificates have whole seconds
+	p.issue("n1", node("n1"), time.Until(end))
+	if !a.certificates.Get().expires.Equal(end) {
+		return false // it has expired
+	}
 	connection, err := Dial(a.Addr().String(), own)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +138,7 @@ func callsEnd(t *testing.T, p *pki, id certs.ID, life time.Duration) bool {
 	if log.count("WARN", "a certificate has expired", id.String()) != 1 {
 		t.Errorf("the log does not name the caller:\n%s", &log)
 	}
-	setExpiry(a, time.Now().Add(time.Hour)) // as if new files had been read
+	p.issue("n1", node("n1"), time.Hour)
 	await(t, "a call over a new connection", func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -145,15 +150,6 @@ func callsEnd(t *testing.T, p *pki, id certs.ID, life time.Duration) bool {
 		return err == nil && header != nil
 	})
 	return true
-}
-
-// setExpiry sets when the certificate that a node uses for the next handshakes expires.
-func setExpiry(a *Transport, at time.Time) {
-	a.certificates.turn <- struct{}{}
-	next := *a.certificates.current
-	next.expires = at
-	a.certificates.current = &next
-	<-a.certificates.turn
 }
 
 func (p *pki) withAuthority() *pki {

@@ -18,7 +18,7 @@ import (
 func TestRefusalsOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
-		tr := &Transport{config: Config{Topology: "bank", TrustDomain: "example.org", Logger: log.logger()}, certificates: &certificates{}}
+		tr := &Transport{config: Config{Topology: "bank", TrustDomain: "example.org", Logger: log.logger()}, certificates: new(certificates)}
 		tr.limitLogs()
 		from := func(i int) net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i)), Port: 1} }
 		garbage := func(n int) {

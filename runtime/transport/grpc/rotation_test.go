@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
@@ -68,14 +67,14 @@ func TestRotationUnderLoad(t *testing.T) {
 			}
 			p.ca = next
 			p.write("ca.crt", append(append([]byte(nil), old...), next.Cert...))
-			a.certificates.get() // as poll does
-			b.certificates.get()
+			a.certificates.Get() // as poll does
+			b.certificates.Get()
 		}
 		at, bt := since(b, "n1"), since(a, "n2")
 		p.issue("n1", node("n1"), time.Hour)
-		a.certificates.get()
+		a.certificates.Get()
 		p.issue("n2", node("n2"), time.Hour)
-		b.certificates.get()
+		b.certificates.Get()
 		await(t, "new streams on both nodes", func() bool { return since(b, "n1").After(at) && since(a, "n2").After(bt) })
 		before := ya.from("n2") + yb.from("n1")
 		await(t, "more messages", func() bool { return ya.from("n2")+yb.from("n1") > before+1000 })
@@ -107,7 +106,8 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.changed = func() { t.Error("the streams are renewed without a reason") }
+	changed := 0
+	c.Changed = func() { changed++ }
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join(p.dir, name))
 		if err != nil {
@@ -122,7 +122,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	p.issue("other", node("n1"), time.Hour)
 	p.issue("n3", node("n3"), time.Hour)
 	p.issue("old", node("n1"), -time.Minute)
-	first := c.get()
+	first := c.Get()
 	for want, change := range map[string]func(){
 		"any PEM data in certificate input":               func() { p.write("n1.crt", cert[:len(cert)/2]) },
 		"any PEM data in key input":                       func() { p.write("n1.key", nil) },
@@ -136,7 +136,7 @@ func TestBadFilesChangeNothing(t *testing.T) {
 	} {
 		change()
 		for range 3 {
-			if c.get() != first {
+			if c.Get() != first {
 				t.Errorf("%s: the files were accepted", want)
 			}
 		}
@@ -146,64 +146,14 @@ func TestBadFilesChangeNothing(t *testing.T) {
 		p.write("n1.crt", cert)
 		p.write("n1.key", key)
 		p.write("ca.crt", ca)
-		if c.get() != first {
-			t.Error("the same files changed the credential")
+		if c.Get() != first || changed != 0 {
+			t.Error("the same files changed the credential, or the streams are renewed without a reason")
 		}
 	}
-	changed := 0
-	c.changed = func() { changed++ }
 	become("other")()
-	if c.get() == first || c.get() != c.current || changed != 1 || log.count("INFO", "certificates reloaded") != 1 {
+	if c.Get() == first || changed != 1 || log.count("INFO", "certificates reloaded") != 1 {
 		t.Errorf("a new certificate: changed was called %d times\n%s", changed, &log)
 	}
-}
-
-// TestReadingsAreShared: handshakes that begin while the files are read share the next
-// reading, so their number does not grow with a flood of connections. That reading begins
-// later than they do, so it sees files that were replaced before.
-func TestReadingsAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPKI(t)
-		files := p.issue("n1", node("n1"), time.Hour)
-		c, err := loadCertificates(*files, node("n1"), logger(t, "n1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		readings, goOn := 0, make(chan struct{})
-		c.readFile = func(name string) ([]byte, error) {
-			if name == files.Cert {
-				readings++
-				<-goOn
-			}
-			return certs.ReadFile(name)
-		}
-		const handshakes = 1000
-		first, results := c.current, make(chan *credential, handshakes)
-		begin := func() { go func() { results <- c.get() }() }
-		begin()
-		synctest.Wait() // it reads
-		for range handshakes - 1 {
-			begin()
-		}
-		synctest.Wait()
-		if readings != 1 {
-			t.Fatalf("%d readings at the same time, want 1", readings)
-		}
-		goOn <- struct{}{}
-		if got := <-results; got != first {
-			t.Error("the files have not changed, but the credential has")
-		}
-		p.issue("n1", node("n1"), time.Hour)
-		goOn <- struct{}{}
-		for range handshakes - 1 {
-			if got := <-results; got == first {
-				t.Fatal("a handshake uses the previous certificate, but the files were replaced before they were read")
-			}
-		}
-		if readings != 2 {
-			t.Errorf("%d readings for %d handshakes at the same time, want 2", readings, handshakes)
-		}
-	})
 }
 
 // TestStreamsAreRenewed: a stream is replaced before its certificate expires. Without a
@@ -253,10 +203,10 @@ func TestExpiredCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.expiredText(time.Now()); got != "" {
+	if got := c.Get().expiredText(time.Now()); got != "" {
 		t.Errorf("before: %q", got)
 	}
-	if got, want := c.expiredText(time.Now().Add(2*time.Hour)), ", which has expired ("+files.Cert+" at "; !strings.HasPrefix(got, want) {
+	if got, want := c.Get().expiredText(time.Now().Add(2*time.Hour)), ", which has expired ("+files.Cert+" at "; !strings.HasPrefix(got, want) {
 		t.Errorf("an hour later: %q, want the prefix %q", got, want)
 	}
 }

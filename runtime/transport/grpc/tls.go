@@ -69,7 +69,7 @@ func (s *mutualTLS) config(own *credential, by verifier, usage x509.ExtKeyUsage,
 // has its certificate, and can log which process it refuses.
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	own := s.certificates.get()
+	own := s.certificates.Get()
 	conn, info, err := credentials.NewTLS(s.config(own, certs.Verify, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		s.refused(raw, err)
@@ -78,7 +78,7 @@ func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw n
 	confirmed := &confirmedConn{Conn: conn}
 	err = confirmed.confirm()
 	if err != nil {
-		err = fmt.Errorf("the peer does not accept this node's certificate%s: %w", s.certificates.expiredText(time.Now()), err)
+		err = fmt.Errorf("the peer does not accept this node's certificate%s: %w", own.expiredText(time.Now()), err)
 	}
 	if wrong := s.accept(own.id, found.id); wrong != nil {
 		err = wrong
@@ -120,7 +120,7 @@ func (b *confirmedConn) Read(p []byte) (n int, err error) {
 
 func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
-	own := s.certificates.get()
+	own := s.certificates.Get()
 	config := s.config(own, certs.Strangers.Verify, x509.ExtKeyUsageClientAuth, &found)
 	verify := config.VerifyConnection
 	config.VerifyConnection = func(state tls.ConnectionState) error {

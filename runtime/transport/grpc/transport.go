@@ -82,7 +82,7 @@ func listen(c Config) (*Transport, error) {
 		if t.certificates, err = loadCertificates(*c.TLS, want, c.Logger); err != nil {
 			return nil, err
 		}
-		t.certificates.changed = t.renew
+		t.certificates.Changed = t.renew
 	}
 	listener, err := c.open()
 	if err != nil {
@@ -273,7 +273,7 @@ func (t *Transport) poll() {
 		case <-t.ctx.Done():
 			return
 		case <-ticker.C:
-			t.certificates.get()
+			t.certificates.Get()
 		}
 	}
 }

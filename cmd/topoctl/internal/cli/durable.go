@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -119,20 +120,10 @@ func (s *Server) connect() (*client.Client, error) {
 		}
 		options.Token = tokens[0]
 	}
-	if s.Cert != "" || s.CA != "" {
-		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	if s.Cert != "" {
-		pair, err := loadPair(s.Cert, s.Key)
-		if err != nil {
-			return nil, err
-		}
-		options.TLS.Certificates = []tls.Certificate{pair}
-	}
-	if s.CA != "" {
+	if files := (certs.Files{Cert: s.Cert, Key: s.Key, CA: s.CA}); files != (certs.Files{}) {
 		var err error
-		if options.TLS.RootCAs, err = loadAuthorities(s.CA); err != nil {
-			return nil, err
+		if options.Certificates, err = certs.Client(files, tls.VersionTLS12, slog.New(slog.DiscardHandler)); err != nil {
+			return nil, errors.New(oneLine(err.Error()))
 		}
 	}
 	c, err := client.New(s.url(), options)

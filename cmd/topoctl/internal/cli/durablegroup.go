@@ -13,6 +13,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/replicated"
 	"github.com/topogen/topogen/runtime/raft"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // durableGroup says which group of nodes keeps the promises.
@@ -100,7 +101,10 @@ func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
 		config.Client.Token = d.Server.Tokens[0]
 	}
 	if d.Cert != "" {
-		config.Client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: d.Server.TLS.Certificates, RootCAs: d.Server.TLS.ClientCAs}
+		var err error
+		if config.Client.Certificates, err = certs.Client(d.files(), tls.VersionTLS12, d.Engine.Logger); err != nil {
+			return nil, err
+		}
 	}
 	var environment raft.Config // only its certificates
 	if err := environment.FromEnvironment(); err != nil {

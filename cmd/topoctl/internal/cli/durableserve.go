@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -246,52 +245,16 @@ func (d *DurableServe) configure(logger *slog.Logger) (err error) {
 		}
 	}
 	if d.Cert != "" {
-		d.Server.TLS, err = serverTLS(d.Cert, d.Key, d.ClientCA)
+		if d.Server.TLS, err = certs.Server(d.files(), tls.VersionTLS12, logger); err != nil {
+			return errors.New(oneLine(err.Error()))
+		}
 	}
-	return err
+	return nil
 }
 
-// serverTLS returns the configuration of a server with a certificate. With authorities,
-// clients need certificates.
-func serverTLS(certFile, keyFile, clientCA string) (*tls.Config, error) {
-	pair, err := loadPair(certFile, keyFile)
-	if err != nil {
-		return nil, err
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if clientCA != "" {
-		config.ClientAuth = tls.RequireAndVerifyClientCert
-		config.ClientCAs, err = loadAuthorities(clientCA)
-	}
-	return config, err
-}
-
-func loadPair(certFile, keyFile string) (tls.Certificate, error) {
-	cert, err := certs.ReadFile(certFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := certs.ReadFile(keyFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		err = fmt.Errorf("%s and %s: %w", oneLine(certFile), oneLine(keyFile), err)
-	}
-	return pair, err
-}
-
-func loadAuthorities(name string) (*x509.CertPool, error) {
-	pem, err := certs.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s must contain certificates in PEM form", oneLine(name))
-	}
-	return pool, nil
+// files are those of the server's certificate. With authorities, clients need certificates.
+func (d *DurableServe) files() certs.Files {
+	return certs.Files{Cert: d.Cert, Key: d.Key, CA: d.ClientCA}
 }
 
 // durableBackend is an engine, or a node of a group.

@@ -3,11 +3,14 @@
 package serve
 
 import (
+	"crypto/tls"
+	"fmt"
 	"log/slog"
 
 	"github.com/topogen/topogen/runtime/durable/edges"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/server"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // HTTP answers the requests of the protocol at the address of the configuration, until it is
@@ -20,8 +23,8 @@ func HTTP(b protocol.Backend, c *edges.Config, token string, log *slog.Logger) (
 	}
 	if c.TLSCert != "" {
 		var err error
-		if config.TLS, err = c.TLS(); err != nil {
-			return nil, err
+		if config.TLS, err = certs.Server(c.Files(), tls.VersionTLS13, log); err != nil {
+			return nil, fmt.Errorf("the certificate of the section durable: %w", err)
 		}
 	}
 	s, err := server.Listen(config)
