@@ -18,7 +18,7 @@ func TestKeysOfJSONAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n## topogen graph\n")
+	_, section, _ := strings.Cut(string(page), "\n### JSON of graph\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var documented []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\.[^|]*)` \\|").FindAllStringSubmatch(section, -1) {

@@ -1,13 +1,18 @@
 package finding
 
 import (
+	"embed"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/topogen/topogen/docs/reference"
 )
+
+// pages hold one page for each hundred codes: tg1xx.md, tg2xx.md and so on.
+//
+//go:embed catalogue/*.md
+var pages embed.FS
 
 // Explanation is the section of a code in the catalogue.
 type Explanation struct {
@@ -43,7 +48,21 @@ func (e Explanation) String() string {
 }
 
 // catalogue holds the section of each code.
-var catalogue = sync.OnceValue(func() map[string]Explanation { return sections(reference.Findings()...) })
+var catalogue = sync.OnceValue(func() map[string]Explanation {
+	names, err := fs.Glob(pages, "catalogue/*.md")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	texts := make([]string, len(names))
+	for i, name := range names {
+		text, err := pages.ReadFile(name)
+		if err != nil {
+			panic(err) // the page is embedded
+		}
+		texts[i] = string(text)
+	}
+	return sections(texts...)
+})
 
 // sections reads the sections of the pages. It panics if a section has no title or a code has
 // two sections, because a test writes the pages again from the result and would lose one.

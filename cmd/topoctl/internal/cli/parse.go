@@ -48,7 +48,7 @@ func newRoot(chosen *command) *cobra.Command {
 		Long: `topoctl operates running topologies and reads their files.
 
 Data goes to stdout, messages to stderr. Exit codes: 0 success, 1 a negative outcome of
-"durable check" or "durable invoke --wait", 2 wrong usage, 3 any other failure.`,
+"durable check", "clock", "replay" or "invoke --wait", 2 wrong usage, 3 any other failure.`,
 		Example: `  topoctl errors errors.pb                        # errors with their counts
   topoctl log verify ledger                       # check the log of a state machine
   topoctl raft status --addr 10.0.0.1:7101        # roles, leader and progress
