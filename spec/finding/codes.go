@@ -1,7 +1,7 @@
 package finding
 
 // The codes of findings are stable: a code never changes its meaning. The pages in
-// docs/reference/findings explain each code.
+// the folder catalogue explain each code.
 const (
 	Syntax       = "TG101"
 	Empty        = "TG102"

@@ -11,10 +11,9 @@ import (
 var layers = map[string][]string{
 	"internal/cmd":    {},
 	"internal/test":   {"runtime"},
-	"docs/reference":  {},
 	"schemas":         {},
 	"templates":       {},
-	"spec":            {"schemas", "docs/reference"},
+	"spec":            {"schemas"},
 	"gen":             {"spec", "schemas", "templates"},
 	"cmd/topogen":     {"gen", "spec", "schemas", "templates"},
 	"cmd/topogen-vet": {"gen"},

@@ -7,7 +7,7 @@ import (
 )
 
 // indexes are the pages that together link to every page of the documentation.
-var indexes = []string{"README.md", "docs/README.md", "docs/reference/README.md"}
+var indexes = []string{"README.md", "docs/README.md"}
 
 // decisions has an index of its own, which explains each page.
 const decisions = "docs/decisions/"
