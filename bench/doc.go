@@ -3,7 +3,7 @@
 // It is a separate module, so that topogen's module does not depend on them.
 //
 //	go test -bench . -benchtime 200ms      each contender separately
-//	go run ./cmd/table                     in turns, written to docs/explanation/speed.md
+//	go run ./cmd/table                     in turns, written to bench/README.md
 //
 // Package raft compares replicated state machines with other engines, and package wire
 // compares codecs of messages with those of protobuf. Package member compares failure

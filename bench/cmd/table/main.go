@@ -1,5 +1,5 @@
 // Command table runs all measurements and writes the tables between the markers of
-// docs/explanation/speed.md. Run it in the folder of the bench module:
+// bench/README.md. Run it in the folder of the bench module:
 //
 //	go run ./cmd/table
 //	go run ./cmd/table -print -only '^pipeline$' -rounds 3
@@ -27,7 +27,7 @@ func run() error {
 	duration := flag.Duration("run", 60*time.Millisecond, "approximate time of one contender in one round")
 	only := flag.String("only", "", "a regular expression: the experiments to run; implies -print")
 	printing := flag.Bool("print", false, "print the tables instead of writing the page")
-	page := flag.String("page", "../docs/explanation/speed.md", "the page")
+	page := flag.String("page", "README.md", "the page")
 	flag.Parse()
 	wanted, err := regexp.Compile(*only)
 	if err != nil {
