@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/topogen/topogen/runtime/pool"
@@ -21,7 +22,7 @@ import (
 func main() {
 	duration := flag.Duration("for", 12*time.Second, "how long to run")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	ctx, cancel := context.WithTimeout(ctx, *duration)
