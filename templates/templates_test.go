@@ -57,7 +57,7 @@ func TestProjects(t *testing.T) {
 
 // TestTheWorkflowIsTheDocumented checks that the page shows the workflow that init writes.
 func TestTheWorkflowIsTheDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/howto/ci.md")
+	page, err := os.ReadFile("../docs/howto/generate.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,5 +50,5 @@
 //
 // Both types take values and return values. The tests are therefore transcripts in
 // files (testdata) and comparisons with models, and no test waits for time to pass.
-// docs/explanation/supervision.md has diagrams.
+// docs/howto/failures.md has the rules.
 package supervise

@@ -45,7 +45,7 @@ const ownPackage = "internal/cmd/lint"
 const tables = ownPackage + "/imports.go"
 
 // imports finds imports against the direction of the layers
-// (docs/explanation/architecture.md) and of the tiers of the runtime.
+// (docs/explanation/how-it-works.md) and of the tiers of the runtime.
 func imports(r *repo) ([]finding, error) {
 	g, err := r.graph()
 	if err != nil {
