@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // TestReferenceOfNames parses the examples of each kind of name in the reference. A row has a
@@ -53,19 +55,25 @@ func TestReferenceOfNames(t *testing.T) {
 	}
 }
 
-// TestReferenceOfDora checks that the table of the page for users of dora has the words below, and that
-// the timers of both columns have the same period.
+// TestReferenceOfDora checks that the rows about keys of dora have the words below, that topology.yml accepts the keys
+// that replace them, and that the timers of both have the same period.
 func TestReferenceOfDora(t *testing.T) {
-	page := string(read(t, "../docs/reference/dora.md"))
-	section, _, _ := strings.Cut(page, "\n## Differences")
+	var groups []struct {
+		Group string
+		Rows  []struct{ What, Here string }
+	}
+	src := read(t, "../docs/data/dora.yml")
+	if err := yaml.Unmarshal(src, &groups); err != nil || len(groups) == 0 || groups[0].Group != "Keys" {
+		t.Fatalf("got %v, want a list whose first group is Keys, and the error %v", groups, err)
+	}
 	for _, word := range []string{"dora/timer/millis/", "dora/timer/secs/", "dora/timer/hz/", "`operators`", "`env", "`path: dynamic`"} {
-		if !strings.Contains(section, word) {
-			t.Errorf("the table does not have %s", word)
+		if !strings.Contains(string(src), word) {
+			t.Errorf("no row has %s", word)
 		}
 	}
-	for row := range strings.Lines(section) {
-		theirs := regexp.MustCompile(`dora/timer/(millis|secs|hz)/(\d+)`).FindAllStringSubmatch(row, -1)
-		ours := regexp.MustCompile("`(every [^`]*)`").FindAllStringSubmatch(row, -1)
+	for _, row := range groups[0].Rows {
+		theirs := regexp.MustCompile(`dora/timer/(millis|secs|hz)/(\d+)`).FindAllStringSubmatch(row.What, -1)
+		ours := regexp.MustCompile("`(every [^`]*)`").FindAllStringSubmatch(row.Here, -1)
 		for i, timer := range theirs {
 			topology := parseClean(t, "version: 1\nname: demo\nprocessors: {TO: {}}\nedges:\n  - "+ours[min(i, len(ours)-1)][1]+"\n")
 			n, _ := strconv.Atoi(timer[2])
@@ -74,5 +82,28 @@ func TestReferenceOfDora(t *testing.T) {
 				t.Errorf("%s: %v, want %v", timer[0], got, want)
 			}
 		}
+		for _, key := range regexp.MustCompile("`(\\w+: [^`]*)`").FindAllStringSubmatch(row.Here, -1) {
+			parseClean(t, topologyWith(key[1]))
+		}
 	}
+}
+
+// topologyWith returns a topology with a key of the file, of a processor or of an edge.
+func topologyWith(key string) string {
+	var file, processor, edge string
+	switch name, _, _ := strings.Cut(key, ":"); name {
+	case "health_check_interval":
+		file = key + "\n"
+	case "capacity", "input_timeout":
+		edge = ", " + key
+	case "arm":
+		edge = ", input_timeout: 5s, " + key
+	case "with":
+		processor = "new: New, " + key
+	case "external": // it receives no messages
+		return "version: 1\nname: demo\nprocessors: {feed: {" + key + "}, to: {}}\nedges:\n  - feed -> to: Raw\n"
+	default:
+		processor = key
+	}
+	return "version: 1\nname: demo\n" + file + "processors: {feed: {}, to: {" + processor + "}}\nedges:\n  - feed -> to: {message: Raw" + edge + "}\n"
 }

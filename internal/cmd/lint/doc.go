@@ -11,7 +11,7 @@
 //	source    references to the document that the runtime was modelled on
 //	links     links that lead to no page or heading
 //	index     pages and test cases that no index lists
-//	proofs    tests that pages name and that do not exist
+//	named     tests that pages of the documentation name
 //	shown     code in the comments of the emitters
 //	idents    identifiers that the compiler makes without ParseIdent
 //	imports   imports against the direction of the layers, or of the tiers of the runtime

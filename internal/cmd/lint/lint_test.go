@@ -68,7 +68,7 @@ func unpack(t *testing.T, files []txtar.File) *repo {
 // TestNothing runs each check on a repository in which only the files exist that the check opens
 // by name, and these are empty. index then finds that nothing links to its own pages.
 func TestNothing(t *testing.T) {
-	opened := map[string][]string{"index": indexes, "proofs": proofPages, "long": {longFile}}
+	opened := map[string][]string{"index": indexes, "long": {longFile}}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ var checks = []check{
 	{"source", source},
 	{"links", links},
 	{"index", index},
-	{"proofs", proofs},
+	{"named", named},
 	{"shown", shown},
 	{"idents", idents},
 	{"imports", imports},
