@@ -7,9 +7,9 @@ import (
 )
 
 // indexes are the pages that together link to every page of the documentation.
-var indexes = []string{"README.md", "docs/README.md"}
+var indexes = []string{"README.md", "docs/README.md", decisions + "README.md"}
 
-// decisions has an index of its own, which explains each page.
+// decisions has an index of its own, with a sentence for each page.
 const decisions = "docs/decisions/"
 
 // caseIndexes are the pages that have a row for each case of a test. The first cell of a row
@@ -66,7 +66,7 @@ func pagesWithoutLink(r *repo) (found []finding, err error) {
 		return nil, err
 	}
 	for _, p := range list {
-		documents := strings.HasPrefix(p.file, "docs/") && !strings.HasPrefix(p.file, decisions) || !strings.Contains(p.file, "/")
+		documents := strings.HasPrefix(p.file, "docs/") || !strings.Contains(p.file, "/")
 		if !documents || p.file == "README.md" {
 			continue
 		}
