@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +44,8 @@ type row struct {
 	Packages []string
 	Here     string // what topogen does
 	Tests    proofs
-	User     bool // whether promisesPage has the row
+	Page     string // the page that it refers to, if this is not the page of the group
+	User     bool   // whether promisesPage has the row
 }
 
 // proofs are the names of tests: a list, or noTestYet.
@@ -108,9 +110,9 @@ func TestPromises(t *testing.T) {
 				} else {
 					known[key] = true
 				}
-				for _, folder := range r.Packages {
-					if !tests.exists(folder) {
-						t.Errorf("%s: %s: the package %s does not exist", name, r.text(), folder)
+				for _, path := range append(slices.Clone(r.Packages), r.Page) {
+					if !tests.exists(path) {
+						t.Errorf("%s: %s: %s does not exist", name, r.text(), path)
 					}
 				}
 				if len(r.Tests) == 0 {
@@ -142,14 +144,14 @@ This page answers the question whether topogen promises something. ` + "`go test
 				continue
 			}
 			if !open {
-				link, err := filepath.Rel("docs/reference", g.Page)
-				if err != nil {
-					t.Fatal(err)
-				}
-				fmt.Fprintf(&want, "\n## %s\n\nDetails: [%s](%s).\n\n", g.Name, path.Base(g.Page), filepath.ToSlash(link))
+				fmt.Fprintf(&want, "\n## %s\n\nDetails: %s.\n\n", g.Name, linkTo(t, g.Page))
+				open = true
 			}
-			open = true
-			fmt.Fprintf(&want, "- %s\n", r.Promise)
+			text := r.Promise
+			if r.Page != "" {
+				text += " See " + linkTo(t, r.Page) + "."
+			}
+			fmt.Fprintf(&want, "- %s\n", text)
 		}
 	}
 	file := filepath.Join(repository, promisesPage)
@@ -165,6 +167,16 @@ This page answers the question whether topogen promises something. ` + "`go test
 	} else if err := os.WriteFile(file, []byte(want.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// linkTo returns a link from promisesPage to another page.
+func linkTo(t *testing.T, page string) string {
+	t.Helper()
+	link, err := filepath.Rel(path.Dir(promisesPage), page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("[%s](%s)", path.Base(page), filepath.ToSlash(link))
 }
 
 // TestProofs checks the names of tests in the last file of testdata/proofs.txtar, in a checkout that has the other files.
