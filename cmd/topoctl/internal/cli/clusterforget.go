@@ -43,7 +43,7 @@ removed process still runs, it ends with an error as soon as it learns of the re
 			return n.check()
 		},
 	}
-	cmd.Flags().BoolVar(&c.Removal.Force, "force", false, "the process of NODE has certainly ended, whatever failure detection knows")
+	cmd.Flags().BoolVar(&c.Removal.Force, "force", false, "the process of NODE has certainly ended, although this node cannot know it")
 	addJSON(cmd, &c.JSON)
 	return cmd
 }
