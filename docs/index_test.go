@@ -18,8 +18,6 @@ import (
 const (
 	indexPage = "docs/reference/index.md"
 	llmsPage  = "docs/llms.txt"
-
-	promisesPage = "docs/reference/promises.md" // repeats what other pages explain
 )
 
 // kind is a kind of names that the index lists.
@@ -112,16 +110,16 @@ func explanationsIn(list []*page) explanations {
 				words[word]++
 			}
 			cell, rest, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-			if rest == "" || !strings.HasPrefix(p.path, "docs/reference/") || p.path == promisesPage {
+			if rest == "" || !strings.HasPrefix(p.path, "docs/reference/") || p.path == promisesPage /* repeats what others explain */ {
 				continue
 			}
 			if anchor, code, ok := strings.Cut(strings.TrimPrefix(cell, `<a id="`), `"></a>`); ok {
-				e.rows[code] = append(e.rows[code], linkTo(p.path, anchor))
+				e.rows[code] = append(e.rows[code], indexLink(p.path, anchor))
 				continue
 			}
 			for _, name := range strings.Split(cell, ", ") {
 				name = strings.Trim(name, "`")
-				if link := linkTo(p.path, section); !slices.Contains(e.rows[name], link) {
+				if link := indexLink(p.path, section); !slices.Contains(e.rows[name], link) {
 					e.rows[name] = append(e.rows[name], link)
 				}
 			}
@@ -145,11 +143,11 @@ func (e explanations) of(name string) []string {
 	if most == "" {
 		return nil
 	}
-	return []string{linkTo(most, "")}
+	return []string{indexLink(most, "")}
 }
 
-// linkTo returns a link from the index to a section of a page.
-func linkTo(file, section string) string {
+// indexLink returns a link from the index to a section of a page.
+func indexLink(file, section string) string {
 	target, err := filepath.Rel(filepath.FromSlash(path.Dir(indexPage)), filepath.FromSlash(file))
 	if err != nil {
 		panic(err) // both are relative to the repository
