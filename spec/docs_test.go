@@ -98,8 +98,7 @@ func TestReferenceOfTheFormat(t *testing.T) {
 	var out strings.Builder
 	out.WriteString(`# topology.yml, version 1
 
-A topology file declares processors and the edges that carry messages between them. This page lists every key of the file with its type,
-limits, default and meaning. [Examples](#examples) come after the keys.
+This page is for people who write a topology file: every key with its type, limits, default and meaning. The [how-tos](../README.md#how-to) have examples.
 
 The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors complete and check a file with this schema if the file begins with:
 
@@ -112,17 +111,6 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. Editors 
 		}
 	}
 	fmt.Fprintf(&out, formsAndLimits, nameMax, timeoutMin, bytesMax, depthMax, nodesMax, aliasNodesMax, processorsMax, edgesMax, nameMax, typeMax, findingsMax)
-	out.WriteString("\n## Examples\n")
-	for _, example := range []struct{ title, name string }{
-		{"Most keys of processors, edges and the pool:", "clean-contract"},
-		{"Restarts, errors of handlers, health and groups:", "clean-failures"},
-		{"State machines in memory, on a disk and on several hosts, and a raft group:", "clean-machines"},
-		{"The nodes of a cluster, and processors with each placement:", "clean-cluster"},
-		{"Durable work:", "clean-durable"},
-	} {
-		text := strings.TrimRight(string(read(t, "testdata/parse/"+example.name+"/input.yml")), "\n")
-		fmt.Fprintf(&out, "\n%s\n\n```yaml\n%s\n```\n", example.title, text)
-	}
 	golden.Compare(t, "../docs/reference/topology.md", []byte(out.String()))
 }
 
