@@ -23,7 +23,7 @@ type authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	a := &authority{}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -34,7 +34,7 @@ func newAuthority(t *testing.T) *authority {
 }
 
 // sign signs a certificate, by itself if the authority has none yet.
-func (a *authority) sign(t *testing.T, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func (a *authority) sign(t testing.TB, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *authority) sign(t *testing.T, template *x509.Certificate) (*x509.Certif
 }
 
 // issue issues a certificate for a server on 127.0.0.1, or for a client.
-func (a *authority) issue(t *testing.T, usage x509.ExtKeyUsage) tls.Certificate {
+func (a *authority) issue(t testing.TB, usage x509.ExtKeyUsage) tls.Certificate {
 	certificate, key := a.sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
