@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/internal/backoff"
+	"github.com/topogen/topogen/runtime/internal/loglimit"
 )
 
 // pusher sends messages to http and https addresses. A message is sent once: the retry of
@@ -29,6 +31,7 @@ type pusher struct {
 	ctx    context.Context // of all requests
 	cancel context.CancelFunc
 	group  sync.WaitGroup
+	log    *loglimit.Limiter // of addresses, which clients choose
 
 	mu      sync.Mutex
 	closed  bool
@@ -77,6 +80,7 @@ func newTransport() *http.Transport {
 
 func newPusher(e *Engine) *pusher {
 	p := &pusher{engine: e, targets: map[string]*target{}, hosts: map[string]*host{}, tasks: map[string]*list.Element{}, stored: true, waitingMax: pushesWaiting, bytesMax: pushBytesMax}
+	p.log = loglimit.New(e.config.Logger, "durable", "addresses of messages")
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.client = &http.Client{
 		Transport: e.config.Push, Timeout: PushTimeout,
@@ -311,7 +315,8 @@ func withoutURL(err error) error {
 func (p *pusher) finish(t *target, e core.Effect, err error) {
 	p.engine.hub.pushed(e, err == nil)
 	if err != nil && p.ctx.Err() == nil {
-		p.engine.config.Logger.Warn("durable: a message was not delivered", "address", protocol.Redacted(e.Address), "error", withoutURL(err))
+		address := protocol.Redacted(e.Address)
+		p.log.Log(slog.LevelWarn, address, "a message was not delivered", "address", address, "error", withoutURL(err))
 	}
 	p.mu.Lock()
 	p.bytes -= pushBytes(e)
@@ -380,6 +385,7 @@ func (p *pusher) close() {
 	p.mu.Unlock()
 	p.cancel()
 	p.group.Wait()
+	p.log.Report()
 }
 
 // offerPush hands a stored unblock message to the pusher.

@@ -18,6 +18,7 @@ import (
 	"github.com/topogen/topogen/runtime/durable/engine"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/durable/store"
+	"github.com/topogen/topogen/runtime/internal/loglimit"
 )
 
 // receivers answers requests in place of a network.
@@ -347,6 +348,28 @@ func TestPushBody(t *testing.T) {
 type broken struct{}
 
 func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+// TestPushLogOfMany: an address is logged once a minute, and so many addresses that a client cannot
+// fill the log.
+func TestPushLogOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		e := start(t, engine.Config{Store: store.NewMemory(), Push: broken{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for i := range 300 {
+			notify(t, e, fmt.Sprint("promise", i), fmt.Sprintf("http://host%d/path", i))
+		}
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(log.String(), "a message was not delivered"); n != loglimit.KeysMax {
+			t.Errorf("300 addresses that fail have %d lines in a minute, want %d", n, loglimit.KeysMax)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !strings.Contains(log.String(), "durable: events were not logged") {
+			t.Error("no line has the number of the others")
+		}
+	})
+}
 
 // TestPushLog: the log has no user, password, query or fragment of an address, whatever fails.
 func TestPushLog(t *testing.T) {

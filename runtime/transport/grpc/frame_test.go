@@ -1,11 +1,7 @@
 package grpc
 
 import (
-	"bytes"
-	"fmt"
-	"log/slog"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -129,27 +125,4 @@ func FuzzHello(f *testing.F) {
 			t.Errorf("%+v was decoded as %+v, %v", h, again, err)
 		}
 	})
-}
-
-func TestNotices(t *testing.T) {
-	var log logged
-	n := newLogLimiter(slog.New(slog.NewTextHandler(&log, nil)), "peers")
-	defer n.reportOmitted()
-	now := time.Now()
-	for i := range logKeysMax {
-		if !n.fresh(fmt.Sprint(i), now) || n.fresh(fmt.Sprint(i), now) {
-			t.Fatal("the first entry of a key was not logged")
-		}
-	}
-	if len(n.last) != logKeysMax || n.fresh("one more", now) {
-		t.Errorf("%d keys are remembered", len(n.last))
-	}
-	if now = now.Add(logInterval); !n.fresh("one more", now) || !n.fresh("0", now) || n.fresh("0", now) {
-		t.Error("after a minute, keys must be logged again")
-	}
-	n.log(slog.LevelInfo, "a", "b")
-	n.log(slog.LevelInfo, "a", "b")
-	if !bytes.Contains(log.text.Bytes(), []byte("transport: b")) || log.count("transport: b") != 1 {
-		t.Error(&log)
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/internal/loglimit"
 	"github.com/topogen/topogen/runtime/transport"
 )
 
@@ -386,7 +387,7 @@ func TestStrangersHideNoErrors(t *testing.T) {
 		await(t, want, func() bool { return log.count("ERROR", "refused a connection", want) == 1 })
 	}
 	alive()
-	for i := range 2 * logKeysMax {
+	for i := range 2 * loglimit.KeysMax {
 		a.refuse(&net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i)), Port: 1}, "TLS", errors.New("garbage"))
 	}
 	a.Send("n9", number(0))

@@ -49,8 +49,6 @@ const (
 	requestTimeMax    = 10 * time.Second       // a caller that sends no request for this long is considered gone
 	answerTimeMax     = 30 * time.Second       // a caller that takes no message of the answer for this long, too; 1 MiB at 280 kbit/s
 	expiredGrace      = 100 * time.Millisecond // the reason reaches a caller before its connection ends
-	logInterval       = time.Minute            // minimum time between equal log entries
-	logKeysMax        = 256                    // different log entries that are remembered
 	tcpKeepAlive      = 5 * time.Second        // of idle connections
 	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
 	unsentBytes       = 128 << 10              // unsent data of a connection in the system: an urgent message waits for it, too

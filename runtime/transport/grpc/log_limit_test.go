@@ -9,6 +9,7 @@ import (
 
 	gogrpcpeer "google.golang.org/grpc/peer"
 
+	"github.com/topogen/topogen/runtime/internal/loglimit"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
@@ -26,19 +27,19 @@ func TestRefusalsOfMany(t *testing.T) {
 				tr.refuseTLS(from(i), errors.New("garbage"))
 			}
 		}
-		garbage(logKeysMax + 44)
-		time.Sleep(logInterval - 1)
+		garbage(loglimit.KeysMax + 44)
+		time.Sleep(loglimit.Interval - 1)
 		if log.count("not logged") != 0 {
 			t.Errorf("logged early:\n%s", &log)
 		}
 		time.Sleep(1 * time.Nanosecond)
 		synctest.Wait()
-		if log.count("ERROR", "garbage") != logKeysMax || log.count("not logged", "number=44") != 1 {
+		if log.count("ERROR", "garbage") != loglimit.KeysMax || log.count("not logged", "number=44") != 1 {
 			t.Errorf("44 refusals must be counted:\n%s", &log)
 		}
-		garbage(logKeysMax + 5)
+		garbage(loglimit.KeysMax + 5)
 		web := identity{id: certs.ID{TrustDomain: "example.org", Topology: "bank", Client: "web"}, expires: time.Now().Add(time.Hour)}
-		for i := range 2 * logKeysMax {
+		for i := range 2 * loglimit.KeysMax {
 			ctx := gogrpcpeer.NewContext(t.Context(), &gogrpcpeer.Peer{Addr: from(i), AuthInfo: web})
 			if tr.mayCall(ctx, "/a/b") == nil {
 				t.Fatal("a client must not call a service of operators")
@@ -51,7 +52,7 @@ func TestRefusalsOfMany(t *testing.T) {
 		if log.count("not logged") != 2 || log.count("not logged", "number=5") != 1 {
 			t.Errorf("at the end 5 refusals must be counted:\n%s", &log)
 		}
-		time.Sleep(2 * logInterval)
+		time.Sleep(2 * loglimit.Interval)
 		if log.count("not logged") != 2 {
 			t.Errorf("no refusals must be counted after the end:\n%s", &log)
 		}

@@ -126,7 +126,7 @@ func (t *Transport) limitLogs() {
 // endLogs logs the last events.
 func (t *Transport) endLogs() {
 	for _, l := range []*logLimiter{t.logLimit, t.strangers, t.identified} {
-		l.reportOmitted()
+		l.Report()
 	}
 }
 
