@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"io"
@@ -19,13 +20,16 @@ type bodies struct {
 	bodyMax int   // of a body
 	timeout time.Duration
 	bytes   atomic.Int64
+	slow    slow // bodies that arrive
 }
 
 // A buffer holds the text of a request and of its response.
 type buffer struct {
 	in, out  []byte
 	of       *bodies // counts the request; nil: it is not read yet
-	reserved int64
+	reserved atomic.Int64
+	place    *list.Element // in of.slow; nil: the body has arrived, or is short
+	ended    bool          // to make room
 }
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
@@ -49,9 +53,18 @@ func (b *buffer) free() {
 // leave ends the counting of the bytes in memory.
 func (b *buffer) leave() {
 	if b.of != nil {
-		b.of.bytes.Add(-b.reserved)
+		b.arrived()
+		b.of.bytes.Add(-b.reserved.Swap(0))
 	}
-	b.of, b.reserved = nil, 0
+	b.of, b.ended = nil, false
+}
+
+// arrived notes that the body is not being received any more.
+func (b *buffer) arrived() {
+	if b.place != nil {
+		b.of.slow.remove(b.place)
+		b.place = nil
+	}
 }
 
 // move counts the bytes as other ones from now on. It reports false if these are too many.
@@ -66,8 +79,14 @@ func (b *buffer) move(to *bodies) bool {
 
 // reserve counts bytes that are in memory for a request until its buffer is freed.
 func (b *buffer) reserve(n int) bool {
-	b.reserved += int64(n)
-	return b.of.bytes.Add(int64(n)) <= b.of.max
+	b.reserved.Add(int64(n))
+	b.of.bytes.Add(int64(n))
+	for b.of.bytes.Load() > b.of.max {
+		if !b.of.slow.makeRoom() {
+			return false
+		}
+	}
+	return true
 }
 
 // read reads the body of a request. A status that is not 0 refuses the request.
@@ -90,9 +109,21 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, b *buffer, from *b
 			}
 			b.in = append(make([]byte, 0, size), b.in...)
 		}
+		if b.place == nil && cap(b.in) > bufferMin {
+			b.place = from.slow.add(func() {
+				b.ended = true
+				from.bytes.Add(-b.reserved.Swap(0))
+				control.SetReadDeadline(time.Unix(1, 0))
+			})
+		}
 		n, err := r.Body.Read(b.in[len(b.in):cap(b.in)])
 		b.in = b.in[:len(b.in)+n]
+		if err != nil {
+			b.arrived()
+		}
 		switch {
+		case err != nil && b.ended:
+			return s.tooMany()
 		case len(b.in) > from.bodyMax:
 			return s.tooLong(from)
 		case errors.Is(err, io.EOF):

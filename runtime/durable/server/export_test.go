@@ -1,5 +1,16 @@
 package server
 
+// Limits that the table of budgets in SECURITY.md names.
+const (
+	StrangerMax        = strangerMax
+	StrangersMax       = strangersMax
+	HeaderBytesMax     = headerBytesMax
+	ScrapesMax         = scrapesMax
+	SlowBody           = slowBody
+	SlowResponse       = slowResponse
+	StrangerConnMemory = 32 << 10 // of a connection whose header does not end; measured
+)
+
 // BodyBytes is the size of the buffers of requests that are being read or carried out.
 func (s *Server) BodyBytes() int64 { return s.clients.bytes.Load() + s.strangers.bytes.Load() }
 

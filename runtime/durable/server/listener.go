@@ -3,6 +3,7 @@ package server
 import (
 	"container/list"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -32,6 +33,8 @@ type conn struct {
 	closed   bool
 	expiry   *time.Timer // of the certificate of the client; nil: there is none, or no request yet
 	known    bool        // of a client; only the goroutine of its requests uses it
+	silent   atomic.Bool // no header of a request has arrived yet
+	received int         // bytes while it is silent; only reads use it
 }
 
 func newListener(l net.Listener, max int, refused *atomic.Uint64) *listener {
@@ -45,6 +48,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &conn{Conn: accepted, listener: l}
+		c.silent.Store(true)
 		old := l.add(c)
 		if old != nil {
 			l.refused.Add(1)
@@ -109,6 +113,24 @@ func (c *conn) reset() {
 	}
 	c.Conn.Close()
 }
+
+// Read limits what arrives before the first request. TLS itself keeps messages of up to 256 KiB until
+// they are complete.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.silent.Load() {
+		if c.received += n; c.received > silentMax {
+			return 0, errSilent
+		}
+	}
+	return n, err
+}
+
+// silentMax is what a connection may send until the header of its first request is complete: a
+// handshake with a chain of five certificates takes about 12 KiB, and a header up to 20 KiB.
+const silentMax = 64 << 10
+
+var errSilent = errors.New("too many bytes before the first request")
 
 func (c *conn) Close() error {
 	c.listener.mu.Lock()

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 // names that begin with resonate_ and their labels are those of the original server.
 type metrics struct {
 	handler  http.Handler
+	making   sync.Mutex // of an answer: one at a time
 	requests *prometheus.CounterVec
 	kinds    map[string]*kindMetrics
 	unknown  *kindMetrics // kinds that do not exist: a client must not be able to add series
@@ -36,7 +39,7 @@ type kindMetrics struct {
 
 func newMetrics(s *Server) *metrics {
 	registry := prometheus.NewRegistry()
-	m := &metrics{kinds: map[string]*kindMetrics{}, handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})}
+	m := &metrics{kinds: map[string]*kindMetrics{}, handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "resonate_request_total", Help: "Number of requests by kind and status.",
 	}, []string{"kind", "status"})
@@ -142,6 +145,30 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/metrics":
 		refuse(w, protocol.NotFound, "the metrics are at /metrics")
 	case getOnly(w, r):
-		s.metrics.handler.ServeHTTP(w, r)
+		a := s.metrics.answer(w, r)
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
+		w.WriteHeader(a.status)
+		w.Write(a.body.Bytes())
 	}
 }
+
+// answer makes an answer with the metrics in memory. Readers wait for their turn only while answers
+// are made, so a reader that takes nothing of its answer keeps no other one waiting. The number of answers
+// is the one of connections.
+func (m *metrics) answer(w http.ResponseWriter, r *http.Request) *answered {
+	m.making.Lock()
+	defer m.making.Unlock()
+	a := &answered{ResponseWriter: w, status: http.StatusOK}
+	m.handler.ServeHTTP(a, r)
+	return a
+}
+
+// An answered request has its answer in memory.
+type answered struct {
+	http.ResponseWriter // only its header is used
+	status              int
+	body                bytes.Buffer
+}
+
+func (a *answered) WriteHeader(status int)      { a.status = status }
+func (a *answered) Write(b []byte) (int, error) { return a.body.Write(b) }

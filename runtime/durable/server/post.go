@@ -3,6 +3,7 @@ package server
 import (
 	"mime"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/engine"
@@ -27,10 +28,27 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	s.responses.Add(size)
 	b.out = protocol.AppendResponse(b.out[:0], &req, &res)
 	s.responses.Add(int64(cap(b.out)) - size)
-	defer s.responses.Add(-int64(cap(b.out)))
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
-	answer(w, res.Status, b.out)
+	control := http.NewResponseController(w)
+	control.SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
+	s.send(w, control, res.Status, b.out)
 	s.metrics.request(req.Kind, res.Status, time.Since(start))
+}
+
+// send sends a response that is counted, and ends the counting. Short responses are not ended to make
+// room: those of all connections fit.
+func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, status int, body []byte) {
+	var left atomic.Int64
+	left.Store(int64(cap(body)))
+	free := func() { s.responses.Add(-left.Swap(0)) }
+	defer free()
+	if cap(body) > bufferKept {
+		place := s.slow.add(func() {
+			free()
+			control.SetWriteDeadline(time.Unix(1, 0))
+		})
+		defer s.slow.remove(place)
+	}
+	answer(w, status, body)
 }
 
 // answer reads a request and carries it out.
@@ -118,5 +136,12 @@ func isRead(op protocol.Operation) bool {
 }
 
 // crowded reports whether clients have not read so many responses that the memory for
-// another one is missing.
-func (s *Server) crowded() bool { return s.responses.Load() >= int64(s.config.ResponsesMax) }
+// another one is missing. Slow clients make room.
+func (s *Server) crowded() bool {
+	for s.responses.Load() >= int64(s.config.ResponsesMax) {
+		if !s.slow.makeRoom() {
+			return true
+		}
+	}
+	return false
+}

@@ -19,6 +19,9 @@ func (s *Server) guard(handle http.HandlerFunc) http.HandlerFunc {
 		tracked := &response{ResponseWriter: w}
 		defer s.recover(tracked, r)
 		w.Header()["X-Content-Type-Options"] = nosniff
+		if c := connOf(r); c != nil {
+			c.silent.Store(false)
+		}
 		// A deadline of the request before would end this one. net/http reads the body of a
 		// request whose handler does not, also that of a client without a token.
 		control := http.NewResponseController(w)

@@ -32,6 +32,7 @@ type Server struct {
 	clients   bodies        // of requests that have access
 	strangers bodies        // of requests that may have a token in their head
 	responses atomic.Int64  // bytes
+	slow      slow          // responses that are being read
 	admit     func() bool   // whether there is memory for another response
 
 	closing   chan struct{} // closed by Close: streams end
@@ -64,8 +65,9 @@ func start(config Config, requests, scrapes net.Listener) *Server {
 	s := &Server{
 		config: config, backend: config.Backend, access: newAccess(&config, requests.Addr().(*net.TCPAddr)),
 		slots: make(chan struct{}, config.RequestsMax), closing: make(chan struct{}), failed: make(chan error, 2),
-		clients:   bodies{max: int64(config.BodiesMax), bodyMax: config.BodyMax, timeout: config.BodyTimeout},
-		strangers: bodies{max: strangersMax, bodyMax: min(config.BodyMax, strangerMax), timeout: min(config.BodyTimeout, config.HeaderTimeout)},
+		clients:   bodies{max: int64(config.BodiesMax), bodyMax: config.BodyMax, timeout: config.BodyTimeout, slow: slow{after: slowBody}},
+		strangers: bodies{max: strangersMax, bodyMax: min(config.BodyMax, strangerMax), timeout: min(config.BodyTimeout, config.HeaderTimeout), slow: slow{after: slowBody}},
+		slow:      slow{after: slowResponse},
 	}
 	s.admit = func() bool { return !s.crowded() }
 	s.metrics = newMetrics(s)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/durable/client"
@@ -241,5 +242,53 @@ func TestRefusedConnections(t *testing.T) {
 				t.Errorf("%s %s with %v: got status %d, close %v", e.method, e.path, header, response.StatusCode, response.Close)
 			}
 		}
+	}
+}
+
+// TestLongHandshake: a stranger cannot make the server keep a message of TLS of 256 KiB, the most that
+// TLS allows.
+func TestLongHandshake(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	s := listen(t, server.Config{HeaderTimeout: time.Hour, TLS: &tls.Config{
+		Certificates: []tls.Certificate{a.issue(t, x509.ExtKeyUsageServerAuth)}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool(),
+	}})
+	defer closeAtOnce(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	long := &stalledHandshakes{address: s.Address(), key: a.key}
+	long.connect(ctx, 100_000)
+	if ctx.Err() != nil {
+		t.Error("the server waits for the rest of a message of 250 KB")
+	}
+}
+
+// TestSlowClientsMakeRoom: clients that send or read nothing do not refuse the requests of others.
+func TestSlowClientsMakeRoom(t *testing.T) {
+	t.Parallel()
+	s := listen(t, server.Config{BodiesMax: 2 * protocol.MaxBody, ResponsesMax: 20 << 20, BodyTimeout: time.Hour, WriteTimeout: time.Hour})
+	defer closeAtOnce(t, s)
+	c := connect(t, s, client.Options{})
+	data := strings.Repeat("x", 4_000_000)
+	do(t, c, 200, protocol.PromiseCreate{ID: "large", TimeoutAt: later(), Param: protocol.Value{Data: &data}})
+	do(t, c, 200, protocol.PromiseSettle{ID: "large", State: protocol.Resolved, Value: protocol.Value{Data: &data}})
+	get := envelope("promise.get", "1", "", `{"id":"large"}`)
+	for name, text := range map[string]string{
+		"bodies":    stalled("", 150_000)[0], // 32 of them use up the memory
+		"responses": post("", len(get), get),
+	} {
+		a := attack(t)
+		for range 40 {
+			a.send(s.Address(), text)
+		}
+		a.sends.Wait()
+		for range 3 {
+			until(t, name+" make room", func() bool {
+				a.send(s.Address(), text)
+				res, err := c.Do(t.Context(), protocol.PromiseCreate{ID: name, TimeoutAt: later()})
+				return err == nil && res.Status == 200
+			})
+		}
+		a.close()
 	}
 }
