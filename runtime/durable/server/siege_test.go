@@ -540,14 +540,14 @@ func texts() (all []string) {
 func refusedHandshakes(t *testing.T, s *target, address string) {
 	t.Helper()
 	var refused atomic.Int64
-	chains := []tls.Certificate{expensive(t, 5, 4096), expensive(t, 20, 8192)}
+	chains := []tls.Certificate{expensive(t, 5, 4096), expensive(t, 20, 8192), expensive(t, 100, 8192)}
 	r := siege.Run(t, siege.Siege{
 		Server: s.Process, Victims: s.victims(t, address), Attackers: 2, CPUMax: time.Second, MemoryMax: strangersMemory,
 		Attack: func(ctx context.Context) {
 			for i := 0; ctx.Err() == nil; i++ {
 				c, err := tls.DialWithDialer(new(net.Dialer), "tcp", address, &tls.Config{
 					InsecureSkipVerify:   true, // Certificates would send only a chain of an authority that the server names
-					GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &chains[i%2], nil },
+					GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &chains[i%3], nil },
 				})
 				if err == nil {
 					if _, err = c.Read(make([]byte, 1)); err == nil {
