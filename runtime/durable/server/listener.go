@@ -35,7 +35,11 @@ type conn struct {
 	known    bool        // of a client; only the goroutine of its requests uses it
 	silent   atomic.Bool // no header of a request has arrived yet
 	received int         // bytes while it is silent; only reads use it
+	gone     chan struct{}
 }
+
+// Gone is closed when the connection is closed.
+func (c *conn) Gone() <-chan struct{} { return c.gone }
 
 func newListener(l net.Listener, max int, refused *atomic.Uint64) *listener {
 	return &listener{Listener: l, max: max, refused: refused}
@@ -47,7 +51,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, listener: l}
+		c := &conn{Conn: accepted, listener: l, gone: make(chan struct{})}
 		c.silent.Store(true)
 		old := l.add(c)
 		if old != nil {
@@ -84,6 +88,7 @@ func (l *listener) remove(c *conn) {
 		return
 	}
 	c.closed = true
+	close(c.gone)
 	l.open--
 	l.leave(c)
 	if c.expiry != nil {
@@ -142,11 +147,14 @@ func (c *conn) Close() error {
 // connOf returns the connection of a request, or nil if it comes from another listener.
 func connOf(r *http.Request) *conn {
 	c := r.Context().Value(connKey{})
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
+	for {
+		t, ok := c.(interface{ NetConn() net.Conn }) // TLS
+		if !ok {
+			own, _ := c.(*conn)
+			return own
+		}
 		c = t.NetConn()
 	}
-	own, _ := c.(*conn)
-	return own
 }
 
 // granted reports whether a request has access, as access.granted does. Then its connection is the

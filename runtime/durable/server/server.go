@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log"
 	"log/slog"
@@ -108,9 +107,9 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func (s *Server) run(h *http.Server, l net.Listener) {
 	if s.config.TLS != nil {
-		config := certs.Strangers.Guard(s.config.TLS)
+		config := s.config.TLS.Clone()
 		config.NextProtos = []string{"http/1.1"}
-		l = tls.NewListener(l, config)
+		l = certs.Strangers.Listener(l, config)
 	}
 	s.serving.Go(func() {
 		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -8,8 +8,8 @@
 //	spiffe://example.org/bank/client/web     client web, with access to the services for clients
 //
 // [Of] reads this name. [Verify] verifies the certificates of the other end of a connection, and
-// [Turns] those of a listener's clients, so that strangers cost little. [Reloader] reads files of
-// certificates again when they change. [Authority] is a certificate authority for development:
+// [Turns] makes the handshakes of a listener cost little. [Reloader] reads files of certificates
+// again when they change. [Authority] is a certificate authority for development:
 //
 //	ca, err := certs.NewAuthority("example.org", time.Now())
 //	pair, err := ca.Issue(certs.ID{TrustDomain: "example.org", Topology: "bank", Node: "n1"}, time.Now(), 90*24*time.Hour)

@@ -111,8 +111,8 @@ func TestServerAndClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guarded := NewTurns().Guard(server)
-	guarded.NextProtos = []string{"http/1.1"}
+	server.NextProtos = []string{"http/1.1"}
+	turns, guarded := NewTurns(), guard(server)
 	client, err := Client(there.Files, tls.VersionTLS13, log)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestServerAndClient(t *testing.T) {
 			_, _ = io.Copy(io.Discard, c)
 			_ = b.Close()
 		}()
-		s := tls.Server(a, guarded)
+		s := tls.Server(turns.Handshake(a), guarded)
 		err := s.Handshake()
 		return s.ConnectionState().NegotiatedProtocol, err
 	}

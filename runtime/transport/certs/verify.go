@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -14,9 +13,8 @@ import (
 )
 
 const (
-	chainMax   = 5               // certificates of the other end: a node, and more intermediate authorities than are usual
-	rsaBitsMax = 4096            // of a key: a verification takes four times as long with 8,192 bits
-	verifyWait = 5 * time.Second // for the turn of a handshake, as long as a handshake of nodes may take
+	chainMax   = 5    // certificates of the other end: a node, and more intermediate authorities than are usual
+	rsaBitsMax = 4096 // of a key: a verification takes four times as long with 8,192 bits
 )
 
 // Verify verifies the certificates of the other end of a connection, the one of the other
@@ -86,72 +84,4 @@ func checkKey(key any) error {
 		return nil
 	}
 	return fmt.Errorf("a key must be of RSA, ECDSA or Ed25519, got %T", key)
-}
-
-// Turns lets one handshake at a time verify the certificates of a stranger, so that
-// strangers use at most one processor for it.
-type Turns chan struct{}
-
-// Strangers are the turns of all listeners of this process.
-var Strangers = NewTurns()
-
-// NewTurns returns turns for a group of listeners. No handshake has the turn yet.
-func NewTurns() Turns { return make(Turns, 1) }
-
-// Verify is [Verify] when it is the turn of this handshake. It waits at most five seconds.
-func (t Turns) Verify(chain []*x509.Certificate, roots *x509.CertPool, usages []x509.ExtKeyUsage, now time.Time) ([][]*x509.Certificate, error) {
-	if err := checkChain(chain); err != nil {
-		return nil, err
-	}
-	limit := time.NewTimer(verifyWait)
-	defer limit.Stop()
-	select {
-	case t <- struct{}{}:
-	case <-limit.C:
-		return nil, fmt.Errorf("too many handshakes: the certificate was not verified within %v", verifyWait)
-	}
-	defer func() { <-t }()
-	return Verify(chain, roots, usages, now)
-}
-
-// Guard returns a copy of the configuration of a listener that verifies the certificates of
-// clients with [Turns.Verify]. Connections have no VerifiedChains then. The same holds for the
-// configurations that GetConfigForClient returns.
-func (t Turns) Guard(c *tls.Config) *tls.Config {
-	c = c.Clone()
-	if get := c.GetConfigForClient; get != nil {
-		c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			own, err := get(hello)
-			if own == nil || err != nil {
-				return nil, err
-			}
-			own = t.Guard(own)
-			if own.NextProtos == nil {
-				own.NextProtos = c.NextProtos
-			}
-			return own, nil
-		}
-	}
-	switch c.ClientAuth {
-	case tls.RequireAndVerifyClientCert:
-		c.ClientAuth = tls.RequireAnyClientCert
-	case tls.VerifyClientCertIfGiven:
-		c.ClientAuth = tls.RequestClientCert
-	default:
-		return c
-	}
-	check, now := c.VerifyConnection, c.Time
-	if now == nil {
-		now = time.Now
-	}
-	c.VerifyConnection = func(state tls.ConnectionState) (err error) {
-		if len(state.PeerCertificates) > 0 {
-			state.VerifiedChains, err = t.Verify(state.PeerCertificates, c.ClientCAs, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, now())
-		}
-		if err != nil || check == nil {
-			return err
-		}
-		return check(state)
-	}
-	return c
 }

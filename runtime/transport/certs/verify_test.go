@@ -6,17 +6,13 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
-	"io"
 	"math/big"
-	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -125,11 +121,9 @@ func TestVerify(t *testing.T) {
 		for _, i := range c.chain {
 			certs = append(certs, i.cert)
 		}
-		for how, verify := range map[string]func([]*x509.Certificate, *x509.CertPool, []x509.ExtKeyUsage, time.Time) ([][]*x509.Certificate, error){"Verify": Verify, "Turns.Verify": NewTurns().Verify} {
-			chains, err := verify(certs, root.pool(), clients, time.Now())
-			if c.want == "" && (err != nil || len(chains) == 0 || !chains[0][len(chains[0])-1].Equal(root.cert)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%s of %s: %d chains and the error %v, want %q", how, c.name, len(chains), err, c.want)
-			}
+		chains, err := Verify(certs, root.pool(), clients, time.Now())
+		if c.want == "" && (err != nil || len(chains) == 0 || !chains[0][len(chains[0])-1].Equal(root.cert)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %d chains and the error %v, want %q", c.name, len(chains), err, c.want)
 		}
 	}
 	if _, err := Verify([]*x509.Certificate{leaf(root, good).cert}, root.pool(), []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}, time.Now()); err == nil {
@@ -137,81 +131,6 @@ func TestVerify(t *testing.T) {
 	}
 	if _, err := Verify([]*x509.Certificate{leaf(root, good).cert}, root.pool(), clients, time.Now().Add(2*time.Hour)); err == nil {
 		t.Error("a certificate that has expired was accepted")
-	}
-}
-
-// TestTurns: while a handshake verifies certificates, others wait, but not forever.
-func TestTurns(t *testing.T) {
-	root := (*issuer)(nil).authority(t, "root")
-	leaf := []*x509.Certificate{root.sign(t, "leaf", false, newKey(t, elliptic.P256()).Public(), nil).cert}
-	synctest.Test(t, func(t *testing.T) {
-		turns, began := NewTurns(), time.Now()
-		now := root.cert.NotBefore.Add(time.Minute)
-		turns <- struct{}{}
-		if _, err := turns.Verify(leaf, root.pool(), clients, now); err == nil || !strings.Contains(err.Error(), "too many handshakes") || time.Since(began) != verifyWait {
-			t.Errorf("after %v: %v", time.Since(began), err)
-		}
-		waiting := make(chan error)
-		go func() {
-			_, err := turns.Verify(leaf, root.pool(), clients, now)
-			waiting <- err
-		}()
-		synctest.Wait()
-		select {
-		case err := <-waiting:
-			t.Errorf("a handshake has not waited for its turn: %v", err)
-		default:
-		}
-		<-turns
-		if err := <-waiting; err != nil {
-			t.Error(err)
-		}
-		if len(turns) != 0 {
-			t.Error("a handshake has kept its turn")
-		}
-	})
-}
-
-// TestGuard: a listener verifies clients as before, and refuses chains beyond the limits.
-func TestGuard(t *testing.T) {
-	root := (*issuer)(nil).authority(t, "root")
-	pair := func(i *issuer, more ...*issuer) tls.Certificate {
-		key := newKey(t, elliptic.P256())
-		c := tls.Certificate{PrivateKey: key, Certificate: [][]byte{i.sign(t, "leaf", false, key.Public(), nil).cert.Raw}}
-		for _, m := range more {
-			c.Certificate = append(c.Certificate, m.cert.Raw)
-		}
-		return c
-	}
-	long := []*issuer{root, root, root, root, root}
-	for _, auth := range []tls.ClientAuthType{tls.RequireAndVerifyClientCert, tls.VerifyClientCertIfGiven} {
-		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-			config := NewTurns().Guard(&tls.Config{Certificates: []tls.Certificate{pair(root)}, ClientCAs: root.pool(), ClientAuth: auth, MaxVersion: version})
-			for _, c := range []struct {
-				name  string
-				certs []tls.Certificate
-				want  string
-			}{
-				{"a client", []tls.Certificate{pair(root)}, ""},
-				{"six certificates", []tls.Certificate{pair(root, long...)}, "at most 5 certificates"},
-				{"a stranger", []tls.Certificate{pair((*issuer)(nil).authority(t, "root"))}, "unknown authority"},
-				{"no certificate", nil, map[bool]string{true: "didn't provide a certificate"}[auth == tls.RequireAndVerifyClientCert]},
-			} {
-				here, there := net.Pipe()
-				client := tls.Client(there, &tls.Config{InsecureSkipVerify: true, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-					if len(c.certs) == 0 {
-						return new(tls.Certificate), nil
-					}
-					return &c.certs[0], nil
-				}})
-				go func() { _ = client.Handshake(); _, _ = io.Copy(io.Discard, client); _ = there.Close() }()
-				err := tls.Server(here, config).Handshake()
-				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%s, %v, version %x: %v, want %q", c.name, auth, version, err, c.want)
-				}
-				_ = here.Close()
-			}
-		}
 	}
 }
 

@@ -32,7 +32,7 @@ func loadCertificates(files TLS, want certs.ID, logger *slog.Logger) (*certifica
 	return certs.Load(files, logger, func(c *certs.Credential) (own *credential, err error) {
 		own = &credential{files: files, pair: c.Pair, roots: c.Roots}
 		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-			if own.id, own.expires, err = own.verify(certs.Verify, c.Chain, usage); err != nil {
+			if own.id, own.expires, err = own.verify(c.Chain, usage); err != nil {
 				return nil, fmt.Errorf("%s: %w", files.Cert, err)
 			}
 		}
@@ -52,13 +52,10 @@ func (c *credential) expiredText(now time.Time) string {
 	return fmt.Sprintf(", which has expired (%s at %s): replace the certificate and its key, a restart is not needed", c.files.Cert, c.expires.UTC().Format(time.RFC3339))
 }
 
-// verifier is certs.Verify, or the same with turns.
-type verifier = func(chain []*x509.Certificate, roots *x509.CertPool, usages []x509.ExtKeyUsage, now time.Time) ([][]*x509.Certificate, error)
-
 // verify checks a chain of certificates against the authorities, and returns its
 // subject and when it expires.
-func (c *credential) verify(by verifier, chain []*x509.Certificate, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
-	chains, err := by(chain, c.roots, []x509.ExtKeyUsage{usage}, time.Now())
+func (c *credential) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (id certs.ID, expires time.Time, err error) {
+	chains, err := certs.Verify(chain, c.roots, []x509.ExtKeyUsage{usage}, time.Now())
 	if err != nil {
 		return id, expires, err
 	}

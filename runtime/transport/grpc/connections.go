@@ -2,8 +2,11 @@ package grpc
 
 import (
 	"container/list"
+	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
@@ -32,7 +35,17 @@ type connection struct {
 	uses         int           // streams of peers, and calls of operators
 	unidentified *list.Element // nil: in use, or closed
 	owner        certs.ID      // of its certificate; zero: not known
+	gone         chan struct{} // closed with the connection
+	goneOnce     sync.Once
+
+	writes  atomic.Uint64 // odd during a write
+	written chan struct{} // gets a value after a write
+	during  uint64        // the value of writes when the bytes of ahead were read; only Read uses it
+	ahead   int
 }
+
+// Gone is closed when the connection is closed.
+func (c *connection) Gone() <-chan struct{} { return c.gone }
 
 func newConnections(l net.Listener, limit int, refused func(net.Addr)) *connections {
 	return &connections{Listener: l, limit: limit, ownerMax: ownerConnectionsMax, refused: refused, owners: make(map[certs.ID]int), open: make(map[string]*connection), unidentified: list.New()}
@@ -69,7 +82,7 @@ func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 		l.remove(o)
 		old = o
 	}
-	c = &connection{Conn: conn, all: l}
+	c = &connection{Conn: conn, all: l, gone: make(chan struct{}), written: make(chan struct{}, 1)}
 	c.unidentified = l.unidentified.PushBack(c)
 	l.open[conn.RemoteAddr().String()] = c
 	return c, old
@@ -131,7 +144,50 @@ func (l *connections) release(address net.Addr) {
 	}
 }
 
+// Read reads, unless a write has waited for the other end while aheadMax bytes were read. gRPC
+// keeps some answers without limit, and goes on to read.
+func (c *connection) Read(b []byte) (int, error) {
+	if writes := c.writes.Load(); writes%2 == 0 || writes != c.during {
+		c.during, c.ahead = writes, 0
+	} else if c.ahead >= aheadMax {
+		if err := c.wait(writes); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Read(b)
+	c.ahead += n
+	return n, err
+}
+
+// wait waits for the end of a write.
+func (c *connection) wait(write uint64) error {
+	limit := time.NewTimer(answerTimeMax)
+	defer limit.Stop()
+	for c.writes.Load() == write {
+		select {
+		case <-c.written:
+		case <-c.gone:
+			return net.ErrClosed
+		case <-limit.C:
+			return fmt.Errorf("the other end has taken nothing for %v", answerTimeMax)
+		}
+	}
+	return nil
+}
+
+func (c *connection) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	n, err := c.Conn.Write(b)
+	c.writes.Add(1)
+	select {
+	case c.written <- struct{}{}:
+	default:
+	}
+	return n, err
+}
+
 func (c *connection) Close() error {
+	c.goneOnce.Do(func() { close(c.gone) })
 	c.all.mu.Lock()
 	c.all.remove(c)
 	c.all.mu.Unlock()

@@ -21,6 +21,7 @@ const (
 	guestStreamsMax     = 4                             // of a connection of a client or an operator, which need two
 	guestMessageMax     = 320 << 10                     // from a client or an operator: a chunk of 256 KiB of a call, with room for its form
 	guestWindow         = 256 << 10                     // what a client or an operator may send unread, on each stream
+	aheadMax            = 128 << 10                     // what is read from an end while it takes nothing: more than gRPC writes at once, so that two ends do not wait for each other
 	unconfiguredMax     = 64                            // connected nodes that are not in the configuration: they are about to join
 	metadataNameBytes   = 255                           // of a name in a hello
 )

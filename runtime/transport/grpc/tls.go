@@ -43,7 +43,7 @@ func newMutualTLS(c *certificates, accept func(own, other certs.ID) error, refus
 
 // config returns the configuration of one handshake. In it crypto/tls calls
 // VerifyConnection before it uses the key of the other end.
-func (s *mutualTLS) config(own *credential, by verifier, usage x509.ExtKeyUsage, found *identity) *tls.Config {
+func (s *mutualTLS) config(own *credential, usage x509.ExtKeyUsage, found *identity) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		NextProtos:             []string{"h2"},
@@ -52,7 +52,7 @@ func (s *mutualTLS) config(own *credential, by verifier, usage x509.ExtKeyUsage,
 		InsecureSkipVerify:     true, // VerifyConnection verifies names that are not host names
 		SessionTicketsDisabled: true, // each connection is verified completely
 		VerifyConnection: func(state tls.ConnectionState) (err error) {
-			found.id, found.expires, err = own.verify(by, state.PeerCertificates, usage)
+			found.id, found.expires, err = own.verify(state.PeerCertificates, usage)
 			if own.expires.Before(found.expires) {
 				found.expires = own.expires
 			}
@@ -70,7 +70,7 @@ func (s *mutualTLS) config(own *credential, by verifier, usage x509.ExtKeyUsage,
 func (s *mutualTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	own := s.certificates.Get()
-	conn, info, err := credentials.NewTLS(s.config(own, certs.Verify, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
+	conn, info, err := credentials.NewTLS(s.config(own, x509.ExtKeyUsageServerAuth, &found)).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
@@ -121,15 +121,21 @@ func (b *confirmedConn) Read(p []byte) (n int, err error) {
 func (s *mutualTLS) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var found identity
 	own := s.certificates.Get()
-	config := s.config(own, certs.Strangers.Verify, x509.ExtKeyUsageClientAuth, &found)
+	config := s.config(own, x509.ExtKeyUsageClientAuth, &found)
 	verify := config.VerifyConnection
+	handshake := certs.Strangers.Handshake(raw)
+	defer handshake.End()
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if err := verify(state); err != nil {
 			return err
 		}
-		return s.accept(own.id, found.id)
+		if err := s.accept(own.id, found.id); err != nil {
+			return err
+		}
+		handshake.Known()
+		return nil
 	}
-	conn, info, err := credentials.NewTLS(config).ServerHandshake(raw)
+	conn, info, err := credentials.NewTLS(config).ServerHandshake(handshake)
 	if err != nil {
 		s.refused(raw, err)
 		return nil, nil, err
