@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/big"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +102,52 @@ func TestConnectionsEndWithCertificates(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLateRequest: a request that arrives after the certificate of its client has expired is not
+// carried out, also if it is the first one of its connection.
+func TestLateRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := certificate(t, time.Hour)
+		short, authority := certificate(t, 2*time.Second)
+		authorities := x509.NewCertPool()
+		authorities.AddCert(authority)
+		operations := &counting{}
+		config, err := Config{
+			Backend: operations, TLS: &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities},
+		}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests := newPipes()
+		s := start(config, requests, nil)
+		conn := tls.Client(requests.dial(same), &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{short}})
+		if err := conn.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		const body = `{"kind":"promise.get","head":{"corrId":"1","version":"2026-04-01"},"data":{"id":"a"}}`
+		go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		answer, _ := io.ReadAll(conn)
+		if operations.n.Load() != 0 || strings.Contains(string(answer), " 200 ") {
+			t.Errorf("%d operations were carried out after the certificate has expired: %s", operations.n.Load(), answer)
+		}
+		conn.Close()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// counting is a backend that counts operations.
+type counting struct {
+	protocol.Backend
+	n atomic.Int64
+}
+
+func (c *counting) Do(context.Context, protocol.Operation) (protocol.Result, error) {
+	c.n.Add(1)
+	return protocol.Result{Status: protocol.NotFound}, nil
 }
 
 // TestEndOfCertificates: the certificates of a client end with the first of them.

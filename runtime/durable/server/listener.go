@@ -164,21 +164,28 @@ func (s *Server) granted(r *http.Request, other string) bool {
 		return false
 	}
 	if c := connOf(r); c != nil && !c.known {
-		c.known = true
-		c.identify(r.TLS)
+		c.known = c.identify(r.TLS)
+		return c.known
 	}
 	return true
 }
 
 // identify notes that a connection is the one of a client. The connection ends when the certificate
-// of the client does, also while messages or an answer are sent.
-func (c *conn) identify(state *tls.ConnectionState) {
+// of the client does, also while messages or an answer are sent. identify reports false if the
+// certificate has expired since the handshake.
+func (c *conn) identify(state *tls.ConnectionState) bool {
+	end := endOf(state)
+	if !end.IsZero() && !time.Now().Before(end) {
+		c.Close()
+		return false
+	}
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.listener.leave(c)
-	if end := endOf(state); !c.closed && !end.IsZero() {
+	if !c.closed && !end.IsZero() {
 		c.expiry = time.AfterFunc(time.Until(end), func() { c.Close() })
 	}
+	return true
 }
 
 // endOf returns when the first of the certificates that a client has shown ends. It is zero if it has
