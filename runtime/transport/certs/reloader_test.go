@@ -119,7 +119,8 @@ func TestServerAndClient(t *testing.T) {
 	}
 	handshake := func() (string, error) {
 		a, b := net.Pipe()
-		defer a.Close()
+		own := turns.Handshake(a)
+		defer own.Close()
 		config := client().Clone()
 		config.ServerName, config.InsecureSkipVerify, config.NextProtos = "n1", true, guarded.NextProtos // the authority signs no host names
 		go func() {
@@ -128,7 +129,7 @@ func TestServerAndClient(t *testing.T) {
 			_, _ = io.Copy(io.Discard, c)
 			_ = b.Close()
 		}()
-		s := tls.Server(turns.Handshake(a), guarded)
+		s := tls.Server(own, guarded)
 		err := s.Handshake()
 		return s.ConnectionState().NegotiatedProtocol, err
 	}

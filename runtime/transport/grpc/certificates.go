@@ -64,6 +64,9 @@ func (c *credential) verify(chain []*x509.Certificate, usage x509.ExtKeyUsage) (
 			expires = cert.NotAfter
 		}
 	}
+	if most := time.Now().Add(expiresMax); expires.After(most) {
+		expires = most
+	}
 	id, err = certs.Of(chain[0])
 	return id, expires, err
 }

@@ -34,26 +34,27 @@ const (
 
 // Times.
 const (
-	handshakeTimeout  = 5 * time.Second        // from the dial to the listener's hello: more than four packet losses
-	frameTimeout      = 10 * time.Second       // a peer that accepts no frame for this long is considered gone
-	finishTimeout     = 5 * time.Second        // after its successor is open, a stream has this time to deliver its frames
-	clientPing        = 10 * time.Second       // gRPC's minimum; a lost connection is also detected by sending
-	serverPing        = 3 * time.Second        // a node that restarts after a power failure waits this long, and
-	pingTimeout       = 3 * time.Second        // this long, until its previous connection is known to be lost
-	idleTimeout       = 5 * time.Minute        // a connection without streams is closed
-	backoffMin        = 50 * time.Millisecond  // a restarting node is dialled soon after
-	backoffMax        = 1 * time.Second        // an election timeout: a returning node is reached within it
-	missingMin        = 1 * time.Second        // a missing connection is a warning after this time; a peer that ends on purpose says so earlier
-	steadyMin         = 1 * time.Second        // after this time a stream is independent of earlier failures
-	renewMin          = 100 * time.Millisecond // between attempts to renew a stream
-	callTimeMax       = time.Minute            // of a call of a service: an answer of 256 MiB at 35 Mbit/s
-	requestTimeMax    = 10 * time.Second       // a caller that sends no request for this long is considered gone
-	answerTimeMax     = 30 * time.Second       // a caller that takes no message of the answer for this long, too; 1 MiB at 280 kbit/s
-	expiredGrace      = 100 * time.Millisecond // the reason reaches a caller before its connection ends
-	tcpKeepAlive      = 5 * time.Second        // of idle connections
-	windowBytes       = 4 << 20                // what a peer may send unread: the flow control of a stream
-	unsentBytes       = 128 << 10              // unsent data of a connection in the system: an urgent message waits for it, too
-	transferBuffer    = 64 << 10               // of reads and writes of a connection: a system call for each
-	groupQueuesMax    = 1024                   // idle groups that are remembered: far more than a node has
-	reassemblyGrowing = 4 << 20                // initial buffer for a message in chunks
+	handshakeTimeout  = 5 * time.Second            // from the dial to the listener's hello: more than four packet losses
+	frameTimeout      = 10 * time.Second           // a peer that accepts no frame for this long is considered gone
+	finishTimeout     = 5 * time.Second            // after its successor is open, a stream has this time to deliver its frames
+	clientPing        = 10 * time.Second           // gRPC's minimum; a lost connection is also detected by sending
+	serverPing        = 3 * time.Second            // a node that restarts after a power failure waits this long, and
+	pingTimeout       = 3 * time.Second            // this long, until its previous connection is known to be lost
+	idleTimeout       = 5 * time.Minute            // a connection without streams is closed
+	backoffMin        = 50 * time.Millisecond      // a restarting node is dialled soon after
+	backoffMax        = 1 * time.Second            // an election timeout: a returning node is reached within it
+	missingMin        = 1 * time.Second            // a missing connection is a warning after this time; a peer that ends on purpose says so earlier
+	steadyMin         = 1 * time.Second            // after this time a stream is independent of earlier failures
+	renewMin          = 100 * time.Millisecond     // between attempts to renew a stream
+	callTimeMax       = time.Minute                // of a call of a service: an answer of 256 MiB at 35 Mbit/s
+	requestTimeMax    = 10 * time.Second           // a caller that sends no request for this long is considered gone
+	answerTimeMax     = 30 * time.Second           // a caller that takes no message of the answer for this long, too; 1 MiB at 280 kbit/s
+	expiredGrace      = 100 * time.Millisecond     // the reason reaches a caller before its connection ends
+	expiresMax        = 100 * 365 * 24 * time.Hour // of a certificate: some are valid until the year 9999, and a time.Duration has 292 years
+	tcpKeepAlive      = 5 * time.Second            // of idle connections
+	windowBytes       = 4 << 20                    // what a peer may send unread: the flow control of a stream
+	unsentBytes       = 128 << 10                  // unsent data of a connection in the system: an urgent message waits for it, too
+	transferBuffer    = 64 << 10                   // of reads and writes of a connection: a system call for each
+	groupQueuesMax    = 1024                       // idle groups that are remembered: far more than a node has
+	reassemblyGrowing = 4 << 20                    // initial buffer for a message in chunks
 )
