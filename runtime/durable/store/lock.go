@@ -40,7 +40,9 @@ func lockDir(dir string) (*dirLock, error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("store: cannot create the directory of the store: %w", err)
 		}
-	} else if err == nil && !info.IsDir() {
+	} else if err != nil { // such as a path below a named pipe, which syncDir would wait to open
+		return nil, fmt.Errorf("store: cannot open the directory of the store: %w", err)
+	} else if !info.IsDir() {
 		return nil, fmt.Errorf("store: %s must be a directory, got %s", dir, regular.Kind(info.Mode()))
 	}
 	// Also if the directory exists: the process that created it may have been killed before the sync.
