@@ -71,8 +71,7 @@ func (c *calls) serve(group string, called func(context.Context, []byte, func([]
 	}
 }
 
-// handle answers a call. The interceptor has refused callers that are neither nodes nor
-// operators.
+// handle answers a call. The interceptor has refused callers that are not nodes.
 func (c *calls) handle(stream gogrpc.ServerStream) error {
 	group := ""
 	if md, ok := metadata.FromIncomingContext(stream.Context()); ok && len(md.Get(callGroup)) == 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// TestCallPermission: with TLS only nodes and operators of the topology may call, and a
-// chunk of an unknown form is refused.
+// TestCallPermission: with TLS only nodes of the topology may call, because a node keeps 32 MiB for
+// each call, and a chunk of an unknown form is refused.
 func TestCallPermission(t *testing.T) {
 	t.Parallel()
 	files := nodeFiles(t)
@@ -33,6 +33,7 @@ func TestCallPermission(t *testing.T) {
 		{"an empty chunk", certs.ID{Topology: "test", Node: "n2"}, nil, codes.InvalidArgument},
 		{"an unknown chunk", certs.ID{Topology: "test", Node: "n2"}, []byte("\x02x"), codes.InvalidArgument},
 		{"a chunk without bytes", certs.ID{Topology: "test", Node: "n2"}, []byte("\x00"), codes.InvalidArgument},
+		{"an operator", certs.ID{Topology: "test", Operator: "ann"}, []byte("\x01x"), codes.PermissionDenied},
 		{"a client", certs.ID{Topology: "test", Client: "web"}, []byte("\x01x"), codes.PermissionDenied},
 	} {
 		tls := files(c.id)

@@ -33,8 +33,8 @@ type Config struct {
 	// example "topogen.cluster.Clients". All other services are for operators only.
 	ClientService string
 
-	// NodeService is the name of the registered service that nodes of this topology may call
-	// too, for example "topogen.raft.Calls".
+	// NodeService is the name of the registered service that only nodes of this topology may
+	// call, for example "topogen.raft.Calls".
 	NodeService string
 
 	// Limits are the limits of calls of registered services, by method, for example

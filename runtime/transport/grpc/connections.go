@@ -12,31 +12,61 @@ import (
 )
 
 // connections is a listener that limits the number of connections. Beyond the limit it
-// closes the oldest unidentified connection, so that clients that never identify
-// themselves cannot keep peers out. If all connections are identified, it refuses the
-// new one.
+// closes a connection for each new one, in this order: the oldest one of a stranger, as long
+// as there are more than strangersKept; the oldest one of a client; of an operator; of a
+// node that uses it for nothing; of a stranger. So nobody is kept out by others that have shown
+// less, and new connections always have the time for a handshake. If nodes use all
+// connections, it refuses the new one.
+//
+// Among strangers it closes connections of the host that has most. So a host that
+// opens many connections does not end the handshakes of others.
 type connections struct {
 	net.Listener
-	limit    int
-	ownerMax int // connections with one certificate
-	refused  func(net.Addr)
+	limit         int
+	ownerMax      int // connections with one certificate
+	strangersKept int
+	refused       func(net.Addr)
 
-	mu           sync.Mutex
-	owners       map[certs.ID]int       // connections with each certificate
-	open         map[string]*connection // by remote address
-	unidentified *list.List             // of *connection, oldest first
+	mu     sync.Mutex
+	owners map[certs.ID]int       // connections with each certificate
+	open   map[string]*connection // by remote address
+	hosts  map[string]int         // connections of strangers from each host
+	idle   [roles]*list.List      // of *connection, oldest first: all that may be closed
+}
+
+// role is what the other end of a connection has shown.
+type role int
+
+const (
+	roleStranger role = iota
+	roleClient
+	roleOperator
+	roleNode
+	roles
+)
+
+func roleOf(id certs.ID) role {
+	switch {
+	case id.Client != "":
+		return roleClient
+	case id.Operator != "":
+		return roleOperator
+	}
+	return roleNode
 }
 
 // connection is a connection of such a listener. The lock of connections protects its
-// fields.
+// fields; those after the empty line belong to reads and writes.
 type connection struct {
 	net.Conn
-	all          *connections
-	uses         int           // streams of peers, and calls of operators
-	unidentified *list.Element // nil: in use, or closed
-	owner        certs.ID      // of its certificate; zero: not known
-	gone         chan struct{} // closed with the connection
-	goneOnce     sync.Once
+	all      *connections
+	host     string
+	role     role
+	uses     int           // streams of peers, and calls of nodes
+	idle     *list.Element // nil: in use, or closed
+	owner    certs.ID      // of its certificate; zero: not known
+	gone     chan struct{} // closed with the connection
+	goneOnce sync.Once
 
 	writes  atomic.Uint64 // odd during a write
 	written chan struct{} // gets a value after a write
@@ -48,7 +78,14 @@ type connection struct {
 func (c *connection) Gone() <-chan struct{} { return c.gone }
 
 func newConnections(l net.Listener, limit int, refused func(net.Addr)) *connections {
-	return &connections{Listener: l, limit: limit, ownerMax: ownerConnectionsMax, refused: refused, owners: make(map[certs.ID]int), open: make(map[string]*connection), unidentified: list.New()}
+	c := &connections{
+		Listener: l, limit: limit, ownerMax: ownerConnectionsMax, strangersKept: strangersKept, refused: refused,
+		owners: make(map[certs.ID]int), open: make(map[string]*connection), hosts: make(map[string]int),
+	}
+	for r := range c.idle {
+		c.idle[r] = list.New()
+	}
+	return c
 }
 
 func (l *connections) Accept() (net.Conn, error) {
@@ -74,26 +111,80 @@ func (l *connections) add(conn net.Conn) (c *connection, old net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.open) >= l.limit {
-		oldest := l.unidentified.Front()
-		if oldest == nil {
+		o := l.oldest()
+		if o == nil {
 			return nil, conn
 		}
-		o := oldest.Value.(*connection)
 		l.remove(o)
 		old = o
 	}
-	c = &connection{Conn: conn, all: l, gone: make(chan struct{}), written: make(chan struct{}, 1)}
-	c.unidentified = l.unidentified.PushBack(c)
+	c = &connection{
+		Conn: conn, all: l, host: hostOf(conn.RemoteAddr()),
+		gone: make(chan struct{}), written: make(chan struct{}, 1),
+	}
 	l.open[conn.RemoteAddr().String()] = c
+	l.rest(c)
 	return c, old
+}
+
+// oldest returns the connection to close for another one, or nil.
+func (l *connections) oldest() *connection {
+	if l.idle[roleStranger].Len() <= l.strangersKept {
+		for _, idle := range l.idle[roleClient:] {
+			if e := idle.Front(); e != nil {
+				return e.Value.(*connection)
+			}
+		}
+	}
+	most := 0
+	for _, n := range l.hosts {
+		most = max(most, n)
+	}
+	for e := l.idle[roleStranger].Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*connection); l.hosts[c.host] == most {
+			return c
+		}
+	}
+	return nil
+}
+
+// hostOf returns the host of an address, or its network with IPv6, where a host has many addresses.
+func hostOf(address net.Addr) string {
+	a, ok := address.(*net.TCPAddr)
+	if !ok {
+		return address.String()
+	}
+	if a.IP.To4() == nil {
+		return a.IP.Mask(net.CIDRMask(64, 128)).String()
+	}
+	return a.IP.String()
+}
+
+// rest adds a connection to those that may be closed. The lock must be held.
+func (l *connections) rest(c *connection) {
+	c.idle = l.idle[c.role].PushBack(c)
+	if c.role == roleStranger {
+		l.hosts[c.host]++
+	}
+}
+
+// use removes a connection from those that may be closed. The lock must be held.
+func (l *connections) use(c *connection) {
+	if c.idle == nil {
+		return
+	}
+	l.idle[c.role].Remove(c.idle)
+	c.idle = nil
+	if c.role == roleStranger {
+		if l.hosts[c.host]--; l.hosts[c.host] == 0 {
+			delete(l.hosts, c.host)
+		}
+	}
 }
 
 // remove forgets a connection. The lock must be held.
 func (l *connections) remove(c *connection) {
-	if c.unidentified != nil {
-		l.unidentified.Remove(c.unidentified)
-		c.unidentified = nil
-	}
+	l.use(c)
 	if address := c.RemoteAddr().String(); l.open[address] == c {
 		delete(l.open, address)
 	}
@@ -116,20 +207,20 @@ func (l *connections) identify(address net.Addr, owner certs.ID) (others int, ok
 	if c := l.open[address.String()]; c != nil { // else it has been closed to make room
 		c.owner = owner
 		l.owners[owner]++
+		l.use(c)
+		c.role = roleOf(owner)
+		l.rest(c)
 	}
 	return others, true
 }
 
-// acquire records that a peer or an operator uses the connection from an address.
+// acquire records that a node uses the connection from an address.
 func (l *connections) acquire(address net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.open[address.String()]; c != nil {
 		c.uses++
-		if c.unidentified != nil {
-			l.unidentified.Remove(c.unidentified)
-			c.unidentified = nil
-		}
+		l.use(c)
 	}
 }
 
@@ -139,7 +230,7 @@ func (l *connections) release(address net.Addr) {
 	defer l.mu.Unlock()
 	if c := l.open[address.String()]; c != nil && c.uses > 0 {
 		if c.uses--; c.uses == 0 {
-			c.unidentified = l.unidentified.PushBack(c)
+			l.rest(c)
 		}
 	}
 }

@@ -60,7 +60,7 @@
 // Config.Register adds services to the same server. With TLS only operators may call
 // them, and their certificates must say so. An operator cannot connect as a node. [Caller]
 // returns to a service who calls it. [Dial] is the operator's end. Clients may call only
-// Config.ClientService, and operators may call it too. Nodes may call only
+// Config.ClientService, and operators may call it too. Only nodes may call
 // Config.NodeService; they use Dial with their own certificate.
 //
 // The wire format is in transport.proto.

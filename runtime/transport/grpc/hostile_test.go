@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/internal/loglimit"
 	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
 // pair is a node with an honest peer, to check that hostile peers do not affect it.
@@ -431,9 +433,62 @@ func TestConnectionsEndOldestFirst(t *testing.T) {
 	join(5, 5)
 	l.release(at(1))
 	join(6, 1)
-	if len(l.open) != 2 || l.unidentified.Len() != 1 {
-		t.Errorf("%d connections are open, %d of them unidentified", len(l.open), l.unidentified.Len())
+	if len(l.open) != 2 || l.idle[roleStranger].Len() != 1 {
+		t.Errorf("%d connections are open, %d of them of strangers", len(l.open), l.idle[roleStranger].Len())
 	}
+}
+
+// TestConnectionsByRole: strangers make room first, then clients, operators and idle nodes, but some
+// strangers always have room for a handshake. Of the strangers, the host with most connections makes room.
+func TestConnectionsByRole(t *testing.T) {
+	l := newConnections(nil, 8, nil)
+	l.strangersKept = 2
+	at := func(host byte, port int) net.Conn { return addressedHost{addressed{port: port}, host} }
+	add := func(host byte, port int) (closed int) {
+		t.Helper()
+		if _, old := l.add(at(host, port)); old != nil {
+			return old.RemoteAddr().(*net.TCPAddr).Port
+		}
+		return 0
+	}
+	names := []certs.ID{{Node: "n2"}, {Operator: "ann"}, {Client: "web"}, {Client: "app"}}
+	for i, id := range names {
+		add(1, i+1)
+		if _, ok := l.identify(at(1, i+1).RemoteAddr(), id); !ok {
+			t.Fatal(id)
+		}
+	}
+	add(2, 5)
+	add(1, 6)
+	add(1, 7)
+	add(1, 8)
+	var closed []int
+	for port := 9; port < 14; port++ {
+		closed = append(closed, add(1, port))
+	}
+	for i := range 2 { // then strangers have no more than what is kept for them
+		port := 13 - i
+		if _, ok := l.identify(at(1, port).RemoteAddr(), certs.ID{Node: "n3"}); !ok {
+			t.Fatal(port)
+		}
+		l.acquire(at(1, port).RemoteAddr())
+	}
+	for port := 14; port < 20; port++ {
+		closed = append(closed, add(1, port))
+	}
+	if want := []int{6, 7, 8, 9, 10, 3, 11, 14, 15, 16, 17}; !slices.Equal(closed, want) {
+		t.Errorf("connections were closed in the order %v, want %v", closed, want)
+	}
+}
+
+// addressedHost is a connection from a host.
+type addressedHost struct {
+	addressed
+	host byte
+}
+
+func (a addressedHost) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(10, 0, 0, a.host), Port: a.port}
 }
 
 // TestManyStrangers: a limited number of nodes that are not in the configuration may

@@ -321,7 +321,7 @@ func TestClients(t *testing.T) {
 	}
 	a.connections.mu.Lock()
 	for _, c := range a.connections.open {
-		if c.uses > 0 || c.unidentified == nil {
+		if c.idle == nil || c.role != roleClient {
 			t.Error("the connection of a client is kept before those of nodes")
 		}
 	}

@@ -16,8 +16,9 @@ const (
 	headerBytesMax      = 4*helloBytesMax + 512         // gRPC's own headers, and a hello in base64 with room for a status
 	streamsMax          = 64                            // of one connection: a peer needs two, operators some more
 	peerStreamsMax      = 4                             // of one peer: the current one, and its successor
-	connectionsMax      = 1024                          // of peers, operators and unidentified clients: the oldest unidentified ones are closed first
-	ownerConnectionsMax = 320                           // of one certificate: package cluster accepts 256 clients, and tells further ones why it refuses them
+	connectionsMax      = 1024                          // of nodes, operators, clients and strangers, see connections
+	strangersKept       = connectionsMax / 4            // of connectionsMax: a node needs one for its handshake
+	ownerConnectionsMax = 320                           // of one certificate: 256 clients, see package cluster, and those that are told that there is no room
 	guestStreamsMax     = 4                             // of a connection of a client or an operator, which need two
 	guestMessageMax     = 320 << 10                     // from a client or an operator: a chunk of 256 KiB of a call, with room for its form
 	guestWindow         = 256 << 10                     // what a client or an operator may send unread, on each stream

@@ -100,7 +100,7 @@ func callerOf(ctx context.Context) (caller identity, ok bool) {
 }
 
 // mayCall refuses callers that may not call a method. Operators may call all registered
-// services, clients the one for clients, and nodes the one for nodes. gRPC calls mayCall
+// services but the one for nodes, clients the one for clients, and nodes the one for nodes. gRPC calls mayCall
 // before it reads a message of the call.
 func (t *Transport) mayCall(ctx context.Context, method string) error {
 	if t.certificates == nil {
@@ -116,10 +116,10 @@ func (t *Transport) mayCall(ctx context.Context, method string) error {
 	case method == methodCarry && id.Node == "":
 		err = fmt.Errorf("%s is not a node", id)
 	case method == methodCarry:
-	case id.Operator != "", id.Node != "" && inService(method, t.config.NodeService):
+	case id.Node != "" && inService(method, t.config.NodeService):
 		t.connections.acquire(addressOf(ctx)) // until the connection ends
+	case id.Operator != "" && (inService(method, t.config.ClientService) || !inService(method, t.config.NodeService)):
 	case id.Client != "" && inService(method, t.config.ClientService):
-		// The connection of a client is closed first, so that clients keep no node out.
 	default:
 		err = t.wrongRole(id, method)
 	}
@@ -132,7 +132,10 @@ func (t *Transport) mayCall(ctx context.Context, method string) error {
 
 func (t *Transport) wrongRole(id certs.ID, method string) error {
 	advice, of := "", "an operator"
-	if inService(method, t.config.ClientService) {
+	switch {
+	case inService(method, t.config.NodeService):
+		of = "a node"
+	case inService(method, t.config.ClientService):
 		advice, of = "; use the certificate of a client, \"topoctl certs --client NAME\" makes one for development", "a client or an operator"
 	}
 	return fmt.Errorf("%s is not %s of topology %q in %q, and may not call %.100s%s", id, of, t.config.Topology, t.config.TrustDomain, method, advice)
