@@ -118,7 +118,7 @@ func (n *Node) connect() error {
 
 // register adds the services of the node for operators and for clients.
 func (n *Node) register(r gogrpc.ServiceRegistrar) {
-	(&operators{view: n.View, remove: n.remove}).register(r)
+	(&operators{view: n.View, remove: n.remove, shows: newAnswering()}).register(r)
 	n.clients.register(r)
 }
 

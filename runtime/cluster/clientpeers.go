@@ -23,8 +23,18 @@ type clientPeers struct {
 	free    []*guestSlot // their next client is not known yet
 	leaving []*peer      // forgotten, with messages that are not handled yet
 
-	forgotten func(name string) // called for each client that was forgotten; may be nil
-	drop      func(name string) // ends the connection of a client; may be nil
+	refusals map[string]*peerRefusals // by certificate
+
+	forgotten func(name string)        // called for each client that was forgotten; may be nil
+	drop      func(name string)        // ends the connection of a client; may be nil
+	owner     func(name string) string // the certificate of a client; nil: each client has its own
+}
+
+func (c *clientPeers) ownerOf(name string) string {
+	if c.owner == nil {
+		return name
+	}
+	return c.owner(name)
 }
 
 // take returns the guests for a new client.
@@ -87,7 +97,6 @@ func (c *core) forgetClients(now time.Duration) {
 		if !ok || now < at {
 			return false
 		}
-		p.reportRefusals()
 		delete(c.peers, p.name)
 		c.clients.leaving = append(c.clients.leaving, p)
 		if c.clients.forgotten != nil {
@@ -96,6 +105,7 @@ func (c *core) forgetClients(now time.Duration) {
 		return true
 	})
 	c.clients.collect()
+	c.reportRefusals(now)
 }
 
 // checkPair refuses pairs that a client must not open: it sends only as an external

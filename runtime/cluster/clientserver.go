@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/topogen/topogen/runtime/transport"
-	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
 const (
@@ -23,14 +21,12 @@ const (
 	// ownerMax bounds the clients with one certificate, so that a program that makes clients
 	// without end leaves room for others.
 	ownerMax = clientsMax / 4
-	// placesMax bounds the snapshots of the address table that are sent at the same time.
-	placesMax = 4
 )
 
 // clients serves the clients of a node.
 type clients struct {
 	node   *Node
-	places atomic.Int32 // snapshots that are being sent
+	places *answering // snapshots of the address table
 
 	mu     sync.Mutex
 	known  map[string]*knownClient // by name among the peers
@@ -53,7 +49,7 @@ type clientStream struct {
 }
 
 func newClients(n *Node) *clients {
-	return &clients{node: n, known: map[string]*knownClient{}, owners: map[string]int{}}
+	return &clients{node: n, places: newAnswering(), known: map[string]*knownClient{}, owners: map[string]int{}}
 }
 
 func (c *clients) register(r gogrpc.ServiceRegistrar) {
@@ -78,14 +74,14 @@ func (c *clients) handlePlaces(_ any, ctx context.Context, decode func(any) erro
 	if err := decode(request); err != nil {
 		return nil, err
 	}
-	answer := func(context.Context, any) (any, error) { return c.answerPlaces(request.GetValue()) }
+	answer := func(ctx context.Context, _ any) (any, error) { return c.answerPlaces(ctx, request.GetValue()) }
 	if between == nil {
 		return answer(ctx, request)
 	}
 	return between(ctx, request, &gogrpc.UnaryServerInfo{Server: c, FullMethod: placesMethod}, answer)
 }
 
-func (c *clients) answerPlaces(request string) (*wrapperspb.BytesValue, error) {
+func (c *clients) answerPlaces(ctx context.Context, request string) (*wrapperspb.BytesValue, error) {
 	plan, revision, _ := strings.Cut(request, "\n")
 	if plan != c.node.settings.Plan {
 		return nil, status.Errorf(codes.FailedPrecondition,
@@ -98,10 +94,11 @@ func (c *clients) answerPlaces(request string) (*wrapperspb.BytesValue, error) {
 	if revision == o.lookup.replica.Revision().String() {
 		return new(wrapperspb.BytesValue), nil
 	}
-	defer c.places.Add(-1)
-	if c.places.Add(1) > placesMax {
-		return nil, status.Errorf(codes.ResourceExhausted, "the node already answers %d clients; try again", placesMax)
+	end, err := c.places.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer end()
 	return wrapperspb.Bytes(o.lookup.replica.Append(nil)), nil
 }
 
@@ -116,10 +113,7 @@ func (c *clients) handleConnect(_ any, stream gogrpc.ServerStream) error {
 		return errNodeStarting
 	}
 	name = clientPrefix + name
-	owner := ""
-	if id, ok := grpc.Caller(stream.Context()); ok {
-		owner = id.String()
-	}
+	owner := ownerOf(stream.Context())
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	s := &clientStream{frames: make(chan []byte, clientFrames), taken: make(chan struct{}, clientFrames), end: cancel}
@@ -315,6 +309,16 @@ func (s *clientStream) offer(f []byte) {
 	case s.frames <- f:
 	default:
 	}
+}
+
+// ownerOf returns the certificate of a client.
+func (c *clients) ownerOf(name string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.known[name]; k != nil {
+		return k.owner
+	}
+	return ""
 }
 
 // drop ends the connection of a client that has sent something wrong.

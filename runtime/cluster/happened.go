@@ -43,12 +43,17 @@ type alive struct {
 
 // mailBytesMax bounds the frames that wait for the core. It is rarely behind, and nodes
 // send 4 MiB at most before it has acknowledged something.
+// Clients may use half of it.
 const mailBytesMax = 256 << 20
 
 // addFrame adds a frame. If too much waits for the core, the frame is lost, as on the
 // network, and the session of its sender sends it again.
 func (h *happened) addFrame(f frame) {
-	if h.frameBytes+len(f.data) > mailBytesMax {
+	most := mailBytesMax
+	if isClient(f.from) {
+		most /= 2
+	}
+	if h.frameBytes+len(f.data) > most {
 		if f.taken != nil {
 			<-f.taken
 		}

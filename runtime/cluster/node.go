@@ -60,7 +60,7 @@ func newNode(s settings) *Node {
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
 	n.posted = n.tryRun
 	n.clients = newClients(n)
-	n.core.clients.forgotten, n.core.clients.drop = n.clients.forgotten, n.clients.drop
+	n.core.clients.forgotten, n.core.clients.drop, n.core.clients.owner = n.clients.forgotten, n.clients.drop, n.clients.ownerOf
 	n.core.emit = func(to string, f []byte) {
 		if isClient(to) {
 			n.clients.send(to, f)

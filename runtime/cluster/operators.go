@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -29,7 +28,6 @@ const (
 
 	requestBytesMax = 4 << 10 // the longest names of a node and of a processor, escaped
 	partRecords     = 512     // records in a part of an answer: less than 1 MiB with the longest names, and gRPC accepts 4 MiB
-	showsMax        = 4       // answers at the same time: each has a view of the cluster in memory, and a slow reader keeps it
 )
 
 // Names of commands of operators.
@@ -68,7 +66,7 @@ type answerPart struct {
 type operators struct {
 	view   func() *View
 	remove func(ctx context.Context, by string, r Removal) (Removed, error)
-	shows  atomic.Int32 // answers that are being sent
+	shows  *answering
 }
 
 func (o *operators) register(r gogrpc.ServiceRegistrar) {
@@ -91,10 +89,11 @@ func (o *operators) handle(_ any, stream gogrpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	defer o.shows.Add(-1)
-	if o.shows.Add(1) > showsMax {
-		return status.Errorf(codes.ResourceExhausted, "this node already answers %d commands; try again", showsMax)
+	end, err := o.shows.begin(stream.Context())
+	if err != nil {
+		return err
 	}
+	defer end()
 	v := o.view()
 	if err := c.check(v); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())

@@ -38,11 +38,11 @@ func (s *commandStream) SendMsg(any) error {
 // from their answers.
 func TestSilentOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &operators{view: func() *View { return new(View) }}
+		o := &operators{view: func() *View { return new(View) }, shows: newAnswering()}
 		open := func() *commandStream {
 			return &commandStream{ctx: t.Context(), request: make(chan string, 1)}
 		}
-		for range 2 * showsMax {
+		for range 2 * answersMax {
 			go func() { _ = o.handle(nil, open()) }()
 		}
 		synctest.Wait()

@@ -39,11 +39,8 @@ type peer struct {
 	passedOn bool          // another node passes on the frames of the client
 	heardAt  time.Duration // when the last frame of the client has arrived
 
-	badFrames, badMessages refusals
-	// Events of the session, which a program that fails again and again causes.
-	restarts, duplicates, refusedByPeer, refusesPeer refusals
-
-	misses refusals // pairs that the node has returned
+	owner string        // the certificate of a client
+	own   *peerRefusals // of a node
 
 	kept    uint64 // messages of all pairs that are not settled
 	dropped uint64 // messages of all pairs that were dropped
@@ -75,9 +72,9 @@ func (c *core) newPeer(name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{core: c, name: name, session: s, reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	p := &peer{core: c, name: name, session: s, own: new(peerRefusals), reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
 	if isClient(name) {
-		p.slot = c.clients.take(p)
+		p.slot, p.owner = c.clients.take(p), c.clients.ownerOf(name)
 		p.pairs, p.heardAt = p.slot.pairs, c.now
 	}
 	c.peers[name] = p
@@ -223,7 +220,7 @@ func (p *peer) event(e session.Event) {
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
-		p.logRarely(&p.restarts, slog.LevelInfo, "topogen: another node was restarted")
+		p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
 		p.core.groups.restarted(p.name)
 		p.in, p.returned = map[uint64]*inPair{}, nil
 		p.answers, p.full = nil, false
@@ -234,11 +231,11 @@ func (p *peer) event(e session.Event) {
 		}
 		p.core.peerFound(p)
 	case session.TwoProcesses:
-		p.logRarely(&p.duplicates, slog.LevelError, twoProcesses)
+		p.logRarely(&p.refusals().duplicates, slog.LevelError, twoProcesses)
 	case session.Refused:
-		r := &p.refusesPeer
+		r := &p.refusals().refusesPeer
 		if e.ByPeer {
-			r = &p.refusedByPeer
+			r = &p.refusals().refusedByPeer
 		}
 		p.logRarely(r, slog.LevelError, "topogen: nodes do not accept each other", slog.Bool("by_peer", e.ByPeer), slog.String("reason", e.Text))
 	}

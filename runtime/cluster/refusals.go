@@ -56,10 +56,62 @@ func (r *refusals) report(log *slog.Logger) {
 	r.times, r.last = 0, refusedLine{}
 }
 
+// peerRefusals are those of a node, or of all clients with one certificate: a client chooses
+// its name, and may choose another one for each connection.
+type peerRefusals struct {
+	badFrames, badMessages refusals
+	// Events of the session, which a program that fails again and again causes.
+	restarts, duplicates, refusedByPeer, refusesPeer refusals
+
+	misses refusals // pairs that the node has returned
+}
+
+func (r *peerRefusals) list() []*refusals {
+	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.restarts, &r.duplicates, &r.refusedByPeer, &r.refusesPeer}
+}
+
+// refusals returns what counts the refusals of the peer.
+func (p *peer) refusals() *peerRefusals {
+	if p.slot == nil {
+		return p.own
+	}
+	c := &p.core.clients
+	if c.refusals == nil {
+		c.refusals = map[string]*peerRefusals{}
+	}
+	r := c.refusals[p.owner]
+	if r == nil {
+		r = new(peerRefusals)
+		c.refusals[p.owner] = r
+	}
+	return r
+}
+
 // reportRefusals logs what was refused and is not in the log yet.
 func (p *peer) reportRefusals() {
-	for _, r := range []*refusals{&p.badFrames, &p.badMessages, &p.misses, &p.restarts, &p.duplicates, &p.refusedByPeer, &p.refusesPeer} {
+	for _, r := range p.refusals().list() {
 		r.report(p.core.log)
+	}
+}
+
+// reportRefusals logs what was refused of clients, a minute after their last line.
+func (c *core) reportRefusals(now time.Duration) {
+	for _, owner := range slices.Sorted(maps.Keys(c.clients.refusals)) {
+		waits := false
+		for _, r := range c.clients.refusals[owner].list() {
+			if r.logged && now < r.logAt {
+				waits = true
+				continue
+			}
+			if r.times > 0 {
+				r.logAt = now + refusalLogEvery
+				waits = true
+			}
+			r.report(c.log)
+		}
+		if !waits {
+			delete(c.clients.refusals, owner)
+		}
 	}
 }
 
@@ -107,7 +159,7 @@ func (p *peer) refusedFrame(err error) {
 		p.refused(err)
 		return
 	}
-	p.badFrames.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a frame of another node was refused",
+	p.refusals().badFrames.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a frame of another node was refused",
 		[]slog.Attr{slog.String("node", p.name), slog.Any("error", err)}})
 }
 
@@ -115,11 +167,11 @@ func (p *peer) refusedFrame(err error) {
 // connection.
 func (p *peer) refused(err error) {
 	if p.slot == nil {
-		p.badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelError, "topogen: a message of another node was refused",
+		p.refusals().badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelError, "topogen: a message of another node was refused",
 			[]slog.Attr{slog.String("node", p.name), slog.Any("error", err)}})
 		return
 	}
-	p.badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a message of a client was refused, and its connection is closed",
+	p.refusals().badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a message of a client was refused, and its connection is closed",
 		[]slog.Attr{slog.String("client", p.name), slog.Any("error", err)}})
 	if p.core.clients.drop != nil {
 		p.core.clients.drop(p.name)

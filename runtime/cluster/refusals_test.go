@@ -68,6 +68,42 @@ func TestRefusalsAreLoggedRarely(t *testing.T) {
 	}
 }
 
+// TestRefusalsOfClients: clients with one certificate share a line of the log, whatever names they choose.
+func TestRefusalsOfClients(t *testing.T) {
+	const flood = 1000
+	core := coreOf(t, everywhere)
+	var out bytes.Buffer
+	core.log = slog.New(slog.NewTextHandler(&out, nil))
+	core.clients.owner = func(name string) string { return strings.TrimRight(name, "0123456789") }
+	refuse := func(name string) {
+		p, err := core.newPeer(clientPrefix + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.receive(core.now, []byte{99, 1, 2, 3})
+		p.setReachable(core.now, false)
+		core.forgetClients(core.now)
+	}
+	for i := range flood {
+		refuse(fmt.Sprint("eve", i))
+	}
+	refuse("ann1")
+	if got := out.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "client:eve0") || !strings.Contains(got, "client:ann1") {
+		t.Errorf("got the lines %q, want one for each certificate", got)
+	}
+	out.Reset()
+	core.now += refusalLogEvery
+	core.forgetClients(core.now)
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, fmt.Sprint("times=", flood-1)) {
+		t.Errorf("got the lines %q after a minute, want one with %d refusals", got, flood-1)
+	}
+	core.now += refusalLogEvery
+	core.forgetClients(core.now)
+	if n := len(core.clients.refusals); n != 0 {
+		t.Errorf("the refusals of %d certificates are remembered", n)
+	}
+}
+
 // TestEventsOfPeersAreLoggedRarely repeats the events that a node causes whose process fails
 // and is started again all the time. The first one of each kind is logged at once, and the
 // others are counted.

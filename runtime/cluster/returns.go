@@ -39,7 +39,7 @@ func (p *peer) cameBack(r *reader) error {
 	}
 	c := p.core
 	where := fmt.Sprintf("instance %d of %s", pair.ToInstance, c.config.Processors[pair.To].Name)
-	p.misses.add(c.log, c.now, refusedLine{slog.LevelWarn, "topogen: an instance is not on the node that the address table names; it is looked up again",
+	p.refusals().misses.add(c.log, c.now, refusedLine{slog.LevelWarn, "topogen: an instance is not on the node that the address table names; it is looked up again",
 		[]slog.Attr{slog.String("node", p.name), slog.String("instance", where)}})
 	pair.away, pair.lookAt = true, c.now
 	if pair.delay > 0 { // the last lookup has not helped
