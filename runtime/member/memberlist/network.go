@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -44,8 +45,8 @@ type network struct {
 	addresses map[string]string // set in the transport
 	names     map[string]string // by hostPort
 	streams   map[streamID]*stream
-	last      uint64    // number of the last stream of this node
-	warned    time.Time // when a malformed message was last logged
+	last      uint64               // number of the last stream of this node
+	warned    map[string]time.Time // by node: when a malformed message was last logged
 	running   sync.WaitGroup
 }
 
@@ -56,6 +57,7 @@ func newNetwork(name string, t transport.Transport, group uint64, logger *slog.L
 		name: name, transport: t, group: group, logger: logger,
 		packets: make(chan *ml.Packet, packetsMax), accepted: make(chan net.Conn, streamsMax),
 		addresses: make(map[string]string), names: make(map[string]string), streams: make(map[streamID]*stream),
+		warned: make(map[string]time.Time),
 	}
 }
 
@@ -108,7 +110,7 @@ func (n *network) receive(from string, payloads [][]byte) {
 	}
 }
 
-// refused logs why a message was not passed to the library. A stream that has ended early is not
+// refused logs why a message was not passed to the library, once a minute for each node. A stream that has ended early is not
 // malformed: a member may have crashed.
 func (n *network) refused(from string, err error) {
 	if !errors.Is(err, errAnnounced) && !errors.Is(err, errType) && !errors.Is(err, errForm) {
@@ -116,12 +118,13 @@ func (n *network) refused(from string, err error) {
 	}
 	n.mu.Lock()
 	now := time.Now()
-	log := n.warned.IsZero() || now.Sub(n.warned) >= time.Minute
-	if log {
-		n.warned = now
+	maps.DeleteFunc(n.warned, func(_ string, at time.Time) bool { return now.Sub(at) >= time.Minute })
+	_, warned := n.warned[from]
+	if !warned {
+		n.warned[from] = now
 	}
 	n.mu.Unlock()
-	if log {
+	if !warned {
 		n.logger.Warn("a message about members was dropped", "from", from, "err", err)
 	}
 }
