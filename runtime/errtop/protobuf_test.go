@@ -146,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got []Entry
 		var err error
-		allocated.Within(t, 1<<20+100*len(b), func() { got, err = decodeBytes(b) })
+		allocated.Within(t, 100*len(b), func() { got, err = decodeBytes(b) })
 		want, ok, other := tryOthers(b)
 		if !ok {
 			return

@@ -160,7 +160,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m message
 		var err error
-		allocated.Within(t, 1<<20+50*len(b), func() { m, err = decodeMessage(b) })
+		allocated.Within(t, 30*len(b), func() { m, err = decodeMessage(b) })
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatal(err)

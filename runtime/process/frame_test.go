@@ -47,7 +47,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
 	f.Add(append(frame(frameHello, appendHello(nil, "hash", nil, nil)...), frame(frameAlive)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		allocated.Within(t, 1<<20+100*len(input), func() { decodeFrames(t, input) })
+		allocated.Within(t, chunk+100*len(input), func() { decodeFrames(t, input) })
 	})
 }
 
@@ -80,7 +80,11 @@ func decodeFrames(t *testing.T, input []byte) {
 func FuzzVariable(f *testing.F) {
 	f.Add(Info{Topology: "test", Hash: "hash", Processor: "camera", Instances: 1}.value(1, []int{5, 6}))
 	f.Fuzz(func(t *testing.T, value string) {
-		info, parent, inherited, err := parseValue(value)
+		var info Info
+		var parent int
+		var inherited []int
+		var err error
+		allocated.Within(t, 40*len(value), func() { info, parent, inherited, err = parseValue(value) })
 		if err != nil {
 			return
 		}

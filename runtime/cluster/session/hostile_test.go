@@ -125,7 +125,7 @@ func FuzzReceive(f *testing.F) {
 				}
 				now += time.Millisecond
 				var err error
-				allocated.Within(t, 1<<20+100*(len(a)+len(b)), func() { got, err = s.Receive(now, frame, got[:0]) })
+				allocated.Within(t, 100*(len(a)+len(b)), func() { got, err = s.Receive(now, frame, got[:0]) })
 				if err != nil && !errors.Is(err, session.ErrMalformed) {
 					t.Fatal(err)
 				}

@@ -115,7 +115,7 @@ func FuzzUnpack(f *testing.F) {
 			before := r.state()
 			var out []Delivery
 			var err error
-			allocated.Within(t, 1<<20+200*(len(a)+len(b)), func() { out, err = r.unpack(body, nil) })
+			allocated.Within(t, 200*(len(a)+len(b)), func() { out, err = r.unpack(body, nil) })
 			if err != nil {
 				if after := r.state(); after != before || len(out) > 0 || !errors.Is(err, ErrMalformed) {
 					t.Fatalf("%v: %d messages, state\n%snow, and was\n%s", err, len(out), after, before)

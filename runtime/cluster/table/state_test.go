@@ -344,7 +344,7 @@ func FuzzCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var c *table.Command
 		var err error
-		allocated.Within(t, 1<<20+100*len(b), func() { c, err = table.ReadCommand(b) })
+		allocated.Within(t, 100*len(b), func() { c, err = table.ReadCommand(b) })
 		if err != nil {
 			if !errors.Is(err, table.ErrDamaged) {
 				t.Fatal(err)
@@ -368,7 +368,7 @@ func FuzzOutcome(f *testing.F) {
 	out, _ := table.NewState().Apply(table.Revision{Index: 1}, 0, &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: "n"})
 	f.Add(table.AppendOutcome(nil, &out))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 1<<20+20*len(b), func() {
+		allocated.Within(t, 20*len(b), func() {
 			o, err := table.ReadOutcome(b)
 			if err != nil {
 				return
@@ -394,7 +394,7 @@ func FuzzState(f *testing.F) {
 		b = table.Seal(b) // the fuzzer does not find checksums
 		var s *table.State
 		var err error
-		allocated.Within(t, 1<<20+200*len(b), func() { s, err = table.ReadState(b) })
+		allocated.Within(t, 200*len(b), func() { s, err = table.ReadState(b) })
 		if err != nil {
 			if !errors.Is(err, table.ErrDamaged) {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
@@ -501,15 +502,17 @@ func TestRealPause(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(frame("a") + ": c\r\n\r\ndata\n\ndata:x")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := newReader(strings.NewReader(text), 100)
-		for {
-			data, err := r.next()
-			if err != nil {
-				return
+		allocated.Within(t, readerBytes+10*100, func() { // for a stream of any length
+			r := newReader(strings.NewReader(text), 100)
+			for {
+				data, err := r.next()
+				if err != nil {
+					return
+				}
+				if len(data) > 100 {
+					t.Fatalf("a message has %d bytes", len(data))
+				}
 			}
-			if len(data) > 100 {
-				t.Fatalf("a message has %d bytes", len(data))
-			}
-		}
+		})
 	})
 }

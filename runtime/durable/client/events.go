@@ -17,8 +17,10 @@ type reader struct {
 	line []byte
 }
 
+const readerBytes = 16 << 10 // of the buffer of a reader
+
 func newReader(r io.Reader, max int) *reader {
-	return &reader{r: bufio.NewReaderSize(r, 16<<10), max: max}
+	return &reader{r: bufio.NewReaderSize(r, readerBytes), max: max}
 }
 
 // next returns the data of the next message. It is valid until the following call. A

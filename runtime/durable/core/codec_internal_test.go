@@ -73,7 +73,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		allocated.Within(t, 1<<20+400*len(body), func() {
+		allocated.Within(t, 400*len(body), func() {
 			decoded(t, body)
 			func() {
 				defer func() { _ = recover() }() // a damaged entry is reported by a panic

@@ -62,7 +62,7 @@ func FuzzEntry(f *testing.F) {
 		var e entry
 		var s state
 		var err error
-		allocated.Within(t, 1<<20+200*len(b), func() {
+		allocated.Within(t, 200*len(b), func() {
 			err = consumeEntry(b, &e)
 			_ = consumeState(b, &s)
 		})

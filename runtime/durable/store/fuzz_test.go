@@ -53,7 +53,7 @@ func FuzzStore(f *testing.F) {
 				binary.LittleEndian.PutUint64(meta[metaBytes-8:], sum.Sum64())
 			}
 		}
-		allocated.Within(t, 4<<20+50*len(content), func() {
+		allocated.Within(t, 50*len(content), func() {
 			_, _ = verify("store", bytes.NewReader(content), int64(len(content)))
 			_, _ = decodeFormat(b)
 			_, _, _ = decodeTotals(b)

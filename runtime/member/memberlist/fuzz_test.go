@@ -15,7 +15,7 @@ func FuzzPackets(f *testing.F) {
 	f.Add(pushPull(1, 0, []byte("\x87\xa4Addr\xa0\xabIncarnation\xcf\x00\x00\x00\x00\x00\x00\x00\x01\xa4Meta\xc0\xa4Name\xda\x00\x01n\xa4Port\x01\xa5State\x00\xa3Vsn\xa0")...))
 	f.Add(appendMeta(nil, &member.Node{Address: "host:1", Meta: []byte("disks"), Boot: 77}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 1<<20+50*len(b), func() {
+		allocated.Within(t, 50*len(b), func() {
 			_ = checkPacket(b)
 			_, _ = parseMeta(b)
 			whole := checkStream(&input{rest: b, left: streamMax})

@@ -128,7 +128,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		must(t, os.WriteFile(newest, content, 0o600))
 		var verifyErr error
-		allocated.Within(t, 8<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
+		allocated.Within(t, 1<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
 		l, s, err := wal.Open(dir, own, wal.Options{})
 		if err == nil {
 			err = errors.Join(checkBody(s), l.Close())
@@ -171,7 +171,7 @@ func FuzzSegment(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		must(t, os.WriteFile(name, content, 0o600))
 		var verifyErr error
-		allocated.Within(t, 8<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
+		allocated.Within(t, 1<<20+50*len(content), func() { _, verifyErr = wal.Verify(dir) })
 		l, s, err := wal.Open(dir, own, wal.Options{})
 		if (err == nil) != (verifyErr == nil) && !errors.Is(err, wal.ErrIdentity) {
 			t.Fatalf("Open and Verify must agree, got %v and %v", err, verifyErr)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
@@ -29,7 +30,10 @@ func TestNames(t *testing.T) {
 		"spiffe://example.org/bank/admin/ann", "spiffe://example.org/bank/operator/", "https://example.org/bank/n1",
 		"spiffe://example.org/bank/" + strings.Repeat("n", 3000), "spiffe://" + strings.Repeat("a", 256) + "/bank/n1",
 	} {
-		if id, err := certs.Parse(name); err == nil {
+		var id certs.ID
+		var err error
+		allocated.Within(t, 16*len(name), func() { id, err = certs.Parse(name) })
+		if err == nil {
 			t.Errorf("%.60s was parsed as %+v", name, id)
 		}
 	}
@@ -125,7 +129,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("spiffe://example.org/bank/n1")
 	f.Add("spiffe://example.org/bank/operator/ann")
 	f.Fuzz(func(t *testing.T, name string) {
-		if id, err := certs.Parse(name); err == nil && id.String() != name {
+		var id certs.ID
+		var err error
+		allocated.Within(t, 16*len(name), func() { id, err = certs.Parse(name) })
+		if err == nil && id.String() != name {
 			t.Errorf("%q was parsed as %+v, which is %q", name, id, id)
 		}
 	})

@@ -94,7 +94,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var got recorder
 		var err error
-		allocated.Within(t, 1<<20+100*len(b), func() { err = readFrame(b, &got) })
+		allocated.Within(t, 100*len(b), func() { err = readFrame(b, &got) })
 		if err != nil {
 			return
 		}
@@ -116,7 +116,10 @@ func FuzzHello(f *testing.F) {
 	f.Add((&hello{protocol: 1, node: "n1", address: "[2001:db8::1]:7101"}).append(nil))
 	f.Add((&hello{protocol: 1, node: "n1", address: "n1.example.org:7101"}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		h, err := readHello(map[string][]string{helloKey: {string(b)}})
+		metadata := map[string][]string{helloKey: {string(b)}}
+		var h hello
+		var err error
+		allocated.Within(t, 16*len(b), func() { h, err = readHello(metadata) })
 		if err != nil {
 			return
 		}

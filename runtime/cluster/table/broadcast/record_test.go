@@ -12,7 +12,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add((&Record{1, 2, 3, 4, 5, 6}).Append(nil))
 	f.Add(make([]byte, 2*recordSize+1))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 1<<20+20*len(b), func() {
+		allocated.Within(t, 10*len(b), func() {
 			list, torn, err := ReadPlain(b)
 			if err != nil {
 				t.Fatal(err)

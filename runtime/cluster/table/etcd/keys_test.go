@@ -50,7 +50,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add([]byte(head{last: 7, parts: 2}.encode()))
 	f.Add([]byte(digits(9)))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 1<<20+20*len(b), func() {
+		allocated.Within(t, 10*len(b), func() {
 			if e, err := readEntry(b); err == nil && !bytes.Equal([]byte(e.encode()), b) {
 				t.Errorf("%x is read as %+v", b, e)
 			}

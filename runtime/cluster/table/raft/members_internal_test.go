@@ -127,7 +127,7 @@ func FuzzMessage(f *testing.F) {
 		var r *request
 		var a *answer
 		var err error
-		allocated.Within(t, 1<<20+5*len(b), func() { r, a, err = readMessage(b) })
+		allocated.Within(t, 2*len(b), func() { r, a, err = readMessage(b) })
 		if err != nil {
 			return
 		}
