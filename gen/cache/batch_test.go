@@ -59,15 +59,15 @@ func TestLargeBatches(t *testing.T) {
 	cost := func(n int) (cold, warm uint64) {
 		p := newProject(t)
 		builds := p.many(n)
-		before := allocated()
+		before := allocations()
 		if fresh, recorded := p.run(builds); fresh != 0 || recorded != n {
 			t.Fatalf("%d of %d are fresh, %d are recorded", fresh, n, recorded)
 		}
-		between := allocated()
+		between := allocations()
 		if fresh, _ := p.run(builds); fresh != n {
 			t.Fatalf("%d of %d are fresh", fresh, n)
 		}
-		return between - before, allocated() - between
+		return between - before, allocations() - between
 	}
 	n := speed.Pick(t, 25, 75, 75)
 	cold1, warm1 := cost(n)
@@ -79,9 +79,9 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
-// allocated is the number of allocations so far, a measure of work that is the same on all
+// allocations is the number of allocations so far, a measure of work that is the same on all
 // systems.
-func allocated() uint64 {
+func allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Mallocs

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
@@ -215,7 +216,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"Inputs": [{"Kind": 1}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		decode(body)
-		r, ok := decode(sealed(body))
+		file := sealed(body)
+		var r *record
+		var ok bool
+		allocated.Within(t, 200*len(file), func() { r, ok = decode(file) }) // {} is an input
 		if !ok {
 			return
 		}

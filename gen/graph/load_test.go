@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/spec"
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -173,7 +174,9 @@ func FuzzSnapshot(f *testing.F) {
 	f.Add([]byte(`{"elapsed":0,"processors":[],"edges":[]}`))
 	topology := shopTopology(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := ParseSnapshot(text)
+		var s *Snapshot
+		var err error
+		allocated.Within(t, 200*len(text), func() { s, err = ParseSnapshot(text) }) // {} is an edge
 		if err != nil {
 			return
 		}

@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"strings"
 	"testing"
+
+	"github.com/topogen/topogen/internal/test/allocated"
 )
 
 var planSum = sha256.Sum256([]byte("plan"))
@@ -101,8 +103,13 @@ func FuzzInspect(f *testing.F) {
 	f.Add(Seal("x.yml\npackage evil", planSum, nil))
 	f.Add([]byte(Marker + "\n// Source: ; plan ; body ."))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		state := Inspect(content)
-		h, ok := Read(content)
+		var state State
+		var h Header
+		var ok bool
+		allocated.Within(t, 64<<10+10*len(content), func() { // 64 KiB for the state of the regular expression
+			state = Inspect(content)
+			h, ok = Read(content)
+		})
 		if state != Ours {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/gen/wire"
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/internal/test/speed"
 	"pgregory.net/rapid"
 )
@@ -229,7 +230,9 @@ func FuzzNumbers(f *testing.F) {
 	f.Add([]byte("a.b: 1\na.c: 2 # c\n"))
 	f.Fuzz(func(t *testing.T, old []byte) {
 		s := order("Account", "Cents:7")
-		_, text, problems := wire.Assign(s, old)
+		var text []byte
+		var problems []wire.Problem
+		allocated.Within(t, 64<<10+400*len(old), func() { _, text, problems = wire.Assign(s, old) }) // 64 KiB for the schema; each line may be a problem
 		if len(problems) > 0 {
 			return
 		}

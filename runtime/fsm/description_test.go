@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/fsm"
 )
 
@@ -243,4 +244,19 @@ func TestDescribedEntries(t *testing.T) {
 	if err := d.CheckLogged(); err == nil || !strings.Contains(err.Error(), fmt.Sprint("at most ", 1<<20)) {
 		t.Errorf("a long description in a definition: %v", err)
 	}
+}
+
+// FuzzCompatible reads any descriptions of a log.
+func FuzzCompatible(f *testing.F) {
+	f.Add(bankTypes)
+	f.Add("message .A\n1 a .A\n2 b uint\nstate .A\n")
+	f.Add("limit Window 9\nlimit Results 9")
+	f.Fuzz(func(t *testing.T, then string) {
+		// A message has a line of 8 bytes and takes a map.
+		allocated.Within(t, 100*len(bankTypes)+100*len(then), func() {
+			if err := fsm.Compatible(then, bankTypes); err != nil && !errors.Is(err, fsm.ErrDamaged) && !errors.Is(err, fsm.ErrIncompatible) {
+				t.Error(err)
+			}
+		})
+	})
 }

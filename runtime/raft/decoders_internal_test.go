@@ -30,8 +30,10 @@ func FuzzMessages(f *testing.F) {
 	f.Add(appendHead(nil, head{members: members, salt: []byte("salt")}))
 	f.Add(appendMembers(nil, members))
 	f.Add(appendRecord(nil, Record{ID: 1}))
+	f.Add(append(envelope{kindRaft, 1, 2}.append(nil), engine...))
+	f.Add([]byte(`{"Do":"change","Changes":[{"Name":"n1","Address":"127.0.0.1:1"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		allocated.Within(t, 1<<20+200*len(b), func() {
+		allocated.Within(t, 8<<10+200*len(b), func() { // 8 KiB for the errors of 12 decoders
 			_, _ = parseEngine(b, true)
 			_, _ = parseEngine(b, false)
 			_, _ = readPart(b)
@@ -40,6 +42,12 @@ func FuzzMessages(f *testing.F) {
 			_, _ = readNotice(b)
 			_, _, _ = readSnapshot(b)
 			_, _ = readRecord(b)
+			_, _ = parseCommand(string(b))
+			_ = typed("n1", "n2", b)
+			_ = changedBy(&pb.Entry{Type: pb.EntryConfChangeV2.Enum(), Data: b})
+			m := new(pb.Message)
+			m.ProtoReflect().SetUnknown(b)
+			_, _ = takeTimes(m)
 			if list, err := readMembers(b); err == nil {
 				if again, err := readMembers(appendMembers(nil, list)); err != nil || len(again) != len(list) {
 					t.Errorf("%+v is read as %+v: %v", list, again, err)
@@ -86,7 +94,7 @@ func FuzzBackup(f *testing.F) {
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		allocated.Within(t, 4<<20+50*len(file), func() { // buffers of backupChunk, for each of three passes
+		allocated.Within(t, 4*backupChunk+50*len(file), func() { // buffers of backupChunk, for each of three passes
 			if i, err := OpenBackup(path); err == nil {
 				_ = i.Close()
 			}

@@ -19,7 +19,7 @@
 //	promoted  methods of the runtime that are promoted into generated types
 //	unused    functions, types, variables, constants and methods that nothing uses
 //	rapids    tests that call rapid.Check without speed.Checks
-//	decoders  decoders of the runtime without a fuzz target
+//	decoders  decoders of bytes from a socket or a disk without a fuzz target
 //	long      tests with an amount for long runs that .ci/long does not run, and the reverse
 //
 // It is an error if a check finds nothing to examine. Each check has a small repository in testdata
