@@ -187,7 +187,7 @@ func (w *world) listener(address string) *simNode {
 			for _, digit := range address[i+1:] {
 				number = 10*number + int(digit-'0')
 			}
-			if number >= 1 && number <= len(w.nodes) && w.nodes[number-1].place == address[3:] {
+			if number >= 1 && number <= len(w.nodes) && "at-"+w.nodes[number-1].place == address {
 				return w.nodes[number-1]
 			}
 		}

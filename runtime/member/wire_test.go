@@ -157,6 +157,7 @@ func FuzzDecode(f *testing.F) {
 		}}
 		f.Add(appendMessage(nil, m))
 	}
+	f.Add(appendMessage(nil, &message{kind: kindPing, boot: 7, knownBoot: 3, records: []record{{name: "n3", address: "n2", boot: 1}}})) // an address that is not of a simulated node
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m message
 		var err error
