@@ -1,6 +1,7 @@
 package piper_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -70,6 +71,7 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 	type way struct {
 		name    string
 		timeout time.Duration
+		caller  time.Duration // after this time the context of the caller ends
 		handle  func(cancel context.CancelFunc) func(*cell, *message) error
 		want    error
 		run     error
@@ -78,6 +80,9 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 		{name: "timeout", timeout: time.Second, handle: func(context.CancelFunc) func(*cell, *message) error {
 			return func(*cell, *message) error { time.Sleep(2 * time.Second); return nil }
 		}, want: context.DeadlineExceeded},
+		{name: "context", timeout: time.Hour, caller: time.Second, handle: func(context.CancelFunc) func(*cell, *message) error {
+			return func(*cell, *message) error { time.Sleep(2 * time.Second); return nil }
+		}, want: context.Canceled},
 		{name: "failure", handle: func(context.CancelFunc) func(*cell, *message) error {
 			return func(*cell, *message) error { return errFailed }
 		}, want: topo.ErrStopping, run: errFailed},
@@ -99,8 +104,17 @@ func TestAskEndsOnEveryWayOut(t *testing.T) {
 					[]edge{{from: 0, to: 1}}, piper.DrainTimeout(5*time.Second))
 				result := top.start(ctx)
 				g := top.externals[0].caller()
-				if _, err := g.ask(context.Background(), w.timeout, 0, 0, message{}); !errors.Is(err, w.want) {
+				asking, giveUp := context.WithCancel(context.Background())
+				defer giveUp()
+				if w.caller > 0 {
+					time.AfterFunc(w.caller, giveUp)
+				}
+				began := time.Now()
+				if _, err := g.ask(asking, w.timeout, 0, 0, message{}); !errors.Is(err, w.want) {
 					t.Errorf("Ask returns %v, want %v", err, w.want)
+				}
+				if end := cmp.Or(w.caller, w.timeout); end > 0 && time.Since(began) != end {
+					t.Errorf("Ask returns after %v, want %v", time.Since(began), end)
 				}
 				top.externals[0].Close()
 				if err := top.result(t, result); !errors.Is(err, w.run) {

@@ -3,7 +3,9 @@ package piper_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/supervise"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -32,6 +35,12 @@ func (j *journal) count(part string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return strings.Count(j.buf.String(), part)
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
 }
 
 func (j *journal) option() piper.Option { return piper.Logger(slog.New(slog.NewTextHandler(j, nil))) }
@@ -413,6 +422,62 @@ func TestLinesAreASecondApart(t *testing.T) {
 		}
 		if n := log.count("a handler has failed"); n > 21 { // and one at the end of Run
 			t.Errorf("%d lines are logged in 20 s: %s", n, log.buf.String())
+		}
+	})
+}
+
+// TestEachKindOfLineHasItsOwnLimit has two processors that fail in several ways at the same times. The first line of each
+// kind and processor is logged at once, and the others with their number a second later.
+func TestEachKindOfLineHasItsOwnLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log journal
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var procs []proc
+		var children []supervise.Processor
+		for _, name := range []string{"a", "b"} {
+			procs = append(procs, proc{
+				name: name, watch: &piper.Watch{Then: piper.ThenSkip, Attempts: 1},
+				tick: func(_ *cell, tick topo.Tick) error {
+					switch {
+					case tick.N > 8:
+						return nil
+					case tick.N%2 == 0:
+						panic(errFailed)
+					}
+					return errFailed
+				},
+				make: func(_ *cell, n int) error {
+					if n%2 == 1 {
+						return errFailed
+					}
+					return nil
+				},
+				close: func(*cell) error { return errFailed },
+			})
+			children = append(children, supervise.Processor{Name: name, Instances: 1, Supervised: true, Policy: supervise.OnFailure, Delay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond})
+		}
+		top, err := constructWith(supervise.New(supervise.Spec{Processors: children}), procs,
+			[]edge{{from: timer, to: 0, every: 100 * time.Millisecond}, {from: timer, to: 1, every: 100 * time.Millisecond}}, log.option())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var soon string
+		time.AfterFunc(450*time.Millisecond, func() { soon = log.text() }) // after two failures of each kind
+		if err := top.run(t, ctx); !errors.Is(err, errFailed) {            // of Close at the end
+			t.Error(err)
+		}
+		for _, kind := range []string{"a handler has failed", "an instance has failed", "an instance cannot be restarted", "Close failed for an instance that has ended"} {
+			for _, name := range []string{"a", "b"} {
+				line := regexp.MustCompile(`topogen: ` + kind + `" processor=` + name + ` .*`)
+				if n := len(line.FindAllString(soon, -1)); n != 1 {
+					t.Errorf("%s of %s: %d lines are logged at once: %s", kind, name, n, soon)
+				}
+				lines := line.FindAllString(log.text(), -1)
+				if len(lines) != 2 || strings.Contains(lines[0], "times=") || !strings.HasSuffix(lines[1], " times=3") {
+					t.Errorf("%s of %s: the lines are %q", kind, name, lines)
+				}
+			}
 		}
 	})
 }
