@@ -19,10 +19,8 @@ import (
 
 // inMemory starts three nodes with simulated disks and a network in memory, in the virtual time of
 // synctest.
-func inMemory(t *testing.T, codec fsm.Codec[lists]) (ms []*machine) {
+func inMemory(t *testing.T, d fsm.Definition[lists, appendTo, struct{}]) (ms []*machine) {
 	t.Helper()
-	d := listsDefinition
-	d.StateCodec = codec
 	network := transport.NewMemory(transport.MemoryOptions{})
 	peers := map[string]string{"n1": "a", "n2": "b", "n3": "c"}
 	for i := range len(peers) {
@@ -70,19 +68,25 @@ func leaderOf(t *testing.T, ms []*machine) *machine {
 	return nil
 }
 
-// TestSlowUserCodeLeavesTheLeader: the leader stays the leader while a read or the encoding of the
-// state takes many election timeouts.
+// TestSlowUserCodeLeavesTheLeader: the leader stays the leader while a read, the encoding of the
+// state, or updates take many election timeouts.
 func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		codec := listsCodec
-		var slow atomic.Bool // the other nodes encode their states too
-		codec.Append = func(b []byte, l *lists) ([]byte, error) {
+		d := listsDefinition
+		var slow, slowUpdate atomic.Bool // the other nodes encode their states and update them too
+		d.StateCodec.Append = func(b []byte, l *lists) ([]byte, error) {
 			if slow.Load() {
 				time.Sleep(20 * time.Second)
 			}
 			return listsCodec.Append(b, l)
 		}
-		ms := inMemory(t, codec)
+		d.Update = fsm.NoResult(func(a *appendTo, l *lists) error {
+			if slowUpdate.Load() {
+				time.Sleep(20 * time.Second)
+			}
+			return a.Update(l)
+		})
+		ms := inMemory(t, d)
 		leader := leaderOf(t, ms)
 		if _, err := leader.Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)
@@ -96,6 +100,17 @@ func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 			t.Error(err)
 		}
 		slow.Store(false)
+		slowUpdate.Store(true)
+		var all sync.WaitGroup
+		for i := range uint64(4) {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second) // one after the other reaches the node, while the first is applied
+				if _, err := leader.Propose(t.Context(), appendTo{0, 2 + i, -1}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 		if s := leader.Status(); s.Role != "leader" || s.Term != term {
 			t.Errorf("the node must still lead in term %d, got the role %s in term %d", term, s.Role, s.Term)
 		}
@@ -106,7 +121,7 @@ func TestSlowUserCodeLeavesTheLeader(t *testing.T) {
 // sees the update.
 func TestWaitReadsYourOwnWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ms := inMemory(t, listsCodec)
+		ms := inMemory(t, listsDefinition)
 		leaderOf(t, ms)
 		for i := range uint64(20) {
 			a, err := ms[i%3].ProposeResult(t.Context(), appendTo{0, 1000 + i*13*17, -1})
