@@ -10,6 +10,7 @@ type memoryDisk struct {
 	*wal.Disk
 	record raft.Record
 	made   bool
+	sync   wal.Sync
 	wrap   func(wal.Log) wal.Log // wraps an opened log; nil: none
 }
 
@@ -21,7 +22,7 @@ func (d *memoryDisk) HasLog() (bool, error)         { return d.made, nil }
 func (d *memoryDisk) Close() error                  { return nil }
 
 func (d *memoryDisk) Open(id wal.Identity) (wal.Log, wal.Stored, error) {
-	log, stored, err := d.Disk.Open(id, wal.Options{})
+	log, stored, err := d.Disk.Open(id, wal.Options{Sync: d.sync})
 	if err != nil {
 		return nil, stored, err
 	}
