@@ -97,7 +97,7 @@ func TestOperators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Join(dir, id.Topology+id.Node+id.Operator)
+		name := filepath.Join(dir, id.Topology+id.Node+id.Operator+id.Client)
 		for end, b := range map[string][]byte{".crt": pair.Cert, ".key": pair.Key, ".ca": ca.Cert} {
 			if err := os.WriteFile(name+end, b, 0o600); err != nil {
 				t.Fatal(err)
@@ -117,6 +117,7 @@ func TestOperators(t *testing.T) {
 	}{
 		{"an operator", certs.ID{Topology: "test", Operator: "ann"}, true},
 		{"a node", certs.ID{Topology: "test", Node: "n2"}, false},
+		{"a client", certs.ID{Topology: "test", Client: "web"}, false},
 		{"an operator of another topology", certs.ID{Topology: "other", Operator: "ann"}, false},
 	} {
 		tls := files(c.id)

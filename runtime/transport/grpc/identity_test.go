@@ -363,6 +363,7 @@ func TestOperators(t *testing.T) {
 	for want, files := range map[string]*TLS{
 		"you are spiffe://example.org/bank/operator/ann true":          ann,
 		"spiffe://example.org/bank/n2 is not an operator of topology":  p.issue("n2", node("n2"), time.Hour),
+		"spiffe://example.org/bank/client/web is not an operator of":   p.issue("web", certs.ID{TrustDomain: "example.org", Topology: "bank", Client: "web"}, time.Hour),
 		"reached spiffe://example.org/bank/n1, which is not a node of": p.issue("eve", certs.ID{TrustDomain: "example.org", Topology: "shop", Operator: "eve"}, time.Hour),
 		"error reading server preface":                                 nil,
 	} {
