@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -190,7 +191,7 @@ func TestWrongDirectories(t *testing.T) {
 	}
 }
 
-// TestLeftovers: incomplete files that a crash has left do not prevent Open.
+// TestLeftovers: Open removes incomplete files that a crash has left.
 func TestLeftovers(t *testing.T) {
 	dir := memdir.Quick(t)
 	making := filepath.Join(dir, "wal.tmp")
@@ -199,16 +200,39 @@ func TestLeftovers(t *testing.T) {
 	l, _ := open(t, dir, wal.Options{})
 	must(t, l.Save(state(1, 1, 0), []*raftpb.Entry{entry(1, 1, "a")}, true))
 	must(t, l.Close())
-	must(t, os.WriteFile(filepath.Join(dir, "wal", "0.tmp"), []byte("half"), 0o600))
+	for _, name := range []string{"0.tmp", "9.tmp"} { // the engine creates 0.tmp again
+		must(t, os.WriteFile(filepath.Join(dir, "wal", name), []byte("half"), 0o600))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "snap", "9.tmp"), []byte("half"), 0o600))
+	must(t, os.Mkdir(making, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "snap", "0000000000000001-0000000000000001.snap"), []byte("half"), 0o600))
 	l, s := open(t, dir, wal.Options{})
 	if len(s.Entries) != 1 || s.Snapshot != nil {
 		t.Errorf("%+v", s)
 	}
-	if left := files(t, dir, "snap", "*"); len(left) > 0 {
+	if left := slices.Concat(files(t, dir, "snap", "*"), files(t, dir, "wal", "9.tmp"), files(t, making)); len(left) > 0 {
 		t.Error(left)
 	}
 	must(t, l.Close())
+}
+
+// TestSavesReachTheSystem: after a save, the operating system has the data, in each sync mode. So a process that is killed
+// loses nothing; TestKilledProcess kills one.
+func TestSavesReachTheSystem(t *testing.T) {
+	for _, mode := range []wal.Sync{wal.Always, wal.Interval, wal.None} {
+		dir, second := memdir.Quick(t), memdir.Quick(t)
+		l, _ := open(t, dir, wal.Options{Sync: mode, Interval: time.Hour})
+		for i := range uint64(3) { // the first save of a process is synced in each mode
+			must(t, l.Save(state(1, 1, i+1), []*raftpb.Entry{entry(i+1, 1, "a")}, true))
+		}
+		copied(t, dir).write(t, second)
+		killed, s := open(t, second, wal.Options{})
+		if len(s.Entries) != 3 || s.State.GetCommit() != 3 {
+			t.Errorf("sync: %v: the system has %d of 3 entries, and the state %v", mode, len(s.Entries), s.State)
+		}
+		must(t, killed.Close())
+		must(t, l.Close())
+	}
 }
 
 func files(t *testing.T, parts ...string) []string {
