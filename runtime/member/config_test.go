@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,41 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (Config{Interval: 1, Helpers: 99}).Check(three); !strings.Contains(err.Error(), "interval") || !strings.Contains(err.Error(), "helpers") {
 		t.Errorf("only one of two mistakes: %v", err)
+	}
+}
+
+// TestCheckOfANode: Check reports each mistake in what a node is started with.
+func TestCheckOfANode(t *testing.T) {
+	three := map[string]string{"n1": "a", "n2": "b", "n3": "c"}
+	many := map[string]string{}
+	for i := range membersMax + 1 {
+		many[strconv.Itoa(i)] = "a"
+	}
+	own := Node{Name: "n1", Address: "a", Boot: 1}
+	for _, c := range []struct {
+		node  func(*Node)
+		first map[string]string
+		want  string // "": no mistake
+	}{
+		{func(*Node) {}, three, ""},
+		{func(n *Node) { n.Name = "another" }, three, ""},
+		{func(n *Node) { n.Name = "" }, three, "the name of a node must have 1 to 128 bytes, got \"\""},
+		{func(n *Node) { n.Name = strings.Repeat("n", NameMax+1) }, three, "the name of a node must have 1 to 128 bytes"},
+		{func(n *Node) { n.Address = strings.Repeat("a", AddressMax+1) }, three, "the address of n1 must have at most 260 bytes, got 261"},
+		{func(n *Node) { n.Meta = make([]byte, MetaMax+1) }, three, "the meta data of a node must have at most 256 bytes, got 257"},
+		{func(n *Node) { n.Boot = 0 }, three, "the boot id must be between 1 and"},
+		{func(n *Node) { n.Boot = countMax + 1 }, three, "the boot id must be between 1 and"},
+		{func(*Node) {}, map[string]string{"n1": "a", "n2": strings.Repeat("b", AddressMax+1), "n3": "c"}, "the address of n2 must have at most 260 bytes, got 261"},
+		{func(*Node) {}, map[string]string{"n1": "a", strings.Repeat("n", NameMax+1): "b", "n3": "c"}, "the name of a node must have 1 to 128 bytes"},
+		{func(*Node) {}, map[string]string{"n1": "a", "n2": "b"}, "two nodes need a rule"},
+		{func(*Node) {}, many, "there must be at most 10000 first members, got 10001"},
+	} {
+		n := own
+		c.node(&n)
+		err := Check(n, c.first, Config{})
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: got %v, want %q", n, err, c.want)
+		}
 	}
 }
 

@@ -112,6 +112,62 @@ func TestLargeCluster(t *testing.T) {
 	}
 }
 
+// TestAnswersToAnother: a node that gets answers to pings of another process with its name reports the duplicate once,
+// except shortly after its start: then the other process is the former one.
+func TestAnswersToAnother(t *testing.T) {
+	for _, kind := range []kind{kindAck, kindNack} {
+		w := cluster(t, 1, 3, Config{})
+		n, other := w.nodes[0], w.nodes[1]
+		reports := 0
+		w.onEvent = func(at *simNode, e Event) {
+			if at == n && e.Kind == EventDuplicate {
+				reports++
+			}
+		}
+		answer := func(want int) {
+			t.Helper()
+			echo := n.core.self.boot - 1
+			if err := n.core.Step(n.age(), "n2", appendMessage(nil, &message{kind: kind, boot: other.core.self.boot, echo: echo, sequence: 1})); err != nil {
+				t.Fatal(err)
+			}
+			n.effects()
+			if reports != want {
+				t.Errorf("%d reports after %v, want %d", reports, n.age(), want)
+			}
+		}
+		answer(0)
+		w.run(n.core.messageAge() + time.Second)
+		answer(1)
+		answer(1)
+	}
+}
+
+// TestRumorsAreOnce: a claim about a member that changes is in one list of news, once, and is sent as often as a new claim.
+func TestRumorsAreOnce(t *testing.T) {
+	c := cluster(t, 1, 3, Config{}).nodes[0].core
+	p := c.peers["n2"]
+	for _, urgent := range []bool{true, true, false, false, true} {
+		p.transmissions = min(p.transmissions, 1) // the others were sent
+		c.spread(p, urgent)
+		first := p.transmissions
+		for i, list := range c.rumors {
+			want := 0
+			if i == rank(urgent) {
+				want = 1
+			}
+			n := 0
+			for _, q := range list {
+				if q == p {
+					n++
+				}
+			}
+			if n != want || first < 2 {
+				t.Errorf("list %d has the claim %d times, want %d, to be sent %d times", i, n, want, first)
+			}
+		}
+	}
+}
+
 // TestDuplicates: two processes with one name run at the same time. The others report it.
 // The older process reaches no majority any more, and is replaced when it learns why.
 func TestDuplicates(t *testing.T) {
