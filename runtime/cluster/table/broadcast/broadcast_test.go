@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,5 +175,32 @@ func TestBothSidesOfACutWrite(t *testing.T) {
 	}
 	if place("n1") != place("n2") || place("n1") != place("n3") {
 		t.Errorf("the nodes disagree about counter/2: %s, %s, %s", place("n1"), place("n2"), place("n3"))
+	}
+}
+
+// TestConfigIsChecked: Open refuses each setting that is missing or wrong, before it opens the log.
+func TestConfigIsChecked(t *testing.T) {
+	network := transport.NewMemory(transport.MemoryOptions{})
+	link, err := network.Join("n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	for want, change := range map[string]func(c *broadcast.Config){
+		"Config.Topology, Transport and Alive must be set": func(c *broadcast.Config) { c.Topology = "" },
+		"Transport and Alive must be set":                  func(c *broadcast.Config) { c.Transport = nil },
+		"Alive must be set":                                func(c *broadcast.Config) { c.Alive = nil },
+		"Tick must not be below 0":                         func(c *broadcast.Config) { c.Tick = -1 },
+		"Config.Node":                                      func(c *broadcast.Config) { c.Node = "../n1" },
+	} {
+		dir := memdir.Quick(t)
+		c := broadcast.Config{Topology: "test", Node: "n1", Dir: dir, Transport: link, Alive: func() []string { return nil }}
+		change(&c)
+		if _, err := broadcast.Open(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("%s: the folder has %v", want, left)
+		}
 	}
 }
