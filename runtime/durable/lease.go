@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
@@ -39,15 +40,22 @@ const (
 // process is paused. So a worker that returns from a pause does not begin a step.
 func (w *Worker) leaseState(e *execution) leaseState {
 	switch {
-	case e.leaseUntil.Load() == 0: // a replay has no lease
-		return leaseHeld
-	case int64(w.now().Sub(w.epoch)) >= e.leaseUntil.Load():
+	case w.leaseLeft(e) <= 0:
 		return leaseLost
 	case w.stopping.Load():
 		return leaseStopping
 	default:
 		return leaseHeld
 	}
+}
+
+// leaseLeft returns the time until the lease ends.
+func (w *Worker) leaseLeft(e *execution) time.Duration {
+	until := e.leaseUntil.Load()
+	if until == 0 { // a replay has no lease
+		return math.MaxInt64
+	}
+	return time.Duration(until) - w.now().Sub(w.epoch)
 }
 
 // contextOf is the context of a function.
@@ -165,8 +173,7 @@ func (w *Worker) do(ctx context.Context, op protocol.Operation) (protocol.Result
 // doOften is do, and reports whether the operation was repeated: then its effect may come
 // from an earlier time.
 func (w *Worker) doOften(ctx context.Context, op protocol.Operation) (result protocol.Result, repeated bool, err error) {
-	times := 0
-	results, err := w.repeat(ctx, []protocol.Operation{op}, func() bool { times++; return true })
+	results, times, err := w.repeat(ctx, nil, []protocol.Operation{op})
 	if err != nil {
 		return protocol.Result{}, times > 1, err
 	}
@@ -176,36 +183,43 @@ func (w *Worker) doOften(ctx context.Context, op protocol.Operation) (result pro
 // doAll carries out operations of an execution, and repeats them until there is an answer
 // or its lease ends.
 func (w *Worker) doAll(e *execution, ops []protocol.Operation) ([]protocol.Result, error) {
-	return w.repeat(w.ctx, ops, func() bool { return w.leaseState(e) != leaseLost })
+	results, _, err := w.repeat(w.ctx, e, ops)
+	return results, err
 }
 
-func (w *Worker) repeat(ctx context.Context, ops []protocol.Operation, allowed func() bool) ([]protocol.Result, error) {
-	for k := 1; ; k++ {
-		if !allowed() {
-			return nil, ErrLeaseLost
+// repeat returns the results of operations, and how often it has tried them. An execution that is not nil bounds it by
+// the lease.
+func (w *Worker) repeat(ctx context.Context, e *execution, ops []protocol.Operation) (results []protocol.Result, times int, err error) {
+	for times = 1; ; times++ {
+		if e != nil && w.leaseState(e) == leaseLost {
+			return nil, times - 1, ErrLeaseLost
 		}
 		results, err := doAll(ctx, w.backend, ops)
 		if err == nil {
 			err = unavailable(results, len(ops))
 		}
 		if err == nil {
-			return results, nil
+			return results, times, nil
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return nil, times, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		if w.config.Manual || errors.Is(err, ErrStopping) {
-			return nil, err
+			return nil, times, err
 		}
-		timer := time.NewTimer(backoff.Delay(repeatFirst, repeatMax, 0.5, k, w.config.Chance))
+		pause := backoff.Delay(repeatFirst, repeatMax, 0.5, times, w.config.Chance)
+		if e != nil {
+			pause = min(pause, w.leaseLeft(e))
+		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return nil, times, fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-w.ctx.Done():
 			timer.Stop()
-			return nil, fmt.Errorf("%w: %w", ErrStopping, err)
+			return nil, times, fmt.Errorf("%w: %w", ErrStopping, err)
 		}
 	}
 }

@@ -25,7 +25,8 @@ func live(t *testing.T, f func(l *lab)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lab{T: t, ctx: t.Context(), log: slog.New(failing{t: t})}
 		var err error
-		if l.engine, err = engine.Open(engine.Config{Store: store.NewMemory(), Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		l.disk = &disk{Store: store.NewMemory()}
+		if l.engine, err = engine.Open(engine.Config{Store: l.disk, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			t.Fatal(err)
 		}
 		f(l)
@@ -43,6 +44,7 @@ type lab struct {
 	*testing.T
 	ctx     context.Context
 	engine  *engine.Engine
+	disk    *disk
 	log     *slog.Logger // of the workers
 	workers []*durable.Worker
 	served  sync.WaitGroup
@@ -66,6 +68,21 @@ func (l *lab) worker(b durable.Backend, functions ...durable.Function) *durable.
 	})
 	synctest.Wait()
 	return w
+}
+
+// disk is a store in memory that can be full.
+type disk struct {
+	store.Store
+	full atomic.Bool
+}
+
+func (d *disk) Update(f func(store.Tx) error) error {
+	return d.Store.Update(func(tx store.Tx) error {
+		if err := f(tx); err != nil || !tx.Changed() || !d.full.Load() {
+			return err
+		}
+		return store.ErrFull
+	})
 }
 
 // faulty is a backend whose operations can be made to fail or wait.
@@ -698,6 +715,53 @@ func TestWaitEnds(t *testing.T) {
 		}
 		if _, err := durable.Get[int](w, "missing").Wait(l.ctx); !errors.Is(err, durable.ErrNotFound) {
 			t.Errorf("Wait for a promise that does not exist returned %v", err)
+		}
+	})
+}
+
+// TestFullDisk: while the disk is full, a call waits until there is space or until its context ends. A handler
+// waits at its next durable call until its lease ends, and is called again when there is space. A step whose
+// result could not be recorded runs again.
+func TestFullDisk(t *testing.T) {
+	live(t, func(l *lab) {
+		first, second, calls := 0, 0, 0
+		var waited time.Duration
+		w := l.worker(nil, durable.Function{Name: "work", Run: func(ctx durable.Context, _ json.RawMessage) (any, error) {
+			calls++
+			if _, err := durable.Step(ctx, "first", func(context.Context) (int, error) { first++; return 0, nil }); err != nil {
+				return nil, err
+			}
+			if calls == 1 {
+				l.disk.full.Store(true)
+				began := time.Now()
+				defer func() { waited = time.Since(began) }()
+			}
+			return durable.Step(ctx, "second", func(context.Context) (int, error) { second++; return 7, nil })
+		}}, durable.Function{Name: "other", Run: func(durable.Context, json.RawMessage) (any, error) { return 0, nil }})
+		h, err := durable.Start[int](l.ctx, w, durable.Call{ID: "a", Func: "work"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
+		defer cancel()
+		if _, err := durable.Start[int](ctx, w, durable.Call{ID: "b", Func: "other"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call on a full disk whose context ends: %v", err)
+		}
+		const space, lease = time.Hour, 30 * time.Second // the default lease
+		began := time.Now()
+		time.AfterFunc(space, func() { l.disk.full.Store(false) })
+		if _, err := durable.Start[int](l.ctx, w, durable.Call{ID: "c", Func: "other"}); err != nil || time.Since(began) < space {
+			t.Errorf("a call on a full disk returns after %v: %v", time.Since(began), err)
+		}
+		if n, err := h.Wait(l.ctx); n != 7 || err != nil {
+			t.Errorf("the result is %v, %v", n, err)
+		}
+		if waited == 0 || waited > lease {
+			t.Errorf("the handler has waited %v, the lease is %v", waited, lease)
+		}
+		if first != 1 || second != 2 || calls != 2 {
+			t.Errorf("the handler was called %d times, its steps %d and %d times", calls, first, second)
 		}
 	})
 }
