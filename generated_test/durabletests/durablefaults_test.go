@@ -2,6 +2,7 @@ package durabletests_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -196,6 +197,72 @@ func TestDurableFaultsDeadLetterComesFirst(t *testing.T) {
 	if err := errors.Join(<-result, s.Close(t.Context()), e.Close(t.Context())); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDurableFaultsUndecodable has promises that another program made, and whose messages do not fit their edges. They are
+// rejected without a call of a handler and without a dead letter, and the topology continues.
+func TestDurableFaultsUndecodable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		open := func() *engine.Engine {
+			s, err := store.Open(dir, store.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := engine.Open(engine.Config{Store: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		wrong := map[string]string{
+			"faults:api.worker.Job:type":  `{"func":"api.worker.Job","args":[{"Name":5}],"version":1}`,
+			"faults:api.worker.Job:text":  `{"func":"api.worker.Job","args":[`,
+			"faults:api.doomed.Doom:type": `{"func":"api.doomed.Doom","args":[5],"version":1}`,
+		}
+		e := open()
+		for id, call := range wrong {
+			data := base64.StdEncoding.EncodeToString([]byte(call))
+			create := protocol.PromiseCreate{ID: id, TimeoutAt: time.Now().Add(time.Hour).UnixMilli(), Param: protocol.Value{Data: &data}, Tags: map[string]string{protocol.TagTarget: "poll://any@faults"}}
+			if r, err := e.Do(t.Context(), create); err != nil || r.Status != protocol.OK {
+				t.Fatal(r, err)
+			}
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		topology := newFaults(t, pool.DurableStore(dir))
+		result := make(chan error, 1)
+		go func() { result <- topology.Run(t.Context()) }()
+		h, err := topology.Api().FindJob(t.Context(), "faults:api.worker.Job:type")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "the argument of the call does not fit: json: cannot unmarshal number into Go struct field Job.Name of type string") {
+			t.Errorf("the caller gets %v", err)
+		}
+		if _, err := topology.Api().AskJob(t.Context(), durablefaults.Job{Name: "right"}); err != nil {
+			t.Error(err)
+		}
+		topology.Api().Close()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+		e = open()
+		for id := range wrong {
+			if r, err := e.Do(t.Context(), protocol.PromiseGet{ID: id}); err != nil || r.Promise == nil || r.Promise.State != protocol.Rejected {
+				t.Errorf("%s: %+v, %v", id, r.Promise, err)
+			}
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-durablefaults.Buried:
+			t.Error("a message that cannot be decoded became a dead letter")
+		default:
+		}
+	})
 }
 
 // TestDurableFaultsFails ends Run with the error of another handler. The executions stay in the store.
