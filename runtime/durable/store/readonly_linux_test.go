@@ -49,7 +49,7 @@ func TestReadOnlyMount(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		text := strings.TrimSpace(string(out))
 		if errors.Is(err, syscall.EPERM) || strings.HasPrefix(text, "no mount:") {
-			t.Skipf("this user may not mount: %v %s", err, text)
+			t.Skipf("needs permission to mount: %v %s", err, text)
 		}
 		if err != nil || text != "<nil>" {
 			t.Errorf("lock %v: %v %s", lock, err, text)
