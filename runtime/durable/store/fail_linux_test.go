@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/internal/test/failsync"
+	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/durable/store"
 )
 
@@ -128,6 +129,20 @@ func TestOpenSyncs(t *testing.T) {
 	if got := get(t, open(t, second, store.Options{}), "key"); got != "value" {
 		t.Error(got)
 	}
+}
+
+// TestRestoreSyncs: Restore makes the file durable before it gets its name, and then the name.
+func TestRestoreSyncs(t *testing.T) {
+	s := open(t, memdir.Quick(t), store.Options{})
+	put(t, s, "key", "value")
+	b, err := os.ReadFile(backup(t, s))
+	must(t, err)
+	must(t, s.Close())
+	failsync.Check(t, "backup? . store/promises.new store/promises.new? store", func(dir string) func() error {
+		name := filepath.Join(dir, "backup")
+		must(t, os.WriteFile(name, b, 0o600))
+		return func() error { _, _, err := store.Restore(name, filepath.Join(dir, "store"), false); return err }
+	})
 }
 
 // onlyInMemory reports whether a directory is in a file system without a disk.
