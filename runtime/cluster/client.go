@@ -74,7 +74,7 @@ func AsClient(c ClientConfig) piper.Option { return piper.Client(&c) }
 // openClient makes this process a client of a cluster.
 func openClient(c Config, client *ClientConfig, o piper.NodeSettings) (*Node, error) {
 	name := rand.Text()
-	s := settings{Config: c, node: clientPrefix + name, log: cmp.Or(client.Logger, o.Logger), drainTimeout: o.DrainTimeout}
+	s := settings{Config: c, node: clientPrefix + name, log: cmp.Or(client.Logger, o.Logger)}
 	s.TLSCert = cmp.Or(client.TLSCert, os.Getenv(VariableCert), s.TLSCert)
 	s.TLSKey = cmp.Or(client.TLSKey, os.Getenv(VariableKey), s.TLSKey)
 	s.TLSCA = cmp.Or(client.TLSCA, os.Getenv(VariableCA), s.TLSCA)

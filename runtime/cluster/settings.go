@@ -37,18 +37,17 @@ const (
 // settings are a Config with the environment and the options.
 type settings struct {
 	Config
-	node         string
-	address      string
-	roles        []string
-	log          *slog.Logger
-	drainTimeout time.Duration
-	transport    transport.Transport // nil: gRPC
+	node      string
+	address   string
+	roles     []string
+	log       *slog.Logger
+	transport transport.Transport // nil: gRPC
 }
 
 // resolve applies the environment and the options to a config. It returns false if they
 // name no node.
 func resolve(c Config, o piper.NodeSettings) (s settings, ok bool, err error) {
-	s = settings{Config: c, log: o.Logger, drainTimeout: o.DrainTimeout}
+	s = settings{Config: c, log: o.Logger}
 	s.node = cmp.Or(o.Name, os.Getenv(VariableNode))
 	if s.node == "" {
 		return s, false, nil

@@ -70,6 +70,3 @@ func Pin(p *Pool, at []int) {
 		}
 	}
 }
-
-// LogFaults sets how often the fault figures are logged.
-func LogFaults(p *Pool, every time.Duration) { p.spec.FaultLog = every }

@@ -204,11 +204,10 @@ func TestFaultFiguresAreLoggedWhenTheyChange(t *testing.T) {
 			}
 			return nil
 		}}
-		top, err := constructWith(nil, []proc{fails}, []edge{{from: timer, to: 0, every: time.Second}}, log.option())
+		top, err := constructSpec(func(s *piper.Spec) { s.FaultLog = 5 * time.Second }, []proc{fails}, []edge{{from: timer, to: 0, every: time.Second}}, log.option())
 		if err != nil {
 			t.Fatal(err)
 		}
-		piper.LogFaults(top.pool, 5*time.Second)
 		if err := top.run(t, ctx); err != nil {
 			t.Error(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -50,7 +49,6 @@ type NodeSettings struct {
 	Transport          any // a transport.Transport
 	Client             any // a *cluster.ClientConfig: the process is a client of the cluster and no node
 	Logger             *slog.Logger
-	DrainTimeout       time.Duration
 }
 
 // Place constructs the instances that this node runs. All others run on other nodes.
@@ -294,7 +292,7 @@ func (p *Pool) newNodes() error {
 		return nil
 	}
 	s := p.options.node
-	s.DrainTimeout, s.Logger = p.options.drainTimeout, p.log()
+	s.Logger = p.log()
 	nodes, err := p.spec.Cluster(s)
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)

@@ -104,13 +104,20 @@ func build(t testing.TB, procs []proc, edges []edge, opts ...piper.Option) *topo
 }
 
 func construct(procs []proc, edges []edge, opts ...piper.Option) (*topology, error) {
-	return constructWith(nil, procs, edges, opts...)
+	return constructSpec(nil, procs, edges, opts...)
 }
 
 func constructWith(v piper.Supervisor, procs []proc, edges []edge, opts ...piper.Option) (*topology, error) {
+	return constructSpec(func(s *piper.Spec) { s.Supervisor = v }, procs, edges, opts...)
+}
+
+// constructSpec makes a topology whose description is changed. change may be nil.
+func constructSpec(change func(*piper.Spec), procs []proc, edges []edge, opts ...piper.Option) (*topology, error) {
 	top := &topology{procs: procs, edges: edges, group: groups(len(procs), edges), figure: make([]figures, len(procs))}
 	spec := top.spec()
-	spec.Supervisor = v
+	if change != nil {
+		change(&spec)
+	}
 	p, err := piper.New(spec, opts...)
 	if err != nil {
 		return nil, err
