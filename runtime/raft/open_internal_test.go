@@ -23,36 +23,48 @@ func TestElectionTicks(t *testing.T) {
 	}
 }
 
-// TestSettingsReachTheNode: all settings of the configuration reach the node, including settings
-// without which other tests would still pass.
-func TestSettingsReachTheNode(t *testing.T) {
-	codec := fsm.Codec[oneNumber]{
-		Append:  func(b []byte, v *oneNumber) ([]byte, error) { return append(b, v.n), nil },
-		Consume: func(b []byte, v *oneNumber) error { v.n = b[0]; return nil },
-	}
-	definition := fsm.Definition[oneNumber, oneNumber, struct{}]{
-		Update:     fsm.NoResult(func(u *oneNumber, s *oneNumber) error { s.n += u.n; return nil }),
-		StateCodec: codec, UpdateCodec: codec, Description: "state .oneNumber\nupdate .oneNumber\nmessage oneNumber\n1 n int64\n",
-	}
-	peers := map[string]string{"n1": "127.0.0.1:0", "n2": "127.0.0.1:1"}
-	m, err := New(Config{
-		Topology: "test", Group: "numbers", Instance: 2, Instances: 4, Node: "n1", Peers: peers, Prefer: "n2", Dir: memdir.Quick(t), Sync: wal.Always,
-		SnapshotEvery: 77, ElectionTimeout: 800 * time.Millisecond, Heartbeat: 100 * time.Millisecond, Forward: true, Logger: slog.New(slog.DiscardHandler),
-	}, definition)
+// numbers is the definition of a state machine that adds numbers.
+var numbers = fsm.Definition[oneNumber, oneNumber, struct{}]{
+	Update:     fsm.NoResult(func(u *oneNumber, s *oneNumber) error { s.n += u.n; return nil }),
+	StateCodec: numberCodec, UpdateCodec: numberCodec, Description: "state .oneNumber\nupdate .oneNumber\nmessage oneNumber\n1 n int64\n",
+}
+
+var numberCodec = fsm.Codec[oneNumber]{
+	Append:  func(b []byte, v *oneNumber) ([]byte, error) { return append(b, v.n), nil },
+	Consume: func(b []byte, v *oneNumber) error { v.n = b[0]; return nil },
+}
+
+// startedNode starts a node, ends it, and returns its configuration.
+func startedNode(t *testing.T, c Config) NodeConfig {
+	t.Helper()
+	c.Logger = slog.New(slog.DiscardHandler)
+	m, err := New(c, numbers)
 	if err == nil {
 		err = m.Start(t.Context(), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := m.node.config
+	started := m.node.config
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c.Prefer != "n2" || c.Spread != 3 || c.Tick != 100*time.Millisecond || c.Topology != "test" || c.GroupName != "numbers/2-of-4" {
-		t.Errorf("the node prefers %q, spreads as %d, ticks each %v and is of %q, %q", c.Prefer, c.Spread, c.Tick, c.Topology, c.GroupName)
+	return started
+}
+
+// TestSettingsReachTheNode: all settings of the configuration reach the node, including settings
+// without which other tests would still pass.
+func TestSettingsReachTheNode(t *testing.T) {
+	c := startedNode(t, Config{
+		Topology: "test", Group: "numbers", Instance: 2, Instances: 4, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0", "n2": "127.0.0.1:1"}, Prefer: "n2",
+		Dir: memdir.Quick(t), Sync: wal.Always, SnapshotEvery: 77, ChecksumEvery: 33, ElectionTimeout: 800 * time.Millisecond, Heartbeat: 100 * time.Millisecond, Forward: true,
+	})
+	if c.Prefer != "n2" || c.Spread != 3 || c.Tick != 100*time.Millisecond || c.Topology != "test" || c.GroupName != "numbers/2-of-4" || c.ChecksumEvery != 33 {
+		t.Errorf("the node prefers %q, spreads as %d, ticks each %v, is of %q, %q, and its checksums are %d entries apart",
+			c.Prefer, c.Spread, c.Tick, c.Topology, c.GroupName, c.ChecksumEvery)
 	}
-	if o := c.Core; o.LeaseTime != 300*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward || !strings.HasPrefix(o.Types, definition.Description) || o.Nonce == 0 {
+	if o := c.Core; o.Name != "n1" || len(o.Peers) != 2 || o.LeaseTime != 300*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward ||
+		!strings.HasPrefix(o.Types, numbers.Description) || o.Nonce == 0 {
 		t.Errorf("the settings of the core are %+v", o)
 	}
 }
