@@ -1,0 +1,34 @@
+package process
+
+import (
+	"testing"
+
+	"github.com/topogen/topogen/internal/test/effects"
+)
+
+// TestSettingsReachTheProcess names the tests that observe the effect of each setting.
+func TestSettingsReachTheProcess(t *testing.T) {
+	effects.Check(t, effects.Table{
+		"Settings.Info":           effects.By("TestCall"),
+		"Settings.Memory":         effects.By("TestMemory"),
+		"Settings.StartupTimeout": effects.By("TestStartFails"),
+		"Settings.CloseTimeout":   effects.By("TestCloseFails"),
+		"Settings.Logger":         effects.By("TestOutput"),
+		"Settings.OnAlive":        effects.By("TestAlive"),
+		"Settings.OnLate":         effects.By("generated_test/processtests TestHangingProcessesRestart"),
+		"Settings.OnStart":        effects.By("generated_test/processtests TestIsolatedJobs"),
+		"Settings.Attempt":        effects.By("generated_test/processtests TestHoldsAttempts"),
+		"Settings.OnHolds":        effects.By("generated_test/processtests TestHoldsHeldJobsAreDone"),
+
+		"Info.Topology":       effects.By("TestStartFails"),
+		"Info.Hash":           effects.By("TestAnotherBuild"),
+		"Info.Processor":      effects.By("TestCall"),
+		"Info.ProcessorIndex": effects.By("TestCall"),
+		"Info.Instance":       effects.By("TestCall"),
+		"Info.Instances":      effects.By("TestCall"),
+		"Info.MessageLimit":   effects.By("TestMessageLimit"),
+
+		variable: effects.By("TestHostileVariable"),
+		secret:   effects.By("TestWhatIsInherited"),
+	}, Settings{}, Info{})
+}
