@@ -33,6 +33,9 @@ var (
 	// ErrNoFunction: a replay has found an execution that has not ended, and whose function the
 	// program does not have. No worker would continue it.
 	ErrNoFunction = errors.New("durable: an execution has not ended, and the program does not have its function")
+	// ErrArgument: the argument of a call cannot be decoded as the type that its function has now, or
+	// names an instance that does not exist. The promise is rejected.
+	ErrArgument = errors.New("durable: the argument of the call does not fit")
 	// ErrMisuse: a durable function was called inside a step, or from a goroutine that
 	// does not run the function.
 	ErrMisuse = errors.New("durable: wrong use of a durable context")

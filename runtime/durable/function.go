@@ -75,11 +75,11 @@ func Func[M, R any](name string, run func(Context, M) (R, error)) Function {
 	}}
 }
 
-// Decode decodes the argument of a call. Its error is Final, because another attempt has
-// the same argument.
+// Decode decodes the argument of a call. Its error matches ErrArgument and is Final, because another
+// attempt has the same argument.
 func Decode(arg json.RawMessage, m any) error {
 	if err := json.Unmarshal(arg, m); err != nil {
-		return Final(fmt.Errorf("durable: the argument of the call does not fit: %w", err))
+		return Final(fmt.Errorf("%w: %w", ErrArgument, err))
 	}
 	return nil
 }

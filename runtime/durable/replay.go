@@ -36,8 +36,9 @@ type Replayed struct {
 	Records  int // of the execution
 	Replayed int // positions that the function went through
 	// Err is nil if the function takes the recorded path. It matches ErrDiverged if the
-	// function takes another one, and ErrNoFunction if there is no function; other errors are
-	// of records that cannot be read.
+	// function takes another one, ErrArgument if the promise is pending and a worker would reject it,
+	// because its argument cannot be decoded, and ErrNoFunction if there is no function; other errors
+	// are of records that cannot be read.
 	Err error
 }
 
@@ -140,8 +141,13 @@ func (w *Worker) replay(ctx context.Context, f *Function, p *protocol.Promise, a
 		}
 	}
 	r.Records, r.Replayed = len(e.journal.records), e.position
-	if e.outcome.State == Halted || e.outcome.State == Lost {
+	switch e.outcome.State {
+	case Halted, Lost:
 		r.Err = e.outcome.Err
+	case Failed:
+		if p.State == protocol.Pending && errors.Is(e.outcome.Err, ErrArgument) {
+			r.Err = e.outcome.Err
+		}
 	}
 	return r
 }

@@ -120,6 +120,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfAnotherType reports executions whose argument the new program cannot decode: its worker
+// would reject those that are pending.
+func TestReplayOfAnotherType(t *testing.T) {
+	w := newWorld(t, 1, durable.Func("place", func(ctx durable.Context, kind string) (string, error) {
+		if kind == "sleeps" {
+			return "", durable.Sleep(ctx, 1000*time.Hour)
+		}
+		return "done", nil
+	}))
+	w.start(0, false)
+	for _, kind := range []string{"ends", "sleeps"} {
+		w.call(kind, "place", kind)
+	}
+	w.runFor(time.Minute, nil)
+	changed := durable.Func("place", func(durable.Context, int) (string, error) { return "done", nil })
+	errs := replayAll(t, w, false, changed)
+	if len(errs) != 2 || !errors.Is(errs["ends"], durable.ErrDiverged) || !errors.Is(errs["sleeps"], durable.ErrArgument) {
+		t.Errorf("the replays returned %v", errs)
+	}
+}
+
 // TestReplayOfRandomWorkflows replays what random workflows with kills have recorded, when
 // they have ended and in the middle.
 func TestReplayOfRandomWorkflows(t *testing.T) {

@@ -51,7 +51,7 @@ func (h *handler[M]) open(arg json.RawMessage) (d delivery, err error) {
 	}
 	i := h.route(m)
 	if i < 0 || i >= h.instances {
-		return delivery{}, durable.Final(fmt.Errorf("durable: the message names an instance that does not exist: the processor has the instances 0 to %d", h.instances-1))
+		return delivery{}, durable.Final(fmt.Errorf("%w: the message names an instance that does not exist: the processor has the instances 0 to %d", durable.ErrArgument, h.instances-1))
 	}
 	to := h.at(i)
 	return delivery{
@@ -85,6 +85,6 @@ func LimitBy[M any](l durable.Limit, key func(m *M) string) durable.Limit {
 // from the store. No further attempt can succeed, because the message is the same.
 func failed(err *error) {
 	if v := recover(); v != nil {
-		*err = durable.Final(fmt.Errorf("durable: a method of the message failed: %w", &durable.PanicError{Value: v, Stack: debug.Stack()}))
+		*err = durable.Final(fmt.Errorf("%w: a method of the message failed: %w", durable.ErrArgument, &durable.PanicError{Value: v, Stack: debug.Stack()}))
 	}
 }

@@ -23,8 +23,8 @@ func TestHandler(t *testing.T) {
 		return i, nil
 	})
 	for arg, want := range map[string]string{
-		`{"To":-1}`:  "the message names an instance that does not exist: the processor has the instances 0 to 1",
-		`{"To":2}`:   "the message names an instance that does not exist: the processor has the instances 0 to 1",
+		`{"To":-1}`:  "the argument of the call does not fit: the message names an instance that does not exist: the processor has the instances 0 to 1",
+		`{"To":2}`:   "the argument of the call does not fit: the message names an instance that does not exist: the processor has the instances 0 to 1",
 		`{"To":"x"}`: "the argument of the call does not fit: json: cannot unmarshal string into Go struct field message.To of type int",
 	} {
 		if _, err := h.open(json.RawMessage(arg)); err == nil || err.Error() != "durable: "+want {
