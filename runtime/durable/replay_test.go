@@ -121,7 +121,7 @@ func TestReplay(t *testing.T) {
 }
 
 // TestReplayOfAnotherType reports executions whose argument the new program cannot decode: its worker
-// would reject those that are pending.
+// would reject the pending promises.
 func TestReplayOfAnotherType(t *testing.T) {
 	w := newWorld(t, 1, durable.Func("place", func(ctx durable.Context, kind string) (string, error) {
 		if kind == "sleeps" {
