@@ -1,16 +1,20 @@
 package protocol
 
 // An Operation is the data of a request, one struct for each kind. [Operation.Kind] is
-// the kind on the wire.
+// the kind on the wire. Each operation can return 400, and each but create 404 if the id does
+// not exist. Errors are checked in this order: 400, 404, 422, 409; TaskSuspend checks its task
+// (404, 409) before the awaited promises (422).
 type Operation interface{ Kind() string }
 
 // Operations on promises.
 type (
-	// PromiseGet returns a promise. 404 if it does not exist.
+	// PromiseGet returns a promise.
 	PromiseGet struct {
 		ID string `json:"id"`
 	}
-	// PromiseCreate creates a promise, or returns the promise that has the id already.
+	// PromiseCreate creates a promise, or returns the promise that has the id already, whatever
+	// the other fields are. After its deadline it is settled at once, with createdAt = settledAt =
+	// timeoutAt.
 	PromiseCreate struct {
 		ID        string            `json:"id"`
 		TimeoutAt int64             `json:"timeoutAt"`
@@ -25,17 +29,21 @@ type (
 		State PromiseState `json:"state"`
 		Value Value        `json:"value"`
 	}
-	// RegisterCallback resumes the task of Awaiter when Awaited is settled.
+	// RegisterCallback resumes the task of Awaiter when Awaited is settled, if both are pending. It
+	// returns Awaited. 400 for the same promise or another origin; 422 if Awaited is internal, or
+	// Awaiter does not exist or has no target.
 	RegisterCallback struct {
 		Awaited string `json:"awaited"`
 		Awaiter string `json:"awaiter"`
 	}
-	// RegisterListener sends an unblock message to Address when Awaited is settled.
+	// RegisterListener sends one unblock message to Address when Awaited is settled, if it is pending.
+	// It returns Awaited. 422 if it is internal.
 	RegisterListener struct {
 		Awaited string `json:"awaited"`
 		Address string `json:"address"`
 	}
-	// PromiseSearch lists promises.
+	// PromiseSearch lists promises that have all given tags, in the order of ids. With a cursor there
+	// may be more, even if the page is short or empty.
 	PromiseSearch struct {
 		State  PromiseState      `json:"state,omitempty"`
 		Tags   map[string]string `json:"tags,omitempty"`
@@ -46,24 +54,28 @@ type (
 
 // Operations on tasks.
 type (
-	// TaskGet returns a task. 404 if it does not exist.
+	// TaskGet returns a task.
 	TaskGet struct {
 		ID string `json:"id"`
 	}
-	// TaskCreate creates a promise with a task that PID has acquired for TTL milliseconds.
+	// TaskCreate creates a promise with a task that PID has acquired for TTL milliseconds, at version
+	// 1. If the promise exists, a pending task is acquired, and a fulfilled one returned. 400 without
+	// a target or with a delay; 409 if it is acquired, suspended or halted; 422 if there is no task.
 	TaskCreate struct {
 		PID    string
 		TTL    int64
 		Action PromiseCreate
 	}
-	// TaskAcquire gives a pending task to PID for TTL milliseconds.
+	// TaskAcquire gives a pending task to PID for TTL milliseconds. The version is one higher, and
+	// resumes is cleared. 409 if it is not pending at Version.
 	TaskAcquire struct {
 		ID      string `json:"id"`
 		Version int64  `json:"version"`
 		PID     string `json:"pid"`
 		TTL     int64  `json:"ttl"`
 	}
-	// TaskRelease returns an acquired task.
+	// TaskRelease makes an acquired task pending at the same version. This and the operations below
+	// with a version return 409 if the task is not acquired at Version.
 	TaskRelease struct {
 		ID      string `json:"id"`
 		Version int64  `json:"version"`
@@ -74,29 +86,33 @@ type (
 		Version int64
 		Action  PromiseSettle
 	}
-	// TaskSuspend returns an acquired task until one of Awaited is settled.
+	// TaskSuspend suspends an acquired task until one of the awaited promises is settled. If one is
+	// settled already, the status is 300, the task stays acquired and nothing is registered. 400 for
+	// an empty list, or if the task awaits its own promise; 422 if a promise does not exist or is
+	// internal.
 	TaskSuspend struct {
 		ID      string
 		Version int64
 		Actions []RegisterCallback
 	}
-	// TaskFence carries out Action if the task is still acquired. Action is a
-	// [PromiseCreate] or a [PromiseSettle].
+	// TaskFence carries out Action if the task is still acquired, and returns its result. Action is
+	// a [PromiseCreate] or a [PromiseSettle] of another id.
 	TaskFence struct {
 		ID      string
 		Version int64
 		Action  Operation
 	}
-	// TaskHeartbeat extends the leases of the tasks that PID holds.
+	// TaskHeartbeat begins the leases of those tasks again that PID has at their versions. The others
+	// have no effect.
 	TaskHeartbeat struct {
 		PID   string    `json:"pid"`
 		Tasks []TaskRef `json:"tasks"`
 	}
-	// TaskHalt stops the dispatch of a task.
+	// TaskHalt stops the dispatch of a task in any state but fulfilled (409).
 	TaskHalt struct {
 		ID string `json:"id"`
 	}
-	// TaskContinue undoes TaskHalt.
+	// TaskContinue makes a halted task pending. 409 if it is not halted.
 	TaskContinue struct {
 		ID string `json:"id"`
 	}
@@ -115,7 +131,7 @@ type (
 
 // Operations on schedules.
 type (
-	// ScheduleGet returns a schedule. 404 if it does not exist.
+	// ScheduleGet returns a schedule.
 	ScheduleGet struct {
 		ID string `json:"id"`
 	}
@@ -128,7 +144,7 @@ type (
 		PromiseParam   Value             `json:"promiseParam"`
 		PromiseTags    map[string]string `json:"promiseTags"`
 	}
-	// ScheduleDelete deletes a schedule.
+	// ScheduleDelete deletes a schedule. The promises that it has created stay.
 	ScheduleDelete struct {
 		ID string `json:"id"`
 	}
