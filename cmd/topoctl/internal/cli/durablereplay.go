@@ -33,8 +33,9 @@ func newDurableReplay(chosen *command) *cobra.Command {
 		Long: `Run the program COMMAND, which has a topology with durable edges, so that it replays the
 executions in STORE in place of running: it calls the handlers with the recorded results of
 their steps, and reports each execution in which a handler takes another path than the
-recorded one. No step runs, and STORE is only read. Do this before you install a changed
-program. The handlers themselves do run, so they must have no effects outside of steps.
+recorded one, and each that has not ended and whose message the program cannot decode. No
+step runs, and STORE is only read. Do this before you install a changed program. The
+handlers themselves do run, so they must have no effects outside of steps.
 
 STORE is the folder of a store that no process has open, such as a restored backup, or
 the URL of a server. The program prints the report. The command exits with 1 if an execution
