@@ -109,7 +109,6 @@ var fuzzed = map[string]map[string]string{
 	"runtime/transport/certs": {"Parse": "FuzzParse"},
 	"runtime/transport/grpc": {
 		"readFrame": "FuzzReadFrame", "readMessages": "FuzzReadFrame", "readChunk": "FuzzReadFrame", "readHello": "FuzzHello",
-		"parse": "it reads the own certificates of the node, with crypto/tls",
 	},
 	"runtime/wire": {
 		"Read": "it decodes nothing: generated_test/wire FuzzConsume calls the methods of its result", "varints": "it decodes nothing: it counts", "varintAt": "it returns a number",
