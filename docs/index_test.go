@@ -117,7 +117,8 @@ func explanationsIn(list []*page) explanations {
 				e.rows[code] = append(e.rows[code], indexLink(p.path, anchor))
 				continue
 			}
-			for _, name := range strings.Split(cell, ", ") {
+			second, _, _ := strings.Cut(rest, " | ")
+			for _, name := range slices.Concat(strings.Split(cell, ", "), variables(second)) {
 				name = strings.Trim(name, "`")
 				if link := indexLink(p.path, section); !slices.Contains(e.rows[name], link) {
 					e.rows[name] = append(e.rows[name], link)
@@ -127,6 +128,11 @@ func explanationsIn(list []*page) explanations {
 		e.uses[p.path] = words
 	}
 	return e
+}
+
+// variables returns the environment variables in the second cell of a row: an option has its own there.
+func variables(cell string) []string {
+	return slices.DeleteFunc(strings.Split(cell, ", "), func(name string) bool { return !strings.HasPrefix(name, "`TOPOGEN_") })
 }
 
 // of returns links to the rows of the reference for a name, or else to the page that uses it most.

@@ -114,6 +114,7 @@ func logLines(dir string) (lines []logLine, err error) {
 				list, more = n.Args, wrappers.keys[nameOf(n.Fun)]
 				if message, level := messageOf(n, wrappers); message != nil {
 					lines = appendLine(lines, level, message, n.Args, more)
+					list = nil
 				}
 			case *ast.CompositeLit: // line{slog.LevelWarn, "message", …}
 				list = n.Elts
