@@ -16,11 +16,11 @@ import (
 // panics.
 func (s *Server) guard(handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		tracked := &response{ResponseWriter: w}
+		tracked := &response{ResponseWriter: w, conn: connOf(r)}
 		defer s.recover(tracked, r)
 		w.Header()["X-Content-Type-Options"] = nosniff
-		if c := connOf(r); c != nil {
-			c.silent.Store(false)
+		if tracked.conn != nil {
+			tracked.conn.silent.Store(false)
 		}
 		// A deadline of the request before would end this one. net/http reads the body of a
 		// request whose handler does not, also that of a client without a token.
@@ -38,14 +38,19 @@ func (s *Server) guard(handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// A response remembers whether it was begun.
+// A response remembers whether it was begun. A refusal ends the connection of a stranger, so that
+// strangers get one for a connection.
 type response struct {
 	http.ResponseWriter
+	conn  *conn // nil: of another listener
 	begun bool
 }
 
 func (w *response) WriteHeader(status int) {
 	w.begun = true
+	if status >= 400 && w.conn != nil && !w.conn.known {
+		w.Header().Set("Connection", "close")
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 

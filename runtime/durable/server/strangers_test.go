@@ -145,6 +145,30 @@ var idle = map[string]string{
 	"unread answer": strings.Repeat("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/html\r\n\r\n", 1000),
 }
 
+// TestRefusalsOfStrangers: a connection of a stranger gets one refusal, whatever the reason.
+func TestRefusalsOfStrangers(t *testing.T) {
+	t.Parallel()
+	s := listen(t, server.Config{Tokens: []string{token}})
+	defer closeAtOnce(t, s)
+	for name, head := range map[string]string{
+		"no token":     "GET /health HTTP/1.1\r\nHost: localhost\r\n",
+		"wrong method": "GET / HTTP/1.1\r\nHost: localhost\r\n",
+		"of a page":    "GET /health HTTP/1.1\r\nHost: localhost\r\nOrigin: https://example.com\r\n",
+		"no JSON":      "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/html\r\nContent-Length: 0\r\n",
+	} {
+		c, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, strings.Repeat(head+"\r\n", 10)) // the server may have closed the connection
+		answers, _ := io.ReadAll(c)                        // the error is that of a closed connection
+		if n := strings.Count(string(answers), "HTTP/1.1 4"); n != 1 {
+			t.Errorf("%s: %d answers, want 1", name, n)
+		}
+		c.Close()
+	}
+}
+
 // TestConnectionsOfStrangers: connections that have shown no token keep no client out. Those of
 // clients stay open.
 func TestConnectionsOfStrangers(t *testing.T) {

@@ -45,8 +45,30 @@ func (t *Transport) newCall(method string) *call {
 	return c
 }
 
+// requestKey is the key of the timer of a call whose request has not arrived.
+type requestKey struct{}
+
+// awaitRequest returns a context that ends if no handler begins within requestTimeMax: gRPC reads
+// the request of a call with one request before it runs the handler.
+func (t *Transport) awaitRequest(ctx context.Context, method string) context.Context {
+	if t.newCall(method).limit.Conversation {
+		return ctx
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(requestTimeMax, func() { cancel(context.DeadlineExceeded) })
+	return context.WithValue(ctx, requestKey{}, timer)
+}
+
+// requestArrived ends the limit of awaitRequest.
+func requestArrived(ctx context.Context) {
+	if timer, ok := ctx.Value(requestKey{}).(*time.Timer); ok {
+		timer.Stop()
+	}
+}
+
 // callUnary runs the handler of a call with one answer.
 func (t *Transport) callUnary(ctx context.Context, method string, handle func(context.Context) (any, error)) (any, error) {
+	requestArrived(ctx)
 	var answer any
 	err := t.newCall(method).run(ctx, func(ctx context.Context) (err error) {
 		answer, err = handle(ctx)
@@ -60,6 +82,7 @@ func (t *Transport) callUnary(ctx context.Context, method string, handle func(co
 
 // callStream runs the handler of a stream.
 func (t *Transport) callStream(stream gogrpc.ServerStream, method string, handle func(gogrpc.ServerStream) error) error {
+	requestArrived(stream.Context()) // RecvMsg limits the request
 	c := t.newCall(method)
 	s := &limitedStream{
 		ServerStream: stream, call: c,

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -12,11 +13,13 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	gogrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/transport/certs"
 )
 
@@ -217,5 +220,31 @@ func TestGuestsEnd(t *testing.T) {
 	}
 	if n, stacks := goroutines(); n > 5 && strings.Contains(stacks, "(*Server)") {
 		t.Errorf("%d goroutines:\n%s", n, stacks)
+	}
+}
+
+// TestSilentUnaryCall: a call with one request ends when the caller does not send it.
+func TestSilentUnaryCall(t *testing.T) {
+	speed.Landing(t) // it waits for requestTimeMax
+	t.Parallel()
+	p := newPKI(t)
+	c := p.config(t, "n1")
+	c.Register = echo
+	a := start(t, c)
+	connection, err := Dial(a.Addr().String(), p.issue("ann", of("bank", "", "ann"), time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*requestTimeMax)
+	defer cancel()
+	began := time.Now()
+	stream, err := connection.NewStream(ctx, &gogrpc.StreamDesc{ClientStreams: true}, "/test.Echo/Who")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = stream.RecvMsg(&emptypb.Empty{})
+	if took := time.Since(began); err == nil || took < requestTimeMax || took > 2*requestTimeMax {
+		t.Errorf("after %v: %v, want an error after %v", took, err, requestTimeMax)
 	}
 }

@@ -68,7 +68,7 @@ func (t *Transport) newServer(secure credentials.TransportCredentials, messageMa
 		gogrpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPing / 2, PermitWithoutStream: true}),
 		gogrpc.WaitForHandlers(true),
 		gogrpc.InTapHandle(func(ctx context.Context, call *tap.Info) (context.Context, error) {
-			return ctx, t.mayCall(ctx, call.FullMethodName)
+			return t.awaitRequest(ctx, call.FullMethodName), t.mayCall(ctx, call.FullMethodName)
 		}),
 		gogrpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *gogrpc.UnaryServerInfo, handler gogrpc.UnaryHandler) (any, error) {
 			return t.callUnary(ctx, info.FullMethod, func(ctx context.Context) (any, error) { return handler(ctx, request) })
