@@ -53,19 +53,22 @@ func (id ID) Check() error {
 			names++
 		}
 	}
-	switch {
-	case names > 1:
+	if names > 1 {
 		return errors.New("a certificate must be for a node, for an operator or for a client, not for several of them")
-	case len(id.String()) > nameBytesMax:
-		return fmt.Errorf("the name must have at most %[2]d bytes, got %[1]d", len(id.String()), nameBytesMax)
 	}
-	return checkName(what, name)
+	if err := checkName(what, name); err != nil {
+		return err
+	}
+	if size := len(id.String()); size > nameBytesMax {
+		return fmt.Errorf("the name must have at most %[2]d bytes, got %[1]d", size, nameBytesMax)
+	}
+	return nil
 }
 
 // CheckTrustDomain returns an error if the name of a trust domain is not valid.
 func CheckTrustDomain(name string) error {
 	if name == "" || len(name) > domainBytesMax || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) || r >= 'A' && r <= 'Z' }) {
-		return fmt.Errorf("%q is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org", name)
+		return fmt.Errorf("%.100q is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org", name)
 	}
 	return nil
 }
@@ -75,7 +78,7 @@ func CheckNode(name string) error { return checkName("node", name) }
 
 func checkName(what, name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool { return !inName(r) }) {
-		return fmt.Errorf("%q is not a name of a %s: use letters, digits, '.', '-' and '_'", name, what)
+		return fmt.Errorf("%.100q is not a name of a %s: use letters, digits, '.', '-' and '_'", name, what)
 	}
 	return nil
 }
