@@ -45,9 +45,11 @@ func FuzzFrames(f *testing.F) {
 	a.Reply([]byte("reply"))
 	f.Add(frame(frameAnswer, a.appendBody(nil, nil, true)...))
 	f.Add(frame(frameAnswer, a.appendBody(nil, errors.New("failed"), false)...))
+	f.Add([]byte("\x000000"))
+	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x02\xff\xff\xff\xf3payload"))
 	f.Add(append(frame(frameHello, appendHello(nil, "hash", nil, nil)...), frame(frameAlive)...))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		allocated.Within(t, chunk+100*len(input), func() { decodeFrames(t, input) })
+		allocated.Within(t, 3*chunk+100*len(input), func() { decodeFrames(t, input) }) // the buffer of the reader, and up to two chunks for a frame that announces more
 	})
 }
 
