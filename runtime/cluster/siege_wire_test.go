@@ -53,7 +53,6 @@ type wire struct {
 	block  bytes.Buffer
 	hpack  *hpack.Encoder
 	stream uint32 // the last one
-	window uint32 // of each stream for answers
 	ended  chan struct{}
 	got    int // frames of answers; valid after ended
 }

@@ -80,7 +80,7 @@ func start(config Config, requests, scrapes net.Listener) *Server {
 	return s
 }
 
-const scrapesMax = 64 // connections of programs that read the metrics
+const scrapesMax = 256 // connections of programs that read the metrics; strangers that connect as fast as they can leave time for a handshake
 
 func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
 	var protocols http.Protocols

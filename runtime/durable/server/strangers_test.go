@@ -179,7 +179,7 @@ func TestConnectionsOfStrangers(t *testing.T) {
 			s := listen(t, server.Config{Tokens: []string{token}, ConnectionsMax: 16, MetricsListen: "127.0.0.1:0", HeaderTimeout: patience, BodyTimeout: patience})
 			defer closeAtOnce(t, s)
 			besiege(t, s, &http.Transport{}, s.Address(), "/health", text, 20)
-			besiege(t, s, &http.Transport{}, s.MetricsAddress(), "/metrics", text, 70)
+			besiege(t, s, &http.Transport{}, s.MetricsAddress(), "/metrics", text, 270)
 		})
 	}
 	t.Run("silent with TLS", func(t *testing.T) {
