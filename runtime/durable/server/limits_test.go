@@ -370,14 +370,19 @@ func TestResponses(t *testing.T) {
 		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 		return status(protocol.PromiseGet{ID: "a"}) == 429
 	})
-	if got := status(protocol.PromiseCreate{ID: "b", TimeoutAt: later()}); got != 429 {
-		t.Errorf("a promise was created, with status %d", got)
-	}
+	created := status(protocol.PromiseCreate{ID: "b", TimeoutAt: later()})
 	for _, c := range open {
 		c.Close()
 	}
 	until(t, "there is memory again", func() bool { return status(protocol.PromiseGet{ID: "a"}) == 404 })
-	do(t, c, 404, protocol.PromiseGet{ID: "b"})
+	switch created {
+	case 429: // the request had no effect
+		do(t, c, 404, protocol.PromiseGet{ID: "b"})
+	case 200: // a response that was not read for long enough has made room
+		do(t, c, 200, protocol.PromiseGet{ID: "b"})
+	default:
+		t.Errorf("a create got status %d", created)
+	}
 }
 
 // gathering is a backend whose creates wait until a number of them has come.
