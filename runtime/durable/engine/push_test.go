@@ -353,7 +353,7 @@ func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.
 // fill the log.
 func TestPushLogOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
+		var log lockedLog
 		e := start(t, engine.Config{Store: store.NewMemory(), Push: broken{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		for i := range 300 {
 			notify(t, e, fmt.Sprint("promise", i), fmt.Sprintf("http://host%d/path", i))
@@ -391,4 +391,22 @@ func TestPushLog(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A lockedLog is a log that a test reads while timers write to it.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
