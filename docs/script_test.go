@@ -292,7 +292,7 @@ func (s *script) goCode(b block) {
 
 // importPaths are the packages that a block may use without an import.
 var importPaths = []string{
-	"context", "errors", "fmt", "net/http", "os", "os/signal", "testing", "time",
+	"context", "errors", "fmt", "net/http", "os", "os/signal", "syscall", "testing", "time",
 	topogen + "/runtime/pool", topogen + "/runtime/topo", topogen + "/runtime/queue", topogen + "/runtime/durable",
 }
 
