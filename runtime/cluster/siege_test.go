@@ -23,7 +23,7 @@ const (
 	connectionsMax      = 1024
 	strangersKept       = connectionsMax / 4
 	ownerConnectionsMax = 320
-	handshakeBytesMax   = 64 << 10
+	handshakeBytesMax   = 32 << 10
 	guestMessageMax     = 320 << 10
 	guestWindow         = 256 << 10
 	guestStreamsMax     = 4
