@@ -462,11 +462,12 @@ func TestEachKindOfLineHasItsOwnLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var soon string
-		time.AfterFunc(450*time.Millisecond, func() { soon = log.text() }) // after two failures of each kind
-		if err := top.run(t, ctx); !errors.Is(err, errFailed) {            // of Close at the end
+		early := make(chan string, 1)
+		time.AfterFunc(450*time.Millisecond, func() { early <- log.text() }) // after two failures of each kind
+		if err := top.run(t, ctx); !errors.Is(err, errFailed) {              // of Close at the end
 			t.Error(err)
 		}
+		soon := <-early
 		for _, kind := range []string{"a handler has failed", "an instance has failed", "an instance cannot be restarted", "Close failed for an instance that has ended"} {
 			for _, name := range []string{"a", "b"} {
 				line := regexp.MustCompile(`topogen: ` + kind + `" processor=` + name + ` .*`)

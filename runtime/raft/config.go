@@ -82,7 +82,7 @@ type Config struct {
 	// called by several goroutines. nil: such calls are refused.
 	Called func(ctx context.Context, request []byte, answer func(part []byte) error) error
 
-	Transport transport.Transport // used instead of gRPC; the caller closes it
+	Transport transport.Transport // used instead of gRPC, by no other group; the caller closes it
 	Carried   bool                // for NewProcessor: the controller carries the messages to other nodes
 	Disk      Disk                // used instead of the folder; for tests
 	Logger    *slog.Logger        // nil: slog.Default()

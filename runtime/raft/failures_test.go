@@ -181,58 +181,56 @@ func TestTwoGroupsOfOneName(t *testing.T) {
 }
 
 // TestAMemberOfAnotherGroup: a node that is removed from one group stays in another group on the
-// same transport.
+// same listeners.
 func TestAMemberOfAnotherGroup(t *testing.T) {
-	virtually(t, func(t *testing.T, v *inVirtualTime) {
-		peers := named("n1", "n2", "n3")
-		configs := map[string]raft.Config{} // both groups of a node use its transport
-		for node := range peers {
-			configs[node] = v.connect(raft.Config{Node: node, Peers: peers})
-		}
-		groups := map[string]map[string]*machine{"left": {}, "right": {}}
-		for name, ms := range groups {
-			for node, c := range configs {
-				c.Topology, c.Group, c.Disk, c.Forward, c.Logger = "test", name, newMemoryDisk(1), true, slog.New(slog.DiscardHandler)
-				m, err := raft.New(c, listsDefinition)
-				if err == nil {
-					err = m.Start(t.Context(), nil)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = m.Close() })
-				ms[node] = m
+	t.Parallel()
+	configs := overGRPC(t, "n1", "n2", "n3") // both groups of a node use its listener
+	groups := map[string]map[string]*machine{"left": {}, "right": {}}
+	for name, ms := range groups {
+		for _, c := range configs {
+			c.Topology, c.Group, c.Disk, c.Forward, c.Logger = "test", name, newMemoryDisk(1), true, slog.New(slog.DiscardHandler)
+			m, err := raft.New(c, listsDefinition)
+			if err == nil {
+				err = m.Start(t.Context(), nil)
 			}
-			if _, err := ms["n1"].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
+			if err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = m.Close() })
+			ms[c.Node] = m
 		}
-		left, right := groups["left"], groups["right"]
-		for ; ; pause() {
-			leader, _ := left["n1"].Leader()
-			if leader == "n3" {
-				_ = left["n3"].TransferLeader(t.Context(), "n1")
-				continue
-			}
-			if m := left[leader]; m != nil && m.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: "n3"}) == nil {
-				break
-			}
-		}
-		for _, name := range []string{"n1", "n2"} { // wait until both nodes know the change
-			if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		if _, err := right["n1"].Propose(ctx, appendTo{0, 2, -1}); err != nil {
+		if _, err := ms["n1"].Propose(t.Context(), appendTo{0, 1, -1}); err != nil {
 			t.Fatal(err)
 		}
-		var got []uint64
-		if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
-			t.Errorf("in the other group the node must read 2 items, got %v, %v", got, err)
+	}
+	left, right := groups["left"], groups["right"]
+	for ; ; pause() {
+		leader, _ := left["n1"].Leader()
+		if leader == "n3" {
+			_ = left["n3"].TransferLeader(t.Context(), "n1")
+			continue
 		}
-	})
+		if m := left[leader]; m != nil && m.ChangeMembers(t.Context(), raft.Change{Kind: raft.Remove, Name: "n3"}) == nil {
+			break
+		}
+	}
+	for _, name := range []string{"n1", "n2"} { // wait until both nodes know the change
+		if err := left[name].Read(t.Context(), func(*lists) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := left["n3"].Close(); err != nil { // so that it does not introduce itself again
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := right["n1"].Propose(ctx, appendTo{0, 2, -1}); err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	if err := right["n3"].Read(ctx, func(l *lists) { got = slices.Clone(l.items[0]) }); err != nil || len(got) != 2 {
+		t.Errorf("in the other group the node must read 2 items, got %v, %v", got, err)
+	}
 }
 
 // TestMarkAppliedWhileASnapshotIsTaken: the controller marks transactions as applied while the node
