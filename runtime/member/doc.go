@@ -60,6 +60,6 @@
 // the paper about Lifeguard (Dadgar, Phillips, Currey, 2018).
 //
 // The tests are transcripts in testdata/transcript, and simulations of up to 1,000 nodes in virtual
-// time. docs/reference/membership.md lists the settings, and docs/explanation/detection.md
+// time. docs/reference/nodes.md lists the settings, and docs/explanation/clusters.md
 // explains the protocol.
 package member

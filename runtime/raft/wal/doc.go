@@ -64,6 +64,10 @@
 // member has acknowledged are missing there. If the group has only one node, restore a
 // backup.
 //
+// An early version could leave a short segment if it was killed while it opened its log. If
+// nothing else has shortened the file, truncate -s 16777216 FILE restores its length, but not
+// the data at its end.
+//
 // # Limits
 //
 // The package cannot detect that whole records are missing at the end of a log, nor
