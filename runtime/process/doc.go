@@ -74,8 +74,8 @@
 //     missing. The same is true of packages that only main imports, and of init functions
 //     of the generated package in files that the compiler reads later.
 //   - A call, or a send of Serve, takes some 30 µs longer than within one process. A start
-//     takes some 3 ms longer than the constructor. docs/howto/isolation.md says how
-//     this was measured. A process needs five files and a thread in its parent.
+//     takes some 3 ms longer than the constructor. A process needs five files and a thread
+//     in its parent.
 //   - topo.Alive reaches the parent at most every 10 ms.
 //   - On systems other than Linux, programs that the process has started keep running
 //     if the process exits on its own.

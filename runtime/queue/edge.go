@@ -20,7 +20,10 @@ const (
 // synchronized.
 //
 // The queue is a list of segments. Empty segments go back to the producer, so a steady
-// flow allocates nothing. Nothing is allocated before the first message.
+// flow allocates nothing. Nothing is allocated before the first message. A segment is
+// cleared when all its messages are handled, and not when the queue becomes empty: if two
+// instances send one message back and forth, the queue is empty after each message, and the
+// receiver would write to memory that otherwise only the sender writes to.
 //
 // Edge has no methods, and its list does not depend on T. So the compiler generates
 // little code for each T, which matters because a program has an Edge for each edge of
