@@ -17,6 +17,7 @@ func main() {
 	// After an interrupt no more surfers start. Surfers that have started continue.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
 	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "feedback:", err)
 		os.Exit(1)
