@@ -59,6 +59,29 @@ func TestIndex(t *testing.T) {
 	compare(t, indexPage, out.String())
 }
 
+// TestOperateNamesEveryVariable compares the table of variables of the page for operators with the code.
+// There * stands for the rest of a name.
+func TestOperateNamesEveryVariable(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, "docs/howto/operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, m := range regexp.MustCompile("`((?:TOPOGEN|RESONATE)_[A-Z_]+\\*?)`").FindAllStringSubmatch(string(text), -1) {
+		listed = append(listed, m[1])
+	}
+	for _, k := range kinds {
+		if k.title != "Variables" {
+			continue
+		}
+		for _, name := range k.names(t) {
+			if !slices.ContainsFunc(listed, func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }) {
+				t.Errorf("the page for operators does not have %s", name)
+			}
+		}
+	}
+}
+
 // names returns all names of a kind, sorted.
 func (k kind) names(t *testing.T) []string {
 	t.Helper()

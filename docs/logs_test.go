@@ -16,6 +16,28 @@ import (
 
 const logsPage = "docs/reference/logs.md"
 
+// parts are the names of the parts of a program that write log lines, by package below runtime.
+var parts = map[string]string{
+	"cluster":                 "Nodes of a cluster",
+	"cluster/table/broadcast": "Address table with addresses: broadcast",
+	"cluster/table/etcd":      "Address table with addresses: etcd",
+	"cluster/table/raft":      "Address table with addresses: raft",
+	"durable":                 "Executions of durable functions",
+	"durable/edges":           "Durable edges of a topology",
+	"durable/engine":          "Store of durable promises",
+	"durable/replicated":      "Store of durable promises on several nodes",
+	"durable/server":          "Durable server",
+	"errtop":                  "File of errors",
+	"internal/loglimit":       "Lines that come often",
+	"member/memberlist":       "Failure detection with detector: memberlist",
+	"piper":                   "Processors, queues and the pool",
+	"process":                 "Processes of isolated instances",
+	"raft":                    "State machines and raft groups",
+	"raft/wal":                "Log of a state machine on the disk",
+	"transport/certs":         "Certificates",
+	"transport/grpc":          "Connections between nodes",
+}
+
 // logLine is a line that the runtime writes to its log.
 type logLine struct {
 	folder, level, text string
@@ -58,7 +80,10 @@ field named Logger. Lines that may come often are limited, and ` + "`times`" + `
 	}) {
 		if l.folder != folder {
 			folder = l.folder
-			fmt.Fprintf(&out, "\n## %s\n\n| level | message | keys |\n|---|---|---|\n", folder)
+			if parts[folder] == "" {
+				t.Errorf("say in parts what runtime/%s is", folder)
+			}
+			fmt.Fprintf(&out, "\n## %s (runtime/%s)\n\n| level | message | keys |\n|---|---|---|\n", parts[folder], folder)
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s |\n", l.level, strings.ReplaceAll(l.text, "|", `\|`), strings.Join(l.keys, ", "))
 	}

@@ -133,7 +133,7 @@ var (
 // bytes reads an amount of memory: a number of bytes, or a number with a unit.
 func (b *builder) bytes(v *Value, of amount) int64 {
 	if v.Kind != String {
-		return int64(v.integer())
+		return int64(v.number())
 	}
 	if !bytesForm.MatchString(v.Text) {
 		suggestion := "write a whole number with KiB, MiB or GiB, such as 512MiB"

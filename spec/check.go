@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -65,7 +66,9 @@ func (b *builder) checkNew(name Text) {
 	switch {
 	case strings.ContainsAny(name.Value, "./"):
 		b.found.addText(finding.Name, name, "new must be the name of a function without a package, got "+quoted(name.Value), "remove the package: the function is in the package of the type")
-	case !isIdentifier(name.Value) || name.Value == "init" || len(name.Value) > nameMax:
+	case utf8.RuneCountInString(name.Value) > nameMax:
+		b.found.addText(finding.Name, name, fmt.Sprintf("new must have at most %d characters, got more", nameMax), "shorten it")
+	case !isIdentifier(name.Value) || name.Value == "init":
 		b.found.addText(finding.Name, name, "new must be the name of a function, got "+quoted(name.Value), "write a name such as NewFeed")
 	}
 }

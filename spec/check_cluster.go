@@ -119,6 +119,8 @@ func (b *builder) checkNodes(c *Cluster, options *Value) {
 		number, badPort := strconv.ParseUint(port, 10, 16)
 		ip := net.ParseIP(host)
 		switch first, twice := seen[at.Value]; {
+		case len(at.Value) > addressMax:
+			b.longAddress(finding.Nodes, "node", at)
 		case err != nil || host == "" || badPort != nil || number == 0:
 			b.found.addText(finding.Nodes, at, "the address of a node must have the form host:port, got "+quoted(at.Value), `write an address such as "127.0.0.1:7400"`)
 		case ip != nil && ip.IsUnspecified():

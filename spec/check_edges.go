@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -109,7 +110,7 @@ func (b *builder) checkField(field Text) {
 	if field.Pointer == "" || b.found.exact[field.Pointer] {
 		return
 	}
-	if len(field.Value) > typeMax {
+	if utf8.RuneCountInString(field.Value) > typeMax {
 		b.found.addText(finding.Form, field, fmt.Sprintf("a field path must have at most %d characters, got more", typeMax), "shorten it")
 		return
 	}

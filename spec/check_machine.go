@@ -216,6 +216,8 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		at := peer.Address
 		host, port, err := net.SplitHostPort(at.Value)
 		switch first, twice := seen[at.Value]; {
+		case len(at.Value) > addressMax:
+			b.longAddress(finding.Peers, "peer", at)
 		case r.ByController: // the controller interprets the address
 		case err != nil || host == "" || port == "":
 			b.found.addText(finding.Peers, at, "the address of a peer must have the form host:port, got "+quoted(at.Value), `write an address such as "127.0.0.1:7101"`)
@@ -224,6 +226,11 @@ func (b *builder) checkPeers(r *Replication, options *Value) {
 		}
 		seen[at.Value] = peer.Name
 	}
+}
+
+// longAddress reports an address with more bytes than the runtime accepts. The schema counts characters.
+func (b *builder) longAddress(code, of string, at Text) {
+	b.found.addText(code, at, fmt.Sprintf("the address of a %s must have at most %d bytes, got %d", of, addressMax, len(at.Value)), "write a shorter name of the host")
 }
 
 // checkController reports a processor that cannot be a controller.

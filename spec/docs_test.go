@@ -223,7 +223,7 @@ first of several merged mappings overrides the later ones. topogen reports these
 | processors | %d |
 | edges | %d |
 | characters of a name | %d |
-| bytes of a type expression or a field path | %d |
+| characters of a type expression or a field path | %d |
 | findings that are reported | %d |
 `
 

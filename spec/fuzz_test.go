@@ -90,7 +90,7 @@ func checkNames(t *testing.T, topology *Topology) {
 			t.Errorf("the Go name of processor %q is %q", p.Name.Value, p.Ident)
 		}
 		seen[p.Ident] = true
-		if p.Instances < 1 || p.Instances > instancesMax {
+		if p.Instances < 1 || p.Instances > placedInstances {
 			t.Errorf("%q has %d instances", p.Name.Value, p.Instances)
 		}
 		if p.Type.Value != "" {
@@ -106,7 +106,7 @@ func checkNames(t *testing.T, topology *Topology) {
 		if (e.Every == 0) != isIdentifier(Exported(e.Message.Value)) {
 			t.Errorf("the message of %s is %q", e.title(), e.Message.Value)
 		}
-		if e.Capacity < 1 || e.Capacity > capacityMax {
+		if e.Capacity < 1 {
 			t.Errorf("the capacity of %s is %d", e.title(), e.Capacity)
 		}
 		if to := topology.Processors[e.To]; to.External || e.Every == 0 && to.Instances > 1 && e.Route.Kind == RouteNone {

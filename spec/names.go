@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/topogen/topogen/spec/finding"
 )
@@ -84,7 +85,7 @@ func (b *builder) checkForm(what string, name Text, form *regexp.Regexp) bool {
 		return false
 	case name.Value == "":
 		b.found.addText(finding.Name, name, "a "+what+" name must not be empty", "write a name")
-	case len(name.Value) > nameMax:
+	case utf8.RuneCountInString(name.Value) > nameMax:
 		b.found.addText(finding.Name, name, fmt.Sprintf("a %s name must have at most %d characters, got more", what, nameMax), "shorten it")
 	case !form.MatchString(name.Value):
 		joined := "letters and digits joined by - or _"

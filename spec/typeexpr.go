@@ -154,8 +154,8 @@ func (t TypeExpr) In(path string) TypeExpr {
 // interface and struct types, which need a name. The error is a *TypeError.
 func ParseType(expr string) (*TypeExpr, error) {
 	p := &typeParser{text: expr}
-	if len(expr) > typeMax {
-		return nil, p.fail(0, len(expr), fmt.Sprintf("a type must have at most %d bytes, got more", typeMax))
+	if utf8.RuneCountInString(expr) > typeMax {
+		return nil, p.fail(0, len(expr), fmt.Sprintf("a type must have at most %d characters, got more", typeMax))
 	}
 	t, err := p.parse(0)
 	if err != nil {

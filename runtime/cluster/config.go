@@ -20,7 +20,7 @@ type Config struct {
 	TLSCert     string            // files of the certificate of this node, its key, and the authority; TOPOGEN_TLS_CERT, …_KEY, …_CA
 	TLSKey      string
 	TLSCA       string
-	TrustDomain string // the domain in the certificates; default with TLS: Topology; TOPOGEN_TRUST_DOMAIN
+	TrustDomain string // the domain in the certificates; default: Topology in lower case; TOPOGEN_TRUST_DOMAIN
 	Insecure    bool   // nodes may use any address without TLS; TOPOGEN_INSECURE
 
 	Table        table.Opener

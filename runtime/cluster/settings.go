@@ -34,6 +34,9 @@ const (
 	VariableInsecure = "TOPOGEN_INSECURE" // true or false
 )
 
+// retryTimeoutDefault is how long a message waits for a node that cannot be reached.
+const retryTimeoutDefault = 30 * time.Second
+
 // settings are a Config with the environment and the options.
 type settings struct {
 	Config
@@ -61,7 +64,7 @@ func resolve(c Config, o piper.NodeSettings) (s settings, ok bool, err error) {
 	s.TLSCert = cmp.Or(os.Getenv(VariableCert), s.TLSCert)
 	s.TLSKey = cmp.Or(os.Getenv(VariableKey), s.TLSKey)
 	s.TLSCA = cmp.Or(os.Getenv(VariableCA), s.TLSCA)
-	s.TrustDomain = cmp.Or(os.Getenv(VariableTrust), s.TrustDomain, s.Topology)
+	s.TrustDomain = cmp.Or(os.Getenv(VariableTrust), s.TrustDomain, certs.DefaultTrustDomain(s.Topology))
 	if err := s.readInsecure(); err != nil {
 		return s, true, err
 	}
@@ -117,7 +120,7 @@ func (s *settings) check() error {
 	if n := len(s.Plan); n == 0 || n > 64 {
 		return errors.New("the plan of the topology is missing; generate its code again")
 	}
-	s.Retry.Timeout = cmp.Or(s.Retry.Timeout, 30*time.Second)
+	s.Retry.Timeout = cmp.Or(s.Retry.Timeout, retryTimeoutDefault)
 	s.Retry.Min = cmp.Or(s.Retry.Min, session.RetryMinDefault)
 	s.Retry.Max = cmp.Or(s.Retry.Max, session.RetryMaxDefault)
 	if err := s.checkTLS(); err != nil {

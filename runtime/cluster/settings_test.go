@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -307,4 +308,13 @@ func issue(t *testing.T) (cert, key, ca string) {
 		files = append(files, file)
 	}
 	return files[0], files[1], files[2]
+}
+
+// TestNamesWithCapitals: a trust domain has no capitals, and the name of a topology, its default, may have some.
+func TestNamesWithCapitals(t *testing.T) {
+	s, _, err := resolve(Config{Topology: "Shop", Plan: "plan", Nodes: map[string]string{"n1": "127.0.0.1:0"}, Dir: "d"}, piper.NodeSettings{Name: "n1"})
+	id := certs.ID{TrustDomain: s.TrustDomain, Topology: s.Topology, Node: s.node}
+	if err := errors.Join(err, id.Check()); err != nil {
+		t.Error(err)
+	}
 }

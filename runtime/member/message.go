@@ -1,6 +1,10 @@
 package member
 
-import "time"
+import (
+	"time"
+
+	"github.com/topogen/topogen/runtime/transport"
+)
 
 // kind is the kind of a message.
 type kind uint8
@@ -46,8 +50,8 @@ const (
 	// NameMax is the longest name of a node in bytes: that of a DNS label and more, and
 	// short enough that a frame holds several.
 	NameMax = 128
-	// AddressMax is the longest address: the longest DNS name with a port.
-	AddressMax = 260
+	// AddressMax is the length of the longest address.
+	AddressMax = transport.AddressBytesMax
 	// MetaMax is the most meta data of a node: a few roles. Each claim about the node
 	// carries it.
 	MetaMax = 256

@@ -73,6 +73,7 @@ func (p *Pool) finished(g *group) {
 // These are about one in sixty short turns, each turn after a long turn, and all turns
 // of an instance with a goroutine of its own.
 type Snapshot struct {
+	Topology   string             `json:"topology"` // its name in the topology file
 	Time       time.Time          `json:"time"`
 	Elapsed    time.Duration      `json:"elapsed"` // since New, in nanoseconds
 	Workers    int                `json:"workers"`
@@ -122,7 +123,7 @@ type EdgeFigures struct {
 // Snapshot returns the current figures.
 func (p *Pool) Snapshot() Snapshot {
 	now := p.clock()
-	s := Snapshot{Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
+	s := Snapshot{Topology: p.spec.Name, Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
 	for _, proc := range p.processors {
 		f := ProcessorFigures{Name: proc.Name}
 		for _, u := range proc.units[:proc.instances()] {

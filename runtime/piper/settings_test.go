@@ -19,7 +19,7 @@ import (
 // observes what the pool does.
 func TestSettingsReachThePool(t *testing.T) {
 	table := effects.Table{
-		"Spec.Name":       func(*testing.T) {}, // no effect: generated code passes the name to each part that needs it
+		"Spec.Name":       snapshotsHaveTheName,
 		"Spec.Topology":   effects.By("generated_test/localtests TestPipelineEverythingArrives"),
 		"Spec.Processors": effects.By("TestFinishUpstreamFirst"),
 		"Spec.Edges":      effects.By("TestFinishUpstreamFirst"),
@@ -98,6 +98,16 @@ func TestSettingsReachThePool(t *testing.T) {
 		table[s.name+"()"] = func(t *testing.T) { s.effect(t, setting{option: s.option}) }
 	}
 	effects.Check(t, table, piper.Spec{}, piper.Processor{}, piper.Watch{}, piper.Edge{})
+}
+
+func snapshotsHaveTheName(t *testing.T) {
+	p, err := piper.New(piper.Spec{Name: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Snapshot().Topology; got != "orders" {
+		t.Errorf("got %q", got)
+	}
 }
 
 // setting is how a topology gets a setting.

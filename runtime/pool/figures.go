@@ -2,7 +2,7 @@ package pool
 
 import "github.com/topogen/topogen/runtime/piper"
 
-// Snapshot has the figures of a topology since its start: Processors and Edges by
+// Snapshot has the name of a topology and its figures since its start: Processors and Edges by
 // index, and the Faults of all processors. The figures of a running topology are read
 // one after the other, not at one instant. A Snapshot can be encoded as JSON.
 type Snapshot = piper.Snapshot

@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	defaultHeartbeat = 100 * time.Millisecond // much longer than a round trip and a sync within a data centre
-	defaultElection  = time.Second            // ten heartbeats, so that some may be lost
-	alone            = "alone"                // name of the only node if the file names none
+	snapshotEveryDefault = 100_000                // entries: less than a second of updates after the start of a node
+	defaultHeartbeat     = 100 * time.Millisecond // much longer than a round trip and a sync within a data centre
+	defaultElection      = time.Second            // ten heartbeats, so that some may be lost
+	alone                = "alone"                // name of the only node if the file names none
 )
 
 // Config says where a state machine is kept. Generated code fills it from the topology
@@ -72,7 +73,7 @@ type Config struct {
 	// authority, see package transport/grpc. Without them a node listens on loopback
 	// addresses only, unless Insecure is set.
 	TLSCert, TLSKey, TLSCA string
-	TrustDomain            string // the domain in the certificates; default with TLS: Topology
+	TrustDomain            string // the domain in the certificates; default with TLS: Topology in lower case
 	Insecure               bool   // nodes may use any address without TLS
 
 	// Now is the clock of this computer, for the time of entries. nil: time.Now.
@@ -279,9 +280,9 @@ func (c *Config) checkTLS() error {
 	default:
 		return fmt.Errorf("raft: TLS needs a certificate, its key and a CA; also set %s", strings.Join(missing, ", "))
 	}
-	c.TrustDomain = cmp.Or(c.TrustDomain, c.Topology)
+	c.TrustDomain = cmp.Or(c.TrustDomain, certs.DefaultTrustDomain(c.Topology))
 	if err := certs.CheckTrustDomain(c.TrustDomain); err != nil {
-		return fmt.Errorf("raft: trust_domain, or %s, whose default is the name of the topology: %w", VariableTrust, err)
+		return fmt.Errorf("raft: trust_domain, or %s, whose default is the name of the topology in lower case: %w", VariableTrust, err)
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (c *CoreConfig) setDefaults() {
 		}
 	}
 	if c.SnapshotEvery == 0 {
-		c.SnapshotEvery = 100_000
+		c.SnapshotEvery = snapshotEveryDefault
 	}
 	if c.Trailing == 0 {
 		c.Trailing = 10_000

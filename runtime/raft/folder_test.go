@@ -125,7 +125,8 @@ func TestTLSOfAConfig(t *testing.T) {
 		{topology: "Bank", key: "k", ca: "a", want: "TLS needs a certificate, its key and a CA; also set " + cert},
 		{topology: "bank", cert: "c", key: "k", ca: "a"},
 		{topology: "Bank", cert: "c", key: "k", ca: "a", domain: "example.org"},
-		{topology: "Bank", cert: "c", key: "k", ca: "a", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology: "Bank" is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org`},
+		{topology: "Bank", cert: "c", key: "k", ca: "a"},
+		{topology: "bank", cert: "c", key: "k", ca: "a", domain: "Bank", want: `trust_domain, or TOPOGEN_RAFT_TRUST_DOMAIN, whose default is the name of the topology in lower case: "Bank" is not a trust domain: use lower case letters, digits, '.', '-' and '_', as in example.org`},
 	} {
 		err := raft.Config{
 			Topology: c.topology, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1"}, Dir: filepath.Join(memdir.Quick(t), "log"),

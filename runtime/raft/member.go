@@ -13,12 +13,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 	pb "go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/topogen/topogen/runtime/transport"
 )
 
 const (
-	membersMax   = 64        // of a group at one time, and in data from disks and peers; usual groups have three to nine voters
-	nameBytesMax = 256       // of a member's name or address: a DNS name has at most 255 bytes
-	idMask       = 1<<63 - 1 // ids must be smaller than the special ids of the engine
+	membersMax   = 64                        // of a group at one time, and in data from disks and peers; usual groups have three to nine voters
+	nameBytesMax = transport.AddressBytesMax // of a member's name or address
+	idMask       = 1<<63 - 1                 // ids must be smaller than the special ids of the engine
 )
 
 // Member is a node of a group. Its ID belongs to its disk and is never used again. Name

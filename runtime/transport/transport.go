@@ -5,6 +5,10 @@ import (
 	"encoding/binary"
 )
 
+// AddressBytesMax is the length of the longest address of a node: a DNS name, a colon and a port. A topology
+// file has the same limit.
+const AddressBytesMax = 253 + 1 + 5
+
 // Message is what one node sends to another.
 type Message struct {
 	Group   uint64 // the receiving group, see [GroupID]

@@ -24,9 +24,6 @@ var kept = []struct {
 }{
 	{"topogen run copies the file into programs, and main.go.tmpl calls it", []string{"cmd/topogen/internal/launch/faults.topogenWatch"}},
 	{"doc.go shows how to compile one file", []string{"gen.Generate"}},
-	{"the schema has this limit; TestSchemaAndParserHaveTheSameChoicesAndLimits compares it", []string{
-		"spec.instancesMax", "spec.capacityMax", "spec.cycleLimitMax", "spec.workersMax", "spec.batchMax", "spec.topMax", "spec.restartsMax",
-	}},
 	{"doc.go names the readers of the plain form of a log", []string{"runtime/cluster/table/broadcast.ReadPlain", "runtime/cluster/table/broadcast.Places"}},
 }
 

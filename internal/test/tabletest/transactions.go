@@ -161,7 +161,7 @@ func invalidTransactionsChangeNothing(t *testing.T, s *suite) {
 		{good, table.Forget{Name: "n9"}},
 		{good, table.Join{Node: table.Node{Name: ""}}},
 		{good, table.Join{Node: table.Node{Name: "n1"}}},
-		{good, table.Join{Node: table.Node{Name: strings.Repeat("n", 257)}}},
+		{good, table.Join{Node: table.Node{Name: strings.Repeat("n", table.NameBytesMax+1)}}},
 		{good, table.Join{Node: table.Node{Name: "n4", Roles: []string{"b", "a"}}}},
 		{good, table.Join{Node: table.Node{Name: "n4", State: table.Member}}},
 		{good, table.Define{Plan: "plan-2"}},

@@ -73,6 +73,10 @@ func CheckTrustDomain(name string) error {
 	return nil
 }
 
+// DefaultTrustDomain returns the trust domain of a topology that names none: its name in lower case, because
+// a trust domain has no capitals.
+func DefaultTrustDomain(topology string) string { return strings.ToLower(topology) }
+
 // CheckNode returns an error if the name of a node is not valid.
 func CheckNode(name string) error { return checkName("node", name) }
 

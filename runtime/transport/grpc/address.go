@@ -6,11 +6,9 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-)
 
-// addressBytesMax is the length of the longest address in a hello: a DNS name of 253
-// bytes, a colon and a port.
-const addressBytesMax = 253 + 1 + 5
+	"github.com/topogen/topogen/runtime/transport"
+)
 
 // checkAddress checks the address that a node announces: host:port, or :port. The empty
 // string announces nothing. Other nodes dial the address, so it must be a name or an IP
@@ -19,8 +17,8 @@ func checkAddress(address string) error {
 	if address == "" {
 		return nil
 	}
-	if len(address) > addressBytesMax {
-		return fmt.Errorf("it must have at most %d bytes, got %d", addressBytesMax, len(address))
+	if len(address) > transport.AddressBytesMax {
+		return fmt.Errorf("it must have at most %d bytes, got %d", transport.AddressBytesMax, len(address))
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
