@@ -102,7 +102,7 @@ func explanationsIn(list []*page) explanations {
 			continue
 		}
 		section, words := "", map[string]int{}
-		for _, line := range p.lines {
+		for i, line := range p.lines {
 			if title, ok := strings.CutPrefix(line, "## "); ok {
 				section = strings.TrimSpace(title)
 			}
@@ -112,6 +112,9 @@ func explanationsIn(list []*page) explanations {
 			cell, rest, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 			if rest == "" || !strings.HasPrefix(p.path, "docs/reference/") || p.path == promisesPage /* repeats what others explain */ {
 				continue
+			}
+			if i+1 < len(p.lines) && strings.HasPrefix(p.lines[i+1], "|---") {
+				continue // the head of a table
 			}
 			if anchor, code, ok := strings.Cut(strings.TrimPrefix(cell, `<a id="`), `"></a>`); ok {
 				e.rows[code] = append(e.rows[code], indexLink(p.path, anchor))
