@@ -86,6 +86,9 @@ func (k kind) names(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// itemPattern matches an item of a list that explains a finding: its anchor and its code.
+var itemPattern = regexp.MustCompile(`^- <a id="(\w+)"></a>(\w+): `)
+
 // namePattern matches a word that may be a name.
 var namePattern = regexp.MustCompile(`\w+`)
 
@@ -109,16 +112,15 @@ func explanationsIn(list []*page) explanations {
 			for _, word := range namePattern.FindAllString(line, -1) {
 				words[word]++
 			}
+			if item := itemPattern.FindStringSubmatch(line); item != nil {
+				e.rows[item[2]] = append(e.rows[item[2]], indexLink(p.path, item[1]))
+			}
 			cell, rest, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 			if rest == "" || !strings.HasPrefix(p.path, "docs/reference/") || p.path == promisesPage /* repeats what others explain */ {
 				continue
 			}
 			if i+1 < len(p.lines) && strings.HasPrefix(p.lines[i+1], "|---") {
 				continue // the head of a table
-			}
-			if anchor, code, ok := strings.Cut(strings.TrimPrefix(cell, `<a id="`), `"></a>`); ok {
-				e.rows[code] = append(e.rows[code], indexLink(p.path, anchor))
-				continue
 			}
 			second, _, _ := strings.Cut(rest, " | ")
 			for _, name := range slices.Concat(strings.Split(cell, ", "), variables(second)) {

@@ -28,14 +28,13 @@ func TestReferenceOfFindings(t *testing.T) {
 	var index strings.Builder
 	index.WriteString(`# Findings
 
-This page lists the findings of ` + "`topogen build` and `topogen check`" + `. ` + "`topogen explain CODE`" + ` prints the rule of a code, its reason, an example that causes it, and
-the corrected example. A code never changes its meaning. There is no TG410.
+This page lists the findings of ` + "`topogen build` and `topogen check`" + `. ` + "`topogen explain CODE`" + ` prints the reason of a code, an example that causes it, and the corrected one. A code never changes its meaning. There is no TG410.
 `)
 	pages := make(map[string]*strings.Builder)
 	for _, h := range hundreds {
 		pages[h.prefix] = new(strings.Builder)
 		fmt.Fprintf(pages[h.prefix], "# Findings %sxx: %s\n\n%s\n", h.prefix, h.title, h.about)
-		fmt.Fprintf(&index, "\n## %sxx: %s\n\n%s\n\n| code | finding |\n|---|---|\n", h.prefix, h.title, h.about)
+		fmt.Fprintf(&index, "\n## %sxx: %s\n\n", h.prefix, h.title)
 		for _, code := range finding.Codes() {
 			if !strings.HasPrefix(code, h.prefix) {
 				continue
@@ -45,7 +44,7 @@ the corrected example. A code never changes its meaning. There is no TG410.
 			if code == finding.OutlivesCall {
 				title += "; a warning in `topogen build`"
 			}
-			fmt.Fprintf(&index, "| <a id=\"%s\"></a>%s | %s |\n", strings.ToLower(code), code, title)
+			fmt.Fprintf(&index, "- <a id=\"%s\"></a>%s: %s\n", strings.ToLower(code), code, title)
 			writeSection(pages[h.prefix], e)
 		}
 	}
