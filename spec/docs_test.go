@@ -118,14 +118,7 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. [Editors
 var sections = []struct{ title, pointer, text string }{
 	{"The file", "", "The default of a boolean is false, unless its row names another one."},
 	{"messages", "/properties/messages", "A mapping from [names](#names) of messages to [types](#types), for types that are in another package than the generated code or have no name, such as `[]byte`. Two messages may have the same type."},
-	{"processors", "/$defs/processor", `A mapping from [names](#names) to processors. A processor without options is ` + "`" + `{}` + "`" + `. The kinds of processors have different keys:
-
-| processor | required keys | optional keys |
-|---|---|---|
-| a Go type with a handler for each message that it receives | (none) | ` + "`" + `type` + "`" + `, ` + "`" + `new` + "`" + `, ` + "`" + `with` + "`" + `, ` + "`" + `instances` + "`" + `, ` + "`" + `blocking` + "`" + `, ` + "`" + `restart` + "`" + `, ` + "`" + `health` + "`" + `, ` + "`" + `isolation` + "`" + `, ` + "`" + `memory` + "`" + `, ` + "`" + `on_error` + "`" + `, ` + "`" + `placement` + "`" + ` |
-| [external](../howto/ask.md): code outside the topology | ` + "`" + `external: true` + "`" + ` | (none) |
-| [state machine](../howto/state-machines.md) | ` + "`" + `kind: fsm` + "`" + `, ` + "`" + `state` + "`" + `, ` + "`" + `update` + "`" + ` | ` + "`" + `result` + "`" + `, ` + "`" + `revert` + "`" + `, ` + "`" + `instances` + "`" + `, ` + "`" + `key` + "`" + `, ` + "`" + `route` + "`" + `, ` + "`" + `controller` + "`" + `, ` + "`" + `log` + "`" + `, ` + "`" + `raft` + "`" + ` |
-| [raft group](raft.md): only the consensus of several nodes | ` + "`" + `kind: raft` + "`" + `, ` + "`" + `controller` + "`" + `, ` + "`" + `peers` + "`" + `, ` + "`" + `log` + "`" + ` | ` + "`" + `transport` + "`" + `, and the keys of [raft](#raft) except ` + "`" + `forward` + "`" + ` |`},
+	{"processors", "/$defs/processor", "A mapping from [names](#names) to processors. A processor without options is `{}`. It is a Go type with handlers, [external](../howto/ask.md), a [state machine](../howto/state-machines.md) (`kind: fsm` with `state` and `update`), or only the consensus of a [raft group](raft.md) (`kind: raft` with `controller`, `peers` and `log`). topogen reports keys that the kind does not have."},
 	{"log", "/$defs/log", "Each log has its own folder. A processor with a log has its own goroutine, in which it waits for the disk."},
 	{"raft", "/$defs/raft", "A processor of kind raft has these keys among its own. An [environment variable](raft.md#environment), or a function that is passed to [`New<Processor>`](generated-code.md#state-machines), sets the name of the node when the program starts, and may set another folder and other certificates."},
 	{"tls", "/$defs/tls", "Without `tls`, a node listens only on the loopback interface, unless `insecure` is true. [Names in certificates](transport.md#identity)."},
@@ -140,11 +133,7 @@ var sections = []struct{ title, pointer, text string }{
 topogen reports an option that has no effect, such as a delay without restarts.`},
 	{"health", "/$defs/health", "An instance that waits for its next message is healthy."},
 	{"on_error", "/$defs/on_error/anyOf/1", "A word or a mapping. `delay`, `max_delay` and `jitter` need `then: retry`. The processor that receives dead letters has one instance and needs no edge. Dead letters must not form a cycle."},
-	{"groups", "/$defs/group", `A mapping from [names](#names) to groups. A processor is in at most one group, and external processors and those of kind fsm or raft in none.
-
-- ` + "`" + `intensity` + "`" + ` and ` + "`" + `period` + "`" + ` are set together, or neither.
-- With the policy ` + "`" + `never` + "`" + `, a failed instance is not restarted, and the others continue.
-- ` + "`" + `shutdown` + "`" + ` needs ` + "`" + `one-for-all` + "`" + ` or ` + "`" + `rest-for-one` + "`" + `.`},
+	{"groups", "/$defs/group", "A mapping from [names](#names) to groups of processors with a Go type. A processor is in at most one group. `intensity` and `period` are set together. `shutdown` needs `one-for-all` or `rest-for-one`."},
 	{"edges", "/$defs/edge/anyOf/1", `A list of ` + "`" + `FROM -> TO: MESSAGE` + "`" + `, or ` + "`" + `FROM -> TO:` + "`" + ` with a mapping of the keys below.
 
 - Edges from a processor of kind fsm, such as ` + "`" + `ledger` + "`" + `, have the message ` + "`" + `LedgerApplied` + "`" + ` or ` + "`" + `LedgerLeadership` + "`" + `.
@@ -152,12 +141,11 @@ topogen reports an option that has no effect, such as a delay without restarts.`
 - An edge may lead to its own sender, and edges may form cycles. No edge leads to an external processor.`},
 	{"route", "/$defs/route/anyOf/1", `` + "`" + `local` + "`" + `, ` + "`" + `broadcast` + "`" + `, or a mapping with one of the keys below.
 
-- ` + "`" + `local` + "`" + ` selects the instance with the index of the sender's instance, modulo the number of receiving instances. An external processor has no instances: its edges have ` + "`" + `local` + "`" + ` or ` + "`" + `node` + "`" + ` only to a processor with ` + "`" + `placement: every-node` + "`" + ` and one instance.
+- ` + "`" + `local` + "`" + ` selects the instance with the index of the sender's instance, modulo the number of receiving instances.
 - ` + "`" + `broadcast` + "`" + ` selects every instance.
 - ` + "`" + `id` + "`" + ` and ` + "`" + `node` + "`" + ` count a message for an unknown instance or node as dropped. A send that returns an error then returns ` + "`" + `topo.ErrNoInstance` + "`" + `, except for ` + "`" + `node` + "`" + ` in ` + "`" + `Ping` + "`" + ` with ` + "`" + `isolation: process` + "`" + `, whose process does not know the nodes.
 - ` + "`" + `node` + "`" + ` selects on that node the instance that ` + "`" + `local` + "`" + ` selects. So the messages of an instance to one node keep their order. It needs a receiver with ` + "`" + `placement: every-node` + "`" + `. In one process without nodes it is ` + "`" + `local` + "`" + `, whatever the name.
 - ` + "`" + `caller` + "`" + ` is reserved for a later version.
-- A timer has only ` + "`" + `broadcast` + "`" + ` or ` + "`" + `range` + "`" + `, a processor of kind fsm only ` + "`" + `local` + "`" + ` or ` + "`" + `id` + "`" + `.
 - An edge with a reply from an external processor leads to one instance, or in a cluster to several if the reply has [` + "`" + `Aggregate` + "`" + `](generated-code.md#on-several-nodes). A processor gets the reply of each instance as a message.`},
 	{"Timers", "/$defs/timer", `A timer is an item of ` + "`" + `edges` + "`" + `: ` + "`" + `every DURATION -> TO` + "`" + ` or ` + "`" + `every DURATION as NAME -> TO` + "`" + `, alone or with a mapping of the keys below. [How to](../howto/timers.md).
 
@@ -180,14 +168,13 @@ topogen reports an option that has no effect, such as a delay without restarts.`
 
 - ` + "`" + `spread` + "`" + ` places processors with the same number of instances together if an edge with ` + "`" + `route: local` + "`" + ` joins them: instance 3 of both is on the same node.
 - An edge to a processor with ` + "`" + `every-node` + "`" + ` has the route ` + "`" + `local` + "`" + `, which stays on the node, ` + "`" + `broadcast` + "`" + `, which leads to all instances of all nodes, or ` + "`" + `node` + "`" + `.
-- Dead letters stay on their node: their receiver has the placement ` + "`" + `every-node` + "`" + `, or is on the node of the processor whose messages they are.
-- The members of a group with ` + "`" + `one-for-all` + "`" + ` or ` + "`" + `rest-for-one` + "`" + ` all have the placement ` + "`" + `every-node` + "`" + `, or are all on one node. Each node counts the restarts of a group by itself.
-- A replicated state machine or a processor of kind raft runs on every node: its peers are the nodes of the cluster, and its controller has the placement ` + "`" + `every-node` + "`" + `. Another state machine needs a controller with ` + "`" + `{node: NAME}` + "`" + ` and runs there. Edges between a state machine and other processors stay on their node.
+- Dead letters and edges of a state machine stay on their node, and so do groups with ` + "`" + `one-for-all` + "`" + ` or ` + "`" + `rest-for-one` + "`" + `. topogen reports placements that do not allow it. Each node counts the restarts of a group by itself.
+- A replicated state machine or a processor of kind raft runs on every node: its peers are the nodes of the cluster, and its controller has the placement ` + "`" + `every-node` + "`" + `. Another state machine needs a controller with ` + "`" + `{node: NAME}` + "`" + ` and runs there.
 - Messages that can lead to another node are [encoded](wire.md). An edge stays on its node if it leads to ` + "`" + `every-node` + "`" + ` with ` + "`" + `route: local` + "`" + `, if both ends have the same ` + "`" + `{node: NAME}` + "`" + `, or if it has ` + "`" + `route: local` + "`" + ` and its ends are placed together.`},
 	{"durable", "/properties/durable", `[How to](../howto/durable.md), and [what a fault does](delivery.md#durable-edges). A file has not both ` + "`" + `durable` + "`" + ` and ` + "`" + `cluster` + "`" + ` in this version.
 
 - An edge with ` + "`" + `durable: true` + "`" + ` leads from an external processor or one with ` + "`" + `blocking: true` + "`" + ` to a processor with ` + "`" + `blocking: true` + "`" + `. Its sender sends the message along no other edge. A timer cannot be durable.
-- It can have ` + "`" + `key` + "`" + `, ` + "`" + `route: {id: FIELD}` + "`" + `, ` + "`" + `reply` + "`" + `, ` + "`" + `timeout` + "`" + `, ` + "`" + `id` + "`" + ` and ` + "`" + `limit` + "`" + `, and not ` + "`" + `capacity` + "`" + `, ` + "`" + `full` + "`" + `, ` + "`" + `shared` + "`" + `, ` + "`" + `delivery` + "`" + ` and ` + "`" + `input_timeout` + "`" + `.
+- It can have ` + "`" + `key` + "`" + `, ` + "`" + `route: {id: FIELD}` + "`" + `, ` + "`" + `reply` + "`" + `, ` + "`" + `timeout` + "`" + `, ` + "`" + `id` + "`" + ` and ` + "`" + `limit` + "`" + `.
 - Messages and replies are kept as JSON. A type that JSON does not keep unchanged is a finding.
 - The promise of a message has the id ` + "`" + `TOPOLOGY:FROM.TO.MESSAGE:ID` + "`" + `, with at most 2,000 bytes. [Any other text](durable.md#ids) is an id.
 - ` + "`" + `on_error` + "`" + ` of the receiver has ` + "`" + `then: retry` + "`" + ` with ` + "`" + `max_attempts` + "`" + `, ` + "`" + `delay` + "`" + `, ` + "`" + `max_delay` + "`" + `, ` + "`" + `jitter` + "`" + `, or ` + "`" + `then: skip` + "`" + `. After the last attempt the promise is rejected with the error, the message goes to ` + "`" + `dead_letter` + "`" + `, and the topology continues.
@@ -225,7 +212,7 @@ forms of two names of one kind must differ, and by more than case.
 ## Types
 
 A type is a Go type expression with complete import paths: ` + "`Order`, `example.com/shop/model.Order`, `*example.com/shop/model.Page[string]`, `[]byte`, `[16]byte`, `map[string]time.Time`" + `.
-The type of a processor is a name, optionally with type arguments. A function, channel, interface or struct type must be declared in Go and written by its name.
+The type of a processor is a name, optionally with type arguments.
 
 A "part" of a message is a field, such as ` + "`Account`, or a method without arguments, also inside another field: `Customer.Account`" + `. [Its type](../howto/keys.md).
 
@@ -241,18 +228,7 @@ and numbers that are infinite or not a number, that have a leading zero, or that
 
 ## Limits
 
-| limit | at most |
-|---|---|
-| bytes of a file | %d |
-| levels of nesting | %d |
-| keys and values | %d |
-| keys and values that aliases repeat | %d |
-| processors | %d |
-| edges | %d |
-| characters of a name | %d |
-| characters of a string, if its row names no limit | 1000 |
-| bytes of a type expression or a field path | %d |
-| findings that are reported | %d |
+A file has at most %d bytes, %d levels of nesting, %d keys and values, %d more that aliases repeat, %d processors and %d edges. A name has at most %d characters, a string whose row names no limit 1000, and a type expression or a field path %d bytes. topogen reports at most %d findings.
 `
 
 // stringMax is the limit of strings whose row names no limit.
