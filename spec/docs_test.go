@@ -99,13 +99,13 @@ func TestReferenceOfTheFormat(t *testing.T) {
 
 This page is for people who write a topology file: every key with its type, limits, default and meaning. The [how-tos](../README.md#how-to) have examples.
 
-The tables are generated from ` + "`schemas/topology.schema.json`" + `. [Editors](../howto/generate.md#editors) complete and check a file with this schema if it begins with:
+The lists of keys are generated from ` + "`schemas/topology.schema.json`" + `. [Editors](../howto/generate.md#editors) complete and check a file with this schema if it begins with:
 
 ` + "```yaml\n# yaml-language-server: $schema=./topology.schema.json\n```\n")
 	for _, s := range sections {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.title, s.text)
 		if schema := definition(t, s.pointer); schema["properties"] != nil {
-			out.WriteString("\n| key | value | meaning |\n|---|---|---|\n")
+			out.WriteString("\n")
 			writeKeys(t, &out, s.title, schema)
 		}
 	}
@@ -116,7 +116,7 @@ The tables are generated from ` + "`schemas/topology.schema.json`" + `. [Editors
 // sections are the parts of a topology file: pointer leads to the part of the schema whose
 // properties are listed below the text.
 var sections = []struct{ title, pointer, text string }{
-	{"The file", "", "The default of a boolean is false, unless its row names another one."},
+	{"The file", "", "The default of a boolean is false, unless its item names another one."},
 	{"messages", "/properties/messages", "A mapping from [names](#names) of messages to [types](#types), for types that are in another package than the generated code or have no name, such as `[]byte`. Two messages may have the same type."},
 	{"processors", "/$defs/processor", "A mapping from [names](#names) to processors. A processor without options is `{}`. It is a Go type with handlers, [external](../howto/ask.md), a [state machine](../howto/state-machines.md) (`kind: fsm` with `state` and `update`), or only the consensus of a [raft group](raft.md) (`kind: raft` with `controller`, `peers` and `log`). topogen reports keys that the kind does not have."},
 	{"log", "/$defs/log", "Each log has its own folder. A processor with a log has its own goroutine, in which it waits for the disk."},
@@ -184,7 +184,7 @@ topogen reports an option that has no effect, such as a delay without restarts.`
 	{"errors", "/properties/errors", "[Which errors are kept, and how to read the file](../howto/errors.md)."},
 }
 
-// elsewhere are the keys of a section whose rows are in the table of another section.
+// elsewhere are the keys of a section whose items are in the list of another section.
 var elsewhere = map[string]struct {
 	keys    []string
 	section string
@@ -218,7 +218,7 @@ A "part" of a message is a field, such as ` + "`Account`, or a method without ar
 
 ## Durations
 
-A duration is written as in Go: ` + "`500ms`, `5s`, `1m30s`. \"or 0\" means also the number 0. At least `%v`: the times of `health`, `retry` and `membership`, `period`, `shutdown`, `input_timeout`, `health_check_interval`, `dump_every`, and `interval` of a log" + `. Other durations are above 0, or as the table says.
+A duration is written as in Go: ` + "`500ms`, `5s`, `1m30s`. \"or 0\" means also the number 0. At least `%v`: the times of `health`, `retry` and `membership`, `period`, `shutdown`, `input_timeout`, `health_check_interval`, `dump_every`, and `interval` of a log" + `. Other durations are above 0, or as their item says.
 
 ## YAML
 
@@ -228,13 +228,13 @@ and numbers that are infinite or not a number, that have a leading zero, or that
 
 ## Limits
 
-A file has at most %d bytes, %d levels of nesting, %d keys and values, %d more that aliases repeat, %d processors and %d edges. A name has at most %d characters, a string whose row names no limit 1000, and a type expression or a field path %d bytes. topogen reports at most %d findings.
+A file has at most %d bytes, %d levels of nesting, %d keys and values, %d more that aliases repeat, %d processors and %d edges. A name has at most %d characters, a string without a limit here 1000, and a type expression or a field path %d bytes. topogen reports at most %d findings.
 `
 
-// stringMax is the limit of strings whose row names no limit.
+// stringMax is the limit of strings whose item names no limit.
 const stringMax = 1000
 
-// writeKeys writes a row for each property: the required first, then by name, and then those of
+// writeKeys writes an item for each property: the required first, then by name, and then those of
 // another section.
 func writeKeys(t *testing.T, out *strings.Builder, title string, schema map[string]any) {
 	t.Helper()
@@ -269,10 +269,10 @@ func writeKeys(t *testing.T, out *strings.Builder, title string, schema map[stri
 		default:
 			value += ", default " + standard
 		}
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", name, value, about(t, property))
+		fmt.Fprintf(out, "- `%s` (%s): %s\n", name, value, about(t, property))
 	}
 	if len(other.keys) > 0 {
-		fmt.Fprintf(out, "| `%s` |  | as in [%s](#%[2]s) |\n", strings.Join(other.keys, "`, `"), other.section)
+		fmt.Fprintf(out, "- `%s`: as in [%s](#%[2]s)\n", strings.Join(other.keys, "`, `"), other.section)
 	}
 }
 
