@@ -105,6 +105,9 @@ The lists of keys are generated from ` + "`schemas/topology.schema.json`" + `. [
 	for _, s := range sections {
 		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.title, s.text)
 		if schema := definition(t, s.pointer); schema["properties"] != nil {
+			if strings.HasPrefix(s.text[strings.LastIndex(s.text, "\n")+1:], "- ") {
+				out.WriteString("\nKeys:\n")
+			}
 			out.WriteString("\n")
 			writeKeys(t, &out, s.title, schema)
 		}
@@ -139,10 +142,8 @@ topogen reports an option that has no effect, such as a delay without restarts.`
 - Edges from a processor of kind fsm, such as ` + "`" + `ledger` + "`" + `, have the message ` + "`" + `LedgerApplied` + "`" + ` or ` + "`" + `LedgerLeadership` + "`" + `.
 - Two edges must not have the same sender, receiver and message.
 - An edge may lead to its own sender, and edges may form cycles. No edge leads to an external processor.`},
-	{"route", "/$defs/route/anyOf/1", `` + "`" + `local` + "`" + `, ` + "`" + `broadcast` + "`" + `, or a mapping with one of the keys below.
+	{"route", "/$defs/route/anyOf/1", `` + "`" + `local` + "`" + `, ` + "`" + `broadcast` + "`" + `, or a mapping with one of the keys below. [What each selects](../howto/keys.md).
 
-- ` + "`" + `local` + "`" + ` selects the instance with the index of the sender's instance, modulo the number of receiving instances.
-- ` + "`" + `broadcast` + "`" + ` selects every instance.
 - ` + "`" + `id` + "`" + ` and ` + "`" + `node` + "`" + ` count a message for an unknown instance or node as dropped. A send that returns an error then returns ` + "`" + `topo.ErrNoInstance` + "`" + `, except for ` + "`" + `node` + "`" + ` in ` + "`" + `Ping` + "`" + ` with ` + "`" + `isolation: process` + "`" + `, whose process does not know the nodes.
 - ` + "`" + `node` + "`" + ` selects on that node the instance that ` + "`" + `local` + "`" + ` selects. So the messages of an instance to one node keep their order. It needs a receiver with ` + "`" + `placement: every-node` + "`" + `. In one process without nodes it is ` + "`" + `local` + "`" + `, whatever the name.
 - ` + "`" + `caller` + "`" + ` is reserved for a later version.
