@@ -87,8 +87,8 @@ func (k kind) names(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// itemPattern matches an item of a list that explains a finding: its anchor and its code.
-var itemPattern = regexp.MustCompile(`^- <a id="(\w+)"></a>(\w+): `)
+// codePattern matches the link to a finding: its anchor and its code.
+var codePattern = regexp.MustCompile(`^<a id="(\w+)"></a>\[(\w+)\]`)
 
 // keyPattern matches an item of keysPage that explains keys.
 var keyPattern = regexp.MustCompile("^- ((?:`[a-z_]+`(?:, )?)+)(?: \\(|: as in)")
@@ -116,7 +116,7 @@ func explanationsIn(list []*page) explanations {
 			for _, word := range namePattern.FindAllString(line, -1) {
 				words[word]++
 			}
-			if item := itemPattern.FindStringSubmatch(line); item != nil {
+			if item := codePattern.FindStringSubmatch(line); item != nil {
 				e.rows[item[2]] = append(e.rows[item[2]], indexLink(p.path, item[1]))
 			}
 			if item := keyPattern.FindStringSubmatch(line); item != nil && p.path == keysPage {

@@ -28,7 +28,7 @@ func TestReferenceOfFindings(t *testing.T) {
 	var index strings.Builder
 	index.WriteString(`# Findings
 
-This page lists the findings of ` + "`topogen build` and `topogen check`" + `. ` + "`topogen explain CODE`" + ` prints the reason of a code, an example that causes it, and the corrected one. A code never changes its meaning. There is no TG410.
+This page links to the findings of ` + "`topogen build` and `topogen check`" + `: the reason of each code, an example that causes it, and the corrected one. ` + "`topogen explain`" + ` lists all codes, and ` + "`topogen explain CODE`" + ` prints one. A code never changes its meaning. There is no TG410.
 `)
 	pages := make(map[string]*strings.Builder)
 	for _, h := range hundreds {
@@ -40,11 +40,8 @@ This page lists the findings of ` + "`topogen build` and `topogen check`" + `. `
 				continue
 			}
 			e, _ := finding.Explain(code)
-			title := e.Title
-			if code == finding.OutlivesCall {
-				title += "; a warning in `topogen build`"
-			}
-			fmt.Fprintf(&index, "- <a id=\"%s\"></a>%s: %s\n", strings.ToLower(code), code, title)
+			anchor := strings.ToLower(code)
+			fmt.Fprintf(&index, "<a id=\"%s\"></a>[%s](../../spec/finding/catalogue/%sxx.md#%[1]s)\n", anchor, code, strings.ToLower(h.prefix))
 			writeSection(pages[h.prefix], e)
 		}
 	}
@@ -150,9 +147,7 @@ topogen reports an option that has no effect, such as a delay without restarts.`
 - An edge with a reply from an external processor leads to one instance, or in a cluster to several if the reply has [` + "`" + `Aggregate` + "`" + `](generated-code.md#on-several-nodes). A processor gets the reply of each instance as a message.`},
 	{"Timers", "/$defs/timer", `A timer is an item of ` + "`" + `edges` + "`" + `: ` + "`" + `every DURATION -> TO` + "`" + ` or ` + "`" + `every DURATION as NAME -> TO` + "`" + `, alone or with a mapping of the keys below. [How to](../howto/timers.md).
 
-- The message is ` + "`" + `topo.Tick` + "`" + `. The handler is ` + "`" + `ReceiveTick` + "`" + `, or ` + "`" + `ReceiveTickPoll` + "`" + ` for a timer ` + "`" + `as poll` + "`" + `.
 - The timers of one processor have different names. One of them may have no name.
-- A timer counts as an input, so its receiver is not a source.
 - The period is at least ` + everyMin.String() + `.`},
 	{"cluster", "/properties/cluster", `[How to](../howto/cluster.md). In one process without the name of a node this section has no effect.
 
