@@ -338,6 +338,32 @@ func isASCII(schema map[string]any) bool {
 	return ok && !strings.Contains(pattern, `\p{`) && !strings.ContainsFunc(pattern, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
+// says reports whether a limit is in the description of a key, or once for several keys in the page: in
+// their section, or in a line that names the key or its section.
+func says(t *testing.T, place, description, limit string) bool {
+	t.Helper()
+	if strings.Contains(strings.ToLower(description), limit) {
+		return true
+	}
+	text, err := os.ReadFile("../docs/reference/topology.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split("/"+place, "/")
+	section, key := parts[len(parts)-2], parts[len(parts)-1]
+	in := ""
+	for line := range strings.Lines(string(text)) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			in = strings.TrimSpace(title)
+		}
+		names := strings.Contains(line, "`"+key+"`") || section != "" && (in == section || strings.Contains(line, "`"+section+"`"))
+		if names && strings.Contains(strings.ReplaceAll(strings.ToLower(line), "`", ""), limit) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkDuration makes sure that package spec accepts the shortest and the longest duration and no other ones,
 // and that the description in the schema states them.
 func checkDuration(t *testing.T, c *constants, place string, r row, description string) {
@@ -369,16 +395,16 @@ func checkDuration(t *testing.T, c *constants, place string, r row, description 
 	least := meaning(t, c, strings.Fields(r["least"])[0]).(float64)
 	accepts(least, true)
 	accepts(least-1, false)
-	if d := time.Duration(least); d > 1 && !strings.Contains(strings.ToLower(description), "at least "+d.String()) {
-		t.Errorf("the description of %s does not say: at least %v", place, d)
+	if d := time.Duration(least); d > 1 && !says(t, place, description, "at least "+d.String()) {
+		t.Errorf("neither the description of %s nor the page says: at least %v", place, d)
 	}
 	if r["most"] != "" {
 		most := meaning(t, c, strings.Fields(r["most"])[0]).(float64)
 		accepts(most, true)
 		accepts(most+1, false)
 		text := regexp.MustCompile(`([hm])0[ms]`).ReplaceAllString(time.Duration(most).String(), "$1") // 1h0m0s
-		if !strings.Contains(description, "at most "+strings.TrimSuffix(text, "0s")) {
-			t.Errorf("the description of %s does not say: at most %s", place, text)
+		if !says(t, place, description, "at most "+strings.TrimSuffix(text, "0s")) {
+			t.Errorf("neither the description of %s nor the page says: at most %s", place, text)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 //	        blocking, external, timer
 //	edges   from, to (indices into nodes), message, reply, note
 //
-// All keys are always present. Later versions may add keys, but never rename one. If the
+// Durations are nanoseconds. All keys are always present. Later versions may add keys, but never rename one. If the
 // file has settings for failures there are also:
 //
 //	groups  name, strategy, nodes (indices)

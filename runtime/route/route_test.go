@@ -61,7 +61,7 @@ func TestVectors(t *testing.T) {
 		for i := range cells {
 			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
 		}
-		if len(cells) != 6 || !strings.HasPrefix(cells[2], "0x") {
+		if len(cells) != 4 || !strings.HasPrefix(cells[2], "0x") {
 			continue
 		}
 		rows++
@@ -73,10 +73,8 @@ func TestVectors(t *testing.T) {
 		if got := instance(many); got != int(hash%many) {
 			t.Errorf("%s %s: the hash is not %#x", cells[0], cells[1], hash)
 		}
-		for i, n := range []int{3, 8, 1000} {
-			if got := fmt.Sprint(instance(n)); got != cells[3+i] {
-				t.Errorf("%s %s: of %d instances it is %s, want %s", cells[0], cells[1], n, got, cells[3+i])
-			}
+		if got := fmt.Sprint(instance(1000)); got != cells[3] {
+			t.Errorf("%s %s: the instance is %s, want %s", cells[0], cells[1], got, cells[3])
 		}
 	}
 	if rows < 15 {

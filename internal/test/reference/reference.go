@@ -4,6 +4,7 @@ package reference
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // page is the path of the reference, relative to the package of the commands.
 const page = "../../../../docs/reference/commands.md"
 
-// Check checks that the reference has one row for each command of a program, and that
+// Check checks that the reference lists each command of a program, or its group, and that
 // testdata/help.txt has what --help prints for each command: go test -update writes it. The
 // function run returns the output for arguments.
 func Check(t *testing.T, program string, run func(args ...string) string) {
@@ -22,18 +23,20 @@ func Check(t *testing.T, program string, run func(args ...string) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := rows(string(file), program)
+	listed, exists := items(string(file), program), make(map[string]bool)
 	var help strings.Builder
 	walk(nil, run, func(names []string, text string, leaf bool) {
 		name := strings.Join(append([]string{program}, names...), " ")
 		help.WriteString("$ " + name + " --help\n" + text + "\n")
-		if leaf && !listed[name] {
-			t.Errorf("the reference lacks a row for %s", name)
+		exists[name] = true
+		if group := strings.Join(append([]string{program}, names[:max(0, len(names)-1)]...), " "); leaf && !listed[name] && !listed[group] {
+			t.Errorf("the reference does not list %s", name)
 		}
-		delete(listed, name)
 	})
 	for name := range listed {
-		t.Errorf("the reference has a row for %s, which is no command", name)
+		if !exists[name] {
+			t.Errorf("the reference lists %s, which is not a command", name)
+		}
 	}
 	golden.Compare(t, "testdata/help.txt", []byte(help.String()))
 }
@@ -48,22 +51,24 @@ func walk(names []string, run func(args ...string) string, visit func(names []st
 	}
 }
 
-// rows returns the commands of a program that the rows of the page name. The second cell of a
-// row for a group of commands has their names.
-func rows(page, program string) map[string]bool {
+// namePattern matches the name of a command in an item.
+var namePattern = regexp.MustCompile("`([^`]+)`")
+
+// items returns the commands of a program that items of the page name: "- `topoctl errors`: ...", or
+// "- `topoctl log` `dump`, `verify`: ..." for several.
+func items(page, program string) map[string]bool {
 	names := make(map[string]bool)
 	for line := range strings.Lines(page) {
-		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` | ")
-		if !ok || !strings.HasPrefix(line, "| `"+program+" ") {
+		item, _, ok := strings.Cut(line, ": ")
+		if !ok || !strings.HasPrefix(item, "- `"+program) {
 			continue
 		}
-		group := strings.Split(strings.TrimSuffix(rest, " |\n"), ", ")
-		if !strings.HasPrefix(rest, "`") {
-			names[name] = true
-			continue
+		found := namePattern.FindAllStringSubmatch(item, -1)
+		if len(found) == 1 {
+			names[found[0][1]] = true
 		}
-		for _, command := range group {
-			names[name+" "+strings.Trim(command, "`")] = true
+		for _, name := range found[1:] {
+			names[found[0][1]+" "+name[1]] = true
 		}
 	}
 	return names
