@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -169,7 +170,7 @@ func listening(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // operators NAME ANSWER: sets the variable NAME to the address of a server that answers
-// each command with ANSWER.
+// each command with ANSWER. The file NAME.commands has the commands.
 func operators(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: operators NAME ANSWER")
@@ -177,8 +178,15 @@ func operators(ts *testscript.TestScript, neg bool, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Setenv(args[0], l.Addr().String())
+	commands, err := os.Create(ts.MkAbs(args[0] + ".commands"))
+	ts.Check(err)
+	ts.Defer(func() { _ = commands.Close() })
 	s := gogrpc.NewServer(gogrpc.UnknownServiceHandler(func(_ any, stream gogrpc.ServerStream) error {
-		if err := stream.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+		var command wrapperspb.StringValue
+		if err := stream.RecvMsg(&command); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(commands, command.Value); err != nil {
 			return err
 		}
 		return stream.SendMsg(wrapperspb.String(args[1]))

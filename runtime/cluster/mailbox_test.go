@@ -27,6 +27,12 @@ func TestMailboxConfirmsWhatItHasReplies(t *testing.T) {
 	if len(second.replies) != 1 || len(second.handled) != 1 || in.done != 2 {
 		t.Errorf("second look: %d replies and %d handled messages, want 1 and 2", len(second.replies), in.done)
 	}
+	b.Lost(a, 1)
+	var third happened
+	b.take(&third)
+	if len(third.handled) != 1 || in.done != 3 {
+		t.Errorf("third look: %d handled and lost messages, want 3", in.done)
+	}
 }
 
 // TestNoConfirmationOvertakesReplies posts replies and the numbers of handled messages from

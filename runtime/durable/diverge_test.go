@@ -394,13 +394,19 @@ func TestVersion(t *testing.T) {
 		t.Errorf("the steps %s ran", got)
 	}
 
-	// An execution with a version that the program does not support any longer is halted.
-	begin("place-4")
-	outcome := ""
-	w.log = logTo(&outcome)
-	deploy(changed(4, 5))
-	w.runFor(2*time.Hour, nil)
-	if w.result("place-4") != "pending" || !strings.Contains(outcome, `supports the versions 4 to 5 of "ship by", and it began with version 3`) {
-		t.Errorf("the result is %s, and the log is %s", w.result("place-4"), outcome)
+	// An execution with a version that the program no longer supports, or not yet, is halted.
+	for _, c := range []struct {
+		id          string
+		least, most int
+	}{{"place-4", 4, 5}, {"place-5", 1, 2}} {
+		deploy(changed(1, 3))
+		begin(c.id)
+		outcome := ""
+		w.log = logTo(&outcome)
+		deploy(changed(c.least, c.most))
+		w.runFor(2*time.Hour, nil)
+		if want := fmt.Sprintf(`supports the versions %d to %d of "ship by", and it began with version 3`, c.least, c.most); w.result(c.id) != "pending" || !strings.Contains(outcome, want) {
+			t.Errorf("the result of %s is %s, and the log is %s, want %s", c.id, w.result(c.id), outcome, want)
+		}
 	}
 }

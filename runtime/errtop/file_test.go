@@ -134,6 +134,8 @@ func TestDumps(t *testing.T) {
 		k.Record(0, "", 0, fs.ErrClosed, nil)
 		closeKeeper(t, k)
 		dumps(4)
+		closeKeeper(t, mustOpen(t, Settings{Path: "/errors.pb"}, disk)) // nothing has changed
+		dumps(4)
 	})
 }
 

@@ -3,6 +3,7 @@ package member
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -341,5 +342,27 @@ func TestOneNode(t *testing.T) {
 	w.run(10 * time.Minute)
 	if n := w.nodes[0].core; n.Fenced() || !n.joined || w.sent > 0 {
 		t.Errorf("fenced %v, joined %v, %d messages", n.Fenced(), n.joined, w.sent)
+	}
+}
+
+// TestPingsAreRepeated: a direct probe without an answer sends its ping three times.
+func TestPingsAreRepeated(t *testing.T) {
+	w := cluster(t, 1, 3, Config{Profile: ProfileDocument})
+	w.run(10 * time.Second)
+	w.cut(w.nodes[1:2], w.nodes[:1], true)
+	pings := map[string]int{}
+	w.print = func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); strings.Contains(text, " n1->n2 ping ") {
+			sequence, _, _ := strings.Cut(args[3].(string), ":")
+			pings[sequence]++
+		}
+	}
+	w.run(9 * time.Second) // the first probe begins within two intervals of 2 s, and takes 5 s
+	most := 0
+	for _, n := range pings {
+		most = max(most, n)
+	}
+	if most != 3 {
+		t.Errorf("the pings of a probe must be sent 3 times, got %v", pings)
 	}
 }

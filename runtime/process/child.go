@@ -256,7 +256,8 @@ func (c *Child) Kill() { c.kill(ErrKilled) }
 func (c *Child) Close() (Exit, error) {
 	c.inUse.Lock()
 	defer c.inUse.Unlock()
-	timeout := patient.AfterFunc(c.settings.CloseTimeout+endTimeout, func() { c.kill(ErrClose) })
+	limit := c.settings.CloseTimeout + endTimeout
+	timeout := patient.AfterFunc(limit, func() { c.kill(fmt.Errorf("%w: %v", ErrClose, limit)) })
 	defer timeout.Stop()
 	err := c.write(frameClose, empty)
 	if err == nil {

@@ -53,7 +53,7 @@ func TestCloseFails(t *testing.T) {
 	s := settings("camera|||hang")
 	s.CloseTimeout = time.Millisecond
 	exit, err = start(t, s).Close()
-	if !errors.Is(err, ErrClose) || exit.Signal != "SIGKILL" {
+	if !errors.Is(err, ErrClose) || !strings.HasSuffix(err.Error(), "in time: 1.001s") || exit.Signal != "SIGKILL" {
 		t.Errorf("%+v, %v", exit, err)
 	}
 }

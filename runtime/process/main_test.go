@@ -63,7 +63,7 @@ func (s *scripted) Start(ctx context.Context) error {
 }
 
 func (s *scripted) Call(ctx context.Context, kind Kind, edge int, payload []byte, a *AnswerBuilder) error {
-	return do(ctx, string(payload), &callOf{kind, edge, payload, a})
+	return do(ctx, string(payload), &callOf{s.info, kind, edge, payload, a})
 }
 
 func (s *scripted) Close() error {
@@ -79,6 +79,7 @@ func do(ctx context.Context, script string, c *callOf) error {
 }
 
 type callOf struct {
+	info    Info
 	kind    Kind
 	edge    int
 	payload []byte
@@ -88,6 +89,11 @@ type callOf struct {
 var commands = map[string]func(ctx context.Context, rest string, c *callOf) error{
 	"echo": func(_ context.Context, rest string, c *callOf) error {
 		c.answer.Reply(fmt.Appendf(nil, "%d %d %s", c.kind, c.edge, rest))
+		return nil
+	},
+	"info": func(_ context.Context, _ string, c *callOf) error {
+		i := &c.info
+		c.answer.Reply(fmt.Appendf(nil, "%s %s %s %d, %d of %d", i.Topology, i.Hash, i.Processor, i.ProcessorIndex, i.Instance, i.Instances))
 		return nil
 	},
 	"send": func(_ context.Context, rest string, c *callOf) error {

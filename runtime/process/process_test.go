@@ -21,6 +21,9 @@ func TestCall(t *testing.T) {
 	if a := ask(t, c, "echo hello"); a.Err != nil || string(a.Reply) != "7 -1 hello" {
 		t.Errorf("the answer is %q, %v", a.Reply, a.Err)
 	}
+	if a := ask(t, c, "info"); string(a.Reply) != "test hash camera 3, 1 of 2" {
+		t.Errorf("the process is %q", a.Reply)
+	}
 	var sent []string
 	a := ask(t, c, "send a bc  def")
 	for s := range a.Sends() {
@@ -242,7 +245,7 @@ func TestStartFails(t *testing.T) {
 	}
 	slow := settings("camera|hang")
 	slow.StartupTimeout = 1
-	if _, err = Start(t.Context(), slow); !errors.Is(err, ErrStartup) || exitOf(t, err).Exit.Signal != "SIGKILL" {
+	if _, err = Start(t.Context(), slow); !errors.Is(err, ErrStartup) || !strings.HasSuffix(err.Error(), ": 1ns") || exitOf(t, err).Exit.Signal != "SIGKILL" {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

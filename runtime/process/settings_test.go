@@ -18,9 +18,20 @@ func TestSettingsReachTheProcess(t *testing.T) {
 		"Settings.Logger":         effects.By("TestOutput"),
 		"Settings.OnAlive":        effects.By("TestAlive"),
 		"Settings.OnLate":         effects.By("generated_test/processtests TestHangingProcessesRestart"),
-		"Settings.OnStart":        effects.By("generated_test/processtests TestIsolatedJobs"),
-		"Settings.Attempt":        effects.By("generated_test/processtests TestHoldsAttempts"),
-		"Settings.OnHolds":        effects.By("generated_test/processtests TestHoldsHeldJobsAreDone"),
+		"Settings.OnStart": func(t *testing.T) {
+			s, started := settings("camera"), 0
+			s.OnStart = func(pid int) { started = pid }
+			r, err := StartRemote(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { r.child.Kill(); <-r.child.Done() })
+			if started != r.child.PID() {
+				t.Errorf("OnStart got %d, want the process ID %d", started, r.child.PID())
+			}
+		},
+		"Settings.Attempt": effects.By("generated_test/processtests TestHoldsAttempts"),
+		"Settings.OnHolds": effects.By("generated_test/processtests TestHoldsHeldJobsAreDone"),
 
 		"Info.Topology":       effects.By("TestStartFails"),
 		"Info.Hash":           effects.By("TestAnotherBuild"),

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/topogen/topogen/runtime/fsm"
 )
 
 // TestLeaseTime: a lease ends before a follower whose clock is almost twice as fast can vote, whenever the
@@ -108,5 +110,23 @@ func TestTicksFollowTheMonotonicClock(t *testing.T) {
 	got := n.untilTick()
 	if early := (want - got + tick) % tick; early > time.Minute { // the time that the test has taken
 		t.Errorf("the next tick is in %v, want %v", got, want)
+	}
+}
+
+// idleWaiter is a read that does nothing.
+type idleWaiter struct{}
+
+func (idleWaiter) Done(fsm.Applied) {}
+
+// TestAReadWithALeaseWaits: a read with a lease waits until everything that was committed when it
+// began is applied, because an earlier leader may have acknowledged it.
+func TestAReadWithALeaseWaits(t *testing.T) {
+	var r reads
+	r.add(idleWaiter{}, 7)
+	if early := r.ready(6, nil); len(early) > 0 {
+		t.Error("it reads before entry 7 is applied")
+	}
+	if now := r.ready(7, nil); len(now) != 1 {
+		t.Errorf("%d reads when entry 7 is applied, want 1", len(now))
 	}
 }

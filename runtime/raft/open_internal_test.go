@@ -1,7 +1,11 @@
 package raft
 
 import (
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,9 @@ import (
 	"github.com/topogen/topogen/internal/test/memdir"
 	"github.com/topogen/topogen/runtime/fsm"
 	"github.com/topogen/topogen/runtime/raft/wal"
+	"github.com/topogen/topogen/runtime/transport"
+	"github.com/topogen/topogen/runtime/transport/certs"
+	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
 // oneNumber is the type of a state and of its update.
@@ -34,17 +41,27 @@ var numberCodec = fsm.Codec[oneNumber]{
 	Consume: func(b []byte, v *oneNumber) error { v.n = b[0]; return nil },
 }
 
-// startedNode starts a node, ends it, and returns its configuration.
-func startedNode(t *testing.T, c Config) NodeConfig {
+var discard = slog.New(slog.DiscardHandler)
+
+// startedMachine starts a state machine, and ends it with the test.
+func startedMachine(t *testing.T, c Config, d fsm.Definition[oneNumber, oneNumber, struct{}]) *Machine[oneNumber, oneNumber, struct{}] {
 	t.Helper()
-	c.Logger = slog.New(slog.DiscardHandler)
-	m, err := New(c, numbers)
+	m, err := New(c, d)
 	if err == nil {
 		err = m.Start(t.Context(), nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// startedNode starts a node, ends it, and returns its configuration.
+func startedNode(t *testing.T, c Config) NodeConfig {
+	t.Helper()
+	c.Logger = discard
+	m := startedMachine(t, c, numbers)
 	started := m.node.config
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
@@ -58,13 +75,113 @@ func TestSettingsReachTheNode(t *testing.T) {
 	c := startedNode(t, Config{
 		Topology: "test", Group: "numbers", Instance: 2, Instances: 4, Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0", "n2": "127.0.0.1:1"}, Prefer: "n2",
 		Dir: memdir.Quick(t), Sync: wal.Always, SnapshotEvery: 77, ChecksumEvery: 33, ElectionTimeout: 800 * time.Millisecond, Heartbeat: 100 * time.Millisecond, Forward: true,
+		Join: true, LostLog: "Ask the operator", Now: func() time.Time { return time.Unix(7, 0) }, Logger: discard,
 	})
 	if c.Prefer != "n2" || c.Spread != 3 || c.Tick != 100*time.Millisecond || c.Topology != "test" || c.GroupName != "numbers/2-of-4" || c.ChecksumEvery != 33 {
 		t.Errorf("the node prefers %q, spreads as %d, ticks each %v, is of %q, %q, and its checksums are %d entries apart",
 			c.Prefer, c.Spread, c.Tick, c.Topology, c.GroupName, c.ChecksumEvery)
 	}
+	if c.Logger != discard {
+		t.Error("the node has another logger")
+	}
 	if o := c.Core; o.Name != "n1" || len(o.Peers) != 2 || o.LeaseTime != 300*time.Millisecond || o.SnapshotEvery != 77 || o.ElectionTicks != 8 || !o.Forward ||
-		!strings.HasPrefix(o.Types, numbers.Description) || o.Nonce == 0 {
+		!strings.HasPrefix(o.Types, numbers.Description) || o.Nonce == 0 || !o.Join || o.LostLog != "Ask the operator" || o.Now() != int64(7*time.Second) {
 		t.Errorf("the settings of the core are %+v", o)
+	}
+
+	link, err := transport.NewMemory(transport.MemoryOptions{}).Join("n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = link.Close() })
+	disk, err := OpenFolder(memdir.Quick(t), wal.Options{Logger: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = startedNode(t, Config{Topology: "test", Group: "numbers", Node: "n1", Peers: map[string]string{"n1": "n1", "n2": "n2"}, Transport: link, Disk: disk, Logger: discard})
+	if c.Transport != link || c.Disk != disk {
+		t.Errorf("the node uses the transport %T and the disk %T", c.Transport, c.Disk)
+	}
+}
+
+// TestSettingsReachTheListener: the settings of the connections reach the transport of the node.
+func TestSettingsReachTheListener(t *testing.T) {
+	dir := memdir.Quick(t)
+	authority, err := certs.NewAuthority("example.org", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Issue(certs.ID{TrustDomain: "example.org", Topology: "test", Node: "n1"}, time.Now(), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := grpc.TLS{Cert: filepath.Join(dir, "n1.crt"), Key: filepath.Join(dir, "n1.key"), CA: filepath.Join(dir, "ca.crt")}
+	for name, text := range map[string][]byte{files.Cert: pair.Cert, files.Key: pair.Key, files.CA: authority.Cert} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Config{Topology: "test", Group: "numbers", Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0"}, Dir: filepath.Join(dir, "log"), Logger: discard}
+	secure, insecure := c, c
+	secure.TLSCert, secure.TLSKey, secure.TLSCA, secure.TrustDomain = files.Cert, files.Key, files.CA, "example.org"
+	insecure.Insecure, insecure.Dir = true, filepath.Join(dir, "other")
+	if l := startedMachine(t, secure, numbers).node.listener; l.files != files || l.key.TrustDomain != "example.org" || l.key.Insecure {
+		t.Errorf("with TLS the listener has %+v and %+v", l.files, l.key)
+	}
+	if l := startedMachine(t, insecure, numbers).node.listener; !l.key.Insecure {
+		t.Errorf("without TLS the listener has %+v", l.key)
+	}
+}
+
+// TestChecksumsAreOff: a program with other updates than the one that wrote the log does not start,
+// unless it compares no checksums.
+func TestChecksumsAreOff(t *testing.T) {
+	c := Config{Topology: "test", Group: "numbers", Dir: memdir.Quick(t), ChecksumEvery: 16, Logger: discard}
+	m := startedMachine(t, c, numbers)
+	for range 40 {
+		if _, err := m.Propose(t.Context(), oneNumber{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := numbers
+	other.Update = fsm.NoResult(func(u *oneNumber, s *oneNumber) error { s.n += 2 * u.n; return nil })
+	for _, c.NoChecksums = range []bool{false, true} {
+		m, err := New(c, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = m.Start(t.Context(), nil); err == nil {
+			_, err = m.Propose(t.Context(), oneNumber{1})
+		}
+		_ = m.Close()
+		if errors.Is(err, fsm.ErrStateDiffers) == c.NoChecksums {
+			t.Errorf("without checksums: %t; got %v", c.NoChecksums, err)
+		}
+	}
+}
+
+// appliedUpdates is a listener that keeps the updates.
+type appliedUpdates struct{ updates [][]byte }
+
+func (a *appliedUpdates) Applied(_ fsm.Entry, _ uint64, update []byte, _ string) {
+	a.updates = append(a.updates, slices.Clone(update))
+}
+func (*appliedUpdates) Restored(uint64) {}
+
+// TestListenerOfAConfig: the listener observes each update.
+func TestListenerOfAConfig(t *testing.T) {
+	var applied appliedUpdates
+	m := startedMachine(t, Config{Topology: "test", Group: "numbers", Dir: memdir.Quick(t), Listener: &applied, Logger: discard}, numbers)
+	if _, err := m.Propose(t.Context(), oneNumber{7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if len(applied.updates) != 1 || !slices.Equal(applied.updates[0], []byte{7}) {
+		t.Errorf("the listener has %v", applied.updates)
 	}
 }

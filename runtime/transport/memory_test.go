@@ -130,6 +130,15 @@ func TestMemoryIsBounded(t *testing.T) {
 		if s := a.Stats(); s.Sent != 11 || got.Load() != 11 || s.Peers[0].Queued != 0 {
 			t.Errorf("%+v, received %d", s, got.Load())
 		}
+		gate = make(chan struct{})
+		for range 3 {
+			send(0)
+		}
+		a.RemovePeer("b") // drops the two that b has not begun to receive
+		if s := a.Stats(); s.Dropped != 8 {
+			t.Errorf("%+v", s)
+		}
+		close(gate)
 		a.Close()
 		b.Close()
 	})

@@ -26,15 +26,12 @@ type Backup struct {
 	Bytes int64
 }
 
-// errNoProgress ends a backup.
-var errNoProgress = errors.New("the server has sent nothing for too long")
-
 // Backup fetches the file of the server's store as it is now. Close ends the backup. ctx must
 // live as long as the backup, and Options.Timeout is the longest time without a byte. The error
 // matches a [*Refusal] if the server has answered.
 func (c *Client) Backup(ctx context.Context) (*Backup, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	silence := time.AfterFunc(c.options.Timeout, func() { cancel(errNoProgress) })
+	silence := time.AfterFunc(c.options.Timeout, func() { cancel(fmt.Errorf("the server has sent nothing for %v", c.options.Timeout)) })
 	request := &http.Request{Method: http.MethodGet, URL: c.post.JoinPath("backup"), Header: http.Header{}}
 	if token := c.streams.Get("Authorization"); token != "" {
 		request.Header.Set("Authorization", token)

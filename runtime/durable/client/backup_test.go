@@ -45,8 +45,8 @@ func TestBackup(t *testing.T) {
 			w.Write(content)
 			w.(http.Flusher).Flush()
 			<-release
-		}, "", "nothing for too long"},
-		{"silent at once", func(http.ResponseWriter, *http.Request) { <-release }, "nothing for too long", ""},
+		}, "", "nothing for 1s"},
+		{"silent at once", func(http.ResponseWriter, *http.Request) { <-release }, "nothing for 100ms", ""},
 	} {
 		timeout := patience
 		switch test.name {

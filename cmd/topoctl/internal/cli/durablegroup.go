@@ -88,8 +88,8 @@ func (g *durableGroup) check(d *DurableServe) error {
 	return nil
 }
 
-// open starts this node.
-func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
+// config returns the configuration of this node.
+func (g *durableGroup) config(d *DurableServe) (replicated.Config, error) {
 	config := replicated.Config{
 		Raft: raft.Config{
 			Topology: durableTopology, Group: durableName, Node: g.Node, Peers: g.Peers, Dir: d.Dir, Logger: d.Engine.Logger,
@@ -103,17 +103,24 @@ func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
 	if d.Cert != "" {
 		var err error
 		if config.Client.Certificates, err = certs.Client(d.files(), tls.VersionTLS12, d.Engine.Logger); err != nil {
-			return nil, err
+			return config, err
 		}
 	}
 	var environment raft.Config // only its certificates
 	if err := environment.FromEnvironment(); err != nil {
-		return nil, err
+		return config, err
 	}
 	r := &config.Raft
 	r.TLSCert, r.TLSKey, r.TLSCA = environment.TLSCert, environment.TLSKey, environment.TLSCA
 	r.TrustDomain, r.Insecure = environment.TrustDomain, environment.Insecure
-	if _, err := client.New(config.URL, config.Client); err != nil { // the other nodes could not use it
+	_, err := client.New(config.URL, config.Client) // if this fails, the other nodes could not use it
+	return config, err
+}
+
+// open starts this node.
+func (g *durableGroup) open(d *DurableServe) (durableBackend, error) {
+	config, err := g.config(d)
+	if err != nil {
 		return nil, err
 	}
 	n, err := replicated.Open(config)

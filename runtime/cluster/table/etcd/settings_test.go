@@ -22,7 +22,7 @@ func TestSettingsReachTheTable(t *testing.T) {
 		"Options.Endpoints": refused(Options{Endpoints: endpoints}, "Config.Prefix must have 1"),
 		"Options.Prefix":    refused(Options{Endpoints: endpoints, Prefix: "/" + strings.Repeat("x", 599)}, "got 600"),
 		"Options.Cert":      refused(Options{Endpoints: endpoints, Prefix: "/x", Cert: "no-cert", Key: "no-key"}, "no-cert"),
-		"Options.Key":       refused(Options{Endpoints: endpoints, Prefix: "/x", Cert: "no-cert", Key: "no-key"}, "no-cert"),
+		"Options.Key":       refused(Options{Endpoints: endpoints, Prefix: "/x", Cert: "settings_test.go", Key: "no-key"}, "no-key"),
 		"Options.CA":        refused(Options{Endpoints: endpoints, Prefix: "/x", CA: "no-ca"}, "no-ca"),
 	}, Options{})
 }
