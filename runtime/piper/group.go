@@ -76,6 +76,7 @@ type group struct {
 	outputsClosed bool    // closeOutputs was called: the receivers were informed
 	awaitingRoom  []*Unit // units that wait for room within the group
 	lastBusy      *Link   // a link that had messages at the last check
+	busyUnit      int     // index of the unit that lastBusy leads to
 	durable       bool    // durable edges lead into it, and are open
 	agreed        bool    // in a cluster: the group is quiet on all nodes, so it may go on to its next phase
 }
@@ -259,16 +260,20 @@ func (g *group) closeOutputs() {
 	}
 }
 
-// allEmpty reports whether all queues into the group's units are empty. It first checks
-// the link where it found messages the last time.
+// allEmpty reports whether all queues into the group's units are empty. It continues at the
+// link where it found messages the last time, because most links before that one stay empty.
+// Otherwise a group with many units would look at all of them after each turn.
 func (g *group) allEmpty() bool {
-	if g.lastBusy != nil && !g.lastBusy.empty() {
-		return false
-	}
-	for _, u := range g.units {
-		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+	first, from := g.lastBusy, g.busyUnit
+	for i := range len(g.units) + 1 { // the links of the first unit are looked at in two parts
+		at := (from + i) % len(g.units)
+		l := g.units[at].inlinks.Load()
+		if i == 0 && first != nil {
+			l = first
+		}
+		for ; l != nil && (i == 0 || l != first); l = l.nextIn {
 			if !l.empty() {
-				g.lastBusy = l
+				g.lastBusy, g.busyUnit = l, at
 				return false
 			}
 		}
