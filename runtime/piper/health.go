@@ -2,7 +2,6 @@ package piper
 
 import (
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/patient"
@@ -117,9 +116,7 @@ func (p *Pool) replaceGoroutine(w *watch, cause error) {
 	solo.timers, old.timers = old.timers, nil
 	old.runq, u.queued = unitQueue{}, false
 	solo.arm()
-	p.mu.Lock()
-	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == old })
-	p.mu.Unlock()
+	p.removeSolo(old)
 	w.goroutineLeft = true
 	w.afterHang(r, cause)
 	old.exited = true
@@ -146,7 +143,6 @@ func (p *Pool) takeHung(u *Unit) *Worker {
 		}
 		p.running.Add(1)
 		go p.run(w)
-		u.proc.hungInstances.Add(1) // as the monitor does
 	}
 }
 

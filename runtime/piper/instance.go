@@ -27,7 +27,6 @@ const (
 	controlClosing                    // no more messages come from outside the group
 	controlFinish                     // Finish must be called
 	controlAdopt                      // the unit was handed over to this worker
-	controlSolo                       // the unit must run outside the pool
 	controlMove                       // the unit must move to targetWorker
 	controlTimer                      // a time that the unit waits for may have come
 	controlOrder                      // there are orders of the supervisor
@@ -64,24 +63,26 @@ type Unit struct {
 	busy         count.Count   // estimated nanoseconds in turns
 	cost         int64         // the same for the rebalancer, halved at each of its decisions
 
-	pingAt          int64 // when the idle Ping is due; 0 if no timer runs
-	index           int32
-	budget          int32  // messages in a turn, if it is less than the batch; 0 before it was measured
-	turnNanos       uint32 // average duration of recent timed turns
-	soloReturns     uint8  // how often it left the pool and came back
-	idleExp         uint8  // the next idle pause is 1 ms << idleExp
-	ping            pingState
-	pingAtExp       uint8 // the value of idleExp when pingAt was set
-	longTurn        bool  // the next turn is timed, because the last one was long, may have been long, or was outside the pool
-	queued          bool  // in the run queue
-	closing         bool  // the inputs of the group are closed
-	awaitsRoom      bool  // in group.awaitingRoom
-	serving         bool  // Serve runs or must be started
-	pendingCalls    uint8 // call bits: methods to call, other than handlers of messages
-	deferredControl uint8 // control bits that are carried out at its next turn
-	started         bool  // Init has succeeded and Close was not called
-	working         bool  // a durable function runs
-	muted           bool  // its sends are dropped
+	pingAt       int64 // when the idle Ping is due; 0 if no timer runs
+	index        int32
+	budget       int32  // messages in a turn, if it is less than the batch; 0 before it was measured
+	quickTurns   uint32 // number of consecutive quick turns outside the pool
+	turnNanos    uint32 // average duration of recent timed turns
+	soloReturns  uint8  // how often it left the pool and came back because its turns were quick
+	idleExp      uint8  // the next idle pause is 1 ms << idleExp
+	ping         pingState
+	pingAtExp    uint8 // the value of idleExp when pingAt was set
+	slow         bool  // a call took long, and its turns have not been quick since
+	longTurn     bool  // the next turn is timed, because the last one was long, may have been long, or was outside the pool
+	queued       bool  // in the run queue
+	closing      bool  // the inputs of the group are closed
+	awaitsRoom   bool  // in group.awaitingRoom
+	serving      bool  // Serve runs or must be started
+	pendingCalls uint8 // call bits: methods to call, other than handlers of messages
+	moveDeferred bool  // its next turn moves it to targetWorker
+	started      bool  // Init has succeeded and Close was not called
+	working      bool  // a durable function runs
+	muted        bool  // its sends are dropped
 }
 
 // bits of Unit.pendingCalls
@@ -111,6 +112,11 @@ func (u *Unit) paused() bool { return u.out.full != 0 }
 // runnable reports whether a turn would have work.
 func (u *Unit) runnable() bool {
 	return (u.ready.first != nil || u.pendingCalls != 0 || u.ping == pingActive && !u.awaitsRoom) && !u.paused()
+}
+
+// idle reports whether the unit waits for nothing but messages.
+func (u *Unit) idle() bool {
+	return !u.runnable() && !u.paused() && !u.closing && u.gated == nil && u.ping == pingNone
 }
 
 // wakePing ends the pause of an idle Ping, because there is a message.

@@ -13,9 +13,12 @@ const (
 	monitorIdleMax = 20                   // periods without work after which the monitor sleeps
 	looksMin       = 3                    // further periods in one call before the pool logs a warning
 	slowTurnsMin   = 3                    // long turns outside the pool before the pool logs a warning
-	hungMax        = 2                    // hung instances of a processor before all its instances leave the pool
+	longCallsMin   = 2                    // long calls of a processor before its other instances leave the pool, too: one may have waited for a CPU
+	solosMax       = 1024                 // instances outside the pool because of long calls; further ones delay a worker
 	soloTurnsMin   = 64                   // consecutive quick turns before an instance returns to the pool; doubles each time
+	quickTurnsMin  = 4 * soloTurnsMin     // consecutive quick turns outside the pool before a processor is no longer slow
 	soloTurnMax    = time.Millisecond     // maximum duration of a quick turn
+	soloIdleMax    = time.Second          // after that an idle instance returns to the pool
 	returnsExpMax  = 16                   // maximum number of doublings
 )
 
@@ -109,7 +112,7 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		} else if u := m.pool.takeWorker(w, state); u != nil {
 			m.pool.running.Add(1)
 			go m.pool.run(w)
-			m.pool.countHung(u.proc)
+			m.pool.foundLong(u)
 			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
 		}
 	}
@@ -191,7 +194,8 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
 	defer u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
-	u.out.expose()             // messages of finished calls need not wait for this call
+	u.slow = true
+	u.out.expose() // messages of finished calls need not wait for this call
 	p.moved(u, w, solo)
 	return u
 }
@@ -205,35 +209,62 @@ func (p *Pool) newSolo(u *Unit, hung bool) *Worker {
 	}
 	u.longTurn = true
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.solos = append(p.solos, w)
-	p.mu.Unlock()
+	if hung {
+		p.slowSolos++
+	}
 	return w
 }
 
-// countHung counts a handler that hangs.
-func (p *Pool) countHung(proc *processor) {
-	if proc.hungInstances.Add(1) == hungMax {
-		for _, u := range proc.units {
-			u.signal(controlSolo)
-		}
+// removeSolo removes a worker whose instance has another one.
+func (p *Pool) removeSolo(w *Worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
+	if w.suspect != nil {
+		p.slowSolos--
 	}
 }
 
-// moveToSolo moves u to a goroutine of its own. The caller owns u and must not touch it
-// afterwards.
-func (p *Pool) moveToSolo(w *Worker, u *Unit) {
+// foundLong records a call of u that took long.
+func (p *Pool) foundLong(u *Unit) {
+	u.proc.longCalls.Add(1)
+	u.proc.quickTurns.Store(0)
+	for _, w := range p.workers {
+		w.slow.Store(true)
+	}
+}
+
+// leaves moves u to a goroutine of its own if its next call may take long: because its last
+// calls did, or because several instances of its processor had long calls and u was not
+// quick outside the pool before. It reports whether u has left; then the caller must not
+// touch it.
+func (w *Worker) leaves(u *Unit) bool {
+	p := w.pool
+	if w.index < 0 || !u.slow && (u.soloReturns > 0 || u.proc.longCalls.Load() < longCallsMin) || !p.mayLeave() {
+		return false
+	}
 	solo := p.newSolo(u, true)
-	u.proc.hungInstances.Add(1)
 	p.running.Add(1)
 	w.handOver(u, solo)
 	go p.run(solo)
+	return true
+}
+
+// mayLeave reports whether one more instance may leave the pool because of long calls.
+func (p *Pool) mayLeave() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slowSolos < solosMax
 }
 
 // countSoloTurn counts the turns of an instance that left the pool because a handler
 // hung. It returns the instance to the pool when its turns are quick again.
 func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 	if took > soloTurnMax {
-		w.quickTurns = 0
+		u.quickTurns, u.slow = 0, true
+		u.proc.quickTurns.Store(0)
 		if took > 2*monitorPeriod {
 			if w.slowTurns++; w.slowTurns == slowTurnsMin {
 				w.pool.warn(u.proc)
@@ -241,15 +272,41 @@ func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 		}
 		return
 	}
-	if w.quickTurns++; w.quickTurns < soloTurnsMin<<u.soloReturns {
+	if u.proc.quickTurns.Add(1) == quickTurnsMin {
+		u.proc.longCalls.Store(0)
+	}
+	if u.quickTurns++; u.quickTurns < soloTurnsMin<<u.soloReturns {
 		return
 	}
-	u.soloReturns = min(u.soloReturns+1, returnsExpMax)
-	u.proc.hungInstances.Add(-1)
+	u.slow, u.quickTurns, u.soloReturns = false, 0, min(u.soloReturns+1, returnsExpMax)
 	if u.queued { // it is the only unit of this worker
 		w.runq.pop()
 		u.queued = false
 	}
+	w.returnToPool(u)
+}
+
+// waitIdle waits for a note. If none comes for some time, it returns the instance to the pool, so that
+// an idle instance keeps no goroutine.
+func (w *Worker) waitIdle() {
+	timer := time.NewTimer(soloIdleMax)
+	defer timer.Stop()
+	select {
+	case <-w.wake:
+		return
+	case <-timer.C:
+	}
+	if !w.parked.CompareAndSwap(true, false) {
+		<-w.wake // another goroutine has begun to wake the worker
+		return
+	}
+	if u := w.single; u.idle() && w.inbox.empty() {
+		w.returnToPool(u)
+	}
+}
+
+// returnToPool returns an instance that is not queued. The caller must not touch it afterwards.
+func (w *Worker) returnToPool(u *Unit) {
 	w.single, w.hung = nil, false
 	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
 }
@@ -258,10 +315,7 @@ func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 // the pool. Goroutines that still have the old worker of the instance may post further
 // notes. The poster that would wake the worker forwards them.
 func (w *Worker) exit() {
-	p := w.pool
-	p.mu.Lock()
-	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
-	p.mu.Unlock()
+	w.pool.removeSolo(w)
 	w.exited = true
 	w.forwardNotes()
 	runtime.Goexit()

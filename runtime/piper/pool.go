@@ -103,6 +103,7 @@ type Pool struct {
 	lateErrors       errorList // failures of handlers that returned after Run had ended
 	unfinishedGroups int       // number of groups that have not finished
 	solos            []*Worker // workers outside the pool
+	slowSolos        int       // number of those whose instance left the pool because of long calls
 
 	timersStopped atomic.Bool // see StopTimers
 

@@ -59,7 +59,8 @@ type processor struct {
 	group          *group
 	receives       bool // at least one edge leads to the processor
 	units          []*Unit
-	hungInstances  atomic.Int32 // number of instances that left the pool because a handler hung
+	longCalls      atomic.Int32 // number of calls that the monitor found long, until calls are quick again
+	quickTurns     atomic.Int32 // number of consecutive quick turns outside the pool
 	first          int          // index of its first instance in rebalancer.units
 	warned         atomic.Bool
 	pendingReplies atomic.Int64 // calls of BeginReply minus calls of EndReply

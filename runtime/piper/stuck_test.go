@@ -192,6 +192,41 @@ func TestAnInstanceComesBack(t *testing.T) {
 	})
 }
 
+// TestTwoLongCallsAmongMany has many instances of which two have one long call. Only a limited number of the
+// others may leave the pool, and all come back when they are idle.
+func TestTwoLongCallsAmongMany(t *testing.T) {
+	const instances, leaveMax = 3000, 1500
+	synctest.Test(t, func(t *testing.T) {
+		moves := new(mover)
+		sent, began := 0, time.Now()
+		top := build(t, []proc{
+			{name: "feed", ping: func(c *cell) error {
+				if sent < 3*instances {
+					sent++
+					return c.send(0, sent%instances, message{})
+				}
+				if time.Since(began) < 10*time.Second {
+					return topo.Idle
+				}
+				if left, back := moves.count("node", -1), moves.count("node", 0); left < 2 || left > leaveMax || back != left {
+					t.Errorf("%d instances of %d have left the pool, %d have come back", left, instances, back)
+				}
+				if n := strings.Count(stacks(), methods+"Pool).run("); n > 1 {
+					t.Errorf("%d goroutines run one worker", n)
+				}
+				return topo.Done
+			}},
+			{name: "node", instances: instances, receive: func(c *cell, _ *message) error {
+				if c.calls == 1 && c.number < 2 {
+					time.Sleep(40 * time.Millisecond)
+				}
+				return nil
+			}},
+		}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Observe(moves), new(journal).option())
+		top.runWhole(t)
+	})
+}
+
 // TestNoGoroutineStaysForAVisit has an instance that leaves the pool and comes back
 // many times. Messages to it must arrive in order.
 func TestNoGoroutineStaysForAVisit(t *testing.T) {

@@ -102,11 +102,14 @@ func (w *Worker) yieldCPU() {
 // turn handles a batch of one link's messages of u, or calls Ping or Finish.
 func (r *runner) turn(u *Unit) {
 	u.queued = false
-	if u.deferredControl != 0 && r.w.moveDeferred(u) {
+	if u.moveDeferred && r.w.moveOut(u) {
 		return
 	}
 	if u.paused() {
 		return // it became paused after it was queued; it is queued again when there is room
+	}
+	if r.w.slow.Load() && r.w.leaves(u) {
+		return
 	}
 	r.w.sinceYield += uint64(u.turnNanos)
 	turns := r.w.sampleWeight(u)

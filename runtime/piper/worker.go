@@ -24,6 +24,7 @@ type Worker struct {
 	hold     atomic.Uint32
 	state    count.Count // odd while a handler runs; incremented at each change
 	parked   atomic.Bool
+	slow     atomic.Bool   // instances may have to leave the pool, see leaves
 	longTurn atomic.Bool   // the last timed turn was long
 	spinning atomic.Bool   // the goroutine polls the inbox before it parks
 	wake     chan struct{} // capacity 1
@@ -52,7 +53,6 @@ type Worker struct {
 	hung            bool        // single left the pool because a handler hung
 	suspect         *Unit       // single at the start if hung was true then; the monitor reads it
 	seen            sighting    // belongs to the monitor
-	quickTurns      int         // number of consecutive quick turns since then
 	slowTurns       int         // number of long turns since then
 	exited          bool        // single has returned to the pool, and the goroutine has ended
 }
@@ -154,10 +154,12 @@ func (w *Worker) park() {
 		w.pool.monitor.wakeUp()
 		return
 	}
-	<-w.wake
-	if w.hung {
-		w.pool.monitor.wakeUp()
+	if !w.hung {
+		<-w.wake
+		return
 	}
+	w.waitIdle()
+	w.pool.monitor.wakeUp()
 }
 
 // readNotes processes the notes in the inbox.
@@ -285,12 +287,12 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle) != 0 {
 		w.readRareControl(u, bits)
 	}
-	if due := bits & (controlSolo | controlMove); due != 0 {
+	if bits&controlMove != 0 {
 		if u.queued {
-			u.deferredControl |= uint8(due) // removing it from a long queue would be slow; its next turn moves it
+			u.moveDeferred = true // removing it from a long queue would be slow; its next turn moves it
 			return
 		}
-		if w.moveOut(u, due) {
+		if w.moveOut(u) {
 			return
 		}
 	}
@@ -316,22 +318,11 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	}
 }
 
-// moveDeferred carries out the moves that were requested while u was in the run queue.
-func (w *Worker) moveDeferred(u *Unit) bool {
-	due := u.deferredControl
-	u.deferredControl = 0
-	return w.moveOut(u, uint32(due))
-}
-
-// moveOut hands u over to another worker if the control bits request it. It reports
-// whether it did.
-func (w *Worker) moveOut(u *Unit, due uint32) bool {
+// moveOut hands u over to its target worker. It reports whether it did.
+func (w *Worker) moveOut(u *Unit) bool {
+	u.moveDeferred = false
 	if w.index < 0 {
 		return false
-	}
-	if due&controlSolo != 0 {
-		w.pool.moveToSolo(w, u)
-		return true
 	}
 	to := w.pool.workers[u.targetWorker.Load()]
 	if to == w {
