@@ -218,7 +218,7 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 //	type apiGuest struct {
 //		unit   piper.Unit
 //		out    piper.Out
-//		desk   *[4]*apiToDesk
+//		desk   piper.Links[*apiToDesk]
 //		…
 //	}
 func (p *part) guest(q *processor) {
@@ -234,12 +234,8 @@ func (p *part) guest(q *processor) {
 	p.add(jen.Type().Add(id(q.guest)).Struct(fields...))
 	topology := define(p.v("t"), sel(from, "unit", "Topology").Call().Assert(ptr("Topology")))
 	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.guest))), from, topology, func(l *link) []code {
-		place := sel(from, l.field)
-		if l.many() {
-			place.Index(id(p.v("i")))
-		}
 		to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
-		return p.join(l, to, ref(from, "out"), set(place, ref(p.v("l"), l.name)))
+		return p.join(l, to, ref(from, "out"), p.setLink(from, l, ref(p.v("l"), l.name)))
 	})
 	for _, l := range q.links {
 		if l.many() {

@@ -253,10 +253,7 @@ func (p *part) outsideLinks(q *processor) {
 		for _, e := range l.edges {
 			heads = append(heads, queue("Init").Call(ref(v, e.field), index(e.constant), piper("IsolatedCapacity"), ref(v, "link")))
 		}
-		place, sent := sel(out, l.field), ref(v, l.name)
-		if l.many() {
-			place.Index(id(p.v("i")))
-		}
+		sent := ref(v, l.name)
 		if l.single() {
 			sent = ref(v, l.edges[0].field)
 		}
@@ -264,7 +261,7 @@ func (p *part) outsideLinks(q *processor) {
 			define(v, jen.Op("&").Add(id(l.outside)).Values(key("instance", p.instanceOf(l)), key("limit", sel(c, "c", "info", "MessageLimit")))),
 			sel(v, "link", "JoinIsolated").Call(heads...),
 			set(sel(c, "c", "links"), jen.Append(sel(c, "c", "links"), id(v))),
-			set(place, sent),
+			p.setLink(out, l, sent),
 		}
 	})
 	for _, l := range q.links {

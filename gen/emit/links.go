@@ -6,9 +6,7 @@ import "github.com/dave/jennifer/jen"
 //
 //	func (from *feedInstance) Link(_, i int) {
 //		t := from.unit.Topology().(*Topology)
-//		if from.out.parser == nil {
-//			from.out.parser = new([2]*queue.Edge[Raw])
-//		}
+//		from.out.parser.Make(2)
 //		if i < 0 {
 //			return
 //		}
@@ -16,7 +14,7 @@ import "github.com/dave/jennifer/jen"
 //		from.out.out.Join(&x.unit, l, int(EdgeFeedParserRaw), 1024, func(budget int) (n int, err error) {
 //			…
 //		})
-//		from.out.parser[i] = &l.Queue
+//		from.out.parser.Set(i, &l.Queue)
 //	}
 func (p *part) linker(q *processor) {
 	from := p.v("from")
@@ -43,7 +41,7 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 			many = true
 			table := sel(out, l.field)
 			body = append(body,
-				jen.If(jen.Add(table).Op("==").Nil()).Block(set(table, jen.New(jen.Index(jen.Lit(l.to.slots())).Add(pointer(l.sentBy()))))),
+				table.Dot("Make").Call(jen.Lit(l.to.slots())),
 				jen.If(id(i).Op("<").Lit(0)).Block(jen.Return()),
 			)
 		}
@@ -75,16 +73,12 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 func (p *part) linkTo(l *link, out Ident) []code {
 	v, x, from := p.v("l"), p.v("x"), p.v("from")
 	to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
-	place := sel(out, l.field)
-	if l.many() {
-		place.Index(id(p.v("i")))
-	}
 	e := l.edges[0]
 	switch {
 	case !l.single():
-		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, l.name)))
+		return p.join(l, to, p.outOf(l.from, from), p.setLink(out, l, ref(v, l.name)))
 	case l.to.perMessage():
-		return p.join(l, to, p.outOf(l.from, from), set(place, ref(v, e.field)))
+		return p.join(l, to, p.outOf(l.from, from), p.setLink(out, l, ref(v, e.field)))
 	}
 	var before []code
 	drain := id(l.receiverType).Call(ref(v, "Queue"), id(x))
@@ -97,8 +91,16 @@ func (p *part) linkTo(l *link, out Ident) []code {
 	}
 	return append(append([]code{jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to)}, before...),
 		join,
-		set(place, ref(v, "Queue")),
+		p.setLink(out, l, ref(v, "Queue")),
 	)
+}
+
+// setLink writes the code that gives a link to the sender out.
+func (p *part) setLink(out Ident, l *link, made code) code {
+	if l.many() {
+		return sel(out, l.field, "Set").Call(id(p.v("i")), made)
+	}
+	return set(sel(out, l.field), made)
 }
 
 // instanceOf is the index of the instance at the end of l.

@@ -71,15 +71,6 @@ func (e *edge) spread() bool {
 	return e.routeOf() == plan.Broadcast || e.routeOf() == plan.Range && e.Count > 1
 }
 
-// instances is the number of the receiver's instances. It is a constant expression, because
-// the field that holds the links is an array or a pointer to an array.
-func (p *part) instances(e *edge) code {
-	if !e.link.many() || e.to.others {
-		return jen.Lit(e.to.Instances)
-	}
-	return jen.Len(sel(p.v("s"), e.link.field))
-}
-
 // hash is the call that maps the key or id of message to one of n instances.
 func (e *edge) hash(message, n code) code {
 	return jen.Qual(routePath, e.hashName()).Call(e.access(message, len(e.Access)), n)
@@ -134,13 +125,13 @@ func (p *part) choose(e *edge, message code, i Ident, named bool) (before []code
 	case plan.Single:
 		return nil, jen.Lit(0)
 	case plan.Local:
-		return nil, sel(p.v("s"), "out", "Index").Call().Op("%").Add(p.instances(e))
+		return nil, sel(p.v("s"), "out", "Index").Call().Op("%").Add(jen.Lit(e.to.Instances))
 	case plan.Range:
 		return nil, jen.Lit(e.Offset)
 	case plan.ToNode:
 		return p.findAddress(e, message, i, e.outOf(p.v("s"))), sel(i, "Slot").Call()
 	}
-	return e.byAccess(message, i, named, p.instances(e))
+	return e.byAccess(message, i, named, jen.Lit(e.to.Instances))
 }
 
 // byAccess is choose for a key or an id among n instances.

@@ -56,7 +56,7 @@ func (p *part) sender(q *processor) {
 func (l *link) fieldOf() code {
 	t := pointer(l.sentBy())
 	if l.many() {
-		t = pointer(jen.Index(jen.Lit(l.to.slots())).Add(t))
+		t = piper("Links").Types(t)
 	}
 	return param(l.field, t)
 }
@@ -78,27 +78,40 @@ func (p *part) linkAt(s Ident, l *link) *jen.Statement {
 	return sel(s, l.field)
 }
 
+// made is the condition that the link, or the table of the links to several instances, exists.
+func (p *part) made(s Ident, l *link) *jen.Statement {
+	if l.many() {
+		return sel(s, l.field, "Made").Call()
+	}
+	return sel(s, l.field).Op("!=").Nil()
+}
+
+func (p *part) unmade(s Ident, l *link) *jen.Statement {
+	if l.many() {
+		return jen.Op("!").Add(p.made(s, l))
+	}
+	return sel(s, l.field).Op("==").Nil()
+}
+
 // getter writes the method that returns one of many links. It makes the link at the
 // first call.
 //
 //	func (s *FeedSender) toParser(i int) *queue.Edge[Raw] {
-//		if s.parser == nil || s.parser[i] == nil {
-//			s.out.Link(int(ProcessorParser), i)
-//		}
-//		return s.parser[i]
+//		return s.parser.Get(&s.out, int(ProcessorParser), i)
 //	}
 func (p *part) getter(typ Ident, l *link) {
 	s, i := p.v("s"), p.v("i")
+	out := ref(s, "out")
+	if l.from.exchangesSender() && typ == l.from.sender {
+		out = sel(s, "out")
+	}
 	what := "the link"
 	if l.single() {
 		what = "the queue"
 	}
 	p.doc("%s returns %s to an instance of %s. The first call makes it.", l.getter, what, l.to.Name)
 	p.method(s, typ, l.getter, []code{param(i, jen.Int())}, []code{pointer(l.sentBy())},
-		jen.If(sel(s, l.field).Op("==").Nil().Op("||").Add(sel(s, l.field)).Index(id(i)).Op("==").Nil()).Block(
-			sel(s, "out", "Link").Call(index(l.to.constant), id(i)),
-		),
-		jen.Return(sel(s, l.field).Index(id(i))),
+		jen.Return(sel(s, l.field, "Get").Call(out, index(l.to.constant), id(i))),
 	)
 }
 
@@ -180,9 +193,9 @@ func (p *part) begin(q *processor, sent *send, puts []code) (body []code) {
 		}
 		first := sel(s, "out", "First").Call(index(links[0].to.constant), id(m), jen.Lit(sent.recorded()))
 		if len(puts) == 1 && len(links) == 1 && !sent.Error {
-			return []code{jen.If(sel(s, links[0].field).Op("!=").Nil().Op("||").Add(first)).Block(puts...)}
+			return []code{jen.If(p.made(s, links[0]).Op("||").Add(first)).Block(puts...)}
 		}
-		body = append(body, jen.If(sel(s, links[0].field).Op("==").Nil().Op("&&").Op("!").Add(first)).Block(done))
+		body = append(body, jen.If(p.unmade(s, links[0]).Op("&&").Op("!").Add(first)).Block(done))
 		links = links[1:]
 	}
 	for _, l := range links {
