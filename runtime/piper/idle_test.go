@@ -45,6 +45,27 @@ func TestIdleDoublesFromOneMillisecondTo100(t *testing.T) {
 	})
 }
 
+// TestThousandsOfIdleSources has twice as many idle sources on a worker as it calls every 100 ms.
+func TestThousandsOfIdleSources(t *testing.T) {
+	const sources = 4000
+	synctest.Test(t, func(t *testing.T) {
+		calls, began := 0, time.Now()
+		top := build(t, []proc{{instances: sources, ping: func(*cell) error {
+			switch now := time.Since(began); {
+			case now > 6*time.Second:
+				return topo.Done
+			case now > time.Second:
+				calls++
+			}
+			return topo.Idle
+		}}}, nil, piper.Workers(1))
+		top.runWhole(t)
+		if a := calls / 5; a < 15_000 || a > 20_500 {
+			t.Errorf("%d Pings are called in a second, want 20,000 and not many less", a)
+		}
+	})
+}
+
 // TestIdleEndsWithTheNextMessage has a message every 250 ms. Ping must be called after
 // each message, with pauses that double from 1 ms again. Timers that were set before a
 // message must have no effect.

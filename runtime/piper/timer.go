@@ -91,12 +91,13 @@ func (w *Worker) after(d time.Duration, t *Ticker) {
 	w.arm()
 }
 
-// pingLater schedules the next call of u's idle Ping: in 1 ms, doubling up to 100 ms.
+// pingLater schedules the next call of u's idle Ping: in 1 ms, doubling up to 100 ms, or longer
+// if the worker has thousands of timers.
 // If a call is already scheduled that is not later, it does nothing, so that a Ping
 // that returns Idle after each message does not read the clock.
 func (w *Worker) pingLater(u *Unit) {
 	if u.pingAt == 0 || u.pingAtExp > u.idleExp {
-		d := min(idleWaitMin<<u.idleExp, idleWaitMax)
+		d := min(idleWaitMin<<u.idleExp, max(idleWaitMax, time.Duration(len(w.timers))*idleWaitEach))
 		u.pingAt, u.pingAtExp = w.pool.clock()+int64(d), u.idleExp
 		w.timers.push(timerEntry{at: u.pingAt, unit: u, kind: timerPing})
 		w.arm()
@@ -143,7 +144,7 @@ func (w *Worker) fireTimers() {
 		case e.kind == timerTick:
 			w.tick(e, now)
 		case e.kind == timerPing && here:
-			w.pingDue(e.unit)
+			w.pingDue(e.unit, now)
 		case e.kind == timerPing:
 			e.unit.signal(controlPing)
 		default:
@@ -154,8 +155,8 @@ func (w *Worker) fireTimers() {
 }
 
 // pingDue calls an idle Ping again, unless the timer was set before a later message.
-func (w *Worker) pingDue(u *Unit) {
-	if u.pingAt == 0 || w.pool.clock() < u.pingAt {
+func (w *Worker) pingDue(u *Unit, now int64) {
+	if u.pingAt == 0 || now < u.pingAt {
 		return
 	}
 	u.pingAt = 0

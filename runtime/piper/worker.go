@@ -266,7 +266,7 @@ func (w *Worker) readControl(u *Unit) {
 		bits &^= controlOrder
 	}
 	if bits&controlPing != 0 {
-		w.pingDue(u)
+		w.pingDue(u, w.pool.clock())
 	}
 	if bits&controlStop != 0 {
 		w.pingDone(u)
