@@ -44,6 +44,7 @@ func Contests() []Contest {
 	flows = append(flows, sizesOfMessages()...)
 	flows = append(flows, sends()...)
 	flows = append(flows, asks()...)
+	flows = append(flows, bursts())
 	return append(flows, queues()...)
 }
 

@@ -55,6 +55,7 @@ func Experiments() []Experiment {
 		Experiment{"sleepers", asleep},
 		Experiment{"idle-memory", idleMemory},
 		Experiment{"stall", stalled},
+		Experiment{"size", atSize},
 	)
 }
 
