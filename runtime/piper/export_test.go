@@ -34,6 +34,17 @@ func Lenient() (strict func()) {
 	return func() { isTest = before }
 }
 
+// KeepsSpares reports whether a queue to u keeps spare segments. It must be called on the goroutine of
+// u's worker.
+func KeepsSpares(u *Unit) bool {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		if _, _, spares := l.rest(); spares {
+			return true
+		}
+	}
+	return false
+}
+
 // Stopped reports whether the context of Run has ended.
 func Stopped(p *Pool) bool { return p.stopping.Load() }
 

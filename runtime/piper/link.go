@@ -22,6 +22,7 @@ type Link struct {
 	nextReady *Link // next in the receiver's list of ready or gated links
 	listed    bool  // in the ready or gated list
 	local     bool  // sender and receiver are on the same worker
+	sparesAt  int16 // index plus one of the worker that drops spare segments of the queues; 0: none
 	wantRoom  atomic.Bool
 	edge      int32 // the edge of the message that is being handled; invalid between two messages
 	hops      int32 // estimated turns for the rebalancer, halved at each of its decisions
@@ -239,14 +240,15 @@ func (l *Link) empty() bool {
 	return true
 }
 
-// rest reports whether there are more visible messages, and whether the sender waits
-// for room. Only the receiver calls it.
-func (l *Link) rest() (more, waited bool) {
+// rest reports whether there are more visible messages, whether the sender waits for room, and
+// whether the queues keep spare segments. Only the receiver calls it.
+func (l *Link) rest() (more, waited, spares bool) {
 	for _, h := range l.heads {
 		more = more || h.HasMore()
 		waited = waited || h.IsAwaited()
+		spares = spares || h.HasSpares()
 	}
-	return more, waited
+	return more, waited, spares
 }
 
 // reportRoom reports room to a sender that waits for it.

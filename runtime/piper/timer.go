@@ -43,9 +43,10 @@ type timerEntry struct {
 type timerKind uint8
 
 const (
-	timerTick timerKind = iota
-	timerPing           // the pause of an idle Ping ends
-	timerWake           // under a Stepper: the wakeup of a unit
+	timerTick   timerKind = iota
+	timerPing             // the pause of an idle Ping ends
+	timerWake             // under a Stepper: the wakeup of a unit
+	timerSpares           // spare segments of queues that stay empty are dropped
 )
 
 // timerHeap is a binary heap, earliest entry first.
@@ -140,6 +141,10 @@ func (w *Worker) fireTimers() {
 	now := w.pool.clock()
 	for len(w.timers) > 0 && w.timers[0].at <= now {
 		e := w.timers.pop()
+		if e.kind == timerSpares {
+			w.dropSpares(now)
+			continue
+		}
 		switch here := e.unit.worker.Load() == w; {
 		case e.kind == timerTick:
 			w.tick(e, now)

@@ -233,11 +233,14 @@ func (r *runner) receive(u *Unit, l *Link) {
 			r.handleError(u, l, "Receive", err)
 			return
 		}
-		more, waited := l.rest()
+		more, waited, spares := l.rest()
 		if waited {
 			l.reportRoom(r.w)
 		}
 		if !more {
+			if spares && r.w.index >= 0 && l.sparesAt != int16(r.w.index+1) {
+				r.w.keepSpares(l)
+			}
 			if u.proc.boxes != nil {
 				u.recheckEvents()
 			}

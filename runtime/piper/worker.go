@@ -34,6 +34,7 @@ type Worker struct {
 	stepped         bool // run by a Stepper
 	runq            unitQueue
 	timers          timerHeap
+	spares          []spareLink // see keepSpares
 	timer           *time.Timer
 	armedAt         int64 // when the Go timer fires; 0 means never
 	timerNote       note

@@ -146,6 +146,7 @@ func (h *Head) advance() {
 		old.messages.Clear() // so that the segment does not keep alive what its messages point to
 		old.next = nil
 		l.spare.put(old)
+		h.spares = true
 	}
 	l.in, h.at = l.seg.slice(), 0
 }

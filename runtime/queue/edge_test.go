@@ -42,6 +42,7 @@ func TestEdgeModel(t *testing.T) {
 			"publish": m.publish,
 			"take":    m.take,
 			"await":   m.await,
+			"drop":    func(*rapid.T) { m.edge.Head.DropSpares() },
 			"":        m.check,
 		})
 	})
@@ -224,6 +225,9 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 					next++
 				}
 				e.Head.Release(len(batch))
+				if r.IntN(10) == 0 {
+					e.Head.DropSpares()
+				}
 				if e.Head.HasRoomForWaiter() {
 					g.room <- struct{}{}
 				}
@@ -253,6 +257,31 @@ func TestEdgeReusesItsSegments(t *testing.T) {
 	}
 	if allocs := testing.AllocsPerRun(100, flow); allocs > 0 {
 		t.Errorf("%v allocations for 500 messages", allocs)
+	}
+}
+
+// TestEdgeDropsSpares checks that DropSpares frees the segments that a burst needed.
+func TestEdgeDropsSpares(t *testing.T) {
+	e, _ := newEdge[[8]uint64](1024)
+	for range 1000 {
+		Put(e, [8]uint64{})
+	}
+	e.Head.Publish(true)
+	for e.Head.Len() > 0 {
+		e.Head.Release(len(Peek(e, 100)))
+	}
+	count := func() (n int) {
+		for range segments(e) {
+			n++
+		}
+		return n
+	}
+	if !e.Head.HasSpares() || count() < segmentsPerCapacity/2 {
+		t.Errorf("%d segments are kept after a burst", count())
+	}
+	e.Head.DropSpares()
+	if n := count(); e.Head.HasSpares() || n > 2 { // those of both ends
+		t.Errorf("%d segments are kept", n)
 	}
 }
 

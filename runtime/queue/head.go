@@ -46,10 +46,11 @@ type Head struct {
 	_ [16]byte // the consumer's fields begin in a new cache line
 
 	// Owned by the consumer.
-	get   uint64
-	taken count.Count
-	at    int  // position of the next message in the consumer's segment
-	local bool // the producer runs on the same goroutine
+	get    uint64
+	taken  count.Count
+	at     int  // position of the next message in the consumer's segment
+	local  bool // the producer runs on the same goroutine
+	spares bool // the consumer has returned segments since DropSpares
 
 	refused atomic.Uint64 // number of messages that were sent but not put
 	evicted atomic.Uint64 // number of messages that were put and dropped later
@@ -299,6 +300,17 @@ func set(c *count.Count, n uint64, local bool) {
 		return
 	}
 	c.Store(n)
+}
+
+// HasSpares reports whether the consumer has returned empty segments that the producer may not
+// have used again. Only the consumer calls it.
+func (h *Head) HasSpares() bool { return h.spares }
+
+// DropSpares leaves the returned segments to the garbage collector. Only the consumer calls it,
+// when the queue has been empty for some time.
+func (h *Head) DropSpares() {
+	h.spares = false
+	h.list.spare.shared.Store(nil)
 }
 
 // HeadList is a list of a producer's full queues; the zero value is empty.
