@@ -97,7 +97,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 //	}
 //
 //	func (s *ApiSender) sendQuery(ctx context.Context, r piper.Request[Query, Answer]) error {
-//		l, err := s.toParser(route.Int(r.Message.ID, len(s.parser)))
+//		l, err := s.toParser(route.Int(r.Message.ID, 2))
 //		if err != nil {
 //			return err
 //		}
