@@ -2,6 +2,7 @@ package queue
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -410,5 +411,31 @@ func TestExpose(t *testing.T) {
 	<-done
 	if e.Head.Expose(n - 1) {
 		t.Error("Expose returned true for messages that were visible before")
+	}
+}
+
+// TestSparesDroppedWhileTheyAreTaken has a consumer that returns a segment and drops it, while the
+// producer takes it.
+func TestSparesDroppedWhileTheyAreTaken(t *testing.T) {
+	const rounds = 200_000
+	e, _ := newEdge[int](1024)
+	messages, done := reflect.MakeSlice(e.list.messages, 1, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range rounds {
+			e.list.spare.put(&segment{messages: messages})
+			maybeYield()
+			e.Head.DropSpares()
+		}
+	}()
+	for taking := true; taking; {
+		select {
+		case <-done:
+			taking = false
+		default:
+			if s := e.list.spare.take(1); s != nil && s.next != nil {
+				t.Fatal("a taken segment is still in a list")
+			}
+		}
 	}
 }

@@ -33,13 +33,14 @@ func (x *exchange) put(s *segment) {
 
 // take returns a segment of n messages, or nil. The producer calls it.
 func (x *exchange) take(n int) *segment {
-	if x.own == nil {
-		if x.shared.Load() == nil {
-			return nil
-		}
-		x.own = x.shared.Swap(nil)
+	if x.own == nil && x.shared.Load() != nil {
+		maybeYield()
+		x.own = x.shared.Swap(nil) // nil if the consumer has just dropped them
 	}
 	s := x.own
+	if s == nil {
+		return nil
+	}
 	x.own, s.next = s.next, nil
 	if s.messages.Len() != n {
 		x.own = nil // shorter segments, from before the queue grew
