@@ -264,6 +264,9 @@ func (g *group) closeOutputs() {
 // link where it found messages the last time, because most links before that one stay empty.
 // Otherwise a group with many units would look at all of them after each turn.
 func (g *group) allEmpty() bool {
+	if len(g.units) == 0 {
+		return true // the group of an external sender
+	}
 	first, from := g.lastBusy, g.busyUnit
 	for i := range len(g.units) + 1 { // the links of the first unit are looked at in two parts
 		at := (from + i) % len(g.units)
