@@ -18,11 +18,11 @@ type Link struct {
 	heads []*queue.Head
 
 	// Owned by the receiver, in a separate cache line.
-	nextIn    *Link // next in the receiver's list of all links
-	nextReady *Link // next in the receiver's list of ready or gated links
-	listed    bool  // in the ready or gated list
-	local     bool  // sender and receiver are on the same worker
-	sparesAt  int16 // index plus one of the worker that drops spare segments of the queues; 0: none
+	nextIn    *Link  // next in the receiver's list of all links
+	nextReady *Link  // next in the receiver's list of ready or gated links
+	listed    bool   // in the ready or gated list
+	local     bool   // sender and receiver are on the same worker
+	sparesAt  uint16 // in which stay of the receiver its worker has listed the link, to drop spare segments; 0: none
 	wantRoom  atomic.Bool
 	edge      int32 // the edge of the message that is being handled; invalid between two messages
 	hops      int32 // estimated turns for the rebalancer, halved at each of its decisions

@@ -307,6 +307,9 @@ func (w *Worker) waitIdle() {
 
 // returnToPool returns an instance that is not queued. The caller must not touch it afterwards.
 func (w *Worker) returnToPool(u *Unit) {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		l.dropSpares() // outside the pool no worker does it
+	}
 	w.single, w.hung = nil, false
 	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
 }

@@ -142,7 +142,7 @@ func (w *Worker) fireTimers() {
 	for len(w.timers) > 0 && w.timers[0].at <= now {
 		e := w.timers.pop()
 		if e.kind == timerSpares {
-			w.dropSpares(now)
+			w.lookAtSpares(now)
 			continue
 		}
 		switch here := e.unit.worker.Load() == w; {

@@ -238,7 +238,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.reportRoom(r.w)
 		}
 		if !more {
-			if spares && r.w.index >= 0 && l.sparesAt != int16(r.w.index+1) {
+			if spares && r.w.index >= 0 && l.sparesAt != u.stay() {
 				r.w.keepSpares(l)
 			}
 			if u.proc.boxes != nil {
