@@ -64,6 +64,7 @@ type passed struct {
 
 // count counts the messages of a settlement.
 func (o *Outlet) count(s settlement, w *Worker) {
+	o.link.setLocal(w) // the sender may have moved since the last turn of the link
 	for n := s.n; n > 0; {
 		run := &o.passed[o.firstPassed]
 		k := min(n, run.n)
