@@ -17,7 +17,7 @@ func TestInstancesComeAndGo(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			sent := 0
+			sent, moves := 0, new(mover)
 			top := build(t, []proc{
 				{name: "feed", ping: func(c *cell) error {
 					if sent%nodes == 0 {
@@ -40,8 +40,12 @@ func TestInstancesComeAndGo(t *testing.T) {
 					return nil
 				}},
 				{name: "sink", instances: 3, receive: func(*cell, *message) error { return nil }},
-			}, []edge{{from: 0, to: 1, capacity: 8}, {from: 1, to: 1, capacity: 4}, {from: 1, to: 2, capacity: 4}}, piper.Workers(2), new(journal).option())
+			}, []edge{{from: 0, to: 1, capacity: 8}, {from: 1, to: 1, capacity: 4}, {from: 1, to: 2, capacity: 4}}, piper.Workers(2), piper.Observe(moves), new(journal).option())
 			top.runWhole(t)
+			left, back := moves.count("node", -1), moves.count("node", 0)+moves.count("node", 1)
+			if left < nodes || back < nodes {
+				t.Errorf("instances have left the pool %d times, and come back %d times", left, back)
+			}
 		})
 	}
 }
