@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -288,12 +289,14 @@ func TestDurableFaultsFails(t *testing.T) {
 	})
 }
 
-// TestDurableFaultsStepIgnoresContext stops a topology while a step waits for something else.
+// TestDurableFaultsStepIgnoresContext stops a topology while a step waits for something else. The
+// worker gives the step up after three quarters of the drain timeout, and logs it.
 func TestDurableFaultsStepIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
 		hanging := make(chan struct{})
 		durablefaults.Release.Store(&hanging)
-		topology := newFaults(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond))
+		topology := newFaults(t, pool.DurableStore(t.TempDir()), pool.DrainTimeout(40*time.Millisecond), pool.Logger(slog.New(slog.NewJSONHandler(&log, nil))))
 		ctx, cancel := context.WithCancel(t.Context())
 		result := make(chan error, 1)
 		go func() { result <- topology.Run(ctx) }()
@@ -301,9 +304,13 @@ func TestDurableFaultsStepIgnoresContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-durablefaults.Entered
+		due := time.Now().Add(30 * time.Millisecond).Format(time.RFC3339Nano)
 		cancel()
 		if err := <-result; !errors.Is(err, pool.ErrDrainTimeout) {
 			t.Errorf("Run returns %v", err)
+		}
+		if want := `{"time":"` + due + `","level":"WARN","msg":"topogen: durable functions have not ended in time`; !strings.Contains(log.String(), want) {
+			t.Errorf("the log is\n%s, want %s", log.String(), want)
 		}
 		close(hanging)
 	})

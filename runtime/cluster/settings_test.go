@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -105,7 +107,7 @@ func TestSettingsReachTheNode(t *testing.T) {
 		"ClientConfig.TLSCA":     clientHas(secure, &ClientConfig{TLSCA: "x"}, func(n *Node) any { return n.client.transport.tls.CA }, "x"),
 		"ClientConfig.Wait":      effects.By("generated_test/nodetests TestClusterClientSettingsOfClients"),
 		"ClientConfig.Retry":     waits(Config{}, client(&ClientConfig{Retry: 7 * time.Second}), 7*time.Second),
-		"ClientConfig.Dial":      effects.By("generated_test/nodetests TestClusterClientWaysAreCut"),
+		"ClientConfig.Dial":      clientDials,
 		"ClientConfig.Logger":    func(t *testing.T) { logs(t, client(&ClientConfig{Logger: own})) },
 
 		VariableNode:     with(VariableNode, "n1", joins(Config{}, piper.NodeSettings{}, func(j *entered) any { return j.setup.Node }, "n1")),
@@ -285,6 +287,17 @@ func clientHas(c Config, client *ClientConfig, get func(n *Node) any, want any) 
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
+}
+
+// clientDials wants a client to ask a node through Dial. The connections that send messages use it too.
+func clientDials(t *testing.T) {
+	n := open(t, Config{}, piper.NodeSettings{Client: &ClientConfig{Dial: func(_ context.Context, address string) (net.Conn, error) {
+		return nil, errors.New("no way to " + address)
+	}}})
+	if _, err := n.client.ask(t.Context(), "127.0.0.1:1", "plan"); err == nil || !strings.Contains(err.Error(), "no way to 127.0.0.1:1") {
+		t.Errorf("the client gets %v", err)
+	}
+	effects.By("generated_test/nodetests TestClusterClientWaysAreCut")(t)
 }
 
 // issue makes the files of the certificate of n1.

@@ -35,19 +35,19 @@ func TestSettingsReachTheWorker(t *testing.T) {
 		"Config.Replicate": replicaOpens,
 		"Config.Listen":    func(t *testing.T) { listens(t, Config{Listen: "h:1"}, piper.DurableSettings{}, "h:1", "") },
 		"Config.Serve":     func(t *testing.T) { listens(t, Config{Listen: "h:1"}, piper.DurableSettings{}, "h:1", "") },
-		"Config.TLSCert":   effects.By("runtime/durable/edges/serve TestSettingsReachTheServer"),
-		"Config.TLSKey":    effects.By("runtime/durable/edges/serve TestSettingsReachTheServer"),
-		"Config.TLSCA":     effects.By("runtime/durable/edges/serve TestSettingsReachTheServer"),
-		"Config.Insecure":  effects.By("runtime/durable/edges/serve TestSettingsReachTheServer"),
+		"Config.TLSCert":   serverIsSecured,
+		"Config.TLSKey":    serverIsSecured,
+		"Config.TLSCA":     serverIsSecured,
+		"Config.Insecure":  serverIsSecured,
 		"Config.Edges":     func(t *testing.T) { attempts(t, durable.Retry{}, 0) },
 
 		"Edge.Index":    timeoutIsOnDisk,
-		"Edge.Receiver": effects.By("generated_test/durabletests TestDurableClose"),
+		"Edge.Receiver": effects.By("generated_test/durabletests TestDurableRunsOnADisk"),
 		"Edge.Function": func(t *testing.T) { attempts(t, durable.Retry{}, 0) },
 		"Edge.Timeout":  timeoutIsOnDisk,
 		"Edge.Retry":    func(t *testing.T) { attempts(t, durable.Retry{Attempts: 2}, 0, 0) },
 		"Edge.Limit":    func(t *testing.T) { begin(t, durable.Limit{Concurrency: 1}, 1, 1) },
-		"Edge.Handler":  effects.By("TestHandler", "generated_test/durabletests TestDurableFinishes"),
+		"Edge.Handler":  effects.By("generated_test/durabletests TestDurableFinishes"),
 
 		"Retry.Attempts": func(t *testing.T) { attempts(t, durable.Retry{Attempts: 3}, 0, 0, 0) },
 		"Retry.Delay":    func(t *testing.T) { attempts(t, durable.Retry{Attempts: 3, Delay: 10 * time.Second}, 0, 10, 30) },
@@ -275,12 +275,16 @@ func replicaOpens(t *testing.T) {
 	}
 }
 
-// listens wants the server to get the address and the token.
+// listens wants the server to get the address, the token, and the settings for TLS.
 func listens(t *testing.T, c Config, s piper.DurableSettings, address, token string) {
 	t.Helper()
 	var got string
+	files, insecure := c.Files(), c.Insecure
 	c.Serve = func(_ protocol.Backend, c *Config, token string, _ *slog.Logger) (Listener, error) {
 		got = c.Listen + " " + token
+		if c.Files() != files || c.Insecure != insecure {
+			t.Errorf("the server gets %+v and insecure: %v, want %+v and %v", c.Files(), c.Insecure, files, insecure)
+		}
 		return nil, errOpened
 	}
 	d, err := Open(c, s)
@@ -292,6 +296,12 @@ func listens(t *testing.T, c Config, s piper.DurableSettings, address, token str
 	if err := e.begin(nil); !errors.Is(err, errOpened) || got != address+" "+token {
 		t.Errorf("the server gets %q, want %q (%v)", got, address+" "+token, err)
 	}
+}
+
+// serverIsSecured passes the settings of connections to the server, whose tests observe the rest.
+func serverIsSecured(t *testing.T) {
+	listens(t, Config{Listen: "h:1", TLSCert: "x", TLSKey: "y", TLSCA: "z", Insecure: true}, piper.DurableSettings{}, "h:1", "")
+	effects.By("runtime/durable/edges/serve TestSettingsReachTheServer")(t)
 }
 
 // tokenIsSent wants a client of the server of another process to show the token of the environment.
