@@ -193,20 +193,27 @@ func TestAnInstanceComesBack(t *testing.T) {
 }
 
 // TestTwoLongCallsAmongMany has many instances of which two have one long call. Only a limited number of the
-// others may leave the pool, and all come back when they are idle.
+// others may leave the pool, and all come back when they are idle. Two rounds of quick calls later only those
+// two still leave.
 func TestTwoLongCallsAmongMany(t *testing.T) {
 	const instances, leaveMax = 3000, 1500
 	synctest.Test(t, func(t *testing.T) {
 		moves := new(mover)
-		sent, began := 0, time.Now()
+		sent, before, began := 0, 0, time.Now()
 		top := build(t, []proc{
 			{name: "feed", ping: func(c *cell) error {
-				if sent < 3*instances {
+				switch d := time.Since(began); {
+				case sent == 4*instances && d >= 10*time.Second && before == 0:
+					before = moves.count("node", -1)
+					fallthrough
+				case sent < 3*instances, sent < 4*instances && d >= 5*time.Second, sent < 5*instances && before > 0:
 					sent++
 					return c.send(0, sent%instances, message{})
-				}
-				if time.Since(began) < 10*time.Second {
+				case d < 20*time.Second:
 					return topo.Idle
+				}
+				if left := moves.count("node", -1) - before; left > 2 {
+					t.Errorf("%d instances have left the pool after two rounds of quick calls", left)
 				}
 				if left, back := moves.count("node", -1), moves.count("node", 0); left < 2 || left > leaveMax || back != left {
 					t.Errorf("%d instances of %d have left the pool, %d have come back", left, instances, back)
