@@ -73,7 +73,7 @@ func SlowGoroutines() (most, left int, err error) {
 		left = runtime.NumGoroutine() - began - 1 // of the caller of Run
 	}}, pool.Logger(silent))
 	close(stop)
-	return <-ended - began, left - 1, err // without the one that looks
+	return <-ended - began, left - 1, err // without the goroutine that looks
 }
 
 // KeptBytes is the heap that remains after each of 10,000 instances has handled 1,000 messages of 64 bytes.

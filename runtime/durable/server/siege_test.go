@@ -138,8 +138,8 @@ func (s *target) clients(t *testing.T) siege.Victim {
 	}}
 }
 
-// untilServed prepares an attack, and waits until clients are served. What the attack holds makes room only
-// when it is older than SlowBody: until then one burst may refuse the requests of others, as SECURITY.md says.
+// untilServed prepares an attack, and waits until clients are served. The bodies of the attack make room only
+// when they are older than SlowBody: until then one burst may refuse the requests of others, as SECURITY.md says.
 func (s *target) untilServed(t *testing.T, prepare func()) func() {
 	call := s.clients(t).Call
 	return func() {
