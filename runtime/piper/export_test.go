@@ -3,6 +3,8 @@ package piper
 import (
 	"time"
 	"unsafe"
+
+	"github.com/topogen/topogen/runtime/piper/placement"
 )
 
 // Idle reports whether Run has started and all workers are parked.
@@ -66,7 +68,7 @@ func Making(p *Pool, processor int) (n int) {
 // PlaceBy replaces the placement with a function that decides the worker of each
 // instance. -1 is an instance that cannot be placed.
 func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {
-	p.place = func(m *placement) ([]int, bool) { return decide(m.workers, m.at), true }
+	p.place = func(m *placement.Measured) ([]int, bool) { return decide(m.Workers, m.At), true }
 }
 
 // Pin assigns the instances, in file order, to the given workers, and prevents all

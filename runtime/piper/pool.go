@@ -15,6 +15,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/patient"
+	"github.com/topogen/topogen/runtime/piper/placement"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -67,7 +68,7 @@ type Pool struct {
 	monitor    monitor
 	recorder   Recorder    // nil if errors are not recorded
 	rebalancer *rebalancer // nil if instances never move
-	place      func(*placement) (to []int, pays bool)
+	place      func(*placement.Measured) (to []int, pays bool)
 	nodes      Nodes // nil if this process runs the whole topology
 	durable    DurableEdges
 	pinned     bool // for tests of the placement: no instance is donated
@@ -113,7 +114,7 @@ type Pool struct {
 
 // New makes a pool and the instances of spec. Nothing runs before Run.
 func New(spec Spec, opts ...Option) (*Pool, error) {
-	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement).plan}
+	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement.Measured).Plan}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
 		cycleLimit:   spec.CycleLimit,

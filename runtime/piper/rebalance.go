@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/topogen/topogen/runtime/piper/placement"
 	"github.com/topogen/topogen/runtime/shard"
 )
 
@@ -32,7 +33,7 @@ type rebalancer struct {
 	window     time.Duration // period of the measurements, halved at each decision like the costs
 	last       time.Time
 	moves      []*Unit
-	plan       *placement // the placement that led to the moves
+	plan       *placement.Measured // the placement that led to the moves
 	to         []int
 }
 
@@ -122,16 +123,16 @@ func (r *rebalancer) log() {
 	for _, proc := range r.pool.processors {
 		cost := int64(0)
 		for i := range proc.units {
-			cost += p.cost[proc.first+i]
+			cost += p.Cost[proc.first+i]
 		}
 		if len(proc.units) > 0 {
 			costs = append(costs, slog.Duration(proc.Name, time.Duration(cost)))
 		}
 	}
 	log.LogAttrs(r.pool.handlerCtx, slog.LevelDebug, "topogen: instances move to other workers",
-		slog.Int("moves", len(r.moves)), slog.Duration("window", p.window),
-		slog.Duration("heaviest_before", time.Duration(p.heaviest(p.loads(p.at)))),
-		slog.Duration("heaviest_after", time.Duration(p.heaviest(p.loads(r.to)))),
+		slog.Int("moves", len(r.moves)), slog.Duration("window", p.Window),
+		slog.Duration("heaviest_before", time.Duration(p.Load(p.At))),
+		slog.Duration("heaviest_after", time.Duration(p.Load(r.to))),
 		slog.Group("costs", costs...))
 }
 
@@ -170,14 +171,14 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	r.window = r.window/2 + now.Sub(r.last)
 	r.last = now
 	p := r.measured()
-	p.window = r.window
+	p.Window = r.window
 	to, pays := r.pool.place(p)
 	if !pays {
-		return r.config(p.at), nil
+		return r.config(p.At), nil
 	}
 	r.plan, r.to = p, to
 	for i, w := range to {
-		if w != p.at[i] {
+		if w != p.At[i] {
 			r.units[i].targetWorker.Store(int32(w))
 			r.moves = append(r.moves, r.units[i])
 		}
@@ -205,31 +206,31 @@ func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
 
 // measured collects the costs and halves them. So a cost is bounded and follows the
 // load.
-func (r *rebalancer) measured() *placement {
+func (r *rebalancer) measured() *placement.Measured {
 	variance := 0.0
 	for _, w := range r.pool.workers {
 		variance += w.variance
 		w.variance /= 4 // the square of half the costs
 	}
-	p := &placement{
-		ended:    r.pool.ended.Load,
-		stdError: int64(math.Sqrt(variance)),
-		workers:  len(r.pool.workers),
-		cost:     make([]int64, len(r.units)),
-		traffic:  make([][]traffic, len(r.units)),
-		at:       make([]int, len(r.units)),
+	p := &placement.Measured{
+		Ended:    r.pool.ended.Load,
+		StdError: int64(math.Sqrt(variance)),
+		Workers:  len(r.pool.workers),
+		Cost:     make([]int64, len(r.units)),
+		Traffic:  make([][]placement.Traffic, len(r.units)),
+		At:       make([]int, len(r.units)),
 	}
 	for i, u := range r.units {
-		p.at[i] = u.worker.Load().index
-		p.cost[i] = u.cost
+		p.At[i] = u.worker.Load().index
+		p.Cost[i] = u.cost
 		u.cost /= 2
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			if l.out == nil || l.hops == 0 {
 				continue
 			}
 			if from := l.out.unit.proc.first + int(l.out.unit.index); from != i {
-				p.traffic[i] = append(p.traffic[i], traffic{from, int64(l.hops)})
-				p.traffic[from] = append(p.traffic[from], traffic{i, int64(l.hops)})
+				p.Traffic[i] = append(p.Traffic[i], placement.Traffic{Other: from, Turns: int64(l.hops)})
+				p.Traffic[from] = append(p.Traffic[from], placement.Traffic{Other: i, Turns: int64(l.hops)})
 			}
 			l.hops /= 2
 		}
@@ -248,4 +249,20 @@ func (r *rebalancer) config(at []int) [][]int {
 		config[w] = append(config[w], i)
 	}
 	return config
+}
+
+// initialWorker is the index of the worker on which a unit starts.
+func (p *Pool) initialWorker(u *Unit) int {
+	return (p.chains[u.proc.index] + int(u.index)) % len(p.workers)
+}
+
+// chains numbers the processors that exchange messages directly or through others.
+func chains(s Spec) []int {
+	var edges [][2]int
+	for _, e := range s.Edges {
+		if e.From >= 0 && !s.Processors[e.From].External {
+			edges = append(edges, [2]int{e.From, e.To})
+		}
+	}
+	return placement.Chains(len(s.Processors), edges)
 }

@@ -1,4 +1,10 @@
-package piper
+// Package placement decides which worker runs which instance. It is a pure function of
+// measurements: it knows no worker and no instance, only numbers.
+//
+// The goal is a low load of the heaviest worker, because that load bounds the throughput of
+// the topology. The load of a worker is the cost of its instances and of the turns that
+// messages from other workers cause.
+package placement
 
 import (
 	"cmp"
@@ -17,61 +23,56 @@ const (
 	keepFactor    = 1.05 // a placement from scratch must be better by this factor than a refined current placement
 )
 
-// placement decides which worker runs which instance. It is a pure function of the
-// measurements.
-//
-// The goal is a low load of the heaviest worker, because that load bounds the
-// throughput of the topology. The load of a worker is the cost of its instances and of
-// the turns that messages from other workers cause.
-type placement struct {
-	workers  int
-	ended    func() bool // reports whether the plan is no longer needed
-	window   time.Duration
-	cost     []int64     // by instance: nanoseconds in the window
-	stdError int64       // standard error of the sum of all costs
-	traffic  [][]traffic // by instance: messages to and from other instances; listed on both sides
-	at       []int       // by instance: the current worker; -1 if the instance is not placed
+// Measured is what was measured since the last decision.
+type Measured struct {
+	Workers  int
+	Window   time.Duration
+	Cost     []int64     // by instance: nanoseconds in the window
+	StdError int64       // standard error of the sum of all costs
+	Traffic  [][]Traffic // by instance: messages to and from other instances; listed on both sides
+	At       []int       // by instance: the current worker; -1 if the instance is not placed
+	Ended    func() bool // reports whether the plan is no longer needed
 }
 
-// traffic describes the messages between two instances, in both directions.
-type traffic struct {
-	other int
-	turns int64 // turns of either instance that these messages caused
+// Traffic describes the messages between two instances, in both directions.
+type Traffic struct {
+	Other int
+	Turns int64 // turns of either instance that these messages caused
 }
 
 // nanos is the cost for each side if the instances are on different workers.
-func (n traffic) nanos() int64 { return n.turns * hopNanos / 2 }
+func (n Traffic) nanos() int64 { return n.Turns * hopNanos / 2 }
 
-// plan returns a better worker for each instance, and whether the moves pay.
-func (p *placement) plan() (to []int, pays bool) {
-	now := p.heaviest(p.loads(p.at))
-	if p.workers < 2 || now == 0 || float64(now) < busyMin*float64(p.window) {
-		return p.at, false
+// Plan returns a better worker for each instance, and whether the moves pay.
+func (p *Measured) Plan() (to []int, pays bool) {
+	now := p.Load(p.At)
+	if p.Workers < 2 || now == 0 || float64(now) < busyMin*float64(p.Window) {
+		return p.At, false
 	}
-	to = p.refine(slices.Clone(p.at))
-	load := p.heaviest(p.loads(to))
+	to = p.refine(slices.Clone(p.At))
+	load := p.Load(to)
 	for _, fresh := range [][]int{p.greedy(), p.together()} {
 		fresh = p.refine(p.relabel(fresh))
-		if other := p.heaviest(p.loads(fresh)); float64(load) > keepFactor*float64(other) {
+		if other := p.Load(fresh); float64(load) > keepFactor*float64(other) {
 			to, load = fresh, other
 		}
 	}
 	moves := 0
 	for i, w := range to {
-		if w != p.at[i] {
+		if w != p.At[i] {
 			moves++
 		}
 	}
 	gain := float64(now - load)
-	return to, gain > gainMin*float64(now) && gain > gainErrorsMin*float64(p.stdError) && gain > float64(moves*moveNanos)
+	return to, gain > gainMin*float64(now) && gain > gainErrorsMin*float64(p.StdError) && gain > float64(moves*moveNanos)
 }
 
 // loads returns the load of each worker for the placement at.
-func (p *placement) loads(at []int) []int64 {
-	loads := make([]int64, p.workers)
+func (p *Measured) loads(at []int) []int64 {
+	loads := make([]int64, p.Workers)
 	for i, w := range at {
 		if w >= 0 {
-			loads[w] += p.cost[i] + p.hops(at, i, w)
+			loads[w] += p.Cost[i] + p.hops(at, i, w)
 		}
 	}
 	return loads
@@ -79,48 +80,49 @@ func (p *placement) loads(at []int) []int64 {
 
 // hops is the additional cost of instance i on worker w for messages from and to
 // instances on other workers.
-func (p *placement) hops(at []int, i, w int) (nanos int64) {
-	for _, n := range p.traffic[i] {
-		if other := at[n.other]; other >= 0 && other != w {
+func (p *Measured) hops(at []int, i, w int) (nanos int64) {
+	for _, n := range p.Traffic[i] {
+		if other := at[n.Other]; other >= 0 && other != w {
 			nanos += n.nanos()
 		}
 	}
 	return nanos
 }
 
-func (p *placement) heaviest(loads []int64) int64 { return slices.Max(loads) }
+// Load is the load of the heaviest worker with the placement at.
+func (p *Measured) Load(at []int) int64 { return slices.Max(p.loads(at)) }
 
 // active reports whether instance i has a cost or messages, so that its placement
 // matters.
-func (p *placement) active(i int) bool {
-	return p.at[i] >= 0 && (p.cost[i] > 0 || len(p.traffic[i]) > 0)
+func (p *Measured) active(i int) bool {
+	return p.At[i] >= 0 && (p.Cost[i] > 0 || len(p.Traffic[i]) > 0)
 }
 
 // greedy makes a placement from scratch. An instance that costs more than a worker's
 // share gets a worker of its own. Otherwise a worker is filled up to its share, first
 // with the instances that exchange most messages with those it already has. The
 // remaining instances go to the worker with the lowest load.
-func (p *placement) greedy() []int {
-	at := slices.Clone(p.at)
+func (p *Measured) greedy() []int {
+	at := slices.Clone(p.At)
 	queue := newRemaining(p)
-	share := queue.total / int64(p.workers)
-	loads := make([]int64, p.workers)
-	for w := range p.workers {
+	share := queue.total / int64(p.Workers)
+	loads := make([]int64, p.Workers)
+	for w := range p.Workers {
 		queue.begin()
-		if i, ok := queue.largest(); ok && p.cost[i] > share {
+		if i, ok := queue.largest(); ok && p.Cost[i] > share {
 			queue.take(i)
 			at[i] = w
-			loads[w] = p.cost[i]
+			loads[w] = p.Cost[i]
 			continue
 		}
-		for !p.ended() {
+		for !p.Ended() {
 			i, ok := queue.next(share - loads[w])
 			if !ok {
 				break
 			}
 			queue.take(i)
 			at[i] = w
-			loads[w] += p.cost[i]
+			loads[w] += p.Cost[i]
 		}
 	}
 	for {
@@ -136,14 +138,14 @@ func (p *placement) greedy() []int {
 			}
 		}
 		at[i] = least
-		loads[least] += p.cost[i]
+		loads[least] += p.Cost[i]
 	}
 }
 
 // together places all instances on one worker. This is best if messages between workers
 // would cost more than the work itself.
-func (p *placement) together() []int {
-	at := slices.Clone(p.at)
+func (p *Measured) together() []int {
+	at := slices.Clone(p.At)
 	for i := range at {
 		if p.active(i) {
 			at[i] = 0
@@ -154,7 +156,7 @@ func (p *placement) together() []int {
 
 // relabel renumbers the workers of a placement, so that most instances stay on their
 // worker. The numbers have no meaning of their own.
-func (p *placement) relabel(at []int) []int {
+func (p *Measured) relabel(at []int) []int {
 	type overlap struct {
 		from, to int
 		cost     int64
@@ -162,7 +164,7 @@ func (p *placement) relabel(at []int) []int {
 	sums := make(map[[2]int]int64)
 	for i, w := range at {
 		if p.active(i) {
-			sums[[2]int{w, p.at[i]}] += p.cost[i] + 1
+			sums[[2]int{w, p.At[i]}] += p.Cost[i] + 1
 		}
 	}
 	overlaps := make([]overlap, 0, len(sums))
@@ -172,8 +174,8 @@ func (p *placement) relabel(at []int) []int {
 	slices.SortFunc(overlaps, func(a, b overlap) int {
 		return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
-	label := slices.Repeat([]int{-1}, p.workers)
-	used := make([]bool, p.workers)
+	label := slices.Repeat([]int{-1}, p.Workers)
+	used := make([]bool, p.Workers)
 	for _, o := range overlaps {
 		if label[o.from] < 0 && !used[o.to] {
 			label[o.from], used[o.to] = o.to, true

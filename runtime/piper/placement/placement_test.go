@@ -1,4 +1,4 @@
-package piper
+package placement
 
 import (
 	"slices"
@@ -9,17 +9,14 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 )
 
-// load is the load of the heaviest worker for a placement.
-func (p *placement) load(at []int) int64 { return p.heaviest(p.loads(at)) }
-
 // best tries all placements.
-func (p *placement) best() int64 {
-	at := make([]int, len(p.at))
-	least := p.load(at)
+func (p *Measured) best() int64 {
+	at := make([]int, len(p.At))
+	least := p.Load(at)
 	for {
 		i := 0
 		for ; i < len(at); i++ {
-			if at[i]++; at[i] < p.workers {
+			if at[i]++; at[i] < p.Workers {
 				break
 			}
 			at[i] = 0
@@ -27,27 +24,27 @@ func (p *placement) best() int64 {
 		if i == len(at) {
 			return least
 		}
-		least = min(least, p.load(at))
+		least = min(least, p.Load(at))
 	}
 }
 
 // exchange adds turns between two instances.
-func (p *placement) exchange(a, b int, turns int64) {
-	p.traffic[a] = append(p.traffic[a], traffic{b, turns})
-	p.traffic[b] = append(p.traffic[b], traffic{a, turns})
+func (p *Measured) exchange(a, b int, turns int64) {
+	p.Traffic[a] = append(p.Traffic[a], Traffic{b, turns})
+	p.Traffic[b] = append(p.Traffic[b], Traffic{a, turns})
 }
 
 // drawPlacement draws measurements.
-func drawPlacement(t *rapid.T, most int) *placement {
+func drawPlacement(t *rapid.T, most int) *Measured {
 	n := rapid.IntRange(1, most).Draw(t, "instances")
-	p := &placement{
-		ended:   func() bool { return false },
-		workers: rapid.IntRange(1, 3).Draw(t, "workers"),
-		cost:    make([]int64, n), traffic: make([][]traffic, n), at: make([]int, n),
+	p := &Measured{
+		Ended:   func() bool { return false },
+		Workers: rapid.IntRange(1, 3).Draw(t, "workers"),
+		Cost:    make([]int64, n), Traffic: make([][]Traffic, n), At: make([]int, n),
 	}
 	for i := range n {
-		p.cost[i] = rapid.Int64Range(0, 1_000_000).Draw(t, "cost")
-		p.at[i] = rapid.IntRange(0, p.workers-1).Draw(t, "at")
+		p.Cost[i] = rapid.Int64Range(0, 1_000_000).Draw(t, "cost")
+		p.At[i] = rapid.IntRange(0, p.Workers-1).Draw(t, "at")
 	}
 	for range rapid.IntRange(0, n).Draw(t, "pairs") {
 		a, b := rapid.IntRange(0, n-1).Draw(t, "a"), rapid.IntRange(0, n-1).Draw(t, "b")
@@ -64,9 +61,9 @@ func TestAPlacementIsNearlyTheBest(t *testing.T) {
 	const cases = 2000
 	worse, worst := 0, 1.0
 	for seed := range cases {
-		p := rapid.Custom(func(t *rapid.T) *placement { return drawPlacement(t, 7) }).Example(seed)
-		to, _ := p.plan()
-		if share := float64(p.best()) / float64(max(1, p.load(to))); share < 0.85 && p.load(to) > 0 {
+		p := rapid.Custom(func(t *rapid.T) *Measured { return drawPlacement(t, 7) }).Example(seed)
+		to, _ := p.Plan()
+		if share := float64(p.best()) / float64(max(1, p.Load(to))); share < 0.85 && p.Load(to) > 0 {
 			worse++
 			worst = min(worst, share)
 		}
@@ -83,26 +80,26 @@ func TestAPlacementIsWhole(t *testing.T) {
 	speed.Checks(t, 100, 100, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
-		for i := range p.at {
+		for i := range p.At {
 			if rapid.IntRange(0, 9).Draw(t, "out") == 0 {
-				p.at[i] = -1
+				p.At[i] = -1
 			}
 		}
-		before := slices.Clone(p.at)
-		to, pays := p.plan()
-		if !slices.Equal(p.at, before) {
+		before := slices.Clone(p.At)
+		to, pays := p.Plan()
+		if !slices.Equal(p.At, before) {
 			t.Fatal("plan has changed the current placement")
 		}
 		for i, w := range to {
-			if w >= p.workers || (w < 0) != (p.at[i] < 0) {
-				t.Fatalf("instance %d moves from worker %d to %d of %d", i, p.at[i], w, p.workers)
+			if w >= p.Workers || (w < 0) != (p.At[i] < 0) {
+				t.Fatalf("instance %d moves from worker %d to %d of %d", i, p.At[i], w, p.Workers)
 			}
-			if pays && w != p.at[i] && !p.active(i) {
+			if pays && w != p.At[i] && !p.active(i) {
 				t.Fatalf("instance %d moves although it does nothing", i)
 			}
 		}
-		if pays && p.load(to) >= p.load(p.at) {
-			t.Fatalf("plan says that a change of the load from %d to %d pays", p.load(p.at), p.load(to))
+		if pays && p.Load(to) >= p.Load(p.At) {
+			t.Fatalf("plan says that a change of the load from %d to %d pays", p.Load(p.At), p.Load(to))
 		}
 	})
 }
@@ -114,12 +111,12 @@ func TestAPlacementStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 40)
 		for round := range 3 {
-			to, pays := p.plan()
+			to, pays := p.Plan()
 			if pays && round == 2 {
-				t.Fatalf("the third plan still moves instances, from %v to %v", p.at, to)
+				t.Fatalf("the third plan still moves instances, from %v to %v", p.At, to)
 			}
 			if pays {
-				p.at = to
+				p.At = to
 			}
 		}
 	})
@@ -128,11 +125,11 @@ func TestAPlacementStays(t *testing.T) {
 // TestOneTooHeavyInstanceIsAlone checks that an instance that costs more than a share
 // gets a worker of its own.
 func TestOneTooHeavyInstanceIsAlone(t *testing.T) {
-	p := &placement{
-		ended:   func() bool { return false },
-		workers: 3, cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, traffic: make([][]traffic, 5), at: make([]int, 5),
+	p := &Measured{
+		Ended:   func() bool { return false },
+		Workers: 3, Cost: []int64{1_000_000, 100_000, 100_000, 100_000, 100_000}, Traffic: make([][]Traffic, 5), At: make([]int, 5),
 	}
-	to, pays := p.plan()
+	to, pays := p.Plan()
 	if !pays {
 		t.Fatal("nobody moves")
 	}
@@ -151,40 +148,40 @@ func TestGreedyGivesTheHeavyAWorkerOfTheirOwn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlacement(t, 12)
 		share := int64(0)
-		for i := range p.cost { // few different costs, so that the low ones leave gaps
-			p.cost[i] = rapid.Int64Range(1, 6).Draw(t, "coarse")
-			share += p.cost[i]
+		for i := range p.Cost { // few different costs, so that the low ones leave gaps
+			p.Cost[i] = rapid.Int64Range(1, 6).Draw(t, "coarse")
+			share += p.Cost[i]
 		}
-		share /= int64(p.workers)
+		share /= int64(p.Workers)
 		at := p.greedy()
-		for i, cost := range p.cost {
+		for i, cost := range p.Cost {
 			for j, w := range at {
 				if cost > share && j != i && w == at[i] {
-					t.Fatalf("instance %d costs %d, more than a share of %d, and shares its worker with instance %d: %v of %v", i, cost, share, j, at, p.cost)
+					t.Fatalf("instance %d costs %d, more than a share of %d, and shares its worker with instance %d: %v of %v", i, cost, share, j, at, p.Cost)
 				}
 			}
 		}
-		for w := range p.workers {
-			if n := slices.Index(at, w); n < 0 && len(p.at) >= p.workers && slices.Max(p.cost) <= share {
-				t.Fatalf("worker %d has no instance: %v of %v", w, at, p.cost)
+		for w := range p.Workers {
+			if n := slices.Index(at, w); n < 0 && len(p.At) >= p.Workers && slices.Max(p.Cost) <= share {
+				t.Fatalf("worker %d has no instance: %v of %v", w, at, p.Cost)
 			}
 		}
 	})
 }
 
 func TestThoseThatTalkStayTogether(t *testing.T) {
-	p := &placement{ended: func() bool { return false }, workers: 2, cost: slices.Repeat([]int64{100_000}, 6), traffic: make([][]traffic, 6), at: []int{0, 0, 0, 0, 1, 1}}
+	p := &Measured{Ended: func() bool { return false }, Workers: 2, Cost: slices.Repeat([]int64{100_000}, 6), Traffic: make([][]Traffic, 6), At: []int{0, 0, 0, 0, 1, 1}}
 	for i := 0; i < 6; i += 2 {
 		p.exchange(i, i+1, 10_000)
 	}
-	p.at = []int{0, 1, 0, 1, 0, 1}
-	to, pays := p.plan()
+	p.At = []int{0, 1, 0, 1, 0, 1}
+	to, pays := p.Plan()
 	if !pays {
 		t.Fatal("nobody moves")
 	}
 	for i := 0; i < 6; i += 2 {
 		if to[i] != to[i+1] {
-			t.Errorf("instances %d and %d exchange many messages and are on different workers: %v", i, i+1, to)
+			t.Errorf("instances %d and %d exchange many messages and are on different Workers: %v", i, i+1, to)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package piper
+package placement
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 // refinement improves a placement by single moves: away from the heaviest worker, or to
 // the heaviest worker if the instance exchanges messages with instances there.
 type refinement struct {
-	p      *placement
+	p      *Measured
 	at     []int   // by instance: its worker
 	active []int   // instances that may move
 	loads  []int64 // by worker: its load
@@ -19,11 +19,11 @@ type refinement struct {
 }
 
 // refine makes single moves while they help. It changes at.
-func (p *placement) refine(at []int) []int {
+func (p *Measured) refine(at []int) []int {
 	r := newRefinement(p, at)
 	for range movesMax {
 		instance, worker := r.best()
-		if instance < 0 || p.ended() {
+		if instance < 0 || p.Ended() {
 			break
 		}
 		r.move(instance, worker)
@@ -31,7 +31,7 @@ func (p *placement) refine(at []int) []int {
 	return at
 }
 
-func newRefinement(p *placement, at []int) *refinement {
+func newRefinement(p *Measured, at []int) *refinement {
 	r := &refinement{p: p, at: at, loads: p.loads(at), hopCost: make([][]int64, len(at)), hopCostAll: make([]int64, len(at))}
 	for i := range at {
 		if p.active(i) {
@@ -39,13 +39,13 @@ func newRefinement(p *placement, at []int) *refinement {
 		}
 	}
 	if len(r.active) > activeMax { // the costliest instances matter most
-		slices.SortStableFunc(r.active, func(a, b int) int { return cmp.Compare(p.cost[b], p.cost[a]) })
+		slices.SortStableFunc(r.active, func(a, b int) int { return cmp.Compare(p.Cost[b], p.Cost[a]) })
 		r.active = r.active[:activeMax]
 	}
 	for _, i := range r.active {
-		r.hopCost[i] = make([]int64, p.workers)
-		for _, n := range p.traffic[i] {
-			if w := at[n.other]; w >= 0 && n.other != i {
+		r.hopCost[i] = make([]int64, p.Workers)
+		for _, n := range p.Traffic[i] {
+			if w := at[n.Other]; w >= 0 && n.Other != i {
 				r.hopCost[i][w] += n.nanos()
 				r.hopCostAll[i] += n.nanos()
 			}
@@ -89,15 +89,15 @@ func (r *refinement) best() (instance, worker int) {
 // sides.
 func (r *refinement) after(i, w int) (from, to int64) {
 	at := r.at[i]
-	return r.loads[at] - r.p.cost[i] - r.hopCostAll[i] + 2*r.hopCost[i][at], r.loads[w] + r.p.cost[i] + r.hopCostAll[i] - 2*r.hopCost[i][w]
+	return r.loads[at] - r.p.Cost[i] - r.hopCostAll[i] + 2*r.hopCost[i][at], r.loads[w] + r.p.Cost[i] + r.hopCostAll[i] - 2*r.hopCost[i][w]
 }
 
 func (r *refinement) move(i, w int) {
 	at := r.at[i]
 	r.loads[at], r.loads[w] = r.after(i, w)
 	r.at[i] = w
-	for _, n := range r.p.traffic[i] {
-		if talk := r.hopCost[n.other]; talk != nil && n.other != i {
+	for _, n := range r.p.Traffic[i] {
+		if talk := r.hopCost[n.Other]; talk != nil && n.Other != i {
 			talk[at] -= n.nanos()
 			talk[w] += n.nanos()
 		}

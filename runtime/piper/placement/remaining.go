@@ -1,4 +1,4 @@
-package piper
+package placement
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 
 // remaining holds the instances that are not placed yet, sorted by cost.
 type remaining struct {
-	p       *placement
+	p       *Measured
 	total   int64
 	order   []int   // instances by cost, ascending
 	rank    []int   // by instance: its position in order
@@ -19,17 +19,17 @@ type remaining struct {
 	touched []int // instances with passed > 0
 }
 
-func newRemaining(p *placement) *remaining {
-	r := &remaining{p: p, rank: make([]int, len(p.at)), placed: make([]bool, len(p.at)), passed: make([]int64, len(p.at))}
-	for i := range p.at {
+func newRemaining(p *Measured) *remaining {
+	r := &remaining{p: p, rank: make([]int, len(p.At)), placed: make([]bool, len(p.At)), passed: make([]int64, len(p.At))}
+	for i := range p.At {
 		if p.active(i) {
 			r.order = append(r.order, i)
-			r.total += p.cost[i]
+			r.total += p.Cost[i]
 		} else {
 			r.placed[i] = true
 		}
 	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(p.cost[a], p.cost[b]) })
+	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(p.Cost[a], p.Cost[b]) })
 	r.below = make([]int, len(r.order))
 	for rank, i := range r.order {
 		r.rank[i], r.below[rank] = rank, rank
@@ -72,11 +72,11 @@ func (r *remaining) largest() (int, bool) {
 func (r *remaining) next(room int64) (int, bool) {
 	for len(r.near) > 0 {
 		n := heap.Pop(&r.near).(near)
-		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.cost[n.instance] <= room {
+		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.Cost[n.instance] <= room {
 			return n.instance, true
 		} // otherwise it is placed, is in the heap again with more turns, or is too large for this worker
 	}
-	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.cost[i], cost) })
+	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.Cost[i], cost) })
 	if rank := r.atMost(high - 1); rank >= 0 {
 		return r.order[rank], true
 	}
@@ -88,13 +88,13 @@ func (r *remaining) take(i int) {
 	r.placed[i] = true
 	rank := r.rank[i]
 	r.below[rank] = rank - 1
-	for _, n := range r.p.traffic[i] {
-		if !r.placed[n.other] && n.turns > 0 {
-			if r.passed[n.other] == 0 {
-				r.touched = append(r.touched, n.other)
+	for _, n := range r.p.Traffic[i] {
+		if !r.placed[n.Other] && n.Turns > 0 {
+			if r.passed[n.Other] == 0 {
+				r.touched = append(r.touched, n.Other)
 			}
-			r.passed[n.other] += n.turns
-			heap.Push(&r.near, near{n.other, r.passed[n.other]})
+			r.passed[n.Other] += n.Turns
+			heap.Push(&r.near, near{n.Other, r.passed[n.Other]})
 		}
 	}
 }
