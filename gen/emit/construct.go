@@ -12,6 +12,71 @@ import (
 	"github.com/topogen/topogen/gen/plan"
 )
 
+// makeInstance is the function that returns the parts of an instance, after it has made its value.
+//
+//	…
+//		x := &t.camera[in.Index]
+//		x.out = &CameraSender{out: new(piper.Out)}
+//		x.construct = processors.Camera
+//		return piper.Make(in, piper.Parts{Cell: x, Unit: &x.unit, Out: x.out.out}, &x.p, new(Camera), processors.Camera)
+//	…
+func (p *part) makeInstance(q *processor) code {
+	x, in, value, parts := p.v("x"), p.v("in"), p.v("value"), p.v("parts")
+	body := append([]code{define(x, ref(p.v("t"), q.field).Index(sel(in, "Index")))}, p.newSender(q)...)
+	if p.plan.Cluster == nil {
+		body, value = append(body, p.makeValue(q, p.partsOf(q, q.instance))...), "_"
+	} else {
+		body = append(append(body, define(parts, p.partsOf(q, q.instance)), jen.If(jen.Op("!").Add(id(value))).Block(jen.Return(id(parts), jen.Nil()))), p.makeValue(q, id(parts))...)
+	}
+	return jen.Func().Params(param(in, topo("Instance")), param(value, jen.Bool())).Params(piper("Parts"), jen.Error()).Block(body...)
+}
+
+// makeValue writes the code that makes the value of instance x and returns the parts of the
+// instance.
+func (p *part) makeValue(q *processor, parts code) (body []code) {
+	x, construct := p.v("x"), p.v("construct")
+	how, zero := code(sel(p.v("processors"), q.ident)), code(jen.New(typeCode(q.Type)))
+	if q.Isolated() {
+		return []code{
+			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("Isolated").Call(jen.Lit(q.Name)))),
+			jen.Return(parts, jen.Nil()),
+		}
+	}
+	if q.New != nil || q.Constructor() != "" || q.tracksHere() {
+		body = append(body, define(construct, how), jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))))
+		how, zero = id(construct), jen.Nil()
+	}
+	if q.Watch != nil {
+		body = append(body, set(sel(x, "construct"), how))
+	}
+	if q.tracksHere() {
+		body = append(body, set(sel(x, "in"), jen.New(id(q.trackerType()))))
+		how = p.tracking(q, how, sel(x, "in"))
+	}
+	return append(body, jen.Return(piper("Make").Call(id(p.v("in")), parts, ref(x, "p"), zero, how)))
+}
+
+// makeGuest is the function that makes what stands for an instance of another node.
+func (p *part) makeGuest(q *processor) code {
+	typ := q.guest
+	var sender []code
+	if typ == "" {
+		typ = q.instance
+		sender = p.newSender(q)
+	}
+	return jen.Func().Params().Add(piper("Parts")).Block(append(append([]code{define(p.v("x"), jen.New(id(typ)))}, sender...), jen.Return(p.partsOf(q, typ)))...)
+}
+
+// partsOf is the piper.Parts of x, whose type is typ.
+func (p *part) partsOf(q *processor, typ Ident) code {
+	x := p.v("x")
+	out := code(ref(x, "out"))
+	if typ == q.instance {
+		out = p.outOf(q, x)
+	}
+	return piper("Parts").Values(key("Cell", id(x)), key("Unit", ref(x, "unit")), key("Out", out))
+}
+
 // standard is the constructor that is used if Processors has none: it calls the
 // function under new in the file, or returns a zero value.
 func (p *part) standard(q *processor) code {

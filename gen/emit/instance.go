@@ -14,7 +14,7 @@ func (p *part) wiringHead() {
 		return
 	}
 	q := p.processors[i]
-	p.doc("Each processor has declarations like those of %s below. %s is one instance: the runtime sets its fields unit and p, and calls its methods. Link "+
+	p.doc("Each processor has declarations like those of %s below. %s is one instance. New gives it to the runtime, which calls its methods. Link "+
 		"makes the link to instance i of another processor, before the first message. It also sets the code that calls the handlers.", q.Name, q.instance)
 	p.file.Line()
 }
@@ -52,45 +52,6 @@ func (p *part) instance(q *processor) {
 		fields = append(fields, param("inbox", edgesPkg("Inbox")))
 	}
 	p.add(jen.Type().Add(id(q.instance)).Struct(fields...))
-}
-
-// constructOwn writes the method that makes an instance, if a call of the function in
-// Processors is not enough.
-//
-//	func (x *plannerInstance) Construct(in topo.Instance, how any) (err error) {
-//		construct, _ := how.(func(topo.Instance) (*Planner, error))
-//		x.in = new(PlannerInputs)
-//		x.construct = construct
-//		x.out = new(piper.Out)
-//		x.p, err = piper.Construct(in, func(in topo.Instance) (*Planner, error) {
-//			…
-//		})
-//		return err
-//	}
-func (p *part) constructOwn(q *processor) {
-	if q.Watch == nil && !q.tracksHere() {
-		return
-	}
-	x, in, how, construct, err := p.v("x"), p.v("in"), p.v("how"), p.v("construct"), p.v("err")
-	params, results := []code{param(in, topo("Instance")), param(how, jen.Any())}, []code{jen.Params(param(err, jen.Error()))}
-	p.doc("Construct makes the instance with the constructor how, from Processors or from %s.", p.plan.Source)
-	if q.Isolated() {
-		body := append([]code{jen.If(id(how).Op("!=").Nil()).Block(jen.Return(piper("Isolated").Call(jen.Lit(q.Name))))}, p.newSender(q)...)
-		p.method(x, q.instance, "Construct", []code{param("_", topo("Instance")), param(how, jen.Any())}, []code{jen.Error()}, append(body, jen.Return(jen.Nil()))...)
-		return
-	}
-	body := []code{jen.List(id(construct), id("_")).Op(":=").Add(id(how)).Assert(q.constructorType())}
-	call := code(id(construct))
-	if q.tracksHere() {
-		body = append(body, set(sel(x, "in"), jen.New(id(q.trackerType()))))
-		call = p.tracking(q, call, sel(x, "in"))
-	}
-	if q.Watch != nil {
-		body = append(append(body, set(sel(x, "construct"), id(construct))), p.newSender(q)...)
-	}
-	p.method(x, q.instance, "Construct", params, results, append(body,
-		jen.List(sel(x, "p"), id(err)).Op("=").Add(piper("Construct")).Call(id(in), call),
-		jen.Return(id(err)))...)
 }
 
 // adopted writes the method that the pool calls after Pool.Adopt.

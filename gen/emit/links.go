@@ -5,12 +5,11 @@ import "github.com/dave/jennifer/jen"
 // linker writes the method that makes the links from an instance.
 //
 //	func (from *feedInstance) Link(_, i int) {
-//		t := from.unit.Topology().(*Topology)
 //		from.out.parser.Make(2)
 //		if i < 0 {
 //			return
 //		}
-//		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &t.parser[i]
+//		l, x := new(piper.LinkOf[queue.Edge[Raw]]), &from.unit.Topology().(*Topology).parser[i]
 //		from.out.out.Join(&x.unit, l, int(EdgeFeedParserRaw), 1024, func(budget int) (n int, err error) {
 //			…
 //		})
@@ -26,8 +25,13 @@ func (p *part) linker(q *processor) {
 	if len(q.links) == 0 {
 		return
 	}
-	topology := define(p.v("t"), sel(from, "unit", "Topology").Call().Assert(ptr("Topology")))
-	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, topology, func(l *link) []code { return p.linkTo(l, out) })
+	top := from + ".unit.Topology().(*Topology)"
+	var first code
+	if len(q.links) > 1 {
+		first = define(p.v("t"), id(top))
+		top = p.v("t")
+	}
+	p.linkMethod(q, jen.Func().Params(param(from, ptr(q.instance))), out, first, func(l *link) []code { return p.linkTo(l, top, out) })
 }
 
 // linkMethod writes the method Link. It begins with first; make writes the code for each link.
@@ -69,10 +73,10 @@ func (p *part) linkMethod(q *processor, method *jen.Statement, out Ident, first 
 	p.add(method.Block(append(body, jen.Switch(id("ProcessorIndex").Call(id(processor))).Block(all...))...))
 }
 
-// linkTo writes the code that makes one link.
-func (p *part) linkTo(l *link, out Ident) []code {
+// linkTo writes the code that makes one link from the sender out in the topology top.
+func (p *part) linkTo(l *link, top, out Ident) []code {
 	v, x, from := p.v("l"), p.v("x"), p.v("from")
-	to := ref(p.v("t"), l.to.field).Index(p.instanceOf(l))
+	to := ref(top, l.to.field).Index(p.instanceOf(l))
 	e := l.edges[0]
 	switch {
 	case !l.single():
@@ -113,7 +117,7 @@ func (p *part) instanceOf(l *link) code {
 
 // join writes the code that makes a link with a receiver type of its own, followed by end.
 //
-//	l := &auditFromParser{to: &t.audit[0]}
+//	l := &auditFromParser{to: &from.unit.Topology().(*Topology).audit[0]}
 //	l.link.Join(
 //		l,
 //		…

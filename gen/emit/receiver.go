@@ -56,8 +56,7 @@ func (p *part) receiverSide(q *processor, l *link) {
 //			err = x.p.ReceiveRaw(m, &x.out)
 //			queue.Reclaim(m)
 //		}
-//		l.Queue.Head.Release(n)
-//		return n, err
+//		return l.Queue.Head.Release(n), err
 //	…
 func (p *part) drain(h *handler) (before []code, drain *jen.Statement) {
 	if h.holds() {
@@ -89,10 +88,10 @@ func (p *part) drainBody(h *handler) (body []code) {
 		turn = append([]code{jen.If(h.stops()).Block(jen.Break())}, turn...)
 		body = append(body, jen.For(look, id(n).Op("<").Len(id(batch)), id(n).Op("++")).Block(turn...))
 		if !h.edge.exact() {
-			body = append(body, h.queue().Dot("Head").Dot("Release").Call(id(n)))
+			return append(body, p.drained(h.queue().Dot("Head").Dot("Release").Call(id(n)), h))
 		}
 	}
-	return append(body, p.drained(h))
+	return append(body, p.drained(id(n), h))
 }
 
 // drainMethod writes Drain for a link with one queue from an external sender.
@@ -178,7 +177,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 			h.batch(id(batch), sel(o, "Until"))...,
 		)...))
 	}
-	cases = append(cases, jen.Default().Block(p.drained(handlers...)))
+	cases = append(cases, jen.Default().Block(p.drained(id(p.v("n")), handlers...)))
 	p.firstOf(l)
 	p.doc("Drain delivers up to %s messages, in the order in which they were sent.", p.v("budget"))
 	p.method(v, l.receiverType, "Drain", []code{param(p.v("budget"), jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
@@ -188,7 +187,7 @@ func (p *part) merge(l *link, handlers []*handler) {
 			sel(v, "link", "Handling").Call(sel(o, "Edge")),
 			jen.Switch(id("EdgeIndex").Call(sel(o, "Edge"))).Block(cases...),
 		),
-		p.drained(handlers...),
+		p.drained(id(p.v("n")), handlers...),
 	)
 }
 
@@ -269,11 +268,11 @@ func (h *handler) stops() code {
 }
 
 // drained is the return statement of Drain.
-func (p *part) drained(handlers ...*handler) code {
+func (p *part) drained(n code, handlers ...*handler) code {
 	if canFail(handlers) {
-		return jen.Return(id(p.v("n")), id(p.v("err")))
+		return jen.Return(n, id(p.v("err")))
 	}
-	return jen.Return(id(p.v("n")), jen.Nil())
+	return jen.Return(n, jen.Nil())
 }
 
 // canFail reports whether one of the handlers returns an error.

@@ -88,7 +88,7 @@ func (p *part) watched(q *processor) {
 //
 //	func (x *plannerInstance) Renew(_ context.Context) (func(), error) {
 //		inputs := new(PlannerInputs)
-//		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, func(in topo.Instance) (*Planner, error) {
+//		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, new(Planner), func(in topo.Instance) (*Planner, error) {
 //			…
 //		})
 //		…
@@ -112,7 +112,7 @@ func (p *part) renew(q *processor) {
 	body = append(body,
 		jen.List(id(value), id(err)).Op(":=").Add(piper("Construct")).Call(
 			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "unit", "Index").Call()), key("Number", jen.Lit(q.Instances))),
-			how),
+			jen.New(typeCode(q.Type)), how),
 		fail,
 	)
 	ctx, call := p.initCall(q, value)
@@ -154,21 +154,24 @@ func (p *part) letters(q *processor) {
 // because an abandoned handler may still use the old sender.
 func (q *processor) exchangesSender() bool { return q.Timed() && q.recorder != "" }
 
-// newSender writes the code that gives a watched instance a sender. In a cluster, the runtime
-// makes the sender before it knows which node makes the instance.
+// newSender writes the code that gives a watched instance a sender. In a cluster it runs twice
+// for an instance: before it is known which node makes the value, and with the value.
 func (p *part) newSender(q *processor) []code {
-	if p.plan.Cluster != nil {
+	if q.Watch == nil {
 		return nil
 	}
-	out := sel(p.v("x"), "out")
-	if q.sender == "" {
-		return []code{set(out, jen.New(piper("Out")))}
+	out, sender := sel(p.v("x"), "out"), jen.New(piper("Out"))
+	if q.sender != "" {
+		var fields []code
+		if q.exchangesSender() {
+			fields = append(fields, key("out", jen.New(piper("Out"))))
+		}
+		sender = jen.Op("&").Add(id(q.sender)).Values(fields...)
 	}
-	var fields []code
-	if q.exchangesSender() {
-		fields = append(fields, key("out", jen.New(piper("Out"))))
+	if p.plan.Cluster == nil {
+		return []code{set(out, sender)}
 	}
-	return []code{set(out, jen.Op("&").Add(id(q.sender)).Values(fields...))}
+	return []code{jen.If(out.Clone().Op("==").Nil()).Block(set(out, sender))}
 }
 
 // freshSender writes the code that gives a new instance a sender with its own

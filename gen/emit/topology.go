@@ -36,7 +36,6 @@ func (m *model) wiring() []job {
 			p.machineInstances(q)
 		}
 		p.instance(q)
-		p.constructOwn(q)
 		p.adopted(q)
 		for _, a := range q.adapters {
 			p.adapter(q, a)
@@ -69,7 +68,7 @@ const remarkWidth = 60
 func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod does not match this file. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated7")))
+	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated8")))
 	p.useBuildConstant()
 	var lines []code
 	for _, q := range p.processors {
@@ -272,12 +271,11 @@ func (p *part) spec() code {
 		}
 		if !q.External {
 			f.when(q.others, "Others", jen.True())
-			f = append(f, key("Instances", ref(p.v("t"), q.field)), key("New", sel(p.v("processors"), q.ident)))
-			if !q.Isolated() && (q.New != nil || q.Constructor() != "" || q.tracksHere()) {
-				f = append(f, key("Default", p.standard(q)))
-			}
+			f = append(f, key("Instances", jen.Lit(q.slots())), key("Instance", p.makeInstance(q)))
 		}
-		f.when(q.guest != "", "Guest", jen.Parens(ptr(q.guest)).Call(jen.Nil()))
+		if q.sendsAcross() {
+			f = append(f, key("Guest", p.makeGuest(q)))
+		}
 		processors = append(processors, jen.Values(f...))
 	}
 	for _, e := range p.edges {

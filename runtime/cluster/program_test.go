@@ -127,13 +127,18 @@ func (p *program) newTop(open func(s piper.NodeSettings) (*Node, error), opts ..
 		cells := reflect.New(reflect.ArrayOf(elements, reflect.TypeFor[cell]()))
 		t.cells = append(t.cells, cells)
 		spec.Processors = append(spec.Processors, piper.Processor{
-			Name: s.name, Group: p.groups[i], Ping: s.source, Others: s.everyNode, Instances: cells.Interface(), Finish: true,
-			New: func(in topo.Instance) (*instance, error) {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.runs[fmt.Sprintf("%s/%d", in.Processor, in.Index)]++
-				return &instance{top: t, processor: i, index: in.Index, sent: map[[2]int]uint64{}, seen: map[string]uint64{}}, nil
+			Name: s.name, Group: p.groups[i], Ping: s.source, Others: s.everyNode, Instances: elements, Finish: true,
+			Instance: func(in topo.Instance, value bool) (piper.Parts, error) {
+				c := t.cell(i, in.Index)
+				if value {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					p.runs[fmt.Sprintf("%s/%d", in.Processor, in.Index)]++
+					c.p = &instance{top: t, processor: i, index: in.Index, sent: map[[2]int]uint64{}, seen: map[string]uint64{}}
+				}
+				return c.parts(), nil
 			},
+			Guest: func() piper.Parts { return new(cell).parts() },
 		})
 	}
 	for _, e := range p.edges {
@@ -146,6 +151,10 @@ func (p *program) newTop(open func(s piper.NodeSettings) (*Node, error), opts ..
 
 func (t *top) cell(processor, i int) *cell {
 	return t.cells[processor].Elem().Index(i).Addr().Interface().(*cell)
+}
+
+func (c *cell) parts() piper.Parts {
+	return piper.Parts{Cell: c, Unit: &c.unit, Out: &c.out.out}
 }
 
 func (c *cell) Link(processor, i int) {

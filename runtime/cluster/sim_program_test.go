@@ -61,6 +61,10 @@ type place struct {
 	of   int // index of its processor
 }
 
+func (p *place) parts() piper.Parts {
+	return piper.Parts{Cell: p, Unit: &p.unit, Out: &p.out.out}
+}
+
 type simSender struct {
 	out      piper.Out
 	channels map[[2]int]*channel // by processor and instance
@@ -93,8 +97,8 @@ func (s *simulation) newTop(n *simNode) (*simTop, error) {
 	for i := range d.parts {
 		p := &d.parts[i]
 		proc := piper.Processor{Name: p.name, Group: d.groups[i], Ping: p.source, Finish: !p.external, External: p.external, Others: p.everyNode()}
+		proc.Guest = func() piper.Parts { return new(place).parts() }
 		if p.external {
-			proc.Guest = new(place)
 			t.places = append(t.places, reflect.Value{})
 		} else {
 			elements := p.instances
@@ -103,10 +107,13 @@ func (s *simulation) newTop(n *simNode) (*simTop, error) {
 			}
 			list := reflect.New(reflect.ArrayOf(elements, reflect.TypeFor[place]()))
 			t.places = append(t.places, list)
-			proc.Instances = list.Interface()
-			proc.New = func(in topo.Instance) (*actor, error) {
-				s.ledger.made[[2]int{i, in.Index}]++
-				return &actor{}, nil
+			proc.Instances = elements
+			proc.Instance = func(in topo.Instance, value bool) (piper.Parts, error) {
+				if value {
+					s.ledger.made[[2]int{i, in.Index}]++
+					t.place(i, in.Index).p = &actor{}
+				}
+				return t.place(i, in.Index).parts(), nil
 			}
 		}
 		spec.Processors = append(spec.Processors, proc)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -139,23 +138,12 @@ func (p *Pool) aims(from, to int) bool {
 // newGuest makes the unit and the sender of an instance of another node.
 func (p *Pool) newGuest(key GuestKey) (*guest, error) {
 	proc := p.processors[key.Processor]
-	prototype := reflect.TypeOf(proc.Guest)
-	if prototype == nil && proc.Instances != nil {
-		prototype = reflect.TypeOf(proc.Instances).Elem().Elem()
-	} else if prototype != nil {
-		prototype = prototype.Elem()
-	}
-	if prototype == nil {
+	if proc.Guest == nil {
 		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
 	}
-	at := reflect.New(prototype).Elem()
-	of, ok := at.Addr().Interface().(arriver)
-	if !ok {
-		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
-	}
+	parts := proc.Guest()
+	of, u, out := parts.Cell.(arriver), parts.Unit, parts.Out
 	g := &guest{pool: p, node: key.Node, of: of, links: make(map[[2]int]*Arrivals)}
-	u := field(at, "unit").Addr().Interface().(*Unit)
-	out := outOf(field(at, "out"))
 	// A processor of its own, because the guest has neither a Watch nor events.
 	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group, guest: true}
 	u.cell, u.out, u.index = cell{&guestCell{g, of}}, out, int32(key.Instance)

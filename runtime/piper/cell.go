@@ -11,7 +11,6 @@ import (
 // of the following methods that its processor needs. The pool calls them on the
 // goroutine of the instance's worker, unless stated otherwise.
 //
-//	Construct(in topo.Instance, how any) error // makes the instance, instead of the default way
 //	Adopted()                                  // called after Pool.Adopt
 //	Link(processor, i int)                     // makes the link to instance i of a processor and gives it to the sender
 //	Init(ctx context.Context) error
@@ -37,6 +36,12 @@ type Cell any
 
 // cell calls those methods that its Cell has.
 type cell struct{ of Cell }
+
+func (c cell) Adopted() {
+	if x, ok := c.of.(interface{ Adopted() }); ok {
+		x.Adopted()
+	}
+}
 
 func (c cell) Link(processor, i int) {
 	c.of.(interface{ Link(processor, i int) }).Link(processor, i)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/topo"
@@ -72,17 +71,11 @@ func (p *Pool) Place(isHere func(processor, instance int) bool) error {
 // constructHere makes the value of an instance that was adopted without one.
 func (p *Pool) constructHere(u *Unit) error {
 	s := &u.proc.Processor
-	in := topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}
-	how := s.New
-	if reflect.ValueOf(how).IsNil() {
-		how = s.Default
+	parts, err := s.Instance(topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}, true)
+	if err == nil {
+		cell{parts.Cell}.Adopted()
 	}
-	at := reflect.ValueOf(s.Instances).Elem().Index(u.Index())
-	if err := makeValue(in, at, how); err != nil {
-		return err
-	}
-	adopted(at)
-	return nil
+	return err
 }
 
 // OnAllOthers is the ToInstance of a Pair whose messages go to all instances of the

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Processor describes one processor for New.
@@ -20,20 +22,19 @@ type Processor struct {
 	Events   bool   // gets the events of its inputs
 	Watch    *Watch // nil if an instance that fails ends the topology
 
-	// Instances points to an array with an element for each instance: a struct with the
-	// fields unit, out and p. New is the function of the generated Processors that
-	// makes the value of p. If New is nil, Default makes it; if Default is also nil,
-	// the value is a zero value. An external processor has no instances.
-	Instances, New, Default any
+	// Instances is the number of instances, 0 for an external processor. Instance returns the
+	// parts of one. If value is true, it first makes the value of the processor's type.
+	Instances int
+	Instance  func(in topo.Instance, value bool) (Parts, error)
 
-	// Others says that the last element of Instances stands for all instances of other
-	// nodes: the processor has the same instances on each node. Messages to it go to
-	// all other nodes. Outside of a cluster it gets none.
+	// Others says that the last instance stands for all instances of other nodes: the
+	// processor has the same instances on each node. Messages to it go to all other nodes.
+	// Outside of a cluster it gets none.
 	Others bool
 
-	// Guest points to a struct with the fields unit and out, the sender of an external
-	// processor of another node. It is needed in a cluster.
-	Guest any
+	// Guest makes the parts of an instance without a value, which stands for one of another
+	// node. It is nil if no instance sends messages to other nodes.
+	Guest func() Parts
 }
 
 // Edge describes one edge for New.

@@ -40,10 +40,13 @@ func TestSettingsReachThePool(t *testing.T) {
 		"Processor.Events":    effects.By("TestRandomFailuresStepped"),
 		"Processor.Watch":     effects.By("TestRetriesWait"),
 		"Processor.Instances": effects.By("generated_test/localtests TestPipelineEverythingArrives"),
-		"Processor.New":       effects.By("generated_test/localtests TestConstructProcessorsWin"),
-		"Processor.Default":   effects.By("generated_test/localtests TestConstructConfiguration"),
+		"Processor.Instance":  effects.By("generated_test/localtests TestConstructProcessorsWin", "generated_test/localtests TestConstructConfiguration"),
 		"Processor.Others":    effects.By("runtime/cluster TestRandomClusters"),
 		"Processor.Guest":     effects.By("runtime/cluster TestRandomClusters"),
+
+		"Parts.Cell": effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Unit": effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Out":  effects.By("generated_test/localtests TestPipelineEverythingArrives"),
 
 		"Watch.Then":     effects.By("TestFaultFiguresAreLoggedWhenTheyChange"),
 		"Watch.Attempts": effects.By("TestRetriesWait"),
@@ -97,7 +100,7 @@ func TestSettingsReachThePool(t *testing.T) {
 		table[s.variable] = func(t *testing.T) { t.Setenv(s.variable, s.text); s.effect(t, setting{}) }
 		table[s.name+"()"] = func(t *testing.T) { s.effect(t, setting{option: s.option}) }
 	}
-	effects.Check(t, table, piper.Spec{}, piper.Processor{}, piper.Watch{}, piper.Edge{})
+	effects.Check(t, table, piper.Spec{}, piper.Processor{}, piper.Parts{}, piper.Watch{}, piper.Edge{})
 }
 
 func snapshotsHaveTheName(t *testing.T) {

@@ -260,10 +260,11 @@ func (h *Head) Expose(put uint64) (exposed bool) {
 	return false
 }
 
-// Release removes the first n messages that Peek returned.
-func (h *Head) Release(n int) {
+// Release removes the first n messages that Peek returned. It returns n.
+func (h *Head) Release(n int) int {
 	h.at += n
 	h.take(n)
+	return n
 }
 
 // take counts n messages as passed to handlers.
