@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -108,6 +109,34 @@ func hit(m *Message, to chan<- Message, arrived *sync.WaitGroup) {
 		return
 	}
 	to <- Message{m.N - 1}
+}
+
+// ChannelScatter passes balls among goroutines, each of which sends each ball to a random
+// one, n hops in all.
+func ChannelScatter(n, instances, balls int) {
+	nodes := make([]chan Message, instances)
+	for i := range nodes {
+		nodes[i] = make(chan Message, max(capacity, balls)) // has room for all balls, so no send waits
+	}
+	for i := range balls {
+		nodes[i%instances] <- Message{uint64(n / balls)}
+	}
+	var arrived sync.WaitGroup
+	arrived.Add(balls)
+	var players sync.WaitGroup
+	for i, from := range nodes {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		players.Go(func() {
+			for m := range from {
+				hit(&m, nodes[random.IntN(instances)], &arrived)
+			}
+		})
+	}
+	arrived.Wait()
+	for _, c := range nodes {
+		close(c)
+	}
+	players.Wait()
 }
 
 // ball is a message with the time at which it was sent; 0: it is not timed.

@@ -16,12 +16,13 @@ type Contest struct {
 	unit        string // the unit that a run counts
 	goals       []goal
 	limits      []goal
-	steady      bool // handling a message must not allocate
-	long        int  // a run takes this many times as long as usual; 0: once
+	costs       []goal // limits of the processor time
+	steady      bool   // handling a message must not allocate
+	long        int    // a run takes this many times as long as usual; 0: once
 }
 
 // goal is a ratio between the first contender and another: at least so many times as fast
-// or, in limits, at most so many times as long.
+// or, in limits and costs, at most so many times as long.
 type goal struct {
 	what  string
 	times float64
@@ -48,6 +49,9 @@ func (c Contest) measure(e Effort) (Section, error) {
 	}
 	for _, g := range c.limits {
 		s.Claims = append(s.Claims, longClaim(g.what, g.times, results, g.peer))
+	}
+	for _, g := range c.costs {
+		s.Claims = append(s.Claims, atMost(g.what, g.times, ours.CPU()/named(results, g.peer).CPU()))
 	}
 	if c.steady {
 		allocs, err := ours.SteadyAllocs()

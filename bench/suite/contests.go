@@ -13,6 +13,7 @@ import (
 	"github.com/topogen/topogen/bench/topologies/neighbours"
 	"github.com/topogen/topogen/bench/topologies/pingpong"
 	"github.com/topogen/topogen/bench/topologies/pipeline"
+	"github.com/topogen/topogen/bench/topologies/scatter"
 	"github.com/topogen/topogen/bench/work"
 	"github.com/topogen/topogen/runtime/pool"
 )
@@ -30,6 +31,9 @@ const (
 // stageWork is the work of each stage of the pipeline with work, per message.
 const stageWork = 200 * time.Nanosecond
 
+// scatterLong makes a run so long that the 10,000 queues are made in a small part of it.
+const scatterLong = 20
+
 // sure makes a contender of a function that cannot fail.
 func sure(name string, run func(n int)) measure.Contender {
 	return measure.Contender{Name: name, Run: func(n int) error { run(n); return nil }}
@@ -39,8 +43,9 @@ func sure(name string, run func(n int)) measure.Contender {
 func Contests() []Contest {
 	flows := []Contest{pipelines(), fanIns(), pingPongs(), besideIdle(), stages()}
 	flows = append(flows, hops()...)
-	flows = append(flows, placed())
+	flows = append(flows, scattered(), placed())
 	flows = append(flows, rebalanced()...)
+	flows = append(flows, crowded()...)
 	flows = append(flows, sizesOfMessages()...)
 	flows = append(flows, sends()...)
 	flows = append(flows, asks()...)
@@ -157,6 +162,21 @@ func hops() (list []Contest) {
 		list = append(list, c)
 	}
 	return list
+}
+
+func scattered() Contest {
+	const one = "topogen, one worker"
+	return Contest{
+		Name: "scatter", title: "1,000 balls among 100 instances", unit: "hop",
+		note: "Each instance passes each ball to a random instance, so most of the 10,000 queues are empty and a turn handles one or two messages.",
+		Contenders: []measure.Contender{
+			{Name: "topogen, two workers", Run: func(n int) error { return scatter.Run(n, pool.Workers(2)) }},
+			{Name: one, Run: func(n int) error { return scatter.Run(n, pool.Workers(1)) }},
+			sure(channels, func(n int) { peers.ChannelScatter(n, scatter.Instances, scatter.Balls) }),
+		},
+		long:  scatterLong,
+		costs: []goal{{"1,000 balls among 100 instances, processor time against channels", 0.8, channels}},
+	}
 }
 
 func sends() (list []Contest) {

@@ -7,6 +7,7 @@ import (
 	"github.com/topogen/topogen/bench/peers"
 	"github.com/topogen/topogen/bench/topologies/chains"
 	"github.com/topogen/topogen/bench/topologies/hop"
+	"github.com/topogen/topogen/bench/topologies/pipeline"
 	"github.com/topogen/topogen/bench/topologies/sizes"
 	"github.com/topogen/topogen/bench/work"
 	"github.com/topogen/topogen/runtime/pool"
@@ -22,6 +23,8 @@ const (
 	// much.
 	chainWork = 200 * time.Nanosecond
 	skew      = 10
+	// manyWorkers is far above the number of threads.
+	manyWorkers = 16
 )
 
 // placed is ping-pong between two instances that start on different workers.
@@ -69,6 +72,36 @@ func rebalanced() []Contest {
 		long:       longer,
 		Contenders: append(contenders(skew), both),
 	}}
+}
+
+// crowded compares sixteen workers with two, on the same threads. Sixteen workers wake each other
+// more often, and their goroutines share the threads.
+func crowded() (list []Contest) {
+	steps := work.Steps(chainWork)
+	for _, of := range []struct {
+		name, title, note, goal string
+		run                     func(n int, options ...pool.Option) error
+	}{
+		{
+			"crowded-chains", "Sixteen workers, sixteen chains", "The sixteen equal chains from above.", "sixteen workers against two, sixteen chains",
+			func(n int, options ...pool.Option) error { return chains.Run(n, steps, 1, options...) },
+		},
+		{
+			"crowded-stages", "Sixteen workers, three stages of 200 ns of work", "The three stages from above.", "sixteen workers against two, three stages",
+			func(n int, options ...pool.Option) error { return pipeline.Run(through(n), steps, options...) },
+		},
+	} {
+		const two = "two workers"
+		list = append(list, Contest{
+			Name: of.name, title: of.title, unit: "message", note: of.note, long: longer,
+			Contenders: []measure.Contender{
+				{Name: "sixteen workers", Run: func(n int) error { return of.run(n, pool.Workers(manyWorkers)) }},
+				{Name: two, Run: func(n int) error { return of.run(n, pool.Workers(2)) }},
+			},
+			limits: []goal{{of.goal, 1.2, two}},
+		})
+	}
+	return list
 }
 
 // sizesOfMessages returns contests for several sizes of messages.
