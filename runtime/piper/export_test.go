@@ -8,7 +8,7 @@ import (
 )
 
 // Idle reports whether Run has started and all workers are parked.
-func Idle(p *Pool) bool { return int(p.idle.Load()) == len(p.workers) }
+func Idle(p *Pool) bool { return p.busy() == 0 }
 
 // Yields is how often the workers have yielded.
 func Yields(p *Pool) (n uint64) {

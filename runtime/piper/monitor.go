@@ -80,7 +80,7 @@ func (m *monitor) run() {
 			idle = 0
 			ticker.Stop()
 			m.asleep.Store(true)
-			if (int(m.pool.idle.Load()) < len(m.pool.workers) || m.pool.soloWorks()) && m.asleep.CompareAndSwap(true, false) {
+			if (m.pool.busy() > 0 || m.pool.soloWorks()) && m.asleep.CompareAndSwap(true, false) {
 				ticker.Reset(monitorPeriod)
 				continue // a worker began in between
 			}
@@ -95,8 +95,11 @@ func (m *monitor) run() {
 	}
 }
 
-// look checks all workers. It reports whether any of them works.
+// look checks all workers and the number of threads. It reports whether any of them works.
 func (m *monitor) look(seen []sighting) (working bool) {
+	if n := int32(runtime.GOMAXPROCS(0)); n != m.pool.threads.Load() {
+		m.pool.threads.Store(n) // the program or the limits of its container have changed it
+	}
 	for i, w := range m.pool.workers {
 		state := w.state.Load()
 		if !w.parked.Load() {

@@ -63,7 +63,6 @@ type Pool struct {
 	workers    []*Worker
 	chains     []int // by processor: the number of its connected component
 	batch      int
-	threads    int // GOMAXPROCS
 	stepper    *Stepper
 	monitor    monitor
 	recorder   Recorder    // nil if errors are not recorded
@@ -80,11 +79,17 @@ type Pool struct {
 	stopServe  context.CancelFunc
 	abandon    context.CancelFunc
 
-	idle            atomic.Int32 // number of parked workers
-	started         atomic.Bool
-	stopping        atomic.Bool   // no messages from outside are accepted
-	ended           atomic.Bool   // the goroutines of the workers must return
-	done            chan struct{} // closed with ended
+	started  atomic.Bool
+	stopping atomic.Bool   // no messages from outside are accepted
+	ended    atomic.Bool   // the goroutines of the workers must return
+	done     chan struct{} // closed with ended
+	idle     workerSet     // workers that are parked, or poll their inbox before they park
+	long     workerSet     // workers whose last timed turn was long
+	threads  atomic.Int32  // GOMAXPROCS
+
+	_ [lineBytes]byte // workers read the fields above in each turn, and goroutines write those below
+
+	spinning        atomic.Int32 // number of workers that poll their inbox before they park
 	running         sync.WaitGroup
 	endedGoroutines atomic.Int64   // number of goroutines of running that have ended; loading it makes their writes visible
 	starters        sync.WaitGroup // goroutines that construct instances; Run does not need them after the end
@@ -125,13 +130,14 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 		return nil, err
 	}
 	p.batch = max(1, p.options.batch)
-	p.threads = runtime.GOMAXPROCS(0)
+	p.threads.Store(int32(runtime.GOMAXPROCS(0)))
 	p.began = time.Now()
 	p.monitor = monitor{pool: p, wake: make(chan struct{}, 1)}
 	n := p.options.workers
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
+	p.idle, p.long = newWorkerSet(n), newWorkerSet(n)
 	for i := range n {
 		p.workers = append(p.workers, newWorker(p, i))
 	}

@@ -65,7 +65,7 @@ func (r *rebalancer) run() {
 			return
 		case <-ticker.C:
 		}
-		if int(p.idle.Load()) == len(p.workers) {
+		if p.busy() == 0 {
 			r.last = time.Now()
 			continue // all workers are idle, so there are no measurements
 		}

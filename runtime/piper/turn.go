@@ -82,7 +82,7 @@ func (r *runner) loop() {
 			w.park()
 			continue
 		}
-		if w.runq.first != nil && w.index >= 0 && w.pool.idle.Load() > 0 {
+		if w.runq.first != nil && w.index >= 0 && w.pool.idle.any() {
 			w.donate()
 		}
 		r.turn(u)
@@ -94,7 +94,7 @@ func (r *runner) loop() {
 // without this.
 func (w *Worker) yieldCPU() {
 	w.sinceYield = 0
-	if p := w.pool; w.index < 0 || len(p.workers)-int(p.idle.Load()) >= min(p.threads, len(p.workers)) {
+	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
 		w.yields++
 		runtime.Gosched()
 	}
@@ -142,8 +142,8 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
 		u.adaptBudget(took, w)
-		if w.longTurn.Load() != u.longTurn {
-			w.longTurn.Store(u.longTurn)
+		if w.longTurn != u.longTurn && w.index >= 0 {
+			w.setLong(u.longTurn)
 		}
 		w.measured(u, took, turns)
 	}
@@ -380,8 +380,9 @@ func (r *runner) follow(u *Unit) {
 // donate hands over one ready instance to an idle worker, if its turns are long enough
 // to pay for the wake-up.
 func (w *Worker) donate() {
-	if w.pool.pinned {
-		return
+	p := w.pool
+	if p.pinned || p.busy() >= int(p.threads.Load()) {
+		return // another busy worker would get no CPU
 	}
 	var before *Unit
 	u := w.runq.first
@@ -393,14 +394,23 @@ func (w *Worker) donate() {
 	if u == nil {
 		return
 	}
-	for _, to := range w.pool.workers {
-		if to != w && (to.parked.Load() || to.spinning.Load()) {
-			w.runq.remove(before, u)
-			u.queued = false
-			w.handOver(u, to)
-			w.wokeAnother = true
-			return
-		}
+	to := p.idle.take()
+	if to < 0 {
+		return // other workers have taken all
+	}
+	w.runq.remove(before, u)
+	u.queued = false
+	w.handOver(u, p.workers[to])
+	w.wokeAnother = true
+}
+
+// setLong records whether the last timed turn was long.
+func (w *Worker) setLong(long bool) {
+	w.longTurn = long
+	if long {
+		w.pool.long.add(w)
+	} else {
+		w.pool.long.remove(w)
 	}
 }
 

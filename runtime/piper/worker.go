@@ -17,21 +17,20 @@ const (
 // Worker runs the units that are assigned to it, one turn at a time. Except for the
 // atomics, its fields belong to the goroutine that runs it.
 type Worker struct {
-	pool  *Pool
-	index int // -1 for a worker outside the pool, which runs one instance
+	_      [lineBytes]byte // the object before this one may be a worker, too
+	inbox  inbox
+	hold   atomic.Uint32
+	parked atomic.Bool
+	slow   atomic.Bool     // instances may have to leave the pool, see leaves
+	wake   chan struct{}   // capacity 1
+	_      [lineBytes]byte // other goroutines write the fields above, the owner those below
 
-	inbox    inbox
-	hold     atomic.Uint32
-	state    count.Count // odd while a handler runs; incremented at each change
-	parked   atomic.Bool
-	slow     atomic.Bool   // instances may have to leave the pool, see leaves
-	longTurn atomic.Bool   // the last timed turn was long
-	spinning atomic.Bool   // the goroutine polls the inbox before it parks
-	wake     chan struct{} // capacity 1
-	_        [64]byte      // other goroutines write the fields above, the owner those below
-
-	batch           int  // maximum number of messages of one link in a turn
-	stepped         bool // run by a Stepper
+	pool            *Pool
+	index           int         // -1 for a worker outside the pool, which runs one instance
+	state           count.Count // odd while a handler runs; incremented at each change
+	longTurn        bool        // the last timed turn was long, and the worker is in Pool.long
+	batch           int         // maximum number of messages of one link in a turn
+	stepped         bool        // run by a Stepper
 	runq            unitQueue
 	timers          timerHeap
 	spares          []spareLink // see keepSpares
@@ -94,12 +93,19 @@ func (w *Worker) wakeUp() (woken bool) {
 
 // spin polls the inbox for a short time before the worker parks, if another worker is
 // busy with long turns. Such a turn ends soon and brings messages or an instance to
-// hand over, and waking a sleeping thread costs more than a turn.
+// hand over, and waking a sleeping thread costs more than a turn. It reports whether the
+// worker has work. It ends if a busy worker needs the CPU.
 func (w *Worker) spin() bool {
+	p := w.pool
+	p.spinning.Add(1)
+	defer p.spinning.Add(-1)
 	began := time.Now()
 	for rounds := 0; rounds < spinRoundsMax && time.Since(began) < spinMax; rounds++ {
+		if p.busy()+int(p.spinning.Load()) > int(p.threads.Load()) {
+			return false
+		}
 		for range spinLooks {
-			if !w.inbox.empty() || w.pool.ended.Load() {
+			if !w.inbox.empty() || p.ended.Load() {
 				return true
 			}
 		}
@@ -107,15 +113,8 @@ func (w *Worker) spin() bool {
 	return false
 }
 
-// longTurns reports whether another worker is busy with long turns.
-func (p *Pool) longTurns(self *Worker) bool {
-	for _, w := range p.workers {
-		if w != self && w.longTurn.Load() && !w.parked.Load() {
-			return true
-		}
-	}
-	return false
-}
+// busy is the number of workers that are neither parked nor about to park.
+func (p *Pool) busy() int { return len(p.workers) - p.idle.len() }
 
 // park sleeps until there is a note. It sets parked first and then looks at the inbox
 // again. A poster does these two steps in the opposite order, so no wake-up is lost.
@@ -132,12 +131,10 @@ func (w *Worker) park() {
 			return
 		}
 	}
-	if w.index >= 0 && w.pool.longTurns(w) {
-		w.spinning.Store(true)
-		w.pool.idle.Add(1)
+	if w.index >= 0 && w.pool.long.anyWithout(&w.pool.idle, w) {
+		w.pool.idle.add(w)
 		woken := w.spin()
-		w.pool.idle.Add(-1)
-		w.spinning.Store(false)
+		w.pool.idle.remove(w)
 		if woken {
 			w.pool.monitor.wakeUp()
 			return
@@ -149,9 +146,9 @@ func (w *Worker) park() {
 			return
 		}
 	} else if w.index >= 0 {
-		w.pool.idle.Add(1)
+		w.pool.idle.add(w)
 		<-w.wake
-		w.pool.idle.Add(-1)
+		w.pool.idle.remove(w)
 		w.pool.monitor.wakeUp()
 		return
 	}

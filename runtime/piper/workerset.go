@@ -1,0 +1,73 @@
+package piper
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+const (
+	wordBits  = 64
+	lineBytes = 64 // of a cache line
+	lineWords = 8  // in a cache line
+)
+
+// workerSet is a set of workers, a bit for each. So a worker finds another one without a look at all of
+// them, whose memory other threads write. Any goroutine may call its methods.
+type workerSet struct {
+	words []atomic.Uint64 // alone in its cache lines
+}
+
+func newWorkerSet(workers int) workerSet {
+	words := (workers + wordBits - 1) / wordBits
+	return workerSet{make([]atomic.Uint64, words, (words+lineWords-1)/lineWords*lineWords)}
+}
+
+func (s *workerSet) add(w *Worker) { s.words[w.index/wordBits].Or(1 << (w.index % wordBits)) }
+
+func (s *workerSet) remove(w *Worker) {
+	s.words[w.index/wordBits].And(^(uint64(1) << (w.index % wordBits)))
+}
+
+// take removes one of the workers and returns its index, or -1 if there is none. Two callers get two
+// workers.
+func (s *workerSet) take() int {
+	for i := range s.words {
+		for word := s.words[i].Load(); word != 0; word = s.words[i].Load() {
+			bit := word & -word
+			if s.words[i].And(^bit)&bit != 0 {
+				return i*wordBits + bits.TrailingZeros64(bit)
+			}
+		}
+	}
+	return -1
+}
+
+func (s *workerSet) any() bool {
+	for i := range s.words {
+		if s.words[i].Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *workerSet) len() (n int) {
+	for i := range s.words {
+		n += bits.OnesCount64(s.words[i].Load())
+	}
+	return n
+}
+
+// anyWithout reports whether the set has a worker that is neither w nor in other.
+func (s *workerSet) anyWithout(other *workerSet, w *Worker) bool {
+	for i := range s.words {
+		word := s.words[i].Load() &^ other.words[i].Load()
+		if i == w.index/wordBits {
+			word &^= 1 << (w.index % wordBits)
+		}
+		if word != 0 {
+			return true
+		}
+	}
+	return false
+}
