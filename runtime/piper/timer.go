@@ -98,7 +98,7 @@ func (w *Worker) after(d time.Duration, t *Ticker) {
 // that returns Idle after each message does not read the clock.
 func (w *Worker) pingLater(u *Unit) {
 	if u.pingAt == 0 || u.pingAtExp > u.idleExp {
-		d := min(idleWaitMin<<u.idleExp, max(idleWaitMax, time.Duration(len(w.timers))*idleWaitEach))
+		d := min(idleWaitMin<<u.idleExp, max(idleWaitMax, time.Duration(len(w.timers)*len(w.pool.workers))*idleWaitEach))
 		u.pingAt, u.pingAtExp = w.pool.clock()+int64(d), u.idleExp
 		w.timers.push(timerEntry{at: u.pingAt, unit: u, kind: timerPing})
 		w.arm()

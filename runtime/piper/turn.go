@@ -18,9 +18,9 @@ const (
 	spinLooks      = 64                     // polls of the inbox between two readings of the clock
 	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
 	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
-	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker
-	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers
-	idleWaitEach   = 50 * time.Microsecond  // so a worker calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
+	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker times the number of workers
+	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers on all workers
+	idleWaitEach   = 50 * time.Microsecond  // so a topology calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
 )
 
 // runner is a goroutine that runs a worker. When a handler returns, the runner may find

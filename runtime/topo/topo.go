@@ -15,8 +15,8 @@ var (
 	Done = errors.New("topo: done")
 	// Idle: the instance has nothing to send now. Ping is called again after the next
 	// message, or after a pause of 1 ms, which doubles up to 100 ms while Ping returns
-	// Idle. If a worker has more than 2,000 idle instances, the pause is longer: the worker
-	// calls at most 20,000 such Pings a second.
+	// Idle. If there are more than 2,000 idle instances, the pause is longer: a
+	// topology calls at most 20,000 such Pings a second.
 	//
 	//lint:ignore ST1012 it is not a failure, as io.EOF is not one
 	Idle = errors.New("topo: idle")
