@@ -424,6 +424,6 @@ func (g *guest) refuse(a *Arrivals, edge int, err error) {
 	if errors.Is(err, errFinished) {
 		level, text = slog.LevelWarn, "topogen: a message of another node comes after the end of its receiver and is dropped"
 	}
-	g.pool.logRepeated(&g.pool.processors[a.To].crossLog, level, text,
+	g.pool.logbook.repeatedLine(&g.pool.processors[a.To].crossLog, level, text,
 		slog.String("node", g.node), slog.String("from", g.pool.processors[a.From].Name), slog.String("to", g.pool.processors[a.To].Name), slog.Any("error", err))
 }

@@ -27,7 +27,7 @@ func (r *runner) handleCrash(cause any) (goesOn bool) {
 // called runtime.Goexit.
 func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u := v.unit
-	u.proc.pool.record(e)
+	u.proc.pool.logbook.record(e)
 	served := u.out.served
 	if cancel := v.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()

@@ -225,5 +225,5 @@ func (u *Unit) RecordFailure(edge int, err error, stack []byte) {
 	p := u.proc.pool
 	e := p.handlerError(u, nil, "Receive", err)
 	e.Edge, e.Message, e.Stack = p.edgeName(edge), p.edges[edge].Message, stack
-	p.record(e)
+	p.logbook.record(e)
 }

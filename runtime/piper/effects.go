@@ -16,13 +16,13 @@ func (w *watch) reportEnd(kind ChildEventKind, err error) {
 	if kind != ChildEnded {
 		w.cause = err
 		w.shutDown()
-		p.logLimited(u, logFailed, slog.LevelWarn, "topogen: an instance has failed", err)
-		p.observeFault(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
+		p.logbook.failure(u, logFailed, slog.LevelWarn, "topogen: an instance has failed", err)
+		p.supervision.observe(func(o FaultObserver) { o.Failed(u.proc.Name, u.Index(), err) })
 	}
 	if kind == ChildEnded && p.stopping.Load() {
 		w.sourceStopped()
 	}
-	p.reportToSupervisor(ChildEvent{Kind: kind, Child: w.child(), Err: err})
+	p.supervision.report(ChildEvent{Kind: kind, Child: w.child(), Err: err})
 }
 
 func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
@@ -48,7 +48,7 @@ func (w *watch) shutDown() {
 	if w.goroutineLeft {
 		return
 	}
-	w.closed = u.proc.pool.closeInBackground(u)
+	w.closed = u.proc.pool.lifecycle.closeInBackground(u)
 }
 
 // awaitRestart delays the end of the group until the instance, which is down, is started again
@@ -88,7 +88,8 @@ func (w *watch) endAwait() {
 
 // spawn calls a function that may take long, on a new goroutine. Under a Stepper, which
 // has only one goroutine, it calls the function directly.
-func (p *Pool) spawn(call func()) {
+func (s *supervision) spawn(call func()) {
+	p := s.pool
 	if p.stepper != nil {
 		call()
 		return
@@ -100,12 +101,12 @@ func (p *Pool) spawn(call func()) {
 	}()
 }
 
-// reportToSupervisor reports an event to the supervisor and applies the effects that it
+// report reports an event to the supervisor and applies the effects that it
 // returns.
-func (p *Pool) reportToSupervisor(e ChildEvent) {
-	p.supervision.Lock()
-	defer p.supervision.Unlock()
-	p.reportLocked(e)
+func (s *supervision) report(e ChildEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked(e)
 }
 
 // reportStopped answers the EffectStop with the given number. If the instance has already
@@ -113,32 +114,33 @@ func (p *Pool) reportToSupervisor(e ChildEvent) {
 // nothing.
 func (w *watch) reportStopped(number uint64) {
 	p := w.unit.proc.pool
-	p.supervision.Lock()
-	defer p.supervision.Unlock()
+	p.supervision.mu.Lock()
+	defer p.supervision.mu.Unlock()
 	if w.stopNumber == number {
-		p.reportLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
+		p.supervision.reportLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
 	}
 }
 
 // reportNotStopped answers the EffectStop with the given number: the instance runs on.
 func (w *watch) reportNotStopped(number uint64) {
 	p := w.unit.proc.pool
-	p.supervision.Lock()
-	defer p.supervision.Unlock()
+	p.supervision.mu.Lock()
+	defer p.supervision.mu.Unlock()
 	if w.stopNumber == number {
-		p.reportLocked(ChildEvent{Kind: ChildNotStopped, Child: w.child()})
+		p.supervision.reportLocked(ChildEvent{Kind: ChildNotStopped, Child: w.child()})
 	}
 }
 
 // unansweredStop is the number of the EffectStop that is not answered yet, or 0.
 func (w *watch) unansweredStop() (number uint64) {
 	p := w.unit.proc.pool
-	p.supervision.Lock()
-	defer p.supervision.Unlock()
+	p.supervision.mu.Lock()
+	defer p.supervision.mu.Unlock()
 	return w.stopNumber
 }
 
-func (p *Pool) reportLocked(e ChildEvent) {
+func (s *supervision) reportLocked(e ChildEvent) {
+	p := s.pool
 	switch e.Kind {
 	case ChildInputsDone:
 		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
@@ -148,20 +150,21 @@ func (p *Pool) reportLocked(e ChildEvent) {
 	if p.spec.Supervisor == nil {
 		switch e.Kind {
 		case ChildFailed, ChildHung, ChildNotStarted:
-			p.applyEffect(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+			s.apply(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
 		case ChildEnded:
-			p.applyEffect(ChildEffect{Kind: EffectDone, Child: e.Child})
+			s.apply(ChildEffect{Kind: EffectDone, Child: e.Child})
 		}
 		return
 	}
 	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
-		p.applyEffect(f)
+		s.apply(f)
 	}
 }
 
-// applyEffect turns an effect into an order for its instance. The caller holds the
+// apply turns an effect into an order for its instance. The caller holds the
 // lock, so that the effects of two events do not mix.
-func (p *Pool) applyEffect(f ChildEffect) {
+func (s *supervision) apply(f ChildEffect) {
+	p := s.pool
 	if f.Kind == EffectEnd {
 		p.finish(f.Err)
 		return
@@ -176,7 +179,7 @@ func (p *Pool) applyEffect(f ChildEffect) {
 		w.stopCount++
 		o.stop, w.stopNumber = w.stopCount, w.stopCount
 		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
-			p.limitStop(w, w.stopCount, d)
+			s.limitStop(w, w.stopCount, d)
 		} else if d > 0 && w.hungCall != nil {
 			p.stepper.setHangDeadline(w, now+int64(d), errShutdown)
 		}
@@ -193,11 +196,11 @@ func (p *Pool) applyEffect(f ChildEffect) {
 // carryOutOrders carries out the orders for u.
 func (w *Worker) carryOutOrders(u *Unit) {
 	v := u.watch()
-	w.pool.supervision.Lock()
+	w.pool.supervision.mu.Lock()
 	orders := v.orders
 	v.orders = nil
 	inputsDone := v.inputsDone
-	w.pool.supervision.Unlock()
+	w.pool.supervision.mu.Unlock()
 	for _, o := range orders {
 		if o.started != nil {
 			w.instanceStarted(v, o.started)
@@ -234,7 +237,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 			if u.proc.group.finishes {
 				e.Err = cmp.Or(v.cause, errEnds)
 			}
-			w.pool.reportToSupervisor(e)
+			w.pool.supervision.report(e)
 		case EffectStop:
 			w.stopChild(v, o.stop)
 		case EffectDone:

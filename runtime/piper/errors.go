@@ -165,7 +165,7 @@ func (p *Pool) drainError() error {
 		if p.edges[i].Durable {
 			continue
 		}
-		if n := p.edgeFigures(i).Len + p.sentInCalls(i); n > 0 {
+		if n := p.figures.edge(i).Len + p.figures.sentInCalls(i); n > 0 {
 			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), n)
 		}
 	}

@@ -94,9 +94,13 @@ func (u *Unit) isDrained(edge int) bool {
 // missing call of the handler does not mean that the edge is silent.
 func (u *Unit) HasQueued(edge int) bool { return !u.isDrained(edge) }
 
+// events tells the receivers of messages when edges are closed and when senders are restarted.
+type events struct{ pool *Pool }
+
 // closeOutputs closes the edges for which closed returns true, and posts EventClosed to
 // their receivers.
-func (p *Pool) closeOutputs(closed func(e *edge) bool) {
+func (e *events) closeOutputs(closed func(e *edge) bool) {
+	p := e.pool
 	for i := range p.edges {
 		e := &p.edges[i]
 		if e.From < 0 || e.Durable || !closed(e) || p.processors[e.To].boxes == nil {
@@ -111,7 +115,8 @@ func (p *Pool) closeOutputs(closed func(e *edge) bool) {
 
 // postClosed reports the closed edges to a restarted instance, because only the
 // previous instance received these events.
-func (p *Pool) postClosed(u *Unit) {
+func (e *events) postClosed(u *Unit) {
+	p := e.pool
 	if u.proc.boxes == nil {
 		return
 	}
@@ -124,7 +129,8 @@ func (p *Pool) postClosed(u *Unit) {
 
 // postRestarted reports a restarted instance of a processor to each receiving instance,
 // once even if there are several edges.
-func (p *Pool) postRestarted(proc *processor) {
+func (e *events) postRestarted(proc *processor) {
+	p := e.pool
 	posted := make(map[int]bool)
 	for i := range p.edges {
 		e := &p.edges[i]
@@ -163,7 +169,8 @@ func (r *runner) callEvents(u *Unit) {
 var methodOf = [...]string{EventClosed: "InputClosed", EventRestarted: "ProcessorRestarted"}
 
 // closeTimers reports to the units of a group that no more ticks will come.
-func (p *Pool) closeTimers(g *group) {
+func (e *events) closeTimers(g *group) {
+	p := e.pool
 	if !slices.ContainsFunc(g.units, func(u *Unit) bool { return u.proc.boxes != nil }) {
 		return
 	}

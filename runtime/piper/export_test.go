@@ -52,7 +52,7 @@ func Stopped(p *Pool) bool { return p.stopping.Load() }
 
 // EndedBy is the error that ended Run, without the errors of instances that were not
 // restarted.
-func EndedBy(p *Pool) error { return p.err }
+func EndedBy(p *Pool) error { return p.lifecycle.err }
 
 // Making is how many instances of a processor were being started when Run ended or,
 // under a Stepper, were in a call that hung.

@@ -63,7 +63,7 @@ func (x *External) close(to externalState) {
 	for _, g := range gates {
 		g.signal() // locks the gate: sends in progress have ended or will see the new state
 	}
-	x.pool.closeOutputs(func(e *edge) bool { return e.From == x.proc.index })
+	x.pool.events.closeOutputs(func(e *edge) bool { return e.From == x.proc.index })
 	for _, g := range x.proc.group.down {
 		g.inputClosed()
 	}

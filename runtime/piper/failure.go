@@ -15,7 +15,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 		p.fail(e)
 		return false
 	}
-	p.record(e)
+	p.logbook.record(e)
 	then := u.proc.Watch.Then
 	if w.endsProcess(err) {
 		then = ThenStop
@@ -35,7 +35,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 		l.relist()
 	}
 	if goesOn {
-		p.logLimited(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
+		p.logbook.failure(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
 	w.reportEnd(w.failureKind(), e)

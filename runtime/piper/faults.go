@@ -57,9 +57,9 @@ func (f *FaultFigures) add(g FaultFigures) {
 	f.HoldsLost += g.HoldsLost
 }
 
-// faultFigures are the figures of all processors together.
-func (p *Pool) faultFigures() (all FaultFigures) {
-	for _, proc := range p.processors {
+// figures are the figures of all processors together.
+func (s *supervision) figures() (all FaultFigures) {
+	for _, proc := range s.pool.processors {
 		if proc.faults != nil {
 			all.add(proc.faults.figures())
 		}
@@ -72,13 +72,13 @@ func (p *Pool) faultFigures() (all FaultFigures) {
 func (u *Unit) CountInputTimeout(edge int) {
 	u.proc.faults.inputTimeouts.Add(1)
 	u.logSilentInput(edge)
-	u.proc.pool.observeFault(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
+	u.proc.pool.supervision.observe(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
 }
 
 // CountRecovery counts a silent input of the instance that received a message again.
 func (u *Unit) CountRecovery(edge int) {
 	u.proc.faults.circuitBreakerRecoveries.Add(1)
-	u.proc.pool.observeFault(func(o FaultObserver) {
+	u.proc.pool.supervision.observe(func(o FaultObserver) {
 		o.InputRecovered(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge))
 	})
 }
@@ -110,21 +110,24 @@ type StartObserver interface {
 }
 
 // notStarted logs that the instance could not be restarted, and calls the observer.
-func (p *Pool) notStarted(u *Unit, err error) {
+func (s *supervision) notStarted(u *Unit, err error) {
+	p := s.pool
 	if o, ok := p.options.observer.(StartObserver); ok {
-		p.observe(func() { o.NotStarted(u.proc.Name, u.Index(), err) })
+		p.logbook.observe(func() { o.NotStarted(u.proc.Name, u.Index(), err) })
 	}
-	p.logLimited(u, logStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
+	p.logbook.failure(u, logStart, slog.LevelWarn, "topogen: an instance cannot be restarted", err)
 }
 
-func (p *Pool) observeFault(call func(FaultObserver)) {
+func (s *supervision) observe(call func(FaultObserver)) {
+	p := s.pool
 	if o, ok := p.options.observer.(FaultObserver); ok {
-		p.observe(func() { call(o) })
+		p.logbook.observe(func() { call(o) })
 	}
 }
 
 // logFaults logs the figures at each interval, and at the end, if they have changed.
-func (p *Pool) logFaults(every time.Duration) {
+func (s *supervision) logFaults(every time.Duration) {
+	p := s.pool
 	defer p.running.Done()
 	defer p.failOnPanic("log of faults")
 	ticker := time.NewTicker(every)
@@ -136,7 +139,7 @@ func (p *Pool) logFaults(every time.Duration) {
 			over = true
 		case <-ticker.C:
 		}
-		f := p.faultFigures()
+		f := s.figures()
 		if f == logged {
 			continue
 		}

@@ -19,5 +19,5 @@ func GraphOf[P, E ~int](p *Pool) *graph.Graph[P, E] {
 	for i := range p.edges {
 		edges[i] = graph.Edge{From: p.edges[i].From, To: p.edges[i].To, Message: p.edges[i].Message}
 	}
-	return graph.New[P, E](processors, edges, p)
+	return graph.New[P, E](processors, edges, &p.figures)
 }

@@ -227,7 +227,7 @@ func (g *group) leave(sent *Link) {
 		g.accepts.Store(acceptsWithin)
 		g.activity.Add(1) // counted until the last Finish has returned
 		g.mu.Unlock()
-		g.pool.closeTimers(g) // no further tick can come
+		g.pool.events.closeTimers(g) // no further tick can come
 		if g.pool.faulty {
 			g.inputsDone()
 		}
@@ -239,10 +239,10 @@ func (g *group) leave(sent *Link) {
 	g.mu.Unlock()
 	if g.pool.faulty {
 		// Edges within the group close with it, when there is no receiver left.
-		g.pool.closeOutputs(func(e *edge) bool { return g.pool.processors[e.From].group == g && !e.inCycle })
+		g.pool.events.closeOutputs(func(e *edge) bool { return g.pool.processors[e.From].group == g && !e.inCycle })
 	}
 	g.closeOutputs()
-	g.pool.finished(g)
+	g.pool.logbook.finished(g)
 	g.pool.groupFinished()
 }
 

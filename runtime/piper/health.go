@@ -16,8 +16,8 @@ const lateFraction = 4
 const shutdownAgain = 50 * time.Millisecond
 
 // timedWatches lists the instances whose calls have a timeout.
-func (p *Pool) timedWatches() (list []*watch) {
-	for _, proc := range p.processors {
+func (s *supervision) timedWatches() (list []*watch) {
+	for _, proc := range s.pool.processors {
 		for i := range proc.watches {
 			if proc.Watch.Timeout > 0 {
 				list = append(list, proc.watches[i])
@@ -31,7 +31,8 @@ func (p *Pool) timedWatches() (list []*watch) {
 // call could be overdue, but not longer than a part of the shortest timeout, so that it
 // notices a pause that ends before a call is overdue. A call that begins during the sleep
 // cannot be overdue before the end of the sleep.
-func (p *Pool) watchHealth(list []*watch) {
+func (s *supervision) watchHealth(list []*watch) {
+	p := s.pool
 	defer p.goroutineEnded()
 	defer p.failOnPanic("health check")
 	timer := time.NewTimer(0)
@@ -57,7 +58,7 @@ func (p *Pool) watchHealth(list []*watch) {
 			}
 			state, at, overdue := callState.overdue(now, timeout)
 			if overdue {
-				p.abandonCall(w, callState, state, ErrHung)
+				s.abandonCall(w, callState, state, ErrHung)
 				at = now + timeout
 			}
 			next = min(next, at)
@@ -68,7 +69,8 @@ func (p *Pool) watchHealth(list []*watch) {
 }
 
 // abandonCall ends an instance whose call is overdue, for the given cause.
-func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
+func (s *supervision) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
+	p := s.pool
 	u := w.unit
 	if w.killProcess(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
 		return
@@ -77,8 +79,8 @@ func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause e
 		return // the call has returned
 	}
 	u.proc.faults.healthCheckKills.Add(1)
-	if p.countAbandoned(u) {
-		p.replaceGoroutine(w, cause)
+	if s.countAbandoned(u) {
+		s.replaceGoroutine(w, cause)
 	} else {
 		p.running.Done() // Run has ended, and does not wait for the goroutine
 	}
@@ -86,29 +88,30 @@ func (p *Pool) abandonCall(w *watch, callState *CallState, state uint64, cause e
 
 // limitStop ends an instance that must stop together with a sibling and does not stop
 // within the shutdown timeout of its group.
-func (p *Pool) limitStop(w *watch, number uint64, after time.Duration) {
+func (s *supervision) limitStop(w *watch, number uint64, after time.Duration) {
 	patient.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
 		in, callState := w.process.Load(), w.sharedCallState.Load()
 		state := callState.state.Load()
 		switch {
-		case p.ended.Load() || w.unansweredStop() != number:
+		case s.pool.ended.Load() || w.unansweredStop() != number:
 			return
 		case in != nil:
 			w.killNow(*in, errShutdown)
 		case state&whereMask == inHandler:
-			p.abandonCall(w, callState, state, errShutdown)
+			s.abandonCall(w, callState, state, errShutdown)
 		}
-		p.limitStop(w, number, shutdownAgain) // the instance was between two calls, and may hang in the next one
+		s.limitStop(w, number, shutdownAgain) // the instance was between two calls, and may hang in the next one
 	})
 }
 
 // replaceGoroutine gives an instance whose goroutine hangs to a new goroutine. The old
 // goroutine will not touch the instance or its worker again, so the caller owns both.
-func (p *Pool) replaceGoroutine(w *watch, cause error) {
+func (s *supervision) replaceGoroutine(w *watch, cause error) {
+	p := s.pool
 	u := w.unit
-	old := p.takeHung(u)
+	old := s.takeHung(u)
 	r := old.runner
 	r.abandoned.Store(true)
 	solo := p.newSolo(u, old.hung)
@@ -131,7 +134,8 @@ func (p *Pool) replaceGoroutine(w *watch, cause error) {
 }
 
 // takeHung returns the worker outside the pool whose goroutine hangs in u.
-func (p *Pool) takeHung(u *Unit) *Worker {
+func (s *supervision) takeHung(u *Unit) *Worker {
+	p := s.pool
 	for {
 		w := u.worker.Load()
 		if w.index < 0 {
@@ -151,7 +155,7 @@ func (w *watch) afterHang(r *runner, cause error) {
 	u := w.unit
 	method := r.method()
 	e := u.proc.pool.handlerError(u, r.link, method, cause)
-	u.proc.pool.record(e)
+	u.proc.pool.logbook.record(e)
 	if w.current != nil {
 		w.current.detach()
 	}

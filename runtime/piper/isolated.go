@@ -36,7 +36,7 @@ func (u *Unit) process() Process {
 }
 
 // CloseTimeout is how long Close of the unit may take.
-func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.closeTimeout(u) }
+func (u *Unit) CloseTimeout() time.Duration { return u.proc.pool.lifecycle.closeTimeout(u) }
 
 // CountKill counts a process of the instance that was killed because its start took too
 // long.

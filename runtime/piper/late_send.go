@@ -23,7 +23,7 @@ func (p *Pool) lateSend(l *Link, h *queue.Head) {
 	p.edges[h.Index()].late.Add(1)
 	p.lateOnce.Do(func() {
 		u, stack := l.out.unit, debug.Stack()
-		p.logLine(slog.LevelError, lateText,
+		p.logbook.line(slog.LevelError, lateText,
 			slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.String("edge", p.edgeName(h.Index())), slog.String("stack", string(stack)))
 		if p.stepper != nil || isStrict() {
 			p.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))

@@ -20,9 +20,18 @@ import (
 // same time.
 const closeGrace = 100 * time.Millisecond
 
-// initBefore calls Init of all instances. If ctx ends, it waits for the drain timeout
+// lifecycle starts and closes the instances of a pool.
+type lifecycle struct {
+	pool       *Pool
+	err        error     // of Run; guarded by Pool.mu, like the lists
+	failures   errorList // failures of instances that are not restarted
+	lateErrors errorList // failures of handlers that returned after Run had ended
+}
+
+// init calls Init of all instances. If ctx ends, it waits for the drain timeout
 // and then gives up, because an Init may wait for something that never happens.
-func (p *Pool) initBefore(ctx context.Context) error {
+func (l *lifecycle) init(ctx context.Context) error {
+	p := l.pool
 	inited, late := make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(ctx, func() {
 		if patient.Wait(p.options.drainTimeout, inited) {
@@ -36,7 +45,7 @@ func (p *Pool) initBefore(ctx context.Context) error {
 	defer unwatch()
 	c := &caller{late: late}
 	defer c.end()
-	err := p.initAll(c)
+	err := l.initAll(c)
 	close(inited)
 	if err != nil && ctx.Err() != nil && p.handlerCtx.Err() != nil {
 		return fmt.Errorf("%w after %v: %w", ErrDrainTimeout, p.options.drainTimeout, err)
@@ -45,7 +54,8 @@ func (p *Pool) initBefore(ctx context.Context) error {
 }
 
 // initAll calls Init in the order of the topology file.
-func (p *Pool) initAll(c *caller) error {
+func (l *lifecycle) initAll(c *caller) error {
+	p := l.pool
 	for _, proc := range p.processors {
 		timeout := time.Duration(0)
 		if proc.Watch != nil {
@@ -58,7 +68,7 @@ func (p *Pool) initAll(c *caller) error {
 			if p.handlerCtx.Err() != nil {
 				return errNotInitialized
 			}
-			err := p.initOne(c, u, timeout)
+			err := l.initOne(c, u, timeout)
 			if u.started = err == nil; u.started {
 				continue
 			}
@@ -76,10 +86,11 @@ func (p *Pool) initAll(c *caller) error {
 
 // initOne calls Init of one instance. An Init that hangs is abandoned, and its context
 // ends.
-func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
+func (l *lifecycle) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
+	p := l.pool
 	ctx := u.holding(p.handlerCtx)
 	if p.stepper != nil {
-		p.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
+		l.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
 		return err
 	}
 	var starting startAttempt
@@ -87,8 +98,8 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 		ctx = starting.begin(ctx)
 	}
 	var failed error // written by Init, which may return after initOne
-	init := func() { p.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
-	if c.call(timeout, init, p.abandonedReturned) {
+	init := func() { l.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
+	if c.call(timeout, init, p.supervision.abandonedReturned) {
 		if timeout > 0 {
 			u.watch().cancelInit = starting.cancel
 		}
@@ -102,33 +113,34 @@ func (p *Pool) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
 	if c.isLate() {
 		e.Err = errInitHangs
 	}
-	p.record(e)
+	p.logbook.record(e)
 	if u.proc.faults != nil {
 		u.proc.faults.healthCheckKills.Add(1)
 	}
-	p.countAbandoned(u)
+	p.supervision.countAbandoned(u)
 	return e
 }
 
 // countAbandoned counts an abandoned goroutine in a method of u. It reports whether Run
 // goes on.
-func (p *Pool) countAbandoned(u *Unit) bool {
+func (s *supervision) countAbandoned(u *Unit) bool {
 	if u.proc.faults != nil {
 		u.proc.faults.abandoned.Add(1)
 	}
-	if p.abandonedNow.Add(1) > abandonedMax {
-		p.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+	if s.abandonedNow.Add(1) > abandonedMax {
+		s.pool.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
 		return false
 	}
 	return true
 }
 
 // abandonedReturned counts an abandoned goroutine that has returned.
-func (p *Pool) abandonedReturned() { p.abandonedNow.Add(-1) }
+func (s *supervision) abandonedReturned() { s.abandonedNow.Add(-1) }
 
 // guard calls a method outside of a turn. It stores its error at err. A panic or
 // runtime.Goexit becomes an error.
-func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
+func (l *lifecycle) guard(err *error, u *Unit, method string, call func() error) {
+	p := l.pool
 	returned := false
 	defer func() {
 		if returned {
@@ -140,49 +152,50 @@ func (p *Pool) guard(err *error, u *Unit, method string, call func() error) {
 		}
 		e := p.handlerError(u, nil, method, cause)
 		e.Stack = debug.Stack()
-		p.record(e)
+		p.logbook.record(e)
 		*err = e
 	}()
 	failed := call()
 	returned = true
 	if failed != nil {
 		e := p.handlerError(u, nil, method, failed)
-		p.record(e)
+		p.logbook.record(e)
 		*err = e
 	}
 }
 
 // closeTimeout is how long Close of an instance may take. If there is no drain timeout,
 // it is as long as Run waits for handlers after an error.
-func (p *Pool) closeTimeout(u *Unit) time.Duration {
+func (l *lifecycle) closeTimeout(u *Unit) time.Duration {
 	if w := u.proc.Watch; w != nil && w.Timeout > 0 {
 		return w.Timeout
 	}
-	return max(p.options.drainTimeout, abandonAfter)
+	return max(l.pool.options.drainTimeout, abandonAfter)
 }
 
 // closeInBackground calls Close of an instance that has ended, without delaying workers
 // or the restart. The returned channel is closed when Close has returned; it is nil if
 // there is nothing to wait for. A Close that hangs is abandoned, and Run does not wait
 // for it.
-func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
+func (l *lifecycle) closeInBackground(u *Unit) <-chan struct{} {
+	p := l.pool
 	closer := u.cell.Closer()
 	if closer == nil {
 		return nil
 	}
 	failed := func(err error) {
 		if err != nil {
-			p.logLimited(u, logClose, slog.LevelWarn, "topogen: Close failed for an instance that has ended", err)
+			p.logbook.failure(u, logClose, slog.LevelWarn, "topogen: Close failed for an instance that has ended", err)
 		}
 	}
 	if p.stepper != nil {
 		var err error
-		p.guard(&err, u, "Close", closer)
+		l.guard(&err, u, "Close", closer)
 		failed(err)
 		return nil
 	}
 	p.running.Add(1)
-	return p.closeWithTimeout(u, closer, p.closeTimeout(u), func(err error) {
+	return l.closeWithTimeout(u, closer, l.closeTimeout(u), func(err error) {
 		failed(err)
 		p.running.Done()
 	})
@@ -191,13 +204,13 @@ func (p *Pool) closeInBackground(u *Unit) <-chan struct{} {
 // closeWithTimeout calls closer, the Close of u, in another goroutine. It calls done
 // once: with the error of Close, or with ErrCloseHangs after the timeout. The returned
 // channel is closed when Close has returned.
-func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
+func (l *lifecycle) closeWithTimeout(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
 	closed := make(chan struct{})
 	var over atomic.Bool // done was called or will be called
 	in := u.process()
 	timer := patient.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
-			done(p.closeHangs(u, in, timeout))
+			done(l.closeHangs(u, in, timeout))
 		}
 	})
 	go func() {
@@ -208,32 +221,34 @@ func (p *Pool) closeWithTimeout(u *Unit, closer func() error, timeout time.Durat
 			if over.CompareAndSwap(false, true) {
 				done(err)
 			} else {
-				p.abandonedReturned()
+				l.pool.supervision.abandonedReturned()
 			}
 		}()
-		p.guard(&err, u, "Close", closer)
+		l.guard(&err, u, "Close", closer)
 	}()
 	return closed
 }
 
 // closeHangs returns the error for a Close that hangs. It abandons the goroutine of
 // Close, or kills the process of the instance.
-func (p *Pool) closeHangs(u *Unit, in Process, timeout time.Duration) error {
+func (l *lifecycle) closeHangs(u *Unit, in Process, timeout time.Duration) error {
+	p := l.pool
 	e := p.handlerError(u, nil, "Close", fmt.Errorf("%w: %v", ErrCloseHangs, timeout))
-	p.record(e)
+	p.logbook.record(e)
 	if in != nil {
-		in.Kill(ErrCloseHangs) // counts neither as an abandoned goroutine nor as a kill of the health check
-		p.abandonedNow.Add(1)  // until Close returns, which is soon
+		in.Kill(ErrCloseHangs)            // counts neither as an abandoned goroutine nor as a kill of the health check
+		p.supervision.abandonedNow.Add(1) // until Close returns, which is soon
 		return e
 	}
-	p.countAbandoned(u)
+	p.supervision.countAbandoned(u)
 	return e
 }
 
 // closeAll calls Close of all instances in reverse order, except where a call still
 // runs. All calls together may take the drain timeout. After that, the remaining
 // instances are closed in parallel.
-func (p *Pool) closeAll(err error) error {
+func (l *lifecycle) closeAll(err error) error {
+	p := l.pool
 	for _, w := range p.workers {
 		p.takeWorker(w, w.state.Load())
 	}
@@ -254,7 +269,7 @@ func (p *Pool) closeAll(err error) error {
 		}
 	}
 	err = c.wait(err)
-	p.endSpares()
+	p.supervision.endSpares()
 	return err
 }
 
@@ -284,22 +299,22 @@ func (c *closing) close(u *Unit) {
 	}
 	var err error
 	if p.stepper != nil {
-		c.caller.call(0, func() { p.guard(&err, u, "Close", closer) }, nil)
+		c.caller.call(0, func() { p.lifecycle.guard(&err, u, "Close", closer) }, nil)
 		c.failed(err)
 		return
 	}
 	left := c.limit.Left()
 	if left <= 0 {
 		c.rest.Add(1)
-		p.closeWithTimeout(u, closer, abandonAfter, func(err error) {
+		p.lifecycle.closeWithTimeout(u, closer, abandonAfter, func(err error) {
 			c.failed(err)
 			c.rest.Done()
 		})
 		return
 	}
-	timeout := min(p.closeTimeout(u), left+abandonAfter)
-	if !c.caller.call(timeout, func() { p.guard(&err, u, "Close", closer) }, p.abandonedReturned) {
-		c.failed(p.closeHangs(u, u.process(), timeout))
+	timeout := min(p.lifecycle.closeTimeout(u), left+abandonAfter)
+	if !c.caller.call(timeout, func() { p.lifecycle.guard(&err, u, "Close", closer) }, p.supervision.abandonedReturned) {
+		c.failed(p.lifecycle.closeHangs(u, u.process(), timeout))
 		return
 	}
 	c.failed(err)
@@ -318,10 +333,11 @@ func (c *closing) wait(err error) error {
 
 // result is the error of Run: the error that ended it, joined with the errors of
 // instances that were not restarted.
-func (p *Pool) result() error {
-	err := p.err
+func (l *lifecycle) result() error {
+	p := l.pool
+	err := p.lifecycle.err
 	if errors.Unwrap(err) == ErrDrainTimeout {
-		err = p.lateErrors.join(err, "errors of handlers that came back late")
+		err = p.lifecycle.lateErrors.join(err, "errors of handlers that came back late")
 	}
-	return p.failures.join(err, "instances that were given up")
+	return p.lifecycle.failures.join(err, "instances that were given up")
 }

@@ -43,10 +43,14 @@ type line struct {
 	attrs []slog.Attr
 }
 
+// logbook logs what happens to instances, and calls the observer and the recorder of a pool.
+type logbook struct{ pool *Pool }
+
 // admit counts a line. It reports whether to log it, and how many lines there were
 // since the last logged one. A line that is not logged now, and not replaced by a later one, is
 // logged when the interval ends.
-func (p *Pool) admit(r *repeated, l line) (times int, ok bool) {
+func (b *logbook) admit(r *repeated, l line) (times int, ok bool) {
+	p := b.pool
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Duration(p.clock())
@@ -54,7 +58,7 @@ func (p *Pool) admit(r *repeated, l line) (times int, ok bool) {
 		r.skipped++
 		r.last = l
 		if r.skipped == 1 && p.stepper == nil && !p.ended.Load() {
-			r.timer = time.AfterFunc(r.nextAt-now, func() { p.flush(r, false) })
+			r.timer = time.AfterFunc(r.nextAt-now, func() { b.flush(r, false) })
 		}
 		return 0, false
 	}
@@ -87,17 +91,17 @@ func (r *repeated) rest(now time.Duration, atEnd bool) (l line, times int) {
 
 // flush logs the last line that was not logged. It returns when another flush has ended, so
 // that nothing is logged after the end of Run.
-func (p *Pool) flush(r *repeated, atEnd bool) {
+func (b *logbook) flush(r *repeated, atEnd bool) {
 	r.flushing.Lock()
 	defer r.flushing.Unlock()
-	if l, times := r.rest(time.Duration(p.clock()), atEnd); times > 0 {
-		p.logTimes(l, times)
+	if l, times := r.rest(time.Duration(b.pool.clock()), atEnd); times > 0 {
+		b.write(l, times)
 	}
 }
 
-// logLimited logs a failure of u, at most once a second for each kind and processor.
+// failure logs a failure of u, at most once a second for each kind and processor.
 // The line has the number of failures since the last one.
-func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, err error) {
+func (b *logbook) failure(u *Unit, kind logKind, level slog.Level, text string, err error) {
 	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
 	if w := u.watch(); kind == logHandler && w != nil {
 		attrs = append(attrs, slog.Int("attempt", w.lastAttempts))
@@ -108,11 +112,11 @@ func (p *Pool) logLimited(u *Unit, kind logKind, level slog.Level, text string, 
 	times := 1
 	if f := u.proc.faults; f != nil {
 		var ok bool
-		if times, ok = p.admit(&f.logged[kind], line{level, text, attrs}); !ok {
+		if times, ok = b.admit(&f.logged[kind], line{level, text, attrs}); !ok {
 			return
 		}
 	}
-	p.logTimes(line{level, text, attrs}, times)
+	b.write(line{level, text, attrs}, times)
 }
 
 // logSilentInput logs that an input of u is silent.
@@ -129,35 +133,35 @@ func (u *Unit) LogProcess(pid int) {
 
 func (u *Unit) logLimitedLine(kind logKind, l line) {
 	p := u.proc.pool
-	if times, ok := p.admit(&u.proc.faults.logged[kind], l); ok {
-		p.logTimes(l, times)
+	if times, ok := p.logbook.admit(&u.proc.faults.logged[kind], l); ok {
+		p.logbook.write(l, times)
 	}
 }
 
-// logRepeated logs a line about messages between nodes, at most once a second for each
+// repeatedLine logs a line about messages between nodes, at most once a second for each
 // processor.
-func (p *Pool) logRepeated(r *repeated, level slog.Level, text string, attrs ...slog.Attr) {
-	if times, ok := p.admit(r, line{level, text, attrs}); ok {
-		p.logTimes(line{level, text, attrs}, times)
+func (b *logbook) repeatedLine(r *repeated, level slog.Level, text string, attrs ...slog.Attr) {
+	if times, ok := b.admit(r, line{level, text, attrs}); ok {
+		b.write(line{level, text, attrs}, times)
 	}
 }
 
-func (p *Pool) logTimes(l line, times int) {
+func (b *logbook) write(l line, times int) {
 	if times > 1 {
 		l.attrs = append(l.attrs, slog.Int("times", times))
 	}
-	p.logLine(l.level, l.text, l.attrs...)
+	b.line(l.level, l.text, l.attrs...)
 }
 
-// logSkipped logs, at the end of Run, the failures that were not logged before.
-func (p *Pool) logSkipped() {
-	for _, proc := range p.processors {
-		p.flush(&proc.crossLog, true)
+// writeSkipped logs, at the end of Run, the failures that were not logged before.
+func (b *logbook) writeSkipped() {
+	for _, proc := range b.pool.processors {
+		b.flush(&proc.crossLog, true)
 		if proc.faults == nil {
 			continue
 		}
 		for i := range proc.faults.logged {
-			p.flush(&proc.faults.logged[i], true)
+			b.flush(&proc.faults.logged[i], true)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	defer u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
 	u.slow = true
 	u.out.expose() // messages of finished calls need not wait for this call
-	p.moved(u, w, solo)
+	p.logbook.moved(u, w, solo)
 	return u
 }
 

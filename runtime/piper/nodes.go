@@ -168,7 +168,7 @@ func (p *Pool) Group(i int) GroupState {
 	// the locks in the other order.
 	if s.Quiet && p.ended.Load() {
 		p.mu.Lock()
-		s.Quiet = p.err == nil
+		s.Quiet = p.lifecycle.err == nil
 		p.mu.Unlock()
 	}
 	return s

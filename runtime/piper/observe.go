@@ -22,25 +22,25 @@ type Observer interface {
 }
 
 // moved calls the observer for an instance that moves from one worker to another.
-func (p *Pool) moved(u *Unit, from, to *Worker) {
+func (b *logbook) moved(u *Unit, from, to *Worker) {
 	u.moves.Add(1)
-	if o := p.options.observer; o != nil {
-		p.observe(func() { o.Moved(u.proc.Name, u.Index(), from.index, to.index) })
+	if o := b.pool.options.observer; o != nil {
+		b.observe(func() { o.Moved(u.proc.Name, u.Index(), from.index, to.index) })
 	}
 }
 
 // observe calls a method of the observer.
-func (p *Pool) observe(call func()) { p.callUser("observer", call) }
+func (b *logbook) observe(call func()) { b.callUser("observer", call) }
 
-// logLine logs an event of an instance or an input.
-func (p *Pool) logLine(level slog.Level, text string, attrs ...slog.Attr) {
-	p.callUser("logger", func() { p.log().LogAttrs(context.Background(), level, text, attrs...) })
+// line logs an event of an instance or an input.
+func (b *logbook) line(level slog.Level, text string, attrs ...slog.Attr) {
+	b.callUser("logger", func() { b.pool.log().LogAttrs(context.Background(), level, text, attrs...) })
 }
 
 // callUser calls user code such as an observer or a logger. If the call panics or ends
 // the goroutine, Run ends with an error. The process goes on, and no goroutine of the
 // topology waits in vain.
-func (p *Pool) callUser(who string, call func()) {
+func (b *logbook) callUser(who string, call func()) {
 	returned := false
 	defer func() {
 		if returned {
@@ -50,18 +50,19 @@ func (p *Pool) callUser(who string, call func()) {
 		if cause := recover(); cause != nil {
 			err = chain.OfPanic(cause)
 		}
-		p.finish(fmt.Errorf("pool: %s: %w\n%s", who, err, debug.Stack()))
+		b.pool.finish(fmt.Errorf("pool: %s: %w\n%s", who, err, debug.Stack()))
 	}()
 	call()
 	returned = true
 }
 
 // finished calls the observer for each processor of a group that has finished.
-func (p *Pool) finished(g *group) {
+func (b *logbook) finished(g *group) {
+	p := b.pool
 	if o := p.options.observer; o != nil {
 		for _, proc := range p.processors {
 			if proc.group == g {
-				p.observe(func() { o.Finished(proc.Name) })
+				b.observe(func() { o.Finished(proc.Name) })
 			}
 		}
 	}
@@ -136,11 +137,11 @@ func (p *Pool) Snapshot() Snapshot {
 		s.Processors = append(s.Processors, f)
 	}
 	if p.faulty {
-		faults := p.faultFigures()
+		faults := p.supervision.figures()
 		s.Faults = &faults
 	}
 	for i := range p.edges {
-		s.Edges = append(s.Edges, p.edgeFigures(i))
+		s.Edges = append(s.Edges, p.figures.edge(i))
 	}
 	return s
 }
@@ -165,7 +166,12 @@ func (u *Unit) figures(now int64) InstanceFigures {
 	return f
 }
 
-func (p *Pool) edgeFigures(i int) EdgeFigures {
+// figures has the figures of the edges and processors of a pool. With the methods Deliver and
+// Ping it is the graph.Source of the topology.
+type figures struct{ pool *Pool }
+
+func (x *figures) edge(i int) EdgeFigures {
+	p := x.pool
 	e := &p.edges[i]
 	f := EdgeFigures{Late: e.late.Load(), Every: e.Every, To: p.processors[e.To].Name, Message: e.Message}
 	if e.From >= 0 {
@@ -205,7 +211,8 @@ func (p *Pool) edgeFigures(i int) EdgeFigures {
 
 // sentInCalls counts the messages of an edge that were sent in calls that still run and are not
 // visible to the receivers.
-func (p *Pool) sentInCalls(edge int) (n int) {
+func (x *figures) sentInCalls(edge int) (n int) {
+	p := x.pool
 	for _, u := range p.processors[p.edges[edge].To].units {
 		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
 			for _, h := range l.heads {
@@ -220,27 +227,27 @@ func (p *Pool) sentInCalls(edge int) (n int) {
 }
 
 // EdgeLen is the number of queued messages of an edge. EdgeLen and the following
-// methods make a Pool the graph.Source of its topology.
-func (p *Pool) EdgeLen(edge int) int { return p.edgeFigures(edge).Len }
+// methods implement graph.Source.
+func (x *figures) EdgeLen(edge int) int { return x.edge(edge).Len }
 
 // EdgeSent counts the messages sent along an edge.
-func (p *Pool) EdgeSent(edge int) uint64 { return p.edgeFigures(edge).Sent }
+func (x *figures) EdgeSent(edge int) uint64 { return x.edge(edge).Sent }
 
 // EdgeReceived counts the messages of an edge that were passed to handlers.
-func (p *Pool) EdgeReceived(edge int) uint64 { return p.edgeFigures(edge).Received }
+func (x *figures) EdgeReceived(edge int) uint64 { return x.edge(edge).Received }
 
 // EdgeDropped counts the messages of an edge that were dropped.
-func (p *Pool) EdgeDropped(edge int) uint64 { return p.edgeFigures(edge).Dropped }
+func (x *figures) EdgeDropped(edge int) uint64 { return x.edge(edge).Dropped }
 
 // WorkerOf is the index of the worker of an instance, or -1 for a goroutine of its own.
-func (p *Pool) WorkerOf(processor, instance int) int {
-	return p.processors[processor].units[instance].worker.Load().index
+func (x *figures) WorkerOf(processor, instance int) int {
+	return x.pool.processors[processor].units[instance].worker.Load().index
 }
 
 // BusyOf estimates the time that a processor's handlers have taken.
-func (p *Pool) BusyOf(processor int) time.Duration {
+func (x *figures) BusyOf(processor int) time.Duration {
 	busy := uint64(0)
-	for _, u := range p.processors[processor].units {
+	for _, u := range x.pool.processors[processor].units {
 		busy += u.busy.Load()
 	}
 	return time.Duration(busy)

@@ -179,7 +179,7 @@ func (o *Outlet) refuse(q settler, h *queue.Head, err error) {
 	p := o.unit.proc.pool
 	q.Settle(1)
 	p.edges[h.Index()].discarded.Add(1)
-	p.logRepeated(&o.unit.proc.crossLog, slog.LevelError, "topogen: a message to another node cannot be encoded and is dropped",
+	p.logbook.repeatedLine(&o.unit.proc.crossLog, slog.LevelError, "topogen: a message to another node cannot be encoded and is dropped",
 		slog.String("edge", p.edgeName(h.Index())), slog.Int("to", o.ToInstance), slog.Any("error", err))
 }
 

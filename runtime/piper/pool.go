@@ -94,19 +94,18 @@ type Pool struct {
 	endedGoroutines atomic.Int64   // number of goroutines of running that have ended; loading it makes their writes visible
 	starters        sync.WaitGroup // goroutines that construct instances; Run does not need them after the end
 
-	supervision  sync.Mutex   // guards the orders of watched instances, and calls of the supervisor
-	closed       bool         // Run is about to return; guarded by supervision
-	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
-	lateOnce     sync.Once
-	lateSends    *atomic.Uint64 // in the process of an isolated instance: counts late sends
-	missed       *[]int         // in the process of an isolated instance: the edges of the messages for which the route selected no existing instance
-	faulty       bool           // some processor has a Watch or Events
-	forward      func() error   // in the process of an isolated instance: forwards each message that Serve sends
+	lifecycle   lifecycle
+	supervision supervision
+	events      events
+	figures     figures
+	logbook     logbook
+	lateOnce    sync.Once
+	lateSends   *atomic.Uint64 // in the process of an isolated instance: counts late sends
+	missed      *[]int         // in the process of an isolated instance: the edges of the messages for which the route selected no existing instance
+	faulty      bool           // some processor has a Watch or Events
+	forward     func() error   // in the process of an isolated instance: forwards each message that Serve sends
 
 	mu               sync.Mutex
-	err              error
-	failures         errorList // failures of instances that are not restarted
-	lateErrors       errorList // failures of handlers that returned after Run had ended
 	unfinishedGroups int       // number of groups that have not finished
 	solos            []*Worker // workers outside the pool
 	slowSolos        int       // number of those whose instance left the pool because of long calls
@@ -132,6 +131,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p.batch = max(1, p.options.batch)
 	p.threads.Store(int32(runtime.GOMAXPROCS(0)))
 	p.began = time.Now()
+	p.lifecycle.pool, p.supervision.pool, p.events.pool, p.figures.pool, p.logbook.pool = p, p, p, p, p
 	p.monitor = monitor{pool: p, wake: make(chan struct{}, 1)}
 	n := p.options.workers
 	if n == 0 {
@@ -295,7 +295,7 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 func (p *Pool) runOnce(ctx context.Context) (err error) {
 	p.makeContexts(ctx) // before Begin, after which another node may end Run
 	defer p.abandon()
-	defer p.logSkipped()
+	defer p.logbook.writeSkipped()
 	if p.nodes != nil {
 		defer func() { p.nodes.End(err) }()
 		if err := p.nodes.Begin(ctx, p); err != nil {
@@ -311,12 +311,12 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 		}
 	}
 	p.prepare()
-	if err := p.initBefore(ctx); err != nil {
+	if err := p.lifecycle.init(ctx); err != nil {
 		p.finish(err)
-		if p.err != err { // the supervisor has already ended Run because of this error, or another node has
-			err = errors.Join(p.result(), err)
+		if p.lifecycle.err != err { // the supervisor has already ended Run because of this error, or another node has
+			err = errors.Join(p.lifecycle.result(), err)
 		}
-		return p.closeAll(err)
+		return p.lifecycle.closeAll(err)
 	}
 	p.start()
 	if p.durable != nil {
@@ -336,7 +336,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 			ended = true
 		}
 	}
-	return p.closeAll(p.wait())
+	return p.lifecycle.closeAll(p.wait())
 }
 
 // makeContexts makes the contexts of handlers.
@@ -347,7 +347,7 @@ func (p *Pool) makeContexts(ctx context.Context) {
 
 // prepare prepares the watches and counts the groups.
 func (p *Pool) prepare() {
-	p.prepareWatches()
+	p.supervision.prepareWatches()
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
 			p.unfinishedGroups++
@@ -376,13 +376,13 @@ func (p *Pool) start() {
 		go p.run(w)
 	}
 	go p.monitor.run()
-	if list := p.timedWatches(); len(list) > 0 {
+	if list := p.supervision.timedWatches(); len(list) > 0 {
 		p.running.Add(1)
-		go p.watchHealth(list)
+		go p.supervision.watchHealth(list)
 	}
 	if p.faulty && p.spec.FaultLog > 0 {
 		p.running.Add(1)
-		go p.logFaults(p.spec.FaultLog)
+		go p.supervision.logFaults(p.spec.FaultLog)
 	}
 	if p.rebalancer != nil {
 		p.running.Add(1)
@@ -421,7 +421,7 @@ func (p *Pool) stop() {
 	if p.durable != nil {
 		p.durable.Stopping()
 	}
-	p.sourcesDone()
+	p.events.sourcesDone()
 	p.stopServe()
 	for _, x := range p.externals {
 		x.stop()
@@ -452,7 +452,7 @@ func (p *Pool) stop() {
 // fail ends Run with err at once, and records err if it is a HandlerError.
 func (p *Pool) fail(err error) {
 	if e, ok := errors.AsType[*HandlerError](err); ok {
-		p.record(e)
+		p.logbook.record(e)
 	}
 	p.finish(err)
 }
@@ -474,12 +474,12 @@ func (p *Pool) finish(err error) {
 			// A handler may return the error of its context, which has ended. This is
 			// not a failure.
 			if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
-				p.lateErrors.add(e)
+				p.lifecycle.lateErrors.add(e)
 			}
 		}
 		return
 	}
-	p.err = err
+	p.lifecycle.err = err
 	p.ended.Store(true)
 	if err != nil && p.abandon != nil {
 		p.abandon()
@@ -522,7 +522,7 @@ func (p *Pool) wait() error {
 		p.starters.Wait()
 		close(startersDone)
 	}()
-	if p.err == nil {
+	if p.lifecycle.err == nil {
 		<-workersDone
 	}
 	if !patient.Wait(abandonAfter, startersDone) {
@@ -530,7 +530,7 @@ func (p *Pool) wait() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.result()
+	return p.lifecycle.result()
 }
 
 func (p *Pool) log() *slog.Logger {

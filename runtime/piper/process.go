@@ -34,11 +34,11 @@ type Process interface {
 // restarted, or when Run has ended.
 func (u *Unit) Started(p Process) {
 	w, pool := u.watch(), u.proc.pool
-	pool.supervision.Lock()
-	defer pool.supervision.Unlock()
+	pool.supervision.mu.Lock()
+	defer pool.supervision.mu.Unlock()
 	w.endSpare()
 	w.spare = p
-	if pool.closed {
+	if pool.supervision.closed {
 		w.endSpare()
 	}
 }
@@ -54,18 +54,18 @@ func (w *watch) endSpare() (spare Process) {
 }
 
 // endSpares kills all processes that were started and not taken over.
-func (p *Pool) endSpares() {
-	p.supervision.Lock()
-	p.closed = true
+func (s *supervision) endSpares() {
+	s.mu.Lock()
+	s.closed = true
 	var spares []Process
-	for _, proc := range p.processors {
+	for _, proc := range s.pool.processors {
 		for _, w := range proc.watches {
 			if spare := w.endSpare(); spare != nil {
 				spares = append(spares, spare)
 			}
 		}
 	}
-	p.supervision.Unlock()
+	s.mu.Unlock()
 	late := time.After(abandonAfter)
 	for _, spare := range spares {
 		select {
@@ -87,11 +87,11 @@ func (u *Unit) Attach(p Process) {
 	callState := u.Enter()
 	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
 	callState.Leave()
-	pool.supervision.Lock()
+	pool.supervision.mu.Lock()
 	if w.spare == p {
 		w.spare = nil
 	}
-	pool.supervision.Unlock()
+	pool.supervision.mu.Unlock()
 	if s := pool.stepper; s != nil {
 		s.processes = append(s.processes, attached{w, p})
 		return
@@ -123,10 +123,10 @@ func (a attached) isCurrent() bool {
 // time.
 func (s *Stepper) watchProcesses() {
 	p := s.pool
-	if list := p.timedWatches(); len(list) > 0 && !s.watching {
+	if list := p.supervision.timedWatches(); len(list) > 0 && !s.watching {
 		s.watching = true
 		p.running.Add(1)
-		go p.watchHealth(list)
+		go p.supervision.watchHealth(list)
 	}
 }
 
@@ -162,7 +162,7 @@ func (w *watch) processEnded(p Process) {
 		return
 	}
 	u := w.unit
-	u.proc.pool.logLine(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
+	u.proc.pool.logbook.line(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
 	w.shutDown() // the instance cannot hold work or get another Ping
 	w.reportEnd(ChildEnded, nil)
 }

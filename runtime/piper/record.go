@@ -22,7 +22,8 @@ func Record(open func() (Recorder, error)) Option {
 
 // record passes an error to the recorder. If the recorder panics, the panic is logged,
 // so that the error itself is still handled.
-func (p *Pool) record(e *HandlerError) {
+func (b *logbook) record(e *HandlerError) {
+	p := b.pool
 	if p.recorder == nil {
 		return
 	}

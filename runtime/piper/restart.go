@@ -28,7 +28,7 @@ func (w *Worker) startInstance(v *watch) {
 	m := &startAttempt{holder: &holder{proc: u.proc}}
 	v.starting = m
 	if p.stepper != nil {
-		m.adopt, m.err = p.reconstruct(hold.With(p.handlerCtx, m.holder), u)
+		m.adopt, m.err = p.supervision.reconstruct(hold.With(p.handlerCtx, m.holder), u)
 		v.order(order{started: m})
 		return
 	}
@@ -57,7 +57,7 @@ func (w *Worker) startInstance(v *watch) {
 		if limit > 0 {
 			defer patient.AfterFunc(limit, func() { v.order(order{late: m}) }).Stop()
 		}
-		m.adopt, m.err = p.reconstruct(ctx, u)
+		m.adopt, m.err = p.supervision.reconstruct(ctx, u)
 	}()
 }
 
@@ -72,19 +72,20 @@ func isOpen(c <-chan struct{}) bool {
 }
 
 // reconstruct makes a new value for u.
-func (p *Pool) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
+func (s *supervision) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
+	p := s.pool
 	defer func() {
 		if cause := recover(); cause != nil {
 			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
 			e.Stack = debug.Stack()
-			p.record(e)
+			p.logbook.record(e)
 			err = e
 		}
 	}()
 	adopt, err = u.cell.Renew(ctx)
 	if err != nil {
 		e := p.handlerError(u, nil, "Init", err)
-		p.record(e)
+		p.logbook.record(e)
 		return nil, e
 	}
 	return adopt, nil
@@ -100,14 +101,14 @@ func (w *Worker) startTimedOut(v *watch, m *startAttempt) {
 	m.cancelInit()
 	p := w.pool
 	v.unit.proc.faults.healthCheckKills.Add(1)
-	p.countAbandoned(v.unit)
+	p.supervision.countAbandoned(v.unit)
 	if m.uncounted.CompareAndSwap(false, true) {
 		p.starters.Done()
 	}
 	err := p.handlerError(v.unit, nil, "Init", errStartup)
 	v.cause = err
-	p.notStarted(v.unit, err)
-	p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
+	p.supervision.notStarted(v.unit, err)
+	p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
 }
 
 // instanceStarted handles the end of a start: the instance is ready, or the start
@@ -120,20 +121,20 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	}
 	if v.starting != m {
 		if m.timedOut {
-			p.abandonedReturned()
+			p.supervision.abandonedReturned()
 		}
 		if v.starting == nil {
-			p.supervision.Lock()
+			p.supervision.mu.Lock()
 			v.endSpare()
-			p.supervision.Unlock()
+			p.supervision.mu.Unlock()
 		}
 		return
 	}
 	v.starting = nil
 	if m.err != nil {
 		v.phase, v.cause, v.deferredStop = watchDown, m.err, 0
-		p.notStarted(u, m.err)
-		p.reportToSupervisor(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
+		p.supervision.notStarted(u, m.err)
+		p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
 		return
 	}
 	v.adopt(m)
@@ -141,16 +142,16 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 	v.failed.Store(false)
 	v.goroutineLeft, v.phase, v.cause = false, watchRunning, nil
 	w.scheduleHeld(u)
-	p.postRestarted(u.proc)
-	p.postClosed(u)
-	p.observeFault(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
+	p.events.postRestarted(u.proc)
+	p.events.postClosed(u)
+	p.supervision.observe(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
 	if v.deferredStop != 0 {
 		w.stopChild(v, v.deferredStop)
 		return
 	}
 	v.beginSource()
 	v.resume()
-	p.reportToSupervisor(ChildEvent{Kind: ChildStarted, Child: v.child()})
+	p.supervision.report(ChildEvent{Kind: ChildStarted, Child: v.child()})
 	v.endAwait()
 	w.schedule(u)
 }
@@ -173,10 +174,10 @@ func (w *watch) adopt(m *startAttempt) {
 // adoptLate adopts an instance whose start has succeeded after the end of its worker, so that
 // Close of the instance is called.
 func (w *watch) adoptLate() {
-	w.unit.proc.pool.supervision.Lock()
+	w.unit.proc.pool.supervision.mu.Lock()
 	orders := w.orders
 	w.orders = nil
-	w.unit.proc.pool.supervision.Unlock()
+	w.unit.proc.pool.supervision.mu.Unlock()
 	for _, o := range orders {
 		if m := o.started; m != nil && m == w.starting && m.err == nil {
 			w.adopt(m)
@@ -198,11 +199,11 @@ func (w *Worker) stopChild(v *watch, number uint64) {
 		v.shutDown()
 		v.cause = errStopped
 	}
-	closed, limit := v.closed, w.pool.closeTimeout(v.unit)
+	closed, limit := v.closed, w.pool.lifecycle.closeTimeout(v.unit)
 	if d := v.unit.proc.Watch.Shutdown; d > 0 {
 		limit = d
 	}
-	w.pool.spawn(func() {
+	w.pool.supervision.spawn(func() {
 		if isOpen(closed) {
 			late := make(chan struct{})
 			defer patient.AfterFunc(limit, func() { close(late) }).Stop()

@@ -33,7 +33,7 @@ func (w *watch) served(home *Worker, err error) {
 	case err != nil:
 		p := w.unit.proc.pool
 		e := p.handlerError(w.unit, nil, "Serve", err)
-		p.record(e)
+		p.logbook.record(e)
 		w.reportEnd(w.failureKind(), e)
 	default:
 		w.reportEnd(ChildEnded, nil)

@@ -183,7 +183,7 @@ func (s *Stepper) begin() {
 	}
 	s.pool.makeContexts(context.Background())
 	s.pool.prepare()
-	if err := s.pool.initAll(nil); err != nil {
+	if err := s.pool.lifecycle.initAll(nil); err != nil {
 		s.pool.finish(err)
 		s.end()
 		return
@@ -213,11 +213,11 @@ func (s *Stepper) end() {
 		}
 	}
 	c.end()
-	s.err = s.pool.closeAll(s.pool.result())
+	s.err = s.pool.lifecycle.closeAll(s.pool.lifecycle.result())
 	if s.pool.durable != nil {
 		s.pool.durable.End()
 	}
-	s.pool.logSkipped()
+	s.pool.logbook.writeSkipped()
 	s.pool.abandon()
 }
 
@@ -424,8 +424,8 @@ func (s *Stepper) stepUntilRoom(x *External, t *Target) error {
 // message of the edge can be handled now, for example because a message of another edge
 // must be handled first. It returns ErrNoStepper unless the topology runs under a
 // Stepper.
-func (p *Pool) Deliver(edge int) (bool, error) {
-	s := p.stepper
+func (x *figures) Deliver(edge int) (bool, error) {
+	s := x.pool.stepper
 	if s == nil {
 		return false, ErrNoStepper
 	}
@@ -474,7 +474,8 @@ func nextOf(in Inlet, l *Link) (int, bool) {
 
 // Ping calls Ping once for each instance of a processor, except for instances that have
 // returned Done. It returns ErrNoStepper unless the topology runs under a Stepper.
-func (p *Pool) Ping(processor int) error {
+func (x *figures) Ping(processor int) error {
+	p := x.pool
 	s := p.stepper
 	if s == nil {
 		return ErrNoStepper

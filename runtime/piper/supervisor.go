@@ -1,6 +1,10 @@
 package piper
 
-import "time"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // Supervisor decides what happens after instances end. supervise.Supervisor implements
 // it. Its decisions depend only on earlier events. The pool calls it under a lock,
@@ -57,4 +61,13 @@ type ChildEffect struct {
 	Child Child
 	Delay time.Duration // for EffectWait
 	Err   error         // for EffectGiveUp and EffectEnd
+}
+
+// supervision follows the failures of watched instances: it reports them to the Supervisor and
+// turns the effects into orders for the instances.
+type supervision struct {
+	pool         *Pool
+	mu           sync.Mutex   // guards the orders of watched instances, and calls of the supervisor
+	closed       bool         // Run is about to return
+	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
 }

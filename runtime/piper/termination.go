@@ -16,10 +16,10 @@ func (w *Worker) giveUp(v *watch, err error) {
 	if err != nil {
 		v.cause = err
 	}
-	p.logLimited(u, logGaveUp, slog.LevelError, "topogen: an instance failed and is not restarted", withoutStack(v.cause))
-	p.observeFault(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
+	p.logbook.failure(u, logGaveUp, slog.LevelError, "topogen: an instance failed and is not restarted", withoutStack(v.cause))
+	p.supervision.observe(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
 	p.mu.Lock()
-	p.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
+	p.lifecycle.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
 	p.mu.Unlock()
 	u.proc.faults.gaveUp.Add(1)
 	v.gaveUp = true
@@ -46,7 +46,7 @@ func (w *watch) closeOutputs() {
 	}
 	w.failed.Store(true)
 	if !slices.ContainsFunc(proc.units, func(u *Unit) bool { return !u.watch().failed.Load() }) {
-		proc.pool.closeOutputs(func(e *edge) bool { return e.From == proc.index })
+		proc.pool.events.closeOutputs(func(e *edge) bool { return e.From == proc.index })
 	}
 	if w.gaveUp && int(proc.group.failedInstances.Add(1)) == len(proc.group.units) {
 		proc.group.closeOutputs()
@@ -79,14 +79,15 @@ func (w *Worker) retire(v *watch) {
 // without inputs must not be started again. Instances with inputs are restarted while
 // they have queued messages. For the groups with Finish, sourceStopped reports it
 // later, because an instance that is down must be started again for Finish.
-func (p *Pool) sourcesDone() {
+func (e *events) sourcesDone() {
+	p := e.pool
 	if p.spec.Supervisor == nil {
 		return
 	}
 	for _, proc := range p.processors {
 		for _, w := range proc.watches {
 			if !proc.receives && !proc.group.finishes {
-				p.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+				p.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 			}
 		}
 	}
@@ -95,7 +96,7 @@ func (p *Pool) sourcesDone() {
 // sourceStopped reports the same for one instance, when it runs or has just ended.
 func (w *watch) sourceStopped() {
 	if !w.unit.proc.receives && w.unit.proc.pool.spec.Supervisor != nil {
-		w.unit.proc.pool.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+		w.unit.proc.pool.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 	}
 }
 
@@ -104,7 +105,7 @@ func (w *watch) sourceStopped() {
 func (g *group) inputsDone() {
 	for _, u := range g.units {
 		if w := u.watch(); w != nil {
-			g.pool.reportToSupervisor(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+			g.pool.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
 		}
 	}
 }

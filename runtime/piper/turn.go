@@ -46,7 +46,7 @@ func (p *Pool) run(w *Worker) {
 	defer func() {
 		cause := recover()
 		if !returned && r.isAbandoned() {
-			p.abandonedReturned()
+			p.supervision.abandonedReturned()
 			return
 		}
 		if !returned && (cause != nil || !r.w.exited) && r.handleCrash(cause) {
@@ -416,7 +416,7 @@ func (w *Worker) setLong(long bool) {
 
 // handOver assigns u to another worker. The owner must not touch u afterwards.
 func (w *Worker) handOver(u *Unit, to *Worker) {
-	w.pool.moved(u, w, to)
+	w.pool.logbook.moved(u, w, to)
 	u.worker.Store(to)
 	u.signal(controlAdopt)
 }

@@ -135,7 +135,7 @@ func (w *Worker) handleWakeup(u *Unit) {
 		return
 	}
 	if due(&v.restartAt) {
-		w.pool.reportToSupervisor(ChildEvent{Kind: ChildDue, Child: v.child()})
+		w.pool.supervision.report(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
 	if due(&v.heldCheckAt) {
 		u.pendingCalls |= callHeld

@@ -104,9 +104,9 @@ type order struct {
 // order adds an order, which the next turn of the instance carries out.
 func (w *watch) order(o order) {
 	p := w.unit.proc.pool
-	p.supervision.Lock()
+	p.supervision.mu.Lock()
 	w.orders = append(w.orders, o)
-	p.supervision.Unlock()
+	p.supervision.mu.Unlock()
 	w.unit.signal(controlOrder)
 }
 
@@ -150,8 +150,8 @@ func (u *Unit) addWatch() {
 }
 
 // prepareWatches allocates what watches and events of all instances need.
-func (p *Pool) prepareWatches() {
-	for _, proc := range p.processors {
+func (s *supervision) prepareWatches() {
+	for _, proc := range s.pool.processors {
 		if proc.Events || proc.Watch != nil {
 			proc.wakeups = make([]wakeup, len(proc.units))
 		}
