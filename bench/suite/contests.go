@@ -183,9 +183,10 @@ func sends() (list []Contest) {
 	for _, of := range []struct {
 		name, title string
 		goroutines  int
+		goals       []goal
 	}{
-		{"send", "Sends from outside, one goroutine", 1},
-		{"send-8", "Sends from outside, eight goroutines", 8},
+		{"send", "Sends from outside, one goroutine", 1, nil},
+		{"send-8", "Sends from outside, eight goroutines", 8, []goal{{"sends from outside by eight goroutines, against channels", 1.3, channels}}},
 	} {
 		list = append(list, Contest{
 			Name: of.name, title: of.title, unit: "message",
@@ -194,6 +195,7 @@ func sends() (list []Contest) {
 				{Name: ours, Run: func(n int) error { return door.Run(n, of.goroutines) }},
 				sure(channels, func(n int) { peers.ChannelSend(n, of.goroutines) }),
 			},
+			goals: of.goals,
 		})
 	}
 	return list
@@ -203,9 +205,10 @@ func asks() (list []Contest) {
 	for _, of := range []struct {
 		name, title string
 		goroutines  int
+		goals       []goal
 	}{
-		{"ask", "Ask, one caller", 1},
-		{"ask-8", "Ask, eight callers", 8},
+		{"ask", "Ask, one caller", 1, []goal{{"Ask by one caller, against channels", 0.85, channels}}},
+		{"ask-8", "Ask, eight callers", 8, nil},
 	} {
 		list = append(list, Contest{
 			Name: of.name, title: of.title, unit: "call",
@@ -214,6 +217,7 @@ func asks() (list []Contest) {
 				{Name: ours, Run: func(n int) error { return ask.Run(n, of.goroutines) }},
 				sure(channels, func(n int) { peers.ChannelAsk(n, of.goroutines) }),
 			},
+			goals: of.goals,
 		})
 	}
 	return append(list, Contest{
@@ -223,6 +227,7 @@ func asks() (list []Contest) {
 			{Name: ours, Run: func(n int) error { return busy.Run(n) }},
 			sure(channels, func(n int) { peers.ChannelAskBusy(n, busy.Pairs) }),
 		},
+		goals: []goal{{"Ask while all workers are busy, against channels", 0.5, channels}},
 	})
 }
 

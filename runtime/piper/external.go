@@ -101,7 +101,7 @@ func (x *External) err() error {
 type Gate struct {
 	external *External
 	link     *Link
-	mu       sync.Mutex
+	mu       gateLock
 	room     chan struct{} // closed when there is room; nil while no caller waits
 }
 
@@ -243,8 +243,12 @@ func (x *External) await(ctx context.Context, t *Target) error {
 // Commit publishes the messages and unlocks the gates.
 func (x *External) Commit(targets ...Target) {
 	for _, t := range targets {
-		t.Gate.link.publish(nil)
-		t.Gate.mu.Unlock()
+		l := t.Gate.link
+		put := l.publishShared(t.Head)
+		t.Gate.mu.Unlock() // a barrier: the messages are visible before notify looks whether the receiver knows of them
+		if put {
+			l.notify(nil)
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ type Link struct {
 	// Owned by the sender, in a separate cache line.
 	nextDirty count.Pointer[Link] // next in the sender's list of unpublished links; expose reads it
 	number    count.Count         // number of the next message; expose reads it
-	bound     atomic.Uint64       // messages with lower numbers are visible
+	bound     count.Count         // messages with lower numbers are visible
 	dirty     bool                // in the list of unpublished links
 	inCycle   bool                // sender and receiver are in the same group
 	entering  bool                // leads from outside into a cyclic group
@@ -168,6 +168,16 @@ func (l *Link) publish(w *Worker) {
 	} else {
 		l.notify(w)
 	}
+}
+
+// publishShared makes a message visible that an external sender may have put into the queue of h. It
+// reports whether there is one. The caller has a full barrier between publishShared and notify.
+func (l *Link) publishShared(h *queue.Head) (put bool) {
+	put = h.PublishShared()
+	if put && l.ordered {
+		l.bound.StoreRelease(l.number.Own())
+	}
+	return put
 }
 
 // expose makes the messages visible. It is called on a goroutine that is not the

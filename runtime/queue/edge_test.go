@@ -37,6 +37,7 @@ func TestEdgeModel(t *testing.T) {
 		if m.keeps = rapid.Bool().Draw(t, "keeps all"); m.keeps {
 			m.edge.Head.KeepAll()
 		}
+		m.shared = rapid.Bool().Draw(t, "shared")
 		t.Repeat(map[string]func(*rapid.T){
 			"put":     m.put,
 			"offer":   m.offer,
@@ -54,6 +55,7 @@ type edgeModel struct {
 	counts   *listenerCounts
 	capacity int
 	keeps    bool // all messages
+	shared   bool // many goroutines are the producer
 
 	next      int   // value of the next put
 	waiting   []int // put and not taken
@@ -99,6 +101,13 @@ func (m *edgeModel) offer(t *rapid.T) {
 }
 
 func (m *edgeModel) publish(t *rapid.T) {
+	if m.shared {
+		if put := m.edge.Head.PublishShared(); put != (len(m.waiting) > m.published) {
+			t.Fatalf("%d messages were put and %d published before: PublishShared returns %v", len(m.waiting), m.published, put)
+		}
+		m.published = len(m.waiting)
+		return
+	}
 	m.edge.Head.Publish(rapid.Bool().Draw(t, "local"))
 	m.published, m.dirty = len(m.waiting), false
 }

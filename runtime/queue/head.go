@@ -137,6 +137,20 @@ func (h *Head) Publish(local bool) {
 	set(&h.published, h.putCount(), local)
 }
 
+// PublishShared is Publish for a producer that many goroutines share, and reports whether there
+// are new messages. Further puts do not call Touched. Reads of the caller that follow may take
+// effect before the messages are visible.
+func (h *Head) PublishShared() (put bool) {
+	if h.list == nil { // a Latest, whose messages are visible at once
+		put, h.touched = h.touched, false
+		return put
+	}
+	n := h.putCount()
+	put = n != h.published.Own()
+	h.published.StoreRelease(n)
+	return put
+}
+
 // Depth is the number of messages that were put and not taken yet. Only the producer
 // calls it.
 func (h *Head) Depth() uint64 {

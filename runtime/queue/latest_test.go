@@ -169,3 +169,19 @@ func TestLatestLetsGoOfMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedLatest has goroutines that share the producer of a Latest. Its receiver must be woken
+// for each message that enters the queue, and only for these.
+func TestSharedLatest(t *testing.T) {
+	q, counts := new(Latest[int]), new(listenerCounts)
+	h := Init(q, 0, 2, counts)
+	for n := range 5 {
+		if h.PublishShared() {
+			t.Error("PublishShared returns true without a message")
+		}
+		q.Put(uint64(n), n)
+		if !h.PublishShared() {
+			t.Errorf("PublishShared returns false after message %d", n)
+		}
+	}
+}
