@@ -106,7 +106,7 @@ func (p *part) externalGetter(q *processor, l *link) {
 //			return err
 //		}
 //		queue.Put(&l.query, r)
-//		s.door.Commit(t)
+//		r.Commit(ctx, s.door, t)
 //		return nil
 //	}
 func (p *part) externalSend(q *processor, sent *send) {
@@ -296,7 +296,11 @@ func (d *entry) statements() []code {
 	}
 	body := append(append(check, find...), jen.If(define(err, door("Lock", id(ctx))), id(err).Op("!=").Nil()).Block(jen.Return(id(err))))
 	body = append(body, puts...)
-	body = append(body, door("Commit"))
+	commit := door("Commit")
+	if d.request != nil {
+		commit = jen.Add(d.request).Dot("Commit").Call(id(d.v("ctx")), sel(d.v("s"), "door"), id(targets))
+	}
+	body = append(body, commit)
 	if single && edges[0].offers() && d.request != nil {
 		return append(body, jen.Return(id(err)))
 	}

@@ -39,6 +39,8 @@ func (c *call[R]) end(o outcome[R]) {
 	}
 }
 
+func (c *call[R]) replied() bool { return len(c.answer) > 0 }
+
 // outcome is a reply or an error.
 type outcome[R any] struct {
 	answer R
@@ -61,6 +63,15 @@ func (c *Calls[M, R]) Request(m M) Request[M, R] {
 
 // NoReply wraps a message whose reply is not needed.
 func NoReply[M, R any](m M) Request[M, R] { return Request[M, R]{Message: m} }
+
+// Commit publishes the request and unlocks its gate. ctx is the context of the send.
+func (r *Request[M, R]) Commit(ctx context.Context, x *External, t Target) {
+	if r.call == nil {
+		x.Commit(t)
+		return
+	}
+	x.commitAsk(ctx, r.call, t)
+}
 
 // Reply sends the reply to the caller. It never blocks.
 func (r *Request[M, R]) Reply(answer R) {

@@ -58,6 +58,11 @@ func (g *caller) sendAll(ctx context.Context, m message, targets ...target) erro
 // ask sends m to one instance and waits for its reply.
 func (g *caller) ask(ctx context.Context, timeout time.Duration, edge, instance int, m message) (answer message, err error) {
 	var r request
+	if timeout > 0 { // generated code passes the timeout in the context
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	err = g.pass(ctx, []target{{edge, instance}}, func(t target, to *cell) request {
 		m = g.stamp(m, t.edge, to)
 		r = g.external.calls.Request(m)
@@ -66,7 +71,7 @@ func (g *caller) ask(ctx context.Context, timeout time.Duration, edge, instance 
 	if err != nil {
 		return answer, err
 	}
-	answer, err = g.external.calls.Wait(ctx, g.external.x, r, timeout)
+	answer, err = g.external.calls.Wait(ctx, g.external.x, r, 0)
 	if err == nil && answer != answerTo(m) {
 		g.external.top.violated("caller %d sent %+v and got the reply %+v", g.id, m, answer)
 	}
@@ -94,14 +99,20 @@ func (g *caller) pass(ctx context.Context, targets []target, wrap func(target, *
 	if err := d.x.Lock(ctx, locks...); err != nil {
 		return err
 	}
+	var r request
 	for i, t := range targets {
 		l := entries[i].lane(t.edge)
-		l.put(entries[i].number(), wrap(t, entries[i].to))
+		r = wrap(t, entries[i].to)
+		l.put(entries[i].number(), r)
 		if h := l.head(); d.top.edges[t.edge].full != dropOldest && h.Depth() > uint64(h.Capacity()) {
 			d.top.violated("caller %d: the queue of edge %d holds %d, its capacity is %d", g.id, t.edge, h.Depth(), h.Capacity())
 		}
 	}
-	d.x.Commit(locks...)
+	if len(targets) == 1 {
+		r.Commit(ctx, d.x, locks[0])
+	} else {
+		d.x.Commit(locks...)
+	}
 	return nil
 }
 

@@ -143,10 +143,7 @@ func (s *supervision) takeHung(u *Unit) *Worker {
 		}
 		if p.takeWorker(w, w.state.Load()) == nil {
 			runtime.Gosched() // the monitor has just taken it
-			continue
 		}
-		p.running.Add(1)
-		go p.run(w)
 	}
 }
 

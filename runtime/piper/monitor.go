@@ -113,8 +113,6 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		if seen[i].times == 1 {
 			w.hold.Or(holdYield)
 		} else if u := m.pool.takeWorker(w, state); u != nil {
-			m.pool.running.Add(1)
-			go m.pool.run(w)
 			m.pool.foundLong(u)
 			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
 		}
@@ -181,8 +179,9 @@ func (p *Pool) warn(proc *processor) {
 }
 
 // takeWorker takes w away from the goroutine that has been in a handler since the given
-// state. The goroutine keeps the unit whose handler it runs, on a new worker outside
-// the pool. takeWorker returns that unit, or nil if the handler has returned.
+// state, and makes another goroutine run w. The goroutine keeps the unit whose handler it runs,
+// on a new worker outside the pool. takeWorker returns that unit, or nil if the handler has
+// returned.
 func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
@@ -196,11 +195,25 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	solo.runner = w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
-	defer u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
+	defer func() {
+		u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
+		w.goOn()
+	}()
 	u.slow = true
 	u.out.expose() // messages of finished calls need not wait for this call
 	p.logbook.moved(u, w, solo)
 	return u
+}
+
+// goOn makes another goroutine run a worker that was taken from its goroutine, or from a caller.
+func (w *Worker) goOn() {
+	w.pool.running.Add(1) // a caller will make a goroutine for its instance
+	if w.lender == nil {
+		go w.pool.run(w)
+		return
+	}
+	w.runner, w.lender = w.lender, nil
+	w.wake <- struct{}{}
 }
 
 // newSolo makes a worker outside the pool. hung says that u left the pool because a handler hung.

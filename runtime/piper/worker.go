@@ -40,6 +40,8 @@ type Worker struct {
 	firing          atomic.Bool // timerNote is in the inbox
 	wokeAnother     bool        // woke another worker since it last yielded
 	runner          *runner     // the goroutine that runs the worker
+	lender          *runner     // the goroutine of the worker, which sleeps, while a caller runs it
+	spareRunner     *runner     // for the next caller that runs the worker
 	sinceYield      uint64      // estimated nanoseconds in turns since it last yielded
 	yields          uint64      // how often it yielded
 	turnsToSample   int32       // turns left until one is timed

@@ -1,0 +1,98 @@
+package piper
+
+import "context"
+
+// A goroutine that asks an idle instance handles its request itself, as if it were the
+// goroutine of the worker: a wake-up of the worker and of the caller would cost ten times as
+// much as a short handler. It does so only if it would wait for the reply without a limit,
+// because a context cannot end a handler that runs on the caller's goroutine. It stops after
+// its own reply: a handler of a further request may wait for something that the caller does
+// after Ask.
+
+// inlineTurnsMax is how many turns a caller runs at most, for requests that came before its own.
+const inlineTurnsMax = 4
+
+// asking is a call without its type parameter.
+type asking interface{ replied() bool }
+
+// commitAsk is Commit for a request whose caller waits for the reply until ctx ends.
+func (x *External) commitAsk(ctx context.Context, c asking, t Target) {
+	l := t.Gate.link
+	put := l.publishShared(t.Head)
+	t.Gate.mu.Unlock()
+	if put && (ctx.Done() != nil || !l.handleInline(c)) {
+		l.notify(nil)
+	}
+}
+
+// handleInline handles messages of l on the caller's goroutine, until c has its reply, if the
+// receiver and its worker are idle. It reports whether the receiver knows of the messages.
+func (l *Link) handleInline(c asking) bool {
+	u := l.to
+	w := u.worker.Load()
+	if w == nil || w.index < 0 || u.proc.watches != nil || u.proc.pool.nodes != nil || !w.borrow() {
+		return false
+	}
+	if u.worker.Load() != w || !u.idle() {
+		w.giveBack()
+		return false
+	}
+	w.pool.monitor.wakeUp()
+	r := w.spareRunner
+	if r == nil {
+		r = &runner{w: w}
+	}
+	w.spareRunner = nil
+	w.runner, w.lender = r, w.runner
+	w.makeReady(l)
+	r.turnsInline(u, c)
+	return true
+}
+
+// borrow makes the caller the owner of a parked worker that has nothing to do. The goroutine
+// of the worker sleeps until giveBack.
+func (w *Worker) borrow() bool {
+	return w.parked.Load() && w.inbox.empty() && w.parked.CompareAndSwap(true, false)
+}
+
+// giveBack returns a worker to its goroutine. Like park, it looks at the inbox after it has set
+// parked: a note that was posted before has woken no goroutine.
+func (w *Worker) giveBack() {
+	if w.runq.first == nil {
+		w.parked.Store(true)
+		if w.inbox.empty() && !w.pool.ended.Load() || !w.parked.CompareAndSwap(true, false) {
+			return
+		}
+	}
+	w.wake <- struct{}{}
+}
+
+// turnsInline runs turns of u, which is the only unit in the run queue of the worker.
+func (r *runner) turnsInline(u *Unit, c asking) {
+	w, returned := r.w, false
+	defer func() {
+		if !returned {
+			r.handleCrash(recover())
+		}
+		if r.w != w {
+			go r.w.pool.run(r.w) // the worker was taken away during a long call, which takeWorker has counted
+			return
+		}
+		w.runner, w.lender, w.spareRunner = w.lender, nil, r
+		w.giveBack()
+	}()
+	for range inlineTurnsMax {
+		w.runq.pop()
+		budget := u.budget
+		u.budget = 1
+		r.turn(u)
+		if u.worker.Load() != r.w {
+			break // u has moved
+		}
+		u.budget = budget
+		if r.w != w || w.runq.first != u || c.replied() {
+			break
+		}
+	}
+	returned = true
+}
