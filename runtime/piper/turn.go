@@ -11,7 +11,8 @@ import (
 
 const (
 	donateNanosMin = 5_000                  // with shorter turns the wake-up costs more than it saves
-	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as callers of Ask, Serve and timers
+	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as Serve and timers
+	yieldSoonNanos = 20_000                 // the same after messages from outside, whose callers may have a reply; a yield takes less than a microsecond
 	donateLooksMax = 16                     // instances of a long run queue that donate looks at
 	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
 	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
@@ -64,7 +65,7 @@ func (p *Pool) run(w *Worker) {
 func (r *runner) loop() {
 	for {
 		w := r.w
-		if w.sinceYield > yieldNanos {
+		if w.sinceYield > yieldSoonNanos && (w.sinceYield > yieldNanos || w.fromOutside) {
 			w.yieldCPU()
 		}
 		if !w.inbox.empty() {
@@ -93,7 +94,7 @@ func (r *runner) loop() {
 // after 10 ms. If there are fewer busy workers than CPUs, other goroutines have a CPU
 // without this.
 func (w *Worker) yieldCPU() {
-	w.sinceYield = 0
+	w.sinceYield, w.fromOutside = 0, false
 	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
 		w.yields++
 		runtime.Gosched()
@@ -222,6 +223,9 @@ func (r *runner) receive(u *Unit, l *Link) {
 	}
 	l.listed = false
 	l.setLocal(r.w)
+	if l.gate != nil {
+		r.w.fromOutside = true
+	}
 	for budget := u.budgetOf(r.w.batch); ; {
 		r.enter(u, l)
 		n, err := l.inlet.Drain(budget)

@@ -43,6 +43,7 @@ type Worker struct {
 	lender          *runner     // the goroutine of the worker, which sleeps, while a caller runs it
 	spareRunner     *runner     // for the next caller that runs the worker
 	sinceYield      uint64      // estimated nanoseconds in turns since it last yielded
+	fromOutside     bool        // has handled messages from outside since it last yielded
 	yields          uint64      // how often it yielded
 	turnsToSample   int32       // turns left until one is timed
 	sampleDistance  int32       // turns between the last timed turn and the next one
