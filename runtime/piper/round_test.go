@@ -147,17 +147,31 @@ func TestWhatIsSentCountsAtBothEnds(t *testing.T) {
 	})
 }
 
-// TestBusyWorkersYield checks that busy workers yield every 100 µs.
+// TestBusyWorkersYield checks that busy workers yield every 100 µs, and every 20 µs if messages come
+// from outside.
 func TestBusyWorkersYield(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const messages, receive = 2_000, 10 * time.Microsecond
-		top := build(t, []proc{feed(0, messages, 1), {
-			receive: func(*cell, *message) error { time.Sleep(receive); return nil },
-		}}, []edge{{from: 0, to: 1}}, piper.Workers(1), piper.Batch(1))
-		top.runWhole(t)
-		want := uint64(messages * receive / (100 * time.Microsecond))
-		if yields := piper.Yields(top.pool); yields < want/2 || yields > 2*want {
-			t.Errorf("%d yields in %v of work, want about %d", yields, messages*receive, want)
-		}
-	})
+	const messages, receive = 2_000, 10 * time.Microsecond
+	handle := func(*cell, *message) error { time.Sleep(receive); return nil }
+	for every, procs := range map[time.Duration][]proc{
+		100 * time.Microsecond: {feed(0, messages, 1), {receive: handle}},
+		20 * time.Microsecond:  {{external: true}, {receive: handle}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			top := build(t, procs, []edge{{from: 0, to: 1, capacity: messages}}, piper.Workers(1), piper.Batch(1))
+			if procs[0].external {
+				g := top.externals[0].caller()
+				for range messages {
+					if err := g.send(t.Context(), 0, 0, message{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				top.externals[0].Close()
+			}
+			top.runWhole(t)
+			want := uint64(messages * receive / every)
+			if yields := piper.Yields(top.pool); yields < want/2 || yields > 2*want {
+				t.Errorf("%d yields in %v of work, want about %d", yields, messages*receive, want)
+			}
+		})
+	}
 }
