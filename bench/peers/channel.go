@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -256,6 +257,34 @@ func ChannelAsk(n, goroutines int) {
 	}
 	callers.Wait()
 	close(questions)
+}
+
+// ChannelAskWithin sends n questions from one goroutine, which gives up when ctx ends.
+func ChannelAskWithin(ctx context.Context, n int) {
+	type question struct {
+		Message
+		answer chan Message
+	}
+	questions := make(chan question, capacity)
+	defer close(questions)
+	go func() {
+		for q := range questions {
+			q.answer <- reply(&q.Message)
+		}
+	}()
+	answers := make(chan Message, 1)
+	for i := range n {
+		select {
+		case questions <- question{Message{uint64(i)}, answers}:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-answers:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // ChannelAskBusy sends n questions while pairs of goroutines send balls back and forth,

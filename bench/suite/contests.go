@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"time"
 
 	"github.com/topogen/topogen/bench/measure"
@@ -212,7 +213,7 @@ func asks() (list []Contest) {
 	} {
 		list = append(list, Contest{
 			Name: of.name, title: of.title, unit: "call",
-			note: "`AskQuestion(ctx, m)`, compared with a goroutine that replies on a channel of the caller.",
+			note: "`AskQuestion(ctx, m)`, compared with a goroutine that replies on a channel of the caller. The context cannot end, so a caller that finds the pool idle runs the handler itself.",
 			Contenders: []measure.Contender{
 				{Name: ours, Run: func(n int) error { return ask.Run(n, of.goroutines) }},
 				sure(channels, func(n int) { peers.ChannelAsk(n, of.goroutines) }),
@@ -220,6 +221,22 @@ func asks() (list []Contest) {
 			goals: of.goals,
 		})
 	}
+	list = append(list, Contest{
+		Name: "ask-within", title: "Ask, one caller that may give up", unit: "call",
+		note: "The context of the caller can end, so the caller cannot run the handler itself: it wakes a worker, and the reply wakes the caller.",
+		Contenders: []measure.Contender{
+			{Name: ours, Run: func(n int) error {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				return ask.RunWith(ctx, n, 1)
+			}},
+			sure(channels, func(n int) {
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				peers.ChannelAskWithin(ctx, n)
+			}),
+		},
+	})
 	return append(list, Contest{
 		Name: "ask-busy", title: "Ask, while all workers are busy", unit: "call",
 		note: "One caller, while eight pairs of instances, or of goroutines, pass a message back and forth without a pause.",

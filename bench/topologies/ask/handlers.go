@@ -27,13 +27,17 @@ var errAnswer = errors.New("ask: a wrong answer")
 
 // Run asks n questions from several goroutines.
 func Run(n, goroutines int, options ...pool.Option) error {
+	return RunWith(context.Background(), n, goroutines, options...)
+}
+
+// RunWith does the same with the context of each Ask.
+func RunWith(ctx context.Context, n, goroutines int, options ...pool.Option) error {
 	topology, err := New(Processors{}, options...)
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
 	ended := make(chan error, 1)
-	go func() { ended <- topology.Run(ctx) }()
+	go func() { ended <- topology.Run(context.Background()) }()
 	var callers sync.WaitGroup
 	failed := make(chan error, goroutines)
 	for range goroutines {
