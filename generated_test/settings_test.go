@@ -14,10 +14,11 @@ import (
 
 // notSettings are types of the runtime that generated code makes and that carry no setting.
 var notSettings = []string{
-	"runtime/durable/edges.Instance",                // an instance of this process
-	"runtime/fsm.Sentinel",                          // an error of the user
-	"runtime/piper.Address", "runtime/piper.Target", // of one message
-	"runtime/topo.Instance", // the name of an instance
+	"runtime/durable/edges.Instance", // an instance of this process
+	"runtime/fsm.Sentinel",           // an error of the user
+	"runtime/piper/border.Address",   // of one message
+	"runtime/piper.Target",           // of one message
+	"runtime/topo.Instance",          // the name of an instance
 }
 
 // TestEverySettingIsObserved: each type in which generated code passes settings to the runtime is in a

@@ -80,23 +80,23 @@ func (p *part) crossingType(name string) plan.TypeRef {
 func (p *part) encodeAcross(e *edge, out Ident) code {
 	encode := code(id(p.boundary.encoders[e.Message]))
 	if e.requests() {
-		encode = piper("EncodeRequest").Call(id(out), encode, id(mustIdent(p.boundary.codecs[e.Reply].Consume)))
+		encode = border("EncodeRequest").Call(id(out), encode, id(mustIdent(p.boundary.codecs[e.Reply].Consume)))
 	}
 	if e.aimed {
-		encode = piper("EncodeAimed").Call(encode)
+		encode = border("EncodeAimed").Call(encode)
 	}
 	return encode
 }
 
 func (p *part) forwardParams(out Ident) []code {
-	return []code{param(out, pointer(piper("Outlet"))), param(p.v("budget"), jen.Int())}
+	return []code{param(out, pointer(border("Outlet"))), param(p.v("budget"), jen.Int())}
 }
 
 // forward is the call that passes on the messages of a link with one queue.
 func (p *part) forward(e *edge, queueRef code, out Ident) *jen.Statement {
-	call := piper("ForwardEdge")
+	call := border("ForwardEdge")
 	if e.latest() {
-		call = piper("ForwardLatestEdge")
+		call = border("ForwardLatestEdge")
 	}
 	return call.Call(id(out), queueRef, id(p.v("budget")), p.encodeAcross(e, out))
 }
@@ -104,7 +104,7 @@ func (p *part) forward(e *edge, queueRef code, out Ident) *jen.Statement {
 // forwardFunc is the function by which a link with one queue passes its messages on to
 // another node.
 //
-//	}, func(o *piper.Outlet, budget int) int { return piper.ForwardEdge(o, &l.Queue, budget, encodeKeyed) })
+//	}, func(o *border.Outlet, budget int) int { return border.ForwardEdge(o, &l.Queue, budget, encodeKeyed) })
 func (p *part) forwardFunc(e *edge, queueRef code) code {
 	o := p.v("o")
 	return jen.Func().Params(p.forwardParams(o)...).Int().Add(oneLine(jen.Return(p.forward(e, queueRef, o))))
@@ -112,14 +112,14 @@ func (p *part) forwardFunc(e *edge, queueRef code) code {
 
 // forwardMethod writes the method by which a link passes its messages on to another node.
 //
-//	func (l *tightFromBurst) Forward(out *piper.Outlet, budget int) (n int) {
+//	func (l *tightFromBurst) Forward(out *border.Outlet, budget int) (n int) {
 //		for n < budget {
 //			o, k := l.first(), 0
 //			switch EdgeIndex(o.Edge) {
 //			case EdgeBurstTightOldest:
-//				k = piper.ForwardLatest(out, &l.oldest, o.N, encodeOldest)
+//				k = border.ForwardLatest(out, &l.oldest, o.N, encodeOldest)
 //			case EdgeBurstTightNewest:
-//				k = piper.ForwardNumbered(out, &l.newest, budget-n, o.Until, encodeNewest)
+//				k = border.ForwardNumbered(out, &l.newest, budget-n, o.Until, encodeNewest)
 //			…
 //			}
 //			if k == 0 {
@@ -146,9 +146,9 @@ func (p *part) forwardMethod(l *link) {
 		}
 		var call code
 		if e.latest() {
-			call = piper("ForwardLatest").Call(id(out), ref(v, e.field), sel(o, "N"), p.encodeAcross(e, out))
+			call = border("ForwardLatest").Call(id(out), ref(v, e.field), sel(o, "N"), p.encodeAcross(e, out))
 		} else {
-			call = piper("ForwardNumbered").Call(id(out), ref(v, e.field), id(budget).Op("-").Add(id(n)), sel(o, "Until"), p.encodeAcross(e, out))
+			call = border("ForwardNumbered").Call(id(out), ref(v, e.field), id(budget).Op("-").Add(id(n)), sel(o, "Until"), p.encodeAcross(e, out))
 		}
 		cases = append(cases, jen.Case(id(e.constant)).Block(set(id(k), call)))
 	}
@@ -170,7 +170,7 @@ func (q *processor) sendsAcross() bool { return slices.ContainsFunc(q.links, (*l
 // arrive writes the method that receives the messages that an instance on another node has
 // sent. sender is the value with the links.
 //
-//	func (x *sourceInstance) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
+//	func (x *sourceInstance) Arrive(edge, to int, b []byte, reply border.ReplyTo) error {
 //		switch EdgeIndex(edge) {
 //		…
 //		case EdgeSourceGatesKeyed:
@@ -181,7 +181,7 @@ func (q *processor) sendsAcross() bool { return slices.ContainsFunc(q.links, (*l
 //			queue.Put(x.out.toGates(to), m)
 //			return nil
 //		}
-//		return piper.UnknownEdge(edge)
+//		return border.UnknownEdge(edge)
 //	}
 func (p *part) arrive(q *processor, typ, sender Ident) {
 	if !q.sendsAcross() {
@@ -200,17 +200,17 @@ func (p *part) arrive(q *processor, typ, sender Ident) {
 			}
 			element := code(id(m))
 			if e.requests() {
-				element = piper("RemoteRequest").Call(ref(x, "unit"), id(m), id(p.boundary.encoders[e.Reply]), id(reply))
+				element = border("RemoteRequest").Call(ref(x, "unit"), id(m), id(p.boundary.encoders[e.Reply]), id(reply))
 			}
 			body = append(body, p.pass(sender, e, id(to), e.arrived(element))...)
 			cases = append(cases, jen.Case(id(e.constant)).Block(append(body, jen.Return(jen.Nil()))...))
 		}
 	}
-	params := []code{id(edge).Op(",").Add(param(to, jen.Int())), param(b, jen.Op("[]byte")), param(reply, piper("ReplyTo"))}
+	params := []code{id(edge).Op(",").Add(param(to, jen.Int())), param(b, jen.Op("[]byte")), param(reply, border("ReplyTo"))}
 	p.doc("Arrive decodes a message that an instance of %s on another node has sent, and puts it into its queue.", q.Name)
 	p.method(x, typ, "Arrive", params, []code{jen.Error()},
 		jen.Switch(id("EdgeIndex").Call(id(edge))).Block(cases...),
-		jen.Return(piper("UnknownEdge").Call(id(edge))))
+		jen.Return(border("UnknownEdge").Call(id(edge))))
 }
 
 // guest writes the type that stands for an external processor on another node.

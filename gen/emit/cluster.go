@@ -13,11 +13,12 @@ const (
 	clusterPath = runtimePath + "cluster"
 	tablePath   = runtimePath + "cluster/table/"
 	memberPath  = runtimePath + "member"
+	borderPath  = piperPath + "/border"
 )
 
 // clusterImports lists the packages that the code of a cluster imports.
 func clusterImports(c *spec.Cluster) []string {
-	return []string{clusterPath, tablePath + string(c.Addresses), memberPath, detectorPath(c.Membership.Detector), wirePath}
+	return []string{borderPath, clusterPath, tablePath + string(c.Addresses), memberPath, detectorPath(c.Membership.Detector), wirePath}
 }
 
 // detectorPath is the package of a detector, whose function New makes it.
@@ -30,10 +31,11 @@ func detectorPath(detector string) string {
 
 func cluster(name Ident) *jen.Statement { return jen.Qual(clusterPath, string(name)) }
 func member(name Ident) *jen.Statement  { return jen.Qual(memberPath, string(name)) }
+func border(name Ident) *jen.Statement  { return jen.Qual(borderPath, string(name)) }
 
 // openNode writes the method that makes the process a node.
 //
-//	func (t *Topology) openNode(s piper.NodeSettings) (piper.Nodes, error) {
+//	func (t *Topology) openNode(s piper.NodeSettings) (piper.Border, error) {
 //		n, err := cluster.Open(cluster.Config{
 //			Topology: "clusteredges",
 //			…
@@ -42,7 +44,7 @@ func member(name Ident) *jen.Statement  { return jen.Qual(memberPath, string(nam
 //			return nil, err
 //		}
 //		t.node = n
-//		return n, nil
+//		return border.New(n), nil
 //	}
 func (p *part) openNode() {
 	if p.plan.Cluster == nil {
@@ -50,11 +52,11 @@ func (p *part) openNode() {
 	}
 	t, node, err, s := p.v("t"), p.v("n"), p.v("err"), p.v("s")
 	p.doc("openNode makes this process a node of the cluster. Without the name of a node, the process runs the whole topology.")
-	p.method(t, "Topology", "openNode", []code{param(s, piper("NodeSettings"))}, []code{piper("Nodes"), jen.Error()},
+	p.method(t, "Topology", "openNode", []code{param(s, piper("NodeSettings"))}, []code{piper("Border"), jen.Error()},
 		jen.List(id(node), id(err)).Op(":=").Add(cluster("Open")).Call(cluster("Config").Add(lines(p.clusterConfig(p.plan.Cluster))), id(s)),
 		jen.If(id(node).Op("==").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		set(sel(t, "node"), id(node)),
-		jen.Return(id(node), jen.Nil()),
+		jen.Return(border("New").Call(id(node)), jen.Nil()),
 	)
 }
 

@@ -101,11 +101,11 @@ func (e *edge) aimedAt(to, element code) code {
 	if !e.aimed {
 		return element
 	}
-	return piper("AimedAt").Call(to, element)
+	return border("AimedAt").Call(to, element)
 }
 
 // arrived is an element of e's queue on the node to which it was sent.
-func (e *edge) arrived(element code) code { return e.aimedAt(piper("Address").Values(), element) }
+func (e *edge) arrived(element code) code { return e.aimedAt(border("Address").Values(), element) }
 
 // copyFor is the message itself for the last receiver. For other receivers it is a
 // clone if the message needs one.
@@ -134,7 +134,7 @@ func (d *delivery) spread(e *edge, last bool) (before, after []code) {
 	}
 	number := func(n int) code {
 		if e.everywhere {
-			return sel(s, "out", "Everywhere").Call(jen.Lit(n))
+			return border("Everywhere").Call(e.outOf(s), jen.Lit(n))
 		}
 		return jen.Lit(n)
 	}

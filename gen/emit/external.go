@@ -233,7 +233,7 @@ func (p *part) gather(e *edge, sent *send) []code {
 	_, count := e.span()
 	begin := piper("Gather").Types(typeCode(e.ReplyType)).Call(jen.Lit(count))
 	if e.everywhere {
-		begin = piper("GatherEverywhere").Types(typeCode(e.ReplyType)).Call(sel(s, "door"), jen.Lit(count))
+		begin = border("GatherEverywhere").Types(typeCode(e.ReplyType)).Call(sel(s, "door"), jen.Lit(count))
 	}
 	a, b := p.v("a"), p.v("b")
 	join := jen.Func().Params(id(a).Op(",").Add(param(b, typeCode(e.ReplyType)))).Add(typeCode(e.ReplyType)).Add(oneLine(jen.Return(sel(a, "Aggregate").Call(id(b)))))
@@ -365,7 +365,7 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 	}
 	links := jen.Var().Add(id(all)).Index(jen.Lit(count)).Add(ptr(e.link.name))
 	if e.everywhere {
-		links = id(all).Op(":=").Make(jen.Index().Add(ptr(e.link.name)), sel(d.v("s"), "door", "Everywhere").Call(jen.Lit(count)))
+		links = id(all).Op(":=").Make(jen.Index().Add(ptr(e.link.name)), border("EverywhereFrom").Call(e.outOf(d.v("s")), jen.Lit(count)))
 	}
 	find = append(find,
 		links,

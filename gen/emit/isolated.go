@@ -450,7 +450,7 @@ func (p *part) deliverToOthers(e *edge) []code {
 		m = copied
 	}
 	puts = append(puts, p.pass(x+".out", e, n, id(m))...)
-	others := out("Everywhere").Call(n).Op(">").Add(n)
+	others := border("Everywhere").Call(ref(x, "out", "out"), n).Op(">").Add(n)
 	if e.to.Instances > 1 {
 		others = id(i).Op("==").Add(out("Index")).Call().Op("%").Add(n).Op("&&").Add(others)
 	}

@@ -91,7 +91,7 @@ func (p *part) linkTo(l *link, top, out Ident) []code {
 	}
 	join := sel(out, "out", "Join").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain)
 	if e.Crosses {
-		join = sel(out, "out", "JoinAcross").Call(ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain, p.forwardFunc(e, ref(v, "Queue")))
+		join = border("JoinAcross").Call(ref(out, "out"), ref(x, "unit"), id(v), index(e.constant), jen.Lit(e.capacity()), drain, p.forwardFunc(e, ref(v, "Queue")))
 	}
 	return append(append([]code{jen.List(id(v), id(x)).Op(":=").List(jen.New(piper("LinkOf").Types(e.queueType())), to)}, before...),
 		join,

@@ -223,7 +223,7 @@ func (e *edge) queueType() code {
 // elementType is the type of the queue's elements, without their numbers.
 func (e *edge) elementType() code {
 	if e.aimed {
-		return piper("Aimed").Types(e.messageType())
+		return border("Aimed").Types(e.messageType())
 	}
 	return e.messageType()
 }

@@ -231,9 +231,9 @@ func (h *handler) queueRef() *jen.Statement {
 func (h *handler) sender() code {
 	switch aimed := h.edge.reply.aimed; {
 	case aimed && h.inClosure():
-		return sel(h.v("from"), "unit", "Origin").Call()
+		return border("OriginOf").Call(ref(h.v("from"), "unit"))
 	case aimed:
-		return sel(h.v("l"), "link", "Origin").Call()
+		return border("Origin").Call(ref(h.v("l"), "link"))
 	case h.inClosure():
 		return sel(h.v("from"), "unit", "Index").Call()
 	}

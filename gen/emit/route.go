@@ -24,15 +24,15 @@ func (e *edge) mayMiss() bool { return e.Route == plan.ID || e.Route == plan.ToN
 func (p *part) aim(e *edge, out, node code) *jen.Statement {
 	n := jen.Lit(e.to.Instances)
 	if e.from.External {
-		return piper("AimFrom").Call(out, node, n)
+		return border("AimFrom").Call(out, node, n)
 	}
-	return piper("Aim").Call(out, node, n)
+	return border("Aim").Call(out, node, n)
 }
 
 // findAddress writes the code that sets the variable at to the address of the instance to
 // which message goes.
 //
-//	to := piper.Aim(&s.out, m.Node, 2)
+//	to := border.Aim(&s.out, m.Node, 2)
 func (p *part) findAddress(e *edge, message code, at Ident, out code) []code {
 	if len(e.Nils) == 0 {
 		return []code{define(at, p.aim(e, out, e.access(message, len(e.Access))))}

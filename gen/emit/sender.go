@@ -292,7 +292,7 @@ func (p *part) replier(q *processor, e *edge) {
 	params := []code{param(m, typeCode(e.Type))}
 	p.doc("%s sends a reply to %s.", e.replier(), e.to.Name)
 	if to := p.v("to"); e.aimed {
-		params = append([]code{param(to, piper("Address"))}, params...)
+		params = append([]code{param(to, border("Address"))}, params...)
 		p.method(s, q.sender, e.replier(), params, nil, p.pass(s, e, sel(to, "Slot").Call(), e.aimedAt(id(to), id(m)))...)
 		return
 	}

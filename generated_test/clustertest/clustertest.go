@@ -9,7 +9,7 @@
 //
 // # Limits
 //
-// The nodes of Run are piper.Nodes that pass messages on in memory. They have no failure
+// The nodes of Run are border.Nodes that pass messages on in memory. They have no failure
 // detection, resend nothing, and know the placement from the test. RunCluster runs nodes of
 // package cluster with a transport in memory. Their placement is not known. RunLoopback runs
 // them with their own transport, in real time.
@@ -30,6 +30,7 @@ import (
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/pool"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -94,7 +95,7 @@ func RunExpecting[T Topology](t *testing.T, n int, place Place, make func(node i
 	defer cancel()
 	net := newNetwork(n, place)
 	for i := range n {
-		top, err := make(i, piper.UseNodes(net.nodes[i]))
+		top, err := make(i, border.UseNodes(net.nodes[i]))
 		if err != nil {
 			t.Fatal(err)
 		}

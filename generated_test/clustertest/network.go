@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // network connects the nodes.
@@ -17,11 +18,11 @@ type network struct {
 	quiet  chan struct{}
 }
 
-// node is one node. It implements piper.Nodes.
+// node is one node. It implements border.Nodes.
 type node struct {
 	net   *network
 	index int
-	pool  *piper.Pool
+	pool  *border.Border
 }
 
 // stream is a link from one node to another one, or to all others.
@@ -33,7 +34,7 @@ type stream struct {
 
 // chunk are messages that were passed on together.
 type chunk struct {
-	outlet   *piper.Outlet
+	outlet   *border.Outlet
 	messages int
 	waiting  int // ends that have not handled or lost all of them
 	err      error
@@ -42,15 +43,15 @@ type chunk struct {
 // end is the end of a stream on one node.
 type end struct {
 	stream        *stream
-	outlet        *piper.Outlet // gets the replies
-	arrivals      *piper.Arrivals
+	outlet        *border.Outlet // gets the replies
+	arrivals      *border.Arrivals
 	handled, lost uint64
 	settled       uint64
 	parts         []part // that are not settled, oldest first
 }
 
 // alone reports whether one node alone gets the messages.
-func (c *chunk) alone() bool { return c.outlet.ToInstance != piper.OnAllOthers || c.outlet.Node != "" }
+func (c *chunk) alone() bool { return c.outlet.ToInstance != border.OnAllOthers || c.outlet.Node != "" }
 
 // part is the part of a chunk for one end.
 type part struct {
@@ -135,8 +136,8 @@ func (net *network) home(i, processor, instance int) int {
 	return at % len(net.nodes)
 }
 
-// Begin implements piper.Nodes.
-func (n *node) Begin(ctx context.Context, p *piper.Pool) error {
+// Begin implements border.Nodes.
+func (n *node) Begin(ctx context.Context, p *border.Border) error {
 	n.pool = p
 	if err := n.net.begun.wait(ctx); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (n *node) Begin(ctx context.Context, p *piper.Pool) error {
 	return n.net.placed.wait(ctx)
 }
 
-// Find implements piper.Nodes.
+// Find implements border.Nodes.
 func (n *node) Find(name string) (here, known bool) {
 	for i := range n.net.nodes {
 		known = known || name == nodeName(i)
@@ -155,11 +156,11 @@ func (n *node) Find(name string) (here, known bool) {
 	return name == nodeName(n.index), known
 }
 
-// Others implements piper.Nodes.
+// Others implements border.Nodes.
 func (n *node) Others() int { return len(n.net.nodes) - 1 }
 
-// Forward implements piper.Nodes.
-func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
+// Forward implements border.Nodes.
+func (n *node) Forward(o *border.Outlet, c border.Chunk) {
 	trunk := o.Trunk()
 	s, ok := trunk.State.(*stream)
 	if !ok {
@@ -186,17 +187,17 @@ func (n *node) Forward(o *piper.Outlet, c piper.Chunk) {
 	}
 	s.mu.Unlock()
 	for _, e := range to {
-		e.arrivals.Put(slices.Clone(c.Data[piper.ChunkRoom:]), 0, 0)
+		e.arrivals.Put(slices.Clone(c.Data[border.ChunkRoom:]), 0, 0)
 	}
 }
 
 // connect makes the ends of a stream.
-func (n *node) connect(s *stream, o *piper.Outlet) error {
+func (n *node) connect(s *stream, o *border.Outlet) error {
 	for i, to := range n.net.nodes {
-		if o.ToInstance == piper.OnAllOthers && i == n.index || o.ToInstance >= 0 && i != n.net.home(n.index, o.To, o.ToInstance) {
+		if o.ToInstance == border.OnAllOthers && i == n.index || o.ToInstance >= 0 && i != n.net.home(n.index, o.To, o.ToInstance) {
 			continue
 		}
-		key := piper.GuestKey{Node: nodeName(n.index), Processor: o.From, Instance: o.FromInstance}
+		key := border.GuestKey{Node: nodeName(n.index), Processor: o.From, Instance: o.FromInstance}
 		a, err := to.pool.Arrivals(key, o.To, o.ToInstance)
 		if err != nil {
 			return err
@@ -207,14 +208,14 @@ func (n *node) connect(s *stream, o *piper.Outlet) error {
 	return nil
 }
 
-// Handled implements piper.Nodes.
-func (n *node) Handled(a *piper.Arrivals, count uint64) {
+// Handled implements border.Nodes.
+func (n *node) Handled(a *border.Arrivals, count uint64) {
 	e := a.State.(*end)
 	e.settle(func() { e.handled = max(e.handled, count) })
 }
 
-// Lost implements piper.Nodes.
-func (n *node) Lost(a *piper.Arrivals, count uint64) {
+// Lost implements border.Nodes.
+func (n *node) Lost(a *border.Arrivals, count uint64) {
 	e := a.State.(*end)
 	e.settle(func() { e.lost = max(e.lost, count) })
 }
@@ -225,13 +226,13 @@ func (lostError) Error() string { return "the other node could not decode the me
 
 var errLost lostError
 
-// Reply implements piper.Nodes.
-func (n *node) Reply(a *piper.Arrivals, call piper.Call, reply []byte, err error) {
+// Reply implements border.Nodes.
+func (n *node) Reply(a *border.Arrivals, call border.Call, reply []byte, err error) {
 	e := a.State.(*end)
 	e.outlet.Reply(nodeName(n.index), call.Number, reply, err)
 }
 
-// Quiet implements piper.Nodes.
+// Quiet implements border.Nodes.
 func (n *node) Quiet(int) {
 	select {
 	case n.net.quiet <- struct{}{}:
@@ -239,10 +240,10 @@ func (n *node) Quiet(int) {
 	}
 }
 
-// Stopping implements piper.Nodes.
+// Stopping implements border.Nodes.
 func (n *node) Stopping() {}
 
-// End implements piper.Nodes. A node that fails ends the others.
+// End implements border.Nodes. A node that fails ends the others.
 func (n *node) End(err error) {
 	if err == nil {
 		return

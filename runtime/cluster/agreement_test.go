@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // phases is a pool without instances. Its groups are quiet in each of their phases.
@@ -20,7 +21,7 @@ type phases struct {
 	external bool // the last group is that of an external processor
 }
 
-func (p *phases) Arrivals(piper.GuestKey, int, int) (*piper.Arrivals, error) {
+func (p *phases) Arrivals(border.GuestKey, int, int) (*border.Arrivals, error) {
 	return nil, errors.New("there are no instances")
 }
 

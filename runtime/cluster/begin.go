@@ -16,6 +16,7 @@ import (
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/member"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/transport"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
@@ -41,9 +42,9 @@ const wireVersion = "topogen-cluster-1"
 // waitLog is how often a node that waits for others says so.
 const waitLog = 5 * time.Second
 
-// Begin implements piper.Nodes. It joins the cluster and waits until the address table
+// Begin implements border.Nodes. It joins the cluster and waits until the address table
 // says which instances this node runs.
-func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
+func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if n.client != nil {
 		if err := n.beginClient(ctx, p); err != nil {
 			return fmt.Errorf("cluster: client: %w", err)
@@ -73,7 +74,7 @@ func (n *Node) Begin(ctx context.Context, p *piper.Pool) (err error) {
 	return nil
 }
 
-// Find implements piper.Nodes. Until the address table is known, only the first members are.
+// Find implements border.Nodes. Until the address table is known, only the first members are.
 func (n *Node) Find(node string) (here, known bool) {
 	if where := n.where.Load(); where != nil {
 		return where.find(node)
@@ -82,7 +83,7 @@ func (n *Node) Find(node string) (here, known bool) {
 	return node == n.settings.node, known
 }
 
-// Others implements piper.Nodes. For a client, the node whose instances count as its own is
+// Others implements border.Nodes. For a client, the node whose instances count as its own is
 // none of the others.
 func (n *Node) Others() int {
 	if where := n.where.Load(); where != nil {

@@ -6,16 +6,16 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // toldEarly are nodes of which another one has failed as soon as this one has its place.
 type toldEarly struct {
-	piper.Nodes
+	border.Nodes
 	failure error
 }
 
-func (n *toldEarly) Begin(_ context.Context, p *piper.Pool) error {
+func (n *toldEarly) Begin(_ context.Context, p *border.Border) error {
 	defer p.Fail(n.failure)
 	return p.Place(func(int, int) bool { return true })
 }
@@ -32,7 +32,7 @@ func TestFailureBeforeInit(t *testing.T) {
 			return ctx.Err()
 		}
 		failed := errors.New("another node has failed")
-		top, err := p.newTop(nil, piper.UseNodes(&toldEarly{failure: failed}))
+		top, err := p.newTop(nil, border.UseNodes(&toldEarly{failure: failed}))
 		if err != nil {
 			t.Fatal(err)
 		}

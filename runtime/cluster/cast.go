@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // cast is the sending end of a link to all other nodes. It has a pair for each of them. A
@@ -15,7 +15,7 @@ import (
 // nodes wait for a place in turn. So the copies of a message and their confirmations do not
 // fill the connections of the node at once, and only as many copies are in memory.
 type cast struct {
-	outlet *piper.Outlet
+	outlet *border.Outlet
 	ends   []*castEnd
 	byPeer map[*peer]*castEnd // the same
 	kept   []*castChunk       // for all nodes, oldest first
@@ -25,11 +25,11 @@ type cast struct {
 
 // castChunk is a chunk that some nodes have not handled.
 type castChunk struct {
-	piper.Chunk
-	outlet  *piper.Outlet // of the link, or its branch for one node
-	waiting int           // number of nodes that have not handled it
-	unsent  int           // number of nodes that do not have it
-	err     error         // why some node has lost it
+	border.Chunk
+	outlet  *border.Outlet // of the link, or its branch for one node
+	waiting int            // number of nodes that have not handled it
+	unsent  int            // number of nodes that do not have it
+	err     error          // why some node has lost it
 }
 
 // isForOne reports whether only one node gets the chunk.
@@ -82,7 +82,7 @@ func (c *cast) forward(core *core, f *forward) {
 		}
 	}
 	if len(ends) == 0 {
-		piper.ReuseChunk(k.Data)
+		border.ReuseChunk(k.Data)
 	}
 	c.settle()
 }

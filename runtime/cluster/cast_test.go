@@ -3,7 +3,7 @@ package cluster
 import (
 	"testing"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // TestWaitingNodeIsLost sends messages for all nodes, to one node at a time. The first node
@@ -17,10 +17,10 @@ func TestWaitingNodeIsLost(t *testing.T) {
 	n.run()
 	core := n.cores["n1"]
 	core.config.Neighborhood = 1
-	c := &cast{outlet: new(piper.Outlet)}
+	c := &cast{outlet: new(border.Outlet)}
 	first, second := c.endOf(core.peers["n2"]), c.endOf(core.peers["n3"])
 	for range 2 {
-		k := &castChunk{Chunk: piper.Chunk{Data: make([]byte, piper.ChunkRoom+1), Messages: 1}, outlet: c.outlet, waiting: 2, unsent: 2}
+		k := &castChunk{Chunk: border.Chunk{Data: make([]byte, border.ChunkRoom+1), Messages: 1}, outlet: c.outlet, waiting: 2, unsent: 2}
 		for _, e := range c.ends {
 			e.kept = append(e.kept, castPart{k, 1})
 			e.pair.keep(core.now, kept{cast: k, messages: 1})

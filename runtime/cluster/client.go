@@ -16,6 +16,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
@@ -195,7 +196,7 @@ type clientPart struct {
 }
 
 // beginClient finds the nodes of the cluster. None of the instances is here.
-func (n *Node) beginClient(ctx context.Context, p *piper.Pool) error {
+func (n *Node) beginClient(ctx context.Context, p *border.Border) error {
 	replica, err := n.client.find(ctx, n.settings.Plan)
 	if err != nil {
 		return err

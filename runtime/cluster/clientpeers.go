@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // guestSlot has the guests of one client after another. A guest takes about 1 KiB, and the
@@ -14,7 +14,7 @@ import (
 // memory for guests is limited by the number of clients at one time.
 type guestSlot struct {
 	name  string // in place of the name of a node
-	pairs map[piper.Pair]*inPair
+	pairs map[border.Pair]*inPair
 }
 
 // clientPeers are the clients that a node knows.
@@ -49,7 +49,7 @@ func (c *clientPeers) take(p *peer) *guestSlot {
 		return slot
 	}
 	c.slots++
-	return &guestSlot{name: fmt.Sprint("client ", c.slots), pairs: map[piper.Pair]*inPair{}}
+	return &guestSlot{name: fmt.Sprint("client ", c.slots), pairs: map[border.Pair]*inPair{}}
 }
 
 // collect frees the guests of forgotten clients whose messages are handled.
@@ -110,7 +110,7 @@ func (c *core) forgetClients(now time.Duration) {
 
 // checkPair refuses pairs that a client must not open: it sends only as an external
 // processor, and only to instances of this node.
-func (p *peer) checkPair(pair piper.Pair) error {
+func (p *peer) checkPair(pair border.Pair) error {
 	if p.slot == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (p *peer) checkPair(pair piper.Pair) error {
 	if pair.From < 0 || pair.From >= len(list) || list[pair.From].Instances > 0 || pair.FromInstance != 0 {
 		return fmt.Errorf("%w: a client sends as a processor that is not external", errMalformed)
 	}
-	if pair.To < 0 || pair.To >= len(list) || pair.ToInstance == piper.OnAllOthers {
+	if pair.To < 0 || pair.To >= len(list) || pair.ToInstance == border.OnAllOthers {
 		return nil // the pool checks it
 	}
 	if node, ok := p.core.places.Node(pair.To, pair.ToInstance); !ok || node != p.core.node {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // TestConfirmationsWait checks when the confirmation of handled messages is sent: after
@@ -13,7 +14,7 @@ import (
 func TestConfirmationsWait(t *testing.T) {
 	n2 := newPeerOf(t, "n2")
 	core := n2.core
-	if err := n2.message(firstLane, appendOpen(nil, piper.Pair{To: 1})); err != nil {
+	if err := n2.message(firstLane, appendOpen(nil, border.Pair{To: 1})); err != nil {
 		t.Fatal(err)
 	}
 	in := n2.in[firstLane]
@@ -55,7 +56,7 @@ func TestConfirmationsWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := n3.message(firstLane, appendOpen(nil, piper.Pair{To: 1})); err != nil {
+	if err := n3.message(firstLane, appendOpen(nil, border.Pair{To: 1})); err != nil {
 		t.Fatal(err)
 	}
 	n2, in = n3, n3.in[firstLane]
@@ -80,12 +81,12 @@ func newPeerOf(t *testing.T, name string) *peer {
 // not reach the new process, whose calls have the same numbers.
 func TestRepliesOfAFormerProcess(t *testing.T) {
 	n2 := newPeerOf(t, "n2")
-	open := appendOpen(nil, piper.Pair{To: 1})
+	open := appendOpen(nil, border.Pair{To: 1})
 	if err := n2.message(firstLane, open); err != nil {
 		t.Fatal(err)
 	}
 	in := n2.in[firstLane]
-	of := func(process uint64) *reply { return &reply{in: in, call: piper.Call{Process: process, Number: 1}} }
+	of := func(process uint64) *reply { return &reply{in: in, call: border.Call{Process: process, Number: 1}} }
 	former := in.process
 	n2.event(session.PeerRestarted{})
 	if err := n2.message(firstLane, open); err != nil {
@@ -114,9 +115,9 @@ func coreOf(t *testing.T, isHere func(processor, instance int) bool) *core {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := top.pool.Place(isHere); err != nil {
+	if err := top.border.Place(isHere); err != nil {
 		t.Fatal(err)
 	}
-	top.node.core.begin(top.pool, noPlaces{})
+	top.node.core.begin(top.border, noPlaces{})
 	return top.node.core
 }

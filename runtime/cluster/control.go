@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -153,7 +154,7 @@ func (p *peer) replied(r *reader) error {
 // reply is a reply to a call. in is the pair of the request on the node that replies.
 type reply struct {
 	in   *inPair
-	call piper.Call // the process that reads a reply has no use for Process
+	call border.Call // the process that reads a reply has no use for Process
 	data []byte
 	err  error
 }

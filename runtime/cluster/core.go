@@ -10,6 +10,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 var (
@@ -63,9 +64,9 @@ type core struct {
 	leaveAfter time.Duration
 }
 
-// pool is what the core uses of a *piper.Pool.
+// pool is what the core uses of a *border.Border.
 type pool interface {
-	Arrivals(from piper.GuestKey, to, instance int) (*piper.Arrivals, error)
+	Arrivals(from border.GuestKey, to, instance int) (*border.Arrivals, error)
 	Agree(group int, phase uint8)
 	Group(i int) piper.GroupState
 	Groups() int
@@ -254,7 +255,7 @@ func (c *core) forward(f *forward) {
 	case *cast:
 		to.forward(c, f)
 	default:
-		if trunk := f.outlet.Trunk(); trunk.ToInstance == piper.OnAllOthers {
+		if trunk := f.outlet.Trunk(); trunk.ToInstance == border.OnAllOthers {
 			if trunk.State == nil {
 				trunk.State = &cast{outlet: trunk}
 			}

@@ -117,7 +117,7 @@ func (c *Config) farewell(finished bool) time.Duration {
 // farewellShort is how long a node waits that has failed, and a client.
 const farewellShort = 2 * time.Second
 
-// End implements piper.Nodes. It waits until the other nodes know how the topology has
+// End implements border.Nodes. It waits until the other nodes know how the topology has
 // ended.
 func (n *Node) End(result error) {
 	n.ending.Store(true)

@@ -1,6 +1,6 @@
 package cluster
 
-import "github.com/topogen/topogen/runtime/piper"
+import "github.com/topogen/topogen/runtime/piper/border"
 
 // happened is what has happened since the last step.
 type happened struct {
@@ -26,8 +26,8 @@ type frame struct {
 }
 
 type forward struct {
-	outlet *piper.Outlet
-	chunk  piper.Chunk
+	outlet *border.Outlet
+	chunk  border.Chunk
 }
 
 // alive is what the failure detector says about a node.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // TestHostileMessages passes messages to a node that no correct node sends. Each must be
@@ -20,13 +21,13 @@ func TestHostileMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(from, instance, to, i int) []byte {
-		return appendOpen(nil, piper.Pair{From: from, FromInstance: instance, To: to, ToInstance: i})
+		return appendOpen(nil, border.Pair{From: from, FromInstance: instance, To: to, ToInstance: i})
 	}
 	if err := n2.message(firstLane, open(0, 0, 1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	chunk := func(messages, skip int, data string) []byte {
-		return chunkMessage(messages, skip, append(make([]byte, piper.ChunkRoom), data...))
+		return chunkMessage(messages, skip, append(make([]byte, border.ChunkRoom), data...))
 	}
 	for name, c := range map[string]struct {
 		from *peer
@@ -40,7 +41,7 @@ func TestHostileMessages(t *testing.T) {
 		"a large processor":           {n2, firstLane + 1, open(1<<30, 0, 1, 0), "no such processor"},
 		"a large instance":            {n2, firstLane + 1, open(0, 0, 1, 4), "has no instance 4"},
 		"a large sending instance":    {n2, firstLane + 1, open(0, 2, 1, 0), "has no instance 2"},
-		"all nodes of a spread one":   {n2, firstLane + 1, open(0, 0, 1, piper.OnAllOthers), "has no instance -1"},
+		"all nodes of a spread one":   {n2, firstLane + 1, open(0, 0, 1, border.OnAllOthers), "has no instance -1"},
 		"a lane that is not open":     {n2, firstLane + 7, chunk(1, 0, "\x00"), "not opened"},
 		"more messages than bytes":    {n2, firstLane, chunk(9, 0, "\x00"), "malformed"},
 		"more skipped than there":     {n2, firstLane, chunk(1, 2, "\x00\x00\x00"), "malformed"},

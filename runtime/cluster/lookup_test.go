@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // newTableOf returns an address table with nodes, n1 first.
@@ -65,7 +65,7 @@ func BenchmarkBroadcast(b *testing.B) {
 			n.start("n1")
 			core := n.cores["n1"]
 			core.places = l
-			c := &cast{outlet: new(piper.Outlet)}
+			c := &cast{outlet: new(border.Outlet)}
 			k := &castChunk{outlet: c.outlet}
 			for b.Loop() {
 				if got := len(c.endsFor(core, k)); got != nodes-1 {

@@ -3,11 +3,11 @@ package cluster
 import (
 	"sync"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // mailbox collects what has happened until the core looks at it. It has those methods of
-// piper.Nodes that must not wait. Any goroutine may call them.
+// border.Nodes that must not wait. Any goroutine may call them.
 type mailbox struct {
 	mu   sync.Mutex
 	mail happened
@@ -57,13 +57,13 @@ func (b *mailbox) take(h *happened) {
 	}
 }
 
-// Forward implements piper.Nodes.
-func (b *mailbox) Forward(o *piper.Outlet, c piper.Chunk) {
+// Forward implements border.Nodes.
+func (b *mailbox) Forward(o *border.Outlet, c border.Chunk) {
 	b.post(func(h *happened) { h.forwards = append(h.forwards, forward{o, c}) })
 }
 
-// Handled implements piper.Nodes.
-func (b *mailbox) Handled(a *piper.Arrivals, count uint64) {
+// Handled implements border.Nodes.
+func (b *mailbox) Handled(a *border.Arrivals, count uint64) {
 	in := a.State.(*inPair)
 	for { // several instances may report at the same time
 		before := in.handled.Load()
@@ -77,8 +77,8 @@ func (b *mailbox) Handled(a *piper.Arrivals, count uint64) {
 	b.dirty(in)
 }
 
-// Lost implements piper.Nodes.
-func (b *mailbox) Lost(a *piper.Arrivals, count uint64) {
+// Lost implements border.Nodes.
+func (b *mailbox) Lost(a *border.Arrivals, count uint64) {
 	in := a.State.(*inPair)
 	in.lost.Store(count)
 	b.dirty(in)
@@ -90,17 +90,17 @@ func (b *mailbox) dirty(in *inPair) {
 	}
 }
 
-// Reply implements piper.Nodes.
-func (b *mailbox) Reply(a *piper.Arrivals, call piper.Call, data []byte, err error) {
+// Reply implements border.Nodes.
+func (b *mailbox) Reply(a *border.Arrivals, call border.Call, data []byte, err error) {
 	b.post(func(h *happened) { h.replies = append(h.replies, reply{a.State.(*inPair), call, data, err}) })
 }
 
-// Quiet implements piper.Nodes.
+// Quiet implements border.Nodes.
 func (b *mailbox) Quiet(group int) {
 	b.post(func(h *happened) { h.quiet = append(h.quiet, group) })
 }
 
-// Stopping implements piper.Nodes.
+// Stopping implements border.Nodes.
 func (b *mailbox) Stopping() {
 	b.post(func(h *happened) { h.stopping = true })
 }

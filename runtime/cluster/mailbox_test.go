@@ -4,7 +4,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // TestMailboxConfirmsWhatItHasReplies posts the reply to a second message, and reports it,
@@ -13,12 +13,12 @@ import (
 func TestMailboxConfirmsWhatItHasReplies(t *testing.T) {
 	b := newMailbox()
 	in := &inPair{}
-	a := &piper.Arrivals{State: in}
-	b.Reply(a, piper.Call{Number: 1}, nil, nil)
+	a := &border.Arrivals{State: in}
+	b.Reply(a, border.Call{Number: 1}, nil, nil)
 	b.Handled(a, 1)
 	var first, second happened
 	b.take(&first)
-	b.Reply(a, piper.Call{Number: 2}, nil, nil)
+	b.Reply(a, border.Call{Number: 2}, nil, nil)
 	b.Handled(a, 2)
 	if len(first.replies) != 1 || len(first.handled) != 1 || in.done != 1 {
 		t.Errorf("first look: %d replies and %d handled messages, want 1 and 1", len(first.replies), in.done)
@@ -48,14 +48,14 @@ func TestNoConfirmationOvertakesReplies(t *testing.T) {
 	for i := range list {
 		in := &inPair{}
 		list[i] = in
-		a := &piper.Arrivals{State: in}
+		a := &border.Arrivals{State: in}
 		posting.Go(func() {
 			for n := uint64(1); n <= messages; n++ {
 				if n%16 == 0 { // it could not be decoded
 					b.Lost(a, n/16)
 					continue
 				}
-				b.Reply(a, piper.Call{Number: n}, nil, nil)
+				b.Reply(a, border.Call{Number: n}, nil, nil)
 				b.Handled(a, n-n/16)
 			}
 		})

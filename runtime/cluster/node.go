@@ -13,7 +13,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport"
 )
 
-// Node is this process as a node of a cluster. It implements piper.Nodes.
+// Node is this process as a node of a cluster. It implements border.Nodes.
 //
 // Everything that happens is put into a mailbox. The goroutine that does it also runs the
 // core if no other goroutine does, because to wake one for each message would take longer

@@ -22,7 +22,7 @@ func TestTheNodeLooksAtEachPost(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := top.node
-	n.core.begin(top.pool, noPlaces{})
+	n.core.begin(top.border, noPlaces{})
 	n.start()
 	var posting sync.WaitGroup
 	for range 8 {

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // outPair is the sending end of a pair: an instance of this node that sends to an
 // instance of another one. It keeps the messages until the other node has handled them.
 type outPair struct {
-	piper.Pair
+	border.Pair
 	to     settler
-	outlet *piper.Outlet // gets the replies
+	outlet *border.Outlet // gets the replies
 	peer   *peer
 	lane   uint64
 
@@ -35,7 +35,7 @@ type outPair struct {
 	homes  []*outPair    // if the instance was on several nodes: the pairs with all of them
 }
 
-// settler counts messages that need not be kept any longer: a *piper.Outlet or a
+// settler counts messages that need not be kept any longer: a *border.Outlet or a
 // *castEnd.
 type settler interface {
 	Settle(n int, dropped error)
@@ -56,7 +56,7 @@ type kept struct {
 
 // inPair is the receiving end of a pair.
 type inPair struct {
-	arrivals *piper.Arrivals
+	arrivals *border.Arrivals
 	peer     *peer
 	lane     uint64
 	limit    uint64 // of messages that were put and not handled
@@ -82,7 +82,7 @@ const (
 
 // A session takes the largest chunk and the largest reply: the largest message, smaller ones
 // before it, and a header.
-const _ = uint(session.MessageBytesMax - piper.CrossingBytesMax - 20<<10)
+const _ = uint(session.MessageBytesMax - border.CrossingBytesMax - 20<<10)
 
 var (
 	errMalformed    = errors.New("cluster: malformed message")
@@ -90,7 +90,7 @@ var (
 )
 
 // appendOpen appends the message that begins a pair.
-func appendOpen(b []byte, p piper.Pair) []byte {
+func appendOpen(b []byte, p border.Pair) []byte {
 	b = append(b, pairOpen)
 	for _, v := range [...]int{p.From, p.FromInstance, p.To, p.ToInstance + 1} { // OnAllOthers is -1
 		b = binary.AppendUvarint(b, uint64(v))
@@ -101,7 +101,7 @@ func appendOpen(b []byte, p piper.Pair) []byte {
 // indexMax bounds the indices and numbers in messages, so that they fit an int anywhere.
 const indexMax = 1 << 31
 
-func readOpen(b []byte) (p piper.Pair, err error) {
+func readOpen(b []byte) (p border.Pair, err error) {
 	r := reader{b: b}
 	p.From, p.FromInstance, p.To, p.ToInstance = r.index(), r.index(), r.index(), r.index()-1
 	return p, r.end()
@@ -110,11 +110,11 @@ func readOpen(b []byte) (p piper.Pair, err error) {
 // chunkMessage returns the message with a chunk of which the first skip messages must be
 // left out. It writes the header into the room before the chunk.
 func chunkMessage(messages, skip int, data []byte) []byte {
-	var header [piper.ChunkRoom]byte
+	var header [border.ChunkRoom]byte
 	b := append(header[:0], pairChunk)
 	b = binary.AppendUvarint(b, uint64(messages))
 	b = binary.AppendUvarint(b, uint64(skip))
-	begin := piper.ChunkRoom - len(b)
+	begin := border.ChunkRoom - len(b)
 	copy(data[begin:], b)
 	return data[begin:]
 }
@@ -179,7 +179,7 @@ func (r *reader) end() error {
 }
 
 // forward keeps a chunk and sends it if the other node can be reached.
-func (p *outPair) forward(now time.Duration, c piper.Chunk) {
+func (p *outPair) forward(now time.Duration, c border.Chunk) {
 	p.keep(now, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce})
 }
 
@@ -313,7 +313,7 @@ func (p *outPair) drop() {
 	if p.kept[0].lost == nil {
 		p.given--
 	}
-	piper.ReuseChunk(p.kept[0].data)
+	border.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
 	p.handed--
 	if p.kept = p.kept[1:]; len(p.kept) == 0 {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/topogen/topogen/internal/test/allocated"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // FuzzPairs reads any bytes as the messages between two nodes of a pair of instances and of a group.
 func FuzzPairs(f *testing.F) {
-	f.Add(appendOpen(nil, piper.Pair{From: 1, FromInstance: 2, To: 3, ToInstance: -1})[1:])
+	f.Add(appendOpen(nil, border.Pair{From: 1, FromInstance: 2, To: 3, ToInstance: -1})[1:])
 	f.Add([]byte{2, 1, 'a', 'b'})
 	f.Add((&groupMessage{kind: controlAgree, group: 1, phase: piper.GroupClosing, round: 7}).append(nil)[1:])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // refilling is a settler that passes on a further message for each chunk that is settled,
@@ -20,7 +20,7 @@ type refilling struct {
 func (r *refilling) send() {
 	r.sent += 2
 	r.n++
-	r.pair.forward(r.pair.peer.core.now, piper.Chunk{Data: make([]byte, piper.ChunkRoom+2), Messages: 2})
+	r.pair.forward(r.pair.peer.core.now, border.Chunk{Data: make([]byte, border.ChunkRoom+2), Messages: 2})
 }
 
 func (r *refilling) Settle(n int, dropped error) {
@@ -43,7 +43,7 @@ func newRefilling(t *testing.T, chunks int) *refilling {
 	n.run()
 	p := n.cores["n1"].peers["n2"]
 	r := &refilling{left: chunks}
-	r.pair = p.newPair(piper.Pair{}, r, nil)
+	r.pair = p.newPair(border.Pair{}, r, nil)
 	for range 3 {
 		r.send()
 	}
@@ -105,8 +105,8 @@ func TestPartOfAMessageIsNotConfirmed(t *testing.T) {
 	}
 	large := bytes.Repeat([]byte{1}, 4*session.FrameBytesMax)
 	r.sent++
-	r.pair.forward(p.core.now, piper.Chunk{Data: large, Messages: 1})
-	if p.session.Frame(p.core.now) == nil || p.session.Stats().QueuedBytes >= len(large)-piper.ChunkRoom {
+	r.pair.forward(p.core.now, border.Chunk{Data: large, Messages: 1})
+	if p.session.Frame(p.core.now) == nil || p.session.Stats().QueuedBytes >= len(large)-border.ChunkRoom {
 		t.Fatal("no part of the message was sent")
 	}
 	if err := r.pair.confirm(7); !errors.Is(err, errMalformed) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // firstLane is the lane of the first pair. Lower lanes are for control messages.
@@ -50,8 +50,8 @@ type peer struct {
 	answers  []answer   // that wait for room in the session
 	full     bool       // the session has refused a message since the last refill
 	in       map[uint64]*inPair
-	pairs    map[piper.Pair]*inPair // the same, in all sessions
-	returned map[uint64]struct{}    // lanes of pairs that this node has returned
+	pairs    map[border.Pair]*inPair // the same, in all sessions
+	returned map[uint64]struct{}     // lanes of pairs that this node has returned
 
 	unconfirmed []*inPair     // have handled messages whose confirmation was not sent
 	confirmAt   time.Duration // when it is sent at the latest
@@ -72,7 +72,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{core: c, name: name, session: s, own: new(peerRefusals), reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[piper.Pair]*inPair{}}
+	p := &peer{core: c, name: name, session: s, own: new(peerRefusals), reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[border.Pair]*inPair{}}
 	if isClient(name) {
 		p.slot, p.owner = c.clients.take(p), c.clients.ownerOf(name)
 		p.pairs, p.heardAt = p.slot.pairs, c.now
@@ -298,8 +298,8 @@ func (p *peer) open(lane uint64, m []byte) error {
 			return fmt.Errorf("cluster: node %s has opened %d pairs", p.name, len(p.pairs))
 		}
 		in = &inPair{peer: p}
-		key := piper.GuestKey{Node: p.guestNode(), Processor: pair.From, Instance: pair.FromInstance}
-		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); errors.Is(err, piper.ErrAway) {
+		key := border.GuestKey{Node: p.guestNode(), Processor: pair.From, Instance: pair.FromInstance}
+		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); errors.Is(err, border.ErrAway) {
 			return p.giveBack(lane)
 		} else if err != nil {
 			return err
@@ -356,7 +356,7 @@ func (p *peer) nextAt() time.Duration {
 }
 
 // newPair makes the sending end of a pair to this node.
-func (p *peer) newPair(names piper.Pair, to settler, o *piper.Outlet) *outPair {
+func (p *peer) newPair(names border.Pair, to settler, o *border.Outlet) *outPair {
 	pair := &outPair{Pair: names, to: to, outlet: o, peer: p, lane: firstLane + uint64(len(p.out))}
 	p.out = append(p.out, pair)
 	return pair

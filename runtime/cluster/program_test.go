@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/queue"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -74,6 +75,7 @@ type part struct {
 type top struct {
 	program *program
 	pool    *piper.Pool
+	border  *border.Border // nil unless the nodes are those of the topology
 	node    *Node
 	cells   []reflect.Value // by processor: a pointer to an array of cell
 }
@@ -112,12 +114,13 @@ func (p *program) fault(format string, args ...any) {
 func (p *program) newTop(open func(s piper.NodeSettings) (*Node, error), opts ...piper.Option) (*top, error) {
 	t := &top{program: p}
 	spec := piper.Spec{Name: "program", Topology: t, Workers: 2, Batch: 16}
-	spec.Cluster = func(s piper.NodeSettings) (piper.Nodes, error) {
+	spec.Cluster = func(s piper.NodeSettings) (piper.Border, error) {
 		var err error
 		if t.node, err = open(s); t.node == nil {
 			return nil, err
 		}
-		return t.node, err
+		t.border = border.New(t.node)
+		return t.border, err
 	}
 	for i, s := range p.processors {
 		elements := s.instances
@@ -167,13 +170,13 @@ func (c *cell) Link(processor, i int) {
 	}
 	l, to := new(piper.LinkOf[queue.Edge[message]]), t.cell(processor, i)
 	from := t.program.indexOf(t, c)
-	c.out.out.JoinAcross(&to.unit, l, t.program.edge(from, processor), t.program.capacity, func(budget int) (n int, err error) {
+	border.JoinAcross(&c.out.out, &to.unit, l, t.program.edge(from, processor), t.program.capacity, func(budget int) (n int, err error) {
 		for batch := queue.Peek(&l.Queue, budget); n < len(batch) && err == nil && !to.unit.Hold(); n++ {
 			err = to.p.receive(to, &batch[n])
 		}
 		l.Queue.Head.Release(n)
 		return n, err
-	}, func(o *piper.Outlet, budget int) int { return piper.ForwardEdge(o, &l.Queue, budget, encode) })
+	}, func(o *border.Outlet, budget int) int { return border.ForwardEdge(o, &l.Queue, budget, encode) })
 	c.out.links[[2]int{processor, i}] = l
 }
 
@@ -204,7 +207,7 @@ func (c *cell) put(processor, i int, m message) {
 }
 
 // Arrive puts a message of another node into its queue.
-func (c *cell) Arrive(edge, to int, b []byte, _ piper.ReplyTo) error {
+func (c *cell) Arrive(edge, to int, b []byte, _ border.ReplyTo) error {
 	m, err := decode(b)
 	if err != nil {
 		return err
@@ -250,7 +253,7 @@ func (x *instance) send(c *cell, hops int) {
 		}
 		if p.processors[e[1]].everyNode {
 			x.sent[[2]int{e[1], -1}]++
-			for to := range c.out.out.Everywhere(p.processors[e[1]].instances) {
+			for to := range border.Everywhere(&c.out.out, p.processors[e[1]].instances) {
 				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops})
 			}
 			continue

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // elsewhereDesign is a topology of three nodes. An external processor on each of them calls
@@ -137,10 +137,10 @@ func TestReturnedMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the sending node may try again
-		if err := n2.message(firstLane, appendOpen(nil, piper.Pair{From: 0, To: 1})); err != nil {
+		if err := n2.message(firstLane, appendOpen(nil, border.Pair{From: 0, To: 1})); err != nil {
 			t.Error(err)
 		}
-		if err := n2.message(firstLane, chunkMessage(1, 0, make([]byte, piper.ChunkRoom+1))); err != nil {
+		if err := n2.message(firstLane, chunkMessage(1, 0, make([]byte, border.ChunkRoom+1))); err != nil {
 			t.Error(err)
 		}
 		if len(n2.returned) != 1 || len(n2.in) != 0 {

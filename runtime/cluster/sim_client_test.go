@@ -55,13 +55,13 @@ func (s *clientSim) startClient(i int) {
 		n.where, err = newLookup(&n.settings, s.nodes[0].table.Replica())
 	}
 	if err == nil {
-		err = n.top.pool.Place(func(int, int) bool { return false })
+		err = n.top.border.Place(func(int, int) bool { return false })
 	}
 	if err != nil {
 		s.fault("%s: %v", n.name, err)
 		return
 	}
-	n.core.begin(n.top.pool, n.where)
+	n.core.begin(n.top.border, n.where)
 	n.stepper = &stepper{Stepper: n.top.pool.Stepper(s.random.Uint64()), now: s.now}
 	n.active, n.coreAt = true, s.now
 	s.nodes = append(s.nodes, n)

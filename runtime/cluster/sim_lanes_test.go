@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/queue"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -43,7 +44,7 @@ type lane interface {
 	// next passes the message with a number to the handler. It returns false if the
 	// message was dropped in the meantime.
 	next(n uint64, to *place) (bool, error)
-	forward(o *piper.Outlet, n int, order piper.Order, encode piper.Encode[request]) int
+	forward(o *border.Outlet, n int, order piper.Order, encode border.Encode[request]) int
 }
 
 func newChannel(d *design, from int, to *place, processor int) *channel {
@@ -130,7 +131,7 @@ func (c *channel) Drain(budget int) (n int, err error) {
 func (c *channel) Next() (edge int, ok bool) { return c.order().Next() }
 
 // Forward passes on messages to another node, in the order in which they were sent.
-func (c *channel) Forward(o *piper.Outlet, budget int) (n int) {
+func (c *channel) Forward(o *border.Outlet, budget int) (n int) {
 	for n < budget {
 		order := c.order()
 		edge, ok := order.Next()
@@ -191,8 +192,8 @@ func handleOne(h *queue.Head, f full, r *request, to *place) error {
 	return err
 }
 
-func (l *plainLane) forward(o *piper.Outlet, n int, _ piper.Order, encode piper.Encode[request]) int {
-	return piper.ForwardEdge(o, &l.Edge, n, encode)
+func (l *plainLane) forward(o *border.Outlet, n int, _ piper.Order, encode border.Encode[request]) int {
+	return border.ForwardEdge(o, &l.Edge, n, encode)
 }
 
 type numberedLane struct {
@@ -220,8 +221,8 @@ func (l *numberedLane) next(_ uint64, to *place) (bool, error) {
 	return true, handleOne(&l.Head, l.full, &queue.Peek(&l.Edge, 1)[0].M, to)
 }
 
-func (l *numberedLane) forward(o *piper.Outlet, n int, order piper.Order, encode piper.Encode[request]) int {
-	return piper.ForwardNumbered(o, &l.Edge, n, order.Until, encode)
+func (l *numberedLane) forward(o *border.Outlet, n int, order piper.Order, encode border.Encode[request]) int {
+	return border.ForwardNumbered(o, &l.Edge, n, order.Until, encode)
 }
 
 type latestLane struct{ queue.Latest[request] }
@@ -238,8 +239,8 @@ func (l *latestLane) next(n uint64, to *place) (bool, error) {
 	return true, to.receive(l.Head.Index(), &r)
 }
 
-func (l *latestLane) forward(o *piper.Outlet, n int, order piper.Order, encode piper.Encode[request]) int {
-	return piper.ForwardLatest(o, &l.Latest, order.N, encode)
+func (l *latestLane) forward(o *border.Outlet, n int, order piper.Order, encode border.Encode[request]) int {
+	return border.ForwardLatest(o, &l.Latest, order.N, encode)
 }
 
 // errFull is the error of a send to a full queue.

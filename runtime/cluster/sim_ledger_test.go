@@ -6,6 +6,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -218,7 +219,7 @@ func (s *simulation) ask(t *simTop, edge int, m parcel) request {
 			break
 		}
 	}
-	return piper.RemoteRequest(u, m, encodeParcel, func(b []byte, err error) {
+	return border.RemoteRequest(u, m, encodeParcel, func(b []byte, err error) {
 		if a.replies++; a.replies > 1 {
 			s.fault("%s: call %d is completed twice", t.node.name, number)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // simNode is a node of a simulation: what Node is in a program.
@@ -127,21 +128,21 @@ func (n *simNode) enter() (err error) {
 	if n.where, err = newLookup(&n.settings, n.table.Replica()); err != nil {
 		return err
 	}
-	if err = n.top.pool.Place(n.where.isHere); err != nil {
+	if err = n.top.border.Place(n.where.isHere); err != nil {
 		return err
 	}
-	n.core.begin(n.top.pool, n.places())
+	n.core.begin(n.top.border, n.places())
 	return nil
 }
 
-// Begin and End implement piper.Nodes. The pool of a Stepper does not call them.
-func (n *simNode) Begin(context.Context, *piper.Pool) error { return nil }
-func (n *simNode) End(error)                                {}
+// Begin and End implement border.Nodes. The pool of a Stepper does not call them.
+func (n *simNode) Begin(context.Context, *border.Border) error { return nil }
+func (n *simNode) End(error)                                   {}
 
-// Find implements piper.Nodes.
+// Find implements border.Nodes.
 func (n *simNode) Find(node string) (here, known bool) { return n.where.find(node) }
 
-// Others implements piper.Nodes.
+// Others implements border.Nodes.
 func (n *simNode) Others() int { return len(n.where.nodes()) - 1 }
 
 // delay notes that the script delays the node.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -48,6 +49,7 @@ type simTop struct {
 	sim       *simulation
 	node      *simNode
 	pool      *piper.Pool
+	border    *border.Border
 	places    []reflect.Value // by processor: a pointer to an array of place
 	externals []*simExternal  // by processor
 }
@@ -130,7 +132,8 @@ func (s *simulation) newTop(n *simNode) (*simTop, error) {
 		}
 	}
 	var err error
-	if t.pool, err = piper.New(spec, piper.UseNodes(n), piper.Logger(s.log)); err != nil {
+	t.border = border.New(n)
+	if t.pool, err = piper.New(spec, piper.UseBorder(func() piper.Border { return t.border }), piper.Logger(s.log)); err != nil {
 		return nil, err
 	}
 	for i := range d.parts {
@@ -180,7 +183,7 @@ func (x *place) channel(processor, i int) *channel {
 }
 
 // Arrive puts a message of another node into its queue.
-func (x *place) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
+func (x *place) Arrive(edge, to int, b []byte, reply border.ReplyTo) error {
 	t, _ := x.self()
 	var m parcel
 	if err := decodeParcel(b, &m); err != nil {
@@ -189,7 +192,7 @@ func (x *place) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
 	e := &t.sim.design.edges[edge]
 	r := piper.NoReply[parcel, parcel](m)
 	if e.reply {
-		r = piper.RemoteRequest(&x.unit, m, encodeParcel, reply)
+		r = border.RemoteRequest(&x.unit, m, encodeParcel, reply)
 	}
 	c := x.channel(e.to, to)
 	l := c.lane(edge)
@@ -205,9 +208,9 @@ func (x *place) Arrive(edge, to int, b []byte, reply piper.ReplyTo) error {
 }
 
 // encoder returns the function that encodes the messages of an edge.
-func (t *simTop) encoder(o *piper.Outlet, edge int) piper.Encode[request] {
+func (t *simTop) encoder(o *border.Outlet, edge int) border.Encode[request] {
 	if t.sim.design.edges[edge].reply {
-		return piper.EncodeRequest(o, encodeParcel, decodeParcel)
+		return border.EncodeRequest(o, encodeParcel, decodeParcel)
 	}
 	return func(b []byte, r *request, limit int) ([]byte, error) { return encodeParcel(b, &r.Message, limit) }
 }
@@ -258,7 +261,7 @@ func (x *place) send(hops int) {
 	e := &d.edges[edge]
 	to := &d.parts[e.to]
 	if to.everyNode() && r.IntN(2) == 0 {
-		n := x.out.out.Everywhere(to.instances)
+		n := border.Everywhere(&x.out.out, to.instances)
 		for i := range n {
 			if l := x.channel(e.to, i).lane(edge); e.full == fail && !l.head().Room() {
 				return

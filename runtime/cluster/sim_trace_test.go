@@ -116,8 +116,8 @@ func (n *simNode) describe() string {
 		return b.String()
 	}
 	if n.state == simRunning {
-		for i := range n.top.pool.Groups() {
-			g := n.top.pool.Group(i)
+		for i := range n.top.border.Groups() {
+			g := n.top.border.Group(i)
 			fmt.Fprintf(&b, ", group %d in phase %d quiet %v turns %d", i, g.Phase, g.Quiet, g.Turns)
 		}
 	}

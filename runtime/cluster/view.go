@@ -8,7 +8,7 @@ import (
 	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/member"
-	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
 )
 
 // View is what a node knows about its cluster at one moment. It does not change, and
@@ -119,7 +119,7 @@ type opened struct {
 	table    table.Table
 	detector member.Detector
 	lookup   *lookup
-	pool     *piper.Pool
+	pool     *border.Border
 }
 
 // replica is the copy of the address table, or nil.

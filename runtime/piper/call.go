@@ -21,7 +21,7 @@ type Request[M, R any] struct {
 // of such a caller. A call that got its reply is reused.
 type call[R any] struct {
 	answer chan outcome[R]
-	remote func(outcome[R]) // sends the outcome to the caller on another node; answer is nil
+	remote func(R, error) // sends the outcome to the caller on another node; answer is nil
 
 	gathering *Gathering[R] // gets the outcome as its part with this number; answer and remote are nil
 	part      int
@@ -31,7 +31,7 @@ type call[R any] struct {
 func (c *call[R]) end(o outcome[R]) {
 	switch {
 	case c.remote != nil:
-		c.remote(o)
+		c.remote(o.answer, o.err)
 	case c.gathering != nil:
 		c.gathering.complete(c.part, o)
 	default:
@@ -103,8 +103,29 @@ func (r *Request[M, R]) fail(why error) {
 	r.call = nil
 }
 
-// letter is the message as a dead letter shows it.
-func (r *Request[M, R]) letter() any { return r.Message }
+// Envelope implements Enveloped.
+func (r *Request[M, R]) Envelope() Envelope { return Envelope{r.Message, r.fail} }
+
+// RequestWith wraps m with a call whose outcome is passed to end.
+func RequestWith[M, R any](m M, end func(reply R, err error)) Request[M, R] {
+	return Request[M, R]{m, &call[R]{remote: end}}
+}
+
+// Waiter is what waits for the reply to a request that leaves the node.
+type Waiter[R any] struct{ call *call[R] }
+
+// TakeWaiter removes the Waiter from the request. It returns false if no reply is needed.
+func (r *Request[M, R]) TakeWaiter() (w Waiter[R], ok bool) {
+	w.call, r.call = r.call, nil
+	return w, w.call != nil
+}
+
+// End passes the reply, or an error, to the caller.
+func (w Waiter[R]) End(reply R, err error) { w.call.end(outcome[R]{reply, err}) }
+
+// Gathering is the call that several instances answer, of which the request is a part. It is
+// nil if one instance answers.
+func (w Waiter[R]) Gathering() (g *Gathering[R], part int) { return w.call.gathering, w.call.part }
 
 // Wait waits for the reply until ctx ends, the timeout of the edge has passed (0 means
 // none), or the topology has ended.

@@ -22,10 +22,10 @@ func (p *Pool) construct() error {
 	for i := range p.spec.Processors {
 		s := &p.spec.Processors[i]
 		n := s.Instances
-		if s.Others && p.nodes == nil {
+		if s.Others && p.border == nil {
 			n--
 		}
-		here := p.nodes == nil
+		here := p.border == nil
 		for j := range n {
 			parts, err := s.Instance(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
 			if err != nil {

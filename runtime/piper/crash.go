@@ -35,7 +35,7 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u.out.served = false
 	v.resolveMessage(r.link, e, ThenStop)
 	if r.link != nil {
-		crossingOf(r.link).endDrain()
+		r.link.endDrain()
 		r.link.relist()
 	}
 	u.out.publish(r.w)

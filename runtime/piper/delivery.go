@@ -30,7 +30,7 @@ func (d *Delivery[M]) Take(l *Link, edge int, m M) {
 	}
 	*d.message, d.link, d.edge, d.attempts = m, l, int32(edge), 1
 	if c := crossingOf(l); c != nil {
-		c.took()
+		c.Took()
 	}
 	if w := l.to.watch(); w != nil {
 		w.current = d
@@ -92,6 +92,15 @@ func (d *Delivery[M]) Discard() {
 	d.drop(w.cause)
 }
 
+// Enveloped is implemented by elements of queues that wrap a message, such as a Request.
+type Enveloped interface{ Envelope() Envelope }
+
+// Envelope describes such an element.
+type Envelope struct {
+	Message any             // as a dead letter shows it
+	Fail    func(why error) // makes the call that waits for a reply to the message return an error
+}
+
 func (d *Delivery[M]) edgeIndex() int    { return int(d.edge) }
 func (d *Delivery[M]) attemptCount() int { return int(d.attempts) }
 
@@ -113,8 +122,8 @@ func (d *Delivery[M]) detach() {
 }
 
 func (d *Delivery[M]) content() any {
-	if r, ok := any(d.message).(interface{ letter() any }); ok {
-		return r.letter()
+	if e, ok := any(d.message).(Enveloped); ok {
+		return e.Envelope().Message
 	}
 	return *d.message
 }
@@ -122,8 +131,8 @@ func (d *Delivery[M]) content() any {
 // drop clears the delivery. If a caller waits for a reply to the message, it gets an
 // error.
 func (d *Delivery[M]) drop(why error) {
-	if r, ok := any(d.message).(interface{ fail(error) }); ok {
-		r.fail(why)
+	if e, ok := any(d.message).(Enveloped); ok {
+		e.Envelope().Fail(why)
 	}
 	d.clear()
 }
@@ -131,7 +140,7 @@ func (d *Delivery[M]) drop(why error) {
 // clear zeroes the message, so that the garbage collector can free what it points to.
 func (d *Delivery[M]) clear() {
 	if c := crossingOf(d.link); c != nil {
-		c.resolved()
+		c.Resolved()
 	}
 	var zero M
 	*d.message = zero

@@ -127,6 +127,12 @@ func (o *Out) Keep(m any, fields string) (kept bool) {
 	return ok
 }
 
+// Fail ends Run with an error, for DurableEdges.
+func (p *Pool) Fail(err error) { p.finish(err) }
+
+// GroupOf is the group of a processor.
+func (p *Pool) GroupOf(processor int) int { return p.processors[processor].Group }
+
 // CloseDurable closes the durable edges into a group. Only the first call has an effect.
 func (p *Pool) CloseDurable(group int) {
 	g := p.groups[group]

@@ -3,7 +3,6 @@ package piper
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"slices"
 	"sync"
 
@@ -42,16 +41,6 @@ func Gather[R any](instances int) *Gathering[R] {
 	g := &Gathering[R]{done: make(chan struct{}), parts: make([]part[R], instances), open: instances}
 	for i := range g.parts {
 		g.parts[i].of = 1
-	}
-	return g
-}
-
-// GatherEverywhere begins a call along links to the instances of this node. In a cluster
-// there is one link more: to those of all other nodes.
-func GatherEverywhere[R any](x *External, instances int) *Gathering[R] {
-	g := Gather[R](x.Everywhere(instances))
-	if nodes := x.pool.nodes; nodes != nil {
-		g.parts[instances].of = nodes.Others() * instances // until it is known how many get the request
 	}
 	return g
 }
@@ -158,79 +147,61 @@ func (g *Gathering[R]) isDone() bool {
 	}
 }
 
-// castCall is the part of a Gathering whose request goes to the instances of all other
-// nodes.
-type castCall[R any] struct {
-	gathering *Gathering[R]
-	part      int
-	instances int // on each node
-	decode    func(b []byte, reply *R) error
-}
-
-func (c *castCall[R]) several() bool { return true }
-
-// lock returns the part if it may still change. The caller unlocks the Gathering.
-func (c *castCall[R]) lock() (p *part[R], open bool) {
-	c.gathering.mu.Lock()
-	p = &c.gathering.parts[c.part]
-	return p, !p.ended && !c.gathering.over
-}
-
-func (c *castCall[R]) reaches(nodes int) {
-	p, open := c.lock()
-	defer c.gathering.mu.Unlock()
-	if open {
-		p.of, p.reached = nodes*c.instances, true
-		c.endWhole(p)
+// Expect sets to how many instances the request of a part goes. The part ends when all have
+// answered.
+func (g *Gathering[R]) Expect(i, instances int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p := &g.parts[i]; !p.ended && !g.over {
+		p.of, p.reached = instances, true
+		g.endWhole(p)
 	}
 }
 
-// endWhole ends the part if all instances have answered.
-func (c *castCall[R]) endWhole(p *part[R]) {
+// Assume sets to how many instances the request of a part goes until Expect is called. It
+// must be called before the request is sent.
+func (g *Gathering[R]) Assume(i, instances int) { g.parts[i].of = instances }
+
+// endWhole ends a part if all instances have answered. The caller holds the lock.
+func (g *Gathering[R]) endWhole(p *part[R]) {
 	if p.reached && len(p.replies) == p.of {
-		c.gathering.end(p)
+		g.end(p)
 	}
 }
 
-func (c *castCall[R]) reply(node string, b []byte, err error) {
-	r := gathered[R]{node: node}
-	if err == nil {
-		instance, n := binary.Uvarint(b)
-		if n <= 0 || instance >= uint64(c.instances) {
-			err = undecodable(errTruncated)
-		} else {
-			r.instance = int(instance)
-			if err = c.decode(b[n:], &r.reply); err != nil {
-				err = undecodable(err)
-			}
-		}
-	}
-	p, open := c.lock()
-	defer c.gathering.mu.Unlock()
-	switch {
-	case !open:
-	case err != nil:
-		if p.err == nil {
-			p.err = callError(err)
-		}
-	case slices.ContainsFunc(p.replies, func(other gathered[R]) bool { return other.node == node && other.instance == r.instance }):
-	default:
-		p.replies = append(p.replies, r)
-		c.endWhole(p)
-	}
-}
-
-func (c *castCall[R]) end(dropped error) {
-	p, open := c.lock()
-	defer c.gathering.mu.Unlock()
-	if !open {
+// Add adds the reply of an instance of another node to a part. A second reply is ignored.
+func (g *Gathering[R]) Add(i int, node string, instance int, reply R) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := &g.parts[i]
+	if p.ended || g.over || slices.ContainsFunc(p.replies, func(r gathered[R]) bool { return r.node == node && r.instance == instance }) {
 		return
 	}
-	if p.err == nil && dropped != nil {
-		p.err = callError(dropped)
+	p.replies = append(p.replies, gathered[R]{node, instance, reply})
+	g.endWhole(p)
+}
+
+// Miss records why an instance of another node has no reply. The first reason of a part
+// counts.
+func (g *Gathering[R]) Miss(i int, why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p := &g.parts[i]; !p.ended && !g.over && p.err == nil {
+		p.err = why
+	}
+}
+
+// EndPart ends a part because no more replies come. why is the reason if replies are missing
+// and no other reason is recorded.
+func (g *Gathering[R]) EndPart(i int, why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := &g.parts[i]
+	if p.ended || g.over {
+		return
 	}
 	if p.err == nil && len(p.replies) < p.of {
-		p.err = callError(errNoReply)
+		p.err = why
 	}
-	c.gathering.end(p)
+	g.end(p)
 }

@@ -64,7 +64,7 @@ type group struct {
 	// how often an activity began.
 	activity atomic.Uint64
 
-	// accepts says which messages of other nodes still enter the group, see guest.isLate.
+	// accepts says which messages of other nodes still enter the group, see Interior.Accepts.
 	accepts atomic.Uint32
 
 	mu            sync.Mutex
@@ -216,9 +216,9 @@ func (g *group) leave(sent *Link) {
 		g.mu.Unlock()
 		return // a newer activity checks again when it leaves
 	}
-	if g.pool.nodes != nil && !g.agreed {
+	if g.pool.border != nil && !g.agreed {
 		g.mu.Unlock()
-		g.pool.nodes.Quiet(g.index)
+		g.pool.border.Quiet(g.index)
 		return
 	}
 	g.agreed = false
@@ -289,7 +289,7 @@ func (g *group) allEmpty() bool {
 // within the group are handled.
 func (g *group) finishNext() {
 	g.mu.Lock()
-	for g.next < len(g.units) && (!g.units[g.next].proc.Finish || g.units[g.next].IsAway()) {
+	for g.next < len(g.units) && (!g.units[g.next].proc.Finish || g.units[g.next].away) {
 		g.next++
 	}
 	if g.next < len(g.units) {

@@ -158,7 +158,7 @@ func (w *watch) afterHang(r *runner, cause error) {
 	}
 	w.resolveMessage(r.link, e, ThenStop)
 	if r.link != nil {
-		crossingOf(r.link).endDrain()
+		r.link.endDrain()
 		r.link.relist()
 	}
 	w.cancel(cause)

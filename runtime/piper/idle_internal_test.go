@@ -8,7 +8,7 @@ func TestATopologyWithAnExternalSenderIsIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.IsIdle() {
+	if !(Interior{p}).IsIdle(func() bool { return false }) {
 		t.Error("the topology is not idle")
 	}
 }

@@ -30,7 +30,7 @@ func (x *External) commitAsk(ctx context.Context, c asking, t Target) {
 func (l *Link) handleInline(c asking) bool {
 	u := l.to
 	w := u.worker.Load()
-	if w == nil || w.index < 0 || u.proc.watches != nil || u.proc.pool.nodes != nil || !w.borrow() {
+	if w == nil || w.index < 0 || u.proc.watches != nil || u.proc.pool.border != nil || !w.borrow() {
 		return false
 	}
 	if u.worker.Load() != w || !u.idle() {

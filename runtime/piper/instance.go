@@ -83,6 +83,7 @@ type Unit struct {
 	started      bool  // Init has succeeded and Close was not called
 	working      bool  // a durable function runs
 	muted        bool  // its sends are dropped
+	away         bool  // another node runs the instance
 }
 
 // bits of Unit.pendingCalls

@@ -62,7 +62,7 @@ func (l *lifecycle) initAll(c *caller) error {
 			timeout = proc.Watch.Startup
 		}
 		for _, u := range proc.units {
-			if u.IsAway() {
+			if u.away {
 				continue
 			}
 			if p.handlerCtx.Err() != nil {

@@ -50,31 +50,25 @@ type LinkOf[Q any] struct {
 // a LinkOf for the given edge, and drain passes its messages to the handler. Join uses
 // reflection so that the generated code for each edge is small.
 func (o *Out) Join(to *Unit, link any, edge, capacity int, drain Drain) {
-	v := reflect.ValueOf(link).Elem()
-	l := v.Field(0).Addr().Interface().(*Link)
-	l.Join(drain, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
+	o.JoinInlet(to, link, edge, capacity, drain)
 }
 
-// JoinAcross is Join in a topology whose instances may run on other nodes. forward
-// passes messages on if the instance of the unit to runs on another node.
-func (o *Out) JoinAcross(to *Unit, link any, edge, capacity int, drain Drain, forward Forward) {
+// JoinInlet is Join with any Inlet.
+func (o *Out) JoinInlet(to *Unit, link any, edge, capacity int, in Inlet) {
 	v := reflect.ValueOf(link).Elem()
 	l := v.Field(0).Addr().Interface().(*Link)
-	l.Join(&across{drain, forward}, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
+	l.Join(in, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
 }
 
 // Join makes l lead from the sender out to the unit to. first and more are the heads of
 // its queues. Most links have one queue, for which the caller need not allocate a
 // slice.
 func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*queue.Head) {
-	if to.proc.pool.nodes != nil {
-		in = newCrossing(l, in, out, to)
-	}
 	l.inlet, l.to = in, to
 	l.heads = append(append(make([]*queue.Head, 0, 1+len(more)), first), more...)
 	l.out = out
-	if l.arrives() {
-		l.keepAll()
+	if b := to.proc.pool.border; b != nil {
+		l.inlet = b.Wrap(l, in)
 	}
 	l.edge = int32(first.Index())
 	l.ordered = len(more) > 0

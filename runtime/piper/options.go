@@ -22,7 +22,7 @@ type options struct {
 	logger       *slog.Logger
 	errors       func() (Recorder, error)
 	node         NodeSettings
-	nodes        Nodes // nil: Spec.Cluster makes them
+	border       func() Border // nil: Spec.Cluster opens it
 	durable      DurableSettings
 }
 

@@ -45,7 +45,7 @@ type Spec struct {
 
 	// Cluster connects the pool with other nodes. It returns nil if the settings name no
 	// node; then this process runs the whole topology. It may be nil.
-	Cluster func(NodeSettings) (Nodes, error)
+	Cluster func(NodeSettings) (Border, error)
 
 	// Durable makes the carrier of durable edges. It is nil if there are none.
 	Durable func(DurableSettings) (DurableEdges, error)
@@ -68,7 +68,7 @@ type Pool struct {
 	recorder   Recorder    // nil if errors are not recorded
 	rebalancer *rebalancer // nil if instances never move
 	place      func(*placement.Measured) (to []int, pays bool)
-	nodes      Nodes // nil if this process runs the whole topology
+	border     Border // nil if this process runs the whole topology
 	durable    DurableEdges
 	pinned     bool // for tests of the placement: no instance is donated
 
@@ -110,10 +110,7 @@ type Pool struct {
 	solos            []*Worker // workers outside the pool
 	slowSolos        int       // number of those whose instance left the pool because of long calls
 
-	timersStopped atomic.Bool // see StopTimers
-
-	guestsMu sync.Mutex
-	guests   map[GuestKey]*guest // instances of other nodes that have sent messages to this one
+	timersStopped atomic.Bool // see Interior.StopTimers
 }
 
 // New makes a pool and the instances of spec. Nothing runs before Run.
@@ -143,7 +140,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	}
 	p.build()
 	p.chains = chains(p.spec)
-	if err := p.newNodes(); err != nil {
+	if err := p.openBorder(); err != nil {
 		return nil, err
 	}
 	if err := p.newDurable(); err != nil {
@@ -228,8 +225,7 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 		u.addWatch()
 	}
 	proc.group.units = append(proc.group.units, u)
-	if p.nodes != nil {
-		proc.away = append(proc.away, &away{unit: u})
+	if u.away = p.border != nil; u.away {
 		u.targetWorker.Store(int32(p.initialWorker(u)))
 		u.worker.Store(p.workers[u.targetWorker.Load()])
 		return
@@ -296,9 +292,9 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	p.makeContexts(ctx) // before Begin, after which another node may end Run
 	defer p.abandon()
 	defer p.logbook.writeSkipped()
-	if p.nodes != nil {
-		defer func() { p.nodes.End(err) }()
-		if err := p.nodes.Begin(ctx, p); err != nil {
+	if p.border != nil {
+		defer func() { p.border.End(err) }()
+		if err := p.border.Begin(ctx); err != nil {
 			p.finish(err)
 			return err
 		}
@@ -404,8 +400,8 @@ func (p *Pool) schedule() {
 	for _, g := range p.groups {
 		if len(g.units) > 0 {
 			g.mu.Lock()
-			if p.nodes != nil {
-				g.openInputs-- // see useNodes
+			if p.border != nil {
+				g.openInputs-- // see openBorder
 			}
 			g.beginClosing() // a group without inputs and sources closes at once
 		}
@@ -415,8 +411,8 @@ func (p *Pool) schedule() {
 // stop closes all inputs from outside. The queued messages are drained.
 func (p *Pool) stop() {
 	p.stopping.Store(true)
-	if p.nodes != nil {
-		p.nodes.Stopping()
+	if p.border != nil {
+		p.border.Stopping()
 	}
 	if p.durable != nil {
 		p.durable.Stopping()
@@ -428,7 +424,7 @@ func (p *Pool) stop() {
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			if u.IsAway() {
+			if u.away {
 				continue
 			}
 			if proc.Ping {

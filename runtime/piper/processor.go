@@ -72,7 +72,6 @@ type processor struct {
 	wakeups        []wakeup     // by instance, if Events, or Watch is not nil
 	crossLog       repeated     // about messages between nodes that cannot be encoded or decoded
 	guest          bool         // its only unit is a guest
-	away           []*away      // by instance, in a cluster; nil for an instance that this node runs
 
 	contextsOnce sync.Once
 	contexts     []context.Context // by instance, made when a handler needs it

@@ -60,19 +60,19 @@ func TestSettingsReachThePool(t *testing.T) {
 		"Edge.From":       effects.By("TestFinishUpstreamFirst"),
 		"Edge.To":         effects.By("TestFinishUpstreamFirst"),
 		"Edge.Message":    effects.By("TestAnErrorNamesItsPlace"),
-		"Edge.Capacity":   effects.By("TestSettingsOfEdgesBetweenNodes"),
+		"Edge.Capacity":   effects.By("runtime/piper/border TestSettingsOfEdgesBetweenNodes"),
 		"Edge.Full":       effects.By("TestOnlyBlockPauses"),
 		"Edge.Every":      effects.By("TestTimersTickAtMultiplesOfTheirPeriod"),
 		"Edge.Durable":    effects.By("generated_test/durabletests TestDurableFinishes"),
 		"Edge.Reply":      effects.By("runtime/cluster TestRandomClusters"),
-		"Edge.Aimed":      effects.By("TestSettingsOfEdgesBetweenNodes"),
-		"Edge.AtMostOnce": effects.By("TestSettingsOfEdgesBetweenNodes"),
-		"Edge.Stays":      effects.By("TestSettingsOfEdgesBetweenNodes"),
+		"Edge.Aimed":      effects.By("runtime/piper/border TestSettingsOfEdgesBetweenNodes"),
+		"Edge.AtMostOnce": effects.By("runtime/piper/border TestSettingsOfEdgesBetweenNodes"),
+		"Edge.Stays":      effects.By("runtime/piper/border TestSettingsOfEdgesBetweenNodes"),
 
 		"Observe()":       effects.By("TestTheObserverHearsWhatHasFinished"),
 		"Logger()":        effects.By("TestMovesAreLogged"),
 		"Record()":        effects.By("TestARecorderThatPanics"),
-		"UseNodes()":      effects.By("generated_test/nodetests TestClusterNodesNodes"),
+		"UseBorder()":     effects.By("generated_test/nodetests TestClusterNodesNodes"),
 		"Node()":          func(t *testing.T) { nodeSettings(t) },
 		"NodeAddress()":   func(t *testing.T) { nodeSettings(t) },
 		"NodeDir()":       func(t *testing.T) { nodeSettings(t) },
@@ -238,7 +238,7 @@ func nodeSettings(t *testing.T) {
 	var got piper.NodeSettings
 	transport, client := new(int), new(string)
 	top := setting{change: func(s *piper.Spec) {
-		s.Cluster = func(s piper.NodeSettings) (piper.Nodes, error) { got = s; return nil, nil }
+		s.Cluster = func(s piper.NodeSettings) (piper.Border, error) { got = s; return nil, nil }
 	}}.build(t, []proc{{}}, nil, piper.Node("n1"), piper.NodeAddress("h:1"), piper.NodeDir("dir"), piper.NodeRoles("a", "b"), piper.NodeTransport(transport), piper.Client(client))
 	got.Logger = nil
 	want := piper.NodeSettings{Name: "n1", Address: "h:1", Dir: "dir", Roles: []string{"a", "b"}, Transport: transport, Client: client}

@@ -460,17 +460,7 @@ func (s *Stepper) deliver(edge int) (bool, error) {
 }
 
 // nextEdge is the edge of the message that a link passes to a handler next.
-func nextEdge(l *Link) (int, bool) { return nextOf(l.inlet, l) }
-
-func nextOf(in Inlet, l *Link) (int, bool) {
-	if o, ok := in.(interface{ Next() (int, bool) }); ok {
-		return o.Next()
-	}
-	if l.empty() {
-		return 0, false
-	}
-	return l.heads[0].Index(), true
-}
+func nextEdge(l *Link) (int, bool) { return l.NextOf(l.inlet) }
 
 // Ping calls Ping once for each instance of a processor, except for instances that have
 // returned Done. It returns ErrNoStepper unless the topology runs under a Stepper.

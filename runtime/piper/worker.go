@@ -303,7 +303,11 @@ func (w *Worker) readControl(u *Unit) {
 // readRareControl processes the control bits of supervision, of Wake and of other nodes.
 func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlSettle != 0 {
-		w.settleAll(u)
+		w.pool.border.Settle(u)
+		if u.closing { // the queues may be empty now
+			u.proc.group.enter()
+			u.proc.group.leave(nil)
+		}
 	}
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken

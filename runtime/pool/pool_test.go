@@ -22,7 +22,7 @@ var names = []string{
 }
 
 // notForUsers are the options of package piper that only generated code and its tests need.
-var notForUsers = []string{"Client", "ErrAway", "NodeTransport", "UseNodes"}
+var notForUsers = []string{"Client", "NodeTransport", "UseBorder"}
 
 // TestNames checks that the package has these names and no others. Each must have a
 // comment and must be an alias of the same name in package piper. Every option and

@@ -86,7 +86,7 @@ var fuzzed = map[string]map[string]string{
 		"parseMeta": "FuzzPackets", "checkPacket": "FuzzPackets", "checkPart": "FuzzPackets", "checkStream": "FuzzPackets",
 		"receive": "it reads nine bytes at most, and checkPacket checks the others", "receiveSegment": "it reads a head of 13 bytes",
 	},
-	"runtime/piper": {
+	"runtime/piper/border": {
 		"cutMessage": "FuzzChunk", "arrive": "it reads two numbers, and the generated decoder the others", "reply": "it reads a number, and the generated decoder the others",
 	},
 	"runtime/process": {

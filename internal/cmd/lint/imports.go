@@ -35,6 +35,14 @@ var tiers = map[string]int{
 	"process": 2, "transport": 2, "raft": 2, "member": 2, "cluster": 2, "durable": 2,
 }
 
+// rooms maps the package that runs instances, and each package below it, to those of them that
+// it may import.
+var rooms = map[string][]string{
+	"runtime/piper":           {"runtime/piper/placement"},
+	"runtime/piper/placement": {},
+	"runtime/piper/border":    {"runtime/piper"},
+}
+
 // outsideOfTier0 are the modules that tier 0 may use.
 var outsideOfTier0 = []string{"github.com/cespare/xxhash/v2"}
 
@@ -45,7 +53,7 @@ const ownPackage = "internal/cmd/lint"
 const tables = ownPackage + "/imports.go"
 
 // imports finds imports against the direction of the layers
-// (docs/explanation/how-it-works.md) and of the tiers of the runtime.
+// (docs/explanation/how-it-works.md), of the tiers of the runtime and of the rooms.
 func imports(r *repo) ([]finding, error) {
 	g, err := r.graph()
 	if err != nil {
@@ -56,7 +64,7 @@ func imports(r *repo) ([]finding, error) {
 			r.count(1)
 		}
 	}
-	return append(wrongLayers(g), wrongTiers(g)...), nil
+	return slices.Concat(wrongLayers(g), wrongTiers(g), wrongRooms(g)), nil
 }
 
 func wrongLayers(g graph) (found []finding) {
@@ -108,6 +116,32 @@ func wrongTiers(g graph) (found []finding) {
 	for _, name := range slices.Sorted(maps.Keys(tiers)) {
 		if !seen[name] {
 			found = append(found, finding{"runtime/" + name, 0, "the package does not exist: remove it from tiers in " + tables})
+		}
+	}
+	return found
+}
+
+func wrongRooms(g graph) (found []finding) {
+	isRoom := func(path string) bool { return path == "runtime/piper" || strings.HasPrefix(path, "runtime/piper/") }
+	for pkg, imported := range g {
+		folder := strings.TrimPrefix(pkg, module+"/")
+		if !isRoom(folder) {
+			continue
+		}
+		may, ok := rooms[folder]
+		if !ok {
+			found = append(found, finding{folder, 0, "the package is not in the table of rooms: add it to rooms in " + tables})
+			continue
+		}
+		for _, other := range imported {
+			if to := strings.TrimPrefix(other, module+"/"); isRoom(to) && !slices.Contains(may, to) {
+				found = append(found, finding{folder, 0, fmt.Sprintf("remove the import of %s: of runtime/piper, the package may import %v alone", other, may)})
+			}
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(rooms)) {
+		if _, ok := g[module+"/"+folder]; !ok {
+			found = append(found, finding{folder, 0, "the package does not exist: remove it from rooms in " + tables})
 		}
 	}
 	return found

@@ -68,14 +68,30 @@ func TestTiers(t *testing.T) {
 	)
 }
 
+func TestRooms(t *testing.T) {
+	g := read(`
+		./runtime/piper ./runtime/piper/placement ./runtime/piper/border fmt
+		./runtime/piper/placement ./runtime/piper
+		./runtime/piper/new ./runtime/piper
+		./runtime/cluster ./runtime/piper/border`)
+	wantFindings(t, wrongRooms(g),
+		"runtime/piper/border: the package does not exist: remove it from rooms in internal/cmd/lint/imports.go",
+		"runtime/piper/new: the package is not in the table of rooms: add it to rooms in internal/cmd/lint/imports.go",
+		"runtime/piper/placement: remove the import of ./runtime/piper: of runtime/piper, the package may import [] alone",
+		"runtime/piper: remove the import of ./runtime/piper/border: of runtime/piper, the package may import [runtime/piper/placement] alone",
+	)
+}
+
 func TestLinked(t *testing.T) {
 	g := read(`
 		./examples/a ./runtime/pool ./runtime/queue
 		./runtime/pool ./runtime/piper
 		./runtime/piper fmt vendor/golang.org/x/net github.com/cespare/xxhash/v2
 		./examples/b ./runtime/pool ./runtime/raft
-		./runtime/raft go.etcd.io/raft/v3`)
+		./runtime/raft go.etcd.io/raft/v3
+		./examples/c ./runtime/pool ./runtime/piper/border`)
 	wantFindings(t, wrongLocal(g, "examples/a", nil))
+	wantFindings(t, wrongLocal(g, "examples/c", nil), "examples/c: the program must not link ./runtime/piper/border: it runs in one process")
 	wantFindings(t, wrongLocal(g, "examples/b", []string{runtimePath + "fsm"}),
 		"examples/b: the program must link ./runtime/fsm: generate it",
 		"examples/b: the program must not link ./runtime/raft: it runs in one process",

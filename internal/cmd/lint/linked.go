@@ -9,6 +9,7 @@ import (
 // Packages of the runtime, and libraries, that only some programs link.
 const (
 	runtimePath = module + "/runtime/"
+	borderPath  = runtimePath + "piper/border"
 	bboltPath   = "go.etcd.io/bbolt"
 	metricsPath = "github.com/prometheus/client_golang/prometheus" // etcd's log links it too
 )
@@ -69,7 +70,7 @@ func wrongLocal(g graph, program string, more []string) (found []finding) {
 	all := g.closure(module + "/" + program)
 	for pkg := range all {
 		tier, ok := tierOf(pkg)
-		allowed := ok && tier == 0 || isStandard(pkg) || slices.Contains(outsideOfTier0, pkg) || slices.Contains(more, pkg) || pkg == module+"/"+program
+		allowed := ok && tier == 0 && pkg != borderPath || isStandard(pkg) || slices.Contains(outsideOfTier0, pkg) || slices.Contains(more, pkg) || pkg == module+"/"+program
 		if !allowed {
 			found = append(found, finding{program, 0, fmt.Sprintf("the program must not link %s: it runs in one process", pkg)})
 		}

@@ -1,11 +1,13 @@
-package piper
+package border
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -28,30 +30,57 @@ func decodeText(b []byte, m *string) error {
 	return nil
 }
 
-func testUnit() *Unit {
-	p := &Pool{options: options{messageLimit: limit}}
-	return &Unit{proc: &processor{pool: p}}
+// testBorder returns the border of a topology in which an external processor sends messages of
+// at most limit bytes to an instance.
+func testBorder(t *testing.T, opts ...piper.Option) (b *Border, from *piper.External) {
+	use := piper.UseBorder(func() piper.Border { b = New(nil); return b })
+	p, err := piper.New(piper.Spec{
+		Processors: []piper.Processor{
+			{Name: "api", External: true},
+			{Name: "to", Group: 1, Instances: 1, Instance: func(topo.Instance, bool) (piper.Parts, error) {
+				return piper.Parts{Unit: new(piper.Unit), Out: new(piper.Out)}, nil
+			}},
+		},
+		Edges:        []piper.Edge{{From: 0, To: 1, Message: "M", Capacity: 5, Aimed: true, Stays: true, AtMostOnce: true}},
+		MessageLimit: limit,
+	}, append(opts, use)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, p.External(0)
+}
+
+// testOutlet returns an Outlet for the instance.
+func (b *Border) testOutlet() *Outlet {
+	return &Outlet{border: b, unit: b.Units(1)[0], Pair: Pair{To: 1}}
+}
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 // TestRemoteRequest checks which reply or error a request of another node sends.
 func TestRemoteRequest(t *testing.T) {
+	border, _ := testBorder(t)
 	for _, c := range []struct {
 		name        string
-		do          func(r *Request[string, string])
+		do          func(r *piper.Request[string, string])
 		reply, fail string // substring of the error
 		is          error
 	}{
-		{name: "reply", do: func(r *Request[string, string]) { r.Reply("fine") }, reply: "fine"},
-		{name: "empty reply", do: func(r *Request[string, string]) { r.Reply("") }, reply: ""},
-		{name: "longest reply", do: func(r *Request[string, string]) { r.Reply("12345678") }, reply: "12345678"},
-		{name: "too long", do: func(r *Request[string, string]) { r.Reply("123456789") }, fail: "a reply (string) cannot be encoded: it has more than 8 bytes"},
-		{name: "not encodable", do: func(r *Request[string, string]) { r.Reply("bad") }, fail: "a reply (string) cannot be encoded: it is bad"},
-		{name: "evicted", do: func(r *Request[string, string]) { queue.Evictee(r).Evicted() }, fail: topo.ErrFull.Error(), is: topo.ErrFull},
-		{name: "failed", do: func(r *Request[string, string]) { r.fail(errNoReply) }, fail: errNoReply.Error(), is: errNoReply},
+		{name: "reply", do: func(r *piper.Request[string, string]) { r.Reply("fine") }, reply: "fine"},
+		{name: "empty reply", do: func(r *piper.Request[string, string]) { r.Reply("") }, reply: ""},
+		{name: "longest reply", do: func(r *piper.Request[string, string]) { r.Reply("12345678") }, reply: "12345678"},
+		{name: "too long", do: func(r *piper.Request[string, string]) { r.Reply("123456789") }, fail: "a reply (string) cannot be encoded: it has more than 8 bytes"},
+		{name: "not encodable", do: func(r *piper.Request[string, string]) { r.Reply("bad") }, fail: "a reply (string) cannot be encoded: it is bad"},
+		{name: "evicted", do: func(r *piper.Request[string, string]) { queue.Evictee(r).Evicted() }, fail: topo.ErrFull.Error(), is: topo.ErrFull},
+		{name: "failed", do: func(r *piper.Request[string, string]) { r.Envelope().Fail(errNoReply) }, fail: errNoReply.Error(), is: errNoReply},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			count := 0
-			r := RemoteRequest(testUnit(), "question", encodeText, func(b []byte, err error) {
+			r := RemoteRequest(border.Units(1)[0], "question", encodeText, func(b []byte, err error) {
 				count++
 				switch {
 				case c.fail == "" && (err != nil || string(b) != c.reply):
@@ -65,7 +94,7 @@ func TestRemoteRequest(t *testing.T) {
 			c.do(&r)
 			r.Reply("again")
 			r.Evicted()
-			r.fail(errNoReply)
+			r.Envelope().Fail(errNoReply)
 			if count != 1 {
 				t.Errorf("%d replies, want 1", count)
 			}
@@ -75,14 +104,16 @@ func TestRemoteRequest(t *testing.T) {
 
 // TestRemoteRequestWithoutCaller checks that no reply is encoded if no caller waits.
 func TestRemoteRequestWithoutCaller(t *testing.T) {
-	r := RemoteRequest(testUnit(), "question", func([]byte, *string, int) ([]byte, error) { panic("encoded") }, nil)
+	border, _ := testBorder(t)
+	r := RemoteRequest(border.Units(1)[0], "question", func([]byte, *string, int) ([]byte, error) { panic("encoded") }, nil)
 	r.Reply("fine")
 	r.Evicted()
-	r.fail(errNoReply)
+	r.Envelope().Fail(errNoReply)
 }
 
 // TestEncodeRequest checks the encoding of requests, and what their callers get.
 func TestEncodeRequest(t *testing.T) {
+	border, x := testBorder(t)
 	for _, c := range []struct {
 		name, message string
 		reply         []byte
@@ -100,10 +131,10 @@ func TestEncodeRequest(t *testing.T) {
 		{name: "not encodable", message: "bad", want: "a message (string) cannot be encoded: it is bad", is: topo.ErrFailed, refused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var calls Calls[string, string]
+			var calls piper.Calls[string, string]
 			r := calls.Request(c.message)
-			answer := r.call.answer
-			o := &Outlet{unit: testUnit()}
+			call, stopped := r, canceled(t)
+			o := border.testOutlet()
 			b, err := EncodeRequest(o, encodeText, decodeText)([]byte("before"), &r, len("before")+limit)
 			if (err != nil) != c.refused {
 				t.Fatalf("the message was refused: %v", err)
@@ -113,21 +144,21 @@ func TestEncodeRequest(t *testing.T) {
 				if number == 0 || string(b[len("before")+n:]) != c.message {
 					t.Fatalf("encoded %q", b)
 				}
-				if len(answer) > 0 {
-					t.Fatal("the call ended before the reply")
+				if _, err := calls.Wait(stopped, x, call, 0); !errors.Is(err, context.Canceled) {
+					t.Fatalf("the call ended before the reply: %v", err)
 				}
 				o.Reply("n2", number, c.reply, c.err)
 				o.Reply("n2", number, []byte("again"), nil)
 			}
-			got := <-answer
+			got, err := calls.Wait(stopped, x, call, 0)
 			switch {
-			case c.is == nil && (got.err != nil || got.answer != c.want):
-				t.Errorf("%q, %v; want %q", got.answer, got.err, c.want)
-			case c.is != nil && (!errors.Is(got.err, c.is) || !strings.Contains(got.err.Error(), c.want)):
-				t.Errorf("%v, want %v: %s", got.err, c.is, c.want)
+			case c.is == nil && (err != nil || got != c.want):
+				t.Errorf("%q, %v; want %q", got, err, c.want)
+			case c.is != nil && (!errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want %v: %s", err, c.is, c.want)
 			}
-			if len(answer) > 0 {
-				t.Error("the call has a second outcome")
+			if got, err := calls.Wait(stopped, x, call, 0); !errors.Is(err, context.Canceled) {
+				t.Errorf("the call has a second outcome: %q, %v", got, err)
 			}
 		})
 	}
@@ -135,17 +166,18 @@ func TestEncodeRequest(t *testing.T) {
 
 // TestUnhandledCall checks the error of a call whose message reached no handler.
 func TestUnhandledCall(t *testing.T) {
+	border, x := testBorder(t)
 	unreachable := errors.New("the node cannot be reached")
 	for _, dropped := range []error{unreachable, topo.ErrStopping} {
-		var calls Calls[string, string]
+		var calls piper.Calls[string, string]
 		r := calls.Request("hello")
-		answer := r.call.answer
-		o := &Outlet{unit: testUnit()}
+		call := r
+		o := border.testOutlet()
 		if _, err := EncodeRequest(o, encodeText, decodeText)(nil, &r, limit); err != nil {
 			t.Fatal(err)
 		}
 		o.resolveCalls(1, dropped)
-		err := (<-answer).err
+		_, err := calls.Wait(canceled(t), x, call, 0)
 		if !errors.Is(err, topo.ErrFailed) || !errors.Is(err, dropped) || strings.Contains(err.Error(), "handler") {
 			t.Errorf("%v: %v", dropped, err)
 		}
@@ -154,8 +186,9 @@ func TestUnhandledCall(t *testing.T) {
 
 // TestEncodeRequestWithoutCaller checks the encoding of a message whose reply is not needed.
 func TestEncodeRequestWithoutCaller(t *testing.T) {
-	r := NoReply[string, string]("hello")
-	b, err := EncodeRequest(&Outlet{unit: testUnit()}, encodeText, decodeText)(nil, &r, limit)
+	border, _ := testBorder(t)
+	r := piper.NoReply[string, string]("hello")
+	b, err := EncodeRequest(border.testOutlet(), encodeText, decodeText)(nil, &r, limit)
 	if err != nil || string(b) != "\x00hello" {
 		t.Errorf("%q, %v", b, err)
 	}

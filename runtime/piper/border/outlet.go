@@ -1,4 +1,4 @@
-package piper
+package border
 
 import (
 	"encoding/binary"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -63,8 +64,9 @@ type Outlet struct {
 	Node  string // of a branch: the node that gets its messages
 	State any    // belongs to Nodes
 
-	unit        *Unit // of the receiving instance
-	link        *Link
+	border      *Border
+	unit        *piper.Unit // of the receiving instance
+	link        *piper.Link
 	chunk       Chunk
 	edge        int // of the last message in chunk
 	passed      []passed
@@ -100,7 +102,7 @@ func (o *Outlet) toward(node string) *Outlet {
 	to := o
 	if node != "" {
 		if to = o.branches[node]; to == nil {
-			to = &Outlet{Pair: o.Pair, Node: node, unit: o.unit, link: o.link, trunk: o}
+			to = &Outlet{Pair: o.Pair, Node: node, border: o.border, unit: o.unit, link: o.link, trunk: o}
 			if o.branches == nil {
 				o.branches = make(map[string]*Outlet)
 			}
@@ -115,13 +117,13 @@ func (o *Outlet) toward(node string) *Outlet {
 }
 
 // Limit is the largest size of an encoded message in bytes.
-func (o *Outlet) Limit() int { return o.unit.proc.pool.crossingLimit() }
+func (o *Outlet) Limit() int { return o.border.limit() }
 
 // CrossingBytesMax is the largest size of an encoded message, or reply, between nodes. A
 // chunk has one such message at most, and less than chunkBytes of others.
 const CrossingBytesMax = 64 << 20
 
-func (p *Pool) crossingLimit() int { return min(p.options.messageLimit, CrossingBytesMax) }
+func (b *Border) limit() int { return min(b.MessageLimit(), CrossingBytesMax) }
 
 // lengthRoom is the usual length of the varint before a message.
 const lengthRoom = 2
@@ -131,7 +133,7 @@ const lengthRoom = 2
 // fails, the message is dropped and counted.
 func (o *Outlet) append(node string, q settler, h *queue.Head, encode func(b []byte, limit int) ([]byte, error)) {
 	o = o.toward(node)
-	if once := o.unit.proc.pool.edges[h.Index()].AtMostOnce; once != o.chunk.AtMostOnce {
+	if once := o.border.Edge(h.Index()).AtMostOnce; once != o.chunk.AtMostOnce {
 		o.flush()
 		o.chunk.AtMostOnce = once
 	}
@@ -176,11 +178,11 @@ func (o *Outlet) append(node string, q settler, h *queue.Head, encode func(b []b
 
 // refuse drops a message that cannot be encoded.
 func (o *Outlet) refuse(q settler, h *queue.Head, err error) {
-	p := o.unit.proc.pool
+	b := o.border
 	q.Settle(1)
-	p.edges[h.Index()].discarded.Add(1)
-	p.logbook.repeatedLine(&o.unit.proc.crossLog, slog.LevelError, "topogen: a message to another node cannot be encoded and is dropped",
-		slog.String("edge", p.edgeName(h.Index())), slog.Int("to", o.ToInstance), slog.Any("error", err))
+	b.CountDiscarded(h.Index(), 1)
+	b.Log(o.To, slog.LevelError, "topogen: a message to another node cannot be encoded and is dropped",
+		slog.String("edge", b.EdgeName(h.Index())), slog.Int("to", o.ToInstance), slog.Any("error", err))
 }
 
 // flush passes the chunk on.
@@ -194,13 +196,7 @@ func (o *Outlet) flush() {
 	b := o.chunk
 	o.chunk = Chunk{}
 	o.sent += uint64(b.Messages)
-	o.unit.proc.pool.nodes.Forward(o, b)
-}
-
-// Settle says what became of the oldest n messages that were not settled yet: they were
-// handled, or, with an error, dropped. Any goroutine may call it.
-func (o *Outlet) Settle(n int, dropped error) {
-	o.unit.away().settle(settlement{o, n, dropped})
+	o.border.nodes.Forward(o, b)
 }
 
 // ForwardEdge passes on at most n messages of a queue. Generated code calls it.

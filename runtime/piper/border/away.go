@@ -1,8 +1,9 @@
-package piper
+package border
 
 import (
 	"sync"
 
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -10,8 +11,6 @@ import (
 // for the instance from their queues and passes them to Nodes. They count as queued
 // until that node has handled them.
 type away struct {
-	unit *Unit
-
 	mu          sync.Mutex
 	settlements []settlement // not counted yet, oldest first
 }
@@ -23,31 +22,28 @@ type settlement struct {
 	err    error // why they were dropped; nil if they were handled
 }
 
-// settle adds a settlement. Any goroutine may call it.
-func (a *away) settle(s settlement) {
+// awayOf is the state of a unit that IsAway.
+func (b *Border) awayOf(u *piper.Unit) *away { return &b.away[u.Processor()][u.Index()] }
+
+// Settle says what became of the oldest n messages that were not settled yet: they were
+// handled, or, with an error, dropped. Any goroutine may call it.
+func (o *Outlet) Settle(n int, dropped error) {
+	a := o.border.awayOf(o.unit)
 	a.mu.Lock()
-	a.settlements = append(a.settlements, s)
+	a.settlements = append(a.settlements, settlement{o, n, dropped})
 	a.mu.Unlock()
-	a.unit.signal(controlSettle)
+	o.unit.SignalSettle()
 }
 
-// settleAll counts the messages of all settlements. It is called on the goroutine of the
-// unit's worker.
-func (w *Worker) settleAll(u *Unit) {
-	a := u.away()
-	if a == nil {
-		return
-	}
+// Settle implements piper.Border. It counts the messages of all settlements.
+func (b *Border) Settle(u *piper.Unit) {
+	a := b.awayOf(u)
 	a.mu.Lock()
 	list := a.settlements
 	a.settlements = nil
 	a.mu.Unlock()
 	for _, s := range list {
-		s.outlet.count(s, w)
-	}
-	if u.closing { // the queues may be empty now
-		u.proc.group.enter()
-		u.proc.group.leave(nil)
+		s.outlet.link.Settle(func() { s.outlet.count(s) })
 	}
 }
 
@@ -63,8 +59,7 @@ type passed struct {
 }
 
 // count counts the messages of a settlement.
-func (o *Outlet) count(s settlement, w *Worker) {
-	o.link.setLocal(w) // the sender may have moved since the last turn of the link
+func (o *Outlet) count(s settlement) {
 	for n := s.n; n > 0; {
 		run := &o.passed[o.firstPassed]
 		k := min(n, run.n)
@@ -79,16 +74,12 @@ func (o *Outlet) count(s settlement, w *Worker) {
 		o.passed = o.passed[:copy(o.passed, o.passed[o.firstPassed:])]
 		o.firstPassed = 0
 	}
-	o.link.reportRoom(w)
-	if !o.link.empty() {
-		w.makeReady(o.link)
-	}
 }
 
 func (o *Outlet) settleRun(run *passed, n int, err error) {
 	run.queue.Settle(n)
 	o.resolveCalls(n, err)
 	if err != nil {
-		o.unit.proc.pool.edges[run.head.Index()].discarded.Add(uint64(n))
+		o.border.CountDiscarded(run.head.Index(), n)
 	}
 }

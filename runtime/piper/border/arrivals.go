@@ -1,4 +1,4 @@
-package piper
+package border
 
 import (
 	"encoding/binary"
@@ -8,17 +8,19 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // guest is an instance of another node that sends to instances of this one. It has a
 // unit and a sender, so its messages travel through links and queues like those of the
 // instances of this node. Its turns decode what has arrived.
 type guest struct {
-	pool  *Pool
-	node  string
-	unit  *Unit
-	of    arriver
-	links map[[2]int]*Arrivals // by receiving processor and instance
+	border *Border
+	node   string
+	unit   *piper.Unit
+	of     arriver
+	links  map[[2]int]*Arrivals // by receiving processor and instance
 
 	pending      []arrived // owned by the unit's worker
 	firstPending int       // index of the oldest element of pending
@@ -29,8 +31,9 @@ type guest struct {
 }
 
 // arriver is the generated part of a guest. Arrive decodes a message of an edge and puts
-// it into the queue to an instance.
+// it into the queue to an instance. Link makes the link to an instance.
 type arriver interface {
+	Link(processor, instance int)
 	Arrive(edge, to int, b []byte, reply ReplyTo) error
 }
 
@@ -80,41 +83,38 @@ var ErrAway = errors.New("the instance is on another node")
 // Arrivals makes the beginning of a link from an instance of another node to an instance
 // of this one. It must not be called twice for the same pair. It returns ErrAway for an
 // instance of another node.
-func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
+func (b *Border) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	switch {
-	case from.Processor < 0 || from.Processor >= len(p.processors) || to < 0 || to >= len(p.processors):
+	case from.Processor < 0 || from.Processor >= b.Processors() || to < 0 || to >= b.Processors():
 		return nil, errors.New("there is no such processor")
-	case instance == OnAllOthers && p.processors[to].Others:
-	case instance < 0 || instance >= p.processors[to].instances():
-		return nil, fmt.Errorf("%s has no instance %d", p.processors[to].Name, instance)
-	case from.Instance < 0 || from.Instance >= max(1, p.processors[from.Processor].instances()):
-		return nil, fmt.Errorf("%s has no instance %d", p.processors[from.Processor].Name, from.Instance)
+	case instance == OnAllOthers && b.Processor(to).Others:
+	case instance < 0 || instance >= b.Instances(to):
+		return nil, fmt.Errorf("%s has no instance %d", b.Processor(to).Name, instance)
+	case from.Instance < 0 || from.Instance >= max(1, b.Instances(from.Processor)):
+		return nil, fmt.Errorf("%s has no instance %d", b.Processor(from.Processor).Name, from.Instance)
 	}
-	limit, capacity := p.pairLimits(from.Processor, to)
+	limit, capacity := b.pairLimits(from.Processor, to)
 	switch {
 	case limit == 0:
-		return nil, fmt.Errorf("no edge leads from %s to %s", p.processors[from.Processor].Name, p.processors[to].Name)
-	case instance != OnAllOthers && p.processors[to].units[instance].IsAway():
-		return nil, fmt.Errorf("%w: instance %d of %s", ErrAway, instance, p.processors[to].Name)
+		return nil, fmt.Errorf("no edge leads from %s to %s", b.Processor(from.Processor).Name, b.Processor(to).Name)
+	case instance != OnAllOthers && b.Units(to)[instance].IsAway():
+		return nil, fmt.Errorf("%w: instance %d of %s", ErrAway, instance, b.Processor(to).Name)
 	}
-	p.guestsMu.Lock()
-	defer p.guestsMu.Unlock()
-	g := p.guests[from]
+	b.guestsMu.Lock()
+	defer b.guestsMu.Unlock()
+	g := b.guests[from]
 	if g == nil {
 		var err error
-		if g, err = p.newGuest(from); err != nil {
+		if g, err = b.newGuest(from); err != nil {
 			return nil, err
 		}
-		if p.guests == nil {
-			p.guests = make(map[GuestKey]*guest)
-		}
-		p.guests[from] = g
+		b.guests[from] = g
 	}
 	a := &Arrivals{Pair: Pair{from.Processor, from.Instance, to, instance}, Limit: limit, Capacity: capacity, guest: g}
 	a.reported = make([]atomic.Uint64, 1)
 	if instance == OnAllOthers {
-		a.reported = make([]atomic.Uint64, p.processors[to].instances())
-		if len(a.reported) > 1 && p.aims(a.From, a.To) {
+		a.reported = make([]atomic.Uint64, b.Instances(to))
+		if len(a.reported) > 1 && b.aims(a.From, a.To) {
 			a.tally = &tally{ways: make([]way, len(a.reported))}
 		}
 	}
@@ -126,9 +126,9 @@ func (p *Pool) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 
 // aims reports whether messages from one processor to another one go to one instance of
 // those on every node.
-func (p *Pool) aims(from, to int) bool {
-	for i := range p.edges {
-		if e := &p.edges[i]; e.Aimed && e.From == from && e.To == to {
+func (b *Border) aims(from, to int) bool {
+	for i := range b.Edges() {
+		if e := b.Edge(i); e.Aimed && e.From == from && e.To == to {
 			return true
 		}
 	}
@@ -136,57 +136,44 @@ func (p *Pool) aims(from, to int) bool {
 }
 
 // newGuest makes the unit and the sender of an instance of another node.
-func (p *Pool) newGuest(key GuestKey) (*guest, error) {
-	proc := p.processors[key.Processor]
+func (b *Border) newGuest(key GuestKey) (*guest, error) {
+	proc := b.Processor(key.Processor)
 	if proc.Guest == nil {
 		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
 	}
 	parts := proc.Guest()
-	of, u, out := parts.Cell.(arriver), parts.Unit, parts.Out
-	g := &guest{pool: p, node: key.Node, of: of, links: make(map[[2]int]*Arrivals)}
-	// A processor of its own, because the guest has neither a Watch nor events.
-	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group, guest: true}
-	u.cell, u.out, u.index = cell{&guestCell{g, of}}, out, int32(key.Instance)
-	u.controlNote = note{kind: noteControl, unit: u}
-	u.longTurn = true
-	out.unit = u
-	g.unit = u
-	u.targetWorker.Store(int32((key.Processor + key.Instance) % len(p.workers)))
-	u.worker.Store(p.workers[u.targetWorker.Load()])
+	g := &guest{border: b, node: key.Node, unit: parts.Unit, of: parts.Cell.(arriver), links: make(map[[2]int]*Arrivals)}
+	parts.Cell = g
+	b.AddGuest(key.Processor, key.Instance, parts)
 	return g, nil
 }
 
-// guestCell is the Cell of a guest.
-type guestCell struct {
-	guest *guest
-	of    arriver
-}
-
-func (c *guestCell) Link(processor, i int) { cell{c.of}.Link(processor, i) }
-func (c *guestCell) Woken() error          { return c.guest.decodeAll() }
+// Link and Woken make a guest the Cell of its unit.
+func (g *guest) Link(processor, i int) { g.of.Link(processor, i) }
+func (g *guest) Woken() error          { return g.decodeAll() }
 
 // arrivalsAt returns the Arrivals whose messages go to a unit.
-func (g *guest) arrivalsAt(to *Unit) *Arrivals {
+func (g *guest) arrivalsAt(to *piper.Unit) *Arrivals {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a := g.links[[2]int{to.proc.index, OnAllOthers}]; a != nil {
+	if a := g.links[[2]int{to.Processor(), OnAllOthers}]; a != nil {
 		return a
 	}
-	return g.links[[2]int{to.proc.index, to.Index()}]
+	return g.links[[2]int{to.Processor(), to.Index()}]
 }
 
 // pairLimits returns Arrivals.Limit and Arrivals.Capacity for an instance of each of two
 // processors. They are 0 if no edge leads from one to the other.
-func (p *Pool) pairLimits(from, to int) (limit uint64, capacity int) {
-	for i := range p.edges {
-		e := &p.edges[i]
+func (b *Border) pairLimits(from, to int) (limit uint64, capacity int) {
+	for i := range b.Edges() {
+		e := b.Edge(i)
 		if e.From != from || e.To != to {
 			continue
 		}
 		if limit == 0 || e.Capacity < capacity {
 			capacity = e.Capacity
 		}
-		limit += max(cycleLimitMin, uint64(p.options.cycleLimit), cycleFactor*uint64(e.Capacity))
+		limit += b.QueueLimit(i)
 	}
 	return limit, capacity
 }
@@ -278,7 +265,7 @@ func (g *guest) decodeAll() error {
 // because a queue is full.
 func (g *guest) decode(in *arrived) (whole bool) {
 	for len(in.data) > 0 {
-		if g.unit.Hold() || g.unit.paused() {
+		if !g.unit.MaySend() {
 			return false
 		}
 		edge, m, rest, err := cutMessage(in.data, in.edge)
@@ -327,28 +314,28 @@ var (
 
 // arrive decodes one message.
 func (g *guest) arrive(in *arrived, edge int, m []byte) error {
-	a := in.a
-	if edge < 0 || edge >= len(g.pool.edges) || g.pool.edges[edge].From != a.From || g.pool.edges[edge].To != a.To {
-		return fmt.Errorf("the edge with index %d does not lead from %s to %s", edge, g.pool.processors[a.From].Name, g.pool.processors[a.To].Name)
+	a, b := in.a, g.border
+	if edge < 0 || edge >= b.Edges() || b.Edge(edge).From != a.From || b.Edge(edge).To != a.To {
+		return fmt.Errorf("the edge with index %d does not lead from %s to %s", edge, b.Processor(a.From).Name, b.Processor(a.To).Name)
 	}
 	first, end := a.ToInstance, a.ToInstance+1
 	if first == OnAllOthers {
 		first, end = 0, len(a.reported)
 	}
 	way := everyInstance
-	if g.pool.edges[edge].Aimed {
+	if b.Edge(edge).Aimed {
 		instance, n := binary.Uvarint(m)
 		switch {
 		case n <= 0:
 			return errTruncated
 		case a.ToInstance == OnAllOthers && instance >= uint64(len(a.reported)), a.ToInstance >= 0 && instance != uint64(a.ToInstance):
-			return fmt.Errorf("%s has no instance %d on this node", g.pool.processors[a.To].Name, instance)
+			return fmt.Errorf("%s has no instance %d on this node", b.Processor(a.To).Name, instance)
 		}
 		m, way = m[n:], int(instance)
 		first, end = way, way+1
 	}
 	call := Call{Process: in.process}
-	if g.pool.edges[edge].Reply {
+	if b.Edge(edge).Reply {
 		number, n := binary.Uvarint(m)
 		if n <= 0 {
 			return errTruncated
@@ -387,16 +374,7 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 // published the message. Then the handler is called after Finish. The agreement of all nodes
 // would have to arrive in just this moment, after the restart of the node that sends, so this
 // costs no lock for each message.
-func (g *guest) isLate(a *Arrivals) bool {
-	to := g.pool.processors[a.To].group
-	switch to.accepts.Load() {
-	case acceptsAll:
-		return false
-	case acceptsWithin:
-		return g.unit.proc.group != to
-	}
-	return true
-}
+func (g *guest) isLate(a *Arrivals) bool { return !g.border.Accepts(g.unit, a.To) }
 
 // replyTo sends the reply of an instance to a call. If several instances answer, a reply
 // begins with the number of the instance as a varint.
@@ -404,7 +382,7 @@ func (a *Arrivals) replyTo(call Call, instance, way int) ReplyTo {
 	if call.Number == 0 {
 		return nil
 	}
-	nodes := a.guest.pool.nodes
+	nodes := a.guest.border.nodes
 	return func(b []byte, err error) {
 		if err == nil && a.ToInstance == OnAllOthers && way == everyInstance {
 			b = append(binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(b)), uint64(instance)), b...)
@@ -415,15 +393,16 @@ func (a *Arrivals) replyTo(call Call, instance, way int) ReplyTo {
 
 // refuse counts a message that cannot be decoded, or that comes too late, as dropped.
 func (g *guest) refuse(a *Arrivals, edge int, err error) {
-	if edge >= 0 && edge < len(g.pool.edges) {
-		g.pool.edges[edge].refused.Add(1)
+	b := g.border
+	if edge >= 0 && edge < b.Edges() {
+		b.CountRefused(edge)
 	}
 	a.lost++
-	g.pool.nodes.Lost(a, a.lost)
+	b.nodes.Lost(a, a.lost)
 	level, text := slog.LevelError, "topogen: a message of another node cannot be decoded and is dropped"
 	if errors.Is(err, errFinished) {
 		level, text = slog.LevelWarn, "topogen: a message of another node comes after the end of its receiver and is dropped"
 	}
-	g.pool.logbook.repeatedLine(&g.pool.processors[a.To].crossLog, level, text,
-		slog.String("node", g.node), slog.String("from", g.pool.processors[a.From].Name), slog.String("to", g.pool.processors[a.To].Name), slog.Any("error", err))
+	b.Log(a.To, level, text,
+		slog.String("node", g.node), slog.String("from", b.Processor(a.From).Name), slog.String("to", b.Processor(a.To).Name), slog.Any("error", err))
 }

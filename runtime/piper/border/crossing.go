@@ -1,4 +1,6 @@
-package piper
+package border
+
+import "github.com/topogen/topogen/runtime/piper"
 
 // Forward is the part of an Inlet that passes at most budget messages on to another
 // node. It returns how many it passed on.
@@ -6,7 +8,7 @@ type Forward func(o *Outlet, budget int) (n int)
 
 // across is the Inlet of a link with one queue in a cluster.
 type across struct {
-	drain   Drain
+	drain   piper.Drain
 	forward Forward
 }
 
@@ -14,57 +16,64 @@ func (a *across) Drain(budget int) (int, error) { return a.drain(budget) }
 
 func (a *across) Forward(o *Outlet, budget int) int { return a.forward(o, budget) }
 
+// JoinAcross is piper.Out.Join in a topology whose instances may run on other nodes. forward
+// passes messages on if the instance of the unit to runs on another node.
+func JoinAcross(o *piper.Out, to *piper.Unit, link any, edge, capacity int, drain piper.Drain, forward Forward) {
+	o.JoinInlet(to, link, edge, capacity, &across{drain, forward})
+}
+
 // crossing is the Inlet of a link in a cluster. If the receiving instance runs on another
 // node, it passes the messages on. If the sending instance does, it reports which
 // messages were handled.
 type crossing struct {
-	link       *Link
-	inner      Inlet
+	border     *Border
+	link       *piper.Link
+	inner      piper.Inlet
 	outlet     *Outlet   // nil before the first message to another node
 	arrivals   *Arrivals // nil if the sending instance runs on this node
-	at         int       // the receiving instance
 	unresolved uint64    // messages that were taken and wait for another attempt, or whose handler runs
-	draining   bool      // Drain runs; endDrain reports
+	draining   bool      // Drain runs; EndDrain reports
 }
 
-func newCrossing(l *Link, inner Inlet, out *Out, to *Unit) *crossing {
-	c := &crossing{link: l, inner: inner}
-	if out != nil {
-		if g, ok := out.unit.cell.of.(*guestCell); ok {
-			c.arrivals = g.guest.arrivalsAt(to)
-			c.at = to.Index()
+// Wrap implements piper.Border.
+func (b *Border) Wrap(l *piper.Link, inlet piper.Inlet) piper.Crossing {
+	c := &crossing{border: b, link: l, inner: inlet}
+	if u := l.SendingUnit(); u != nil {
+		if g, ok := u.Cell().(*guest); ok {
+			c.arrivals = g.arrivalsAt(l.Receiver())
 		}
+	}
+	if c.arrivals != nil {
+		c.keepAll()
 	}
 	return c
 }
 
 // Drain implements Inlet.
 func (c *crossing) Drain(budget int) (n int, err error) {
-	if c.link.to.IsAway() {
+	if c.link.Receiver().IsAway() {
 		return c.forward(budget), nil
 	}
 	c.draining = true
 	n, err = c.inner.Drain(budget)
-	c.endDrain()
+	c.EndDrain()
 	return n, err
 }
 
-// endDrain is called at the end of Drain. If a handler does not return, what handles this
+// EndDrain is called at the end of Drain. If a handler does not return, what handles this
 // failure calls it instead: a deferred call would be made by an abandoned goroutine too, to
 // which the link no longer belongs.
-func (c *crossing) endDrain() {
-	if c != nil {
-		c.draining = false
-		c.report()
-	}
+func (c *crossing) EndDrain() {
+	c.draining = false
+	c.report()
 }
 
 // Next returns the edge of the next message, if there is one.
-func (c *crossing) Next() (edge int, ok bool) { return nextOf(c.inner, c.link) }
+func (c *crossing) Next() (edge int, ok bool) { return c.link.NextOf(c.inner) }
 
 func (c *crossing) forward(budget int) (n int) {
 	if c.outlet == nil {
-		c.outlet = newOutlet(c.link)
+		c.outlet = c.border.newOutlet(c.link)
 	}
 	f, ok := c.inner.(interface {
 		Forward(o *Outlet, budget int) int
@@ -72,8 +81,8 @@ func (c *crossing) forward(budget int) (n int) {
 	if !ok {
 		return 0
 	}
-	if w := c.link.to.worker.Load(); w.stepped {
-		budget = w.pool.batch // no handler is called, so one step may pass on many messages
+	if c.link.Receiver().Stepped() {
+		budget = c.border.Batch() // no handler is called, so one step may pass on many messages
 	}
 	n = f.Forward(c.outlet, budget)
 	c.outlet.flush()
@@ -81,16 +90,12 @@ func (c *crossing) forward(budget int) (n int) {
 }
 
 // newOutlet makes the end of a link to another node.
-func newOutlet(l *Link) *Outlet {
-	o := &Outlet{unit: l.to, link: l}
-	o.To, o.ToInstance = l.to.proc.index, l.to.Index()
-	if o.ToInstance == l.to.proc.instances() {
+func (b *Border) newOutlet(l *piper.Link) *Outlet {
+	o := &Outlet{border: b, unit: l.Receiver(), link: l}
+	o.From, o.FromInstance = l.Sender()
+	o.To, o.ToInstance = o.unit.Processor(), o.unit.Index()
+	if o.ToInstance == b.Instances(o.To) {
 		o.ToInstance = OnAllOthers
-	}
-	if l.out != nil {
-		o.From, o.FromInstance = l.out.unit.proc.index, l.out.unit.Index()
-	} else {
-		o.From = l.gate.external.proc.index
 	}
 	return o
 }
@@ -102,41 +107,30 @@ func (c *crossing) report() {
 		return
 	}
 	n := uint64(0)
-	for _, h := range c.link.heads {
+	for _, h := range c.link.Heads() {
 		n += h.Taken()
 	}
-	if n -= c.unresolved; a.set(c.at, n) {
-		c.link.to.proc.pool.nodes.Handled(a, a.handled())
+	if n -= c.unresolved; a.set(c.link.Receiver().Index(), n) {
+		c.border.nodes.Handled(a, a.handled())
 	}
 }
 
-// took counts a message that a Delivery has taken, and resolved one that it has cleared.
-func (c *crossing) took() { c.unresolved++ }
+// Arrives, Took and Resolved implement piper.Crossing.
+func (c *crossing) Arrives() bool { return c.arrivals != nil }
+func (c *crossing) Took()         { c.unresolved++ }
 
-func (c *crossing) resolved() {
+func (c *crossing) Resolved() {
 	if c.unresolved--; !c.draining {
 		c.report()
 	}
 }
 
-// crossingOf returns the crossing of a link, or nil if the topology runs on one node.
-func crossingOf(l *Link) *crossing {
-	c, _ := l.inlet.(*crossing)
-	return c
-}
-
-// keepAll lets the queues of l drop nothing, because the sending node has already dropped
+// keepAll lets the queues drop nothing, because the sending node has already dropped
 // the messages beyond their capacities. After retry.timeout, or after a restart of that node, a
 // queue may have more: older messages may still wait here. Their number confirms them, so a
 // dropped one would count while older ones wait. Arrivals.Limit bounds how many there are.
-func (l *Link) keepAll() {
-	for _, h := range l.heads {
+func (c *crossing) keepAll() {
+	for _, h := range c.link.Heads() {
 		h.KeepAll()
 	}
-}
-
-// arrives reports whether the sending instance of l runs on another node.
-func (l *Link) arrives() bool {
-	c := crossingOf(l)
-	return c != nil && c.arrivals != nil
 }

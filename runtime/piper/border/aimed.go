@@ -1,8 +1,9 @@
-package piper
+package border
 
 import (
 	"encoding/binary"
 
+	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -20,26 +21,24 @@ func (a Address) Slot() int { return a.slot }
 
 // Aim returns the address of that instance on a node which the route local would select
 // there, of n instances. In one process, which has no nodes, the name is ignored.
-func Aim[S ~string](o *Out, node S, n int) Address {
+func Aim[S ~string](o *piper.Out, node S, n int) Address {
 	a := Address{slot: o.Index() % n, instance: o.Index() % n}
-	if o.unit != nil {
-		a.aim(o.unit.proc.pool.nodes, string(node), n)
-	}
+	a.aim(of(o.Border()), string(node), n)
 	return a
 }
 
 // AimFrom is Aim for messages from outside.
-func AimFrom[S ~string](x *External, node S, n int) Address {
+func AimFrom[S ~string](x *piper.External, node S, n int) Address {
 	var a Address
-	a.aim(x.pool.nodes, string(node), n)
+	a.aim(of(x.Border()), string(node), n)
 	return a
 }
 
-func (a *Address) aim(nodes Nodes, node string, n int) {
-	if nodes == nil {
+func (a *Address) aim(b *Border, node string, n int) {
+	if b == nil {
 		return
 	}
-	switch here, known := nodes.Find(node); {
+	switch here, known := b.nodes.Find(node); {
 	case here:
 	case known:
 		a.slot, a.node = n, node
@@ -49,16 +48,14 @@ func (a *Address) aim(nodes Nodes, node string, n int) {
 }
 
 // Origin is the address of the instance that sends along the link.
-func (l *Link) Origin() Address { return l.out.unit.Origin() }
+func Origin(l *piper.Link) Address { return OriginOf(l.SendingUnit()) }
 
-// Origin is the address of the unit for replies to it. A guest has the address of the
+// OriginOf is the address of a unit for replies to it. A guest has the address of the
 // instance for which it stands, if that instance is one of those on every node.
-func (u *Unit) Origin() Address {
-	a := Address{slot: int(u.index), instance: int(u.index)}
-	if c, ok := u.cell.of.(*guestCell); ok {
-		if proc := c.guest.pool.processors[u.proc.index]; proc.Others {
-			a.slot, a.node = proc.instances(), c.guest.node
-		}
+func OriginOf(u *piper.Unit) Address {
+	a := Address{slot: u.Index(), instance: u.Index()}
+	if g, ok := u.Cell().(*guest); ok && g.border.Processor(u.Processor()).Others {
+		a.slot, a.node = g.border.Instances(u.Processor()), g.node
 	}
 	return a
 }
@@ -83,17 +80,12 @@ func (a *Aimed[M]) Evicted() {
 	}
 }
 
-func (a *Aimed[M]) fail(why error) {
-	if m, ok := any(&a.Message).(interface{ fail(error) }); ok {
-		m.fail(why)
+// Envelope implements piper.Enveloped.
+func (a *Aimed[M]) Envelope() piper.Envelope {
+	if e, ok := any(&a.Message).(piper.Enveloped); ok {
+		return e.Envelope()
 	}
-}
-
-func (a *Aimed[M]) letter() any {
-	if m, ok := any(&a.Message).(interface{ letter() any }); ok {
-		return m.letter()
-	}
-	return a.Message
+	return piper.Envelope{Message: a.Message, Fail: func(error) {}}
 }
 
 // nodeOf is the node to which an element of a queue goes; "" if all nodes get it that the
