@@ -85,6 +85,7 @@ type Pool struct {
 	done     chan struct{} // closed with ended
 	idle     workerSet     // workers that are parked, or poll their inbox before they park
 	long     workerSet     // workers whose last timed turn was long
+	offers   workerSet     // workers with long turns and further instances in their run queues
 	threads  atomic.Int32  // GOMAXPROCS
 
 	_ [lineBytes]byte // workers read the fields above in each turn, and goroutines write those below
@@ -134,7 +135,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	if n == 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	p.idle, p.long = newWorkerSet(n), newWorkerSet(n)
+	p.idle, p.long, p.offers = newWorkerSet(n), newWorkerSet(n), newWorkerSet(n)
 	for i := range n {
 		p.workers = append(p.workers, newWorker(p, i))
 	}

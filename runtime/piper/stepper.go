@@ -335,6 +335,9 @@ func (s *Stepper) guardedTurn(u *Unit) {
 			s.handleCrash(s.runner, cause)
 		}
 	}()
+	if w := s.runner.w; w.hold.Load() != 0 {
+		w.clearHold()
+	}
 	s.runner.turn(u)
 	returned = true
 }

@@ -80,11 +80,24 @@ func (r *runner) loop() {
 				r.serve(w.single)
 				continue
 			}
+			if w.offers {
+				w.setOffers(false)
+			}
 			w.park()
 			continue
 		}
-		if w.runq.first != nil && w.index >= 0 && w.pool.idle.any() {
-			w.donate()
+		if w.hold.Load() != 0 {
+			w.clearHold() // before the look for idle workers: a worker that is idle after it ends the turn
+		}
+		if w.runq.first != nil && w.index >= 0 {
+			if w.pool.idle.any() {
+				w.donate()
+			}
+			if u.longTurn && !w.offers {
+				w.setOffers(true)
+			}
+		} else if w.offers {
+			w.setOffers(false)
 		}
 		r.turn(u)
 	}
@@ -162,9 +175,6 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 // timed, else 0.
 func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 	w := r.w
-	if w.hold.Load() != 0 {
-		w.clearHold()
-	}
 	pings := u.ping == pingActive
 	handles := true
 	if u.pendingCalls != 0 {
@@ -381,31 +391,59 @@ func (r *runner) follow(u *Unit) {
 	r.w.state.Store(r.w.state.Load() + 1)
 }
 
-// donate hands over one ready instance to an idle worker, if its turns are long enough
-// to pay for the wake-up.
+// donate hands over ready instances to idle workers, one to each, if their turns are long
+// enough to pay for the wake-up. There must be a CPU for each of these workers.
 func (w *Worker) donate() {
 	p := w.pool
-	if p.pinned || p.busy() >= int(p.threads.Load()) {
-		return // another busy worker would get no CPU
-	}
-	var before *Unit
-	u := w.runq.first
-	for looks := 0; u != nil && u.turnNanos < donateNanosMin; before, u = u, u.next {
-		if looks++; looks == donateLooksMax {
+	for !p.pinned && p.busy() < int(p.threads.Load()) {
+		before, u := w.donated()
+		if u == nil {
 			return
 		}
+		to := p.idle.take()
+		if to < 0 {
+			return // other workers have taken all
+		}
+		w.runq.remove(before, u)
+		u.queued = false
+		w.handOver(u, p.workers[to])
+		w.wokeAnother = true
 	}
-	if u == nil {
+}
+
+// donated returns an instance of the run queue that donate hands over, and its predecessor there. If
+// it had no turn yet, the last turn of another one is the estimate.
+func (w *Worker) donated() (before, u *Unit) {
+	u = w.runq.first
+	for looks := 0; u != nil && looks < donateLooksMax; looks++ {
+		if u.turnNanos >= donateNanosMin || u.turnNanos == 0 && w.longTurn {
+			return before, u
+		}
+		before, u = u, u.next
+	}
+	return nil, nil
+}
+
+// setOffers records whether the worker has long turns and further instances in its run queue.
+func (w *Worker) setOffers(offers bool) {
+	w.offers = offers
+	if offers {
+		w.pool.offers.add(w)
+	} else {
+		w.pool.offers.remove(w)
+	}
+}
+
+// ask makes a busy worker end its turn after the current call, so that it hands over an instance to w, which
+// has become idle. Idle workers ask different workers.
+func (w *Worker) ask() {
+	p := w.pool
+	if p.busy() >= int(p.threads.Load()) {
 		return
 	}
-	to := p.idle.take()
-	if to < 0 {
-		return // other workers have taken all
+	if i := p.offers.after(w); i >= 0 {
+		p.workers[i].hold.Or(holdYield)
 	}
-	w.runq.remove(before, u)
-	u.queued = false
-	w.handOver(u, p.workers[to])
-	w.wokeAnother = true
 }
 
 // setLong records whether the last timed turn was long.

@@ -29,6 +29,7 @@ type Worker struct {
 	index           int         // -1 for a worker outside the pool, which runs one instance
 	state           count.Count // odd while a handler runs; incremented at each change
 	longTurn        bool        // the last timed turn was long, and the worker is in Pool.long
+	offers          bool        // the worker is in Pool.offers
 	batch           int         // maximum number of messages of one link in a turn
 	stepped         bool        // run by a Stepper
 	runq            unitQueue
@@ -136,6 +137,7 @@ func (w *Worker) park() {
 	}
 	if w.index >= 0 && w.pool.long.anyWithout(&w.pool.idle, w) {
 		w.pool.idle.add(w)
+		w.ask()
 		woken := w.spin()
 		w.pool.idle.remove(w)
 		if woken {
@@ -150,6 +152,7 @@ func (w *Worker) park() {
 		}
 	} else if w.index >= 0 {
 		w.pool.idle.add(w)
+		w.ask()
 		<-w.wake
 		w.pool.idle.remove(w)
 		w.pool.monitor.wakeUp()

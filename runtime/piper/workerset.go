@@ -42,6 +42,26 @@ func (s *workerSet) take() int {
 	return -1
 }
 
+// after returns the index of the worker that follows w in the set, or -1 if there is none but w. The first
+// worker follows the last one.
+func (s *workerSet) after(w *Worker) int {
+	own, bit := w.index/wordBits, w.index%wordBits
+	for i := range len(s.words) + 1 { // the word of w is looked at in two parts
+		at := (own + i) % len(s.words)
+		word := s.words[at].Load()
+		switch i {
+		case 0:
+			word &= ^uint64(0) << (bit + 1)
+		case len(s.words):
+			word &= 1<<bit - 1
+		}
+		if word != 0 {
+			return at*wordBits + bits.TrailingZeros64(word)
+		}
+	}
+	return -1
+}
+
 func (s *workerSet) any() bool {
 	for i := range s.words {
 		if s.words[i].Load() != 0 {

@@ -42,6 +42,16 @@ func TestAWorkerSetIsASet(t *testing.T) {
 			if got := s.anyWithout(&other, workers[i]); got != (len(want) > 1 || len(want) == 1 && !want[i]) {
 				t.Fatalf("anyWithout worker %d reports %v, the set is %v", i, got, want)
 			}
+			next := -1
+			for k := range n - 1 {
+				if at := (i + 1 + k) % n; want[at] {
+					next = at
+					break
+				}
+			}
+			if got := s.after(workers[i]); got != next {
+				t.Fatalf("worker %d is followed by %d, want %d of %v", i, got, next, want)
+			}
 			if s.anyWithout(&s, workers[i]) {
 				t.Fatalf("a set without itself has a worker: %v", want)
 			}
@@ -93,6 +103,8 @@ func TestAnInstanceIsDonatedToAFreeCPU(t *testing.T) {
 		{"a CPU is free", 2, []int{1, 2}, donateNanosMin, 1, 1},
 		{"no worker is idle", 4, nil, donateNanosMin, 0, 0},
 		{"the turns are short", 4, []int{1, 2}, donateNanosMin - 1, 0, 2},
+		{"each idle worker gets one", 4, []int{1, 2}, donateNanosMin, 2, 0},
+		{"no instance had a turn, but the last turn was long", 2, []int{1, 2}, 0, 1, 1},
 	} {
 		p, err := New(Spec{Processors: []Processor{{Name: "a"}}, Workers: 3})
 		if err != nil {
@@ -100,6 +112,7 @@ func TestAnInstanceIsDonatedToAFreeCPU(t *testing.T) {
 		}
 		p.threads.Store(c.threads)
 		w := p.workers[0]
+		w.setLong(true)
 		for range 3 {
 			u := new(Unit)
 			p.Adopt(0, struct{}{}, u, new(Out))
@@ -113,6 +126,40 @@ func TestAnInstanceIsDonatedToAFreeCPU(t *testing.T) {
 		w.donate()
 		if donated := 3 - w.runq.len(); donated != c.donated || p.idle.len() != c.idleAfter {
 			t.Errorf("%s: %d instances are donated, and %d workers are idle", c.name, donated, p.idle.len())
+		}
+	}
+}
+
+// TestAnIdleWorkerAsksABusyOne checks that a worker that becomes idle makes one other worker end its turn, if
+// that one has further instances and there is a CPU for both.
+func TestAnIdleWorkerAsksABusyOne(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		threads int32
+		idle    int
+		offers  []int
+		asked   int
+	}{
+		{"the next worker", 4, 1, []int{0, 2, 3}, 2},
+		{"the first follows the last", 4, 3, []int{0, 2}, 0},
+		{"no worker has further instances", 4, 1, nil, -1},
+		{"no CPU is free", 3, 1, []int{0, 2, 3}, -1},
+	} {
+		p, err := New(Spec{Workers: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.threads.Store(c.threads)
+		for _, i := range c.offers {
+			p.workers[i].setOffers(true)
+		}
+		w := p.workers[c.idle]
+		p.idle.add(w)
+		w.ask()
+		for i, other := range p.workers {
+			if got := other.hold.Load() == holdYield; got != (i == c.asked) {
+				t.Errorf("%s: worker %d is asked: %v", c.name, i, got)
+			}
 		}
 	}
 }
