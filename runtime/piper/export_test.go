@@ -83,3 +83,11 @@ func Pin(p *Pool, at []int) {
 		}
 	}
 }
+
+// Outside is the number of instances that are outside the pool because of long calls, and the largest number
+// that may be if calls take the given time. The monitor takes a worker at most every two periods. Its instance
+// comes back when it was idle for some time.
+func Outside(p *Pool, took time.Duration) (now, most int) {
+	taken := len(p.workers) * int((took+soloIdleMax)/(2*monitorPeriod)+1)
+	return len(p.hungSolos()), solosMax + taken
+}

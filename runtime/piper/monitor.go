@@ -182,6 +182,11 @@ func (p *Pool) warn(proc *processor) {
 // state, and makes another goroutine run w. The goroutine keeps the unit whose handler it runs,
 // on a new worker outside the pool. takeWorker returns that unit, or nil if the handler has
 // returned.
+//
+// It has no limit of its own, because without a worker all its instances would wait. But each worker is
+// taken at most every two periods, and an idle instance whose inputs are open returns after
+// soloIdleMax. So calls that take t add at most (t + soloIdleMax) / (2 * monitorPeriod) instances
+// for each worker to the solosMax that leave before a call.
 func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
