@@ -83,6 +83,9 @@ func (r *runner) turnsInline(u *Unit, c asking) {
 	}()
 	for range inlineTurnsMax {
 		w.runq.pop()
+		if w.hold.Load() != 0 {
+			w.clearHold() // as in loop: an idle worker may have asked before w was parked
+		}
 		budget := u.budget
 		u.budget = 1
 		r.turn(u)
