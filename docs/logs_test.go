@@ -31,6 +31,7 @@ var parts = map[string]string{
 	"internal/loglimit":       "Lines that come often",
 	"member/memberlist":       "Failure detection with detector: memberlist",
 	"piper":                   "Processors, queues and the pool",
+	"piper/border":            "Messages between nodes",
 	"process":                 "Processes of isolated instances",
 	"raft":                    "State machines and raft groups",
 	"raft/wal":                "Log of a state machine on the disk",
