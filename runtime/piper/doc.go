@@ -1,7 +1,7 @@
 // Package piper runs the instances of a topology on a few workers.
 //
-// Only generated code calls it. Generated code describes processors and edges in a Spec,
-// has a Unit in every instance, a Link for every pair of instances and an Out in every
+// Generated code and other packages of the runtime call it. Generated code describes processors and edges in a Spec,
+// has a Unit in every instance, a Link for every pair that exchanges messages and an Out in every
 // sender, and calls handlers directly. A unit is the part of an instance that belongs to
 // the pool, so this package says unit where other texts say instance. Package pool has the names that users need:
 // options, errors, figures and the Stepper.
@@ -17,7 +17,8 @@
 // 15 ms, the monitor publishes what the instance has sent so far. An instance with a
 // goroutine of its own publishes after each call.
 //
-// A worker that always has work calls runtime.Gosched after 100 µs of turns.
+// If workers are busy on all CPUs, a worker calls runtime.Gosched after 100 µs of turns, or
+// after 20 µs if it has handled messages from outside.
 //
 // # Ownership
 //
