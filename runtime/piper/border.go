@@ -37,7 +37,8 @@ type Crossing interface {
 	Inlet
 	// Arrives reports whether the sending instance runs on another node.
 	Arrives() bool
-	// Took counts a message that a Delivery has taken, and Resolved one that it has cleared.
+	// Took counts a message that a Delivery has taken. Resolved counts a message that the
+	// Delivery has cleared.
 	Took()
 	Resolved()
 	// EndDrain is called if a handler has panicked or does not return, because Drain does not
@@ -185,7 +186,7 @@ func (p *processor) instances() int {
 	return len(p.units)
 }
 
-// AddGuest makes the unit of parts one that sends in place of an instance of another node.
+// AddGuest adds the unit of parts, which sends in place of an instance of another node.
 func (in Interior) AddGuest(index, instance int, parts Parts) {
 	p, proc, u := in.pool, in.pool.processors[index], parts.Unit
 	// A processor of its own, because the guest has neither a Watch nor events.

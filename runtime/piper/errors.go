@@ -180,9 +180,9 @@ func (p *Pool) drainError() error {
 			if w := u.worker.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
 			}
-			if w := u.watch(); w != nil && w.retrying.Load() > 0 {
+			if u.awaitsRetry() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
-			} else if w != nil && w.awaited.Load() {
+			} else if w := u.watch(); w != nil && w.awaited.Load() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: Finish waits for a restart", proc.Name, u.Index())
 			}
 		}

@@ -65,6 +65,9 @@ func Making(p *Pool, processor int) (n int) {
 	return n
 }
 
+// AskToYield makes the worker of u end its turn, as the monitor and idle workers do.
+func AskToYield(u *Unit) { u.worker.Load().hold.Or(holdYield) }
+
 // PlaceBy replaces the placement with a function that decides the worker of each
 // instance. -1 is an instance that cannot be placed.
 func PlaceBy(p *Pool, decide func(workers int, at []int) []int) {

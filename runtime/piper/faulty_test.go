@@ -39,6 +39,9 @@ type delivery[T any] struct {
 
 // drainWatched is Drain for a watched instance: one message at a time.
 func (p *pair[T]) drainWatched(budget int) (n int, err error) {
+	if drains := p.to.proc.drains; drains != nil {
+		drains(p.to)
+	}
 	for n < budget && err == nil && !p.to.Hold() {
 		i := p.retryLane()
 		if i < 0 {

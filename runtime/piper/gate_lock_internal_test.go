@@ -31,6 +31,6 @@ func TestGateLock(t *testing.T) {
 		t.Errorf("%d goroutines have counted to %d, want %d", goroutines, count, goroutines*each)
 	}
 	if !k.TryLock() || k.TryLock() {
-		t.Error("TryLock locks a lock that is held, or does not lock one that is free")
+		t.Error("TryLock locks a lock that is held, or does not lock a free lock")
 	}
 }

@@ -165,6 +165,33 @@ func TestHoldOutsideATopology(t *testing.T) {
 	}
 }
 
+// TestARetryThatMustYieldIsNotForgotten checks that a message is handled again if the turn of its next attempt
+// ends before the attempt, although its queue is empty.
+func TestARetryThatMustYieldIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts, drains := 0, 0
+		top := build(t, []proc{feed(0, 1, 1), {
+			watch: &piper.Watch{Then: piper.ThenRetry, Attempts: 3},
+			drains: func(c *cell) {
+				if drains++; attempts > 0 && drains == 2 {
+					piper.AskToYield(&c.Unit)
+				}
+			},
+			receive: func(c *cell, _ *message) error {
+				if attempts++; attempts == 1 {
+					c.countLoss(false)
+					return errors.New("once")
+				}
+				return nil
+			},
+		}}, []edge{{from: 0, to: 1}})
+		top.runWhole(t)
+		if attempts != 2 || drains < 3 {
+			t.Errorf("%d attempts in %d calls of Drain, want 2 in 3", attempts, drains)
+		}
+	})
+}
+
 // TestRetriesWait checks that the delay before each attempt doubles up to the limit.
 // Messages behind the delayed message keep their order, messages of another sender are
 // not delayed, and the context has the number of the attempt.

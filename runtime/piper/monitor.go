@@ -78,12 +78,10 @@ func (m *monitor) run() {
 			idle = 0
 		} else if idle++; idle > monitorIdleMax {
 			idle = 0
-			ticker.Stop()
-			m.asleep.Store(true)
-			if (m.pool.busy() > 0 || m.pool.soloWorks()) && m.asleep.CompareAndSwap(true, false) {
-				ticker.Reset(monitorPeriod)
-				continue // a worker began in between
+			if !m.fallAsleep() {
+				continue
 			}
+			ticker.Stop()
 			select {
 			case <-m.pool.done:
 				return
@@ -93,6 +91,14 @@ func (m *monitor) run() {
 			looked = time.Now()
 		}
 	}
+}
+
+// fallAsleep reports whether the monitor may wait for m.wake. It may not if a worker began since the last look:
+// that worker saw the monitor awake. A worker that a goroutine has borrowed works too.
+func (m *monitor) fallAsleep() bool {
+	m.asleep.Store(true)
+	works := slices.ContainsFunc(m.pool.workers, func(w *Worker) bool { return !w.parked.Load() }) || m.pool.soloWorks()
+	return !works || !m.asleep.CompareAndSwap(true, false)
 }
 
 // look checks all workers and the number of threads. It reports whether any of them works.

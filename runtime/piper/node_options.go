@@ -28,7 +28,7 @@ func NodeDir(dir string) Option {
 	return func(o *options) error { o.node.Dir = dir; return nil }
 }
 
-// UseBorder sets the Border in place of the one that Spec.Cluster opens.
+// UseBorder sets the Border in place of Spec.Cluster.
 func UseBorder(open func() Border) Option {
 	return func(o *options) error { o.border = open; return nil }
 }

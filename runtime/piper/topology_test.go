@@ -31,6 +31,7 @@ type proc struct {
 	alarm   func(c *cell) error
 	close   func(c *cell) error
 
+	drains         func(c *cell) // called at the begin of Drain, if the processor is watched
 	watch          *piper.Watch
 	renew          func(ctx context.Context) error // called by Renew with the context of Init
 	make           func(c *cell, n int) error      // called first by the n-th Renew of an instance

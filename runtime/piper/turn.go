@@ -251,7 +251,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 		if waited {
 			l.reportRoom(r.w)
 		}
-		if !more {
+		if !more && !(u.Hold() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
 			if spares && r.w.index >= 0 && l.sparesAt != u.stay() {
 				r.w.keepSpares(l)
 			}

@@ -142,6 +142,12 @@ func (u *Unit) watch() *watch {
 	return u.proc.watches[u.index]
 }
 
+// awaitsRetry reports whether a message waits for its next attempt.
+func (u *Unit) awaitsRetry() bool {
+	w := u.watch()
+	return w != nil && w.retrying.Load() > 0
+}
+
 // addWatch adds the watch of u.
 func (u *Unit) addWatch() {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
