@@ -192,7 +192,7 @@ func (in Interior) AddGuest(index, instance int, parts Parts) {
 	// A processor of its own, because the guest has neither a Watch nor events.
 	u.proc = &processor{Processor: Processor{Name: proc.Name, Group: proc.Group}, pool: p, index: proc.index, group: proc.group, guest: true}
 	u.cell, u.out, u.index = cell{parts.Cell}, parts.Out, int32(instance)
-	u.controlNote = note{kind: noteControl, unit: u}
+	u.controlNote.kind = noteControl
 	u.longTurn = true
 	u.out.unit = u
 	u.targetWorker.Store(int32((index + instance) % len(p.workers)))

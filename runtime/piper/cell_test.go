@@ -35,8 +35,8 @@ type cell struct {
 type sender struct {
 	out       *piper.Out
 	callState *piper.CallState
-	pairs     []*pair[message] // by id of the receiving cell, made at the first message
-	over      []flooded        // block queues that were full after a send
+	pairs     []piper.Links[*pair[message]] // by processor
+	over      []flooded                     // block queues that were full after a send
 }
 
 // body is the value of the processor's type. Each restart makes a new one.
@@ -358,7 +358,7 @@ func (c *cell) sendWith(s *sender, m message, targets ...target) error {
 func (c *cell) put(t target, m message) {
 	to := c.top.cells[c.top.edges[t.edge].to][t.instance]
 	l := c.lane(t)
-	p := c.pairs[to.stamps.id]
+	p := c.pair(to)
 	l.put(p.number(), c.stamps.stamp(m, t.edge, to))
 	h := l.head()
 	switch capacity := uint64(h.Capacity()); c.top.edges[t.edge].full {
@@ -392,14 +392,23 @@ func (c *cell) sentFromServe() error {
 // lane returns the queue to an instance. The first call makes it.
 func (c *cell) lane(t target) lane[message] {
 	to := c.top.cells[c.top.edges[t.edge].to][t.instance]
+	return c.pair(to).lane(t.edge)
+}
+
+func (c *cell) pair(to *cell) *pair[message] {
 	if c.pairs == nil {
-		c.pairs = make([]*pair[message], len(c.top.all))
+		c.pairs = make([]piper.Links[*pair[message]], len(c.top.cells))
+		for i := range c.pairs {
+			c.pairs[i].Make(len(c.top.cells[i]))
+		}
 	}
-	p := c.pairs[to.stamps.id]
-	if p == nil {
-		p = newPair(c.top, c.index, to, (*cell).received)
-		p.Join(p, c.sender.out, &to.Unit, p.heads()[0], p.heads()[1:]...)
-		c.pairs[to.stamps.id] = p
-	}
-	return p.lane(t.edge)
+	return c.pairs[to.index].Get(c.sender.out, to.index, to.number)
+}
+
+// Link makes the link to an instance.
+func (c *cell) Link(processor, i int) {
+	to := c.top.cells[processor][i]
+	p := newPair(c.top, c.index, to, (*cell).received)
+	p.Join(p, c.sender.out, &to.Unit, p.heads()[0], p.heads()[1:]...)
+	c.pairs[processor].Set(i, p)
 }

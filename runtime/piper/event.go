@@ -80,7 +80,7 @@ func (u *Unit) isDrained(edge int) bool {
 	if u.awaitsRetry() { // the edge of that message is not known
 		return false
 	}
-	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 		for _, h := range l.heads {
 			if h.Index() == edge && !h.Empty() {
 				return false

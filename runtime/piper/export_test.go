@@ -36,16 +36,29 @@ func Lenient() (strict func()) {
 	return func() { isTest = before }
 }
 
-// KeepsSpares reports whether a queue to u keeps spare segments. It must be called on the goroutine of
+// KeepsSegments reports whether a queue to u keeps segments. It must be called on the goroutine of
 // u's worker.
-func KeepsSpares(u *Unit) bool {
-	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
-		if _, _, spares := l.rest(); spares {
-			return true
+func KeepsSegments(u *Unit) bool {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
+		for _, h := range l.heads {
+			if h.Attached() {
+				return true
+			}
 		}
 	}
 	return false
 }
+
+// InLinks is the number of links to u.
+func InLinks(u *Unit) (n int) {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
+		n++
+	}
+	return n
+}
+
+// ReleaseAfter sets how long links must be idle before they are released.
+func ReleaseAfter(p *Pool, d time.Duration) { p.idleLinkPeriod = d }
 
 // Stopped reports whether the context of Run has ended.
 func Stopped(p *Pool) bool { return p.stopping.Load() }

@@ -274,7 +274,7 @@ func (g *group) allEmpty() bool {
 		if i == 0 && first != nil {
 			l = first
 		}
-		for ; l != nil && (i == 0 || l != first); l = l.nextIn {
+		for ; l != nil && (i == 0 || l != first); l = l.nextIn.Load() {
 			if !l.empty() {
 				g.lastBusy, g.busyUnit = l, at
 				return false
@@ -310,7 +310,7 @@ func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 	p := g.pool
 	lengths := make([]int, len(p.edges))
 	for _, u := range g.units {
-		for in := u.inlinks.Load(); in != nil; in = in.nextIn {
+		for in := u.inlinks.Load(); in != nil; in = in.nextIn.Load() {
 			for _, h := range in.heads {
 				lengths[h.Index()] += int(h.Written() - min(h.Taken(), h.Written())) // includes messages that are not published yet
 			}

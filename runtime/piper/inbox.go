@@ -1,14 +1,29 @@
 package piper
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // note is a message to a worker. Links, units and workers contain their notes, so
 // posting allocates nothing. A note is in at most one inbox at a time.
 type note struct {
 	next *note
 	kind noteKind
-	unit *Unit
-	link *Link
+}
+
+// link is the link that contains the note.
+func (n *note) link() *Link {
+	offset := unsafe.Offsetof(Link{}.readyNote)
+	if n.kind == noteRoom {
+		offset = unsafe.Offsetof(Link{}.roomNote)
+	}
+	return (*Link)(unsafe.Add(unsafe.Pointer(n), -int(offset)))
+}
+
+// unit is the unit that contains the note.
+func (n *note) unit() *Unit {
+	return (*Unit)(unsafe.Add(unsafe.Pointer(n), -int(unsafe.Offsetof(Unit{}.controlNote))))
 }
 
 type noteKind uint8

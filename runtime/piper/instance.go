@@ -33,6 +33,7 @@ const (
 	controlEvent                      // there are events of inputs
 	controlWake                       // Woken must be called
 	controlSettle                     // another node has handled messages
+	controlIdle                       // the links to the unit must be listed if they are idle
 )
 
 type pingState uint8
@@ -59,7 +60,9 @@ type Unit struct {
 	control      atomic.Uint32
 	targetWorker atomic.Int32  // index of the worker to move to, for controlMove
 	moves        atomic.Uint32 // number of changes of the worker
-	wokenPending bool          // Woken must be called when the group has room
+	goneLinks    uint16        // number of links in inlinks that are gone
+	sweepAt      uint16        // at that number they are removed from inlinks
+	goneTaken    uint64        // number of messages taken from links that were removed
 	busy         count.Count   // estimated nanoseconds in turns
 	cost         int64         // the same for the rebalancer, halved at each of its decisions
 
@@ -84,6 +87,7 @@ type Unit struct {
 	working      bool  // a durable function runs
 	muted        bool  // its sends are dropped
 	away         bool  // another node runs the instance
+	wokenPending bool  // Woken must be called when the group has room
 }
 
 // bits of Unit.pendingCalls

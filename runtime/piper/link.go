@@ -18,15 +18,18 @@ type Link struct {
 	heads []*queue.Head
 
 	// Owned by the receiver, in a separate cache line.
-	nextIn    *Link  // next in the receiver's list of all links
-	nextReady *Link  // next in the receiver's list of ready or gated links
-	listed    bool   // in the ready or gated list
-	local     bool   // sender and receiver are on the same worker
-	sparesAt  uint16 // in which stay of the receiver its worker has listed the link, to drop spare segments; 0: none
+	nextIn    count.Pointer[Link] // next in the receiver's list of all links; other goroutines read it
+	nextReady *Link               // next in the receiver's list of ready or gated links
+	listed    bool                // in the ready or gated list
+	local     bool                // sender and receiver are on the same worker
+	idleIn    uint16              // in which stay of the receiver its worker has listed the link, to release it; 0: none
 	wantRoom  atomic.Bool
-	edge      int32 // the edge of the message that is being handled; invalid between two messages
-	hops      int32 // estimated turns for the rebalancer, halved at each of its decisions
-	roomNote  note  // in an inbox while wantRoom is set
+	edge      int32       // the edge of the message that is being handled; invalid between two messages
+	hops      int32       // estimated turns for the rebalancer, halved at each of its decisions
+	roomNote  note        // in an inbox while wantRoom is set
+	asked     atomic.Bool // the receiver has left the queues, and asks the sender to release the link
+	gone      atomic.Bool // the sender has removed the link from its table
+	_         [8]byte
 
 	// Owned by the sender, in a separate cache line.
 	nextDirty count.Pointer[Link] // next in the sender's list of unpublished links; expose reads it
@@ -37,7 +40,9 @@ type Link struct {
 	entering  bool                // leads from outside into a cyclic group
 	ordered   bool                // has several edges, so messages are numbered
 	posted    atomic.Bool
-	readyNote note // in an inbox while posted is set
+	readyNote note              // in an inbox while posted is set
+	table     *linkTable[*Link] // has the link, under the index of the receiver; nil if the sender has no table
+	_         [8]byte
 }
 
 // LinkOf is a link with one queue, of type Q.
@@ -67,6 +72,9 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*qu
 	l.inlet, l.to = in, to
 	l.heads = append(append(make([]*queue.Head, 0, 1+len(more)), first), more...)
 	l.out = out
+	if out != nil {
+		out.made = l
+	}
 	if b := to.proc.pool.border; b != nil {
 		l.inlet = b.Wrap(l, in)
 	}
@@ -75,11 +83,10 @@ func (l *Link) Join(in Inlet, out *Out, to *Unit, first *queue.Head, more ...*qu
 	group := to.proc.group
 	l.inCycle = out != nil && out.unit.proc.group == group
 	l.entering = !l.inCycle && group.cyclic
-	l.readyNote = note{kind: noteReady, link: l}
-	l.roomNote = note{kind: noteRoom, link: l}
+	l.readyNote.kind, l.roomNote.kind = noteReady, noteRoom
 	for {
 		first := to.inlinks.Load()
-		l.nextIn = first
+		l.nextIn.StoreRelease(first)
 		if to.inlinks.CompareAndSwap(first, l) {
 			return
 		}
@@ -244,15 +251,14 @@ func (l *Link) empty() bool {
 	return true
 }
 
-// rest reports whether there are more visible messages, whether the sender waits for room, and
-// whether the queues keep spare segments. Only the receiver calls it.
-func (l *Link) rest() (more, waited, spares bool) {
+// rest reports whether there are more visible messages, and whether the sender waits for room.
+// Only the receiver calls it.
+func (l *Link) rest() (more, waited bool) {
 	for _, h := range l.heads {
 		more = more || h.HasMore()
 		waited = waited || h.IsAwaited()
-		spares = spares || h.HasSpares()
 	}
-	return more, waited, spares
+	return more, waited
 }
 
 // reportRoom reports room to a sender that waits for it.

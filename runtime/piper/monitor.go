@@ -334,11 +334,9 @@ func (w *Worker) waitIdle() {
 
 // returnToPool returns an instance that is not queued. The caller must not touch it afterwards.
 func (w *Worker) returnToPool(u *Unit) {
-	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
-		l.dropSpares() // outside the pool no worker does it
-	}
 	w.single, w.hung = nil, false
 	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
+	u.signal(controlIdle) // outside the pool no worker lists idle links
 }
 
 // exit ends the goroutine of a worker outside the pool whose instance has returned to

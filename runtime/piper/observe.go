@@ -157,7 +157,11 @@ func (u *Unit) figures(now int64) InstanceFigures {
 		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // the estimate must not exceed the elapsed time
 		Paused: time.Duration(paused),
 	}
-	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+	p := u.proc.pool
+	p.figuresMu.Lock()
+	defer p.figuresMu.Unlock()
+	f.Received = u.goneTaken
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 		for _, h := range l.heads {
 			f.Len += h.Len()
 			f.Received += h.Taken()
@@ -182,11 +186,14 @@ func (x *figures) edge(i int) EdgeFigures {
 		f.Sent, f.Received, f.Dropped, f.Len = d.Sent, d.Received, d.Dropped, d.Len
 		return f
 	}
+	p.figuresMu.Lock()
+	defer p.figuresMu.Unlock()
 	discarded := e.discarded.Load() // read before the taken counts, so that Received is not negative
 	f.Sent, f.Dropped = e.refused.Load(), e.refused.Load()+discarded
+	f.Sent, f.Dropped, f.Received = f.Sent+e.goneSent.Load(), f.Dropped+e.goneDropped.Load(), e.goneTaken.Load()
 	ended := p.ended.Load()
 	for _, u := range p.processors[e.To].units {
-		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 			for _, h := range l.heads {
 				if h.Index() == i {
 					if l.arrives() {
@@ -214,7 +221,7 @@ func (x *figures) edge(i int) EdgeFigures {
 func (x *figures) sentInCalls(edge int) (n int) {
 	p := x.pool
 	for _, u := range p.processors[p.edges[edge].To].units {
-		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 			for _, h := range l.heads {
 				if h.Index() == edge && l.out != nil && !l.arrives() {
 					published := h.Published()

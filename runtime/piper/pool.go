@@ -112,11 +112,14 @@ type Pool struct {
 	slowSolos        int       // number of those whose instance left the pool because of long calls
 
 	timersStopped atomic.Bool // see Interior.StopTimers
+
+	idleLinkPeriod time.Duration
+	figuresMu      sync.RWMutex // write-locked while counts of links are summed, read-locked while links are removed
 }
 
 // New makes a pool and the instances of spec. Nothing runs before Run.
 func New(spec Spec, opts ...Option) (*Pool, error) {
-	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement.Measured).Plan}
+	p := &Pool{spec: spec, done: make(chan struct{}), handlerCtx: context.Background(), place: (*placement.Measured).Plan, idleLinkPeriod: idleLinkPeriod}
 	p.options = options{
 		workers: spec.Workers, batch: spec.Batch, rebalance: spec.Rebalance, drainTimeout: spec.DrainTimeout,
 		cycleLimit:   spec.CycleLimit,
@@ -215,7 +218,7 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	proc := p.processors[processor]
 	u.cell, u.proc, u.out = cell{instance}, proc, out
 	u.index = int32(len(proc.units))
-	u.controlNote = note{kind: noteControl, unit: u}
+	u.controlNote.kind = noteControl
 	u.longTurn = true // unknown yet; the first turn is timed
 	out.unit = u
 	proc.units = append(proc.units, u)

@@ -79,9 +79,10 @@ type processor struct {
 
 type edge struct {
 	Edge
-	inCycle   bool
-	refused   atomic.Uint64 // messages whose route returned no valid instance
-	discarded atomic.Uint64 // messages that were taken by an instance that is not restarted
-	late      atomic.Uint64 // messages sent after the call of the sender had ended
-	closed    atomic.Bool   // the edge carries no more messages; EventClosed was or will be posted
+	inCycle                          bool
+	refused                          atomic.Uint64 // messages whose route returned no valid instance
+	discarded                        atomic.Uint64 // messages that were taken by an instance that is not restarted
+	late                             atomic.Uint64 // messages sent after the call of the sender had ended
+	goneSent, goneTaken, goneDropped atomic.Uint64 // counts of links that were released
+	closed                           atomic.Bool   // the edge carries no more messages; EventClosed was or will be posted
 }

@@ -77,6 +77,7 @@ func (x *random) start(t *testing.T, stop func(), opts ...piper.Option) {
 		x.failures.build(t, x, opts...)
 	}
 	x.stop = stop
+	piper.ReleaseAfter(x.top.pool, 20*time.Microsecond)
 	if x.shuffle != nil {
 		piper.PlaceBy(x.top.pool, func(workers int, at []int) []int {
 			to := slices.Clone(at)

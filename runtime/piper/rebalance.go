@@ -224,7 +224,7 @@ func (r *rebalancer) measured() *placement.Measured {
 		p.At[i] = u.worker.Load().index
 		p.Cost[i] = u.cost
 		u.cost /= 2
-		for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+		for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 			if l.out == nil || l.hops == 0 {
 				continue
 			}

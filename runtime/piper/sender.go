@@ -11,6 +11,7 @@ import (
 type Out struct {
 	_       [0]func() // not comparable; see Unit
 	unit    *Unit
+	made    *Link               // the last link that was made
 	dirty   count.Pointer[Link] // list of links with unpublished messages; expose reads it
 	filled  queue.HeadList      // queues that became full since the last settle
 	full    int32               // number of full queues that lead out of the group

@@ -59,7 +59,7 @@ func (w *watch) dropTicks() {
 	g.enter()
 	defer g.leave(nil)
 	w.droppingTicks = true
-	for l := u.inlinks.Load(); l != nil; l = l.nextIn {
+	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 		edge := &u.proc.pool.edges[l.heads[0].Index()] // not l.edge, because no message is being handled
 		if edge.From < 0 && !l.empty() {
 			_, _ = l.inlet.Drain(1) // discards the tick, because HasFailed is true

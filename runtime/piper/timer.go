@@ -43,10 +43,10 @@ type timerEntry struct {
 type timerKind uint8
 
 const (
-	timerTick   timerKind = iota
-	timerPing             // the pause of an idle Ping ends
-	timerWake             // under a Stepper: the wakeup of a unit
-	timerSpares           // spare segments of queues that stay empty are dropped
+	timerTick      timerKind = iota
+	timerPing                // the pause of an idle Ping ends
+	timerWake                // under a Stepper: the wakeup of a unit
+	timerIdleLinks           // links may have been idle for some time
 )
 
 // timerHeap is a binary heap, earliest entry first.
@@ -141,8 +141,8 @@ func (w *Worker) fireTimers() {
 	now := w.pool.clock()
 	for len(w.timers) > 0 && w.timers[0].at <= now {
 		e := w.timers.pop()
-		if e.kind == timerSpares {
-			w.lookAtSpares(now)
+		if e.kind == timerIdleLinks {
+			w.lookAtIdle(e, now)
 			continue
 		}
 		switch here := e.unit.worker.Load() == w; {

@@ -247,14 +247,12 @@ func (r *runner) receive(u *Unit, l *Link) {
 			r.handleError(u, l, "Receive", err)
 			return
 		}
-		more, waited, spares := l.rest()
+		more, waited := l.rest()
 		if waited {
 			l.reportRoom(r.w)
 		}
 		if !more && !(u.Hold() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
-			if spares && r.w.index >= 0 && l.sparesAt != u.stay() {
-				r.w.keepSpares(l)
-			}
+			r.w.emptied(l)
 			if u.proc.boxes != nil {
 				u.recheckEvents()
 			}

@@ -34,7 +34,7 @@ type Worker struct {
 	stepped         bool        // run by a Stepper
 	runq            unitQueue
 	timers          timerHeap
-	spares          []spareLink // see keepSpares
+	idleLinks       idleLinks
 	timer           *time.Timer
 	armedAt         int64 // when the Go timer fires; 0 means never
 	timerNote       note
@@ -179,11 +179,11 @@ func (w *Worker) readAll() {
 		n.next = nil
 		switch n.kind {
 		case noteReady:
-			w.readReady(n.link)
+			w.readReady(n.link())
 		case noteRoom:
-			w.readRoom(n.link)
+			w.readRoom(n.link())
 		case noteControl:
-			w.readControl(n.unit)
+			w.readControl(n.unit())
 		case noteTimer:
 			w.firing.Store(false)
 			w.fireTimers()
@@ -200,6 +200,10 @@ func (w *Worker) readReady(l *Link) {
 		return
 	}
 	l.posted.Store(false) // before the queues are read, so that a later message posts a new note
+	if l.gone.Load() {
+		w.removeGone(l)
+		return
+	}
 	w.makeReady(l)
 }
 
@@ -209,6 +213,9 @@ func (w *Worker) readRoom(l *Link) {
 		return
 	}
 	l.wantRoom.Store(false)
+	if l.asked.Load() && l.asked.Swap(false) {
+		w.trim(l)
+	}
 	w.roomIn(l)
 }
 
@@ -288,7 +295,7 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.pendingCalls |= callFinish
 	}
-	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle) != 0 {
+	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle|controlIdle) != 0 {
 		w.readRareControl(u, bits)
 	}
 	if bits&controlMove != 0 {
@@ -311,6 +318,9 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 			u.proc.group.enter()
 			u.proc.group.leave(nil)
 		}
+	}
+	if bits&controlIdle != 0 {
+		w.listIdleLinks(u)
 	}
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken

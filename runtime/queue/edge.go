@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	segmentMin      = 8        // messages in the first segment; an edge with few messages stays small
+	segmentMin      = 8 // messages in the first segment, or fewer with segmentBytesMin; an edge with few messages stays small
+	segmentBytesMin = 128
 	segmentMax      = 512      // messages; longer segments are not faster
 	segmentBytesMax = 32 << 10 // fits into the first-level cache of common processors
 	// A queue at its capacity may have two partly used segments. With this number of
@@ -39,16 +40,20 @@ type list struct {
 	_ [0]func() // not comparable: otherwise the compiler generates an equality function for each T
 
 	// Owned by the producer.
-	buf   *slice // Edge.buf, the messages of the last segment
-	last  *segment
-	first *segment // set before the first publish
+	buf  *slice // Edge.buf, the messages of the last segment
+	last *segment
 
 	messages reflect.Type // type of the slices
 
+	// first is the segment to which the consumer goes if it has none, and firstAt the position of the next message
+	// in it. The producer sets them with its first segment and in Trim, the consumer in Leave.
+	first *segment
+
 	// Owned by the consumer.
-	in    slice // messages of the current segment
-	seg   *segment
-	spare exchange
+	in      slice    // messages of the current segment
+	seg     *segment // nil before the first message, and after Leave
+	spare   exchange
+	firstAt int
 }
 
 // slice is the header of a []T. Only Edge knows T.
@@ -105,22 +110,21 @@ func (l *list) grow(h *Head) int {
 	} else {
 		l.last.next = s
 	}
-	put := h.putCount()
-	h.setPos(0) // first, so that a concurrent reader of both never counts too many messages
-	h.base.StoreRelease(put)
+	h.restart()
 	l.last, *l.buf = s, s.slice()
 	return n
 }
 
-// segmentLen doubles the previous length, from segmentMin up to the limits. size is the
+// segmentLen doubles the previous length, from the minimum up to the limits. size is the
 // size of a message in bytes.
 func segmentLen(size uintptr, before int, capacity uint64) int {
-	most := segmentMax
+	least, most := segmentMin, segmentMax
 	if size > 0 {
+		least = min(least, max(1, segmentBytesMin/int(size)))
 		most = min(most, max(1, segmentBytesMax/int(size)))
 	}
 	most = int(min(uint64(most), max(capacity/segmentsPerCapacity, min(capacity, segmentMin))))
-	return min(max(2*before, segmentMin), max(most, 1))
+	return min(max(2*before, least), max(most, 1))
 }
 
 // Peek returns visible messages, at most n and possibly fewer than there are. They stay
@@ -138,15 +142,17 @@ func Peek[T any](e *Edge[T], n int) []T {
 // advance goes on to the next segment and returns the empty segment to the producer.
 func (h *Head) advance() {
 	l := h.list
-	old := l.seg
-	if old == nil {
-		l.seg = l.first
-	} else {
-		l.seg = old.next
-		old.messages.Clear() // so that the segment does not keep alive what its messages point to
-		old.next = nil
-		l.spare.put(old)
-		h.spares = true
+	if l.seg == nil {
+		l.seg, h.at = l.first, l.firstAt
+		l.first, l.firstAt = nil, 0
+		if l.in = l.seg.slice(); h.at < l.in.len {
+			return
+		}
 	}
+	old := l.seg
+	l.seg = old.next
+	old.messages.Clear() // so that the segment does not keep alive what its messages point to
+	old.next = nil
+	l.spare.put(old)
 	l.in, h.at = l.seg.slice(), 0
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -45,6 +46,9 @@ func TestEdgeModel(t *testing.T) {
 			"take":    m.take,
 			"await":   m.await,
 			"drop":    func(*rapid.T) { m.edge.Head.DropSpares() },
+			"rewind":  func(*rapid.T) { m.edge.Head.Rewind() },
+			"leave":   m.leave,
+			"trim":    m.trim,
 			"":        m.check,
 		})
 	})
@@ -67,6 +71,27 @@ type edgeModel struct {
 	fills     int
 	touches   int
 	dirty     bool
+	left      int // number of messages put before Leave
+}
+
+func (m *edgeModel) leave(t *rapid.T) {
+	if m.published == 0 {
+		m.left = m.taken
+		if !m.edge.Head.Leave() || m.edge.Head.Attached() {
+			t.Fatal("the consumer has not left its segment")
+		}
+	}
+}
+
+func (m *edgeModel) trim(t *rapid.T) {
+	if unused := m.edge.Head.Unused(); unused != (m.next == m.left && !m.full) {
+		t.Fatalf("Unused returns %v after %d messages, of which %d were put before Leave", unused, m.next, m.left)
+	} else if unused {
+		m.edge.Head.Trim()
+		if n := segmentsOf(m.edge); n > 0 {
+			t.Fatalf("an unused queue has room for %d messages", n)
+		}
+	}
 }
 
 func (m *edgeModel) one() {
@@ -199,9 +224,13 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 		e := new(Edge[int])
 		Init(e, 0, capacity, g)
 		var both sync.WaitGroup
+		var left atomic.Bool
 		both.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(capacity)))
 			for sent := 0; sent < n; {
+				if left.Load() && left.Swap(false) && e.Head.Unused() {
+					e.Head.Trim()
+				}
 				for range min(1+r.IntN(burst), n-sent) {
 					Put(e, sent)
 					sent++
@@ -224,6 +253,10 @@ func TestEdgeAcrossGoroutines(t *testing.T) {
 			for next := 0; next < n; {
 				batch := Peek(e, 1+r.IntN(2*burst))
 				if len(batch) == 0 {
+					if r.IntN(4) == 0 {
+						e.Head.Leave()
+						left.Store(true)
+					}
 					runtime.Gosched()
 					continue
 				}
@@ -270,28 +303,66 @@ func TestEdgeReusesItsSegments(t *testing.T) {
 	}
 }
 
-// TestEdgeDropsSpares checks that DropSpares frees the segments that a burst needed.
-func TestEdgeDropsSpares(t *testing.T) {
+// TestEdgeIsTrimmed checks that Leave and Trim free all segments, and that the queue can be used further.
+func TestEdgeIsTrimmed(t *testing.T) {
 	e, _ := newEdge[[8]uint64](1024)
-	for range 1000 {
-		Put(e, [8]uint64{})
+	for round := range uint64(3) {
+		for i := range uint64(1000) {
+			Put(e, [8]uint64{round, i})
+		}
+		e.Head.Publish(true)
+		for next := uint64(0); e.Head.Len() > 0; {
+			for _, m := range Peek(e, 100) {
+				if m[0] != round || m[1] != next {
+					t.Fatalf("round %d: got message %d of round %d, want %d", round, m[1], m[0], next)
+				}
+				next++
+				e.Head.Release(1)
+			}
+		}
+		if n := segmentsOf(e); n < 64*segmentsPerCapacity/2 {
+			t.Errorf("room for %d messages after a burst", n)
+		}
+		e.Head.Leave()
+		if e.Head.Unused() {
+			e.Head.Trim()
+		}
+		if n := segmentsOf(e); n > 0 {
+			t.Errorf("room for %d messages is kept", n)
+		}
+	}
+}
+
+// TestLocalQueueRewinds passes batches through a queue whose ends are on one goroutine. It must keep its first
+// segment, and a handled message must not stay in it.
+func TestLocalQueueRewinds(t *testing.T) {
+	e, _ := newEdge[*int](1024)
+	e.Head.SetLocal(true)
+	for batch := range 5 {
+		for range 100 {
+			for range batch {
+				Put(e, new(int))
+			}
+			e.Head.Publish(true)
+			for e.Head.Len() > 0 {
+				e.Head.Release(len(Peek(e, 10)))
+			}
+			e.Head.Rewind()
+		}
+	}
+	if n := segmentsOf(e); n != segmentMin {
+		t.Errorf("room for %d messages after batches of at most 4, want %d", n, segmentMin)
+	}
+	for range 7 {
+		Put(e, new(int))
 	}
 	e.Head.Publish(true)
-	for e.Head.Len() > 0 {
-		e.Head.Release(len(Peek(e, 100)))
-	}
-	count := func() (n int) {
-		for range segments(e) {
-			n++
+	e.Head.Release(len(Peek(e, 10)))
+	e.Head.Rewind()
+	for i, m := range e.buf {
+		if m != nil {
+			t.Errorf("slot %d keeps a message that was handled", i)
 		}
-		return n
-	}
-	if !e.Head.HasSpares() || count() < segmentsPerCapacity/2 {
-		t.Errorf("%d segments are kept after a burst", count())
-	}
-	e.Head.DropSpares()
-	if n := count(); e.Head.HasSpares() || n > 2 { // those of both ends
-		t.Errorf("%d segments are kept", n)
 	}
 }
 

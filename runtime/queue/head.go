@@ -46,18 +46,15 @@ type Head struct {
 	_ [16]byte // the consumer's fields begin in a new cache line
 
 	// Owned by the consumer.
-	get    uint64
-	taken  count.Count
-	at     int  // position of the next message in the consumer's segment
-	local  bool // the producer runs on the same goroutine
-	spares bool // the consumer has returned segments since DropSpares
-
+	get     uint64
+	taken   count.Count
+	at      int           // position of the next message in the consumer's segment
+	local   bool          // the producer runs on the same goroutine
+	waiting atomic.Bool   // set while the producer waits for a report of room
 	refused atomic.Uint64 // number of messages that were sent but not put
 	evicted atomic.Uint64 // number of messages that were put and dropped later
-	// waiting is set while the producer waits for a report of room.
-	waiting atomic.Bool
-
-	pending uint64 // messages that Pass has removed and Settle has not counted yet; owned by the consumer
+	left    atomic.Uint64 // number of messages put before the consumer called Leave
+	pending uint64        // messages that Pass has removed and Settle has not counted yet; owned by the consumer
 }
 
 // Init initializes the head of an empty queue, of the edge with the given index. It
@@ -317,16 +314,66 @@ func set(c *count.Count, n uint64, local bool) {
 	c.Store(n)
 }
 
-// HasSpares reports whether the consumer has returned empty segments that the producer may not
-// have used again. Only the consumer calls it.
-func (h *Head) HasSpares() bool { return h.spares }
-
 // DropSpares leaves the returned segments to the garbage collector. Only the consumer calls it,
 // when the queue has been empty for some time.
 func (h *Head) DropSpares() {
-	h.spares = false
-	h.list.spare.shared.Store(nil)
+	if h.list != nil {
+		h.list.spare.shared.Store(nil)
+	}
 }
+
+// Rewind makes a queue without messages begin at the first slot of its segment again. So a queue
+// between two instances on one goroutine neither grows nor touches more memory than its largest
+// batch needs. It must be called on the goroutine of both ends.
+func (h *Head) Rewind() {
+	if 2*h.pos < h.end || h.end == 0 || h.putCount() != h.get || h.pending != 0 || h.list.seg == nil {
+		return
+	}
+	if 2*h.pos > h.end+1 { // otherwise the next messages overwrite all that were there
+		h.list.seg.messages.Clear()
+	}
+	h.restart()
+	h.at = 0
+}
+
+// restart makes the next put begin at position 0, where it takes the slow path.
+func (h *Head) restart() {
+	put := h.putCount()
+	h.setPos(0) // first, so that a concurrent reader of both never counts too many messages
+	h.base.StoreRelease(put)
+	h.limit, h.nextLimit = 0, 0
+}
+
+// Leave makes the consumer leave its segment, so that Trim can free it. Only the consumer calls it,
+// when no message is visible. It reports whether all messages that it has seen are settled. The consumer
+// may use the queue further: it returns to the segment if there are messages, unless Trim has freed it.
+func (h *Head) Leave() (settled bool) {
+	if l := h.list; l != nil && l.seg != nil {
+		l.first, l.firstAt = l.seg, h.at
+		l.seg, l.in, h.at = nil, slice{}, 0
+		l.spare.shared.Store(nil)
+	}
+	h.left.Store(h.get + h.evicted.Load()) // last: Trim reads it first
+	return h.pending == 0
+}
+
+// Unused reports whether the producer has put no message since the consumer called Leave. Only the producer
+// calls it.
+func (h *Head) Unused() bool { return !h.full && h.putCount() == h.left.Load() }
+
+// Trim frees the segments of a queue that is unused. Only the producer calls it.
+func (h *Head) Trim() {
+	l := h.list
+	if l == nil || l.last == nil {
+		return
+	}
+	h.restart()
+	h.end = 0
+	*l.buf, l.last, l.first, l.firstAt, l.spare.own = slice{}, nil, nil, 0, nil
+}
+
+// Attached reports whether the consumer has a segment. Only the consumer calls it.
+func (h *Head) Attached() bool { return h.list != nil && h.list.seg != nil }
 
 // HeadList is a list of a producer's full queues; the zero value is empty.
 type HeadList struct{ first *Head }
