@@ -43,15 +43,10 @@ type idleLinks struct {
 	wakeAt int64 // of the entry in the worker's timers; 0: none
 }
 
-// emptied is called after the last message of a link was handled.
-func (w *Worker) emptied(l *Link) {
-	if l.local {
-		for _, h := range l.heads {
-			h.Rewind()
-		}
-	}
-	if l.idleIn != l.to.stay() {
-		w.listIdle(l)
+// rewind makes the queues of a link begin at their first slots again, see queue.Head.
+func (l *Link) rewind() {
+	for _, h := range l.heads {
+		h.Rewind()
 	}
 }
 

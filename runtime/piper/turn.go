@@ -252,7 +252,12 @@ func (r *runner) receive(u *Unit, l *Link) {
 			l.reportRoom(r.w)
 		}
 		if !more && !(u.Hold() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
-			r.w.emptied(l)
+			if l.local {
+				l.rewind()
+			}
+			if l.idleIn != u.stay() {
+				r.w.listIdle(l)
+			}
 			if u.proc.boxes != nil {
 				u.recheckEvents()
 			}

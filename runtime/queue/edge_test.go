@@ -350,14 +350,16 @@ func TestLocalQueueRewinds(t *testing.T) {
 			e.Head.Rewind()
 		}
 	}
-	if n := segmentsOf(e); n != segmentMin {
-		t.Errorf("room for %d messages after batches of at most 4, want %d", n, segmentMin)
+	if n := segmentsOf(e); n > 2*rewindMin {
+		t.Errorf("room for %d messages after batches of at most 4", n)
 	}
-	for range 7 {
+	for range rewindMin - 1 {
 		Put(e, new(int))
 	}
 	e.Head.Publish(true)
-	e.Head.Release(len(Peek(e, 10)))
+	for e.Head.Len() > 0 {
+		e.Head.Release(len(Peek(e, 10)))
+	}
 	e.Head.Rewind()
 	for i, m := range e.buf {
 		if m != nil {

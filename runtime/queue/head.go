@@ -322,11 +322,21 @@ func (h *Head) DropSpares() {
 	}
 }
 
+// rewindMin is the least number of messages in a segment that Rewind uses again. With shorter ones, each message
+// of a ping-pong would pay several nanoseconds for it.
+const rewindMin = 32
+
 // Rewind makes a queue without messages begin at the first slot of its segment again. So a queue
 // between two instances on one goroutine neither grows nor touches more memory than its largest
 // batch needs. It must be called on the goroutine of both ends.
 func (h *Head) Rewind() {
-	if 2*h.pos < h.end || h.end == 0 || h.putCount() != h.get || h.pending != 0 || h.list.seg == nil {
+	if 2*h.pos >= h.end && h.end >= rewindMin {
+		h.rewind()
+	}
+}
+
+func (h *Head) rewind() {
+	if h.putCount() != h.get || h.pending != 0 || h.list.seg == nil {
 		return
 	}
 	if 2*h.pos > h.end+1 { // otherwise the next messages overwrite all that were there
@@ -334,6 +344,10 @@ func (h *Head) Rewind() {
 	}
 	h.restart()
 	h.at = 0
+	if !h.full {
+		h.takenSeen = h.get
+		h.nextLimit = uintptr(min(uint64(h.end), h.capacity-1)) // as checkFull does
+	}
 }
 
 // restart makes the next put begin at position 0, where it takes the slow path.
