@@ -7,6 +7,7 @@ package measure
 
 import (
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"syscall"
 	"time"
@@ -47,4 +48,11 @@ func Heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// Resident returns the memory that the Go runtime has from the system, in bytes.
+func Resident() uint64 {
+	m := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(m)
+	return m[0].Value.Uint64() - m[1].Value.Uint64()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/topogen/topogen/bench/peers"
 	"github.com/topogen/topogen/bench/topologies/burst"
 	"github.com/topogen/topogen/bench/topologies/idlers"
+	"github.com/topogen/topogen/bench/topologies/links"
 	"github.com/topogen/topogen/bench/topologies/ring"
 	"github.com/topogen/topogen/runtime/pool"
 )
@@ -23,6 +24,11 @@ const (
 	slowRest         = 10 * time.Second
 	keptBytesMax     = 30e6
 	keptRest         = 5 * time.Second
+	linkNodes        = 100_000
+	linkNeighbors    = 10
+	linksRest        = 5 * time.Second
+	linkBytesMax     = 200 // a million instances with ten neighbors each in 2 GB
+	linkNanosMax     = 2000
 	stopNodes        = 20_000
 	stopEach         = 70
 	idlersShareMax   = 0.05
@@ -48,6 +54,36 @@ func LinkedBytes() (float64, error) {
 	}
 	after := settled()
 	return float64(after-before) / ring.Instances, r.Stop()
+}
+
+// LinkFigures are what links cost.
+type LinkFigures struct {
+	Before   uint64  // heap before the first message, in bytes
+	Peak     uint64  // most memory that the process had
+	After    uint64  // heap after the last message
+	Rest     uint64  // heap after a rest
+	SendNano float64 // processor time of a first message to a neighbor, with its handler
+}
+
+// Links measures instances that send one message to each of some neighbors.
+func Links(nodes, neighbors int) (f LinkFigures, err error) {
+	l, err := links.Run(pool.Logger(silent))
+	if err != nil {
+		return f, err
+	}
+	f.Before = settled()
+	cpu := measure.CPU()
+	if err := l.Round(nodes, neighbors); err != nil {
+		return f, err
+	}
+	for look := time.NewTicker(10 * time.Millisecond); !l.Done(); <-look.C {
+		f.Peak = max(f.Peak, measure.Resident())
+	}
+	f.SendNano = float64(measure.CPU()-cpu) / float64(nodes*neighbors)
+	f.After = measure.Heap()
+	time.Sleep(linksRest)
+	f.Rest = measure.Heap()
+	return f, l.Stop()
 }
 
 // SlowGoroutines is the number of goroutines after two of 100,000 instances had one slow call: the
@@ -118,14 +154,19 @@ func bursts() Contest {
 func atSize(Effort) (Section, error) {
 	s := Section{
 		Title: "At size",
-		Note: fmt.Sprintf("Memory of an instance that has sent one message to one of 10,000 others. Goroutines after two of 100,000 instances had a call of %v, and %v later. Heap %v after each of %d instances has handled %d messages of 64 bytes. CPU time of 100,000 idle sources.",
-			slowCall, slowRest, keptRest, burstNodes, burstEach),
+		Note: fmt.Sprintf("Memory of an instance that has sent one message to one of 10,000 others. Memory of a link of 100,000 instances, %v after each has sent a message to %d neighbors, and CPU time of such a message with its handler. Goroutines after two of 100,000 instances had a call of %v, and %v later. Heap %v after each of %d instances has handled %d messages of 64 bytes. CPU time of 100,000 idle sources.",
+			linksRest, linkNeighbors, slowCall, slowRest, keptRest, burstNodes, burstEach),
 		Columns: []string{"", ""},
 	}
 	linked, err := LinkedBytes()
 	if err != nil {
 		return s, err
 	}
+	link, err := Links(linkNodes, linkNeighbors)
+	if err != nil {
+		return s, err
+	}
+	rest := float64(link.Rest-min(link.Rest, link.Before)) / (linkNodes * linkNeighbors)
 	most, left, err := SlowGoroutines()
 	if err != nil {
 		return s, err
@@ -140,6 +181,8 @@ func atSize(Effort) (Section, error) {
 	}
 	s.Rows = [][]string{
 		{"an instance with one neighbor, bytes", fmt.Sprintf("%.0f", linked)},
+		{"a link, after a rest, bytes", fmt.Sprintf("%.0f", rest)},
+		{"first message to a neighbor, CPU ns", fmt.Sprintf("%.0f", link.SendNano)},
 		{"goroutines after two slow calls, at most", fmt.Sprint(most)},
 		{"goroutines later", fmt.Sprint(left)},
 		{"heap after a burst, MB", fmt.Sprintf("%.0f", float64(kept)/1e6)},
@@ -147,6 +190,8 @@ func atSize(Effort) (Section, error) {
 	}
 	s.Claims = []Claim{
 		{"an instance with one neighbor of 10,000", fmt.Sprintf("≤ %d B", linkedBytesMax), fmt.Sprintf("%.0f B", linked), linked <= linkedBytesMax},
+		{"a link of 100,000 instances with 10 neighbors each, after 5 s", fmt.Sprintf("≤ %d B", linkBytesMax), fmt.Sprintf("%.0f B", rest), rest <= linkBytesMax},
+		{"first message to a new neighbor", fmt.Sprintf("≤ %d ns", linkNanosMax), fmt.Sprintf("%.0f ns", link.SendNano), link.SendNano <= linkNanosMax},
 		{"goroutines after two slow calls among 100,000 instances", fmt.Sprintf("≤ %d", slowMax), fmt.Sprint(most), most <= slowMax},
 		{"the same, ten seconds later", fmt.Sprintf("≤ %d", slowRestMax), fmt.Sprint(left), left <= slowRestMax},
 		{"heap after 1,000 messages to each of 10,000 instances", fmt.Sprintf("≤ %.0f MB", keptBytesMax/1e6), fmt.Sprintf("%.0f MB", float64(kept)/1e6), kept <= keptBytesMax},
