@@ -358,7 +358,12 @@ func TestLocalQueueRewinds(t *testing.T) {
 	}
 	e.Head.Publish(true)
 	for e.Head.Len() > 0 {
-		e.Head.Release(len(Peek(e, 10)))
+		next := Peek(e, 1)[0]
+		e.Head.Rewind() // must do nothing, because there are messages
+		if got := Peek(e, 1); len(got) == 0 || got[0] != next {
+			t.Fatal("a message is lost")
+		}
+		e.Head.Release(1)
 	}
 	e.Head.Rewind()
 	for i, m := range e.buf {
