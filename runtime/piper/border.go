@@ -265,7 +265,7 @@ func (in Interior) Fail(err error) { in.pool.Fail(err) }
 
 // Leave ends Run without an error although its groups have not finished: the node leaves
 // the cluster after it has handled what was queued on it.
-func (in Interior) Leave() { in.pool.finish(nil) }
+func (in Interior) Leave() { in.pool.lifecycle.finish(nil) }
 
 // StopTimers ends the ticks of groups that hold no work. It is called before a node leaves:
 // inputs that are open on other nodes keep timers open, and their messages keep the node
@@ -338,8 +338,8 @@ func (in Interior) IsIdle(guestsBusy func() bool) bool {
 	if s := p.stepper; s != nil && s.inStep.Load() {
 		return false // a Stepper does not count calls
 	}
-	before, idle := p.callCount()
-	if !idle || guestsBusy() || p.unpublished() { // before the queues: a message is published first and leaves the list then
+	before, idle := in.callCount()
+	if !idle || guestsBusy() || in.unpublished() { // before the queues: a message is published first and leaves the list then
 		return false
 	}
 	for _, g := range p.groups {
@@ -347,13 +347,13 @@ func (in Interior) IsIdle(guestsBusy func() bool) bool {
 			return false
 		}
 	}
-	after, idle := p.callCount()
+	after, idle := in.callCount()
 	return idle && before == after
 }
 
 // unpublished reports whether an instance has sent messages that are not visible yet.
-func (p *Pool) unpublished() bool {
-	for _, proc := range p.processors {
+func (in Interior) unpublished() bool {
+	for _, proc := range in.pool.processors {
 		if slices.ContainsFunc(proc.units, (*Unit).HasUnpublished) {
 			return true
 		}
@@ -363,7 +363,8 @@ func (p *Pool) unpublished() bool {
 
 // callCount is a number that changes with each call of a handler. It returns false if a
 // call runs.
-func (p *Pool) callCount() (n uint64, idle bool) {
+func (in Interior) callCount() (n uint64, idle bool) {
+	p := in.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range slices.Concat(p.workers, p.solos) {

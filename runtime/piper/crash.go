@@ -7,11 +7,11 @@ import "runtime/debug"
 // needs a new goroutine.
 func (r *runner) handleCrash(cause any) (goesOn bool) {
 	p := r.w.pool
-	err := p.crashError(r, cause, debug.Stack())
+	err := r.crashError(cause, debug.Stack())
 	e, _ := err.(*HandlerError)
 	u := r.unit
 	if e == nil || u.watch() == nil || e.Method == "Finish" || p.ended.Load() {
-		p.fail(err)
+		p.lifecycle.fail(err)
 		if r.inCall {
 			r.leaveOrFollow(u)
 			u.out.publish(r.w) // Run has ended, but these messages were sent and must be counted

@@ -128,7 +128,7 @@ func (o *Out) Keep(m any, fields string) (kept bool) {
 }
 
 // Fail ends Run with an error, for DurableEdges.
-func (p *Pool) Fail(err error) { p.finish(err) }
+func (p *Pool) Fail(err error) { p.lifecycle.finish(err) }
 
 // GroupOf is the group of a processor.
 func (p *Pool) GroupOf(processor int) int { return p.processors[processor].Group }

@@ -3,9 +3,6 @@ package piper
 import (
 	"cmp"
 	"log/slog"
-	"math"
-	"slices"
-	"time"
 )
 
 // reportEnd reports the end of the instance to the supervisor. The worker of the
@@ -86,29 +83,6 @@ func (w *watch) endAwait() {
 	}
 }
 
-// spawn calls a function that may take long, on a new goroutine. Under a Stepper, which
-// has only one goroutine, it calls the function directly.
-func (s *supervision) spawn(call func()) {
-	p := s.pool
-	if p.stepper != nil {
-		call()
-		return
-	}
-	p.running.Add(1)
-	go func() {
-		defer p.running.Done()
-		call()
-	}()
-}
-
-// report reports an event to the supervisor and applies the effects that it
-// returns.
-func (s *supervision) report(e ChildEvent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reportLocked(e)
-}
-
 // reportStopped answers the EffectStop with the given number. If the instance has already
 // ended in another way, the event of that end was the answer, and reportStopped does
 // nothing.
@@ -137,60 +111,6 @@ func (w *watch) unansweredStop() (number uint64) {
 	p.supervision.mu.Lock()
 	defer p.supervision.mu.Unlock()
 	return w.stopNumber
-}
-
-func (s *supervision) reportLocked(e ChildEvent) {
-	p := s.pool
-	switch e.Kind {
-	case ChildInputsDone:
-		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
-	case ChildStopped, ChildNotStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
-		p.processors[e.Child.Processor].watches[e.Child.Instance].stopNumber = 0
-	}
-	if p.spec.Supervisor == nil {
-		switch e.Kind {
-		case ChildFailed, ChildHung, ChildNotStarted:
-			s.apply(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
-		case ChildEnded:
-			s.apply(ChildEffect{Kind: EffectDone, Child: e.Child})
-		}
-		return
-	}
-	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
-		s.apply(f)
-	}
-}
-
-// apply turns an effect into an order for its instance. The caller holds the
-// lock, so that the effects of two events do not mix.
-func (s *supervision) apply(f ChildEffect) {
-	p := s.pool
-	if f.Kind == EffectEnd {
-		p.finish(f.Err)
-		return
-	}
-	proc := p.processors[f.Child.Processor]
-	w := proc.watches[f.Child.Instance]
-	now := p.clock()
-	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
-	// An instance may fail before it has read an order to start. The new order replaces that order.
-	w.orders = slices.DeleteFunc(w.orders, func(o order) bool { return o.Kind == EffectStart })
-	if f.Kind == EffectStop {
-		w.stopCount++
-		o.stop, w.stopNumber = w.stopCount, w.stopCount
-		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
-			s.limitStop(w, w.stopCount, d)
-		} else if d > 0 && w.hungCall != nil {
-			p.stepper.setHangDeadline(w, now+int64(d), errShutdown)
-		}
-	}
-	w.orders = append(w.orders, o)
-	if f.Kind == EffectStop {
-		if cancel := w.cancelServe.Load(); cancel != nil {
-			(*cancel)()
-		}
-	}
-	w.unit.signal(controlOrder)
 }
 
 // carryOutOrders carries out the orders for u.

@@ -103,7 +103,7 @@ func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *Handler
 
 // crashError returns the error for a goroutine that ended in a handler, by a panic or
 // by runtime.Goexit.
-func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
+func (r *runner) crashError(cause any, stack []byte) error {
 	err := errEnded
 	if cause != nil {
 		err = chain.OfPanic(cause)
@@ -112,7 +112,7 @@ func (p *Pool) crashError(r *runner, cause any, stack []byte) error {
 	if !r.inCall {
 		return fmt.Errorf("pool: internal error: %w\n%s", err, stack)
 	}
-	e := p.handlerError(u, r.link, r.method(), err)
+	e := r.w.pool.handlerError(u, r.link, r.method(), err)
 	e.Stack = stack
 	return e
 }
@@ -156,36 +156,4 @@ func (p *Pool) serveFailure(err error) error {
 	}
 	_, failure := chain.Sort(err, topo.ErrStopping, canceled)
 	return failure
-}
-
-// drainError lists what was left when the drain timeout passed.
-func (p *Pool) drainError() error {
-	var b strings.Builder
-	for i := range p.edges {
-		if p.edges[i].Durable {
-			continue
-		}
-		if n := p.figures.edge(i).Len + p.figures.sentInCalls(i); n > 0 {
-			fmt.Fprintf(&b, "\n\t%s: %d messages left", p.edgeName(i), n)
-		}
-	}
-	for _, proc := range p.processors {
-		if n := proc.pendingReplies.Load(); n > 0 {
-			fmt.Fprintf(&b, "\n\tprocessor %q: %d replies pending", proc.Name, n)
-		}
-		if n := proc.holds.Load(); n > 0 {
-			fmt.Fprintf(&b, "\n\tprocessor %q: %d pieces of work held (topo.Hold)", proc.Name, n)
-		}
-		for _, u := range proc.units {
-			if w := u.worker.Load(); w.state.Load()&1 == 1 && w.index < 0 {
-				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
-			}
-			if u.awaitsRetry() {
-				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
-			} else if w := u.watch(); w != nil && w.awaited.Load() {
-				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: Finish waits for a restart", proc.Name, u.Index())
-			}
-		}
-	}
-	return fmt.Errorf("%w after %v%s", ErrDrainTimeout, p.options.drainTimeout, b.String())
 }

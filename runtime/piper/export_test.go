@@ -105,5 +105,5 @@ func Pin(p *Pool, at []int) {
 // comes back when it was idle for some time.
 func Outside(p *Pool, took time.Duration) (now, most int) {
 	taken := len(p.workers) * int((took+soloIdleMax)/(2*monitorPeriod)+1)
-	return len(p.hungSolos()), solosMax + taken
+	return len(p.monitor.hungSolos()), solosMax + taken
 }

@@ -12,7 +12,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	e := p.handlerError(u, l, method, err)
 	w := u.watch()
 	if w == nil {
-		p.fail(e)
+		p.lifecycle.fail(e)
 		return false
 	}
 	p.logbook.record(e)

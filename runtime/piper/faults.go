@@ -129,7 +129,7 @@ func (s *supervision) observe(call func(FaultObserver)) {
 func (s *supervision) logFaults(every time.Duration) {
 	p := s.pool
 	defer p.running.Done()
-	defer p.failOnPanic("log of faults")
+	defer p.lifecycle.failOnPanic("log of faults")
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	var logged FaultFigures

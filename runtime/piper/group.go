@@ -243,7 +243,7 @@ func (g *group) leave(sent *Link) {
 	}
 	g.closeOutputs()
 	g.pool.logbook.finished(g)
-	g.pool.groupFinished()
+	g.pool.lifecycle.groupFinished()
 }
 
 // closeOutputs reports to the receiving groups, once, that the group sends no more.
@@ -322,7 +322,7 @@ func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 			fmt.Fprintf(&b, "\n\t%s: %d messages in all its queues", p.edgeName(i), lengths[i])
 		}
 	}
-	p.fail(fmt.Errorf("%w: the queue of %s (instance %d to %d) holds %d messages, the limit is %d. "+
+	p.lifecycle.fail(fmt.Errorf("%w: the queue of %s (instance %d to %d) holds %d messages, the limit is %d. "+
 		"If the cycle ends by design, raise the limit: cycle_limit in the section pool of the topology file, TOPOGEN_CYCLE_LIMIT, or pool.CycleLimit. The cycle:%s",
 		ErrCycleGrows, p.edgeName(h.Index()), l.From(), l.to.index, depth, p.cycleLimit(h), b.String()))
 }

@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -33,8 +34,8 @@ func (s *supervision) timedWatches() (list []*watch) {
 // cannot be overdue before the end of the sleep.
 func (s *supervision) watchHealth(list []*watch) {
 	p := s.pool
-	defer p.goroutineEnded()
-	defer p.failOnPanic("health check")
+	defer p.lifecycle.goroutineEnded()
+	defer p.lifecycle.failOnPanic("health check")
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	step := int64(time.Hour)
@@ -114,12 +115,12 @@ func (s *supervision) replaceGoroutine(w *watch, cause error) {
 	old := s.takeHung(u)
 	r := old.runner
 	r.abandoned.Store(true)
-	solo := p.newSolo(u, old.hung)
+	solo := p.monitor.newSolo(u, old.hung)
 	old.disarm()
 	solo.timers, old.timers = old.timers, nil
 	old.runq, u.queued = unitQueue{}, false
 	solo.arm()
-	p.removeSolo(old)
+	p.monitor.removeSolo(old)
 	w.goroutineLeft = true
 	w.afterHang(r, cause)
 	old.exited = true
@@ -141,7 +142,7 @@ func (s *supervision) takeHung(u *Unit) *Worker {
 		if w.index < 0 {
 			return w
 		}
-		if p.takeWorker(w, w.state.Load()) == nil {
+		if p.monitor.takeWorker(w, w.state.Load()) == nil {
 			runtime.Gosched() // the monitor has just taken it
 		}
 	}
@@ -170,7 +171,7 @@ func (w *watch) afterHang(r *runner, cause error) {
 	}
 	u.out.settle()
 	if method == "Finish" { // a failed Finish ends Run, because the group could not finish otherwise
-		u.proc.pool.finish(e)
+		u.proc.pool.lifecycle.finish(e)
 	}
 	w.reportEnd(ChildHung, e)
 }
@@ -182,3 +183,19 @@ func (l *Link) relist() {
 		l.to.ready.push(l)
 	}
 }
+
+// countAbandoned counts an abandoned goroutine in a method of u. It reports whether Run
+// goes on.
+func (s *supervision) countAbandoned(u *Unit) bool {
+	if u.proc.faults != nil {
+		u.proc.faults.abandoned.Add(1)
+	}
+	if s.abandonedNow.Add(1) > abandonedMax {
+		s.pool.lifecycle.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+		return false
+	}
+	return true
+}
+
+// abandonedReturned counts an abandoned goroutine that has returned.
+func (s *supervision) abandonedReturned() { s.abandonedNow.Add(-1) }

@@ -11,13 +11,14 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// lateSend handles a message that is sent after the handler call of its sender had
+// sentLate handles a message of the link that is sent after the handler call of its sender had
 // ended, by a goroutine that a handler started or by another instance that got the
 // sender. The next call that sends along the same link publishes the message. If there
 // is none, it counts as queued when Run has ended.
-func (p *Pool) lateSend(l *Link, h *queue.Head) {
+func (l *Link) sentLate(h *queue.Head) {
+	p := l.out.unit.proc.pool
 	if p.lateSends != nil {
-		p.lateSendOutside()
+		l.sentLateOutside()
 		return
 	}
 	p.edges[h.Index()].late.Add(1)
@@ -26,17 +27,18 @@ func (p *Pool) lateSend(l *Link, h *queue.Head) {
 		p.logbook.line(slog.LevelError, lateText,
 			slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.String("edge", p.edgeName(h.Index())), slog.String("stack", string(stack)))
 		if p.stepper != nil || isStrict() {
-			p.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
+			p.lifecycle.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
 		}
 	})
 }
 
 const lateText = "topogen: a message was sent after the handler call of its sender had ended; use a sender only within its call and on the goroutine of the call"
 
-// lateSendOutside is lateSend in the process of an isolated instance. If a late send
+// sentLateOutside is sentLate in the process of an isolated instance. If a late send
 // must fail Run, the process panics, and its parent gets the text. Otherwise the
 // message is dropped.
-func (p *Pool) lateSendOutside() {
+func (l *Link) sentLateOutside() {
+	p := l.out.unit.proc.pool
 	p.lateSends.Add(1)
 	if isStrict() {
 		panic(ErrLateSend)

@@ -2,7 +2,6 @@ package piper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -121,22 +120,6 @@ func (l *lifecycle) initOne(c *caller, u *Unit, timeout time.Duration) (err erro
 	return e
 }
 
-// countAbandoned counts an abandoned goroutine in a method of u. It reports whether Run
-// goes on.
-func (s *supervision) countAbandoned(u *Unit) bool {
-	if u.proc.faults != nil {
-		u.proc.faults.abandoned.Add(1)
-	}
-	if s.abandonedNow.Add(1) > abandonedMax {
-		s.pool.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
-		return false
-	}
-	return true
-}
-
-// abandonedReturned counts an abandoned goroutine that has returned.
-func (s *supervision) abandonedReturned() { s.abandonedNow.Add(-1) }
-
 // guard calls a method outside of a turn. It stores its error at err. A panic or
 // runtime.Goexit becomes an error.
 func (l *lifecycle) guard(err *error, u *Unit, method string, call func() error) {
@@ -250,7 +233,7 @@ func (l *lifecycle) closeHangs(u *Unit, in Process, timeout time.Duration) error
 func (l *lifecycle) closeAll(err error) error {
 	p := l.pool
 	for _, w := range p.workers {
-		p.takeWorker(w, w.state.Load())
+		p.monitor.takeWorker(w, w.state.Load())
 	}
 	c := &closing{pool: p, limit: patient.AfterFunc(max(p.options.drainTimeout, abandonAfter), func() {})}
 	for _, proc := range slices.Backward(p.processors) {
@@ -329,15 +312,4 @@ func (c *closing) wait(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.errs.join(err, "errors of Close")
-}
-
-// result is the error of Run: the error that ended it, joined with the errors of
-// instances that were not restarted.
-func (l *lifecycle) result() error {
-	p := l.pool
-	err := p.lifecycle.err
-	if errors.Unwrap(err) == ErrDrainTimeout {
-		err = p.lifecycle.lateErrors.join(err, "errors of handlers that came back late")
-	}
-	return p.lifecycle.failures.join(err, "instances that were given up")
 }

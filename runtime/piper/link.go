@@ -117,7 +117,7 @@ func (l *Link) Touched(h *queue.Head) (inTurn bool) {
 	switch {
 	case l.out == nil:
 	case !l.out.calling:
-		l.out.unit.proc.pool.lateSend(l, h)
+		l.sentLate(h)
 		return false
 	case !l.dirty:
 		l.dirty = true

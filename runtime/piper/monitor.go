@@ -55,7 +55,7 @@ type sighting struct {
 
 func (m *monitor) run() {
 	defer m.pool.running.Done()
-	defer m.pool.failOnPanic("monitor")
+	defer m.pool.lifecycle.failOnPanic("monitor")
 	ticker := time.NewTicker(monitorPeriod)
 	defer ticker.Stop()
 	seen := make([]sighting, len(m.pool.workers))
@@ -97,7 +97,7 @@ func (m *monitor) run() {
 // that worker saw the monitor awake. A worker that a goroutine has borrowed works too.
 func (m *monitor) fallAsleep() bool {
 	m.asleep.Store(true)
-	works := slices.ContainsFunc(m.pool.workers, func(w *Worker) bool { return !w.parked.Load() }) || m.pool.soloWorks()
+	works := slices.ContainsFunc(m.pool.workers, func(w *Worker) bool { return !w.parked.Load() }) || m.soloWorks()
 	return !works || !m.asleep.CompareAndSwap(true, false)
 }
 
@@ -118,20 +118,20 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		seen[i].times++
 		if seen[i].times == 1 {
 			w.hold.Or(holdYield)
-		} else if u := m.pool.takeWorker(w, state); u != nil {
-			m.pool.foundLong(u)
+		} else if u := m.takeWorker(w, state); u != nil {
+			m.foundLong(u)
 			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
 		}
 	}
 	m.checkSuspects()
 	m.exposeLong()
-	return working || len(m.suspects) > 0 || m.pool.soloWorks()
+	return working || len(m.suspects) > 0 || m.soloWorks()
 }
 
 // exposeLong makes the messages visible that were sent in the long calls of instances which have left the
 // pool because a call took long.
 func (m *monitor) exposeLong() {
-	for _, w := range m.pool.hungSolos() {
+	for _, w := range m.hungSolos() {
 		state := w.state.Load()
 		if state&1 == 0 || state != w.seen.state {
 			w.seen = sighting{state: state}
@@ -142,7 +142,8 @@ func (m *monitor) exposeLong() {
 }
 
 // hungSolos are the workers whose instance has left the pool because a call took long.
-func (p *Pool) hungSolos() (list []*Worker) {
+func (m *monitor) hungSolos() (list []*Worker) {
+	p := m.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.solos {
@@ -154,8 +155,8 @@ func (p *Pool) hungSolos() (list []*Worker) {
 }
 
 // soloWorks reports whether one of these workers works.
-func (p *Pool) soloWorks() bool {
-	return slices.ContainsFunc(p.hungSolos(), func(w *Worker) bool { return !w.parked.Load() })
+func (m *monitor) soloWorks() bool {
+	return slices.ContainsFunc(m.hungSolos(), func(w *Worker) bool { return !w.parked.Load() })
 }
 
 // checkSuspects checks whether the calls of the suspects still run, and logs a warning
@@ -167,7 +168,7 @@ func (m *monitor) checkSuspects() {
 			continue // the call has returned
 		}
 		if s.looks++; s.looks == looksMin {
-			m.pool.warn(s.unit.proc)
+			m.warn(s.unit.proc)
 			continue
 		}
 		kept = append(kept, s)
@@ -177,9 +178,9 @@ func (m *monitor) checkSuspects() {
 }
 
 // warn logs, once for each processor, that its handlers take long.
-func (p *Pool) warn(proc *processor) {
+func (m *monitor) warn(proc *processor) {
 	if proc.warned.CompareAndSwap(false, true) {
-		p.log().Warn("topogen: a handler runs longer than 10 ms and would delay other instances; consider blocking: true",
+		m.pool.log().Warn("topogen: a handler runs longer than 10 ms and would delay other instances; consider blocking: true",
 			slog.String("processor", proc.Name))
 	}
 }
@@ -193,7 +194,7 @@ func (p *Pool) warn(proc *processor) {
 // taken at most every two periods, and an idle instance whose inputs are open returns after
 // soloIdleMax. So calls that take t add at most (t + soloIdleMax) / (2 * monitorPeriod) instances
 // for each worker to the solosMax that leave before a call.
-func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
+func (m *monitor) takeWorker(w *Worker, state uint64) *Unit {
 	if state&1 == 0 || !w.state.CompareAndSwap(state, state+1) {
 		return nil
 	}
@@ -202,7 +203,7 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 		w.runq.drop(u)
 		u.queued = false
 	}
-	solo := p.newSolo(u, true)
+	solo := m.newSolo(u, true)
 	solo.runner = w.runner
 	solo.state.Store(1)        // in a call
 	solo.hold.Store(holdYield) // ends the batch when the handler returns
@@ -212,7 +213,7 @@ func (p *Pool) takeWorker(w *Worker, state uint64) *Unit {
 	}()
 	u.slow = true
 	u.out.expose() // messages of finished calls need not wait for this call
-	p.logbook.moved(u, w, solo)
+	m.pool.logbook.moved(u, w, solo)
 	return u
 }
 
@@ -228,7 +229,8 @@ func (w *Worker) goOn() {
 }
 
 // newSolo makes a worker outside the pool. hung says that u left the pool because a handler hung.
-func (p *Pool) newSolo(u *Unit, hung bool) *Worker {
+func (m *monitor) newSolo(u *Unit, hung bool) *Worker {
+	p := m.pool
 	w := newWorker(p, -1)
 	w.single = u
 	if hung {
@@ -245,7 +247,8 @@ func (p *Pool) newSolo(u *Unit, hung bool) *Worker {
 }
 
 // removeSolo removes a worker whose instance has another one.
-func (p *Pool) removeSolo(w *Worker) {
+func (m *monitor) removeSolo(w *Worker) {
+	p := m.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
@@ -255,10 +258,10 @@ func (p *Pool) removeSolo(w *Worker) {
 }
 
 // foundLong records a call of u that took long.
-func (p *Pool) foundLong(u *Unit) {
+func (m *monitor) foundLong(u *Unit) {
 	u.proc.longCalls.Add(1)
 	u.proc.quickTurns.Store(0)
-	for _, w := range p.workers {
+	for _, w := range m.pool.workers {
 		w.slow.Store(true)
 	}
 }
@@ -269,10 +272,10 @@ func (p *Pool) foundLong(u *Unit) {
 // touch it.
 func (w *Worker) leaves(u *Unit) bool {
 	p := w.pool
-	if w.index < 0 || !u.slow && (u.soloReturns > 0 || u.proc.longCalls.Load() < longCallsMin) || !p.mayLeave() {
+	if w.index < 0 || !u.slow && (u.soloReturns > 0 || u.proc.longCalls.Load() < longCallsMin) || !p.monitor.mayLeave() {
 		return false
 	}
-	solo := p.newSolo(u, true)
+	solo := p.monitor.newSolo(u, true)
 	p.running.Add(1)
 	w.handOver(u, solo)
 	go p.run(solo)
@@ -280,7 +283,8 @@ func (w *Worker) leaves(u *Unit) bool {
 }
 
 // mayLeave reports whether one more instance may leave the pool because of long calls.
-func (p *Pool) mayLeave() bool {
+func (m *monitor) mayLeave() bool {
+	p := m.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.slowSolos < solosMax
@@ -294,7 +298,7 @@ func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
 		u.proc.quickTurns.Store(0)
 		if took > 2*monitorPeriod {
 			if w.slowTurns++; w.slowTurns == slowTurnsMin {
-				w.pool.warn(u.proc)
+				w.pool.monitor.warn(u.proc)
 			}
 		}
 		return
@@ -343,7 +347,7 @@ func (w *Worker) returnToPool(u *Unit) {
 // the pool. Goroutines that still have the old worker of the instance may post further
 // notes. The poster that would wake the worker forwards them.
 func (w *Worker) exit() {
-	w.pool.removeSolo(w)
+	w.pool.monitor.removeSolo(w)
 	w.exited = true
 	w.forwardNotes()
 	runtime.Goexit()

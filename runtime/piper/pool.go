@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/patient"
 	"github.com/topogen/topogen/runtime/piper/placement"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // abandonAfter is how long Run waits for handlers that still run after an error or the
@@ -248,7 +246,7 @@ func (p *Pool) activate(u *Unit) {
 		proc.group.sources++
 	}
 	if proc.Blocking || proc.Serve {
-		u.worker.Store(p.newSolo(u, false))
+		u.worker.Store(p.monitor.newSolo(u, false))
 		return
 	}
 	u.targetWorker.Store(int32(p.initialWorker(u)))
@@ -266,7 +264,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	r, err := p.openErrors()
 	if err != nil {
-		p.finish(err) // wakes callers that wait for room or a reply
+		p.lifecycle.finish(err) // wakes callers that wait for room or a reply
 		return err
 	}
 	if r == nil {
@@ -299,20 +297,20 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	if p.border != nil {
 		defer func() { p.border.End(err) }()
 		if err := p.border.Begin(ctx); err != nil {
-			p.finish(err)
+			p.lifecycle.finish(err)
 			return err
 		}
 	}
 	if p.durable != nil {
 		defer p.durable.End()
 		if over, err := p.durable.Begin(ctx, p); over || err != nil {
-			p.finish(err)
+			p.lifecycle.finish(err)
 			return err
 		}
 	}
 	p.prepare()
 	if err := p.lifecycle.init(ctx); err != nil {
-		p.finish(err)
+		p.lifecycle.finish(err)
 		if p.lifecycle.err != err { // the supervisor has already ended Run because of this error, or another node has
 			err = errors.Join(p.lifecycle.result(), err)
 		}
@@ -332,11 +330,11 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 			p.stop()
 			defer patient.AfterFunc(p.options.drainTimeout, func() { close(late) }).Stop()
 		case <-late:
-			p.finish(p.drainError())
+			p.lifecycle.finish(p.lifecycle.drainError())
 			ended = true
 		}
 	}
-	return p.lifecycle.closeAll(p.wait())
+	return p.lifecycle.closeAll(p.lifecycle.wait())
 }
 
 // makeContexts makes the contexts of handlers.
@@ -360,7 +358,7 @@ func (p *Pool) start() {
 	p.rebalancer = newRebalancer(p)
 	p.schedule()
 	if p.unfinishedGroups == 0 {
-		p.finish(nil)
+		p.lifecycle.finish(nil)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
@@ -447,90 +445,6 @@ func (p *Pool) stop() {
 			g.inputClosed()
 		}
 	}
-}
-
-// fail ends Run with err at once, and records err if it is a HandlerError.
-func (p *Pool) fail(err error) {
-	if e, ok := errors.AsType[*HandlerError](err); ok {
-		p.logbook.record(e)
-	}
-	p.finish(err)
-}
-
-// failOnPanic turns a panic of one of the pool's own goroutines, or of a logger that it
-// calls, into the error of Run. It must be deferred.
-func (p *Pool) failOnPanic(who string) {
-	if cause := recover(); cause != nil {
-		p.finish(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))
-	}
-}
-
-// finish ends Run. The first call decides the error of Run.
-func (p *Pool) finish(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended.Load() {
-		if e, ok := err.(*HandlerError); ok {
-			// A handler may return the error of its context, which has ended. This is
-			// not a failure.
-			if signal, _ := chain.Sort(e.Err, context.Canceled, topo.ErrStopping); signal == nil {
-				p.lifecycle.lateErrors.add(e)
-			}
-		}
-		return
-	}
-	p.lifecycle.err = err
-	p.ended.Store(true)
-	if err != nil && p.abandon != nil {
-		p.abandon()
-	}
-	for _, x := range p.externals {
-		x.end()
-	}
-	close(p.done)
-	for _, w := range slices.Concat(p.workers, p.solos) {
-		w.hold.Or(holdYield)
-		w.wakeUp()
-	}
-}
-
-// groupFinished counts a finished group. The last one ends Run.
-func (p *Pool) groupFinished() {
-	p.mu.Lock()
-	p.unfinishedGroups--
-	last := p.unfinishedGroups == 0
-	p.mu.Unlock()
-	if last {
-		p.finish(nil)
-	}
-}
-
-// goroutineEnded is called at the end of a goroutine that runs handlers, or that takes
-// instances from such a goroutine.
-func (p *Pool) goroutineEnded() {
-	p.endedGoroutines.Add(1)
-	p.running.Done()
-}
-
-// wait waits for the workers and returns the error that ended Run.
-func (p *Pool) wait() error {
-	workersDone, startersDone := make(chan struct{}), make(chan struct{})
-	go func() {
-		p.running.Wait()
-		p.stopWakeups()
-		close(workersDone)
-		p.starters.Wait()
-		close(startersDone)
-	}()
-	if p.lifecycle.err == nil {
-		<-workersDone
-	}
-	if !patient.Wait(abandonAfter, startersDone) {
-		p.endedGoroutines.Load() // some goroutines still run: synchronize with the others, which have ended
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lifecycle.result()
 }
 
 func (p *Pool) log() *slog.Logger {

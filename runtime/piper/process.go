@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"time"
 )
 
 // Process is the operating system process of an isolated instance. process.Remote
@@ -51,29 +50,6 @@ func (w *watch) endSpare() (spare Process) {
 		spare.Kill(nil)
 	}
 	return spare
-}
-
-// endSpares kills all processes that were started and not taken over.
-func (s *supervision) endSpares() {
-	s.mu.Lock()
-	s.closed = true
-	var spares []Process
-	for _, proc := range s.pool.processors {
-		for _, w := range proc.watches {
-			if spare := w.endSpare(); spare != nil {
-				spares = append(spares, spare)
-			}
-		}
-	}
-	s.mu.Unlock()
-	late := time.After(abandonAfter)
-	for _, spare := range spares {
-		select {
-		case <-spare.Done():
-		case <-late:
-			return // the process is blocked in the kernel
-		}
-	}
 }
 
 // Attach makes p the process of the instance. If the process ends, the instance ends,

@@ -55,7 +55,7 @@ func newRebalancer(p *Pool) *rebalancer {
 func (r *rebalancer) run() {
 	p := r.pool
 	defer p.running.Done()
-	defer p.failOnPanic("rebalancing")
+	defer p.lifecycle.failOnPanic("rebalancing")
 	ticker := time.NewTicker(max(p.options.rebalance, rebalanceMin))
 	defer ticker.Stop()
 	r.last = time.Now()
@@ -70,7 +70,7 @@ func (r *rebalancer) run() {
 			continue // all workers are idle, so there are no measurements
 		}
 		if err := r.reconsider(); err != nil {
-			p.fail(fmt.Errorf("pool: rebalancing: %w", err))
+			p.lifecycle.fail(fmt.Errorf("pool: rebalancing: %w", err))
 			return
 		}
 	}

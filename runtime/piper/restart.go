@@ -3,10 +3,8 @@ package piper
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"time"
 
-	"github.com/topogen/topogen/runtime/internal/chain"
 	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/internal/patient"
 )
@@ -69,26 +67,6 @@ func isOpen(c <-chan struct{}) bool {
 	default:
 		return c != nil
 	}
-}
-
-// reconstruct makes a new value for u.
-func (s *supervision) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
-	p := s.pool
-	defer func() {
-		if cause := recover(); cause != nil {
-			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
-			e.Stack = debug.Stack()
-			p.logbook.record(e)
-			err = e
-		}
-	}()
-	adopt, err = u.cell.Renew(ctx)
-	if err != nil {
-		e := p.handlerError(u, nil, "Init", err)
-		p.logbook.record(e)
-		return nil, e
-	}
-	return adopt, nil
 }
 
 // startTimedOut abandons a start that takes too long, and reports that it has failed.

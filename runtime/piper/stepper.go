@@ -164,7 +164,7 @@ func (s *Stepper) Close() {
 		s.pool.makeContexts(context.Background())
 		s.pool.prepare()
 	}
-	s.pool.finish(nil)
+	s.pool.lifecycle.finish(nil)
 	s.pool.abandon()
 	s.end()
 }
@@ -184,13 +184,13 @@ func (s *Stepper) begin() {
 	s.pool.makeContexts(context.Background())
 	s.pool.prepare()
 	if err := s.pool.lifecycle.initAll(nil); err != nil {
-		s.pool.finish(err)
+		s.pool.lifecycle.finish(err)
 		s.end()
 		return
 	}
 	s.pool.schedule()
 	if s.pool.unfinishedGroups == 0 {
-		s.pool.finish(nil)
+		s.pool.lifecycle.finish(nil)
 	}
 	if s.pool.durable != nil {
 		s.pool.durable.Start()

@@ -1,9 +1,15 @@
 package piper
 
 import (
+	"context"
+	"math"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/chain"
 )
 
 // Supervisor decides what happens after instances end. supervise.Supervisor implements
@@ -70,4 +76,139 @@ type supervision struct {
 	mu           sync.Mutex   // guards the orders of watched instances, and calls of the supervisor
 	closed       bool         // Run is about to return
 	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
+}
+
+// spawn calls a function that may take long, on a new goroutine. Under a Stepper, which
+// has only one goroutine, it calls the function directly.
+func (s *supervision) spawn(call func()) {
+	p := s.pool
+	if p.stepper != nil {
+		call()
+		return
+	}
+	p.running.Add(1)
+	go func() {
+		defer p.running.Done()
+		call()
+	}()
+}
+
+// report reports an event to the supervisor and applies the effects that it
+// returns.
+func (s *supervision) report(e ChildEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reportLocked(e)
+}
+
+func (s *supervision) reportLocked(e ChildEvent) {
+	p := s.pool
+	switch e.Kind {
+	case ChildInputsDone:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].inputsDone = true
+	case ChildStopped, ChildNotStopped, ChildFailed, ChildHung, ChildEnded, ChildNotStarted:
+		p.processors[e.Child.Processor].watches[e.Child.Instance].stopNumber = 0
+	}
+	if p.spec.Supervisor == nil {
+		switch e.Kind {
+		case ChildFailed, ChildHung, ChildNotStarted:
+			s.apply(ChildEffect{Kind: EffectEnd, Child: e.Child, Err: e.Err})
+		case ChildEnded:
+			s.apply(ChildEffect{Kind: EffectDone, Child: e.Child})
+		}
+		return
+	}
+	for _, f := range p.spec.Supervisor.Step(time.Duration(p.clock()), e) {
+		s.apply(f)
+	}
+}
+
+// apply turns an effect into an order for its instance. The caller holds the
+// lock, so that the effects of two events do not mix.
+func (s *supervision) apply(f ChildEffect) {
+	p := s.pool
+	if f.Kind == EffectEnd {
+		p.lifecycle.finish(f.Err)
+		return
+	}
+	proc := p.processors[f.Child.Processor]
+	w := proc.watches[f.Child.Instance]
+	now := p.clock()
+	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
+	// An instance may fail before it has read an order to start. The new order replaces that order.
+	w.orders = slices.DeleteFunc(w.orders, func(o order) bool { return o.Kind == EffectStart })
+	if f.Kind == EffectStop {
+		w.stopCount++
+		o.stop, w.stopNumber = w.stopCount, w.stopCount
+		if d := proc.Watch.Shutdown; d > 0 && p.stepper == nil {
+			s.limitStop(w, w.stopCount, d)
+		} else if d > 0 && w.hungCall != nil {
+			p.stepper.setHangDeadline(w, now+int64(d), errShutdown)
+		}
+	}
+	w.orders = append(w.orders, o)
+	if f.Kind == EffectStop {
+		if cancel := w.cancelServe.Load(); cancel != nil {
+			(*cancel)()
+		}
+	}
+	w.unit.signal(controlOrder)
+}
+
+// endSpares kills all processes that were started and not taken over.
+func (s *supervision) endSpares() {
+	s.mu.Lock()
+	s.closed = true
+	var spares []Process
+	for _, proc := range s.pool.processors {
+		for _, w := range proc.watches {
+			if spare := w.endSpare(); spare != nil {
+				spares = append(spares, spare)
+			}
+		}
+	}
+	s.mu.Unlock()
+	late := time.After(abandonAfter)
+	for _, spare := range spares {
+		select {
+		case <-spare.Done():
+		case <-late:
+			return // the process is blocked in the kernel
+		}
+	}
+}
+
+// prepareWatches allocates what watches and events of all instances need.
+func (s *supervision) prepareWatches() {
+	for _, proc := range s.pool.processors {
+		if proc.Events || proc.Watch != nil {
+			proc.wakeups = make([]wakeup, len(proc.units))
+		}
+		if proc.Watch != nil {
+			proc.contexts = make([]context.Context, len(proc.units))
+		}
+		for _, w := range proc.watches {
+			w.renewContext()
+		}
+	}
+}
+
+// reconstruct makes a new value for u.
+func (s *supervision) reconstruct(ctx context.Context, u *Unit) (adopt func(), err error) {
+	p := s.pool
+	defer func() {
+		if cause := recover(); cause != nil {
+			e := p.handlerError(u, nil, "Init", chain.OfPanic(cause))
+			e.Stack = debug.Stack()
+			p.logbook.record(e)
+			err = e
+		}
+	}()
+	adopt, err = u.cell.Renew(ctx)
+	if err != nil {
+		e := p.handlerError(u, nil, "Init", err)
+		p.logbook.record(e)
+		return nil, e
+	}
+	return adopt, nil
 }

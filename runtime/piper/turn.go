@@ -56,7 +56,7 @@ func (p *Pool) run(w *Worker) {
 		} else {
 			r.w.disarm()
 		}
-		p.goroutineEnded()
+		p.lifecycle.goroutineEnded()
 	}()
 	r.loop()
 	returned = true
@@ -353,7 +353,7 @@ func (r *runner) finish(u *Unit) {
 		err := u.cell.Finish()
 		r.leaveOrFollow(u)
 		if err != nil {
-			r.w.pool.fail(r.w.pool.handlerError(u, nil, "Finish", err))
+			r.w.pool.lifecycle.fail(r.w.pool.handlerError(u, nil, "Finish", err))
 		}
 	}
 	u.out.publish(r.w)
@@ -481,7 +481,7 @@ func (r *runner) serve(u *Unit) {
 	if w := u.watch(); w != nil {
 		w.served(r.w, err)
 	} else if err != nil {
-		p.fail(p.handlerError(u, nil, "Serve", err))
+		p.lifecycle.fail(p.handlerError(u, nil, "Serve", err))
 	} else {
 		u.proc.group.sourceDone()
 	}

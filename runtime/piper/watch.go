@@ -155,21 +155,6 @@ func (u *Unit) addWatch() {
 	w.renewCallState()
 }
 
-// prepareWatches allocates what watches and events of all instances need.
-func (s *supervision) prepareWatches() {
-	for _, proc := range s.pool.processors {
-		if proc.Events || proc.Watch != nil {
-			proc.wakeups = make([]wakeup, len(proc.units))
-		}
-		if proc.Watch != nil {
-			proc.contexts = make([]context.Context, len(proc.units))
-		}
-		for _, w := range proc.watches {
-			w.renewContext()
-		}
-	}
-}
-
 // renewCallState gives the instance a new CallState.
 func (w *watch) renewCallState() {
 	u := w.unit
