@@ -19,8 +19,8 @@ import (
 // If both instances have the same worker, it does all of them at once.
 
 const (
-	// idleLinkPeriod is the least time for which the queues of a link must be empty before it is released. A flow
-	// with shorter pauses allocates nothing.
+	// idleLinkPeriod is how often a worker releases the links that took no message since they were listed. A link
+	// of a flow with shorter pauses is listed again, except in its first period.
 	idleLinkPeriod  = time.Second
 	idleLinksMax    = 1 << 17 // links that a worker lists before it releases the first ones even earlier: about 100 MB
 	idleLinkLooks   = 256     // links that a worker looks at before its next turn: some 50 µs
@@ -180,6 +180,9 @@ func (w *Worker) trim(l *Link) {
 		return
 	}
 	for _, h := range l.heads {
+		if h.Full() && w.pool.edges[h.Index()].Full != Wait {
+			h.Drained() // nobody waits for room in this queue
+		}
 		if !h.Unused() {
 			return
 		}

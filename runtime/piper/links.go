@@ -88,7 +88,7 @@ func (t *linkTable[L]) remove(i int) {
 	case t.used == 0:
 		t.slots = nil
 	case len(t.slots) > slotsMin && t.used <= len(t.slots)/8:
-		t.resize(1 << bits.Len(uint(2*t.used-1)))
+		t.resize(max(slotsMin, 1<<bits.Len(uint(2*t.used-1))))
 	}
 }
 

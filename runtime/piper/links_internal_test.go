@@ -53,5 +53,19 @@ func TestLinksAreFound(t *testing.T) {
 			}
 		}
 		check()
+		for range rapid.IntRange(0, 100).Draw(t, "changes") { // few links, so the table is often small or full
+			i := rapid.IntRange(0, min(instances, 12)-1).Draw(t, "changed")
+			if want[i] != nil {
+				delete(want, i)
+				links.table.remove(i)
+			} else {
+				want[i] = new(int)
+				links.Set(i, want[i])
+			}
+			if t := links.table; t.shift != 0 && t.used > 0 && t.used == len(t.slots) {
+				panic("no slot is empty, so a search for another link does not end")
+			}
+		}
+		check()
 	})
 }

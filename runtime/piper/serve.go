@@ -53,8 +53,8 @@ func (p *Pool) served(o *Out) {
 	w := u.worker.Load()
 	o.publish(w)
 	o.settle()
-	if u.proc.watches != nil && !w.inbox.empty() {
-		w.readNotes() // there may be an order to stop
+	if !w.inbox.empty() {
+		w.readNotes() // there may be an order to stop, or a link to release
 	}
 	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {

@@ -213,10 +213,10 @@ func (w *Worker) readRoom(l *Link) {
 		return
 	}
 	l.wantRoom.Store(false)
+	w.roomIn(l) // first: a queue that was full is not trimmed
 	if l.asked.Load() && l.asked.Swap(false) {
 		w.trim(l)
 	}
-	w.roomIn(l)
 }
 
 // makeReady puts a link on the ready list of its receiver.
