@@ -67,7 +67,7 @@ func (p *part) adopted(q *processor) {
 		body = append(append(body, p.events(q)...), sel(x, "p", "Join").Call(ref(x, "unit")))
 	}
 	if q.exchangesSender() {
-		body = append(body, set(sel(x, "out", "callState"), sel(x, "unit", "CallState").Call()))
+		body = append(body, set(sel(x, "out", "position"), sel(x, "unit", "Position").Call()))
 	}
 	for _, e := range q.timers {
 		body = append(body, p.startTimer(e)...)
@@ -149,7 +149,7 @@ func (p *part) senderOf(q *processor) code {
 // lifecycle writes those lifecycle methods of an instance that the processor's type has.
 //
 //	func (x *feedInstance) Ping(budget int) (n int, err error) {
-//		for n < budget && !x.unit.Hold() {
+//		for n < budget && !x.unit.MustYield() {
 //			if err := x.p.Ping(&x.out); err != nil {
 //				return n, err
 //			}
@@ -177,7 +177,7 @@ func (p *part) lifecycle(q *processor) {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(failed))
 		}
 		p.method(x, q.instance, "Ping", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
-			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(append(turn, id(n).Op("++"))...),
+			jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Op("!").Add(sel(x, "unit", "MustYield")).Call()).Block(append(turn, id(n).Op("++"))...),
 			jen.Return(id(n), jen.Nil()),
 		)
 	}

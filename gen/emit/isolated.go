@@ -285,7 +285,7 @@ func (p *part) remoteInstance(q *processor) {
 			jen.Return(serve.Call(id(ctx), sel(x, "deliver"), sel(x, "out", "out", "Open"), sel(x, "out", "out", "Sent"))))
 		return
 	}
-	callState := p.v("callState")
+	callState := p.v("position")
 	p.method(x, q.instance, "Serve", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Error()},
 		define(callState, sel(x, "unit", "Enter").Call()),
 		jen.Defer().Add(sel(callState, "Leave")).Call(),

@@ -355,7 +355,7 @@ func (m *model) nameFields() {
 	topology := names{"pool": true, "graph": true, "node": m.plan.Cluster != nil, "openNode": m.plan.Cluster != nil, "openDurable": m.plan.Durable != nil}
 	for _, q := range m.processors {
 		q.field = topology.take(q.local)
-		members := names{"out": true, "links": true, "door": true, "callState": true, "unit": q.guest != ""}
+		members := names{"out": true, "links": true, "door": true, "position": true, "unit": q.guest != ""}
 		for _, s := range q.sends {
 			if s.ask != "" {
 				members[s.callsField()], members[s.core()] = true, true

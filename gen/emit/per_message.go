@@ -93,7 +93,7 @@ func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 	v, x, n, err, budget := p.v("l"), p.v("x"), p.v("n"), p.v("err"), p.v("budget")
 	p.method(v, l.receiverType, "Drain", []code{param(budget, jen.Int())}, []code{param(n, jen.Int()), param(err, jen.Error())},
 		define(x, sel(v, "to")),
-		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "unit", "Hold")).Call()).Block(
+		jen.For(id(n).Op("<").Add(id(budget)).Op("&&").Add(id(err)).Op("==").Nil().Op("&&").Op("!").Add(sel(x, "unit", "MustYield")).Call()).Block(
 			append(turn, id(n).Op("++"))...,
 		),
 		jen.Return(id(n), id(err)),
@@ -104,7 +104,7 @@ func (p *part) perMessageDrainMethod(l *link, turn ...code) {
 //
 //	func (l *plannerFromLidar) Drain(budget int) (n int, err error) {
 //		x := l.to
-//		for n < budget && err == nil && !x.unit.Hold() {
+//		for n < budget && err == nil && !x.unit.MustYield() {
 //			if !l.pointsDelivery.Again() {
 //				batch := queue.Peek(&l.points, 1)
 //				if len(batch) == 0 {
@@ -151,7 +151,7 @@ func (p *part) intoHand(e *edge, m code) code {
 //
 //	func (l *plannerFromDetector) Drain(budget int) (n int, err error) {
 //		x := l.to
-//		for n < budget && err == nil && !x.unit.Hold() {
+//		for n < budget && err == nil && !x.unit.MustYield() {
 //			switch {
 //			…
 //			default:
@@ -301,7 +301,7 @@ func (p *part) userCallHere(q *processor, method *plan.Method, statement func(*j
 	if statement == nil {
 		statement = func(call *jen.Statement) code { return call }
 	}
-	x, value, ctx, out, callState := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("callState")
+	x, value, ctx, out, callState := p.v("x"), p.v("p"), p.v("ctx"), p.v("out"), p.v("position")
 	context, passed := code(sel(x, "unit", "Context").Call()), q.outArgument(method, p.senderOf(q))
 	var before []code
 	if q.CallsTimed() {

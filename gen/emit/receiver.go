@@ -49,7 +49,7 @@ func (p *part) receiverSide(q *processor, l *link) {
 //
 //	…
 //		for batch := queue.Peek(&l.Queue, budget); n < len(batch); n++ {
-//			if err != nil || x.unit.Hold() {
+//			if err != nil || x.unit.MustYield() {
 //				break
 //			}
 //			m := queue.Lend(&batch[n])
@@ -130,14 +130,14 @@ func (h *handler) releaseOne() code {
 //
 //	func (l *auditFromParser) Drain(budget int) (n int, err error) {
 //		x := l.to
-//		for n < budget && !x.unit.Hold() {
+//		for n < budget && !x.unit.MustYield() {
 //			o := l.first()
 //			l.link.Handling(o.Edge)
 //			switch EdgeIndex(o.Edge) {
 //			case EdgeParserAuditGood:
 //				batch := queue.Peek(&l.good, budget-n)
 //				k := 0
-//				for k < len(batch) && batch[k].N < o.Until && !x.unit.Hold() {
+//				for k < len(batch) && batch[k].N < o.Until && !x.unit.MustYield() {
 //					x.p.ReceiveGood(batch[k].M, &x.out)
 //					k++
 //				}
@@ -250,7 +250,7 @@ func (h *handler) heldIn() *jen.Statement {
 
 // goesOn is the condition for delivering the next message to one of handlers.
 func (p *part) goesOn(handlers ...*handler) code {
-	goesOn := jen.Op("!").Add(sel(p.v("x"), "unit", "Hold")).Call()
+	goesOn := jen.Op("!").Add(sel(p.v("x"), "unit", "MustYield")).Call()
 	if canFail(handlers) {
 		return id(p.v("err")).Op("==").Nil().Op("&&").Add(goesOn)
 	}
@@ -260,7 +260,7 @@ func (p *part) goesOn(handlers ...*handler) code {
 // stops is the opposite of goesOn, for a separate if statement in the loop. This takes
 // fewer instructions for each message than a longer loop condition.
 func (h *handler) stops() code {
-	holds := sel(h.v("x"), "unit", "Hold").Call()
+	holds := sel(h.v("x"), "unit", "MustYield").Call()
 	if h.Error {
 		return id(h.v("err")).Op("!=").Nil().Op("||").Add(holds)
 	}

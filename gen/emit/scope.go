@@ -55,7 +55,7 @@ func Imports(t *spec.Topology) []string {
 // variables are the names of parameters and variables in the output. No import gets
 // one of these names.
 var variables = []Ident{
-	"a", "all", "at", "b", "batch", "budget", "c", "callState", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "h", "i", "in", "info", "inputs",
+	"a", "all", "at", "b", "batch", "budget", "c", "position", "cancel", "construct", "ctx", "d", "e", "edge", "err", "failed", "first", "from", "h", "i", "in", "info", "inputs",
 	"instance", "instances", "j", "k", "key", "kind", "l", "limit", "list", "m", "missed", "n", "now", "number", "o", "ok", "opts", "out", "p", "parts", "payload", "processor",
 	"processors", "put", "q", "r", "reply", "s", "seed", "send", "t", "targets", "tick", "to", "u", "value", "x",
 }

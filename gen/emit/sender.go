@@ -31,7 +31,7 @@ func (p *part) sender(q *processor) {
 		p.doc("%s sends the replies of %s.", q.sender, q.Name)
 	}
 	if q.exchangesSender() {
-		fields = append(fields, param("callState", pointer(piper("CallState"))))
+		fields = append(fields, param("position", pointer(piper("Position"))))
 	}
 	for _, l := range q.links {
 		fields = append(fields, l.fieldOf())

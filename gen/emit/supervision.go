@@ -175,10 +175,10 @@ func (p *part) newSender(q *processor) []code {
 }
 
 // freshSender writes the code that gives a new instance a sender with its own
-// piper.CallState, and with the links of the old sender.
+// piper.Position, and with the links of the old sender.
 func (p *part) freshSender(q *processor) code {
 	out := sel(p.v("x"), "out")
-	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("callState", sel(p.v("x"), "unit", "CallState").Call())}
+	fields := []code{key("out", sel(p.v("x"), "out", "out")), key("position", sel(p.v("x"), "unit", "Position").Call())}
 	for _, l := range q.links {
 		fields = append(fields, key(string(l.field), sel(p.v("x"), "out", l.field)))
 	}
@@ -205,7 +205,7 @@ func (p *part) timedSend(q *processor) []code {
 		return nil
 	}
 	s := p.v("s")
-	return []code{jen.If(sel(s, "callState", "Leave").Call()).Block(jen.Defer().Add(sel(s, "callState", "Enter").Call()))}
+	return []code{jen.If(sel(s, "position", "Leave").Call()).Block(jen.Defer().Add(sel(s, "position", "Enter").Call()))}
 }
 
 // returnUserCall writes the body of an instance's method that calls a method of the

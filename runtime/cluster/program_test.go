@@ -171,7 +171,7 @@ func (c *cell) Link(processor, i int) {
 	l, to := new(piper.LinkOf[queue.Edge[message]]), t.cell(processor, i)
 	from := t.program.indexOf(t, c)
 	border.JoinAcross(&c.out.out, &to.unit, l, t.program.edge(from, processor), t.program.capacity, func(budget int) (n int, err error) {
-		for batch := queue.Peek(&l.Queue, budget); n < len(batch) && err == nil && !to.unit.Hold(); n++ {
+		for batch := queue.Peek(&l.Queue, budget); n < len(batch) && err == nil && !to.unit.MustYield(); n++ {
 			err = to.p.receive(to, &batch[n])
 		}
 		l.Queue.Head.Release(n)
@@ -218,7 +218,7 @@ func (c *cell) Arrive(edge, to int, b []byte, _ border.ReplyTo) error {
 
 func (c *cell) Ping(budget int) (n int, err error) {
 	of := c.p.top.program
-	for ; n < budget && !c.unit.Hold(); n++ {
+	for ; n < budget && !c.unit.MustYield(); n++ {
 		if c.p.pings == of.messages {
 			return n, topo.Done
 		}

@@ -113,7 +113,7 @@ func (c *channel) order() piper.Order {
 
 // Drain passes messages to the handler.
 func (c *channel) Drain(budget int) (n int, err error) {
-	for n < budget && err == nil && !c.to.unit.Hold() {
+	for n < budget && err == nil && !c.to.unit.MustYield() {
 		order := c.order()
 		edge, ok := order.Next()
 		if !ok {

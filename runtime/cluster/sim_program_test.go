@@ -218,7 +218,7 @@ func (t *simTop) encoder(o *border.Outlet, edge int) border.Encode[request] {
 func (x *place) Ping(budget int) (n int, err error) {
 	t, of := x.self()
 	d := t.sim.design
-	for ; n < budget && !x.unit.Hold(); n++ {
+	for ; n < budget && !x.unit.MustYield(); n++ {
 		if x.p.pings == d.messages || d.chain && x.unit.Index() > 0 {
 			return n, topo.Done
 		}

@@ -114,14 +114,14 @@ func (l *Link) Settle(settle func()) {
 	}
 }
 
-// IsAway reports whether another node runs the instance.
-func (u *Unit) IsAway() bool { return u.away }
+// IsRemote reports whether another node runs the instance.
+func (u *Unit) IsRemote() bool { return u.remote }
 
 // SignalSettle makes the pool call Border.Settle. Any goroutine may call it.
 func (u *Unit) SignalSettle() { u.signal(controlSettle) }
 
 // MaySend reports whether the turn of the unit may go on to send.
-func (u *Unit) MaySend() bool { return !u.Hold() && !u.paused() }
+func (u *Unit) MaySend() bool { return !u.MustYield() && !u.paused() }
 
 // HasUnpublished reports whether the instance has sent messages that are not visible yet. Any
 // goroutine may call it.
@@ -161,7 +161,7 @@ func (in Interior) Place(isHere func(processor, instance int) bool) error {
 			if err := u.construct(); err != nil {
 				return err
 			}
-			u.away = false
+			u.remote = false
 			in.pool.activate(u)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // waits for the reply.
 type Request[M, R any] struct {
 	Message M
-	call    *call[R]
+	call    *pendingReply[R]
 }
 
-// call waits for the reply to one request. The channel has room for one outcome, so the
-// receiver never blocks if the caller has given up. The garbage collector frees the call
-// of such a caller. A call that got its reply is reused.
-type call[R any] struct {
+// pendingReply waits for the reply to one request. The channel has room for one outcome, so the
+// receiver never blocks if the caller has given up. The garbage collector frees the pendingReply
+// of such a caller. A pendingReply that got its reply is reused.
+type pendingReply[R any] struct {
 	answer chan outcome[R]
 	remote func(R, error) // sends the outcome to the caller on another node; answer is nil
 
@@ -28,7 +28,7 @@ type call[R any] struct {
 }
 
 // end completes the call.
-func (c *call[R]) end(o outcome[R]) {
+func (c *pendingReply[R]) end(o outcome[R]) {
 	switch {
 	case c.remote != nil:
 		c.remote(o.answer, o.err)
@@ -39,7 +39,7 @@ func (c *call[R]) end(o outcome[R]) {
 	}
 }
 
-func (c *call[R]) replied() bool { return len(c.answer) > 0 }
+func (c *pendingReply[R]) replied() bool { return len(c.answer) > 0 }
 
 // outcome is a reply or an error.
 type outcome[R any] struct {
@@ -54,9 +54,9 @@ type Calls[M, R any] struct {
 
 // Request wraps m with a call, for the queue.
 func (c *Calls[M, R]) Request(m M) Request[M, R] {
-	k, _ := c.free.Get().(*call[R])
+	k, _ := c.free.Get().(*pendingReply[R])
 	if k == nil {
-		k = &call[R]{answer: make(chan outcome[R], 1)}
+		k = &pendingReply[R]{answer: make(chan outcome[R], 1)}
 	}
 	return Request[M, R]{m, k}
 }
@@ -108,11 +108,11 @@ func (r *Request[M, R]) Envelope() Envelope { return Envelope{r.Message, r.fail}
 
 // RequestWith wraps m with a call whose outcome is passed to end.
 func RequestWith[M, R any](m M, end func(reply R, err error)) Request[M, R] {
-	return Request[M, R]{m, &call[R]{remote: end}}
+	return Request[M, R]{m, &pendingReply[R]{remote: end}}
 }
 
 // Waiter is what waits for the reply to a request that leaves the node.
-type Waiter[R any] struct{ call *call[R] }
+type Waiter[R any] struct{ call *pendingReply[R] }
 
 // TakeWaiter removes the Waiter from the request. It returns false if no reply is needed.
 func (r *Request[M, R]) TakeWaiter() (w Waiter[R], ok bool) {

@@ -33,10 +33,10 @@ type cell struct {
 // sender is the sender of an instance. The instance that replaces an abandoned one has
 // a new sender.
 type sender struct {
-	out       *piper.Out
-	callState *piper.CallState
-	pairs     []piper.Links[*pair[message]] // by processor
-	over      []flooded                     // block queues that were full after a send
+	out      *piper.Out
+	position *piper.Position
+	pairs    []piper.Links[*pair[message]] // by processor
+	over     []flooded                     // block queues that were full after a send
 }
 
 // body is the value of the processor's type. Each restart makes a new one.
@@ -79,9 +79,9 @@ func (c *cell) called(what call, hook func() error) error {
 	c.begin(what)
 	defer c.body.end()  // not c.body, which may be a new one when the call returns
 	c.ctx = c.Context() // read before the call may be abandoned, as in generated code
-	callState := c.Enter()
+	position := c.Enter()
 	err := hook()
-	callState.Leave()
+	position.Leave()
 	return err
 }
 
@@ -147,7 +147,7 @@ func (c *cell) Init(ctx context.Context) error {
 }
 
 func (c *cell) Ping(budget int) (n int, err error) {
-	for n < budget && !c.Hold() {
+	for n < budget && !c.MustYield() {
 		if err := c.pinged(); err != nil {
 			return n, err
 		}
@@ -332,8 +332,8 @@ func (c *cell) sendAll(m message, targets ...target) error {
 
 // sendWith sends with the sender that the handler got.
 func (c *cell) sendWith(s *sender, m message, targets ...target) error {
-	if s.callState.Leave() {
-		defer s.callState.Enter()
+	if s.position.Leave() {
+		defer s.position.Enter()
 	}
 	if err := c.out.Open(); err != nil {
 		return err

@@ -59,9 +59,9 @@ func (r *runner) isAbandoned() bool {
 	if !r.inCall || r.unit.watch() == nil {
 		return false
 	}
-	callState := r.unit.watch().sharedCallState.Load()
+	position := r.unit.watch().sharedPosition.Load()
 	if r.abandoned.Load() {
-		return true // the instance may already have a new CallState
+		return true // the instance may already have a new Position
 	}
-	return callState != nil && !callState.tryReturn()
+	return position != nil && !position.tryReturn()
 }

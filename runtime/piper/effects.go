@@ -113,15 +113,15 @@ func (w *watch) unansweredStop() (number uint64) {
 	return w.stopNumber
 }
 
-// carryOutOrders carries out the orders for u.
-func (w *Worker) carryOutOrders(u *Unit) {
+// carryOut carries out the commands for u.
+func (w *Worker) carryOut(u *Unit) {
 	v := u.watch()
 	w.pool.supervision.mu.Lock()
-	orders := v.orders
-	v.orders = nil
+	commands := v.commands
+	v.commands = nil
 	inputsDone := v.inputsDone
 	w.pool.supervision.mu.Unlock()
-	for _, o := range orders {
+	for _, o := range commands {
 		if o.started != nil {
 			w.instanceStarted(v, o.started)
 			continue
@@ -153,7 +153,7 @@ func (w *Worker) carryOutOrders(u *Unit) {
 				w.startInstance(v)
 				continue
 			}
-			e := ChildEvent{Kind: ChildNotStarted, Child: v.child()} // the inputs closed after the order was given
+			e := ChildEvent{Kind: ChildNotStarted, Child: v.child()} // the inputs closed after the command was given
 			if u.proc.group.finishes {
 				e.Err = cmp.Or(v.cause, errEnds)
 			}

@@ -54,7 +54,7 @@ func (l *lifecycle) finish(err error) {
 	}
 	close(p.done)
 	for _, w := range slices.Concat(p.workers, p.solos) {
-		w.hold.Or(holdYield)
+		w.yield.Or(yieldAsked)
 		w.wakeUp()
 	}
 }

@@ -42,7 +42,7 @@ const eventsPerTurn = 16
 
 // post adds an event to the unit's box. EventClosed of an edge is added only once.
 func (u *Unit) post(e Event) {
-	if u.away {
+	if u.remote {
 		return
 	}
 	b := &u.proc.boxes[u.index]

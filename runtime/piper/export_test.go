@@ -79,7 +79,7 @@ func Making(p *Pool, processor int) (n int) {
 }
 
 // AskToYield makes the worker of u end its turn, as the monitor and idle workers do.
-func AskToYield(u *Unit) { u.worker.Load().hold.Or(holdYield) }
+func AskToYield(u *Unit) { u.worker.Load().yield.Or(yieldAsked) }
 
 // PlaceBy replaces the placement with a function that decides the worker of each
 // instance. -1 is an instance that cannot be placed.

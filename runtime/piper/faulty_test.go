@@ -42,7 +42,7 @@ func (p *pair[T]) drainWatched(budget int) (n int, err error) {
 	if drains := p.to.proc.drains; drains != nil {
 		drains(p.to)
 	}
-	for n < budget && err == nil && !p.to.Hold() {
+	for n < budget && err == nil && !p.to.MustYield() {
 		i := p.retryLane()
 		if i < 0 {
 			var ok bool
@@ -153,7 +153,7 @@ func (c *cell) adopt() {
 	b := &body{inited: true}
 	if c.IsFresh() {
 		s := *c.sender
-		s.callState = c.CallState()
+		s.position = c.Position()
 		c.sender = &s
 	}
 	c.body = b

@@ -51,7 +51,7 @@ func Part[M, R any](g *Gathering[R], i int, m M) Request[M, R] {
 	if g == nil {
 		return Request[M, R]{Message: m}
 	}
-	return Request[M, R]{m, &call[R]{gathering: g, part: i}}
+	return Request[M, R]{m, &pendingReply[R]{gathering: g, part: i}}
 }
 
 // complete ends the part of a link to one instance.

@@ -289,7 +289,7 @@ func (g *group) allEmpty() bool {
 // within the group are handled.
 func (g *group) finishNext() {
 	g.mu.Lock()
-	for g.next < len(g.units) && (!g.units[g.next].proc.Finish || g.units[g.next].away) {
+	for g.next < len(g.units) && (!g.units[g.next].proc.Finish || g.units[g.next].remote) {
 		g.next++
 	}
 	if g.next < len(g.units) {

@@ -53,13 +53,13 @@ func (s *supervision) watchHealth(list []*watch) {
 		next := now + step
 		for _, w := range list {
 			timeout := int64(w.unit.proc.Watch.Timeout)
-			callState := w.sharedCallState.Load()
+			position := w.sharedPosition.Load()
 			if late > timeout/lateFraction {
-				callState.Alive() // neither this process nor the call ran for a while
+				position.Alive() // neither this process nor the call ran for a while
 			}
-			state, at, overdue := callState.overdue(now, timeout)
+			state, at, overdue := position.overdue(now, timeout)
 			if overdue {
-				s.abandonCall(w, callState, state, ErrHung)
+				s.abandonCall(w, position, state, ErrHung)
 				at = now + timeout
 			}
 			next = min(next, at)
@@ -70,13 +70,13 @@ func (s *supervision) watchHealth(list []*watch) {
 }
 
 // abandonCall ends an instance whose call is overdue, for the given cause.
-func (s *supervision) abandonCall(w *watch, callState *CallState, state uint64, cause error) {
+func (s *supervision) abandonCall(w *watch, position *Position, state uint64, cause error) {
 	p := s.pool
 	u := w.unit
 	if w.killProcess(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
 		return
 	}
-	if !callState.abandon(state) {
+	if !position.abandon(state) {
 		return // the call has returned
 	}
 	u.proc.faults.healthCheckKills.Add(1)
@@ -93,15 +93,15 @@ func (s *supervision) limitStop(w *watch, number uint64, after time.Duration) {
 	patient.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
-		in, callState := w.process.Load(), w.sharedCallState.Load()
-		state := callState.state.Load()
+		in, position := w.process.Load(), w.sharedPosition.Load()
+		state := position.state.Load()
 		switch {
 		case s.pool.ended.Load() || w.unansweredStop() != number:
 			return
 		case in != nil:
 			w.killNow(*in, errShutdown)
 		case state&whereMask == inHandler:
-			s.abandonCall(w, callState, state, errShutdown)
+			s.abandonCall(w, position, state, errShutdown)
 		}
 		s.limitStop(w, number, shutdownAgain) // the instance was between two calls, and may hang in the next one
 	})

@@ -83,8 +83,8 @@ func (r *runner) turnsInline(u *Unit, c asking) {
 	}()
 	for range inlineTurnsMax {
 		w.runq.pop()
-		if w.hold.Load() != 0 {
-			w.clearHold() // as in loop: an idle worker may have asked before w was parked
+		if w.yield.Load() != 0 {
+			w.clearYield() // as in loop: an idle worker may have asked before w was parked
 		}
 		budget := u.budget
 		u.budget = 1

@@ -29,7 +29,7 @@ const (
 	controlAdopt                      // the unit was handed over to this worker
 	controlMove                       // the unit must move to targetWorker
 	controlTimer                      // a time that the unit waits for may have come
-	controlOrder                      // there are orders of the supervisor
+	controlCommand                    // there are commands of the supervisor
 	controlEvent                      // there are events of inputs
 	controlWake                       // Woken must be called
 	controlSettle                     // another node has handled messages
@@ -86,7 +86,7 @@ type Unit struct {
 	started      bool  // Init has succeeded and Close was not called
 	working      bool  // a durable function runs
 	muted        bool  // its sends are dropped
-	away         bool  // another node runs the instance
+	remote       bool  // another node runs the instance
 	wokenPending bool  // Woken must be called when the group has room
 }
 
@@ -106,10 +106,10 @@ func (u *Unit) Index() int { return int(u.index) }
 // so that it needs no pointer of its own.
 func (u *Unit) Topology() any { return u.proc.pool.spec.Topology }
 
-// Hold reports whether handlers must pause before the next call, because a queue that
+// MustYield reports whether handlers must pause before the next call, because a queue that
 // the instance sends to is full or the worker is needed elsewhere. Generated code
 // checks it before each call.
-func (u *Unit) Hold() bool { return u.worker.Load().hold.Load() != 0 }
+func (u *Unit) MustYield() bool { return u.worker.Load().yield.Load() != 0 }
 
 // paused reports whether a queue that leads out of the group is full.
 func (u *Unit) paused() bool { return u.out.full != 0 }

@@ -61,9 +61,9 @@ func (r *runner) callHeld(u *Unit) {
 		return
 	}
 	r.call(u, "Held", func() error {
-		callState := u.Enter() // a process that hangs is killed, as in other calls
+		position := u.Enter() // a process that hangs is killed, as in other calls
 		err := p.Held()
-		callState.Leave()
+		position.Leave()
 		return err
 	})
 	r.w.scheduleHeld(u)

@@ -128,7 +128,7 @@ func TestFinishOfAMemberThatIsIdle(t *testing.T) {
 }
 
 // TestFinishOfAMemberWhoseInputsEnd has a restart group whose member fails while the other member,
-// which is healthy, handles its last message. So the healthy member reads the order to stop after
+// which is healthy, handles its last message. So the healthy member reads the command to stop after
 // its inputs have ended. It must get Finish, and Run must return nil.
 func TestFinishOfAMemberWhoseInputsEnd(t *testing.T) {
 	for _, policy := range []supervise.Policy{supervise.OnFailure, supervise.Always, supervise.Never} {

@@ -42,7 +42,7 @@ func (l *lifecycle) init(ctx context.Context) error {
 		}
 	})
 	defer unwatch()
-	c := &caller{late: late}
+	c := &executor{late: late}
 	defer c.end()
 	err := l.initAll(c)
 	close(inited)
@@ -53,7 +53,7 @@ func (l *lifecycle) init(ctx context.Context) error {
 }
 
 // initAll calls Init in the order of the topology file.
-func (l *lifecycle) initAll(c *caller) error {
+func (l *lifecycle) initAll(c *executor) error {
 	p := l.pool
 	for _, proc := range p.processors {
 		timeout := time.Duration(0)
@@ -61,7 +61,7 @@ func (l *lifecycle) initAll(c *caller) error {
 			timeout = proc.Watch.Startup
 		}
 		for _, u := range proc.units {
-			if u.away {
+			if u.remote {
 				continue
 			}
 			if p.handlerCtx.Err() != nil {
@@ -85,7 +85,7 @@ func (l *lifecycle) initAll(c *caller) error {
 
 // initOne calls Init of one instance. An Init that hangs is abandoned, and its context
 // ends.
-func (l *lifecycle) initOne(c *caller, u *Unit, timeout time.Duration) (err error) {
+func (l *lifecycle) initOne(c *executor, u *Unit, timeout time.Duration) (err error) {
 	p := l.pool
 	ctx := u.holding(p.handlerCtx)
 	if p.stepper != nil {
@@ -98,7 +98,7 @@ func (l *lifecycle) initOne(c *caller, u *Unit, timeout time.Duration) (err erro
 	}
 	var failed error // written by Init, which may return after initOne
 	init := func() { l.guard(&failed, u, "Init", func() error { return u.cell.Init(ctx) }) }
-	if c.call(timeout, init, p.supervision.abandonedReturned) {
+	if c.run(timeout, init, p.supervision.abandonedReturned) {
 		if timeout > 0 {
 			u.watch().cancelInit = starting.cancel
 		}
@@ -259,7 +259,7 @@ func (l *lifecycle) closeAll(err error) error {
 // closing closes all instances at the end of Run.
 type closing struct {
 	pool   *Pool
-	caller caller
+	caller executor
 	limit  *patient.Timer // after it the remaining instances are closed in parallel
 	mu     sync.Mutex
 	errs   errorList
@@ -282,7 +282,7 @@ func (c *closing) close(u *Unit) {
 	}
 	var err error
 	if p.stepper != nil {
-		c.caller.call(0, func() { p.lifecycle.guard(&err, u, "Close", closer) }, nil)
+		c.caller.run(0, func() { p.lifecycle.guard(&err, u, "Close", closer) }, nil)
 		c.failed(err)
 		return
 	}
@@ -296,7 +296,7 @@ func (c *closing) close(u *Unit) {
 		return
 	}
 	timeout := min(p.lifecycle.closeTimeout(u), left+abandonAfter)
-	if !c.caller.call(timeout, func() { p.lifecycle.guard(&err, u, "Close", closer) }, p.supervision.abandonedReturned) {
+	if !c.caller.run(timeout, func() { p.lifecycle.guard(&err, u, "Close", closer) }, p.supervision.abandonedReturned) {
 		c.failed(p.lifecycle.closeHangs(u, u.process(), timeout))
 		return
 	}

@@ -142,7 +142,7 @@ func (l *Link) Filled(h *queue.Head) {
 		o.full++
 	}
 	if w := o.unit.worker.Load(); w != nil {
-		w.hold.Or(holdFull)
+		w.yield.Or(yieldFull)
 	}
 }
 
@@ -265,13 +265,13 @@ func (l *Link) rest() (more, waited bool) {
 func (l *Link) reportRoom(w *Worker) {
 	for _, h := range l.heads {
 		if h.HasRoomForWaiter() {
-			l.room(w)
+			l.signalRoom(w)
 		}
 	}
 }
 
-// room reports to the sender that one of its full queues has room.
-func (l *Link) room(w *Worker) {
+// signalRoom reports to the sender that one of its full queues has signalRoom.
+func (l *Link) signalRoom(w *Worker) {
 	if l.gate != nil {
 		l.gate.signal()
 	} else if home := l.out.unit.worker.Load(); home == w {

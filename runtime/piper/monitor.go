@@ -117,7 +117,7 @@ func (m *monitor) look(seen []sighting) (working bool) {
 		}
 		seen[i].times++
 		if seen[i].times == 1 {
-			w.hold.Or(holdYield)
+			w.yield.Or(yieldAsked)
 		} else if u := m.takeWorker(w, state); u != nil {
 			m.foundLong(u)
 			m.suspects = append(m.suspects, suspect{unit: u, solo: u.worker.Load()})
@@ -205,8 +205,8 @@ func (m *monitor) takeWorker(w *Worker, state uint64) *Unit {
 	}
 	solo := m.newSolo(u, true)
 	solo.runner = w.runner
-	solo.state.Store(1)        // in a call
-	solo.hold.Store(holdYield) // ends the batch when the handler returns
+	solo.state.Store(1)          // in a call
+	solo.yield.Store(yieldAsked) // ends the batch when the handler returns
 	defer func() {
 		u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
 		w.goOn()

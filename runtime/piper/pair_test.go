@@ -99,7 +99,7 @@ func (p *pair[T]) Drain(budget int) (n int, err error) {
 	if l, ok := p.lanes[0].(*plainLane[T]); ok {
 		return p.drain(l, budget)
 	}
-	for n < budget && err == nil && !p.to.Hold() {
+	for n < budget && err == nil && !p.to.MustYield() {
 		number, ok := p.lanes[0].first()
 		if !ok {
 			break
@@ -113,13 +113,13 @@ func (p *pair[T]) Drain(budget int) (n int, err error) {
 
 // drain is Drain for the only edge between two processors.
 func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
-	for n < budget && err == nil && !p.to.Hold() {
+	for n < budget && err == nil && !p.to.MustYield() {
 		batch := queue.Peek(&l.Edge, budget-n)
 		if len(batch) == 0 {
 			break
 		}
 		k, kept := 0, 0
-		for k < len(batch) && err == nil && !p.to.Hold() {
+		for k < len(batch) && err == nil && !p.to.MustYield() {
 			if l.full.exact() {
 				l.Head.Release(1)
 			} else {
@@ -139,7 +139,7 @@ func (p *pair[T]) drain(l *plainLane[T], budget int) (n int, err error) {
 // merge is Drain for several edges. It handles their messages in the order in which
 // they were sent.
 func (p *pair[T]) merge(budget int) (n int, err error) {
-	for n < budget && err == nil && !p.to.Hold() {
+	for n < budget && err == nil && !p.to.MustYield() {
 		order := p.order()
 		p.Handling(order.Edge) // -1 if there is none, as in generated code
 		edge, ok := order.Next()

@@ -227,7 +227,7 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 		u.addWatch()
 	}
 	proc.group.units = append(proc.group.units, u)
-	if u.away = p.border != nil; u.away {
+	if u.remote = p.border != nil; u.remote {
 		u.targetWorker.Store(int32(p.initialWorker(u)))
 		u.worker.Store(p.workers[u.targetWorker.Load()])
 		return
@@ -426,7 +426,7 @@ func (p *Pool) stop() {
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
-			if u.away {
+			if u.remote {
 				continue
 			}
 			if proc.Ping {

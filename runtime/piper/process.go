@@ -60,9 +60,9 @@ func (u *Unit) Attach(p Process) {
 	if s := pool.stepper; s != nil {
 		s.watchProcesses()
 	}
-	callState := u.Enter()
+	position := u.Enter()
 	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
-	callState.Leave()
+	position.Leave()
 	pool.supervision.mu.Lock()
 	if w.spare == p {
 		w.spare = nil
@@ -77,7 +77,7 @@ func (u *Unit) Attach(p Process) {
 		defer pool.running.Done()
 		select {
 		case <-p.Done():
-			w.order(order{ended: p})
+			w.command(command{ended: p})
 		case <-pool.done:
 		}
 	}()
@@ -106,17 +106,17 @@ func (s *Stepper) watchProcesses() {
 	}
 }
 
-// orderEnds orders the ends of the processes that have ended between calls. A Stepper has no
+// commandEnds reports the ends of the processes that have ended between calls. A Stepper has no
 // goroutine that waits for them, because its turns would then depend on how long a process
 // takes to end.
-func (s *Stepper) orderEnds() {
+func (s *Stepper) commandEnds() {
 	s.processes = slices.DeleteFunc(s.processes, func(a attached) bool {
 		if !a.isCurrent() {
 			return true // a call has reported the end
 		}
 		select {
 		case <-a.process.Done():
-			a.watch.order(order{ended: a.process})
+			a.watch.command(command{ended: a.process})
 			return true
 		default:
 			return false
@@ -185,7 +185,7 @@ func (u *Unit) Logger() *slog.Logger { return u.proc.pool.log() }
 
 // Alive reports progress of a call of the instance.
 func (u *Unit) Alive() {
-	if l := u.CallState(); l != nil {
+	if l := u.Position(); l != nil {
 		l.Alive()
 	}
 }

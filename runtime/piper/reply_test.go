@@ -99,7 +99,7 @@ func (k *clerks) receive(c *cell, m *message) error {
 
 func (k *clerks) woken(c *cell) error {
 	d := k.desk(c)
-	for !c.Hold() {
+	for !c.MustYield() {
 		m, ok := d.take()
 		if !ok {
 			return nil
@@ -329,7 +329,7 @@ func TestAnswersFitIntoTheirCycle(t *testing.T) {
 					return nil
 				},
 				woken: func(c *cell) error {
-					for !c.Hold() {
+					for !c.MustYield() {
 						m, ok := d.take()
 						if !ok {
 							return nil

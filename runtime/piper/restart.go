@@ -27,7 +27,7 @@ func (w *Worker) startInstance(v *watch) {
 	v.starting = m
 	if p.stepper != nil {
 		m.adopt, m.err = p.supervision.reconstruct(hold.With(p.handlerCtx, m.holder), u)
-		v.order(order{started: m})
+		v.command(command{started: m})
 		return
 	}
 	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
@@ -39,7 +39,7 @@ func (w *Worker) startInstance(v *watch) {
 	go func() {
 		m.err = errEnded // remains if the constructor ends this goroutine
 		defer func() {
-			v.order(order{started: m})
+			v.command(command{started: m})
 			if m.uncounted.CompareAndSwap(false, true) {
 				p.starters.Done()
 			}
@@ -53,7 +53,7 @@ func (w *Worker) startInstance(v *watch) {
 			}
 		}
 		if limit > 0 {
-			defer patient.AfterFunc(limit, func() { v.order(order{late: m}) }).Stop()
+			defer patient.AfterFunc(limit, func() { v.command(command{late: m}) }).Stop()
 		}
 		m.adopt, m.err = p.supervision.reconstruct(ctx, u)
 	}()
@@ -142,7 +142,7 @@ func (w *watch) adopt(m *startAttempt) {
 	w.cancelInit = m.cancel
 	w.renewHolder(m.holder)
 	if w.goroutineLeft {
-		w.renewCallState()
+		w.renewPosition()
 	}
 	m.adopt()
 	w.unit.started = true
@@ -153,17 +153,17 @@ func (w *watch) adopt(m *startAttempt) {
 // Close of the instance is called.
 func (w *watch) adoptLate() {
 	w.unit.proc.pool.supervision.mu.Lock()
-	orders := w.orders
-	w.orders = nil
+	commands := w.commands
+	w.commands = nil
 	w.unit.proc.pool.supervision.mu.Unlock()
-	for _, o := range orders {
+	for _, o := range commands {
 		if m := o.started; m != nil && m == w.starting && m.err == nil {
 			w.adopt(m)
 		}
 	}
 }
 
-// stopChild ends a running instance, as the supervisor has ordered.
+// stopChild ends a running instance, as the supervisor has decided.
 func (w *Worker) stopChild(v *watch, number uint64) {
 	switch {
 	case v.phase == watchStarting, v.unit.out.served: // continues when the start, or Serve, has returned

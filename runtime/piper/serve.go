@@ -18,8 +18,8 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	if w.unansweredStop() != 0 { // the stop was ordered before cancel existed
 		cancel()
 	}
-	if w.callState != nil {
-		ctx = alive.With(ctx, w.callState)
+	if w.position != nil {
+		ctx = alive.With(ctx, w.position)
 	}
 	return ctx
 }
@@ -54,7 +54,7 @@ func (p *Pool) served(o *Out) {
 	o.publish(w)
 	o.settle()
 	if !w.inbox.empty() {
-		w.readNotes() // there may be an order to stop, or a link to release
+		w.readNotes() // there may be a command to stop, or a link to release
 	}
 	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {

@@ -30,7 +30,7 @@ func (s *stage[M]) Link(_, _ int) {
 	s.link = new(piper.LinkOf[queue.Edge[M]])
 	to, in := s.to, &s.link.Queue
 	s.out.Join(&to.unit, s.link, s.index, rowCapacity, func(budget int) (n int, err error) {
-		for batch := queue.Peek(in, budget); n < len(batch) && !to.unit.Hold(); n++ {
+		for batch := queue.Peek(in, budget); n < len(batch) && !to.unit.MustYield(); n++ {
 			to.got++
 			to.send(batch[n])
 		}
@@ -53,7 +53,7 @@ func (s *stage[M]) Ping(budget int) (n int, err error) {
 	if s.pings != nil {
 		s.pings()
 	}
-	for ; n < budget && !s.unit.Hold(); n++ {
+	for ; n < budget && !s.unit.MustYield(); n++ {
 		if s.left == 0 {
 			return n, topo.Done
 		}

@@ -206,10 +206,10 @@ func (s *Stepper) end() {
 	s.ended = true
 	// Serve may call t.FailNow, which must not keep the others from ending. serveUnits has an
 	// order, unlike serves.
-	var c caller
+	var c executor
 	for _, u := range s.serveUnits {
 		if co := s.serves[u]; co != nil {
-			c.call(0, co.stop, nil)
+			c.run(0, co.stop, nil)
 		}
 	}
 	c.end()
@@ -296,7 +296,7 @@ func (s *Stepper) turn() (did bool) {
 		s.end()
 	}()
 	s.stepDurable()
-	s.orderEnds()
+	s.commandEnds()
 	s.worker.readNotes()
 	ready := s.worker.runq.len()
 	serves := s.resumable()
@@ -335,8 +335,8 @@ func (s *Stepper) guardedTurn(u *Unit) {
 			s.handleCrash(s.runner, cause)
 		}
 	}()
-	if w := s.runner.w; w.hold.Load() != 0 {
-		w.clearHold()
+	if w := s.runner.w; w.yield.Load() != 0 {
+		w.clearYield()
 	}
 	s.runner.turn(u)
 	returned = true
@@ -497,7 +497,7 @@ func (s *Stepper) runAlone(u *Unit, what func()) {
 	if r.closing = u.closing; r.closing {
 		u.proc.group.enter()
 	}
-	s.worker.hold.Store(0)
+	s.worker.yield.Store(0)
 	returned := false
 	func() {
 		defer func() {

@@ -17,7 +17,7 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 	if r.inCall {
 		v = r.unit.watch()
 	}
-	if _, ok := cause.(hang); !ok || v == nil || v.callState == nil {
+	if _, ok := cause.(hang); !ok || v == nil || v.position == nil {
 		r.handleCrash(cause)
 		return
 	}
@@ -58,7 +58,7 @@ func (s *Stepper) endHang(v *watch) {
 	faults := v.unit.proc.faults
 	faults.healthCheckKills.Add(1)
 	faults.abandoned.Add(1)
-	v.callState.abandon(v.callState.state.Load())
+	v.position.abandon(v.position.state.Load())
 	v.afterHang(r, v.hangCause)
 	if r.closing {
 		v.unit.proc.group.leave(nil)

@@ -45,9 +45,9 @@ func supervised(t testing.TB, v piper.Supervisor, procs []proc, edges []edge, op
 	return top
 }
 
-// TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone has an order to start that was
+// TestACommandToStartIsNotObeyedWhenTheInputsAreDone has a command to start that was
 // given before the topology stopped and that the worker reads after it.
-func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
+func TestACommandToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	a, b := piper.Child{Processor: 0}, piper.Child{Processor: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	stopping := make(chan struct{})
@@ -75,9 +75,9 @@ func TestAnOrderToStartIsNotObeyedWhenTheInputsAreDone(t *testing.T) {
 	}
 }
 
-// TestAnOrderToWaitReplacesAnOrderToStart has an instance that fails before it has read an order
+// TestACommandToWaitReplacesACommandToStart has an instance that fails before it has read a command
 // to start. The instance must be started once, after the delay.
-func TestAnOrderToWaitReplacesAnOrderToStart(t *testing.T) {
+func TestACommandToWaitReplacesACommandToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := piper.Child{Processor: 0}, piper.Child{Processor: 1}
 		v := decisions(func(e piper.ChildEvent) []piper.ChildEffect {
@@ -191,7 +191,7 @@ func TestTicksGoOnAfterAHang(t *testing.T) {
 	})
 }
 
-// TestServeEndsWhenItIsToStop checks that an order to stop ends Serve, also if Serve
+// TestServeEndsWhenItIsToStop checks that a command to stop ends Serve, also if Serve
 // only checks the results of its sends.
 func TestServeEndsWhenItIsToStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

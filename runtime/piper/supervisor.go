@@ -70,10 +70,10 @@ type ChildEffect struct {
 }
 
 // supervision follows the failures of watched instances: it reports them to the Supervisor and
-// turns the effects into orders for the instances.
+// turns the effects into commands for the instances.
 type supervision struct {
 	pool         *Pool
-	mu           sync.Mutex   // guards the orders of watched instances, and calls of the supervisor
+	mu           sync.Mutex   // guards the commands of watched instances, and calls of the supervisor
 	closed       bool         // Run is about to return
 	abandonedNow atomic.Int32 // number of abandoned goroutines that have not returned
 }
@@ -123,7 +123,7 @@ func (s *supervision) reportLocked(e ChildEvent) {
 	}
 }
 
-// apply turns an effect into an order for its instance. The caller holds the
+// apply turns an effect into a command for its instance. The caller holds the
 // lock, so that the effects of two events do not mix.
 func (s *supervision) apply(f ChildEffect) {
 	p := s.pool
@@ -134,9 +134,9 @@ func (s *supervision) apply(f ChildEffect) {
 	proc := p.processors[f.Child.Processor]
 	w := proc.watches[f.Child.Instance]
 	now := p.clock()
-	o := order{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
-	// An instance may fail before it has read an order to start. The new order replaces that order.
-	w.orders = slices.DeleteFunc(w.orders, func(o order) bool { return o.Kind == EffectStart })
+	o := command{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
+	// An instance may fail before it has read a command to start. The new command replaces it.
+	w.commands = slices.DeleteFunc(w.commands, func(o command) bool { return o.Kind == EffectStart })
 	if f.Kind == EffectStop {
 		w.stopCount++
 		o.stop, w.stopNumber = w.stopCount, w.stopCount
@@ -146,13 +146,13 @@ func (s *supervision) apply(f ChildEffect) {
 			p.stepper.setHangDeadline(w, now+int64(d), errShutdown)
 		}
 	}
-	w.orders = append(w.orders, o)
+	w.commands = append(w.commands, o)
 	if f.Kind == EffectStop {
 		if cancel := w.cancelServe.Load(); cancel != nil {
 			(*cancel)()
 		}
 	}
-	w.unit.signal(controlOrder)
+	w.unit.signal(controlCommand)
 }
 
 // endSpares kills all processes that were started and not taken over.

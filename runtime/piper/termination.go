@@ -33,7 +33,7 @@ func (w *watch) scheduleCloseOutputs() {
 	if w.phase != watchFailed || w.retrying.Load() > 0 {
 		return
 	}
-	w.order(order{closeOutputs: true})
+	w.command(command{closeOutputs: true})
 }
 
 // closeOutputs closes the outputs of a processor that will send no more messages. If no

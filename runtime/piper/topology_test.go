@@ -136,7 +136,7 @@ func constructSpec(change func(*piper.Spec), procs []proc, edges []edge, opts ..
 			top.cells[i] = append(top.cells[i], c)
 			top.all = append(top.all, c)
 			p.Adopt(i, c, &c.Unit, c.out)
-			c.sender.callState = c.CallState()
+			c.sender.position = c.Position()
 			c.past.bodies = append(c.past.bodies, c.body)
 			top.faulty = top.faulty || procs[i].watch != nil
 			for e := range edges {

@@ -86,8 +86,8 @@ func (r *runner) loop() {
 			w.park()
 			continue
 		}
-		if w.hold.Load() != 0 {
-			w.clearHold() // before the look for idle workers: a worker that is idle after it ends the turn
+		if w.yield.Load() != 0 {
+			w.clearYield() // before the look for idle workers: a worker that is idle after it ends the turn
 		}
 		if w.runq.first != nil && w.index >= 0 {
 			if w.pool.idle.any() {
@@ -213,14 +213,14 @@ func (r *runner) publishSolo(u *Unit) {
 	}
 }
 
-// clearHold clears the hold bits that the previous turn left.
-func (w *Worker) clearHold() {
+// clearYield clears the hold bits that the previous turn left.
+func (w *Worker) clearYield() {
 	if w.pool.ended.Load() {
 		return
 	}
-	w.hold.Store(0)
+	w.yield.Store(0)
 	if w.pool.ended.Load() {
-		w.hold.Or(holdYield) // the pool ended between the two looks
+		w.yield.Or(yieldAsked) // the pool ended between the two looks
 	}
 }
 
@@ -251,7 +251,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 		if waited {
 			l.reportRoom(r.w)
 		}
-		if !more && !(u.Hold() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
+		if !more && !(u.MustYield() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
 			if l.local {
 				l.rewind()
 			}
@@ -263,7 +263,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 			}
 			return // later messages make the link ready again
 		}
-		if budget -= n; budget <= 0 || u.Hold() {
+		if budget -= n; budget <= 0 || u.MustYield() {
 			l.listed = true
 			u.ready.push(l)
 			return
@@ -445,7 +445,7 @@ func (w *Worker) ask() {
 		return
 	}
 	if i := p.offers.after(w); i >= 0 {
-		p.workers[i].hold.Or(holdYield)
+		p.workers[i].yield.Or(yieldAsked)
 	}
 }
 

@@ -43,11 +43,11 @@ const (
 	watchFailed              // the instance has ended and is not restarted
 )
 
-// watch is the state of a watched instance. Except for the orders and the atomics, it
+// watch is the state of a watched instance. Except for the commands and the atomics, it
 // belongs to the worker of the instance.
 type watch struct {
 	unit            *Unit
-	callState       *CallState              // nil if calls have no timeout
+	position        *Position               // nil if calls have no timeout
 	ctx             context.Context         // context of its handlers, if calls have a timeout
 	cancel          context.CancelCauseFunc // ends ctx
 	current         untypedDelivery         // the current message, or nil
@@ -61,37 +61,37 @@ type watch struct {
 	cause           error                   // why it ended
 	phase           watchPhase
 	suspended       bool   // the suspension counts in out.full
-	gaveUp          bool   // the supervisor ordered EffectGiveUp
+	gaveUp          bool   // the supervisor has returned EffectGiveUp
 	droppingTicks   bool   // dropTicks runs
 	goroutineLeft   bool   // its goroutine was abandoned, so the next instance needs a new sender
 	isSource        bool   // its Ping or Serve counts in group.sources
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	awaited         atomic.Bool               // awaitRestart was called: the group does not end
-	process         atomic.Pointer[Process]   // the process of an isolated instance, or nil
-	killed          atomic.Bool               // its process was killed by the health check
-	sharedCallState atomic.Pointer[CallState] // a copy of callState for the health check
-	restartAt       int64                     // when to report ChildDue; 0 means never
-	hangDeadline    int64                     // under a Stepper: when the call that hangs is overdue
-	hangCause       error                     // under a Stepper: the cause for abandoning the call that hangs
-	hungCall        *runner                   // under a Stepper: the runner of the call that hangs
-	deferredControl uint32                    // under a Stepper: control bits that are kept while a call hangs
+	awaited         atomic.Bool              // awaitRestart was called: the group does not end
+	process         atomic.Pointer[Process]  // the process of an isolated instance, or nil
+	killed          atomic.Bool              // its process was killed by the health check
+	sharedPosition  atomic.Pointer[Position] // a copy of position for the health check
+	restartAt       int64                    // when to report ChildDue; 0 means never
+	hangDeadline    int64                    // under a Stepper: when the call that hangs is overdue
+	hangCause       error                    // under a Stepper: the cause for abandoning the call that hangs
+	hungCall        *runner                  // under a Stepper: the runner of the call that hangs
+	deferredControl uint32                   // under a Stepper: control bits that are kept while a call hangs
 	starting        *startAttempt
 	cancelInit      context.CancelCauseFunc            // ends the context of this instance's Init; nil if Init had the context of all handlers
 	closed          <-chan struct{}                    // closed when Close of the previous instance has returned
 	cancelServe     atomic.Pointer[context.CancelFunc] // cancels the Serve that runs
 
 	// Guarded by Pool.supervision.
-	orders     []order
+	commands   []command
 	inputsDone bool    // ChildInputsDone was reported, so the instance must not be started again
 	stopCount  uint64  // number of EffectStops so far
 	stopNumber uint64  // number of the EffectStop that is not answered yet; 0 if none
 	spare      Process // a process that was started and is not attached yet
 }
 
-// order is an instruction to the worker of an instance: an effect of the supervisor, or
+// command is an instruction to the worker of an instance: an effect of the supervisor, or
 // the result of a start or of a process.
-type order struct {
+type command struct {
 	ChildEffect
 	at           int64         // for EffectWait
 	stop         uint64        // for EffectStop: its number
@@ -101,13 +101,13 @@ type order struct {
 	ended        Process       // not nil: this process has ended
 }
 
-// order adds an order, which the next turn of the instance carries out.
-func (w *watch) order(o order) {
+// command adds a command, which the next turn of the instance carries out.
+func (w *watch) command(o command) {
 	p := w.unit.proc.pool
 	p.supervision.mu.Lock()
-	w.orders = append(w.orders, o)
+	w.commands = append(w.commands, o)
 	p.supervision.mu.Unlock()
-	w.unit.signal(controlOrder)
+	w.unit.signal(controlCommand)
 }
 
 // startAttempt is the start of an instance, which may take too long.
@@ -152,17 +152,17 @@ func (u *Unit) awaitsRetry() bool {
 func (u *Unit) addWatch() {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
-	w.renewCallState()
+	w.renewPosition()
 }
 
-// renewCallState gives the instance a new CallState.
-func (w *watch) renewCallState() {
+// renewPosition gives the instance a new Position.
+func (w *watch) renewPosition() {
 	u := w.unit
 	if w := u.proc.Watch; w.Timeout == 0 && w.Shutdown == 0 {
 		return
 	}
-	w.callState = &CallState{pool: u.proc.pool}
-	w.sharedCallState.Store(w.callState)
+	w.position = &Position{pool: u.proc.pool}
+	w.sharedPosition.Store(w.position)
 	w.renewContext()
 }
 
@@ -173,34 +173,34 @@ func (w *watch) renewHolder(h *holder) {
 	w.holder = h
 	proc.contexts[w.unit.index] = nil
 	if !w.goroutineLeft {
-		w.renewContext() // otherwise renewCallState does it
+		w.renewContext() // otherwise renewPosition does it
 	}
 }
 
-// renewContext makes the context of the handlers. The context carries the CallState,
+// renewContext makes the context of the handlers. The context carries the Position,
 // and ends when the goroutine is abandoned.
 func (w *watch) renewContext() {
 	if w.cancel != nil {
 		w.cancel(context.Canceled) // the previous instance has ended
 	}
-	if w.callState != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.callState))
+	if w.position != nil {
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.position))
 	}
 }
 
-// CallState returns the CallState of the instance, or nil if calls have no timeout.
+// Position returns the Position of the instance, or nil if calls have no timeout.
 // Generated code passes it to a new sender.
-func (u *Unit) CallState() *CallState {
+func (u *Unit) Position() *Position {
 	if w := u.watch(); w != nil {
-		return w.callState
+		return w.position
 	}
 	return nil
 }
 
 // Enter marks the start of a handler call. The caller must call Leave on the result
 // afterwards.
-func (u *Unit) Enter() *CallState {
-	l := u.CallState()
+func (u *Unit) Enter() *Position {
+	l := u.Position()
 	l.Enter()
 	return l
 }
@@ -213,7 +213,7 @@ func (u *Unit) HasFailed() bool {
 }
 
 // IsFresh reports, within adopt, whether the instance needs a new sender, because an
-// abandoned goroutine has the previous one. The new sender has the new CallState of the
+// abandoned goroutine has the previous one. The new sender has the new Position of the
 // instance, and the same Out and links, because the abandoned goroutine ends before it
 // touches the Out or a link.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }

@@ -10,8 +10,8 @@ import (
 
 // bits of Worker.hold
 const (
-	holdFull  uint32 = 1 << iota // a queue that the running instance sends to became full
-	holdYield                    // the turn takes long, or the worker must stop
+	yieldFull  uint32 = 1 << iota // a queue that the running instance sends to became full
+	yieldAsked                    // the turn takes long, or the worker must stop
 )
 
 // Worker runs the units that are assigned to it, one turn at a time. Except for the
@@ -19,7 +19,7 @@ const (
 type Worker struct {
 	_      [lineBytes]byte // the object before this one may be a worker, too
 	inbox  inbox
-	hold   atomic.Uint32
+	yield  atomic.Uint32
 	parked atomic.Bool
 	slow   atomic.Bool     // instances may have to leave the pool, see leaves
 	wake   chan struct{}   // capacity 1
@@ -269,12 +269,12 @@ func (w *Worker) readControl(u *Unit) {
 	if w.stepped {
 		bits = w.pool.stepper.deferWhileHung(u, bits)
 	}
-	if bits&controlOrder != 0 && u.proc.group.finishes {
-		// Orders are carried out before the end of the inputs is read, so that after an order to
+	if bits&controlCommand != 0 && u.proc.group.finishes {
+		// Commands are carried out before the end of the inputs is read, so that after a command to
 		// stop the group waits until the instance is started again. Without Finish, a new
 		// instance would have nothing to do after the end of the inputs.
-		w.carryOutOrders(u)
-		bits &^= controlOrder
+		w.carryOut(u)
+		bits &^= controlCommand
 	}
 	if bits&controlPing != 0 {
 		w.pingDue(u, w.pool.clock())
@@ -295,7 +295,7 @@ func (w *Worker) readControl(u *Unit) {
 	if bits&controlFinish != 0 {
 		u.pendingCalls |= callFinish
 	}
-	if bits&(controlTimer|controlOrder|controlEvent|controlWake|controlSettle|controlIdle) != 0 {
+	if bits&(controlTimer|controlCommand|controlEvent|controlWake|controlSettle|controlIdle) != 0 {
 		w.readRareControl(u, bits)
 	}
 	if bits&controlMove != 0 {
@@ -328,8 +328,8 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlEvent != 0 {
 		u.pendingCalls |= callEvents
 	}
-	if bits&controlOrder != 0 {
-		w.carryOutOrders(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
+	if bits&controlCommand != 0 {
+		w.carryOut(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
 	}
 	if bits&controlTimer != 0 {
 		w.handleWakeup(u)

@@ -157,7 +157,7 @@ func TestAnIdleWorkerAsksABusyOne(t *testing.T) {
 		p.idle.add(w)
 		w.ask()
 		for i, other := range p.workers {
-			if got := other.hold.Load() == holdYield; got != (i == c.asked) {
+			if got := other.yield.Load() == yieldAsked; got != (i == c.asked) {
 				t.Errorf("%s: worker %d is asked: %v", c.name, i, got)
 			}
 		}

@@ -62,7 +62,7 @@ type Arrivals struct {
 	Capacity int
 
 	guest    *guest
-	tally    *tally          // nil unless some messages go to one of several instances
+	counts   *perInstance    // nil unless some messages go to one of several instances
 	lost     uint64          // number of messages that could not be decoded; owned by the guest
 	reported []atomic.Uint64 // by receiving instance: number of handled messages
 }
@@ -97,7 +97,7 @@ func (b *Border) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	switch {
 	case limit == 0:
 		return nil, fmt.Errorf("no edge leads from %s to %s", b.Processor(from.Processor).Name, b.Processor(to).Name)
-	case instance != OnAllOthers && b.Units(to)[instance].IsAway():
+	case instance != OnAllOthers && b.Units(to)[instance].IsRemote():
 		return nil, fmt.Errorf("%w: instance %d of %s", ErrAway, instance, b.Processor(to).Name)
 	}
 	b.guestsMu.Lock()
@@ -115,7 +115,7 @@ func (b *Border) Arrivals(from GuestKey, to, instance int) (*Arrivals, error) {
 	if instance == OnAllOthers {
 		a.reported = make([]atomic.Uint64, b.Instances(to))
 		if len(a.reported) > 1 && b.aims(a.From, a.To) {
-			a.tally = &tally{ways: make([]way, len(a.reported))}
+			a.counts = &perInstance{ways: make([]way, len(a.reported))}
 		}
 	}
 	g.mu.Lock()
@@ -181,8 +181,8 @@ func (b *Border) pairLimits(from, to int) (limit uint64, capacity int) {
 // set records how many messages an instance has handled. It reports whether the number
 // has changed.
 func (a *Arrivals) set(instance int, n uint64) (changed bool) {
-	if a.tally != nil {
-		return a.tally.set(instance, n)
+	if a.counts != nil {
+		return a.counts.set(instance, n)
 	}
 	if a.ToInstance != OnAllOthers {
 		instance = 0
@@ -192,8 +192,8 @@ func (a *Arrivals) set(instance int, n uint64) (changed bool) {
 
 // handled is the number of messages that all receiving instances have handled.
 func (a *Arrivals) handled() uint64 {
-	if a.tally != nil {
-		return a.tally.handled()
+	if a.counts != nil {
+		return a.counts.handled()
 	}
 	n := a.reported[0].Load()
 	for i := range a.reported[1:] {
@@ -348,8 +348,8 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 		}
 		return errFinished
 	}
-	if a.tally != nil {
-		a.tally.add(way)
+	if a.counts != nil {
+		a.counts.add(way)
 	}
 	for i := first; i < end; i++ {
 		reply := a.replyTo(call, i, way)
@@ -357,8 +357,8 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 			if reply != nil {
 				reply(nil, err)
 			}
-			if a.tally != nil {
-				a.tally.undo(way)
+			if a.counts != nil {
+				a.counts.undo(way)
 			}
 			return err // of the first instance: all of them get the same bytes
 		}

@@ -49,8 +49,8 @@ type Nodes interface {
 // Border is the border of a node of a cluster. Nodes calls its methods.
 type Border struct {
 	piper.Interior
-	nodes Nodes
-	away  [][]away // by processor and instance
+	nodes   Nodes
+	remotes [][]remoteInstance // by processor and instance
 
 	guestsMu sync.Mutex
 	guests   map[GuestKey]*guest // instances of other nodes that have sent messages to this one
@@ -83,9 +83,9 @@ func (b *Border) End(err error) { b.nodes.End(err) }
 // Place constructs the instances that this node runs. All others run on other nodes.
 // Nodes.Begin calls it once, before the instances are initialized.
 func (b *Border) Place(isHere func(processor, instance int) bool) error {
-	b.away = make([][]away, b.Processors())
-	for i := range b.away {
-		b.away[i] = make([]away, len(b.Units(i)))
+	b.remotes = make([][]remoteInstance, b.Processors())
+	for i := range b.remotes {
+		b.remotes[i] = make([]remoteInstance, len(b.Units(i)))
 	}
 	return b.Interior.Place(isHere)
 }

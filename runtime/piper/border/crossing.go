@@ -51,7 +51,7 @@ func (b *Border) Wrap(l *piper.Link, inlet piper.Inlet) piper.Crossing {
 
 // Drain implements Inlet.
 func (c *crossing) Drain(budget int) (n int, err error) {
-	if c.link.Receiver().IsAway() {
+	if c.link.Receiver().IsRemote() {
 		return c.forward(budget), nil
 	}
 	c.draining = true

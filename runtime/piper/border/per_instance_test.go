@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestTally compares a tally with a list of all messages.
-func TestTally(t *testing.T) {
+// TestPerInstance compares a perInstance with a list of all messages.
+func TestPerInstance(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 1 + r.IntN(4)
-		x := &tally{ways: make([]way, n)}
+		x := &perInstance{ways: make([]way, n)}
 		var messages [][]bool // for each message, which instances have not handled it
 		put, handled := make([]uint64, n), make([]uint64, n)
 		for range 100 {

@@ -7,10 +7,10 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// away is the state of an instance that another node runs. Its unit takes the messages
+// remoteInstance is the state of an instance that another node runs. Its unit takes the messages
 // for the instance from their queues and passes them to Nodes. They count as queued
 // until that node has handled them.
-type away struct {
+type remoteInstance struct {
 	mu          sync.Mutex
 	settlements []settlement // not counted yet, oldest first
 }
@@ -22,13 +22,13 @@ type settlement struct {
 	err    error // why they were dropped; nil if they were handled
 }
 
-// awayOf is the state of a unit that IsAway.
-func (b *Border) awayOf(u *piper.Unit) *away { return &b.away[u.Processor()][u.Index()] }
+// remoteOf is the state of a unit that IsRemote.
+func (b *Border) remoteOf(u *piper.Unit) *remoteInstance { return &b.remotes[u.Processor()][u.Index()] }
 
 // Settle says what became of the oldest n messages that were not settled yet: they were
 // handled, or, with an error, dropped. Any goroutine may call it.
 func (o *Outlet) Settle(n int, dropped error) {
-	a := o.border.awayOf(o.unit)
+	a := o.border.remoteOf(o.unit)
 	a.mu.Lock()
 	a.settlements = append(a.settlements, settlement{o, n, dropped})
 	a.mu.Unlock()
@@ -37,7 +37,7 @@ func (o *Outlet) Settle(n int, dropped error) {
 
 // Settle implements piper.Border. It counts the messages of all settlements.
 func (b *Border) Settle(u *piper.Unit) {
-	a := b.awayOf(u)
+	a := b.remoteOf(u)
 	a.mu.Lock()
 	list := a.settlements
 	a.settlements = nil

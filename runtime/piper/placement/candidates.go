@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// remaining holds the instances that are not placed yet, sorted by cost.
-type remaining struct {
+// candidates holds the instances that are not placed yet, sorted by cost.
+type candidates struct {
 	p       *Measured
 	total   int64
 	order   []int   // instances by cost, ascending
@@ -19,8 +19,8 @@ type remaining struct {
 	touched []int // instances with passed > 0
 }
 
-func newRemaining(p *Measured) *remaining {
-	r := &remaining{p: p, rank: make([]int, len(p.At)), placed: make([]bool, len(p.At)), passed: make([]int64, len(p.At))}
+func newRemaining(p *Measured) *candidates {
+	r := &candidates{p: p, rank: make([]int, len(p.At)), placed: make([]bool, len(p.At)), passed: make([]int64, len(p.At))}
 	for i := range p.At {
 		if p.active(i) {
 			r.order = append(r.order, i)
@@ -38,7 +38,7 @@ func newRemaining(p *Measured) *remaining {
 }
 
 // begin begins with the next worker.
-func (r *remaining) begin() {
+func (r *candidates) begin() {
 	for _, i := range r.touched {
 		r.passed[i] = 0
 	}
@@ -46,7 +46,7 @@ func (r *remaining) begin() {
 }
 
 // atMost returns the highest remaining rank that is not above the given rank, or -1.
-func (r *remaining) atMost(rank int) int {
+func (r *candidates) atMost(rank int) int {
 	root := rank
 	for root >= 0 && r.below[root] != root {
 		root = r.below[root]
@@ -58,7 +58,7 @@ func (r *remaining) atMost(rank int) int {
 }
 
 // largest returns the remaining instance with the highest cost.
-func (r *remaining) largest() (int, bool) {
+func (r *candidates) largest() (int, bool) {
 	rank := r.atMost(len(r.order) - 1)
 	if rank < 0 {
 		return 0, false
@@ -69,7 +69,7 @@ func (r *remaining) largest() (int, bool) {
 // next returns the next instance for the current worker, with a cost of at most room.
 // It prefers the instance with the most turns exchanged with instances of the worker;
 // if there is none, it returns the largest.
-func (r *remaining) next(room int64) (int, bool) {
+func (r *candidates) next(room int64) (int, bool) {
 	for len(r.near) > 0 {
 		n := heap.Pop(&r.near).(near)
 		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.Cost[n.instance] <= room {
@@ -84,7 +84,7 @@ func (r *remaining) next(room int64) (int, bool) {
 }
 
 // take places i on the current worker.
-func (r *remaining) take(i int) {
+func (r *candidates) take(i int) {
 	r.placed[i] = true
 	rank := r.rank[i]
 	r.below[rank] = rank - 1

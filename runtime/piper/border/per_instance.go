@@ -2,16 +2,16 @@ package border
 
 import "sync"
 
-// tally counts the messages of a link to all instances of a processor, if some of them go
+// perInstance counts the messages of a link to all instances of a processor, if some of them go
 // to one instance only. The other node learns how many messages were handled, counted from
-// the first one. So the tally finds the oldest message that some instance has not handled.
-type tally struct {
+// the first one. So the perInstance finds the oldest message that some instance has not handled.
+type perInstance struct {
 	mu   sync.Mutex
 	put  uint64 // number of messages
 	ways []way  // by instance
 }
 
-// way are the messages of a tally that go to one instance.
+// way are the messages of a link that go to one instance.
 type way struct {
 	handled uint64
 	runs    []run // the messages that were not handled, oldest first
@@ -24,7 +24,7 @@ type run struct{ first, n uint64 }
 const everyInstance = -1
 
 // each calls do for the ways of a message.
-func (t *tally) each(instance int, do func(w *way)) {
+func (t *perInstance) each(instance int, do func(w *way)) {
 	for i := range t.ways {
 		if instance == everyInstance || instance == i {
 			do(&t.ways[i])
@@ -33,7 +33,7 @@ func (t *tally) each(instance int, do func(w *way)) {
 }
 
 // add counts a message before its instances can handle it.
-func (t *tally) add(instance int) {
+func (t *perInstance) add(instance int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.each(instance, func(w *way) {
@@ -47,7 +47,7 @@ func (t *tally) add(instance int) {
 }
 
 // undo takes back the last add, because the message cannot be decoded.
-func (t *tally) undo(instance int) {
+func (t *perInstance) undo(instance int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.put--
@@ -61,7 +61,7 @@ func (t *tally) undo(instance int) {
 
 // set records how many of its messages an instance has handled. It reports whether the
 // number has changed.
-func (t *tally) set(instance int, n uint64) (changed bool) {
+func (t *perInstance) set(instance int, n uint64) (changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := &t.ways[instance]
@@ -80,7 +80,7 @@ func (t *tally) set(instance int, n uint64) (changed bool) {
 
 // handled is the number of messages before the first message that some instance has not
 // handled.
-func (t *tally) handled() uint64 {
+func (t *perInstance) handled() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.put

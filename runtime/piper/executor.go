@@ -7,17 +7,17 @@ import (
 	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
-// caller calls functions one after the other on a goroutine of its own. If a function
-// does not return in time, caller abandons that goroutine and continues with a new one.
+// executor calls functions one after the other on a goroutine of its own. If a function
+// does not return in time, executor abandons that goroutine and continues with a new one.
 // A function that ends its goroutine (runtime.Goexit) counts as returned.
-type caller struct {
+type executor struct {
 	late <-chan struct{} // when closed, call stops waiting; may be nil
 	jobs chan func()     // nil if there is no goroutine
 }
 
-// call calls f and waits until it returns, for at most timeout (0 means no limit). If f
+// run calls f and waits until it returns, for at most timeout (0 means no limit). If f
 // returns later, after is called.
-func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
+func (c *executor) run(timeout time.Duration, f, after func()) (returned bool) {
 	if c.jobs == nil {
 		c.jobs = make(chan func())
 		go work(c.jobs)
@@ -56,7 +56,7 @@ func (c *caller) call(timeout time.Duration, f, after func()) (returned bool) {
 }
 
 // isLate reports whether late is closed.
-func (c *caller) isLate() bool {
+func (c *executor) isLate() bool {
 	select {
 	case <-c.late:
 		return true
@@ -66,7 +66,7 @@ func (c *caller) isLate() bool {
 }
 
 // end ends the goroutine once it has returned from its current function.
-func (c *caller) end() {
+func (c *executor) end() {
 	if c.jobs != nil {
 		close(c.jobs)
 		c.jobs = nil
