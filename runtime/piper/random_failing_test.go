@@ -25,6 +25,7 @@ const (
 	lastMax     = 10 * time.Second      // ends a topology with a timer whose receivers were not restarted, which would run without end
 	closesMax   = 5                     // maximum number of calls of Close that hang, because each delays the test
 	lastMaxStep = 50_000                // the same in steps
+	failuresMax = 1_000                 // after them no handler fails: each restart causes events, whose handlers fail, too, and cause further restarts
 )
 
 // failures decides how the handlers of a random topology fail, and what follows.
@@ -34,6 +35,7 @@ type failures struct {
 	stepped bool
 	spec    supervise.Spec
 	hang    func()        // Hang of the Stepper
+	count   atomic.Int32  // calls that were drawn to fail
 	closes  atomic.Int32  // that hang
 	holds   []bool        // by processor: whether its handlers may hold work
 	release chan struct{} // ends the hangs that would not end otherwise
@@ -212,6 +214,9 @@ func (f *failures) fail(c *cell, r *rand.Rand) error {
 	}
 	if c.finished && c.within == callEvent {
 		return nil // Run may end before the event is handled, and then ignores it
+	}
+	if f.count.Add(1) > failuresMax {
+		return nil
 	}
 	kinds := 3
 	if !f.stepped {
