@@ -2,8 +2,7 @@
 //
 // Generated code and other packages of the runtime call it. Generated code describes processors and edges in a Spec,
 // has a Unit in every instance, a Link for every pair that exchanges messages and an Out in every
-// sender, and calls handlers directly. A unit is the part of an instance that belongs to
-// the pool, so this package says unit where other texts say instance. Package pool has the names that users need:
+// sender, and calls handlers directly. A Unit is the pool's part of an instance. Package pool has the names that users need:
 // options, errors, figures and the Stepper.
 //
 // # How a message travels
@@ -13,32 +12,33 @@
 // published: the count of the queue becomes visible, and the link is put on the ready
 // list of the receiving instance. If the same worker runs both instances, this is a
 // plain list operation; otherwise a note is posted to the inbox of the other worker. No
-// queue is polled, so an idle instance costs nothing. If a call takes more than 10 to
+// queue is polled, so an idle instance needs no CPU. If a call takes more than 10 to
 // 15 ms, the monitor publishes what the instance has sent so far. An instance with a
 // goroutine of its own publishes after each call.
 //
-// If workers are busy on all CPUs, a worker calls runtime.Gosched after 100 µs of turns, or
-// after 20 µs if it has handled messages from outside.
+// If all workers are busy, or as many as there are CPUs, a worker calls runtime.Gosched after
+// 100 µs of turns, or after 20 µs if it has handled messages from outside.
 //
 // # Ownership
 //
 // Everything in a Worker, and in the units that it runs, belongs to the goroutine that
-// runs the worker. Other goroutines only post notes to its inbox, a lock-free stack. A
-// unit moves only by hand-over: its owner sets the new worker and posts a note there.
-// If the goroutine of a worker is stuck in a handler, another goroutine takes over the
-// worker by compare-and-swap. The stuck goroutine keeps the one unit that it runs, on a
+// runs the worker. Other goroutines post notes to its inbox, a lock-free stack. There
+// are two exceptions. A caller of Ask may borrow a parked worker. The monitor publishes what a
+// long call has sent, and if the goroutine of a worker is stuck in a handler, another goroutine
+// takes over the worker by compare-and-swap. A unit moves only by hand-over: its owner sets the
+// new worker and posts a note there. The stuck goroutine keeps the one unit that it runs, on a
 // new worker outside the pool.
 //
 // # Guarantees
 //
 // Order: messages from one instance to another arrive in the order in which they were
 // sent. Only one goroutine runs an instance at any time. For each edge, accepted =
-// handled + dropped + queued, however handlers fail and however Run ends. A full queue
-// pauses its sender unless both are in a cycle, so queues cannot cause a deadlock; a
-// queue within a cycle has a limit instead. Processors finish in upstream order.
+// handled + dropped + queued, however handlers fail and however Run ends. With the
+// policy block, a full queue pauses its sender, or within a cycle the inputs of the cycle, so
+// queues cannot cause a deadlock. A queue within a cycle has a limit. Processors finish in upstream order.
 //
-// A message that is sent after the handler call of its sender had ended is counted
-// (Late) and logged once. Under a Stepper, in tests and with -race it ends Run with
+// A message that is sent after the handler call has returned is counted (Late) and logged
+// once. Under a Stepper, in tests and with -race it ends Run with
 // ErrLateSend.
 //
 // # Replies from other goroutines
@@ -60,12 +60,13 @@
 // processors without inputs are not restarted, and ticks for an instance that is down
 // are dropped.
 //
-// A call that hangs is abandoned. The messages that it has sent are published. Its
+// A call that exceeds the timeout of its Watch is abandoned. The messages that it has sent are published. Its
 // goroutine keeps the sender, the message and the worker, and its context ends. The
 // next instance gets a new sender with the same links. The abandoned goroutine ends
 // when the call returns, before it touches anything else.
 //
 // Constructors and Close run outside of the workers, so they do not delay other
-// instances. All calls of Init and Close have a time limit, and so does Run after the
-// drain timeout: a call that exceeds it is abandoned.
+// instances. Close has a time limit, and Run has one after the drain timeout. Init has one if
+// the processor has a startup timeout, and the first Init also when the context of Run has
+// ended. A call that exceeds its limit is abandoned.
 package piper

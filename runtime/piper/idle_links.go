@@ -181,7 +181,7 @@ func (w *Worker) trim(l *Link) {
 	}
 	for _, h := range l.heads {
 		if h.Full() && w.pool.edges[h.Index()].Full != Wait {
-			h.Drained() // nobody waits for room in this queue
+			h.Drained() // no sender waits: a send to this queue drops or fails
 		}
 		if !h.Unused() {
 			return

@@ -3,8 +3,8 @@ package piper
 import "context"
 
 // A goroutine that asks an idle instance handles its request itself, as if it were the
-// goroutine of the worker: a wake-up of the worker and of the caller would cost ten times as
-// much as a short handler. It does so only if it would wait for the reply without a limit,
+// goroutine of the worker: the wake-ups of the worker and of the caller cost much more than
+// a short handler. It does so only if it would wait for the reply without a limit,
 // because a context cannot end a handler that runs on the caller's goroutine. It stops after
 // its own reply: a handler of a further request may wait for something that the caller does
 // after Ask.

@@ -270,7 +270,7 @@ func (l *Link) reportRoom(w *Worker) {
 	}
 }
 
-// signalRoom reports to the sender that one of its full queues has signalRoom.
+// signalRoom reports to the sender that one of its full queues has room.
 func (l *Link) signalRoom(w *Worker) {
 	if l.gate != nil {
 		l.gate.signal()

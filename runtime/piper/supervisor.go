@@ -135,7 +135,7 @@ func (s *supervision) apply(f ChildEffect) {
 	w := proc.watches[f.Child.Instance]
 	now := p.clock()
 	o := command{ChildEffect: f, at: now + min(int64(f.Delay), math.MaxInt64-now)}
-	// An instance may fail before it has read a command to start. The new command replaces it.
+	// The instance may have failed before it read an earlier EffectStart. The new command replaces that one.
 	w.commands = slices.DeleteFunc(w.commands, func(o command) bool { return o.Kind == EffectStart })
 	if f.Kind == EffectStop {
 		w.stopCount++

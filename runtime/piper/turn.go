@@ -103,9 +103,9 @@ func (r *runner) loop() {
 	}
 }
 
-// yieldCPU lets other goroutines run. The Go scheduler would preempt the worker only
-// after 10 ms. If there are fewer busy workers than CPUs, other goroutines have a CPU
-// without this.
+// yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
+// The Go scheduler would preempt the worker only after 10 ms. Otherwise other goroutines
+// have a CPU without this.
 func (w *Worker) yieldCPU() {
 	w.sinceYield, w.fromOutside = 0, false
 	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {

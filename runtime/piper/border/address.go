@@ -7,16 +7,15 @@ import (
 	"github.com/topogen/topogen/runtime/queue"
 )
 
-// Address says where an instance of a processor is that has its own instances on every
-// node.
+// Address selects one instance of a processor that runs on every node.
 type Address struct {
 	slot     int    // of the link that leads there: an instance of this node, or all other nodes
 	node     string // its node; "" for this one
 	instance int
 }
 
-// Slot is the number of the link that leads to the address: the index of an instance of
-// this node, or the one after them for all other nodes. It is -1 if there is no such node.
+// Slot is the index of the sender's link to the address: the index of an instance on this
+// node, or the next index for all other nodes. It is -1 if the node does not exist.
 func (a Address) Slot() int { return a.slot }
 
 // Aim returns the address of that instance on a node which the route local would select
@@ -51,7 +50,7 @@ func (a *Address) aim(b *Border, node string, n int) {
 func Origin(l *piper.Link) Address { return OriginOf(l.SendingUnit()) }
 
 // OriginOf is the address of a unit for replies to it. A guest has the address of the
-// instance for which it stands, if that instance is one of those on every node.
+// instance for which it stands, if that instance runs on every node.
 func OriginOf(u *piper.Unit) Address {
 	a := Address{slot: u.Index(), instance: u.Index()}
 	if g, ok := u.Cell().(*guest); ok && g.border.Processor(u.Processor()).Others {

@@ -81,7 +81,7 @@ type Outlet struct {
 	callOrder []orderedCall         // those of the messages of this Outlet, by message
 	lastCall  uint64                // of the trunk
 	sent      uint64                // number of messages that were passed on
-	reached   uint64                // number of messages of which Reaches has told
+	reached   uint64                // number of messages that Reaches has reported
 	settled   uint64                // number of messages of settlements
 }
 

@@ -19,82 +19,82 @@ type candidates struct {
 	touched []int // instances with passed > 0
 }
 
-func newRemaining(p *Measured) *candidates {
-	r := &candidates{p: p, rank: make([]int, len(p.At)), placed: make([]bool, len(p.At)), passed: make([]int64, len(p.At))}
+func newCandidates(p *Measured) *candidates {
+	c := &candidates{p: p, rank: make([]int, len(p.At)), placed: make([]bool, len(p.At)), passed: make([]int64, len(p.At))}
 	for i := range p.At {
 		if p.active(i) {
-			r.order = append(r.order, i)
-			r.total += p.Cost[i]
+			c.order = append(c.order, i)
+			c.total += p.Cost[i]
 		} else {
-			r.placed[i] = true
+			c.placed[i] = true
 		}
 	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return cmp.Compare(p.Cost[a], p.Cost[b]) })
-	r.below = make([]int, len(r.order))
-	for rank, i := range r.order {
-		r.rank[i], r.below[rank] = rank, rank
+	slices.SortStableFunc(c.order, func(a, b int) int { return cmp.Compare(p.Cost[a], p.Cost[b]) })
+	c.below = make([]int, len(c.order))
+	for rank, i := range c.order {
+		c.rank[i], c.below[rank] = rank, rank
 	}
-	return r
+	return c
 }
 
 // begin begins with the next worker.
-func (r *candidates) begin() {
-	for _, i := range r.touched {
-		r.passed[i] = 0
+func (c *candidates) begin() {
+	for _, i := range c.touched {
+		c.passed[i] = 0
 	}
-	r.touched, r.near = r.touched[:0], r.near[:0]
+	c.touched, c.near = c.touched[:0], c.near[:0]
 }
 
 // atMost returns the highest remaining rank that is not above the given rank, or -1.
-func (r *candidates) atMost(rank int) int {
+func (c *candidates) atMost(rank int) int {
 	root := rank
-	for root >= 0 && r.below[root] != root {
-		root = r.below[root]
+	for root >= 0 && c.below[root] != root {
+		root = c.below[root]
 	}
 	for rank >= 0 && rank != root {
-		rank, r.below[rank] = r.below[rank], root
+		rank, c.below[rank] = c.below[rank], root
 	}
 	return root
 }
 
 // largest returns the remaining instance with the highest cost.
-func (r *candidates) largest() (int, bool) {
-	rank := r.atMost(len(r.order) - 1)
+func (c *candidates) largest() (int, bool) {
+	rank := c.atMost(len(c.order) - 1)
 	if rank < 0 {
 		return 0, false
 	}
-	return r.order[rank], true
+	return c.order[rank], true
 }
 
 // next returns the next instance for the current worker, with a cost of at most room.
 // It prefers the instance with the most turns exchanged with instances of the worker;
 // if there is none, it returns the largest.
-func (r *candidates) next(room int64) (int, bool) {
-	for len(r.near) > 0 {
-		n := heap.Pop(&r.near).(near)
-		if !r.placed[n.instance] && n.turns == r.passed[n.instance] && r.p.Cost[n.instance] <= room {
+func (c *candidates) next(room int64) (int, bool) {
+	for len(c.near) > 0 {
+		n := heap.Pop(&c.near).(near)
+		if !c.placed[n.instance] && n.turns == c.passed[n.instance] && c.p.Cost[n.instance] <= room {
 			return n.instance, true
 		} // otherwise it is placed, is in the heap again with more turns, or is too large for this worker
 	}
-	high, _ := slices.BinarySearchFunc(r.order, room+1, func(i int, cost int64) int { return cmp.Compare(r.p.Cost[i], cost) })
-	if rank := r.atMost(high - 1); rank >= 0 {
-		return r.order[rank], true
+	high, _ := slices.BinarySearchFunc(c.order, room+1, func(i int, cost int64) int { return cmp.Compare(c.p.Cost[i], cost) })
+	if rank := c.atMost(high - 1); rank >= 0 {
+		return c.order[rank], true
 	}
 	return 0, false
 }
 
 // take places i on the current worker.
-func (r *candidates) take(i int) {
-	r.placed[i] = true
-	rank := r.rank[i]
-	r.below[rank] = rank - 1
-	for _, n := range r.p.Traffic[i] {
-		if !r.placed[n.Other] && n.Turns > 0 {
-			if r.passed[n.Other] == 0 {
-				r.touched = append(r.touched, n.Other)
+func (c *candidates) take(i int) {
+	c.placed[i] = true
+	rank := c.rank[i]
+	c.below[rank] = rank - 1
+	for _, n := range c.p.Traffic[i] {
+		if !c.placed[n.Other] && n.Turns > 0 {
+			if c.passed[n.Other] == 0 {
+				c.touched = append(c.touched, n.Other)
 			}
-			r.passed[n.Other] += n.Turns
-			heap.Push(&r.near, near{n.Other, r.passed[n.Other]})
+			c.passed[n.Other] += n.Turns
+			heap.Push(&c.near, near{n.Other, c.passed[n.Other]})
 		}
 	}
 }

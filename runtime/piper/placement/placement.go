@@ -1,5 +1,5 @@
-// Package placement decides which worker runs which instance. It is a pure function of
-// measurements: it knows no worker and no instance, only numbers.
+// Package placement decides which worker runs which instance. [Measured.Plan] is a pure
+// function of measurements. Workers and instances are numbers.
 //
 // The goal is a low load of the heaviest worker, because that load bounds the throughput of
 // the topology. The load of a worker is the cost of its instances and of the turns that
@@ -16,14 +16,14 @@ const (
 	hopNanos      = 400  // additional cost of a turn whose messages come from another worker, for both workers together
 	gainMin       = 0.1  // minimum gain, as a part of the heaviest worker's load
 	gainErrorsMin = 3    // minimum gain in standard errors: a smaller one may be noise
-	moveNanos     = 5000 // cost of a move, including cache misses, that one period must gain
+	moveNanos     = 5000 // cost of a move, including cache misses; the gain in the window must exceed it
 	movesMax      = 1024 // maximum number of single moves in a refinement
 	activeMax     = 512  // maximum number of instances for which single moves are tried
 	busyMin       = 0.05 // minimum utilization of the heaviest worker: below it no instance waits for a worker
 	keepFactor    = 1.05 // a placement from scratch must be better by this factor than a refined current placement
 )
 
-// Measured is what was measured since the last decision.
+// Measured has the costs of a window that ends now. Older costs count half at each decision.
 type Measured struct {
 	Workers  int
 	Window   time.Duration
@@ -34,7 +34,7 @@ type Measured struct {
 	Ended    func() bool // reports whether the plan is no longer needed
 }
 
-// Traffic describes the messages between two instances, in both directions.
+// Traffic is the number of turns that messages between two instances have caused, in both directions.
 type Traffic struct {
 	Other int
 	Turns int64 // turns of either instance that these messages caused
@@ -104,7 +104,7 @@ func (p *Measured) active(i int) bool {
 // remaining instances go to the worker with the lowest load.
 func (p *Measured) greedy() []int {
 	at := slices.Clone(p.At)
-	queue := newRemaining(p)
+	queue := newCandidates(p)
 	share := queue.total / int64(p.Workers)
 	loads := make([]int64, p.Workers)
 	for w := range p.Workers {
