@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/topogen/topogen/bench/measure"
+	"github.com/topogen/topogen/bench/peers"
 	"github.com/topogen/topogen/bench/suite"
 	"github.com/topogen/topogen/bench/topologies/stall"
 )
@@ -37,6 +38,30 @@ func BenchmarkWakeup(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // this is mostly the pauses
 			b.ReportMetric(measure.Percentile(nanos, 0.5), "p50-ns")
 			b.ReportMetric(measure.Percentile(nanos, 0.99), "p99-ns")
+		})
+	}
+}
+
+// BenchmarkFairness measures the delays of everything else beside busy workers, for a second in each iteration.
+func BenchmarkFairness(b *testing.B) {
+	for name, fairness := range map[string]suite.Fairness{"topogen": suite.TopologyFairness, "channels": suite.ChannelFairness} {
+		b.Run(name, func(b *testing.B) {
+			var nanos [peers.FairKinds][]float64
+			for range b.N {
+				delays, err := fairness()
+				if err != nil {
+					b.Fatal(err)
+				}
+				for kind := range nanos {
+					nanos[kind] = append(nanos[kind], delays.Of(kind)...)
+				}
+			}
+			b.ReportMetric(0, "ns/op") // this is the time of a measurement
+			for kind, unit := range []string{"send", "serve", "blocking", "health", "timer"} {
+				for name, p := range map[string]float64{"p50": 0.5, "p99": 0.99, "max": 1} {
+					b.ReportMetric(measure.Percentile(nanos[kind], p)/1e3, unit+"-"+name+"-µs")
+				}
+			}
 		})
 	}
 }

@@ -53,6 +53,7 @@ func Experiments() []Experiment {
 		Experiment{"wakeup", wakeup},
 		Experiment{"idle-cpu", idleCPU},
 		Experiment{"sleepers", asleep},
+		Experiment{"fairness", fairness},
 		Experiment{"idle-memory", idleMemory},
 		Experiment{"stall", stalled},
 		Experiment{"size", atSize},
