@@ -50,7 +50,7 @@ func newProgram() *program {
 
 // runAll runs the program on all nodes and checks what they have sent and received.
 func (p *program) runAll(t *testing.T, tops []*top) {
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	var running sync.WaitGroup
 	for i, top := range tops {
