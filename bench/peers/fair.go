@@ -15,7 +15,7 @@ const (
 	fairJobs   = 128                    // of each busy goroutine
 )
 
-// What is served beside busy workers.
+// The kinds of messages and calls whose delay beside busy workers is measured.
 const (
 	FairSend = iota
 	FairServe

@@ -17,7 +17,7 @@ const (
 	fairP99Ms = 1 // a goal
 )
 
-// FairKinds are the names of what is served beside busy workers.
+// FairKinds are the names of the messages and calls whose delay is measured.
 var FairKinds = [peers.FairKinds]string{
 	peers.FairSend:     "a send from outside, until it is handled",
 	peers.FairServe:    "a message from Serve, until it is handled",

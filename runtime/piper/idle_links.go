@@ -6,8 +6,8 @@ import (
 )
 
 // A link whose queues stay empty is released: its queues give back their segments, and it leaves the table of
-// its sender and the list of its receiver. So memory follows the pairs of instances that exchange messages,
-// not those that ever did. A later message makes a new link.
+// its sender and the list of its receiver. So memory grows with the pairs of instances that exchange messages now.
+// A pair that is quiet costs none. A later message makes a new link.
 //
 // The queues have two ends, so there are three steps:
 //

@@ -32,7 +32,7 @@ var workerWriters = writers{
 	"yield": others, "slow": others, "wake": others,
 	"parked": rare, // the worker writes it when it parks, and then has nothing to do
 
-	"pool": worker, "index": worker, // nobody writes them; other goroutines read index when an instance moves
+	"pool": worker, "index": worker, // written once, by newWorker; other goroutines read index when an instance moves
 	"state": worker, "longTurn": worker, "offers": worker, "batch": worker, "stepped": worker, "runq": worker, "timers": worker,
 	"idleLinks": worker, "timer": worker, "armedAt": worker, "wokeAnother": worker, "runner": worker, "lender": worker,
 	"spareRunner": worker, "sinceYield": worker, "fromOutside": worker, "yields": worker, "turnsToSample": worker,
@@ -51,7 +51,7 @@ var linkWriters = writers{
 	"asked": rare, "gone": rare, // for links that stay empty
 
 	"nextDirty": sender, "number": sender, "bound": sender, "dirty": sender, "inCycle": sender, "entering": sender, "ordered": sender, "table": sender,
-	"posted": sender, "readyNote": sender, // the receiver takes them back, once for all messages of a turn
+	"posted": sender, "readyNote": sender, // the receiver resets them once for each turn
 
 	"pos": sender, "limit": sender, "nextLimit": sender, "base": sender, "takenSeen": sender, "listener": sender, "Head.list": sender, "end": sender,
 	"capacity": sender, "room": sender, "full": sender, "awaiting": sender, "touched": sender, "Head.index": sender, "Head.next": sender, "published": sender,

@@ -34,7 +34,7 @@ func TestLinksAreFound(t *testing.T) {
 			}
 			for i := range instances {
 				if get(i) != want[i] {
-					t.Fatalf("the link to instance %d is not the one that was set", i)
+					t.Fatalf("instance %d has another link than the test has set", i)
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // TestSharedLinesOfAMessage passes messages from one worker to another and counts the cache lines of the link, of its
 // queue and of the receiver's worker that each side changes. The number must not depend on the number of messages, so
-// a batch pays once for all its messages. The messages themselves are not counted.
+// a batch of any size changes the same lines as one message. The lines of the messages are not counted.
 func TestSharedLinesOfAMessage(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("the layout is for 64-bit platforms")
