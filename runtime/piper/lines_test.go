@@ -118,7 +118,7 @@ func (w writers) check(t *testing.T, typ reflect.Type, aligned bool) {
 				shares = b.begin/lineBytes <= (a.end-1)/lineBytes
 			}
 			if shares && a.by != b.by && a.by != rare && b.by != rare {
-				t.Errorf("%s, which %s writes, and %s, which %s writes, may be in one cache line", a.path, a.by, b.path, b.by)
+				t.Errorf("%s (written by %s) and %s (written by %s) may be in one cache line", a.path, a.by, b.path, b.by)
 			}
 		}
 	}
