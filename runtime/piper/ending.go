@@ -137,10 +137,9 @@ func (l *lifecycle) drainError() error {
 // result is the error of Run: the error that ended it, joined with the errors of
 // instances that were not restarted.
 func (l *lifecycle) result() error {
-	p := l.pool
-	err := p.lifecycle.err
+	err := l.err
 	if errors.Unwrap(err) == ErrDrainTimeout {
-		err = p.lifecycle.lateErrors.join(err, "errors of handlers that came back late")
+		err = l.lateErrors.join(err, "errors of handlers that came back late")
 	}
-	return p.lifecycle.failures.join(err, "instances that were given up")
+	return l.failures.join(err, "instances that were given up")
 }

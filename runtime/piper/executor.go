@@ -11,7 +11,7 @@ import (
 // does not return in time, executor abandons that goroutine and continues with a new one.
 // A function that ends its goroutine (runtime.Goexit) counts as returned.
 type executor struct {
-	late <-chan struct{} // when closed, call stops waiting; may be nil
+	late <-chan struct{} // when closed, run stops waiting; may be nil
 	jobs chan func()     // nil if there is no goroutine
 }
 
@@ -22,7 +22,7 @@ func (c *executor) run(timeout time.Duration, f, after func()) (returned bool) {
 		c.jobs = make(chan func())
 		go work(c.jobs)
 	}
-	var over atomic.Bool // f has returned, or call has stopped waiting
+	var over atomic.Bool // f has returned, or run has stopped waiting
 	done, exits := make(chan struct{}), true
 	c.jobs <- func() {
 		defer func() {
