@@ -18,42 +18,53 @@ import (
 //		x := &t.camera[in.Index]
 //		x.out = &CameraSender{out: new(piper.Out)}
 //		x.construct = processors.Camera
-//		return piper.Make(in, piper.Parts{Cell: x, Unit: &x.unit, Out: x.out.out}, &x.p, new(Camera), processors.Camera)
+//		if x.p = new(Camera); processors.Camera != nil {
+//			x.p, err = processors.Camera(in)
+//		}
+//		return piper.Parts{Cell: x, Unit: &x.unit, Out: x.out.out, Missing: x.p == nil}, err
 //	…
 func (p *part) makeInstance(q *processor) code {
-	x, in, value, parts := p.v("x"), p.v("in"), p.v("value"), p.v("parts")
+	x, in, value, err := p.v("x"), p.v("in"), p.v("value"), p.v("err")
 	body := append([]code{define(x, ref(p.v("t"), q.field).Index(sel(in, "Index")))}, p.newSender(q)...)
 	if p.plan.Cluster == nil {
-		body, value = append(body, p.makeValue(q, p.partsOf(q, q.instance))...), "_"
+		value = "_"
 	} else {
-		body = append(append(body, define(parts, p.partsOf(q, q.instance)), jen.If(jen.Op("!").Add(id(value))).Block(jen.Return(id(parts), jen.Nil()))), p.makeValue(q, id(parts))...)
+		body = append(body, jen.If(jen.Op("!").Add(id(value))).Block(jen.Return(p.partsOf(q, q.instance), jen.Nil())))
 	}
-	return jen.Func().Params(param(in, topo("Instance")), param(value, jen.Bool())).Params(piper("Parts"), jen.Error()).Block(body...)
+	return jen.Func().Params(param(in, topo("Instance")), param(value, jen.Bool())).Params(param("_", piper("Parts")), param(err, jen.Error())).Block(
+		append(body, p.makeValue(q)...)...)
 }
 
 // makeValue writes the code that makes the value of instance x and returns the parts of the
 // instance.
-func (p *part) makeValue(q *processor, parts code) (body []code) {
-	x, construct := p.v("x"), p.v("construct")
-	how, zero := code(sel(p.v("processors"), q.ident)), code(jen.New(typeCode(q.Type)))
+func (p *part) makeValue(q *processor) (body []code) {
+	x, in, construct, how := p.v("x"), p.v("in"), p.v("construct"), code(sel(p.v("processors"), q.ident))
 	if q.Isolated() {
 		return []code{
 			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("Isolated").Call(jen.Lit(q.Name)))),
-			jen.Return(parts, jen.Nil()),
+			jen.Return(p.partsOf(q, q.instance), jen.Nil()),
 		}
 	}
-	if q.New != nil || q.Constructor() != "" || q.tracksHere() {
+	standard := q.New != nil || q.Constructor() != ""
+	if standard {
 		body = append(body, define(construct, how), jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))))
-		how, zero = id(construct), jen.Nil()
+		how = id(construct)
 	}
 	if q.Watch != nil {
 		body = append(body, set(sel(x, "construct"), how))
 	}
-	if q.tracksHere() {
-		body = append(body, set(sel(x, "in"), jen.New(id(q.trackerType()))))
-		how = p.tracking(q, how, sel(x, "in"))
+	value, err := sel(x, "p"), id(p.v("err"))
+	call := jen.List(value, err).Op("=").Add(how).Call(id(in))
+	if standard {
+		body = append(body, call)
+	} else {
+		body = append(body, jen.If(set(value, jen.New(typeCode(q.Type))), jen.Add(how).Op("!=").Nil()).Block(call))
 	}
-	return append(body, jen.Return(piper("Make").Call(id(p.v("in")), parts, ref(x, "p"), zero, how)))
+	if q.tracksHere() {
+		body = append(body, set(sel(x, "in"), jen.New(id(q.trackerType()))),
+			jen.If(jen.Add(err).Op("==").Nil().Op("&&").Add(value).Op("!=").Nil()).Block(sel(x, "p", "Inputs").Call(sel(x, "in"))))
+	}
+	return append(body, jen.Return(p.partsOf(q, q.instance, key("Missing", jen.Add(value).Op("==").Nil())), err))
 }
 
 // makeGuest is the function that makes what stands for an instance of another node.
@@ -67,14 +78,14 @@ func (p *part) makeGuest(q *processor) code {
 	return jen.Func().Params().Add(piper("Parts")).Block(append(append([]code{define(p.v("x"), jen.New(id(typ)))}, sender...), jen.Return(p.partsOf(q, typ)))...)
 }
 
-// partsOf is the piper.Parts of x, whose type is typ.
-func (p *part) partsOf(q *processor, typ Ident) code {
+// partsOf is the piper.Parts of x, whose type is typ, with the fields more.
+func (p *part) partsOf(q *processor, typ Ident, more ...code) code {
 	x := p.v("x")
 	out := code(ref(x, "out"))
 	if typ == q.instance {
 		out = p.outOf(q, x)
 	}
-	return piper("Parts").Values(key("Cell", id(x)), key("Unit", ref(x, "unit")), key("Out", out))
+	return piper("Parts").Values(append([]code{key("Cell", id(x)), key("Unit", ref(x, "unit")), key("Out", out)}, more...)...)
 }
 
 // standard is the constructor that is used if Processors has none: it calls the

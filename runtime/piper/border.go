@@ -171,7 +171,7 @@ func (in Interior) Place(isHere func(processor, instance int) bool) error {
 // construct makes the value of an instance that was adopted without one.
 func (u *Unit) construct() error {
 	s := &u.proc.Processor
-	parts, err := s.Instance(topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}, true)
+	parts, err := s.make(topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}, true)
 	if err == nil {
 		cell{parts.Cell}.Adopted()
 	}

@@ -11,9 +11,10 @@ import (
 
 // Parts are what the pool needs of an instance.
 type Parts struct {
-	Cell Cell
-	Unit *Unit
-	Out  *Out // of its sender
+	Cell    Cell
+	Unit    *Unit
+	Out     *Out // of its sender
+	Missing bool // its constructor returned nil
 }
 
 // construct makes the instances of all processors, in order. In a cluster, the values of the
@@ -27,7 +28,7 @@ func (p *Pool) construct() error {
 		}
 		here := p.border == nil
 		for j := range n {
-			parts, err := s.Instance(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
+			parts, err := s.make(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
 			if err != nil {
 				return err
 			}
@@ -39,35 +40,48 @@ func (p *Pool) construct() error {
 	return nil
 }
 
-// Make makes the value of an instance with Construct. It returns the parts of the instance.
-func Make[P comparable](in topo.Instance, parts Parts, value *P, zero P, how func(topo.Instance) (P, error)) (Parts, error) {
-	made, err := Construct(in, zero, how)
-	*value = made
+// make calls the function of the generated code that makes an instance, and its value if value
+// is set.
+func (s *Processor) make(in topo.Instance, value bool) (parts Parts, err error) {
+	err = constructing(in, func() (missing bool, err error) {
+		parts, err = s.Instance(in, value)
+		return parts.Missing, err
+	})
 	return parts, err
 }
 
-// Construct makes the instance that in describes, with the function how. Without how the
-// instance is zero. An error or a panic of how becomes an error that names the instance. P is
-// a pointer type.
-func Construct[P comparable](in topo.Instance, zero P, how func(topo.Instance) (P, error)) (made P, err error) {
+// Construct makes the value that replaces that of the instance in, with the function how.
+// Without how it is zero. P is a pointer type. It is not constrained to comparable types,
+// because the compiler shares code between pointer types only if the constraint lists nothing
+// but methods.
+func Construct[P any](in topo.Instance, zero P, how func(topo.Instance) (P, error)) (made P, err error) {
 	if how == nil {
 		return zero, nil
 	}
 	var none P
+	err = constructing(in, func() (missing bool, err error) {
+		made, err = how(in)
+		return any(made) == any(none), err
+	})
+	return made, err
+}
+
+// constructing calls how, which makes an instance and reports whether it is missing. The error
+// of a failure names the instance: how returned an error, panicked, or made none.
+func constructing(in topo.Instance, how func() (missing bool, err error)) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = constructError(in, chain.OfPanic(cause))
-			err = fmt.Errorf("%w\n%s", err, debug.Stack())
+			err = fmt.Errorf("%w\n%s", constructError(in, chain.OfPanic(cause)), debug.Stack())
 		}
 	}()
-	made, err = how(in)
-	if err == nil && made == none {
+	missing, err := how()
+	if err == nil && missing {
 		err = errors.New("the constructor returned neither an instance nor an error")
 	}
 	if err != nil {
-		return none, constructError(in, err)
+		return constructError(in, err)
 	}
-	return made, nil
+	return nil
 }
 
 func constructError(in topo.Instance, err error) error {

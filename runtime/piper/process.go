@@ -176,7 +176,7 @@ func (w *watch) killNow(p Process, cause error) {
 
 // Isolated returns the error for a constructor that was set for an isolated processor.
 func Isolated(processor string) error {
-	return fmt.Errorf("pool: processor %q is isolated, so its field of Processors must be nil: its process makes the instance "+
+	return fmt.Errorf("%q is isolated, so its field of Processors must be nil: its process makes the instance "+
 		"with the function that the topology file names under new, or as a zero value", processor)
 }
 

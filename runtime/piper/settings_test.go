@@ -44,9 +44,10 @@ func TestSettingsReachThePool(t *testing.T) {
 		"Processor.Others":    effects.By("runtime/cluster TestRandomClusters"),
 		"Processor.Guest":     effects.By("runtime/cluster TestRandomClusters"),
 
-		"Parts.Cell": effects.By("generated_test/localtests TestPipelineEverythingArrives"),
-		"Parts.Unit": effects.By("generated_test/localtests TestPipelineEverythingArrives"),
-		"Parts.Out":  effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Cell":    effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Unit":    effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Out":     effects.By("generated_test/localtests TestPipelineEverythingArrives"),
+		"Parts.Missing": effects.By("generated_test/localtests TestConstructFailures"),
 
 		"Watch.Then":     effects.By("TestFaultFiguresAreLoggedWhenTheyChange"),
 		"Watch.Attempts": effects.By("TestRetriesWait"),
