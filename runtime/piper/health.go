@@ -115,17 +115,17 @@ func (s *supervision) replaceGoroutine(w *watch, cause error) {
 	old := s.takeHung(u)
 	r := old.runner
 	r.abandoned.Store(true)
-	solo := p.monitor.newSolo(u, old.hung)
-	old.disarm()
-	solo.timers, old.timers = old.timers, nil
+	solo := p.monitor.newSolo(u, old.solo.hung)
+	old.timers.disarm()
+	solo.timers.heap, old.timers.heap = old.timers.heap, nil
 	old.runq, u.queued = unitQueue{}, false
-	solo.arm()
+	solo.timers.arm()
 	p.monitor.removeSolo(old)
 	w.goroutineLeft = true
 	w.afterHang(r, cause)
-	old.exited = true
+	old.solo.exited = true
 	u.worker.Store(solo)
-	old.forwardNotes()
+	old.solo.forwardNotes()
 	if r.closing {
 		u.proc.group.leave(nil)
 	}

@@ -392,7 +392,7 @@ func (p *Pool) start() {
 // runs before any worker.
 func (p *Pool) schedule() {
 	for _, t := range p.tickers { // all of them belong to instances of this node
-		t.to.worker.Load().after(t.every, t)
+		t.to.worker.Load().timers.after(t.every, t)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {

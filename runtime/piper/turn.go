@@ -50,11 +50,11 @@ func (p *Pool) run(w *Worker) {
 			p.supervision.abandonedReturned()
 			return
 		}
-		if !returned && (cause != nil || !r.w.exited) && r.handleCrash(cause) {
+		if !returned && (cause != nil || !r.w.solo.exited) && r.handleCrash(cause) {
 			p.running.Add(1)
 			go p.run(r.w)
 		} else {
-			r.w.disarm()
+			r.w.timers.disarm()
 		}
 		p.lifecycle.goroutineEnded()
 	}()
@@ -76,8 +76,8 @@ func (r *runner) loop() {
 		}
 		u := w.runq.pop()
 		if u == nil {
-			if w.single != nil && w.single.serving {
-				r.serve(w.single)
+			if w.solo.unit != nil && w.solo.unit.serving {
+				r.serve(w.solo.unit)
 				continue
 			}
 			if w.offers {
@@ -123,11 +123,11 @@ func (r *runner) turn(u *Unit) {
 	if u.paused() {
 		return // it became paused after it was queued; it is queued again when there is room
 	}
-	if r.w.slow.Load() && r.w.leaves(u) {
+	if r.w.slow.Load() && r.w.pool.monitor.leaves(u, r.w) {
 		return
 	}
 	r.w.sinceYield += uint64(u.turnNanos)
-	turns := r.w.sampleWeight(u)
+	turns := r.w.sampler.weight(u)
 	if turns > 0 || u.closing {
 		r.observedTurn(u, turns)
 		return
@@ -162,8 +162,8 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 		w.measured(u, took, turns)
 	}
 	w.schedule(u)
-	if turns > 0 && w.hung {
-		w.countSoloTurn(u, took)
+	if turns > 0 && w.solo.hung {
+		w.solo.countTurn(u, took)
 	}
 	if closing {
 		r.closing = false
@@ -256,7 +256,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 				l.rewind()
 			}
 			if l.idleIn != u.stay() {
-				r.w.listIdle(l)
+				r.w.idleLinks.list(l)
 			}
 			if u.proc.boxes != nil {
 				u.recheckEvents()
@@ -296,11 +296,11 @@ func (r *runner) ping(u *Unit) {
 			u.idleExp = 0
 		}
 		u.ping = pingIdle
-		r.w.pingLater(u)
+		r.w.timers.pingLater(u)
 	default:
 		if r.handleError(u, nil, "Ping", err) {
 			u.ping = pingIdle // so that a Ping that always fails does not keep the worker busy
-			r.w.pingLater(u)
+			r.w.timers.pingLater(u)
 		}
 	}
 }

@@ -33,39 +33,31 @@ type Worker struct {
 	batch           int         // maximum number of messages of one link in a turn
 	stepped         bool        // run by a Stepper
 	runq            unitQueue
-	timers          timerHeap
+	timers          timers
 	idleLinks       idleLinks
-	timer           *time.Timer
-	armedAt         int64 // when the Go timer fires; 0 means never
-	timerNote       note
-	firing          atomic.Bool // timerNote is in the inbox
-	wokeAnother     bool        // woke another worker since it last yielded
-	runner          *runner     // the goroutine that runs the worker
-	lender          *runner     // the goroutine of the worker, which sleeps, while a caller runs it
-	spareRunner     *runner     // for the next caller that runs the worker
-	sinceYield      uint64      // estimated nanoseconds in turns since it last yielded
-	fromOutside     bool        // has handled messages from outside since it last yielded
-	yields          uint64      // how often it yielded
-	turnsToSample   int32       // turns left until one is timed
-	sampleDistance  int32       // turns between the last timed turn and the next one
-	measuring       bool        // measures the costs of instances and links for the rebalancer
-	variance        float64     // variance of the sum of the costs measured here
-	epoch           uint64      // the configuration of the rebalancer that this worker has seen
+	wokeAnother     bool    // woke another worker since it last yielded
+	runner          *runner // the goroutine that runs the worker
+	lender          *runner // the goroutine of the worker, which sleeps, while a caller runs it
+	spareRunner     *runner // for the next caller that runs the worker
+	sinceYield      uint64  // estimated nanoseconds in turns since it last yielded
+	fromOutside     bool    // has handled messages from outside since it last yielded
+	yields          uint64  // how often it yielded
+	sampler         sampler
+	measuring       bool    // measures the costs of instances and links for the rebalancer
+	variance        float64 // variance of the sum of the costs measured here
+	epoch           uint64  // the configuration of the rebalancer that this worker has seen
 	placementNote   note
 	placementPosted atomic.Bool // placementNote is in the inbox
-	single          *Unit       // the only instance of a worker outside the pool
-	hung            bool        // single left the pool because a handler hung
-	suspect         *Unit       // single at the start if hung was true then; the monitor reads it
-	seen            sighting    // belongs to the monitor
-	slowTurns       int         // number of long turns since then
-	exited          bool        // single has returned to the pool, and the goroutine has ended
+	solo            solo
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
-	w.timerNote = note{kind: noteTimer}
+	w.timers.worker, w.timers.note = w, note{kind: noteTimer}
+	w.idleLinks.worker = w
 	w.placementNote = note{kind: notePlacement}
-	w.turnsToSample, w.sampleDistance = 1, 1
+	w.sampler.untilNext, w.sampler.distance = 1, 1
+	w.solo.worker = w
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -87,8 +79,8 @@ func (w *Worker) wakeUp() (woken bool) {
 	if !w.parked.CompareAndSwap(true, false) {
 		return false
 	}
-	if w.exited {
-		w.forwardNotes()
+	if w.solo.exited {
+		w.solo.forwardNotes()
 	} else {
 		w.wake <- struct{}{}
 	}
@@ -123,8 +115,8 @@ func (p *Pool) busy() int { return len(p.workers) - p.idle.len() }
 // park sleeps until there is a note. It sets parked first and then looks at the inbox
 // again. A poster does these two steps in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
-	if w.index < 0 && w.single == nil && len(w.timers) == 0 {
-		w.exit()
+	if w.index < 0 && w.solo.unit == nil && len(w.timers.heap) == 0 {
+		w.solo.exit()
 	}
 	if w.wokeAnother {
 		// A goroutine that was woken by this worker waits for the CPU of this thread, so
@@ -158,11 +150,11 @@ func (w *Worker) park() {
 		w.pool.monitor.wakeUp()
 		return
 	}
-	if !w.hung {
+	if !w.solo.hung {
 		<-w.wake
 		return
 	}
-	w.waitIdle()
+	w.solo.waitIdle()
 	w.pool.monitor.wakeUp()
 }
 
@@ -185,8 +177,8 @@ func (w *Worker) readAll() {
 		case noteControl:
 			w.readControl(n.unit())
 		case noteTimer:
-			w.firing.Store(false)
-			w.fireTimers()
+			w.timers.firing.Store(false)
+			w.timers.fire()
 		case notePlacement:
 			w.readPlacement()
 		}
@@ -201,7 +193,7 @@ func (w *Worker) readReady(l *Link) {
 	}
 	l.posted.Store(false) // before the queues are read, so that a later message posts a new note
 	if l.gone.Load() {
-		w.removeGone(l)
+		w.idleLinks.removeGone(l)
 		return
 	}
 	w.makeReady(l)
@@ -215,7 +207,7 @@ func (w *Worker) readRoom(l *Link) {
 	l.wantRoom.Store(false)
 	w.roomIn(l) // first: a queue that was full is not trimmed
 	if l.asked.Load() && l.asked.Swap(false) {
-		w.trim(l)
+		w.idleLinks.trim(l)
 	}
 }
 
@@ -277,7 +269,7 @@ func (w *Worker) readControl(u *Unit) {
 		bits &^= controlCommand
 	}
 	if bits&controlPing != 0 {
-		w.pingDue(u, w.pool.clock())
+		w.timers.pingDue(u, w.pool.clock())
 	}
 	if bits&controlStop != 0 {
 		w.pingDone(u)
@@ -320,7 +312,7 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		}
 	}
 	if bits&controlIdle != 0 {
-		w.listIdleLinks(u)
+		w.idleLinks.listAll(u)
 	}
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken

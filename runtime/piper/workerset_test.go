@@ -177,7 +177,7 @@ func TestAWorkerDoesNotPollOnTheCPUOfAnother(t *testing.T) {
 		p.threads.Store(c.threads)
 		w := p.workers[0]
 		p.idle.add(w)
-		w.inbox.push(&w.timerNote)
+		w.inbox.push(&w.timers.note)
 		if found := w.spin(); found != c.polls || p.spinning.Load() != 0 {
 			t.Errorf("with 2 busy workers on %d threads, the third one polls: %v; %d are left", c.threads, found, p.spinning.Load())
 		}
