@@ -33,7 +33,7 @@ var workerWriters = writers{
 	"parked": rare, // the worker writes it when it parks, and then has nothing to do
 
 	"pool": worker, "index": worker, // nobody writes them; other goroutines read index when an instance moves
-	"state": worker, "longTurn": worker, "offers": worker, "batch": worker, "stepped": worker, "runq": worker,
+	"state": worker, "sharing": worker, "batch": worker, "stepped": worker, "runq": worker,
 	"idleLinks": worker, "wokeAnother": worker, "runner": worker, "lender": worker, "spareRunner": worker, "sinceYield": worker,
 	"fromOutside": worker, "yields": worker, "sampler": worker, "measuring": worker, "variance": worker, "epoch": worker,
 	"placementNote": rare, "placementPosted": rare, // the rebalancer writes them for each of its decisions

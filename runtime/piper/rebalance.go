@@ -11,9 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/shard"
 )
 
-// rebalanceMin is the minimum interval between decisions, because waking all workers
-// takes some microseconds.
-const rebalanceMin = 100 * time.Microsecond
+const (
+	rebalanceMin   = 100 * time.Microsecond // minimum interval between decisions, because waking all workers takes some microseconds
+	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
+)
 
 // rebalancer reconsiders periodically which worker runs which instance. Instances are
 // the shards of shard.Pages. The rebalancer asks all workers to promise that they stop

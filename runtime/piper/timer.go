@@ -33,6 +33,13 @@ func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 // restarted.
 func (t *Ticker) Discard() { t.to.proc.pool.edges[t.slot.Head.Index()].discarded.Add(1) }
 
+const (
+	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
+	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker times the number of workers
+	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers on all workers
+	idleWaitEach   = 50 * time.Microsecond  // so a topology calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
+)
+
 // timerEntry is an entry of a worker's timers.
 type timerEntry struct {
 	at     int64 // time in nanoseconds since the pool was started

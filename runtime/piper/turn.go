@@ -9,21 +9,6 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const (
-	donateNanosMin = 5_000                  // with shorter turns the wake-up costs more than it saves
-	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as Serve and timers
-	yieldSoonNanos = 20_000                 // the same after messages from outside, whose callers may have a reply; a yield takes less than a microsecond
-	donateLooksMax = 16                     // instances of a long run queue that donate looks at
-	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
-	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
-	spinLooks      = 64                     // polls of the inbox between two readings of the clock
-	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
-	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
-	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker times the number of workers
-	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers on all workers
-	idleWaitEach   = 50 * time.Microsecond  // so a topology calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
-)
-
 // runner is a goroutine that runs a worker. When a handler returns, the runner may find
 // that its worker was taken over by another goroutine. Then it continues as the worker
 // of that one instance.
@@ -80,8 +65,8 @@ func (r *runner) loop() {
 				r.serve(w.solo.unit)
 				continue
 			}
-			if w.offers {
-				w.setOffers(false)
+			if w.sharing.offers {
+				w.sharing.setOffers(false)
 			}
 			w.park()
 			continue
@@ -91,26 +76,15 @@ func (r *runner) loop() {
 		}
 		if w.runq.first != nil && w.index >= 0 {
 			if w.pool.idle.any() {
-				w.donate()
+				w.sharing.donate()
 			}
-			if u.longTurn && !w.offers {
-				w.setOffers(true)
+			if u.longTurn && !w.sharing.offers {
+				w.sharing.setOffers(true)
 			}
-		} else if w.offers {
-			w.setOffers(false)
+		} else if w.sharing.offers {
+			w.sharing.setOffers(false)
 		}
 		r.turn(u)
-	}
-}
-
-// yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
-// The Go scheduler would preempt the worker only after 10 ms. Otherwise other goroutines
-// have a CPU without this.
-func (w *Worker) yieldCPU() {
-	w.sinceYield, w.fromOutside = 0, false
-	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
-		w.yields++
-		runtime.Gosched()
 	}
 }
 
@@ -156,8 +130,8 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
 		u.adaptBudget(took, w)
-		if w.longTurn != u.longTurn && w.index >= 0 {
-			w.setLong(u.longTurn)
+		if w.sharing.longTurn != u.longTurn && w.index >= 0 {
+			w.sharing.setLong(u.longTurn)
 		}
 		w.measured(u, took, turns)
 	}
@@ -210,17 +184,6 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 func (r *runner) publishSolo(u *Unit) {
 	if r.w.index < 0 {
 		u.out.publish(r.w)
-	}
-}
-
-// clearYield clears the hold bits that the previous turn left.
-func (w *Worker) clearYield() {
-	if w.pool.ended.Load() {
-		return
-	}
-	w.yield.Store(0)
-	if w.pool.ended.Load() {
-		w.yield.Or(yieldAsked) // the pool ended between the two looks
 	}
 }
 
@@ -392,78 +355,6 @@ func (r *runner) follow(u *Unit) {
 	}
 	r.w.runner = r
 	r.w.state.Store(r.w.state.Load() + 1)
-}
-
-// donate hands over ready instances to idle workers, one to each, if their turns are long
-// enough to pay for the wake-up. There must be a CPU for each of these workers.
-func (w *Worker) donate() {
-	p := w.pool
-	for !p.pinned && p.busy() < int(p.threads.Load()) {
-		before, u := w.donated()
-		if u == nil {
-			return
-		}
-		to := p.idle.take()
-		if to < 0 {
-			return // other workers have taken all
-		}
-		w.runq.remove(before, u)
-		u.queued = false
-		w.handOver(u, p.workers[to])
-		w.wokeAnother = true
-	}
-}
-
-// donated returns an instance of the run queue that donate hands over, and its predecessor there. If
-// it had no turn yet, the last turn of another one is the estimate.
-func (w *Worker) donated() (before, u *Unit) {
-	u = w.runq.first
-	for looks := 0; u != nil && looks < donateLooksMax; looks++ {
-		if u.turnNanos >= donateNanosMin || u.turnNanos == 0 && w.longTurn {
-			return before, u
-		}
-		before, u = u, u.next
-	}
-	return nil, nil
-}
-
-// setOffers records whether the worker has long turns and further instances in its run queue.
-func (w *Worker) setOffers(offers bool) {
-	w.offers = offers
-	if offers {
-		w.pool.offers.add(w)
-	} else {
-		w.pool.offers.remove(w)
-	}
-}
-
-// ask makes a busy worker end its turn after the current call, so that it hands over an instance to w, which
-// has become idle. Idle workers ask different workers.
-func (w *Worker) ask() {
-	p := w.pool
-	if p.busy() >= int(p.threads.Load()) {
-		return
-	}
-	if i := p.offers.after(w); i >= 0 {
-		p.workers[i].yield.Or(yieldAsked)
-	}
-}
-
-// setLong records whether the last timed turn was long.
-func (w *Worker) setLong(long bool) {
-	w.longTurn = long
-	if long {
-		w.pool.long.add(w)
-	} else {
-		w.pool.long.remove(w)
-	}
-}
-
-// handOver assigns u to another worker. The owner must not touch u afterwards.
-func (w *Worker) handOver(u *Unit, to *Worker) {
-	w.pool.logbook.moved(u, w, to)
-	u.worker.Store(to)
-	u.signal(controlAdopt)
 }
 
 // serve runs Serve of u, on a worker outside the pool.

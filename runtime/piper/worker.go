@@ -8,10 +8,18 @@ import (
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
-// bits of Worker.hold
+// bits of Worker.yield
 const (
 	yieldFull  uint32 = 1 << iota // a queue that the running instance sends to became full
 	yieldAsked                    // the turn takes long, or the worker must stop
+)
+
+const (
+	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as Serve and timers
+	yieldSoonNanos = 20_000                 // the same after messages from outside, whose callers may have a reply; a yield takes less than a microsecond
+	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
+	spinLooks      = 64                     // polls of the inbox between two readings of the clock
+	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
 )
 
 // Worker runs the units that are assigned to it, one turn at a time. Except for the
@@ -28,10 +36,9 @@ type Worker struct {
 	pool            *Pool
 	index           int         // -1 for a worker outside the pool, which runs one instance
 	state           count.Count // odd while a handler runs; incremented at each change
-	longTurn        bool        // the last timed turn was long, and the worker is in Pool.long
-	offers          bool        // the worker is in Pool.offers
-	batch           int         // maximum number of messages of one link in a turn
-	stepped         bool        // run by a Stepper
+	sharing         sharing
+	batch           int  // maximum number of messages of one link in a turn
+	stepped         bool // run by a Stepper
 	runq            unitQueue
 	timers          timers
 	idleLinks       idleLinks
@@ -54,7 +61,7 @@ type Worker struct {
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
 	w.timers.worker, w.timers.note = w, note{kind: noteTimer}
-	w.idleLinks.worker = w
+	w.idleLinks.worker, w.sharing.worker = w, w
 	w.placementNote = note{kind: notePlacement}
 	w.sampler.untilNext, w.sampler.distance = 1, 1
 	w.solo.worker = w
@@ -129,7 +136,7 @@ func (w *Worker) park() {
 	}
 	if w.index >= 0 && w.pool.long.anyWithout(&w.pool.idle, w) {
 		w.pool.idle.add(w)
-		w.ask()
+		w.sharing.ask()
 		woken := w.spin()
 		w.pool.idle.remove(w)
 		if woken {
@@ -144,7 +151,7 @@ func (w *Worker) park() {
 		}
 	} else if w.index >= 0 {
 		w.pool.idle.add(w)
-		w.ask()
+		w.sharing.ask()
 		<-w.wake
 		w.pool.idle.remove(w)
 		w.pool.monitor.wakeUp()
@@ -156,6 +163,28 @@ func (w *Worker) park() {
 	}
 	w.solo.waitIdle()
 	w.pool.monitor.wakeUp()
+}
+
+// yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
+// The Go scheduler would preempt the worker only after 10 ms. Otherwise other goroutines
+// have a CPU without this.
+func (w *Worker) yieldCPU() {
+	w.sinceYield, w.fromOutside = 0, false
+	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
+		w.yields++
+		runtime.Gosched()
+	}
+}
+
+// clearYield clears the bits that the previous turn left.
+func (w *Worker) clearYield() {
+	if w.pool.ended.Load() {
+		return
+	}
+	w.yield.Store(0)
+	if w.pool.ended.Load() {
+		w.yield.Or(yieldAsked) // the pool ended between the two looks
+	}
 }
 
 // readNotes processes the notes in the inbox.
@@ -340,6 +369,13 @@ func (w *Worker) moveOut(u *Unit) bool {
 	}
 	w.handOver(u, to)
 	return true
+}
+
+// handOver assigns u to another worker. The owner must not touch u afterwards.
+func (w *Worker) handOver(u *Unit, to *Worker) {
+	w.pool.logbook.moved(u, w, to)
+	u.worker.Store(to)
+	u.signal(controlAdopt)
 }
 
 // releaseGated makes the links ready again that were held back because the group was
