@@ -35,8 +35,10 @@ var workerWriters = writers{
 	"pool": worker, "index": worker, // nobody writes them; other goroutines read index when an instance moves
 	"state": worker, "sharing": worker, "batch": worker, "stepped": worker, "runq": worker,
 	"idleLinks": worker, "wokeAnother": worker, "runner": worker, "lender": worker, "spareRunner": worker, "sinceYield": worker,
-	"fromOutside": worker, "yields": worker, "sampler": worker, "measuring": worker, "variance": worker, "epoch": worker,
-	"placementNote": rare, "placementPosted": rare, // the rebalancer writes them for each of its decisions
+	"fromOutside": worker, "yields": worker, "sampler": worker,
+
+	"measured": worker, "variance": worker, "epoch": worker,
+	"costs.note": rare, "posted": rare, // the rebalancer writes them for each of its decisions
 
 	"timers.worker": worker, "heap": worker, "timer": worker, "armedAt": worker,
 	"timers.note": rare, "firing": rare, // the Go timer writes them when it fires, for all timers of the worker

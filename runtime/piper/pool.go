@@ -370,7 +370,7 @@ func (p *Pool) start() {
 	}
 	p.running.Add(len(p.workers) + 1)
 	for _, w := range p.workers {
-		w.measuring = p.rebalancer != nil
+		w.costs.measured = p.rebalancer != nil
 		go p.run(w)
 	}
 	go p.monitor.run()

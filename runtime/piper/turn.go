@@ -133,7 +133,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 		if w.sharing.longTurn != u.longTurn && w.index >= 0 {
 			w.sharing.setLong(u.longTurn)
 		}
-		w.measured(u, took, turns)
+		w.costs.add(u, took, turns)
 	}
 	w.schedule(u)
 	if turns > 0 && w.solo.hung {
@@ -163,7 +163,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
 		l := u.ready.pop()
-		if turns > 0 && w.measuring && l.hops < math.MaxInt32/2 {
+		if turns > 0 && w.costs.measured && l.hops < math.MaxInt32/2 {
 			l.hops += turns
 		}
 		r.receive(u, l)

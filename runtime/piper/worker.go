@@ -33,36 +33,32 @@ type Worker struct {
 	wake   chan struct{}   // capacity 1
 	_      [lineBytes]byte // other goroutines write the fields above, the owner those below
 
-	pool            *Pool
-	index           int         // -1 for a worker outside the pool, which runs one instance
-	state           count.Count // odd while a handler runs; incremented at each change
-	sharing         sharing
-	batch           int  // maximum number of messages of one link in a turn
-	stepped         bool // run by a Stepper
-	runq            unitQueue
-	timers          timers
-	idleLinks       idleLinks
-	wokeAnother     bool    // woke another worker since it last yielded
-	runner          *runner // the goroutine that runs the worker
-	lender          *runner // the goroutine of the worker, which sleeps, while a caller runs it
-	spareRunner     *runner // for the next caller that runs the worker
-	sinceYield      uint64  // estimated nanoseconds in turns since it last yielded
-	fromOutside     bool    // has handled messages from outside since it last yielded
-	yields          uint64  // how often it yielded
-	sampler         sampler
-	measuring       bool    // measures the costs of instances and links for the rebalancer
-	variance        float64 // variance of the sum of the costs measured here
-	epoch           uint64  // the configuration of the rebalancer that this worker has seen
-	placementNote   note
-	placementPosted atomic.Bool // placementNote is in the inbox
-	solo            solo
+	pool        *Pool
+	index       int         // -1 for a worker outside the pool, which runs one instance
+	state       count.Count // odd while a handler runs; incremented at each change
+	sharing     sharing
+	batch       int  // maximum number of messages of one link in a turn
+	stepped     bool // run by a Stepper
+	runq        unitQueue
+	timers      timers
+	idleLinks   idleLinks
+	wokeAnother bool    // woke another worker since it last yielded
+	runner      *runner // the goroutine that runs the worker
+	lender      *runner // the goroutine of the worker, which sleeps, while a caller runs it
+	spareRunner *runner // for the next caller that runs the worker
+	sinceYield  uint64  // estimated nanoseconds in turns since it last yielded
+	fromOutside bool    // has handled messages from outside since it last yielded
+	yields      uint64  // how often it yielded
+	sampler     sampler
+	costs       costs
+	solo        solo
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
-	w.timers.worker, w.timers.note = w, note{kind: noteTimer}
+	w.timers.worker, w.timers.note.kind = w, noteTimer
 	w.idleLinks.worker, w.sharing.worker = w, w
-	w.placementNote = note{kind: notePlacement}
+	w.costs.note.kind = notePlacement
 	w.sampler.untilNext, w.sampler.distance = 1, 1
 	w.solo.worker = w
 	if index >= 0 {
@@ -209,7 +205,7 @@ func (w *Worker) readAll() {
 			w.timers.firing.Store(false)
 			w.timers.fire()
 		case notePlacement:
-			w.readPlacement()
+			w.costs.readPages(w)
 		}
 		n = next
 	}
