@@ -58,7 +58,7 @@ func (p *Pool) served(o *Out) {
 	}
 	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
-			w.awaitRoom(u)
+			awaitRoom(u)
 		}
 		if w.inbox.empty() && (u.paused() || u.awaitsRoom) {
 			w.parkServing()

@@ -1,5 +1,15 @@
 package piper
 
+// pingDone ends the calls of u's Ping.
+func pingDone(u *Unit) {
+	if v := u.watch(); v != nil {
+		v.pingDone()
+	} else if u.ping != pingNone {
+		u.ping = pingNone
+		u.proc.group.sourceDone()
+	}
+}
+
 // pingDone handles the end of Ping: Ping has returned Done, or must not be called again
 // because the topology stops.
 func (w *watch) pingDone() {

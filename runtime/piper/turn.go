@@ -191,7 +191,7 @@ func (r *runner) publishSolo(u *Unit) {
 func (r *runner) receive(u *Unit, l *Link) {
 	if l.entering && u.proc.group.isFull() {
 		l.nextReady, u.gated = u.gated, l
-		r.w.awaitRoom(u)
+		awaitRoom(u)
 		return
 	}
 	l.listed = false
@@ -240,7 +240,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 // ping calls Ping up to a batch of times.
 func (r *runner) ping(u *Unit) {
 	if u.proc.group.isFull() {
-		r.w.awaitRoom(u)
+		awaitRoom(u)
 		return
 	}
 	r.enter(u, nil)
@@ -253,7 +253,7 @@ func (r *runner) ping(u *Unit) {
 	case err == nil || u.ping != pingActive:
 		u.idleExp = 0
 	case err == topo.Done:
-		r.w.pingDone(u)
+		pingDone(u)
 	case err == topo.Idle:
 		if n > 0 {
 			u.idleExp = 0

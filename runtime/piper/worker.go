@@ -268,7 +268,7 @@ func (w *Worker) schedule(u *Unit) {
 		return
 	}
 	if u.ping == pingActive && u.proc.group.isFull() {
-		w.awaitRoom(u)
+		awaitRoom(u)
 		if !u.runnable() {
 			return // scheduled again when there is room
 		}
@@ -297,10 +297,10 @@ func (w *Worker) readControl(u *Unit) {
 		w.timers.pingDue(u, w.pool.clock())
 	}
 	if bits&controlStop != 0 {
-		w.pingDone(u)
+		pingDone(u)
 	}
 	if bits&controlResume != 0 {
-		w.releaseGated(u)
+		releaseGated(u)
 	}
 	if bits&controlClosing != 0 {
 		u.closing = true
@@ -372,39 +372,4 @@ func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.logbook.moved(u, w, to)
 	u.worker.Store(to)
 	u.signal(controlAdopt)
-}
-
-// releaseGated makes the links ready again that were held back because the group was
-// full.
-func (w *Worker) releaseGated(u *Unit) {
-	u.awaitsRoom = false
-	if u.wokenPending {
-		u.wokenPending = false
-		u.pendingCalls |= callWoken
-	}
-	for l := u.gated; l != nil; l = u.gated {
-		u.gated = l.nextReady
-		u.ready.push(l)
-	}
-}
-
-// awaitRoom holds back the messages that enter u's group until the group has room.
-func (w *Worker) awaitRoom(u *Unit) {
-	if u.awaitsRoom {
-		return
-	}
-	u.awaitsRoom = true
-	if !u.proc.group.await(u) {
-		w.releaseGated(u)
-	}
-}
-
-// pingDone ends the calls of u's Ping.
-func (w *Worker) pingDone(u *Unit) {
-	if v := u.watch(); v != nil {
-		v.pingDone()
-	} else if u.ping != pingNone {
-		u.ping = pingNone
-		u.proc.group.sourceDone()
-	}
 }
