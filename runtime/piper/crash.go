@@ -42,7 +42,7 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u.out.settle()
 	switch {
 	case served && v.unansweredStop() != 0:
-		r.w.stopChild(v, v.unansweredStop())
+		v.stopInstance(v.unansweredStop())
 	default:
 		v.reportEnd(v.failureKind(), e)
 	}

@@ -113,64 +113,65 @@ func (w *watch) unansweredStop() (number uint64) {
 	return w.stopNumber
 }
 
-// carryOut carries out the commands for u.
-func (w *Worker) carryOut(u *Unit) {
-	v := u.watch()
-	w.pool.supervision.mu.Lock()
-	commands := v.commands
-	v.commands = nil
-	inputsDone := v.inputsDone
-	w.pool.supervision.mu.Unlock()
+// carryOut carries out the commands for the instance.
+func (w *watch) carryOut() {
+	u := w.unit
+	p := u.proc.pool
+	p.supervision.mu.Lock()
+	commands := w.commands
+	w.commands = nil
+	inputsDone := w.inputsDone
+	p.supervision.mu.Unlock()
 	for _, o := range commands {
 		if o.started != nil {
-			w.instanceStarted(v, o.started)
+			w.instanceStarted(o.started)
 			continue
 		}
 		if o.late != nil {
-			w.startTimedOut(v, o.late)
+			w.startTimedOut(o.late)
 			continue
 		}
 		if o.closeOutputs {
-			v.closeOutputs()
+			w.closeOutputs()
 			continue
 		}
 		if o.ended != nil {
-			v.processEnded(o.ended)
+			w.processEnded(o.ended)
 			continue
 		}
 		switch o.Kind {
 		case EffectWait:
-			if v.phase == watchRunning { // the instance ended without an error
-				v.shutDown()
+			if w.phase == watchRunning { // the instance ended without an error
+				w.shutDown()
 			}
-			v.restartAt = o.at
+			w.restartAt = o.at
 			u.wakeAt(o.at)
 		case EffectStart:
-			if v.phase == watchRunning {
-				v.shutDown()
+			if w.phase == watchRunning {
+				w.shutDown()
 			}
 			if !inputsDone {
-				w.startInstance(v)
+				w.startInstance()
 				continue
 			}
-			e := ChildEvent{Kind: ChildNotStarted, Child: v.child()} // the inputs closed after the command was given
+			e := ChildEvent{Kind: ChildNotStarted, Child: w.child()} // the inputs closed after the command was given
 			if u.proc.group.finishes {
-				e.Err = cmp.Or(v.cause, errEnds)
+				e.Err = cmp.Or(w.cause, errEnds)
 			}
-			w.pool.supervision.report(e)
+			p.supervision.report(e)
 		case EffectStop:
-			w.stopChild(v, o.stop)
+			w.stopInstance(o.stop)
 		case EffectDone:
 			switch {
-			case v.phase == watchRunning:
-				v.endSource() // the instance still handles messages
-			case v.cause != nil && (!inputsDone || u.proc.group.finishes):
-				w.giveUp(v, v.cause) // messages or Finish were still to come
+			case w.phase == watchRunning:
+				w.endSource() // the instance still handles messages
+			case w.cause != nil && (!inputsDone || u.proc.group.finishes):
+				w.giveUp(w.cause) // messages or Finish were still to come
 			default:
-				w.retire(v)
+				w.retire()
 			}
 		case EffectGiveUp:
-			w.giveUp(v, o.Err)
+			w.giveUp(o.Err)
 		}
 	}
 }

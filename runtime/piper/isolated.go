@@ -50,7 +50,7 @@ const heldEvery = 100 * time.Millisecond
 // turn of the instance.
 func (u *Unit) SetHolds(n int) {
 	u.watch().holder.set(n)
-	u.worker.Load().scheduleHeld(u)
+	u.watch().scheduleHeld()
 }
 
 // callHeld requests the number of holds from the process of an isolated instance.
@@ -66,14 +66,13 @@ func (r *runner) callHeld(u *Unit) {
 		position.Leave()
 		return err
 	})
-	r.w.scheduleHeld(u)
+	u.watch().scheduleHeld()
 }
 
 // scheduleHeld sets the time of the next callHeld for an instance that holds work.
-func (w *Worker) scheduleHeld(u *Unit) {
-	v := u.watch()
-	if v.holder.count() > 0 && v.heldCheckAt == 0 && v.phase == watchRunning {
-		v.heldCheckAt = w.pool.clock() + int64(heldEvery)
-		u.wakeAt(v.heldCheckAt)
+func (w *watch) scheduleHeld() {
+	if u := w.unit; w.holder.count() > 0 && w.heldCheckAt == 0 && w.phase == watchRunning {
+		w.heldCheckAt = u.proc.pool.clock() + int64(heldEvery)
+		u.wakeAt(w.heldCheckAt)
 	}
 }

@@ -25,11 +25,11 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 }
 
 // served handles the end of Serve.
-func (w *watch) served(home *Worker, err error) {
+func (w *watch) served(err error) {
 	(*w.cancelServe.Swap(nil))()
 	switch {
 	case w.unansweredStop() != 0:
-		home.stopChild(w, w.unansweredStop())
+		w.stopInstance(w.unansweredStop())
 	case err != nil:
 		p := w.unit.proc.pool
 		e := p.handlerError(w.unit, nil, "Serve", err)

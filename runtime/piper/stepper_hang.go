@@ -73,7 +73,7 @@ func (s *Stepper) deferWhileHung(u *Unit, bits uint32) uint32 {
 		return bits
 	}
 	if bits&controlTimer != 0 {
-		s.worker.handleWakeup(u)
+		u.proc.wakeups[u.index].fire(u)
 	}
 	v.deferredControl |= bits &^ controlTimer
 	if v.hungCall != nil {

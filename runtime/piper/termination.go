@@ -8,22 +8,22 @@ import (
 )
 
 // giveUp ends an instance that has failed and is not restarted.
-func (w *Worker) giveUp(v *watch, err error) {
-	u, p := v.unit, w.pool
-	if v.phase == watchFailed {
+func (w *watch) giveUp(err error) {
+	u, p := w.unit, w.unit.proc.pool
+	if w.phase == watchFailed {
 		return
 	}
 	if err != nil {
-		v.cause = err
+		w.cause = err
 	}
-	p.logbook.failure(u, logGaveUp, slog.LevelError, "topogen: an instance failed and is not restarted", withoutStack(v.cause))
-	p.supervision.observe(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), v.cause) })
+	p.logbook.failure(u, logGaveUp, slog.LevelError, "topogen: an instance failed and is not restarted", withoutStack(w.cause))
+	p.supervision.observe(func(o FaultObserver) { o.GaveUp(u.proc.Name, u.Index(), w.cause) })
 	p.mu.Lock()
-	p.lifecycle.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, v.cause))
+	p.lifecycle.failures.add(fmt.Errorf("%w: %w", ErrGaveUp, w.cause))
 	p.mu.Unlock()
 	u.proc.faults.gaveUp.Add(1)
-	v.gaveUp = true
-	w.retire(v)
+	w.gaveUp = true
+	w.retire()
 }
 
 // scheduleCloseOutputs checks whether an instance that is not restarted may still send
@@ -55,24 +55,23 @@ func (w *watch) closeOutputs() {
 
 // retire ends an instance that is not restarted. It gets turns again, in which its
 // messages are discarded.
-func (w *Worker) retire(v *watch) {
-	u := v.unit
-	if v.phase == watchFailed {
+func (w *watch) retire() {
+	if w.phase == watchFailed {
 		return
 	}
-	if v.phase == watchRunning || v.phase == watchStarting {
-		v.shutDown()
+	if w.phase == watchRunning || w.phase == watchStarting {
+		w.shutDown()
 	}
-	v.phase, v.starting, v.restartAt = watchFailed, nil, 0
-	if v.cause == nil {
-		v.cause = errEnds
+	w.phase, w.starting, w.restartAt = watchFailed, nil, 0
+	if w.cause == nil {
+		w.cause = errEnds
 	}
-	v.retryDue(math.MaxInt64) // messages that wait for another attempt are discarded
-	v.scheduleCloseOutputs()
-	v.resume()
-	v.endSource()
-	v.endAwait()
-	w.schedule(u)
+	w.retryDue(math.MaxInt64) // messages that wait for another attempt are discarded
+	w.scheduleCloseOutputs()
+	w.resume()
+	w.endSource()
+	w.endAwait()
+	w.unit.worker.Load().schedule(w.unit)
 }
 
 // sourcesDone reports to the supervisor, when the topology stops, that the instances

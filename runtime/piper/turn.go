@@ -370,7 +370,7 @@ func (r *runner) serve(u *Unit) {
 	u.serving = false
 	err = p.serveFailure(err)
 	if w := u.watch(); w != nil {
-		w.served(r.w, err)
+		w.served(err)
 	} else if err != nil {
 		p.lifecycle.fail(p.handlerError(u, nil, "Serve", err))
 	} else {

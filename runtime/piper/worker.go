@@ -290,7 +290,7 @@ func (w *Worker) readControl(u *Unit) {
 		// Commands are carried out before the end of the inputs is read, so that after a command to
 		// stop the group waits until the instance is started again. Without Finish, a new
 		// instance would have nothing to do after the end of the inputs.
-		w.carryOut(u)
+		u.watch().carryOut()
 		bits &^= controlCommand
 	}
 	if bits&controlPing != 0 {
@@ -346,10 +346,10 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		u.pendingCalls |= callEvents
 	}
 	if bits&controlCommand != 0 {
-		w.carryOut(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
+		u.watch().carryOut() // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
 	}
 	if bits&controlTimer != 0 {
-		w.handleWakeup(u)
+		u.proc.wakeups[u.index].fire(u)
 	}
 }
 
