@@ -127,21 +127,15 @@ func (h *holder) count() int {
 	return h.n
 }
 
-// drop ends all holds. It returns how many there were.
-func (h *holder) drop() (n int) {
+// drop ends the holds of an instance that has ended, and counts them as lost.
+func (h *holder) drop() {
 	h.mu.Lock()
-	n, h.n, h.closed = h.n, 0, true
+	n := h.n
+	h.n, h.closed = 0, true
 	h.mu.Unlock()
+	h.proc.faults.holdsLost.Add(uint64(n))
 	for range n {
 		h.proc.release()
-	}
-	return n
-}
-
-// dropHolds ends the holds of an instance that has ended, and counts them as lost.
-func (w *watch) dropHolds(h *holder) {
-	if n := h.drop(); n > 0 {
-		w.unit.proc.faults.holdsLost.Add(uint64(n))
 	}
 }
 

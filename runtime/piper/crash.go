@@ -40,11 +40,10 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	}
 	u.out.publish(r.w)
 	u.out.settle()
-	switch {
-	case served && v.unansweredStop() != 0:
-		v.stopInstance(v.unansweredStop())
-	default:
-		v.reportEnd(v.failureKind(), e)
+	if number := u.proc.pool.supervision.unansweredStop(v); served && number != 0 {
+		v.stopInstance(number)
+	} else {
+		v.reportEnd(v.process.failureKind(), e)
 	}
 	r.calling = ""
 	if r.closing {

@@ -37,7 +37,7 @@ func (w *watch) shutDown() {
 		w.endSource() // the next instance will not send on its own
 		w.dropTicks()
 	}
-	w.dropHolds(w.holder)
+	w.holder.drop()
 	if !u.started {
 		return
 	}
@@ -81,36 +81,6 @@ func (w *watch) endAwait() {
 		w.awaited.Store(false)
 		w.unit.proc.group.leave(nil)
 	}
-}
-
-// reportStopped answers the EffectStop with the given number. If the instance has already
-// ended in another way, the event of that end was the answer, and reportStopped does
-// nothing.
-func (w *watch) reportStopped(number uint64) {
-	p := w.unit.proc.pool
-	p.supervision.mu.Lock()
-	defer p.supervision.mu.Unlock()
-	if w.stopNumber == number {
-		p.supervision.reportLocked(ChildEvent{Kind: ChildStopped, Child: w.child()})
-	}
-}
-
-// reportNotStopped answers the EffectStop with the given number: the instance runs on.
-func (w *watch) reportNotStopped(number uint64) {
-	p := w.unit.proc.pool
-	p.supervision.mu.Lock()
-	defer p.supervision.mu.Unlock()
-	if w.stopNumber == number {
-		p.supervision.reportLocked(ChildEvent{Kind: ChildNotStopped, Child: w.child()})
-	}
-}
-
-// unansweredStop is the number of the EffectStop that is not answered yet, or 0.
-func (w *watch) unansweredStop() (number uint64) {
-	p := w.unit.proc.pool
-	p.supervision.mu.Lock()
-	defer p.supervision.mu.Unlock()
-	return w.stopNumber
 }
 
 // carryOut carries out the commands for the instance.

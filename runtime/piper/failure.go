@@ -17,10 +17,10 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	}
 	p.logbook.record(e)
 	then := u.proc.Watch.Then
-	if w.endsProcess(err) {
+	if w.process.ends(err) {
 		then = ThenStop
 	}
-	if w.refuses(err) {
+	if w.process.refuses(err) {
 		then = ThenSkip
 		if w.current != nil {
 			w.current.uncountAttempt()
@@ -38,17 +38,8 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 		p.logbook.failure(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
-	w.reportEnd(w.failureKind(), e)
+	w.reportEnd(w.process.failureKind(), e)
 	return false
-}
-
-// failureKind is ChildHung if the process of the instance was killed, and ChildFailed
-// otherwise.
-func (w *watch) failureKind() ChildEventKind {
-	if w.killed.Load() {
-		return ChildHung
-	}
-	return ChildFailed
 }
 
 // resolveMessage decides whether the current message is handled again or given up,

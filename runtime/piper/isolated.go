@@ -16,21 +16,11 @@ func (x *External) Refuse(ctx context.Context, edge int, err error) error {
 	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
 }
 
-// refuses reports whether an error of a call means that the current message could not
-// be passed to the process of the instance. Then neither a failure of the instance nor
-// an attempt at the message is counted.
-func (w *watch) refuses(err error) bool {
-	p := w.process.Load()
-	return p != nil && (*p).Refuses(err)
-}
-
 // process is the process of an isolated instance. It is nil if the instance runs in
 // this process.
 func (u *Unit) process() Process {
 	if w := u.watch(); w != nil {
-		if p := w.process.Load(); p != nil {
-			return *p
-		}
+		return w.process.get()
 	}
 	return nil
 }

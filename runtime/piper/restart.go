@@ -75,7 +75,7 @@ func (w *watch) startTimedOut(m *startAttempt) {
 		return // it has just ended
 	}
 	m.timedOut, w.starting, w.phase, w.deferredStop = true, nil, watchDown, 0
-	w.dropHolds(m.holder)
+	m.holder.drop()
 	m.cancelInit()
 	p := w.unit.proc.pool
 	w.unit.proc.faults.healthCheckKills.Add(1)
@@ -94,7 +94,7 @@ func (w *watch) startTimedOut(m *startAttempt) {
 func (w *watch) instanceStarted(m *startAttempt) {
 	p, u := w.unit.proc.pool, w.unit
 	if w.starting != m || m.err != nil {
-		w.dropHolds(m.holder)
+		m.holder.drop()
 		m.cancelInit()
 	}
 	if w.starting != m {
@@ -103,7 +103,7 @@ func (w *watch) instanceStarted(m *startAttempt) {
 		}
 		if w.starting == nil {
 			p.supervision.mu.Lock()
-			w.endSpare()
+			w.process.endSpare()
 			p.supervision.mu.Unlock()
 		}
 		return
@@ -116,7 +116,7 @@ func (w *watch) instanceStarted(m *startAttempt) {
 		return
 	}
 	w.adopt(m)
-	w.killed.Store(false)
+	w.process.killed.Store(false)
 	w.failed.Store(false)
 	w.goroutineLeft, w.phase, w.cause = false, watchRunning, nil
 	w.scheduleHeld()
@@ -172,7 +172,7 @@ func (w *watch) stopInstance(number uint64) {
 		return
 	case w.phase == watchRunning:
 		if w.endsOnItsOwn() {
-			w.reportNotStopped(number)
+			p.supervision.answerStop(w, number, ChildNotStopped)
 			return
 		}
 		w.shutDown()
@@ -192,6 +192,6 @@ func (w *watch) stopInstance(number uint64) {
 			case <-p.done:
 			}
 		}
-		w.reportStopped(number)
+		p.supervision.answerStop(w, number, ChildStopped)
 	})
 }

@@ -15,7 +15,7 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	}
 	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
 	w.cancelServe.Store(&cancel)
-	if w.unansweredStop() != 0 { // the stop was ordered before cancel existed
+	if p.supervision.unansweredStop(w) != 0 { // the stop was ordered before cancel existed
 		cancel()
 	}
 	if w.position != nil {
@@ -27,14 +27,14 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 // served handles the end of Serve.
 func (w *watch) served(err error) {
 	(*w.cancelServe.Swap(nil))()
-	switch {
-	case w.unansweredStop() != 0:
-		w.stopInstance(w.unansweredStop())
+	p := w.unit.proc.pool
+	switch number := p.supervision.unansweredStop(w); {
+	case number != 0:
+		w.stopInstance(number)
 	case err != nil:
-		p := w.unit.proc.pool
 		e := p.handlerError(w.unit, nil, "Serve", err)
 		p.logbook.record(e)
-		w.reportEnd(w.failureKind(), e)
+		w.reportEnd(w.process.failureKind(), e)
 	default:
 		w.reportEnd(ChildEnded, nil)
 	}

@@ -67,9 +67,8 @@ type watch struct {
 	isSource        bool   // its Ping or Serve counts in group.sources
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	awaited         atomic.Bool              // awaitRestart was called: the group does not end
-	process         atomic.Pointer[Process]  // the process of an isolated instance, or nil
-	killed          atomic.Bool              // its process was killed by the health check
+	awaited         atomic.Bool // awaitRestart was called: the group does not end
+	process         ownProcess
 	sharedPosition  atomic.Pointer[Position] // a copy of position for the health check
 	restartAt       int64                    // when to report ChildDue; 0 means never
 	hangDeadline    int64                    // under a Stepper: when the call that hangs is overdue
@@ -83,10 +82,9 @@ type watch struct {
 
 	// Guarded by Pool.supervision.
 	commands   []command
-	inputsDone bool    // ChildInputsDone was reported, so the instance must not be started again
-	stopCount  uint64  // number of EffectStops so far
-	stopNumber uint64  // number of the EffectStop that is not answered yet; 0 if none
-	spare      Process // a process that was started and is not attached yet
+	inputsDone bool   // ChildInputsDone was reported, so the instance must not be started again
+	stopCount  uint64 // number of EffectStops so far
+	stopNumber uint64 // number of the EffectStop that is not answered yet; 0 if none
 }
 
 // command is an instruction to the worker of an instance: an effect of the supervisor, or
@@ -152,6 +150,7 @@ func (u *Unit) awaitsRetry() bool {
 func (u *Unit) addWatch() {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
+	w.process.faults = u.proc.faults
 	w.renewPosition()
 }
 
