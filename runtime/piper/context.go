@@ -29,8 +29,8 @@ func (u *Unit) Context() context.Context {
 // Attempt is how often the current message was passed to a handler. It is 1 if there is
 // no such message.
 func (u *Unit) Attempt() int {
-	if w := u.watch(); w != nil && w.current != nil {
-		return w.current.attemptCount()
+	if w := u.watch(); w != nil && w.attempts.current != nil {
+		return w.attempts.current.attemptCount()
 	}
 	return 1
 }

@@ -33,7 +33,7 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 		(*cancel)()
 	}
 	u.out.served = false
-	v.resolveMessage(r.link, e, ThenStop)
+	v.attempts.resolve(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.endDrain()
 		r.link.relist()

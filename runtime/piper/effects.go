@@ -3,6 +3,7 @@ package piper
 import (
 	"cmp"
 	"log/slog"
+	"sync/atomic"
 )
 
 // reportEnd reports the end of the instance to the supervisor. The worker of the
@@ -30,11 +31,11 @@ func (w *watch) shutDown() {
 	u := w.unit
 	w.suspend()
 	w.phase = watchDown
-	w.awaitRestart()
+	w.finishDelay.begin()
 	w.restartAt, w.deferredStop = 0, 0
 	u.ping, u.serving = pingNone, false
 	if u.proc.pool.stopping.Load() {
-		w.endSource() // the next instance will not send on its own
+		w.source.end() // the next instance will not send on its own
 		w.dropTicks()
 	}
 	w.holder.drop()
@@ -48,38 +49,40 @@ func (w *watch) shutDown() {
 	w.closed = u.proc.pool.lifecycle.closeInBackground(u)
 }
 
-// awaitRestart delays the end of the group until the instance, which is down, is started again
-// or given up. Its call of Finish counts like a queued message.
-func (w *watch) awaitRestart() {
-	if g := w.unit.proc.group; g.finishes && !w.awaited.Load() {
-		w.awaited.Store(true)
-		g.enter()
+// finishDelay delays the end of a group with Finish until an instance that is down is started again
+// or given up. The call of Finish of the instance counts like a queued message.
+type finishDelay struct {
+	group *group
+	on    atomic.Bool
+}
+
+func (d *finishDelay) begin() {
+	if d.group.finishes && !d.on.Load() {
+		d.on.Store(true)
+		d.group.enter()
 	}
 }
 
-// endsOnItsOwn reports whether the group of the instance, which runs, has Finish and has begun to
-// finish. Then the instance must get Finish, because no new instance would be started. Otherwise
-// endsOnItsOwn delays the end of the group until the restart.
-func (w *watch) endsOnItsOwn() bool {
-	g := w.unit.proc.group
-	if !g.finishes {
-		return false
+// beginUnlessFinishing begins the delay, unless the group has begun to finish. Then the instance, which runs, must
+// get Finish, because no new instance would be started.
+func (d *finishDelay) beginUnlessFinishing() (begun bool) {
+	if !d.group.finishes {
+		return true
 	}
-	w.awaitRestart() // first, so that the group does not begin to finish in between
-	g.mu.Lock()
-	finishing := g.phase >= phaseFinishing
-	g.mu.Unlock()
+	d.begin() // first, so that the group does not begin to finish in between
+	d.group.mu.Lock()
+	finishing := d.group.phase >= phaseFinishing
+	d.group.mu.Unlock()
 	if finishing {
-		w.endAwait()
+		d.end()
 	}
-	return finishing
+	return !finishing
 }
 
-// endAwait ends the delay of awaitRestart.
-func (w *watch) endAwait() {
-	if w.awaited.Load() {
-		w.awaited.Store(false)
-		w.unit.proc.group.leave(nil)
+func (d *finishDelay) end() {
+	if d.on.Load() {
+		d.on.Store(false)
+		d.group.leave(nil)
 	}
 }
 
@@ -134,7 +137,7 @@ func (w *watch) carryOut() {
 		case EffectDone:
 			switch {
 			case w.phase == watchRunning:
-				w.endSource() // the instance still handles messages
+				w.source.end() // the instance still handles messages
 			case w.cause != nil && (!inputsDone || u.proc.group.finishes):
 				w.giveUp(w.cause) // messages or Finish were still to come
 			default:

@@ -154,10 +154,10 @@ func (w *watch) afterHang(r *runner, cause error) {
 	method := r.method()
 	e := u.proc.pool.handlerError(u, r.link, method, cause)
 	u.proc.pool.logbook.record(e)
-	if w.current != nil {
-		w.current.detach()
+	if w.attempts.current != nil {
+		w.attempts.current.detach()
 	}
-	w.resolveMessage(r.link, e, ThenStop)
+	w.attempts.resolve(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.endDrain()
 		r.link.relist()

@@ -22,7 +22,7 @@ func (w *watch) startInstance() {
 	u := w.unit
 	p := u.proc.pool
 	w.phase = watchStarting
-	w.awaitRestart()
+	w.finishDelay.begin()
 	m := &startAttempt{holder: &holder{proc: u.proc}}
 	w.starting = m
 	if p.stepper != nil {
@@ -127,10 +127,10 @@ func (w *watch) instanceStarted(m *startAttempt) {
 		w.stopInstance(w.deferredStop)
 		return
 	}
-	w.beginSource()
+	w.source.begin()
 	w.resume()
 	p.supervision.report(ChildEvent{Kind: ChildStarted, Child: w.child()})
-	w.endAwait()
+	w.finishDelay.end()
 	u.worker.Load().schedule(u)
 }
 
@@ -171,7 +171,7 @@ func (w *watch) stopInstance(number uint64) {
 		w.deferredStop = number
 		return
 	case w.phase == watchRunning:
-		if w.endsOnItsOwn() {
+		if !w.finishDelay.beginUnlessFinishing() {
 			p.supervision.answerStop(w, number, ChildNotStopped)
 			return
 		}

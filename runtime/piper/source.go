@@ -1,5 +1,41 @@
 package piper
 
+// source is the part of a watched instance that sends on its own, by Ping or Serve.
+type source struct {
+	unit    *Unit
+	counted bool // in group.sources
+}
+
+// begin lets a new instance send on its own, unless the topology stops or its
+// group has finished.
+func (s *source) begin() {
+	u := s.unit
+	if !u.proc.Ping && !u.proc.Serve {
+		return
+	}
+	if u.proc.pool.stopping.Load() {
+		s.end()
+		return
+	}
+	if !s.counted {
+		s.counted = u.proc.group.sourceBegins()
+	}
+	if s.counted {
+		u.serving = u.proc.Serve
+		if u.proc.Ping {
+			u.ping, u.idleExp = pingActive, 0
+		}
+	}
+}
+
+// end ends the source: the instance will not send on its own again.
+func (s *source) end() {
+	if s.counted {
+		s.counted = false
+		s.unit.proc.group.sourceDone()
+	}
+}
+
 // pingDone ends the calls of u's Ping.
 func pingDone(u *Unit) {
 	if v := u.watch(); v != nil {
@@ -18,7 +54,7 @@ func (w *watch) pingDone() {
 	case u.proc.pool.stopping.Load():
 		u.ping = pingNone
 		if u.proc.Ping || w.phase != watchRunning { // a Serve that runs ends the source when it returns
-			w.endSource()
+			w.source.end()
 		}
 		if w.phase == watchRunning {
 			w.sourceStopped()
@@ -28,36 +64,6 @@ func (w *watch) pingDone() {
 	case u.ping != pingNone:
 		u.ping = pingNone
 		w.reportEnd(ChildEnded, nil)
-	}
-}
-
-// beginSource lets a new instance send on its own, unless the topology stops or its
-// group has finished.
-func (w *watch) beginSource() {
-	u := w.unit
-	if !u.proc.Ping && !u.proc.Serve {
-		return
-	}
-	if u.proc.pool.stopping.Load() {
-		w.endSource()
-		return
-	}
-	if !w.isSource {
-		w.isSource = u.proc.group.sourceBegins()
-	}
-	if w.isSource {
-		u.serving = u.proc.Serve
-		if u.proc.Ping {
-			u.ping, u.idleExp = pingActive, 0
-		}
-	}
-}
-
-// endSource ends the source: the instance will not send on its own again.
-func (w *watch) endSource() {
-	if w.isSource {
-		w.isSource = false
-		w.unit.proc.group.sourceDone()
 	}
 }
 

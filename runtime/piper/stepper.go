@@ -344,7 +344,7 @@ func (s *Stepper) guardedTurn(u *Unit) {
 
 // waitsForTime reports whether the instance of w waits for the time to pass. w may be nil.
 func waitsForTime(w *watch) bool {
-	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.retryAt != 0)
+	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.attempts.dueAt != 0)
 }
 
 // pick returns a random number below n.

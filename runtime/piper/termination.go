@@ -30,7 +30,7 @@ func (w *watch) giveUp(err error) {
 // messages. If not, its outputs are closed, after the turn in which it sent its last
 // message.
 func (w *watch) scheduleCloseOutputs() {
-	if w.phase != watchFailed || w.retrying.Load() > 0 {
+	if w.phase != watchFailed || w.attempts.waiting.Load() > 0 {
 		return
 	}
 	w.command(command{closeOutputs: true})
@@ -66,11 +66,11 @@ func (w *watch) retire() {
 	if w.cause == nil {
 		w.cause = errEnds
 	}
-	w.retryDue(math.MaxInt64) // messages that wait for another attempt are discarded
+	w.attempts.retry(math.MaxInt64) // messages that wait for another attempt are discarded
 	w.scheduleCloseOutputs()
 	w.resume()
-	w.endSource()
-	w.endAwait()
+	w.source.end()
+	w.finishDelay.end()
 	w.unit.worker.Load().schedule(w.unit)
 }
 

@@ -140,8 +140,8 @@ func (k *wakeup) fire(u *Unit) {
 	if due(&v.heldCheckAt) {
 		u.pendingCalls |= callHeld
 	}
-	if due(&v.retryAt) {
-		v.retryDue(now)
+	if due(&v.attempts.dueAt) {
+		v.attempts.retry(now)
 	}
 	if due(&v.hangDeadline) {
 		p.stepper.endHang(v)
