@@ -82,7 +82,8 @@ func (d *Delivery[M]) Discard() {
 	w.attempts.current = nil
 	if d.attempts > 1 { // the handler has already failed with this message
 		d.attempts--
-		w.rejectRetried(d)
+		w.attempts.reject(d, &HandlerError{Err: w.cause})
+		w.scheduleCloseOutputs()
 		return
 	}
 	if !d.link.arrives() { // otherwise the sending node counts it as received

@@ -145,10 +145,3 @@ func (a *attempts) retry(now int64) {
 		a.unit.wakeAt(a.dueAt)
 	}
 }
-
-// rejectRetried gives up a message that was kept for another attempt, because the
-// instance is not restarted.
-func (w *watch) rejectRetried(d untypedDelivery) {
-	w.attempts.reject(d, &HandlerError{Err: w.cause})
-	w.scheduleCloseOutputs()
-}

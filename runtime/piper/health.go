@@ -148,34 +148,6 @@ func (s *supervision) takeHung(u *Unit) *Worker {
 	}
 }
 
-// afterHang ends the instance in whose call the goroutine of r hangs.
-func (w *watch) afterHang(r *runner, cause error) {
-	u := w.unit
-	method := r.method()
-	e := u.proc.pool.handlerError(u, r.link, method, cause)
-	u.proc.pool.logbook.record(e)
-	if w.attempts.current != nil {
-		w.attempts.current.detach()
-	}
-	w.attempts.resolve(r.link, e, ThenStop)
-	if r.link != nil {
-		r.link.endDrain()
-		r.link.relist()
-	}
-	w.cancel(cause)
-	u.out.calling = false
-	u.out.publish(nil) // sent messages were accepted; the goroutine does not return from user code
-	u.out.served = false
-	if cancel := w.cancelServe.Swap(nil); cancel != nil {
-		(*cancel)()
-	}
-	u.out.settle()
-	if method == "Finish" { // a failed Finish ends Run, because the group could not finish otherwise
-		u.proc.pool.lifecycle.finish(e)
-	}
-	w.reportEnd(ChildHung, e)
-}
-
 // relist makes a link ready again whose messages were being handled.
 func (l *Link) relist() {
 	if !l.listed {

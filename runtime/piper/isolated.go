@@ -58,11 +58,3 @@ func (r *runner) callHeld(u *Unit) {
 	})
 	u.watch().scheduleHeld()
 }
-
-// scheduleHeld sets the time of the next callHeld for an instance that holds work.
-func (w *watch) scheduleHeld() {
-	if u := w.unit; w.holder.count() > 0 && w.heldCheckAt == 0 && w.phase == watchRunning {
-		w.heldCheckAt = u.proc.pool.clock() + int64(heldEvery)
-		u.wakeAt(w.heldCheckAt)
-	}
-}

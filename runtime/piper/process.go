@@ -124,31 +124,6 @@ func (s *Stepper) commandEnds() {
 	})
 }
 
-// processEnded handles the end of a process. If the process ended during a call or
-// during Serve, the error of that call ends the instance, so nothing is done here.
-func (w *watch) processEnded(p Process) {
-	if a := (attached{w, p}); !a.isCurrent() || w.unit.proc.Serve {
-		return
-	}
-	if w.unit.proc.group.isFinished() {
-		return // the instance has finished, so nothing was lost
-	}
-	if clean, err := p.Ended(); !clean || w.isNeeded() {
-		w.reportEnd(w.process.failureKind(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
-		return
-	}
-	u := w.unit
-	u.proc.pool.logbook.line(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
-	w.shutDown() // the instance cannot hold work or get another Ping
-	w.reportEnd(ChildEnded, nil)
-}
-
-// isNeeded reports whether something is lost if the instance ends between two calls: a message, which
-// is queued or may still arrive, the call of Finish, or held work.
-func (w *watch) isNeeded() bool {
-	return w.unit.proc.receives || w.unit.proc.Finish || w.holder.count() > 0
-}
-
 // ownProcess is the process of an instance, if it is isolated.
 type ownProcess struct {
 	faults  *faults                 // of the processor

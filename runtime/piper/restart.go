@@ -162,36 +162,3 @@ func (w *watch) adoptLate() {
 		}
 	}
 }
-
-// stopInstance ends a running instance, as the supervisor has decided.
-func (w *watch) stopInstance(number uint64) {
-	p := w.unit.proc.pool
-	switch {
-	case w.phase == watchStarting, w.unit.out.served: // continues when the start, or Serve, has returned
-		w.deferredStop = number
-		return
-	case w.phase == watchRunning:
-		if !w.finishDelay.beginUnlessFinishing() {
-			p.supervision.answerStop(w, number, ChildNotStopped)
-			return
-		}
-		w.shutDown()
-		w.cause = errStopped
-	}
-	closed, limit := w.closed, p.lifecycle.closeTimeout(w.unit)
-	if d := w.unit.proc.Watch.Shutdown; d > 0 {
-		limit = d
-	}
-	p.supervision.spawn(func() {
-		if isOpen(closed) {
-			late := make(chan struct{})
-			defer patient.AfterFunc(limit, func() { close(late) }).Stop()
-			select {
-			case <-closed:
-			case <-late:
-			case <-p.done:
-			}
-		}
-		p.supervision.answerStop(w, number, ChildStopped)
-	})
-}

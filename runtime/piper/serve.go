@@ -24,22 +24,6 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	return ctx
 }
 
-// served handles the end of Serve.
-func (w *watch) served(err error) {
-	(*w.cancelServe.Swap(nil))()
-	p := w.unit.proc.pool
-	switch number := p.supervision.unansweredStop(w); {
-	case number != 0:
-		w.stopInstance(number)
-	case err != nil:
-		e := p.handlerError(w.unit, nil, "Serve", err)
-		p.logbook.record(e)
-		w.reportEnd(w.process.failureKind(), e)
-	default:
-		w.reportEnd(ChildEnded, nil)
-	}
-}
-
 // served publishes the messages that Serve has sent, and waits while a queue is full.
 // It runs on the goroutine of Serve, which is also the goroutine of the unit's worker.
 func (p *Pool) served(o *Out) {

@@ -230,3 +230,31 @@ func (s *supervision) reconstruct(ctx context.Context, u *Unit) (adopt func(), e
 	}
 	return adopt, nil
 }
+
+// sourcesDone reports to the supervisor, when the topology stops, that the instances
+// without inputs must not be started again. Instances with inputs are restarted while
+// they have queued messages. For the groups with Finish, sourceStopped reports it
+// later, because an instance that is down must be started again for Finish.
+func (e *events) sourcesDone() {
+	p := e.pool
+	if p.spec.Supervisor == nil {
+		return
+	}
+	for _, proc := range p.processors {
+		for _, w := range proc.watches {
+			if !proc.receives && !proc.group.finishes {
+				p.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+			}
+		}
+	}
+}
+
+// inputsDone reports to the supervisor that all inputs of the group's instances are
+// closed and drained.
+func (g *group) inputsDone() {
+	for _, u := range g.units {
+		if w := u.watch(); w != nil {
+			g.pool.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+		}
+	}
+}

@@ -214,6 +214,16 @@ func (u *Unit) HasFailed() bool {
 // touches the Out or a link.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
 
+func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
+
+// scheduleHeld sets the time of the next callHeld for an instance that holds work.
+func (w *watch) scheduleHeld() {
+	if u := w.unit; w.holder.count() > 0 && w.heldCheckAt == 0 && w.phase == watchRunning {
+		w.heldCheckAt = u.proc.pool.clock() + int64(heldEvery)
+		u.wakeAt(w.heldCheckAt)
+	}
+}
+
 // suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {
 	if !w.suspended {
