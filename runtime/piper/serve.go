@@ -64,15 +64,3 @@ func (u *Unit) mustStop() bool {
 	w := u.watch()
 	return w != nil && w.deferredStop != 0
 }
-
-// parkServing is park for a worker whose goroutine is in a send of Serve. It also
-// returns when the topology stops.
-func (w *Worker) parkServing() {
-	w.parked.Store(true)
-	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {
-		if w.parked.CompareAndSwap(true, false) {
-			return
-		}
-	}
-	<-w.wake
-}

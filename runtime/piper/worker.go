@@ -33,34 +33,33 @@ type Worker struct {
 	wake   chan struct{}   // capacity 1
 	_      [lineBytes]byte // other goroutines write the fields above, the owner those below
 
+	// Each turn uses the fields up to sharing.
 	pool        *Pool
 	index       int         // -1 for a worker outside the pool, which runs one instance
 	state       count.Count // odd while a handler runs; incremented at each change
-	sharing     sharing
-	batch       int  // maximum number of messages of one link in a turn
-	stepped     bool // run by a Stepper
+	batch       int         // maximum number of messages of one link in a turn
+	stepped     bool        // run by a Stepper
+	fromOutside bool        // has handled messages from outside since it last yielded
+	wokeAnother bool        // woke another worker since it last yielded
+	sampler     sampler
 	runq        unitQueue
-	timers      timers
-	idleLinks   idleLinks
-	wokeAnother bool    // woke another worker since it last yielded
+	sinceYield  uint64  // estimated nanoseconds in turns since it last yielded
 	runner      *runner // the goroutine that runs the worker
 	lender      *runner // the goroutine of the worker, which sleeps, while a caller runs it
 	spareRunner *runner // for the next caller that runs the worker
-	sinceYield  uint64  // estimated nanoseconds in turns since it last yielded
-	fromOutside bool    // has handled messages from outside since it last yielded
 	yields      uint64  // how often it yielded
-	sampler     sampler
+	sharing     sharing
 	costs       costs
+	timers      timers
+	idleLinks   idleLinks
 	solo        solo
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
-	w.timers.worker, w.timers.note.kind = w, noteTimer
-	w.idleLinks.worker, w.sharing.worker = w, w
-	w.costs.note.kind = notePlacement
 	w.sampler.untilNext, w.sampler.distance = 1, 1
-	w.solo.worker = w
+	w.sharing.worker, w.timers.worker, w.idleLinks.worker, w.solo.worker = w, w, w, w
+	w.costs.note.kind, w.timers.note.kind = notePlacement, noteTimer
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -159,6 +158,18 @@ func (w *Worker) park() {
 	}
 	w.solo.waitIdle()
 	w.pool.monitor.wakeUp()
+}
+
+// parkServing is park for a worker whose goroutine is in a send of Serve. It also
+// returns when the topology stops.
+func (w *Worker) parkServing() {
+	w.parked.Store(true)
+	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {
+		if w.parked.CompareAndSwap(true, false) {
+			return
+		}
+	}
+	<-w.wake
 }
 
 // yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
