@@ -30,7 +30,7 @@ type Stepper struct {
 	now        atomic.Int64 // time since the start in nanoseconds
 	made       time.Time    // in real time
 	serves     map[*Unit]*coroutine
-	processes  []attached // that had not ended when orderEnds looked
+	processes  []attached // that had not ended when commandEnds looked
 	watching   bool       // the health check of processes runs
 	serveUnits []*Unit    // units with Serve that is not done, in the order of the topology file
 	err        error
