@@ -29,8 +29,8 @@ func (u *Unit) Context() context.Context {
 // Attempt is how often the current message was passed to a handler. It is 1 if there is
 // no such message.
 func (u *Unit) Attempt() int {
-	if w := u.watch(); w != nil && w.current != nil {
-		return w.current.attemptCount()
+	if w := u.watch(); w != nil && w.attempts.current != nil {
+		return w.attempts.current.attemptCount()
 	}
 	return 1
 }
@@ -127,21 +127,15 @@ func (h *holder) count() int {
 	return h.n
 }
 
-// drop ends all holds. It returns how many there were.
-func (h *holder) drop() (n int) {
+// drop ends the holds of an instance that has ended, and counts them as lost.
+func (h *holder) drop() {
 	h.mu.Lock()
-	n, h.n, h.closed = h.n, 0, true
+	n := h.n
+	h.n, h.closed = 0, true
 	h.mu.Unlock()
+	h.proc.faults.holdsLost.Add(uint64(n))
 	for range n {
 		h.proc.release()
-	}
-	return n
-}
-
-// dropHolds ends the holds of an instance that has ended, and counts them as lost.
-func (w *watch) dropHolds(h *holder) {
-	if n := h.drop(); n > 0 {
-		w.unit.proc.faults.holdsLost.Add(uint64(n))
 	}
 }
 

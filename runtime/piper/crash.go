@@ -33,18 +33,17 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 		(*cancel)()
 	}
 	u.out.served = false
-	v.resolveMessage(r.link, e, ThenStop)
+	v.attempts.resolve(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.endDrain()
 		r.link.relist()
 	}
 	u.out.publish(r.w)
 	u.out.settle()
-	switch {
-	case served && v.unansweredStop() != 0:
-		r.w.stopChild(v, v.unansweredStop())
-	default:
-		v.reportEnd(v.failureKind(), e)
+	if number := u.proc.pool.supervision.unansweredStop(v); served && number != 0 {
+		v.stopInstance(number)
+	} else {
+		v.reportEnd(v.process.failureKind(), e)
 	}
 	r.calling = ""
 	if r.closing {

@@ -33,7 +33,7 @@ func (d *Delivery[M]) Take(l *Link, edge int, m M) {
 		c.Took()
 	}
 	if w := l.to.watch(); w != nil {
-		w.current = d
+		w.attempts.current = d
 	}
 }
 
@@ -48,8 +48,8 @@ func (d *Delivery[M]) Again() bool {
 	d.link.edge = d.edge
 	u := d.link.to
 	w := u.watch()
-	w.current = d
-	w.retrying.Add(-1)
+	w.attempts.current = d
+	w.attempts.waiting.Add(-1)
 	u.proc.group.leave(nil) // from here on, the turn keeps the group from finishing
 	return true
 }
@@ -71,7 +71,7 @@ func (d *Delivery[M]) Copy() *M {
 func (d *Delivery[M]) Done() {
 	d.clear()
 	if w := d.link.to.watch(); w != nil {
-		w.current = nil
+		w.attempts.current = nil
 	}
 }
 
@@ -79,10 +79,11 @@ func (d *Delivery[M]) Done() {
 func (d *Delivery[M]) Discard() {
 	u := d.link.to
 	w := u.watch()
-	w.current = nil
+	w.attempts.current = nil
 	if d.attempts > 1 { // the handler has already failed with this message
 		d.attempts--
-		w.rejectRetried(d)
+		w.attempts.reject(d, &HandlerError{Err: w.cause})
+		w.scheduleCloseOutputs()
 		return
 	}
 	if !d.link.arrives() { // otherwise the sending node counts it as received

@@ -126,7 +126,7 @@ func (l *lifecycle) drainError() error {
 			}
 			if u.awaitsRetry() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
-			} else if w := u.watch(); w != nil && w.awaited.Load() {
+			} else if w := u.watch(); w != nil && w.finishDelay.on.Load() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: Finish waits for a restart", proc.Name, u.Index())
 			}
 		}

@@ -2,7 +2,12 @@ package piper
 
 import (
 	"log/slog"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 
+	"github.com/topogen/topogen/runtime/internal/backoff"
 	"github.com/topogen/topogen/runtime/topo"
 )
 
@@ -17,20 +22,20 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	}
 	p.logbook.record(e)
 	then := u.proc.Watch.Then
-	if w.endsProcess(err) {
+	if w.process.ends(err) {
 		then = ThenStop
 	}
-	if w.refuses(err) {
+	if w.process.refuses(err) {
 		then = ThenSkip
-		if w.current != nil {
-			w.current.uncountAttempt()
+		if w.attempts.current != nil {
+			w.attempts.current.uncountAttempt()
 		}
 	}
-	goesOn = w.resolveMessage(l, e, then)
+	goesOn = w.attempts.resolve(l, e, then)
 	switch {
 	case l == nil:
-	case goesOn && w.lastRetries && u.proc.Watch.Delay > 0:
-		w.delay(l)
+	case goesOn && w.attempts.retries && u.proc.Watch.Delay > 0:
+		w.attempts.delay(l)
 	default:
 		l.relist()
 	}
@@ -38,47 +43,56 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 		p.logbook.failure(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
-	w.reportEnd(w.failureKind(), e)
+	w.reportEnd(w.process.failureKind(), e)
 	return false
 }
 
-// failureKind is ChildHung if the process of the instance was killed, and ChildFailed
-// otherwise.
-func (w *watch) failureKind() ChildEventKind {
-	if w.killed.Load() {
-		return ChildHung
-	}
-	return ChildFailed
+// attempts are the attempts of a watched instance at its messages.
+type attempts struct {
+	unit    *Unit
+	current untypedDelivery // the current message, or nil
+	waiting atomic.Int32    // number of messages that wait for another attempt
+	last    int             // attempts at the message that resolve handled last
+	retries bool            // that message waits for another attempt
+	delayed []delayed       // links whose first message waits for its next attempt
+	dueAt   int64           // when the first of delayed is due; 0 if there is none
 }
 
-// resolveMessage decides whether the current message is handled again or given up,
+// delayed is a link whose first message waits for its next attempt. The messages behind
+// it wait too, which keeps the order. Other links are not affected.
+type delayed struct {
+	link *Link
+	at   int64
+}
+
+// resolve decides whether the current message is handled again or given up,
 // after a handler that was called for l has failed. It reports whether the instance
 // goes on. There is no current message in two cases: the message is a tick, which has
 // only one attempt, or the message was handled and a later call for it has failed.
-func (w *watch) resolveMessage(l *Link, e *HandlerError, then Then) (goesOn bool) {
-	d := w.current
-	w.current, w.lastAttempts, w.lastRetries = nil, 1, false
+func (a *attempts) resolve(l *Link, e *HandlerError, then Then) (goesOn bool) {
+	d := a.current
+	a.current, a.last, a.retries = nil, 1, false
 	if d != nil {
-		w.lastAttempts = d.attemptCount()
+		a.last = d.attemptCount()
 	}
-	switch proc := w.unit.proc; {
+	switch proc := a.unit.proc; {
 	case d == nil:
 		if l != nil && proc.pool.edges[l.edge].From < 0 {
 			proc.faults.dropped.Add(1)
 		}
 	case then != ThenSkip && d.attemptCount() < proc.Watch.Attempts:
 		d.keepForRetry()
-		w.retrying.Add(1)
-		w.lastRetries = true
+		a.waiting.Add(1)
+		a.retries = true
 	default:
-		w.rejectMessage(d, e)
+		a.reject(d, e)
 	}
 	return then != ThenStop
 }
 
-// rejectMessage makes the message a dead letter, or counts it as dropped.
-func (w *watch) rejectMessage(d untypedDelivery, e *HandlerError) {
-	u := w.unit
+// reject makes the message a dead letter, or counts it as dropped.
+func (a *attempts) reject(d untypedDelivery, e *HandlerError) {
+	u := a.unit
 	p := u.proc.pool
 	edge := d.edgeIndex()
 	letter := topo.NewDeadLetter(topo.DeadLetter{
@@ -96,9 +110,38 @@ func (w *watch) rejectMessage(d untypedDelivery, e *HandlerError) {
 	u.out.calling = calling
 }
 
-// rejectRetried gives up a message that was kept for another attempt, because the
-// instance is not restarted.
-func (w *watch) rejectRetried(d untypedDelivery) {
-	w.rejectMessage(d, &HandlerError{Err: w.cause})
-	w.scheduleCloseOutputs()
+// delay holds back a link for the delay before the next attempt at its message.
+func (a *attempts) delay(l *Link) {
+	p := l.to.proc.pool
+	chance := rand.Float64
+	if p.stepper != nil {
+		chance = p.stepper.random.Float64
+	}
+	watch, now := l.to.proc.Watch, p.clock()
+	d := backoff.Delay(watch.Delay, watch.MaxDelay, watch.Jitter, a.last, chance)
+	at := now + min(int64(d), math.MaxInt64-now)
+	l.listed = true // so that new messages do not make it ready
+	a.delayed = append(a.delayed, delayed{l, at})
+	if a.dueAt == 0 || at < a.dueAt {
+		a.dueAt = at
+		a.unit.wakeAt(at)
+	}
+}
+
+// retry makes those links ready whose delay ends at or before now.
+func (a *attempts) retry(now int64) {
+	a.dueAt = 0
+	a.delayed = slices.DeleteFunc(a.delayed, func(d delayed) bool {
+		if d.at <= now {
+			a.unit.ready.push(d.link)
+			return true
+		}
+		if a.dueAt == 0 || d.at < a.dueAt {
+			a.dueAt = d.at
+		}
+		return false
+	})
+	if a.dueAt != 0 {
+		a.unit.wakeAt(a.dueAt)
+	}
 }

@@ -112,6 +112,31 @@ func (g *group) await(u *Unit) bool {
 	return true
 }
 
+// awaitRoom holds back the messages that enter u's group until the group has room.
+func awaitRoom(u *Unit) {
+	if u.awaitsRoom {
+		return
+	}
+	u.awaitsRoom = true
+	if !u.proc.group.await(u) {
+		releaseGated(u)
+	}
+}
+
+// releaseGated makes the links ready again that were held back because the group was
+// full.
+func releaseGated(u *Unit) {
+	u.awaitsRoom = false
+	if u.wokenPending {
+		u.wokenPending = false
+		u.pendingCalls |= callWoken
+	}
+	for l := u.gated; l != nil; l = u.gated {
+		u.gated = l.nextReady
+		u.ready.push(l)
+	}
+}
+
 // inputClosed counts a group or an external sender that will send no more messages.
 func (g *group) inputClosed() {
 	g.mu.Lock()

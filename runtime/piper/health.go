@@ -73,7 +73,7 @@ func (s *supervision) watchHealth(list []*watch) {
 func (s *supervision) abandonCall(w *watch, position *Position, state uint64, cause error) {
 	p := s.pool
 	u := w.unit
-	if w.killProcess(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
+	if w.process.kill(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
 		return
 	}
 	if !position.abandon(state) {
@@ -93,13 +93,13 @@ func (s *supervision) limitStop(w *watch, number uint64, after time.Duration) {
 	patient.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
-		in, position := w.process.Load(), w.sharedPosition.Load()
+		in, position := w.process.get(), w.sharedPosition.Load()
 		state := position.state.Load()
 		switch {
-		case s.pool.ended.Load() || w.unansweredStop() != number:
+		case s.pool.ended.Load() || s.unansweredStop(w) != number:
 			return
 		case in != nil:
-			w.killNow(*in, errShutdown)
+			w.process.killNow(in, errShutdown)
 		case state&whereMask == inHandler:
 			s.abandonCall(w, position, state, errShutdown)
 		}
@@ -115,17 +115,17 @@ func (s *supervision) replaceGoroutine(w *watch, cause error) {
 	old := s.takeHung(u)
 	r := old.runner
 	r.abandoned.Store(true)
-	solo := p.monitor.newSolo(u, old.hung)
-	old.disarm()
-	solo.timers, old.timers = old.timers, nil
+	solo := p.monitor.newSolo(u, old.solo.hung)
+	old.timers.disarm()
+	solo.timers.heap, old.timers.heap = old.timers.heap, nil
 	old.runq, u.queued = unitQueue{}, false
-	solo.arm()
+	solo.timers.arm()
 	p.monitor.removeSolo(old)
 	w.goroutineLeft = true
 	w.afterHang(r, cause)
-	old.exited = true
+	old.solo.exited = true
 	u.worker.Store(solo)
-	old.forwardNotes()
+	old.solo.forwardNotes()
 	if r.closing {
 		u.proc.group.leave(nil)
 	}
@@ -146,34 +146,6 @@ func (s *supervision) takeHung(u *Unit) *Worker {
 			runtime.Gosched() // the monitor has just taken it
 		}
 	}
-}
-
-// afterHang ends the instance in whose call the goroutine of r hangs.
-func (w *watch) afterHang(r *runner, cause error) {
-	u := w.unit
-	method := r.method()
-	e := u.proc.pool.handlerError(u, r.link, method, cause)
-	u.proc.pool.logbook.record(e)
-	if w.current != nil {
-		w.current.detach()
-	}
-	w.resolveMessage(r.link, e, ThenStop)
-	if r.link != nil {
-		r.link.endDrain()
-		r.link.relist()
-	}
-	w.cancel(cause)
-	u.out.calling = false
-	u.out.publish(nil) // sent messages were accepted; the goroutine does not return from user code
-	u.out.served = false
-	if cancel := w.cancelServe.Swap(nil); cancel != nil {
-		(*cancel)()
-	}
-	u.out.settle()
-	if method == "Finish" { // a failed Finish ends Run, because the group could not finish otherwise
-		u.proc.pool.lifecycle.finish(e)
-	}
-	w.reportEnd(ChildHung, e)
 }
 
 // relist makes a link ready again whose messages were being handled.

@@ -36,6 +36,7 @@ type idleLink struct {
 
 // idleLinks are the links of a worker's instances whose queues were empty.
 type idleLinks struct {
+	worker *Worker
 	listed []idleLink // since the last period began
 	due    []idleLink // before the last period began; those up to next were looked at
 	next   int
@@ -53,113 +54,110 @@ func (l *Link) rewind() {
 // stay numbers the times between two changes of u's worker. It is not 0.
 func (u *Unit) stay() uint16 { return uint16(u.moves.Load()&0x7fff) + 1 }
 
-// listIdle makes the worker of l's receiver look after some time whether the queues of l are still empty.
-func (w *Worker) listIdle(l *Link) {
-	if w.index < 0 {
+// list makes the worker of l's receiver look after some time whether the queues of l are still empty.
+func (i *idleLinks) list(l *Link) {
+	if i.worker.index < 0 {
 		return
 	}
-	if w.stepped {
-		w.releaseSome(l)
+	if i.worker.stepped {
+		i.releaseSome(l)
 		return
 	}
 	l.idleIn = l.to.stay()
-	i := &w.idleLinks
 	i.listed = append(i.listed, idleLink{l, l.taken(), l.idleIn})
 	if i.wakeAt == 0 {
-		i.endsAt = w.pool.clock() + int64(w.pool.idleLinkPeriod)
-		w.waitForIdle(i.endsAt)
+		i.endsAt = i.worker.pool.clock() + int64(i.worker.pool.idleLinkPeriod)
+		i.wakeWorker(i.endsAt)
 	} else if len(i.listed) == idleLinksMax && i.next == len(i.due) {
-		i.endsAt = w.pool.clock()
-		w.waitForIdle(i.endsAt)
+		i.endsAt = i.worker.pool.clock()
+		i.wakeWorker(i.endsAt)
 	}
 }
 
-// listIdleLinks lists all links to u.
-func (w *Worker) listIdleLinks(u *Unit) {
+// listAll lists all links to u.
+func (i *idleLinks) listAll(u *Unit) {
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 		if l.idleIn != u.stay() {
-			w.listIdle(l)
+			i.list(l)
 		}
 	}
 }
 
-func (w *Worker) waitForIdle(at int64) {
-	w.idleLinks.wakeAt = at
-	w.timers.push(timerEntry{at: at, kind: timerIdleLinks})
-	w.arm()
+func (i *idleLinks) wakeWorker(at int64) {
+	i.wakeAt = at
+	i.worker.timers.add(timerEntry{at: at, kind: timerIdleLinks})
 }
 
 // releaseSome releases links without a delay, under a Stepper.
-func (w *Worker) releaseSome(l *Link) {
+func (i *idleLinks) releaseSome(l *Link) {
 	const oneIn = 4
-	if w.idleLinks.next++; w.idleLinks.next%oneIn == 0 && !l.listed && (l.out == nil || !l.out.calling) {
-		w.release(l)
+	if i.next++; i.next%oneIn == 0 && !l.listed && (l.out == nil || !l.out.calling) {
+		i.release(l)
 	}
 }
 
-// lookAtIdle releases links that were not used for a period.
-func (w *Worker) lookAtIdle(e timerEntry, now int64) {
-	i := &w.idleLinks
+// look releases links that were not used for a period.
+func (i *idleLinks) look(e timerEntry, now int64) {
 	if e.at != i.wakeAt {
 		return // there is a newer entry
 	}
 	if i.next == len(i.due) && i.endsAt <= now {
 		i.listed, i.due, i.next = nil, i.listed, 0
-		i.endsAt = now + int64(w.pool.idleLinkPeriod)
+		i.endsAt = now + int64(i.worker.pool.idleLinkPeriod)
 	}
 	for looks := 0; looks < idleLinkLooks && i.next < len(i.due); looks++ {
 		e := &i.due[i.next]
 		i.next++
-		w.lookAt(e)
+		i.lookAt(e)
 		*e = idleLink{}
 	}
 	switch {
 	case i.next < len(i.due):
-		w.waitForIdle(now + 1)
+		i.wakeWorker(now + 1)
 	case len(i.listed) >= idleLinksMax:
 		i.endsAt = now + 1
 		fallthrough
 	case len(i.listed) > 0:
 		i.due, i.next = nil, 0
-		w.waitForIdle(i.endsAt)
+		i.wakeWorker(i.endsAt)
 	default:
-		*i = idleLinks{}
+		*i = idleLinks{worker: i.worker}
 	}
 }
 
-func (w *Worker) lookAt(e *idleLink) {
+func (i *idleLinks) lookAt(e *idleLink) {
 	l := e.link
-	if l.to.worker.Load() != w {
-		l.notify(w) // the other worker lists the link after its next turn
+	if l.to.worker.Load() != i.worker {
+		l.notify(i.worker) // the other worker lists the link after its next turn
 		return
 	}
 	switch stay := l.to.stay(); {
 	case l.gone.Load():
-		w.removeGone(l)
+		i.removeGone(l)
 	case l.idleIn == stay && e.stay != stay: // the receiver came back, and the link was listed again
 	case l.idleIn == stay && e.taken == l.taken() && !l.listed && l.empty():
-		w.release(l)
+		i.release(l)
 	default:
-		w.listIdle(l)
+		i.list(l)
 	}
 }
 
 // release begins to release a link whose queues are empty.
-func (w *Worker) release(l *Link) {
+func (i *idleLinks) release(l *Link) {
 	l.idleIn = 0
-	if w.pool.border != nil || l.out == nil {
+	if i.worker.pool.border != nil || l.out == nil {
 		l.dropSpares() // in a cluster other goroutines than workers send, too
 		return
 	}
 	if !l.leave() {
 		return
 	}
-	if home := l.out.unit.worker.Load(); home == w {
-		w.trim(l)
+	if home := l.out.unit.worker.Load(); home == i.worker {
+		i.trim(l)
 	} else {
 		l.asked.Store(true)
 		if l.wantRoom.CompareAndSwap(false, true) && home.post(&l.roomNote) {
-			w.wokeAnother = true
+			i.worker.wokeAnother = true
 		}
 	}
 }
@@ -175,12 +173,12 @@ func (l *Link) leave() bool {
 
 // trim frees the segments of a link that the sender has not used since the receiver has left them, and
 // removes the link from the table of the sender. The worker of the sender calls it.
-func (w *Worker) trim(l *Link) {
+func (i *idleLinks) trim(l *Link) {
 	if l.dirty || l.gone.Load() {
 		return
 	}
 	for _, h := range l.heads {
-		if h.Full() && w.pool.edges[h.Index()].Full != Wait {
+		if h.Full() && i.worker.pool.edges[h.Index()].Full != Wait {
 			h.Drained() // no sender waits: a send to this queue drops or fails
 		}
 		if !h.Unused() {
@@ -196,24 +194,24 @@ func (w *Worker) trim(l *Link) {
 	l.table.remove(l.to.Index())
 	l.table = nil
 	l.gone.Store(true)
-	if l.to.worker.Load() == w {
-		w.removeGone(l)
+	if l.to.worker.Load() == i.worker {
+		i.removeGone(l)
 	} else {
-		l.notify(w)
+		l.notify(i.worker)
 	}
 }
 
 // removeGone removes links that no message can enter any more from the list of l's receiver, if there may be
 // enough of them: their number is not known exactly. l is one of them.
-func (w *Worker) removeGone(l *Link) {
+func (i *idleLinks) removeGone(l *Link) {
 	u := l.to
 	if u.goneLinks++; u.goneLinks < u.sweepAt {
 		return
 	}
-	p := w.pool
+	p := i.worker.pool
 	if !p.figuresMu.TryRLock() { // a goroutine sums the counts of links
 		u.goneLinks--
-		w.listIdle(l)
+		i.list(l)
 		return
 	}
 	defer p.figuresMu.RUnlock()

@@ -16,21 +16,11 @@ func (x *External) Refuse(ctx context.Context, edge int, err error) error {
 	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
 }
 
-// refuses reports whether an error of a call means that the current message could not
-// be passed to the process of the instance. Then neither a failure of the instance nor
-// an attempt at the message is counted.
-func (w *watch) refuses(err error) bool {
-	p := w.process.Load()
-	return p != nil && (*p).Refuses(err)
-}
-
 // process is the process of an isolated instance. It is nil if the instance runs in
 // this process.
 func (u *Unit) process() Process {
 	if w := u.watch(); w != nil {
-		if p := w.process.Load(); p != nil {
-			return *p
-		}
+		return w.process.get()
 	}
 	return nil
 }
@@ -50,7 +40,7 @@ const heldEvery = 100 * time.Millisecond
 // turn of the instance.
 func (u *Unit) SetHolds(n int) {
 	u.watch().holder.set(n)
-	u.worker.Load().scheduleHeld(u)
+	u.watch().scheduleHeld()
 }
 
 // callHeld requests the number of holds from the process of an isolated instance.
@@ -66,14 +56,5 @@ func (r *runner) callHeld(u *Unit) {
 		position.Leave()
 		return err
 	})
-	r.w.scheduleHeld(u)
-}
-
-// scheduleHeld sets the time of the next callHeld for an instance that holds work.
-func (w *Worker) scheduleHeld(u *Unit) {
-	v := u.watch()
-	if v.holder.count() > 0 && v.heldCheckAt == 0 && v.phase == watchRunning {
-		v.heldCheckAt = w.pool.clock() + int64(heldEvery)
-		u.wakeAt(v.heldCheckAt)
-	}
+	u.watch().scheduleHeld()
 }

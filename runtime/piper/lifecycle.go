@@ -105,7 +105,7 @@ func (l *lifecycle) initOne(c *executor, u *Unit, timeout time.Duration) (err er
 		return failed
 	}
 	if w := u.watch(); w != nil {
-		w.dropHolds(w.holder) // before the context ends, because Init may take a hold then
+		w.holder.drop() // before the context ends, because Init may take a hold then
 	}
 	starting.cancelInit()
 	e := p.handlerError(u, nil, "Init", errStartup)

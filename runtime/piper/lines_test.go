@@ -33,13 +33,17 @@ var workerWriters = writers{
 	"parked": rare, // the worker writes it when it parks, and then has nothing to do
 
 	"pool": worker, "index": worker, // written once, by newWorker; other goroutines read index when an instance moves
-	"state": worker, "longTurn": worker, "offers": worker, "batch": worker, "stepped": worker, "runq": worker, "timers": worker,
-	"idleLinks": worker, "timer": worker, "armedAt": worker, "wokeAnother": worker, "runner": worker, "lender": worker,
-	"spareRunner": worker, "sinceYield": worker, "fromOutside": worker, "yields": worker, "turnsToSample": worker,
-	"sampleDistance": worker, "measuring": worker, "variance": worker, "epoch": worker, "single": worker, "hung": worker,
-	"slowTurns": worker, "exited": worker,
-	"timerNote": rare, "firing": rare, // the Go timer writes them when it fires, for all timers of the worker
-	"placementNote": rare, "placementPosted": rare, // the rebalancer writes them for each of its decisions
+	"state": worker, "sharing": worker, "batch": worker, "stepped": worker, "runq": worker,
+	"idleLinks": worker, "wokeAnother": worker, "runner": worker, "lender": worker, "spareRunner": worker, "sinceYield": worker,
+	"fromOutside": worker, "yields": worker, "sampler": worker,
+
+	"measured": worker, "variance": worker, "epoch": worker,
+	"costs.note": rare, "posted": rare, // the rebalancer writes them for each of its decisions
+
+	"timers.worker": worker, "heap": worker, "timer": worker, "armedAt": worker,
+	"timers.note": rare, "firing": rare, // the Go timer writes them when it fires, for all timers of the worker
+
+	"solo.worker": worker, "solo.unit": worker, "hung": worker, "slowTurns": worker, "exited": worker,
 	"suspect": rare, "seen": rare, // the monitor writes them in each of its periods, for a worker outside the pool
 }
 

@@ -104,7 +104,7 @@ func (b *logbook) flush(r *repeated, atEnd bool) {
 func (b *logbook) failure(u *Unit, kind logKind, level slog.Level, text string, err error) {
 	attrs := []slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Any("error", withoutStack(err))}
 	if w := u.watch(); kind == logHandler && w != nil {
-		attrs = append(attrs, slog.Int("attempt", w.lastAttempts))
+		attrs = append(attrs, slog.Int("attempt", w.attempts.last))
 	}
 	if e, ok := err.(*HandlerError); ok && e.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(e.Stack)))

@@ -12,14 +12,8 @@ const (
 	monitorPeriod  = 5 * time.Millisecond // a handler that runs long is found after two to three periods
 	monitorIdleMax = 20                   // periods without work after which the monitor sleeps
 	looksMin       = 3                    // further periods in one call before the pool logs a warning
-	slowTurnsMin   = 3                    // long turns outside the pool before the pool logs a warning
 	longCallsMin   = 2                    // long calls of a processor before its other instances leave the pool, too: one may have waited for a CPU
 	solosMax       = 1024                 // instances outside the pool because of long calls; further ones delay a worker
-	soloTurnsMin   = 64                   // consecutive quick turns before an instance returns to the pool; doubles each time
-	quickTurnsMin  = 4 * soloTurnsMin     // consecutive quick turns outside the pool before a processor is no longer slow
-	soloTurnMax    = time.Millisecond     // maximum duration of a quick turn
-	soloIdleMax    = time.Second          // after that an idle instance returns to the pool
-	returnsExpMax  = 16                   // maximum number of doublings
 )
 
 // monitor detects workers that are stuck in one handler call. It first sets a flag that
@@ -133,10 +127,10 @@ func (m *monitor) look(seen []sighting) (working bool) {
 func (m *monitor) exposeLong() {
 	for _, w := range m.hungSolos() {
 		state := w.state.Load()
-		if state&1 == 0 || state != w.seen.state {
-			w.seen = sighting{state: state}
-		} else if w.seen.times++; w.seen.times > 1 {
-			w.suspect.out.expose()
+		if state&1 == 0 || state != w.solo.seen.state {
+			w.solo.seen = sighting{state: state}
+		} else if w.solo.seen.times++; w.solo.seen.times > 1 {
+			w.solo.suspect.out.expose()
 		}
 	}
 }
@@ -147,7 +141,7 @@ func (m *monitor) hungSolos() (list []*Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.solos {
-		if w.suspect != nil {
+		if w.solo.suspect != nil {
 			list = append(list, w)
 		}
 	}
@@ -209,7 +203,7 @@ func (m *monitor) takeWorker(w *Worker, state uint64) *Unit {
 	solo.yield.Store(yieldAsked) // ends the batch when the handler returns
 	defer func() {
 		u.worker.Store(solo) // the goroutine of the handler waits for it; deferred because the observer may end this goroutine
-		w.goOn()
+		m.goOn(w)
 	}()
 	u.slow = true
 	u.out.expose() // messages of finished calls need not wait for this call
@@ -218,7 +212,7 @@ func (m *monitor) takeWorker(w *Worker, state uint64) *Unit {
 }
 
 // goOn makes another goroutine run a worker that was taken from its goroutine, or from a caller.
-func (w *Worker) goOn() {
+func (m *monitor) goOn(w *Worker) {
 	w.pool.running.Add(1) // a caller will make a goroutine for its instance
 	if w.lender == nil {
 		go w.pool.run(w)
@@ -232,9 +226,9 @@ func (w *Worker) goOn() {
 func (m *monitor) newSolo(u *Unit, hung bool) *Worker {
 	p := m.pool
 	w := newWorker(p, -1)
-	w.single = u
+	w.solo.unit = u
 	if hung {
-		w.hung, w.suspect = true, u
+		w.solo.hung, w.solo.suspect = true, u
 	}
 	u.longTurn = true
 	p.mu.Lock()
@@ -252,7 +246,7 @@ func (m *monitor) removeSolo(w *Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.solos = slices.DeleteFunc(p.solos, func(s *Worker) bool { return s == w })
-	if w.suspect != nil {
+	if w.solo.suspect != nil {
 		p.slowSolos--
 	}
 }
@@ -270,12 +264,12 @@ func (m *monitor) foundLong(u *Unit) {
 // calls did, or because several instances of its processor had long calls and u was not
 // quick outside the pool before. It reports whether u has left; then the caller must not
 // touch it.
-func (w *Worker) leaves(u *Unit) bool {
-	p := w.pool
-	if w.index < 0 || !u.slow && (u.soloReturns > 0 || u.proc.longCalls.Load() < longCallsMin) || !p.monitor.mayLeave() {
+func (m *monitor) leaves(u *Unit, w *Worker) bool {
+	p := m.pool
+	if w.index < 0 || !u.slow && (u.soloReturns > 0 || u.proc.longCalls.Load() < longCallsMin) || !m.mayLeave() {
 		return false
 	}
-	solo := p.monitor.newSolo(u, true)
+	solo := m.newSolo(u, true)
 	p.running.Add(1)
 	w.handOver(u, solo)
 	go p.run(solo)
@@ -288,77 +282,4 @@ func (m *monitor) mayLeave() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.slowSolos < solosMax
-}
-
-// countSoloTurn counts the turns of an instance that left the pool because a handler
-// hung. It returns the instance to the pool when its turns are quick again.
-func (w *Worker) countSoloTurn(u *Unit, took time.Duration) {
-	if took > soloTurnMax {
-		u.quickTurns, u.slow = 0, true
-		u.proc.quickTurns.Store(0)
-		if took > 2*monitorPeriod {
-			if w.slowTurns++; w.slowTurns == slowTurnsMin {
-				w.pool.monitor.warn(u.proc)
-			}
-		}
-		return
-	}
-	if u.proc.quickTurns.Add(1) == quickTurnsMin {
-		u.proc.longCalls.Store(0)
-	}
-	if u.quickTurns++; u.quickTurns < soloTurnsMin<<u.soloReturns {
-		return
-	}
-	u.slow, u.quickTurns, u.soloReturns = false, 0, min(u.soloReturns+1, returnsExpMax)
-	if u.queued { // it is the only unit of this worker
-		w.runq.pop()
-		u.queued = false
-	}
-	w.returnToPool(u)
-}
-
-// waitIdle waits for a note. If none comes for some time, it returns the instance to the pool, so that
-// an idle instance keeps no goroutine.
-func (w *Worker) waitIdle() {
-	timer := time.NewTimer(soloIdleMax)
-	defer timer.Stop()
-	select {
-	case <-w.wake:
-		return
-	case <-timer.C:
-	}
-	if !w.parked.CompareAndSwap(true, false) {
-		<-w.wake // another goroutine has begun to wake the worker
-		return
-	}
-	if u := w.single; u.idle() && w.inbox.empty() {
-		w.returnToPool(u)
-	}
-}
-
-// returnToPool returns an instance that is not queued. The caller must not touch it afterwards.
-func (w *Worker) returnToPool(u *Unit) {
-	w.single, w.hung = nil, false
-	w.handOver(u, w.pool.workers[u.targetWorker.Load()])
-	u.signal(controlIdle) // outside the pool no worker lists idle links
-}
-
-// exit ends the goroutine of a worker outside the pool whose instance has returned to
-// the pool. Goroutines that still have the old worker of the instance may post further
-// notes. The poster that would wake the worker forwards them.
-func (w *Worker) exit() {
-	w.pool.monitor.removeSolo(w)
-	w.exited = true
-	w.forwardNotes()
-	runtime.Goexit()
-}
-
-// forwardNotes forwards the notes of a worker whose goroutine has ended to the current
-// workers of their instances. The caller has cleared parked.
-func (w *Worker) forwardNotes() {
-	for more := true; more; {
-		w.readNotes()
-		w.parked.Store(true)
-		more = !w.inbox.empty() && w.parked.CompareAndSwap(true, false)
-	}
 }

@@ -370,7 +370,7 @@ func (p *Pool) start() {
 	}
 	p.running.Add(len(p.workers) + 1)
 	for _, w := range p.workers {
-		w.measuring = p.rebalancer != nil
+		w.costs.measured = p.rebalancer != nil
 		go p.run(w)
 	}
 	go p.monitor.run()
@@ -392,7 +392,7 @@ func (p *Pool) start() {
 // runs before any worker.
 func (p *Pool) schedule() {
 	for _, t := range p.tickers { // all of them belong to instances of this node
-		t.to.worker.Load().after(t.every, t)
+		t.to.worker.Load().timers.after(t.every, t)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {

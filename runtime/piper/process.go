@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 )
 
 // Process is the operating system process of an isolated instance. process.Remote
@@ -35,17 +36,17 @@ func (u *Unit) Started(p Process) {
 	w, pool := u.watch(), u.proc.pool
 	pool.supervision.mu.Lock()
 	defer pool.supervision.mu.Unlock()
-	w.endSpare()
-	w.spare = p
+	w.process.endSpare()
+	w.process.spare = p
 	if pool.supervision.closed {
-		w.endSpare()
+		w.process.endSpare()
 	}
 }
 
 // endSpare kills the process that was started and not taken over, if there is one. The
 // caller holds the lock.
-func (w *watch) endSpare() (spare Process) {
-	spare, w.spare = w.spare, nil
+func (o *ownProcess) endSpare() (spare Process) {
+	spare, o.spare = o.spare, nil
 	if spare != nil {
 		spare.Kill(nil)
 	}
@@ -56,7 +57,7 @@ func (w *watch) endSpare() (spare Process) {
 // even between calls. If a call takes too long, the health check kills the process.
 func (u *Unit) Attach(p Process) {
 	w, pool := u.watch(), u.proc.pool
-	w.process.Store(&p)
+	w.process.current.Store(&p)
 	if s := pool.stepper; s != nil {
 		s.watchProcesses()
 	}
@@ -64,8 +65,8 @@ func (u *Unit) Attach(p Process) {
 	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
 	position.Leave()
 	pool.supervision.mu.Lock()
-	if w.spare == p {
-		w.spare = nil
+	if w.process.spare == p {
+		w.process.spare = nil
 	}
 	pool.supervision.mu.Unlock()
 	if s := pool.stepper; s != nil {
@@ -91,8 +92,7 @@ type attached struct {
 
 // isCurrent reports whether the instance runs in the process.
 func (a attached) isCurrent() bool {
-	now := a.watch.process.Load()
-	return a.watch.phase == watchRunning && now != nil && *now == a.process
+	return a.watch.phase == watchRunning && a.watch.process.get() == a.process
 }
 
 // watchProcesses starts the health check when there is the first process, which can hang in real
@@ -124,54 +124,59 @@ func (s *Stepper) commandEnds() {
 	})
 }
 
-// processEnded handles the end of a process. If the process ended during a call or
-// during Serve, the error of that call ends the instance, so nothing is done here.
-func (w *watch) processEnded(p Process) {
-	if a := (attached{w, p}); !a.isCurrent() || w.unit.proc.Serve {
-		return
-	}
-	if w.unit.proc.group.isFinished() {
-		return // the instance has finished, so nothing was lost
-	}
-	if clean, err := p.Ended(); !clean || w.isNeeded() {
-		w.reportEnd(w.failureKind(), w.unit.proc.pool.handlerError(w.unit, nil, "Process", err))
-		return
-	}
-	u := w.unit
-	u.proc.pool.logbook.line(slog.LevelInfo, "topogen: the process of an instance has ended", slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()))
-	w.shutDown() // the instance cannot hold work or get another Ping
-	w.reportEnd(ChildEnded, nil)
+// ownProcess is the process of an instance, if it is isolated.
+type ownProcess struct {
+	faults  *faults                 // of the processor
+	current atomic.Pointer[Process] // nil if the instance runs in this process
+	killed  atomic.Bool             // by the health check
+	spare   Process                 // was started and is not attached yet; guarded by Pool.supervision
 }
 
-// isNeeded reports whether something is lost if the instance ends between two calls: a message, which
-// is queued or may still arrive, the call of Finish, or held work.
-func (w *watch) isNeeded() bool {
-	return w.unit.proc.receives || w.unit.proc.Finish || w.holder.count() > 0
-}
-
-// endsProcess reports whether an error of a call means that the process has ended.
-func (w *watch) endsProcess(err error) bool {
-	p := w.process.Load()
-	return p != nil && (*p).Ends(err)
-}
-
-// killProcess kills the process of the instance because of cause. It reports whether the
-// instance has one.
-func (w *watch) killProcess(cause error) (has bool) {
-	p := w.process.Load()
-	if p == nil {
-		return false
+// get returns the process, or nil if there is none.
+func (o *ownProcess) get() Process {
+	if p := o.current.Load(); p != nil {
+		return *p
 	}
-	w.killNow(*p, cause)
-	return true
+	return nil
 }
 
-// killNow kills a process of the instance, once.
-func (w *watch) killNow(p Process, cause error) {
-	if w.killed.CompareAndSwap(false, true) {
-		w.unit.proc.faults.healthCheckKills.Add(1)
+// ends reports whether an error of a call means that the process has ended.
+func (o *ownProcess) ends(err error) bool {
+	p := o.get()
+	return p != nil && p.Ends(err)
+}
+
+// refuses reports whether an error of a call means that the current message could not
+// be passed to the process. Then neither a failure of the instance nor
+// an attempt at the message is counted.
+func (o *ownProcess) refuses(err error) bool {
+	p := o.get()
+	return p != nil && p.Refuses(err)
+}
+
+// kill kills the process, once, because of cause. It reports whether there is one.
+func (o *ownProcess) kill(cause error) (has bool) {
+	p := o.get()
+	if p != nil {
+		o.killNow(p, cause)
+	}
+	return p != nil
+}
+
+// killNow is kill for a process that get has returned.
+func (o *ownProcess) killNow(p Process, cause error) {
+	if o.killed.CompareAndSwap(false, true) {
+		o.faults.healthCheckKills.Add(1)
 		p.Kill(cause)
 	}
+}
+
+// failureKind is ChildHung if the process was killed, and ChildFailed otherwise.
+func (o *ownProcess) failureKind() ChildEventKind {
+	if o.killed.Load() {
+		return ChildHung
+	}
+	return ChildFailed
 }
 
 // Isolated returns the error for a constructor that was set for an isolated processor.

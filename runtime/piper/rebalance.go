@@ -11,9 +11,10 @@ import (
 	"github.com/topogen/topogen/runtime/shard"
 )
 
-// rebalanceMin is the minimum interval between decisions, because waking all workers
-// takes some microseconds.
-const rebalanceMin = 100 * time.Microsecond
+const (
+	rebalanceMin   = 100 * time.Microsecond // minimum interval between decisions, because waking all workers takes some microseconds
+	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
+)
 
 // rebalancer reconsiders periodically which worker runs which instance. Instances are
 // the shards of shard.Pages. The rebalancer asks all workers to promise that they stop
@@ -139,28 +140,55 @@ func (r *rebalancer) log() {
 // notifyWorkers makes all workers read the pages.
 func (r *rebalancer) notifyWorkers() {
 	for _, w := range r.pool.workers {
-		if w.placementPosted.CompareAndSwap(false, true) {
-			w.post(&w.placementNote)
+		if w.costs.posted.CompareAndSwap(false, true) {
+			w.post(&w.costs.note)
 		}
 	}
 }
 
-// readPlacement adopts the configuration in force, and promises to stop measuring if
+// costs is the part of a worker in the rebalancing: it measures the costs of its instances.
+type costs struct {
+	measured bool        // the costs of instances and links are measured
+	variance float64     // of the sum of the costs measured here
+	epoch    uint64      // the configuration of the rebalancer that this worker has seen
+	note     note        // makes the worker read the pages
+	posted   atomic.Bool // note is in the inbox
+}
+
+// readPages adopts the configuration in force, and promises to stop measuring if
 // the rebalancer asks for it.
-func (w *Worker) readPlacement() {
-	w.placementPosted.Store(false)
+func (c *costs) readPages(w *Worker) {
+	c.posted.Store(false)
 	r := w.pool.rebalancer
-	if epoch := r.pages.Epoch(); epoch != w.epoch {
-		w.epoch, w.measuring = epoch, true
+	if epoch := r.pages.Epoch(); epoch != c.epoch {
+		c.epoch, c.measured = epoch, true
 	}
 	if r.collecting.Load() {
-		w.measuring = false
-		if r.pages.Promise(w.index, w.epoch) {
+		c.measured = false
+		if r.pages.Promise(w.index, c.epoch) {
 			select {
 			case r.promised <- struct{}{}:
 			default:
 			}
 		}
+	}
+}
+
+// add adds a turn to the cost of u. A turn with a weight above 1 represents
+// several turns and was drawn at random, so its square is its contribution to the
+// variance of the sum.
+func (c *costs) add(u *Unit, took time.Duration, weight int32) {
+	if weight > 1 {
+		took = min(took, sampleNanosMax)
+	}
+	cost := int64(took) * int64(weight)
+	u.busy.StoreRelease(u.busy.Load() + uint64(cost))
+	if !c.measured {
+		return
+	}
+	u.cost += cost
+	if weight > 1 {
+		c.variance += float64(cost) * float64(cost)
 	}
 }
 
@@ -186,31 +214,13 @@ func (r *rebalancer) decide([][]int) ([][]int, error) {
 	return r.config(to), nil
 }
 
-// measured adds a turn to the cost of u. A turn with a weight above 1 represents
-// several turns and was drawn at random, so its square is its contribution to the
-// variance of the sum.
-func (w *Worker) measured(u *Unit, took time.Duration, weight int32) {
-	if weight > 1 {
-		took = min(took, sampleNanosMax)
-	}
-	cost := int64(took) * int64(weight)
-	u.busy.StoreRelease(u.busy.Load() + uint64(cost))
-	if !w.measuring {
-		return
-	}
-	u.cost += cost
-	if weight > 1 {
-		w.variance += float64(cost) * float64(cost)
-	}
-}
-
 // measured collects the costs and halves them. So a cost is bounded and follows the
 // load.
 func (r *rebalancer) measured() *placement.Measured {
 	variance := 0.0
 	for _, w := range r.pool.workers {
-		variance += w.variance
-		w.variance /= 4 // the square of half the costs
+		variance += w.costs.variance
+		w.costs.variance /= 4 // the square of half the costs
 	}
 	p := &placement.Measured{
 		Ended:    r.pool.ended.Load,

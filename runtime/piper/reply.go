@@ -72,7 +72,7 @@ func (r *runner) callWoken(u *Unit) {
 	}
 	if u.proc.group.isFull() && !u.proc.guest {
 		u.wokenPending = true
-		r.w.awaitRoom(u)
+		awaitRoom(u)
 		return
 	}
 	r.call(u, "Woken", u.cell.Woken)

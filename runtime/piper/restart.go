@@ -18,19 +18,19 @@ var (
 
 // startInstance starts a new instance, on a goroutine of its own because a constructor
 // may take long.
-func (w *Worker) startInstance(v *watch) {
-	u := v.unit
-	p := w.pool
-	v.phase = watchStarting
-	v.awaitRestart()
+func (w *watch) startInstance() {
+	u := w.unit
+	p := u.proc.pool
+	w.phase = watchStarting
+	w.finishDelay.begin()
 	m := &startAttempt{holder: &holder{proc: u.proc}}
-	v.starting = m
+	w.starting = m
 	if p.stepper != nil {
 		m.adopt, m.err = p.supervision.reconstruct(hold.With(p.handlerCtx, m.holder), u)
-		v.command(command{started: m})
+		w.command(command{started: m})
 		return
 	}
-	closed, ctx := v.closed, hold.With(p.handlerCtx, m.holder)
+	closed, ctx := w.closed, hold.With(p.handlerCtx, m.holder)
 	limit := u.proc.Watch.Startup
 	if limit > 0 {
 		ctx = m.begin(ctx)
@@ -39,7 +39,7 @@ func (w *Worker) startInstance(v *watch) {
 	go func() {
 		m.err = errEnded // remains if the constructor ends this goroutine
 		defer func() {
-			v.command(command{started: m})
+			w.command(command{started: m})
 			if m.uncounted.CompareAndSwap(false, true) {
 				p.starters.Done()
 			}
@@ -53,7 +53,7 @@ func (w *Worker) startInstance(v *watch) {
 			}
 		}
 		if limit > 0 {
-			defer patient.AfterFunc(limit, func() { v.command(command{late: m}) }).Stop()
+			defer patient.AfterFunc(limit, func() { w.command(command{late: m}) }).Stop()
 		}
 		m.adopt, m.err = p.supervision.reconstruct(ctx, u)
 	}()
@@ -70,68 +70,68 @@ func isOpen(c <-chan struct{}) bool {
 }
 
 // startTimedOut abandons a start that takes too long, and reports that it has failed.
-func (w *Worker) startTimedOut(v *watch, m *startAttempt) {
-	if v.starting != m {
+func (w *watch) startTimedOut(m *startAttempt) {
+	if w.starting != m {
 		return // it has just ended
 	}
-	m.timedOut, v.starting, v.phase, v.deferredStop = true, nil, watchDown, 0
-	v.dropHolds(m.holder)
+	m.timedOut, w.starting, w.phase, w.deferredStop = true, nil, watchDown, 0
+	m.holder.drop()
 	m.cancelInit()
-	p := w.pool
-	v.unit.proc.faults.healthCheckKills.Add(1)
-	p.supervision.countAbandoned(v.unit)
+	p := w.unit.proc.pool
+	w.unit.proc.faults.healthCheckKills.Add(1)
+	p.supervision.countAbandoned(w.unit)
 	if m.uncounted.CompareAndSwap(false, true) {
 		p.starters.Done()
 	}
-	err := p.handlerError(v.unit, nil, "Init", errStartup)
-	v.cause = err
-	p.supervision.notStarted(v.unit, err)
-	p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: err})
+	err := p.handlerError(w.unit, nil, "Init", errStartup)
+	w.cause = err
+	p.supervision.notStarted(w.unit, err)
+	p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: w.child(), Err: err})
 }
 
 // instanceStarted handles the end of a start: the instance is ready, or the start
 // failed.
-func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
-	p, u := w.pool, v.unit
-	if v.starting != m || m.err != nil {
-		v.dropHolds(m.holder)
+func (w *watch) instanceStarted(m *startAttempt) {
+	p, u := w.unit.proc.pool, w.unit
+	if w.starting != m || m.err != nil {
+		m.holder.drop()
 		m.cancelInit()
 	}
-	if v.starting != m {
+	if w.starting != m {
 		if m.timedOut {
 			p.supervision.abandonedReturned()
 		}
-		if v.starting == nil {
+		if w.starting == nil {
 			p.supervision.mu.Lock()
-			v.endSpare()
+			w.process.endSpare()
 			p.supervision.mu.Unlock()
 		}
 		return
 	}
-	v.starting = nil
+	w.starting = nil
 	if m.err != nil {
-		v.phase, v.cause, v.deferredStop = watchDown, m.err, 0
+		w.phase, w.cause, w.deferredStop = watchDown, m.err, 0
 		p.supervision.notStarted(u, m.err)
-		p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: v.child(), Err: m.err})
+		p.supervision.report(ChildEvent{Kind: ChildNotStarted, Child: w.child(), Err: m.err})
 		return
 	}
-	v.adopt(m)
-	v.killed.Store(false)
-	v.failed.Store(false)
-	v.goroutineLeft, v.phase, v.cause = false, watchRunning, nil
-	w.scheduleHeld(u)
+	w.adopt(m)
+	w.process.killed.Store(false)
+	w.failed.Store(false)
+	w.goroutineLeft, w.phase, w.cause = false, watchRunning, nil
+	w.scheduleHeld()
 	p.events.postRestarted(u.proc)
 	p.events.postClosed(u)
 	p.supervision.observe(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })
-	if v.deferredStop != 0 {
-		w.stopChild(v, v.deferredStop)
+	if w.deferredStop != 0 {
+		w.stopInstance(w.deferredStop)
 		return
 	}
-	v.beginSource()
-	v.resume()
-	p.supervision.report(ChildEvent{Kind: ChildStarted, Child: v.child()})
-	v.endAwait()
-	w.schedule(u)
+	w.source.begin()
+	w.resume()
+	p.supervision.report(ChildEvent{Kind: ChildStarted, Child: w.child()})
+	w.finishDelay.end()
+	u.worker.Load().schedule(u)
 }
 
 // adopt replaces the previous instance with the instance that was started.
@@ -161,36 +161,4 @@ func (w *watch) adoptLate() {
 			w.adopt(m)
 		}
 	}
-}
-
-// stopChild ends a running instance, as the supervisor has decided.
-func (w *Worker) stopChild(v *watch, number uint64) {
-	switch {
-	case v.phase == watchStarting, v.unit.out.served: // continues when the start, or Serve, has returned
-		v.deferredStop = number
-		return
-	case v.phase == watchRunning:
-		if v.endsOnItsOwn() {
-			v.reportNotStopped(number)
-			return
-		}
-		v.shutDown()
-		v.cause = errStopped
-	}
-	closed, limit := v.closed, w.pool.lifecycle.closeTimeout(v.unit)
-	if d := v.unit.proc.Watch.Shutdown; d > 0 {
-		limit = d
-	}
-	w.pool.supervision.spawn(func() {
-		if isOpen(closed) {
-			late := make(chan struct{})
-			defer patient.AfterFunc(limit, func() { close(late) }).Stop()
-			select {
-			case <-closed:
-			case <-late:
-			case <-w.pool.done:
-			}
-		}
-		v.reportStopped(number)
-	})
 }

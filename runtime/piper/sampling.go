@@ -13,32 +13,39 @@ const (
 	turnMessagesMin = 8      // minimum number of messages in a shortened turn
 )
 
-// sampleWeight is the number of turns that the next turn of u counts for, or 0 if the
+// sampler decides which turns of a worker are timed.
+type sampler struct {
+	untilNext int32 // turns left until one is timed
+	distance  int32 // turns between the last timed turn and the next one
+	never     bool  // under a Stepper
+}
+
+// weight is the number of turns that the next turn of u counts for, or 0 if the
 // turn is not timed. All long turns are timed: the relative cost is small, and the few
 // long turns of a period would be a bad sample. The first turn is timed because it may
 // be long. All turns of an instance with a goroutine of its own are timed, because its
 // handlers are expected to take long. A long turn that follows short turns of the same
 // instance is sampled as rarely as those, about one in sixty.
-func (w *Worker) sampleWeight(u *Unit) (turns int32) {
+func (s *sampler) weight(u *Unit) (turns int32) {
 	if !u.longTurn {
-		if w.turnsToSample--; w.turnsToSample > 0 {
+		if s.untilNext--; s.untilNext > 0 {
 			return 0
 		}
 	}
-	return w.nextSampleWeight(u)
+	return s.nextWeight(u)
 }
 
-// nextSampleWeight is sampleWeight for a turn that is timed.
-func (w *Worker) nextSampleWeight(u *Unit) (turns int32) {
+// nextWeight is weight for a turn that is timed.
+func (s *sampler) nextWeight(u *Unit) (turns int32) {
 	switch {
-	case w.stepped:
+	case s.never:
 		return 0
 	case u.longTurn:
 		return 1
 	}
-	turns = w.sampleDistance
-	w.sampleDistance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
-	w.turnsToSample = w.sampleDistance
+	turns = s.distance
+	s.distance = sampleTurnsMin + rand.Int32N(sampleTurnsMax-sampleTurnsMin+1)
+	s.untilNext = s.distance
 	return turns
 }
 

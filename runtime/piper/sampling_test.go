@@ -10,7 +10,7 @@ import (
 func TestSamplesAreFair(t *testing.T) {
 	for _, shorts := range []int{1, 2, 61, 64, 122} {
 		for _, longs := range []int{0, 1, 9} {
-			w := &Worker{turnsToSample: 1, sampleDistance: 1}
+			s := &sampler{untilNext: 1, distance: 1}
 			units := make([]Unit, shorts)
 			weights := make([]int, shorts)
 			long := &Unit{turnNanos: 1, longTurn: true}
@@ -18,10 +18,10 @@ func TestSamplesAreFair(t *testing.T) {
 			for range rounds {
 				for i := range units {
 					units[i].turnNanos = 1
-					weights[i] += int(w.sampleWeight(&units[i]))
+					weights[i] += int(s.weight(&units[i]))
 				}
 				for range longs {
-					if n := w.sampleWeight(long); n != 1 {
+					if n := s.weight(long); n != 1 {
 						t.Fatalf("a long turn has weight %d", n)
 					}
 				}

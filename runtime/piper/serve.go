@@ -15,29 +15,13 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	}
 	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
 	w.cancelServe.Store(&cancel)
-	if w.unansweredStop() != 0 { // the stop was ordered before cancel existed
+	if p.supervision.unansweredStop(w) != 0 { // the stop was ordered before cancel existed
 		cancel()
 	}
 	if w.position != nil {
 		ctx = alive.With(ctx, w.position)
 	}
 	return ctx
-}
-
-// served handles the end of Serve.
-func (w *watch) served(home *Worker, err error) {
-	(*w.cancelServe.Swap(nil))()
-	switch {
-	case w.unansweredStop() != 0:
-		home.stopChild(w, w.unansweredStop())
-	case err != nil:
-		p := w.unit.proc.pool
-		e := p.handlerError(w.unit, nil, "Serve", err)
-		p.logbook.record(e)
-		w.reportEnd(w.failureKind(), e)
-	default:
-		w.reportEnd(ChildEnded, nil)
-	}
 }
 
 // served publishes the messages that Serve has sent, and waits while a queue is full.
@@ -58,7 +42,7 @@ func (p *Pool) served(o *Out) {
 	}
 	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
-			w.awaitRoom(u)
+			awaitRoom(u)
 		}
 		if w.inbox.empty() && (u.paused() || u.awaitsRoom) {
 			w.parkServing()
@@ -79,16 +63,4 @@ func (p *Pool) serveState() error {
 func (u *Unit) mustStop() bool {
 	w := u.watch()
 	return w != nil && w.deferredStop != 0
-}
-
-// parkServing is park for a worker whose goroutine is in a send of Serve. It also
-// returns when the topology stops.
-func (w *Worker) parkServing() {
-	w.parked.Store(true)
-	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {
-		if w.parked.CompareAndSwap(true, false) {
-			return
-		}
-	}
-	<-w.wake
 }

@@ -30,7 +30,7 @@ type Stepper struct {
 	now        atomic.Int64 // time since the start in nanoseconds
 	made       time.Time    // in real time
 	serves     map[*Unit]*coroutine
-	processes  []attached // that had not ended when orderEnds looked
+	processes  []attached // that had not ended when commandEnds looked
 	watching   bool       // the health check of processes runs
 	serveUnits []*Unit    // units with Serve that is not done, in the order of the topology file
 	err        error
@@ -60,7 +60,7 @@ func (p *Pool) Stepper(seed uint64) *Stepper {
 		pool: p, worker: newWorker(p, 0), random: rand.New(rand.NewPCG(seed, 0)),
 		serves: make(map[*Unit]*coroutine), made: time.Now(),
 	}
-	s.worker.batch, s.worker.stepped = 1, true
+	s.worker.batch, s.worker.stepped, s.worker.sampler.never = 1, true, true
 	s.runner = &runner{w: s.worker}
 	for _, w := range p.workers {
 		s.adoptNotes(w)
@@ -240,8 +240,8 @@ func (s *Stepper) awaitsTime() bool {
 	if d := s.pool.durable; d != nil && d.AwaitsTime() {
 		return true
 	}
-	for _, e := range s.worker.timers {
-		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && e.unit.watch().awaitsTime() ||
+	for _, e := range s.worker.timers.heap {
+		if e.kind == timerPing && e.unit.ping == pingIdle || e.kind == timerWake && waitsForTime(e.unit.watch()) ||
 			e.kind == timerTick && e.unit.proc.group.isHeld() {
 			return true
 		}
@@ -254,14 +254,14 @@ func (s *Stepper) awaitsTime() bool {
 func (s *Stepper) jump() {
 	at, _ := s.due()
 	s.now.Store(max(s.now.Load(), at))
-	s.worker.fireTimers()
+	s.worker.timers.fire()
 	s.stepDurable()
 }
 
 // due returns when jump has something to do.
 func (s *Stepper) due() (at int64, ok bool) {
-	if len(s.worker.timers) > 0 {
-		at, ok = s.worker.timers[0].at, true
+	if len(s.worker.timers.heap) > 0 {
+		at, ok = s.worker.timers.heap[0].at, true
 	}
 	if d := s.pool.durable; d != nil {
 		if next, any := d.Next(); any && (!ok || int64(next) < at) {
@@ -342,9 +342,9 @@ func (s *Stepper) guardedTurn(u *Unit) {
 	returned = true
 }
 
-// awaitsTime reports whether the instance waits for the time to pass.
-func (w *watch) awaitsTime() bool {
-	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.retryAt != 0)
+// waitsForTime reports whether the instance of w waits for the time to pass. w may be nil.
+func waitsForTime(w *watch) bool {
+	return w != nil && (w.restartAt != 0 || w.hangDeadline != 0 || w.attempts.dueAt != 0)
 }
 
 // pick returns a random number below n.

@@ -41,10 +41,10 @@ func (s *Stepper) setHangDeadline(v *watch, at int64, cause error) {
 
 // wakeAt sets the wakeup of u. If there is one, the new time is earlier.
 func (s *Stepper) wakeAt(u *Unit, at int64) {
-	h := s.worker.timers
+	h := s.worker.timers.heap
 	i := slices.IndexFunc(h, func(e timerEntry) bool { return e.kind == timerWake && e.unit == u })
 	if i < 0 {
-		s.worker.timers.push(timerEntry{at: at, unit: u, kind: timerWake})
+		s.worker.timers.heap.push(timerEntry{at: at, unit: u, kind: timerWake})
 		return
 	}
 	h[i].at = at
@@ -73,7 +73,7 @@ func (s *Stepper) deferWhileHung(u *Unit, bits uint32) uint32 {
 		return bits
 	}
 	if bits&controlTimer != 0 {
-		s.worker.handleWakeup(u)
+		u.proc.wakeups[u.index].fire(u)
 	}
 	v.deferredControl |= bits &^ controlTimer
 	if v.hungCall != nil {

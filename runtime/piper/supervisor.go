@@ -123,6 +123,24 @@ func (s *supervision) reportLocked(e ChildEvent) {
 	}
 }
 
+// answerStop answers the EffectStop with the given number: with ChildStopped, or with ChildNotStopped if the
+// instance runs on. If the instance has already ended in another way, the event of that end
+// was the answer, and answerStop does nothing.
+func (s *supervision) answerStop(w *watch, number uint64, kind ChildEventKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.stopNumber == number {
+		s.reportLocked(ChildEvent{Kind: kind, Child: w.child()})
+	}
+}
+
+// unansweredStop is the number of the EffectStop that is not answered yet, or 0.
+func (s *supervision) unansweredStop(w *watch) (number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return w.stopNumber
+}
+
 // apply turns an effect into a command for its instance. The caller holds the
 // lock, so that the effects of two events do not mix.
 func (s *supervision) apply(f ChildEffect) {
@@ -162,7 +180,7 @@ func (s *supervision) endSpares() {
 	var spares []Process
 	for _, proc := range s.pool.processors {
 		for _, w := range proc.watches {
-			if spare := w.endSpare(); spare != nil {
+			if spare := w.process.endSpare(); spare != nil {
 				spares = append(spares, spare)
 			}
 		}
@@ -211,4 +229,32 @@ func (s *supervision) reconstruct(ctx context.Context, u *Unit) (adopt func(), e
 		return nil, e
 	}
 	return adopt, nil
+}
+
+// sourcesDone reports to the supervisor, when the topology stops, that the instances
+// without inputs must not be started again. Instances with inputs are restarted while
+// they have queued messages. For the groups with Finish, sourceStopped reports it
+// later, because an instance that is down must be started again for Finish.
+func (e *events) sourcesDone() {
+	p := e.pool
+	if p.spec.Supervisor == nil {
+		return
+	}
+	for _, proc := range p.processors {
+		for _, w := range proc.watches {
+			if !proc.receives && !proc.group.finishes {
+				p.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+			}
+		}
+	}
+}
+
+// inputsDone reports to the supervisor that all inputs of the group's instances are
+// closed and drained.
+func (g *group) inputsDone() {
+	for _, u := range g.units {
+		if w := u.watch(); w != nil {
+			g.pool.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
+		}
+	}
 }

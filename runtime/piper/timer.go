@@ -1,6 +1,7 @@
 package piper
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/queue"
@@ -32,6 +33,13 @@ func (t *Ticker) Take() (topo.Tick, bool) { return t.slot.Pop() }
 // restarted.
 func (t *Ticker) Discard() { t.to.proc.pool.edges[t.slot.Head.Index()].discarded.Add(1) }
 
+const (
+	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
+	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker times the number of workers
+	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers on all workers
+	idleWaitEach   = 50 * time.Microsecond  // so a topology calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
+)
+
 // timerEntry is an entry of a worker's timers.
 type timerEntry struct {
 	at     int64 // time in nanoseconds since the pool was started
@@ -48,6 +56,16 @@ const (
 	timerWake                // under a Stepper: the wakeup of a unit
 	timerIdleLinks           // links may have been idle for some time
 )
+
+// timers are the timers of a worker, which share one Go timer.
+type timers struct {
+	worker  *Worker
+	heap    timerHeap
+	timer   *time.Timer // set to the earliest entry
+	armedAt int64       // when timer fires; 0 means never
+	note    note
+	firing  atomic.Bool // note is in the inbox
+}
 
 // timerHeap is a binary heap, earliest entry first.
 type timerHeap []timerEntry
@@ -86,92 +104,96 @@ func (h *timerHeap) pop() timerEntry {
 	}
 }
 
+// add adds an entry.
+func (s *timers) add(e timerEntry) {
+	s.heap.push(e)
+	s.arm()
+}
+
 // after schedules the ticker at d from now.
-func (w *Worker) after(d time.Duration, t *Ticker) {
-	w.timers.push(timerEntry{at: w.pool.clock() + int64(d), unit: t.to, ticker: t})
-	w.arm()
+func (s *timers) after(d time.Duration, t *Ticker) {
+	s.add(timerEntry{at: s.worker.pool.clock() + int64(d), unit: t.to, ticker: t})
 }
 
 // pingLater schedules the next call of u's idle Ping: in 1 ms, doubling up to 100 ms, or longer
 // if the worker has thousands of timers.
 // If a call is already scheduled that is not later, it does nothing, so that a Ping
 // that returns Idle after each message does not read the clock.
-func (w *Worker) pingLater(u *Unit) {
+func (s *timers) pingLater(u *Unit) {
 	if u.pingAt == 0 || u.pingAtExp > u.idleExp {
-		d := min(idleWaitMin<<u.idleExp, max(idleWaitMax, time.Duration(len(w.timers)*len(w.pool.workers))*idleWaitEach))
-		u.pingAt, u.pingAtExp = w.pool.clock()+int64(d), u.idleExp
-		w.timers.push(timerEntry{at: u.pingAt, unit: u, kind: timerPing})
-		w.arm()
+		d := min(idleWaitMin<<u.idleExp, max(idleWaitMax, time.Duration(len(s.heap)*len(s.worker.pool.workers))*idleWaitEach))
+		u.pingAt, u.pingAtExp = s.worker.pool.clock()+int64(d), u.idleExp
+		s.add(timerEntry{at: u.pingAt, unit: u, kind: timerPing})
 	}
 	u.idleExp = min(u.idleExp+1, idleWaitExpMax)
 }
 
 // arm sets the worker's Go timer to the earliest entry.
-func (w *Worker) arm() {
-	if w.pool.stepper != nil || len(w.timers) == 0 {
+func (s *timers) arm() {
+	if s.worker.pool.stepper != nil || len(s.heap) == 0 {
 		return
 	}
-	at := w.timers[0].at
-	if w.armedAt != 0 && w.armedAt <= at {
+	at := s.heap[0].at
+	if s.armedAt != 0 && s.armedAt <= at {
 		return
 	}
-	w.armedAt = at
-	d := time.Duration(at - w.pool.clock())
-	if w.timer == nil {
-		w.timer = time.AfterFunc(d, func() {
-			if w.firing.CompareAndSwap(false, true) {
-				w.post(&w.timerNote)
+	s.armedAt = at
+	d := time.Duration(at - s.worker.pool.clock())
+	if s.timer == nil {
+		s.timer = time.AfterFunc(d, func() {
+			if s.firing.CompareAndSwap(false, true) {
+				s.worker.post(&s.note)
 			}
 		})
 	} else {
-		w.timer.Reset(d)
+		s.timer.Reset(d)
 	}
 }
 
 // disarm stops the worker's Go timer, which refers to the whole topology.
-func (w *Worker) disarm() {
-	if w.timer != nil {
-		w.timer.Stop()
+func (s *timers) disarm() {
+	if s.timer != nil {
+		s.timer.Stop()
 	}
 }
 
-// fireTimers processes the entries that are due.
-func (w *Worker) fireTimers() {
-	w.armedAt = 0
-	now := w.pool.clock()
-	for len(w.timers) > 0 && w.timers[0].at <= now {
-		e := w.timers.pop()
+// fire processes the entries that are due.
+func (s *timers) fire() {
+	s.armedAt = 0
+	now := s.worker.pool.clock()
+	for len(s.heap) > 0 && s.heap[0].at <= now {
+		e := s.heap.pop()
 		if e.kind == timerIdleLinks {
-			w.lookAtIdle(e, now)
+			s.worker.idleLinks.look(e, now)
 			continue
 		}
-		switch here := e.unit.worker.Load() == w; {
+		switch here := e.unit.worker.Load() == s.worker; {
 		case e.kind == timerTick:
-			w.tick(e, now)
+			s.tick(e, now)
 		case e.kind == timerPing && here:
-			w.pingDue(e.unit, now)
+			s.pingDue(e.unit, now)
 		case e.kind == timerPing:
 			e.unit.signal(controlPing)
 		default:
 			e.unit.signal(controlTimer)
 		}
 	}
-	w.arm()
+	s.arm()
 }
 
 // pingDue calls an idle Ping again, unless the timer was set before a later message.
-func (w *Worker) pingDue(u *Unit, now int64) {
+func (s *timers) pingDue(u *Unit, now int64) {
 	if u.pingAt == 0 || now < u.pingAt {
 		return
 	}
 	u.pingAt = 0
 	if u.ping == pingIdle {
 		u.ping = pingActive
-		w.schedule(u)
+		s.worker.schedule(u)
 	}
 }
 
-func (w *Worker) tick(e timerEntry, now int64) {
+func (s *timers) tick(e timerEntry, now int64) {
 	t := e.ticker
 	g := t.to.proc.group
 	g.enter()
@@ -180,13 +202,13 @@ func (w *Worker) tick(e timerEntry, now int64) {
 	if !due {
 		if goOn {
 			e.at += int64(t.every) * (1 + (now-e.at)/int64(t.every))
-			w.timers.push(e)
+			s.heap.push(e)
 		}
 		return
 	}
 	t.n++
-	if t.slot.Offer(topo.Tick{Time: w.pool.time(e.at), N: t.n}) {
-		t.notify(w)
+	if t.slot.Offer(topo.Tick{Time: s.worker.pool.time(e.at), N: t.n}) {
+		t.notify(s.worker)
 	}
 	// Ticks are due at multiples of the period, so a late tick does not delay the next
 	// ones. Ticks that were missed during a long pause are skipped and counted.
@@ -197,5 +219,5 @@ func (w *Worker) tick(e timerEntry, now int64) {
 		t.slot.Head.RefuseMany(uint64(missed))
 		e.at += missed * int64(t.every)
 	}
-	w.timers.push(e)
+	s.heap.push(e)
 }

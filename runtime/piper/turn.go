@@ -9,21 +9,6 @@ import (
 	"github.com/topogen/topogen/runtime/topo"
 )
 
-const (
-	donateNanosMin = 5_000                  // with shorter turns the wake-up costs more than it saves
-	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as Serve and timers
-	yieldSoonNanos = 20_000                 // the same after messages from outside, whose callers may have a reply; a yield takes less than a microsecond
-	donateLooksMax = 16                     // instances of a long run queue that donate looks at
-	sampleNanosMax = 200_000                // cut-off for a sampled turn: in a longer one the thread was probably preempted
-	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
-	spinLooks      = 64                     // polls of the inbox between two readings of the clock
-	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
-	idleWaitMin    = time.Millisecond       // pause after a Ping that returned Idle
-	idleWaitExpMax = 14                     // the pause doubles up to idleWaitMax, or idleWaitEach for each timer of the worker times the number of workers
-	idleWaitMax    = 100 * time.Millisecond // up to 2,000 timers on all workers
-	idleWaitEach   = 50 * time.Microsecond  // so a topology calls at most 20,000 idle Pings a second, which takes a few percent of a CPU
-)
-
 // runner is a goroutine that runs a worker. When a handler returns, the runner may find
 // that its worker was taken over by another goroutine. Then it continues as the worker
 // of that one instance.
@@ -50,11 +35,11 @@ func (p *Pool) run(w *Worker) {
 			p.supervision.abandonedReturned()
 			return
 		}
-		if !returned && (cause != nil || !r.w.exited) && r.handleCrash(cause) {
+		if !returned && (cause != nil || !r.w.solo.exited) && r.handleCrash(cause) {
 			p.running.Add(1)
 			go p.run(r.w)
 		} else {
-			r.w.disarm()
+			r.w.timers.disarm()
 		}
 		p.lifecycle.goroutineEnded()
 	}()
@@ -76,12 +61,12 @@ func (r *runner) loop() {
 		}
 		u := w.runq.pop()
 		if u == nil {
-			if w.single != nil && w.single.serving {
-				r.serve(w.single)
+			if w.solo.unit != nil && w.solo.unit.serving {
+				r.serve(w.solo.unit)
 				continue
 			}
-			if w.offers {
-				w.setOffers(false)
+			if w.sharing.offers {
+				w.sharing.setOffers(false)
 			}
 			w.park()
 			continue
@@ -91,26 +76,15 @@ func (r *runner) loop() {
 		}
 		if w.runq.first != nil && w.index >= 0 {
 			if w.pool.idle.any() {
-				w.donate()
+				w.sharing.donate()
 			}
-			if u.longTurn && !w.offers {
-				w.setOffers(true)
+			if u.longTurn && !w.sharing.offers {
+				w.sharing.setOffers(true)
 			}
-		} else if w.offers {
-			w.setOffers(false)
+		} else if w.sharing.offers {
+			w.sharing.setOffers(false)
 		}
 		r.turn(u)
-	}
-}
-
-// yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
-// The Go scheduler would preempt the worker only after 10 ms. Otherwise other goroutines
-// have a CPU without this.
-func (w *Worker) yieldCPU() {
-	w.sinceYield, w.fromOutside = 0, false
-	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
-		w.yields++
-		runtime.Gosched()
 	}
 }
 
@@ -123,11 +97,11 @@ func (r *runner) turn(u *Unit) {
 	if u.paused() {
 		return // it became paused after it was queued; it is queued again when there is room
 	}
-	if r.w.slow.Load() && r.w.leaves(u) {
+	if r.w.slow.Load() && r.w.pool.monitor.leaves(u, r.w) {
 		return
 	}
 	r.w.sinceYield += uint64(u.turnNanos)
-	turns := r.w.sampleWeight(u)
+	turns := r.w.sampler.weight(u)
 	if turns > 0 || u.closing {
 		r.observedTurn(u, turns)
 		return
@@ -156,14 +130,14 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
 		u.adaptBudget(took, w)
-		if w.longTurn != u.longTurn && w.index >= 0 {
-			w.setLong(u.longTurn)
+		if w.sharing.longTurn != u.longTurn && w.index >= 0 {
+			w.sharing.setLong(u.longTurn)
 		}
-		w.measured(u, took, turns)
+		w.costs.add(u, took, turns)
 	}
 	w.schedule(u)
-	if turns > 0 && w.hung {
-		w.countSoloTurn(u, took)
+	if turns > 0 && w.solo.hung {
+		w.solo.countTurn(u, took)
 	}
 	if closing {
 		r.closing = false
@@ -189,7 +163,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
 		l := u.ready.pop()
-		if turns > 0 && w.measuring && l.hops < math.MaxInt32/2 {
+		if turns > 0 && w.costs.measured && l.hops < math.MaxInt32/2 {
 			l.hops += turns
 		}
 		r.receive(u, l)
@@ -213,22 +187,11 @@ func (r *runner) publishSolo(u *Unit) {
 	}
 }
 
-// clearYield clears the hold bits that the previous turn left.
-func (w *Worker) clearYield() {
-	if w.pool.ended.Load() {
-		return
-	}
-	w.yield.Store(0)
-	if w.pool.ended.Load() {
-		w.yield.Or(yieldAsked) // the pool ended between the two looks
-	}
-}
-
 // receive handles messages of one link.
 func (r *runner) receive(u *Unit, l *Link) {
 	if l.entering && u.proc.group.isFull() {
 		l.nextReady, u.gated = u.gated, l
-		r.w.awaitRoom(u)
+		awaitRoom(u)
 		return
 	}
 	l.listed = false
@@ -256,7 +219,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 				l.rewind()
 			}
 			if l.idleIn != u.stay() {
-				r.w.listIdle(l)
+				r.w.idleLinks.list(l)
 			}
 			if u.proc.boxes != nil {
 				u.recheckEvents()
@@ -277,7 +240,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 // ping calls Ping up to a batch of times.
 func (r *runner) ping(u *Unit) {
 	if u.proc.group.isFull() {
-		r.w.awaitRoom(u)
+		awaitRoom(u)
 		return
 	}
 	r.enter(u, nil)
@@ -290,17 +253,17 @@ func (r *runner) ping(u *Unit) {
 	case err == nil || u.ping != pingActive:
 		u.idleExp = 0
 	case err == topo.Done:
-		r.w.pingDone(u)
+		pingDone(u)
 	case err == topo.Idle:
 		if n > 0 {
 			u.idleExp = 0
 		}
 		u.ping = pingIdle
-		r.w.pingLater(u)
+		r.w.timers.pingLater(u)
 	default:
 		if r.handleError(u, nil, "Ping", err) {
 			u.ping = pingIdle // so that a Ping that always fails does not keep the worker busy
-			r.w.pingLater(u)
+			r.w.timers.pingLater(u)
 		}
 	}
 }
@@ -394,78 +357,6 @@ func (r *runner) follow(u *Unit) {
 	r.w.state.Store(r.w.state.Load() + 1)
 }
 
-// donate hands over ready instances to idle workers, one to each, if their turns are long
-// enough to pay for the wake-up. There must be a CPU for each of these workers.
-func (w *Worker) donate() {
-	p := w.pool
-	for !p.pinned && p.busy() < int(p.threads.Load()) {
-		before, u := w.donated()
-		if u == nil {
-			return
-		}
-		to := p.idle.take()
-		if to < 0 {
-			return // other workers have taken all
-		}
-		w.runq.remove(before, u)
-		u.queued = false
-		w.handOver(u, p.workers[to])
-		w.wokeAnother = true
-	}
-}
-
-// donated returns an instance of the run queue that donate hands over, and its predecessor there. If
-// it had no turn yet, the last turn of another one is the estimate.
-func (w *Worker) donated() (before, u *Unit) {
-	u = w.runq.first
-	for looks := 0; u != nil && looks < donateLooksMax; looks++ {
-		if u.turnNanos >= donateNanosMin || u.turnNanos == 0 && w.longTurn {
-			return before, u
-		}
-		before, u = u, u.next
-	}
-	return nil, nil
-}
-
-// setOffers records whether the worker has long turns and further instances in its run queue.
-func (w *Worker) setOffers(offers bool) {
-	w.offers = offers
-	if offers {
-		w.pool.offers.add(w)
-	} else {
-		w.pool.offers.remove(w)
-	}
-}
-
-// ask makes a busy worker end its turn after the current call, so that it hands over an instance to w, which
-// has become idle. Idle workers ask different workers.
-func (w *Worker) ask() {
-	p := w.pool
-	if p.busy() >= int(p.threads.Load()) {
-		return
-	}
-	if i := p.offers.after(w); i >= 0 {
-		p.workers[i].yield.Or(yieldAsked)
-	}
-}
-
-// setLong records whether the last timed turn was long.
-func (w *Worker) setLong(long bool) {
-	w.longTurn = long
-	if long {
-		w.pool.long.add(w)
-	} else {
-		w.pool.long.remove(w)
-	}
-}
-
-// handOver assigns u to another worker. The owner must not touch u afterwards.
-func (w *Worker) handOver(u *Unit, to *Worker) {
-	w.pool.logbook.moved(u, w, to)
-	u.worker.Store(to)
-	u.signal(controlAdopt)
-}
-
 // serve runs Serve of u, on a worker outside the pool.
 func (r *runner) serve(u *Unit) {
 	p := r.w.pool
@@ -479,7 +370,7 @@ func (r *runner) serve(u *Unit) {
 	u.serving = false
 	err = p.serveFailure(err)
 	if w := u.watch(); w != nil {
-		w.served(r.w, err)
+		w.served(err)
 	} else if err != nil {
 		p.lifecycle.fail(p.handlerError(u, nil, "Serve", err))
 	} else {

@@ -103,10 +103,10 @@ func (u *Unit) SetAlarm(at time.Duration) {
 	u.wakeAt(a.check)
 }
 
-// handleWakeup handles the deadlines of u that have passed.
-func (w *Worker) handleWakeup(u *Unit) {
-	now := w.pool.clock()
-	k := &u.proc.wakeups[u.index]
+// fire handles the deadlines of u that have passed.
+func (k *wakeup) fire(u *Unit) {
+	p := u.proc.pool
+	now := p.clock()
 	if k.at == 0 || k.at > now {
 		return
 	}
@@ -135,15 +135,15 @@ func (w *Worker) handleWakeup(u *Unit) {
 		return
 	}
 	if due(&v.restartAt) {
-		w.pool.supervision.report(ChildEvent{Kind: ChildDue, Child: v.child()})
+		p.supervision.report(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
 	if due(&v.heldCheckAt) {
 		u.pendingCalls |= callHeld
 	}
-	if due(&v.retryAt) {
-		v.retryDue(now)
+	if due(&v.attempts.dueAt) {
+		v.attempts.retry(now)
 	}
 	if due(&v.hangDeadline) {
-		w.pool.stepper.endHang(v)
+		p.stepper.endHang(v)
 	}
 }

@@ -50,26 +50,20 @@ type watch struct {
 	position        *Position               // nil if calls have no timeout
 	ctx             context.Context         // context of its handlers, if calls have a timeout
 	cancel          context.CancelCauseFunc // ends ctx
-	current         untypedDelivery         // the current message, or nil
-	retrying        atomic.Int32            // number of messages that wait for another attempt
-	lastAttempts    int                     // attempts at the message that resolveMessage handled last
-	lastRetries     bool                    // that message waits for another attempt
-	delayed         []delayed               // links whose first message waits for its next attempt
-	heldCheckAt     int64                   // when to request the holds of an isolated instance; 0 means never
-	retryAt         int64                   // when the first of delayed is due; 0 if there is none
-	holder          *holder                 // counts the holds of the instance
-	cause           error                   // why it ended
+	attempts        attempts
+	heldCheckAt     int64   // when to request the holds of an isolated instance; 0 means never
+	holder          *holder // counts the holds of the instance
+	cause           error   // why it ended
 	phase           watchPhase
-	suspended       bool   // the suspension counts in out.full
-	gaveUp          bool   // the supervisor has returned EffectGiveUp
-	droppingTicks   bool   // dropTicks runs
-	goroutineLeft   bool   // its goroutine was abandoned, so the next instance needs a new sender
-	isSource        bool   // its Ping or Serve counts in group.sources
+	suspended       bool // the suspension counts in out.full
+	gaveUp          bool // the supervisor has returned EffectGiveUp
+	droppingTicks   bool // dropTicks runs
+	goroutineLeft   bool // its goroutine was abandoned, so the next instance needs a new sender
+	source          source
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
-	awaited         atomic.Bool              // awaitRestart was called: the group does not end
-	process         atomic.Pointer[Process]  // the process of an isolated instance, or nil
-	killed          atomic.Bool              // its process was killed by the health check
+	finishDelay     finishDelay
+	process         ownProcess
 	sharedPosition  atomic.Pointer[Position] // a copy of position for the health check
 	restartAt       int64                    // when to report ChildDue; 0 means never
 	hangDeadline    int64                    // under a Stepper: when the call that hangs is overdue
@@ -83,10 +77,9 @@ type watch struct {
 
 	// Guarded by Pool.supervision.
 	commands   []command
-	inputsDone bool    // ChildInputsDone was reported, so the instance must not be started again
-	stopCount  uint64  // number of EffectStops so far
-	stopNumber uint64  // number of the EffectStop that is not answered yet; 0 if none
-	spare      Process // a process that was started and is not attached yet
+	inputsDone bool   // ChildInputsDone was reported, so the instance must not be started again
+	stopCount  uint64 // number of EffectStops so far
+	stopNumber uint64 // number of the EffectStop that is not answered yet; 0 if none
 }
 
 // command is an instruction to the worker of an instance: an effect of the supervisor, or
@@ -145,13 +138,16 @@ func (u *Unit) watch() *watch {
 // awaitsRetry reports whether a message waits for its next attempt.
 func (u *Unit) awaitsRetry() bool {
 	w := u.watch()
-	return w != nil && w.retrying.Load() > 0
+	return w != nil && w.attempts.waiting.Load() > 0
 }
 
 // addWatch adds the watch of u.
 func (u *Unit) addWatch() {
-	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
+	w := &watch{unit: u, holder: &holder{proc: u.proc}}
 	u.proc.watches = append(u.proc.watches, w)
+	w.source.unit, w.source.counted = u, u.proc.Ping || u.proc.Serve
+	w.attempts.unit = u
+	w.finishDelay.group, w.process.faults = u.proc.group, u.proc.faults
 	w.renewPosition()
 }
 
@@ -217,6 +213,16 @@ func (u *Unit) HasFailed() bool {
 // instance, and the same Out and links, because the abandoned goroutine ends before it
 // touches the Out or a link.
 func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
+
+func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
+
+// scheduleHeld sets the time of the next callHeld for an instance that holds work.
+func (w *watch) scheduleHeld() {
+	if u := w.unit; w.holder.count() > 0 && w.heldCheckAt == 0 && w.phase == watchRunning {
+		w.heldCheckAt = u.proc.pool.clock() + int64(heldEvery)
+		u.wakeAt(w.heldCheckAt)
+	}
+}
 
 // suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {

@@ -8,10 +8,18 @@ import (
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
-// bits of Worker.hold
+// bits of Worker.yield
 const (
 	yieldFull  uint32 = 1 << iota // a queue that the running instance sends to became full
 	yieldAsked                    // the turn takes long, or the worker must stop
+)
+
+const (
+	yieldNanos     = 100_000                // in turns; then other goroutines may run, such as Serve and timers
+	yieldSoonNanos = 20_000                 // the same after messages from outside, whose callers may have a reply; a yield takes less than a microsecond
+	spinMax        = 100 * time.Microsecond // about the cost of waking a thread on a virtual machine
+	spinLooks      = 64                     // polls of the inbox between two readings of the clock
+	spinRoundsMax  = 800                    // about spinMax; ends the loop if the clock does not advance
 )
 
 // Worker runs the units that are assigned to it, one turn at a time. Except for the
@@ -25,47 +33,33 @@ type Worker struct {
 	wake   chan struct{}   // capacity 1
 	_      [lineBytes]byte // other goroutines write the fields above, the owner those below
 
-	pool            *Pool
-	index           int         // -1 for a worker outside the pool, which runs one instance
-	state           count.Count // odd while a handler runs; incremented at each change
-	longTurn        bool        // the last timed turn was long, and the worker is in Pool.long
-	offers          bool        // the worker is in Pool.offers
-	batch           int         // maximum number of messages of one link in a turn
-	stepped         bool        // run by a Stepper
-	runq            unitQueue
-	timers          timerHeap
-	idleLinks       idleLinks
-	timer           *time.Timer
-	armedAt         int64 // when the Go timer fires; 0 means never
-	timerNote       note
-	firing          atomic.Bool // timerNote is in the inbox
-	wokeAnother     bool        // woke another worker since it last yielded
-	runner          *runner     // the goroutine that runs the worker
-	lender          *runner     // the goroutine of the worker, which sleeps, while a caller runs it
-	spareRunner     *runner     // for the next caller that runs the worker
-	sinceYield      uint64      // estimated nanoseconds in turns since it last yielded
-	fromOutside     bool        // has handled messages from outside since it last yielded
-	yields          uint64      // how often it yielded
-	turnsToSample   int32       // turns left until one is timed
-	sampleDistance  int32       // turns between the last timed turn and the next one
-	measuring       bool        // measures the costs of instances and links for the rebalancer
-	variance        float64     // variance of the sum of the costs measured here
-	epoch           uint64      // the configuration of the rebalancer that this worker has seen
-	placementNote   note
-	placementPosted atomic.Bool // placementNote is in the inbox
-	single          *Unit       // the only instance of a worker outside the pool
-	hung            bool        // single left the pool because a handler hung
-	suspect         *Unit       // single at the start if hung was true then; the monitor reads it
-	seen            sighting    // belongs to the monitor
-	slowTurns       int         // number of long turns since then
-	exited          bool        // single has returned to the pool, and the goroutine has ended
+	// Each turn uses the fields up to sharing.
+	pool        *Pool
+	index       int         // -1 for a worker outside the pool, which runs one instance
+	state       count.Count // odd while a handler runs; incremented at each change
+	batch       int         // maximum number of messages of one link in a turn
+	stepped     bool        // run by a Stepper
+	fromOutside bool        // has handled messages from outside since it last yielded
+	wokeAnother bool        // woke another worker since it last yielded
+	sampler     sampler
+	runq        unitQueue
+	sinceYield  uint64  // estimated nanoseconds in turns since it last yielded
+	runner      *runner // the goroutine that runs the worker
+	lender      *runner // the goroutine of the worker, which sleeps, while a caller runs it
+	spareRunner *runner // for the next caller that runs the worker
+	yields      uint64  // how often it yielded
+	sharing     sharing
+	costs       costs
+	timers      timers
+	idleLinks   idleLinks
+	solo        solo
 }
 
 func newWorker(p *Pool, index int) *Worker {
 	w := &Worker{pool: p, index: index, wake: make(chan struct{}, 1)}
-	w.timerNote = note{kind: noteTimer}
-	w.placementNote = note{kind: notePlacement}
-	w.turnsToSample, w.sampleDistance = 1, 1
+	w.sampler.untilNext, w.sampler.distance = 1, 1
+	w.sharing.worker, w.timers.worker, w.idleLinks.worker, w.solo.worker = w, w, w, w
+	w.costs.note.kind, w.timers.note.kind = notePlacement, noteTimer
 	if index >= 0 {
 		w.batch = p.batch
 	} else {
@@ -87,8 +81,8 @@ func (w *Worker) wakeUp() (woken bool) {
 	if !w.parked.CompareAndSwap(true, false) {
 		return false
 	}
-	if w.exited {
-		w.forwardNotes()
+	if w.solo.exited {
+		w.solo.forwardNotes()
 	} else {
 		w.wake <- struct{}{}
 	}
@@ -123,8 +117,8 @@ func (p *Pool) busy() int { return len(p.workers) - p.idle.len() }
 // park sleeps until there is a note. It sets parked first and then looks at the inbox
 // again. A poster does these two steps in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
-	if w.index < 0 && w.single == nil && len(w.timers) == 0 {
-		w.exit()
+	if w.index < 0 && w.solo.unit == nil && len(w.timers.heap) == 0 {
+		w.solo.exit()
 	}
 	if w.wokeAnother {
 		// A goroutine that was woken by this worker waits for the CPU of this thread, so
@@ -137,7 +131,7 @@ func (w *Worker) park() {
 	}
 	if w.index >= 0 && w.pool.long.anyWithout(&w.pool.idle, w) {
 		w.pool.idle.add(w)
-		w.ask()
+		w.sharing.ask()
 		woken := w.spin()
 		w.pool.idle.remove(w)
 		if woken {
@@ -152,18 +146,52 @@ func (w *Worker) park() {
 		}
 	} else if w.index >= 0 {
 		w.pool.idle.add(w)
-		w.ask()
+		w.sharing.ask()
 		<-w.wake
 		w.pool.idle.remove(w)
 		w.pool.monitor.wakeUp()
 		return
 	}
-	if !w.hung {
+	if !w.solo.hung {
 		<-w.wake
 		return
 	}
-	w.waitIdle()
+	w.solo.waitIdle()
 	w.pool.monitor.wakeUp()
+}
+
+// parkServing is park for a worker whose goroutine is in a send of Serve. It also
+// returns when the topology stops.
+func (w *Worker) parkServing() {
+	w.parked.Store(true)
+	if !w.inbox.empty() || w.pool.stopping.Load() || w.pool.ended.Load() {
+		if w.parked.CompareAndSwap(true, false) {
+			return
+		}
+	}
+	<-w.wake
+}
+
+// yieldCPU lets other goroutines run, if all workers are busy or as many as there are CPUs.
+// The Go scheduler would preempt the worker only after 10 ms. Otherwise other goroutines
+// have a CPU without this.
+func (w *Worker) yieldCPU() {
+	w.sinceYield, w.fromOutside = 0, false
+	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
+		w.yields++
+		runtime.Gosched()
+	}
+}
+
+// clearYield clears the bits that the previous turn left.
+func (w *Worker) clearYield() {
+	if w.pool.ended.Load() {
+		return
+	}
+	w.yield.Store(0)
+	if w.pool.ended.Load() {
+		w.yield.Or(yieldAsked) // the pool ended between the two looks
+	}
 }
 
 // readNotes processes the notes in the inbox.
@@ -185,10 +213,10 @@ func (w *Worker) readAll() {
 		case noteControl:
 			w.readControl(n.unit())
 		case noteTimer:
-			w.firing.Store(false)
-			w.fireTimers()
+			w.timers.firing.Store(false)
+			w.timers.fire()
 		case notePlacement:
-			w.readPlacement()
+			w.costs.readPages(w)
 		}
 		n = next
 	}
@@ -201,7 +229,7 @@ func (w *Worker) readReady(l *Link) {
 	}
 	l.posted.Store(false) // before the queues are read, so that a later message posts a new note
 	if l.gone.Load() {
-		w.removeGone(l)
+		w.idleLinks.removeGone(l)
 		return
 	}
 	w.makeReady(l)
@@ -215,7 +243,7 @@ func (w *Worker) readRoom(l *Link) {
 	l.wantRoom.Store(false)
 	w.roomIn(l) // first: a queue that was full is not trimmed
 	if l.asked.Load() && l.asked.Swap(false) {
-		w.trim(l)
+		w.idleLinks.trim(l)
 	}
 }
 
@@ -251,7 +279,7 @@ func (w *Worker) schedule(u *Unit) {
 		return
 	}
 	if u.ping == pingActive && u.proc.group.isFull() {
-		w.awaitRoom(u)
+		awaitRoom(u)
 		if !u.runnable() {
 			return // scheduled again when there is room
 		}
@@ -273,17 +301,17 @@ func (w *Worker) readControl(u *Unit) {
 		// Commands are carried out before the end of the inputs is read, so that after a command to
 		// stop the group waits until the instance is started again. Without Finish, a new
 		// instance would have nothing to do after the end of the inputs.
-		w.carryOut(u)
+		u.watch().carryOut()
 		bits &^= controlCommand
 	}
 	if bits&controlPing != 0 {
-		w.pingDue(u, w.pool.clock())
+		w.timers.pingDue(u, w.pool.clock())
 	}
 	if bits&controlStop != 0 {
-		w.pingDone(u)
+		pingDone(u)
 	}
 	if bits&controlResume != 0 {
-		w.releaseGated(u)
+		releaseGated(u)
 	}
 	if bits&controlClosing != 0 {
 		u.closing = true
@@ -320,7 +348,7 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		}
 	}
 	if bits&controlIdle != 0 {
-		w.listIdleLinks(u)
+		w.idleLinks.listAll(u)
 	}
 	if bits&controlWake != 0 {
 		u.pendingCalls |= callWoken
@@ -329,10 +357,10 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 		u.pendingCalls |= callEvents
 	}
 	if bits&controlCommand != 0 {
-		w.carryOut(u) // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
+		u.watch().carryOut() // before the timer: an order that arrived before a deadline counts, even if the worker reads both late
 	}
 	if bits&controlTimer != 0 {
-		w.handleWakeup(u)
+		u.proc.wakeups[u.index].fire(u)
 	}
 }
 
@@ -350,37 +378,9 @@ func (w *Worker) moveOut(u *Unit) bool {
 	return true
 }
 
-// releaseGated makes the links ready again that were held back because the group was
-// full.
-func (w *Worker) releaseGated(u *Unit) {
-	u.awaitsRoom = false
-	if u.wokenPending {
-		u.wokenPending = false
-		u.pendingCalls |= callWoken
-	}
-	for l := u.gated; l != nil; l = u.gated {
-		u.gated = l.nextReady
-		u.ready.push(l)
-	}
-}
-
-// awaitRoom holds back the messages that enter u's group until the group has room.
-func (w *Worker) awaitRoom(u *Unit) {
-	if u.awaitsRoom {
-		return
-	}
-	u.awaitsRoom = true
-	if !u.proc.group.await(u) {
-		w.releaseGated(u)
-	}
-}
-
-// pingDone ends the calls of u's Ping.
-func (w *Worker) pingDone(u *Unit) {
-	if v := u.watch(); v != nil {
-		v.pingDone()
-	} else if u.ping != pingNone {
-		u.ping = pingNone
-		u.proc.group.sourceDone()
-	}
+// handOver assigns u to another worker. The owner must not touch u afterwards.
+func (w *Worker) handOver(u *Unit, to *Worker) {
+	w.pool.logbook.moved(u, w, to)
+	u.worker.Store(to)
+	u.signal(controlAdopt)
 }

@@ -28,6 +28,15 @@ func (s *workerSet) remove(w *Worker) {
 	s.words[w.index/wordBits].And(^(uint64(1) << (w.index % wordBits)))
 }
 
+// set adds or removes w.
+func (s *workerSet) set(w *Worker, in bool) {
+	if in {
+		s.add(w)
+	} else {
+		s.remove(w)
+	}
+}
+
 // take removes one of the workers and returns its index, or -1 if there is none. Two callers get two
 // workers.
 func (s *workerSet) take() int {

@@ -112,7 +112,7 @@ func TestAnInstanceIsDonatedToAFreeCPU(t *testing.T) {
 		}
 		p.threads.Store(c.threads)
 		w := p.workers[0]
-		w.setLong(true)
+		w.sharing.setLong(true)
 		for range 3 {
 			u := new(Unit)
 			p.Adopt(0, struct{}{}, u, new(Out))
@@ -123,7 +123,7 @@ func TestAnInstanceIsDonatedToAFreeCPU(t *testing.T) {
 		for _, i := range c.idle {
 			p.idle.add(p.workers[i])
 		}
-		w.donate()
+		w.sharing.donate()
 		if donated := 3 - w.runq.len(); donated != c.donated || p.idle.len() != c.idleAfter {
 			t.Errorf("%s: %d instances are donated, and %d workers are idle", c.name, donated, p.idle.len())
 		}
@@ -151,11 +151,11 @@ func TestAnIdleWorkerAsksABusyOne(t *testing.T) {
 		}
 		p.threads.Store(c.threads)
 		for _, i := range c.offers {
-			p.workers[i].setOffers(true)
+			p.workers[i].sharing.setOffers(true)
 		}
 		w := p.workers[c.idle]
 		p.idle.add(w)
-		w.ask()
+		w.sharing.ask()
 		for i, other := range p.workers {
 			if got := other.yield.Load() == yieldAsked; got != (i == c.asked) {
 				t.Errorf("%s: worker %d is asked: %v", c.name, i, got)
@@ -177,7 +177,7 @@ func TestAWorkerDoesNotPollOnTheCPUOfAnother(t *testing.T) {
 		p.threads.Store(c.threads)
 		w := p.workers[0]
 		p.idle.add(w)
-		w.inbox.push(&w.timerNote)
+		w.inbox.push(&w.timers.note)
 		if found := w.spin(); found != c.polls || p.spinning.Load() != 0 {
 			t.Errorf("with 2 busy workers on %d threads, the third one polls: %v; %d are left", c.threads, found, p.spinning.Load())
 		}
