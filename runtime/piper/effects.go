@@ -144,7 +144,7 @@ func (w *Worker) carryOut(u *Unit) {
 				v.shutDown()
 			}
 			v.restartAt = o.at
-			u.wakeAt(o.at)
+			u.proc.wakeAt(u, o.at)
 		case EffectStart:
 			if v.phase == watchRunning {
 				v.shutDown()

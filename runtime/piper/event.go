@@ -77,7 +77,7 @@ func (u *Unit) takeEvent() (e Event, ok, more bool) {
 
 // isDrained reports whether the instance has handled all messages of an edge.
 func (u *Unit) isDrained(edge int) bool {
-	if u.awaitsRetry() { // the edge of that message is not known
+	if u.watch().awaitsRetry() { // the edge of that message is not known
 		return false
 	}
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {

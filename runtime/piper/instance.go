@@ -68,15 +68,10 @@ type Unit struct {
 
 	pingAt       int64 // when the idle Ping is due; 0 if no timer runs
 	index        int32
-	budget       int32  // messages in a turn, if it is less than the batch; 0 before it was measured
-	quickTurns   uint32 // number of consecutive quick turns outside the pool
-	turnNanos    uint32 // average duration of recent timed turns
-	soloReturns  uint8  // how often it left the pool and came back because its turns were quick
-	idleExp      uint8  // the next idle pause is 1 ms << idleExp
+	pace               // of its turns
+	idleExp      uint8 // the next idle pause is 1 ms << idleExp
 	ping         pingState
 	pingAtExp    uint8 // the value of idleExp when pingAt was set
-	slow         bool  // a call took long, and its turns have not been quick since
-	longTurn     bool  // the next turn is timed, because the last one was long, may have been long, or was outside the pool
 	queued       bool  // in the run queue
 	closing      bool  // the inputs of the group are closed
 	awaitsRoom   bool  // in group.awaitingRoom

@@ -74,6 +74,6 @@ func (w *Worker) scheduleHeld(u *Unit) {
 	v := u.watch()
 	if v.holder.count() > 0 && v.heldCheckAt == 0 && v.phase == watchRunning {
 		v.heldCheckAt = w.pool.clock() + int64(heldEvery)
-		u.wakeAt(v.heldCheckAt)
+		u.proc.wakeAt(u, v.heldCheckAt)
 	}
 }

@@ -87,7 +87,7 @@ func (l *lifecycle) initAll(c *executor) error {
 // ends.
 func (l *lifecycle) initOne(c *executor, u *Unit, timeout time.Duration) (err error) {
 	p := l.pool
-	ctx := u.holding(p.handlerCtx)
+	ctx := holding(u, p.handlerCtx)
 	if p.stepper != nil {
 		l.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
 		return err

@@ -224,7 +224,7 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 		proc.boxes = append(proc.boxes, eventBox{})
 	}
 	if proc.Watch != nil {
-		u.addWatch()
+		proc.watches = append(proc.watches, newWatch(u))
 	}
 	proc.group.units = append(proc.group.units, u)
 	if u.remote = p.border != nil; u.remote {

@@ -1,8 +1,6 @@
 package piper
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -72,9 +70,7 @@ type processor struct {
 	wakeups        []wakeup     // by instance, if Events, or Watch is not nil
 	crossLog       repeated     // about messages between nodes that cannot be encoded or decoded
 	guest          bool         // its only unit is a guest
-
-	contextsOnce sync.Once
-	contexts     []context.Context // by instance, made when a handler needs it
+	contexts       contexts
 }
 
 type edge struct {

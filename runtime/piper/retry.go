@@ -29,7 +29,7 @@ func (w *watch) delay(l *Link) {
 	w.delayed = append(w.delayed, delayed{l, at})
 	if w.retryAt == 0 || at < w.retryAt {
 		w.retryAt = at
-		w.unit.wakeAt(at)
+		w.unit.proc.wakeAt(w.unit, at)
 	}
 }
 
@@ -47,6 +47,6 @@ func (w *watch) retryDue(now int64) {
 		return false
 	})
 	if w.retryAt != 0 {
-		w.unit.wakeAt(w.retryAt)
+		w.unit.proc.wakeAt(w.unit, w.retryAt)
 	}
 }

@@ -185,7 +185,7 @@ func (s *supervision) prepareWatches() {
 			proc.wakeups = make([]wakeup, len(proc.units))
 		}
 		if proc.Watch != nil {
-			proc.contexts = make([]context.Context, len(proc.units))
+			proc.contexts.list = make([]context.Context, len(proc.units))
 		}
 		for _, w := range proc.watches {
 			w.renewContext()

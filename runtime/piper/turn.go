@@ -251,7 +251,7 @@ func (r *runner) receive(u *Unit, l *Link) {
 		if waited {
 			l.reportRoom(r.w)
 		}
-		if !more && !(u.MustYield() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
+		if !more && !(u.MustYield() && u.watch().awaitsRetry()) { // a message for the next attempt is not in the queue
 			if l.local {
 				l.rewind()
 			}

@@ -14,17 +14,16 @@ type wakeup struct {
 	timer *time.Timer // nil under a Stepper, whose worker has an entry instead
 }
 
-// wakeAt makes the unit check its deadlines at the given time or earlier.
-func (u *Unit) wakeAt(at int64) {
-	k := &u.proc.wakeups[u.index]
+// wakeAt makes a unit check its deadlines at the given time or earlier.
+func (p *processor) wakeAt(u *Unit, at int64) {
+	k := &p.wakeups[u.index]
 	if k.at != 0 && k.at <= at {
 		return
 	}
 	k.at = at
-	p := u.proc.pool
-	switch d := time.Duration(at - p.clock()); {
-	case p.stepper != nil:
-		p.stepper.wakeAt(u, at)
+	switch d := time.Duration(at - p.pool.clock()); {
+	case p.pool.stepper != nil:
+		p.pool.stepper.wakeAt(u, at)
 	case k.timer == nil:
 		k.timer = time.AfterFunc(d, func() { u.signal(controlTimer) })
 	default:
@@ -100,7 +99,7 @@ func (u *Unit) SetAlarm(at time.Duration) {
 		a.step = math.MaxInt64 // virtual time has no pauses
 	}
 	a.check = clock + min(a.step, wait)
-	u.wakeAt(a.check)
+	u.proc.wakeAt(u, a.check)
 }
 
 // handleWakeup handles the deadlines of u that have passed.
@@ -116,7 +115,7 @@ func (w *Worker) handleWakeup(u *Unit) {
 		case *at == 0:
 			return false
 		case *at > now:
-			u.wakeAt(*at)
+			u.proc.wakeAt(u, *at)
 			return false
 		}
 		*at = 0
@@ -127,7 +126,7 @@ func (w *Worker) handleWakeup(u *Unit) {
 		case due:
 			u.pendingCalls |= callAlarm
 		case at != 0:
-			u.wakeAt(at)
+			u.proc.wakeAt(u, at)
 		}
 	}
 	v := u.watch()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
 // Then is the reaction to an error of a handler.
@@ -142,18 +143,18 @@ func (u *Unit) watch() *watch {
 	return u.proc.watches[u.index]
 }
 
-// awaitsRetry reports whether a message waits for its next attempt.
-func (u *Unit) awaitsRetry() bool {
-	w := u.watch()
-	return w != nil && w.retrying.Load() > 0
+// newWatch makes the watch of u.
+func newWatch(u *Unit) *watch {
+	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
+	w.renewPosition()
+	return w
 }
 
-// addWatch adds the watch of u.
-func (u *Unit) addWatch() {
-	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
-	u.proc.watches = append(u.proc.watches, w)
-	w.renewPosition()
-}
+// awaitsRetry reports whether a message waits for its next attempt. A nil watch has none.
+func (w *watch) awaitsRetry() bool { return w != nil && w.retrying.Load() > 0 }
+
+// mustStop reports whether the supervisor has ordered the instance to stop.
+func (w *watch) mustStop() bool { return w != nil && w.deferredStop != 0 }
 
 // renewPosition gives the instance a new Position.
 func (w *watch) renewPosition() {
@@ -169,9 +170,8 @@ func (w *watch) renewPosition() {
 // renewHolder sets the holder of a new instance, which already counts the holds of its
 // Init.
 func (w *watch) renewHolder(h *holder) {
-	proc := w.unit.proc
 	w.holder = h
-	proc.contexts[w.unit.index] = nil
+	w.unit.proc.contexts.list[w.unit.index] = nil
 	if !w.goroutineLeft {
 		w.renewContext() // otherwise renewPosition does it
 	}
@@ -184,7 +184,7 @@ func (w *watch) renewContext() {
 		w.cancel(context.Canceled) // the previous instance has ended
 	}
 	if w.position != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.position))
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(hold.With(w.unit.proc.pool.handlerCtx, w.holder), w.position))
 	}
 }
 
