@@ -34,7 +34,7 @@ func TestGuards(t *testing.T) {
 		{"the parameters of a lifecycle method have changed", "cycle/cycle.go", "Finish(out *LeftSender) { out.SendBall(Ball{-1, 1}) }", "Finish() {}"},
 		{"a lifecycle method is missing", "cycle/cycle.go", "Finish(out *LeftSender) {", "Finnish(out *LeftSender) {"},
 		{"Init has lost its error result", "failures/failures.go", `Init(ctx context.Context) error { return Hooks.call("camera init") }`, `Init(ctx context.Context) { Hooks.call("camera init") }`},
-		{"the runtime has another version", runtime, "const Generated9 = 9", "const Generated10 = 10"},
+		{"the runtime has another version", runtime, "const Generated10 = 10", "const Generated11 = 11"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, err := os.ReadFile(c.file)

@@ -68,7 +68,7 @@ const remarkWidth = 60
 func (p *part) guards() {
 	p.doc("If this does not compile, the runtime in go.mod does not match this file. Run:")
 	p.commandLine()
-	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated9")))
+	p.add(jen.Const().Id("_").Op("=").Add(piper("Generated10")))
 	p.useBuildConstant()
 	var lines []code
 	for _, q := range p.processors {

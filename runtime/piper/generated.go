@@ -2,11 +2,11 @@ package piper
 
 import "github.com/topogen/topogen/runtime/graph"
 
-// Generated9 is the version of the interface between generated code and this
+// Generated10 is the version of the interface between generated code and this
 // package. Generated code refers to the constant. If the runtime in go.mod has
 // another version, the build stops with one compile error, next to a comment with
 // the command to run, instead of with many errors.
-const Generated9 = 9
+const Generated10 = 10
 
 // GraphOf returns the graph of the topology that p runs. P and E are the generated
 // index types. It must be called after all instances were adopted.

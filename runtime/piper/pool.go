@@ -221,7 +221,7 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	out.unit = u
 	proc.units = append(proc.units, u)
 	if proc.Events {
-		proc.boxes = append(proc.boxes, eventBox{})
+		proc.inputs = append(proc.inputs, &Inputs{unit: u})
 	}
 	if proc.Watch != nil {
 		proc.watches = append(proc.watches, newWatch(u))

@@ -64,7 +64,7 @@ type processor struct {
 	warned         atomic.Bool
 	pendingReplies atomic.Int64 // calls of BeginReply minus calls of EndReply
 	holds          atomic.Int64 // number of unreleased holds (topo.Hold)
-	boxes          []eventBox   // by instance, if Events
+	inputs         []*Inputs    // by instance, if Events
 	watches        []*watch     // by instance, if Watch is not nil
 	faults         *faults      // if Events, or Watch is not nil
 	wakeups        []wakeup     // by instance, if Events, or Watch is not nil

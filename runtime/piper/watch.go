@@ -188,6 +188,14 @@ func (w *watch) renewContext() {
 	}
 }
 
+// Inputs returns the Inputs of the instance, or nil if its processor has no Events.
+func (u *Unit) Inputs() *Inputs {
+	if u.proc.inputs == nil {
+		return nil
+	}
+	return u.proc.inputs[u.index]
+}
+
 // Position returns the Position of the instance, or nil if calls have no timeout.
 // Generated code passes it to a new sender.
 func (u *Unit) Position() *Position {
