@@ -135,7 +135,7 @@ func (w *Worker) carryOut(u *Unit) {
 			continue
 		}
 		if o.ended != nil {
-			v.processEnded(o.ended)
+			v.isolation.ended(o.ended)
 			continue
 		}
 		switch o.Kind {

@@ -17,10 +17,10 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	}
 	p.logbook.record(e)
 	then := u.proc.Watch.Then
-	if w.endsProcess(err) {
+	if w.isolation.ends(err) {
 		then = ThenStop
 	}
-	if w.refuses(err) {
+	if w.isolation.refuses(err) {
 		then = ThenSkip
 		if w.current != nil {
 			w.current.uncountAttempt()
@@ -45,7 +45,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 // failureKind is ChildHung if the process of the instance was killed, and ChildFailed
 // otherwise.
 func (w *watch) failureKind() ChildEventKind {
-	if w.killed.Load() {
+	if w.isolation.killed.Load() {
 		return ChildHung
 	}
 	return ChildFailed

@@ -119,12 +119,6 @@ func (b *logbook) failure(u *Unit, kind logKind, level slog.Level, text string, 
 	b.write(line{level, text, attrs}, times)
 }
 
-// LogProcess logs that the instance runs in a process.
-func (u *Unit) LogProcess(pid int) {
-	u.proc.pool.logbook.limitedLine(u, logProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
-		[]slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Int("pid", pid)}})
-}
-
 // limitedLine logs a line about u, at most once a second for each kind and processor.
 func (b *logbook) limitedLine(u *Unit, kind logKind, l line) {
 	if times, ok := b.admit(&u.proc.faults.logged[kind], l); ok {

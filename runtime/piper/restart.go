@@ -103,7 +103,7 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 		}
 		if v.starting == nil {
 			p.supervision.mu.Lock()
-			v.endSpare()
+			v.isolation.endSpare()
 			p.supervision.mu.Unlock()
 		}
 		return
@@ -116,10 +116,10 @@ func (w *Worker) instanceStarted(v *watch, m *startAttempt) {
 		return
 	}
 	v.adopt(m)
-	v.killed.Store(false)
+	v.isolation.killed.Store(false)
 	v.failed.Store(false)
 	v.goroutineLeft, v.phase, v.cause = false, watchRunning, nil
-	w.scheduleHeld(u)
+	v.isolation.scheduleHeld()
 	p.events.postRestarted(u.proc)
 	p.events.postClosed(u)
 	p.supervision.observe(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })

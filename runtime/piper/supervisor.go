@@ -162,7 +162,7 @@ func (s *supervision) endSpares() {
 	var spares []Process
 	for _, proc := range s.pool.processors {
 		for _, w := range proc.watches {
-			if spare := w.endSpare(); spare != nil {
+			if spare := w.isolation.endSpare(); spare != nil {
 				spares = append(spares, spare)
 			}
 		}

@@ -68,7 +68,7 @@ func (w *Worker) handleWakeup(u *Unit) {
 	if due(&v.restartAt) {
 		w.pool.supervision.report(ChildEvent{Kind: ChildDue, Child: v.child()})
 	}
-	if due(&v.heldCheckAt) {
+	if due(&v.isolation.heldCheckAt) {
 		u.pendingCalls |= callHeld
 	}
 	if due(&v.retryAt) {

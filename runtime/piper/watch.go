@@ -56,10 +56,10 @@ type watch struct {
 	lastAttempts    int                     // attempts at the message that resolveMessage handled last
 	lastRetries     bool                    // that message waits for another attempt
 	delayed         []delayed               // links whose first message waits for its next attempt
-	heldCheckAt     int64                   // when to request the holds of an isolated instance; 0 means never
 	retryAt         int64                   // when the first of delayed is due; 0 if there is none
 	holder          *holder                 // counts the holds of the instance
 	cause           error                   // why it ended
+	isolation       Isolation
 	phase           watchPhase
 	suspended       bool   // the suspension counts in out.full
 	gaveUp          bool   // the supervisor has returned EffectGiveUp
@@ -69,8 +69,6 @@ type watch struct {
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
 	awaited         atomic.Bool              // awaitRestart was called: the group does not end
-	process         atomic.Pointer[Process]  // the process of an isolated instance, or nil
-	killed          atomic.Bool              // its process was killed by the health check
 	sharedPosition  atomic.Pointer[Position] // a copy of position for the health check
 	restartAt       int64                    // when to report ChildDue; 0 means never
 	hangDeadline    int64                    // under a Stepper: when the call that hangs is overdue
@@ -84,10 +82,9 @@ type watch struct {
 
 	// Guarded by Pool.supervision.
 	commands   []command
-	inputsDone bool    // ChildInputsDone was reported, so the instance must not be started again
-	stopCount  uint64  // number of EffectStops so far
-	stopNumber uint64  // number of the EffectStop that is not answered yet; 0 if none
-	spare      Process // a process that was started and is not attached yet
+	inputsDone bool   // ChildInputsDone was reported, so the instance must not be started again
+	stopCount  uint64 // number of EffectStops so far
+	stopNumber uint64 // number of the EffectStop that is not answered yet; 0 if none
 }
 
 // command is an instruction to the worker of an instance: an effect of the supervisor, or
@@ -146,6 +143,7 @@ func (u *Unit) watch() *watch {
 // newWatch makes the watch of u.
 func newWatch(u *Unit) *watch {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
+	w.isolation.watch = w
 	w.renewPosition()
 	return w
 }
@@ -194,6 +192,14 @@ func (u *Unit) Inputs() *Inputs {
 		return nil
 	}
 	return u.proc.inputs[u.index]
+}
+
+// Isolation returns the Isolation of the instance, or nil if its processor has no Watch.
+func (u *Unit) Isolation() *Isolation {
+	if w := u.watch(); w != nil {
+		return &w.isolation
+	}
+	return nil
 }
 
 // Position returns the Position of the instance, or nil if calls have no timeout.
