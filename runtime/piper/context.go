@@ -4,36 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/topogen/topogen/runtime/internal/attempt"
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
-
-// Context is the context of handlers. It does not end when the topology begins to
-// drain. It ends when Run stops waiting for handlers, and when the goroutine of the
-// handler is abandoned.
-func (u *Unit) Context() context.Context {
-	w := u.watch()
-	if w == nil {
-		return u.proc.contexts.of(u)
-	}
-	ctx := w.ctx
-	if ctx == nil {
-		ctx = u.proc.contexts.of(u)
-	}
-	if n := u.Attempt(); n > 1 {
-		return attempt.With(ctx, n)
-	}
-	return ctx
-}
-
-// Attempt is how often the current message was passed to a handler. It is 1 if there is
-// no such message.
-func (u *Unit) Attempt() int {
-	if w := u.watch(); w != nil && w.current != nil {
-		return w.current.attemptCount()
-	}
-	return 1
-}
 
 // contexts are the contexts of handlers of a processor's instances without timeouts. Each is
 // made at its first use, because most handlers take no context.

@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
-// Inputs holds what an instance learns about its inputs besides their messages: the events that
+// Inputs holds what an instance learns about its inputs, except for their messages: the events that
 // were not yet reported to it, and the time of its next Alarm. The processor has Events. Except for
 // the list of events, Inputs belongs to the goroutine of the instance's worker.
 type Inputs struct {

@@ -132,14 +132,6 @@ func (m *startAttempt) cancelInit() {
 	}
 }
 
-// watch returns the watch of the unit, or nil if its processor has no Watch.
-func (u *Unit) watch() *watch {
-	if u.proc.watches == nil {
-		return nil
-	}
-	return u.proc.watches[u.index]
-}
-
 // newWatch makes the watch of u.
 func newWatch(u *Unit) *watch {
 	w := &watch{unit: u, isSource: u.proc.Ping || u.proc.Serve, holder: &holder{proc: u.proc}}
@@ -185,52 +177,6 @@ func (w *watch) renewContext() {
 		w.ctx, w.cancel = context.WithCancelCause(alive.With(hold.With(w.unit.proc.pool.handlerCtx, w.holder), w.position))
 	}
 }
-
-// Inputs returns the Inputs of the instance, or nil if its processor has no Events.
-func (u *Unit) Inputs() *Inputs {
-	if u.proc.inputs == nil {
-		return nil
-	}
-	return u.proc.inputs[u.index]
-}
-
-// Isolation returns the Isolation of the instance, or nil if its processor has no Watch.
-func (u *Unit) Isolation() *Isolation {
-	if w := u.watch(); w != nil {
-		return &w.isolation
-	}
-	return nil
-}
-
-// Position returns the Position of the instance, or nil if calls have no timeout.
-// Generated code passes it to a new sender.
-func (u *Unit) Position() *Position {
-	if w := u.watch(); w != nil {
-		return w.position
-	}
-	return nil
-}
-
-// Enter marks the start of a handler call. The caller must call Leave on the result
-// afterwards.
-func (u *Unit) Enter() *Position {
-	l := u.Position()
-	l.Enter()
-	return l
-}
-
-// HasFailed reports whether the messages of the instance are discarded, because it is
-// not restarted.
-func (u *Unit) HasFailed() bool {
-	w := u.watch()
-	return w != nil && (w.phase == watchFailed || w.droppingTicks)
-}
-
-// IsFresh reports, within adopt, whether the instance needs a new sender, because an
-// abandoned goroutine has the previous one. The new sender has the new Position of the
-// instance, and the same Out and links, because the abandoned goroutine ends before it
-// touches the Out or a link.
-func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
 
 // suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {
