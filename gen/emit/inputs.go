@@ -99,13 +99,13 @@ func (p *part) letterPorts(q *processor) {
 //
 //	func (x *plannerInstance) listen() {
 //		x.inputs.Init(supervise.Input{Timeout: 300 * time.Millisecond}, supervise.Input{Timeout: 500 * time.Millisecond, ArmAtStart: true}, supervise.Input{})
-//		x.inputs.Start(x.unit.Now())
+//		x.inputs.Start(x.unit.Inputs().Now())
 //		x.wait()
 //	}
 //
 //	func (x *plannerInstance) Alarm(now time.Duration) (err error) {
-//		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.HasQueued(int(plannerInputEdges[i])) }) {
-//			x.unit.CountInputTimeout(int(plannerInputEdges[i]))
+//		for _, i := range x.inputs.Expire(now, func(i int) bool { return x.unit.Inputs().HasQueued(int(plannerInputEdges[i])) }) {
+//			x.unit.Inputs().CountTimeout(int(plannerInputEdges[i]))
 //			x.in.became(PlannerInput(i), supervise.Broken)
 //			err = errors.Join(err, x.p.InputClosed(PlannerInput(i)))
 //		}
@@ -117,6 +117,7 @@ func (p *part) inputMethods(q *processor) {
 		return
 	}
 	x, i, err, at, ok, now := p.v("x"), p.v("i"), p.v("err"), p.v("at"), p.v("ok"), p.v("now")
+	unit := func(method string) *jen.Statement { return sel(x, "unit", "Inputs").Call().Dot(method) }
 	var edges, settings []code
 	for _, in := range q.inputs {
 		edges = append(edges, id(in.edge.constant))
@@ -127,7 +128,7 @@ func (p *part) inputMethods(q *processor) {
 	}
 	p.add(jen.Var().Add(id(q.inputEdges)).Op("=").Index(jen.Op("...")).Add(id("EdgeIndex")).Values(edges...))
 	p.doc("listen starts to watch the inputs of a new instance.")
-	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(sel(x, "unit", "Now").Call())}
+	body := []code{sel(x, "inputs", "Init").Call(settings...), sel(x, "inputs", "Start").Call(unit("Now").Call())}
 	if q.TimesInputs() {
 		body = append(body, sel(x, "wait").Call())
 	}
@@ -135,9 +136,9 @@ func (p *part) inputMethods(q *processor) {
 	if q.TimesInputs() {
 		p.doc("wait sets the alarm to the next time at which an input may time out.")
 		p.method(x, q.instance, "wait", nil, nil,
-			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(sel(x, "unit", "SetAlarm").Call(id(at))))
-		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(sel(x, "unit", "HasQueued").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
-		turn := append([]code{sel(x, "unit", "CountInputTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.became(q, id(q.inputType()).Call(id(i)), "Broken")...)
+			jen.If(jen.List(id(at), id(ok)).Op(":=").Add(sel(x, "inputs", "Due")).Call(), id(ok)).Block(unit("SetAlarm").Call(id(at))))
+		waits := jen.Func().Params(id(i).Int()).Bool().Add(oneLine(jen.Return(unit("HasQueued").Call(jen.Int().Call(id(q.inputEdges).Index(id(i)))))))
+		turn := append([]code{unit("CountTimeout").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.became(q, id(q.inputType()).Call(id(i)), "Broken")...)
 		turn = append(turn, p.notify(q, q.closedHere(), id(q.inputType()).Call(id(i)))...)
 		if m := q.closedHere(); m != nil && m.Error && !q.goesOn() {
 			turn = append(turn, jen.If(id(err).Op("!=").Nil()).Block(jen.Break()))
@@ -151,8 +152,8 @@ func (p *part) inputMethods(q *processor) {
 	}
 	if q.tracked() {
 		body = nil
-		recovered := append([]code{sel(x, "unit", "CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.notify(q, q.here(q.InputRecovered), id(i))...)
-		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), sel(x, "unit", "Now").Call())).Block(recovered...))
+		recovered := append([]code{unit("CountRecovery").Call(jen.Int().Call(id(q.inputEdges).Index(id(i))))}, p.notify(q, q.here(q.InputRecovered), id(i))...)
+		body = append(body, jen.If(sel(x, "inputs", "Received").Call(jen.Int().Call(id(i)), unit("Now").Call())).Block(recovered...))
 		if q.TimesInputs() {
 			body = append(body, sel(x, "wait").Call())
 		}

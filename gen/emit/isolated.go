@@ -232,20 +232,21 @@ func (p *part) isolated(q *processor) {
 //		})
 //		…
 //		r.Cancel(ctx)
-//		x.unit.Started(r)
+//		x.unit.Isolation().Started(r)
 //		return &skippingRemote{r, x}, nil
 //	}
 func (p *part) remoteInstance(q *processor) {
 	x, r, err, ctx := p.v("x"), p.v("r"), p.v("err"), p.v("ctx")
+	unit := func(method string) *jen.Statement { return sel(x, "unit", "Isolation").Call().Dot(method) }
 	info := process("Info").Values(
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "unit", "Index").Call()), key("Instances", jen.Lit(q.Instances)),
-		key("MessageLimit", sel(x, "unit", "MessageLimit").Call()))
-	settings := fields{key("Info", info), key("Logger", sel(x, "unit", "Logger").Call()), key("CloseTimeout", sel(x, "unit", "CloseTimeout").Call()), key("OnLate", sel(x, "unit", "CountKill")),
-		key("OnStart", sel(x, "unit", "LogProcess")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", sel(x, "unit", "SetHolds"))}
+		key("MessageLimit", unit("MessageLimit").Call()))
+	settings := fields{key("Info", info), key("Logger", unit("Logger").Call()), key("CloseTimeout", unit("CloseTimeout").Call()), key("OnLate", unit("CountKill")),
+		key("OnStart", unit("LogStart")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", unit("SetHolds"))}
 	settings.when(q.Watch.Memory > 0, "Memory", jen.Lit(int(q.Watch.Memory)))
 	settings.when(q.Watch.Startup > 0, "StartupTimeout", duration(q.Watch.Startup))
-	settings.when(q.Watch.Timeout > 0, "OnAlive", sel(x, "unit", "Alive"))
+	settings.when(q.Watch.Timeout > 0, "OnAlive", unit("Alive"))
 	p.doc("%s is the proxy of an instance of %s that runs in its own process.", q.remote, q.Name)
 	p.add(jen.Type().Add(id(q.remote)).Struct(param("remote", pointer(process("Remote"))), param("x", ptr(q.instance))))
 	p.doc("start starts the process.")
@@ -253,7 +254,7 @@ func (p *part) remoteInstance(q *processor) {
 		jen.List(id(r), id(err)).Op(":=").Add(process("StartRemote")).Call(id(ctx), process("Settings").Add(lines(settings))),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(jen.Nil(), id(err))),
 		sel(r, "Cancel").Call(id(ctx)),
-		sel(x, "unit", "Started").Call(id(r)),
+		unit("Started").Call(id(r)),
 		jen.Return(jen.Op("&").Add(id(q.remote)).Values(id(r), id(x)), jen.Nil()),
 	)
 	body := []code{}
@@ -262,11 +263,11 @@ func (p *part) remoteInstance(q *processor) {
 	}
 	body = append(body,
 		jen.If(jen.List(sel(x, "p"), id(err)).Op("=").Add(sel(x, "start")).Call(id(ctx)), id(err).Op("==").Nil()).Block(
-			sel(x, "unit", "Attach").Call(sel(x, "p", "remote"))),
+			unit("Attach").Call(sel(x, "p", "remote"))),
 		jen.Return(id(err)))
 	p.method(x, q.instance, "Init", []code{param(ctx, jen.Qual("context", "Context"))}, []code{jen.Params(param(err, jen.Error()))}, body...)
 	p.closer(q)
-	adopt := []code{set(sel(x, "p"), id(r)), sel(x, "unit", "Attach").Call(sel(r, "remote"))}
+	adopt := []code{set(sel(x, "p"), id(r)), unit("Attach").Call(sel(r, "remote"))}
 	if q.observesInputs() {
 		adopt = append(adopt, sel(x, "listen").Call())
 	}
@@ -305,7 +306,7 @@ func (p *part) planHash() string {
 // remoteMethods writes the proxy's methods that call the process.
 //
 //	func (r *skippingRemote) ReceiveApiSkippingOrder(m *Order) (reply Outcome, err error) {
-//		b, err := process.Encode("", r.remote.Buffer(), r.x.unit.MessageLimit(), func(b []byte, _ int) ([]byte, error) {
+//		b, err := process.Encode("", r.remote.Buffer(), r.x.unit.Isolation().MessageLimit(), func(b []byte, _ int) ([]byte, error) {
 //			return appendOrder(b, m)
 //		})
 //		if err == nil {
@@ -323,7 +324,7 @@ func (p *part) remoteMethods(q *processor) {
 		remote := q.receiveHere(e)
 		codec := p.boundary.codecs[e.Crossing()]
 		encode := []code{
-			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "MessageLimit").Call(), id(m))),
+			jen.List(id(b), id(err)).Op(":=").Add(p.encode(codec, "", sel(r, "remote", "Buffer").Call(), sel(r, "x", "unit", "Isolation").Call().Dot("MessageLimit").Call(), id(m))),
 		}
 		call := sel(r, "remote", "Call").Call(process("Receive"), index(e.constant), id(b), sel(r, "x", "deliver"))
 		p.doc("%s sends a message to the process and waits until it is handled.", remote.name)

@@ -158,7 +158,7 @@ func (in Interior) Place(isHere func(processor, instance int) bool) error {
 			if j == proc.instances() || !isHere(i, j) {
 				continue
 			}
-			if err := u.construct(); err != nil {
+			if err := proc.construct(u); err != nil {
 				return err
 			}
 			u.remote = false
@@ -169,9 +169,8 @@ func (in Interior) Place(isHere func(processor, instance int) bool) error {
 }
 
 // construct makes the value of an instance that was adopted without one.
-func (u *Unit) construct() error {
-	s := &u.proc.Processor
-	parts, err := s.make(topo.Instance{Processor: s.Name, Index: u.Index(), Number: u.proc.instances()}, true)
+func (p *processor) construct(u *Unit) error {
+	parts, err := p.Processor.make(topo.Instance{Processor: p.Name, Index: u.Index(), Number: p.instances()}, true)
 	if err == nil {
 		cell{parts.Cell}.Adopted()
 	}

@@ -4,56 +4,33 @@ import (
 	"context"
 	"sync"
 
-	"github.com/topogen/topogen/runtime/internal/attempt"
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
-// Context is the context of handlers. It does not end when the topology begins to
-// drain. It ends when Run stops waiting for handlers, and when the goroutine of the
-// handler is abandoned.
-func (u *Unit) Context() context.Context {
-	w := u.watch()
-	if w == nil {
-		return u.ownContext()
-	}
-	ctx := w.ctx
-	if ctx == nil {
-		ctx = u.ownContext()
-	}
-	if n := u.Attempt(); n > 1 {
-		return attempt.With(ctx, n)
-	}
-	return ctx
+// contexts are the contexts of handlers of a processor's instances without timeouts. Each is
+// made at its first use, because most handlers take no context.
+type contexts struct {
+	once sync.Once
+	list []context.Context // by instance
 }
 
-// Attempt is how often the current message was passed to a handler. It is 1 if there is
-// no such message.
-func (u *Unit) Attempt() int {
-	if w := u.watch(); w != nil && w.attempts.current != nil {
-		return w.attempts.current.attemptCount()
-	}
-	return 1
-}
-
-// ownContext is the context of handlers of an instance without timeouts. It is made at
-// the first call, because most handlers take no context.
-func (u *Unit) ownContext() context.Context {
-	proc := u.proc
-	proc.contextsOnce.Do(func() {
-		if proc.contexts == nil {
-			proc.contexts = make([]context.Context, len(proc.units))
+// of returns the context of u. Only the goroutine of u's worker calls it.
+func (c *contexts) of(u *Unit) context.Context {
+	c.once.Do(func() {
+		if c.list == nil {
+			c.list = make([]context.Context, len(u.proc.units))
 		}
 	})
-	ctx := proc.contexts[u.index]
+	ctx := c.list[u.index]
 	if ctx == nil {
-		ctx = u.holding(proc.pool.handlerCtx)
-		proc.contexts[u.index] = ctx
+		ctx = holding(u, u.proc.pool.handlerCtx)
+		c.list[u.index] = ctx
 	}
 	return ctx
 }
 
-// holding returns a context that counts the holds of the instance.
-func (u *Unit) holding(ctx context.Context) context.Context {
+// holding returns a context that counts the holds of an instance.
+func holding(u *Unit, ctx context.Context) context.Context {
 	if w := u.watch(); w != nil {
 		return hold.With(ctx, w.holder)
 	}

@@ -43,7 +43,7 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	if number := u.proc.pool.supervision.unansweredStop(v); served && number != 0 {
 		v.stopInstance(number)
 	} else {
-		v.reportEnd(v.process.failureKind(), e)
+		v.reportEnd(v.isolation.failureKind(), e)
 	}
 	r.calling = ""
 	if r.closing {

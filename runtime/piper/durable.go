@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // DurableEdges carries the messages of durable edges, which are kept in a store until their
@@ -171,29 +169,6 @@ func (p *Pool) Clock() time.Duration { return time.Duration(p.clock()) }
 // Epoch is the start of the clock of a Stepper.
 func Epoch() time.Time { return epoch }
 
-// BeginWork keeps the unit's group from finishing until EndWork. It returns false if the group
-// finishes already, so that no handler may be called. Any goroutine may call it.
-func (u *Unit) BeginWork() bool {
-	g := u.proc.group
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.phase > phaseClosing {
-		return false
-	}
-	g.enter()
-	return true
-}
-
-// EndWork ends a BeginWork. Any goroutine may call it.
-func (u *Unit) EndWork() { u.proc.group.leave(nil) }
-
-// Work runs a durable function, in Woken. Until it returns, Out.Works is true.
-func (u *Unit) Work(run func()) {
-	u.working = true
-	run()
-	u.working = false
-}
-
 // Works reports whether the sending instance runs a durable function.
 func (o *Out) Works() bool { return o.unit != nil && o.unit.working }
 
@@ -205,31 +180,4 @@ func (p *Pool) Mute() {
 			u.muted = true
 		}
 	}
-}
-
-// SendDeadLetter sends a message of a durable edge, whose handler has failed for the last
-// time, to the processor for dead letters. It reports whether there is one. Woken must be
-// running.
-func (u *Unit) SendDeadLetter(edge int, message any, attempts int, err error) (sent bool) {
-	p := u.proc.pool
-	letter := topo.NewDeadLetter(topo.DeadLetter{
-		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
-		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: err,
-	}, message)
-	sent = u.cell.DeadLetter(letter)
-	if sent && p.stepper == nil {
-		u.out.publish(nil) // the promise is rejected before this call ends, and then nothing sends the letter again
-	}
-	if sent && u.proc.faults != nil {
-		u.proc.faults.deadLetters.Add(1)
-	}
-	return sent
-}
-
-// RecordFailure records the error of a handler of a durable edge. The topology continues.
-func (u *Unit) RecordFailure(edge int, err error, stack []byte) {
-	p := u.proc.pool
-	e := p.handlerError(u, nil, "Receive", err)
-	e.Edge, e.Message, e.Stack = p.edgeName(edge), p.edges[edge].Message, stack
-	p.logbook.record(e)
 }

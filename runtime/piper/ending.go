@@ -124,7 +124,7 @@ func (l *lifecycle) drainError() error {
 			if w := u.worker.Load(); w.state.Load()&1 == 1 && w.index < 0 {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a call has not returned", proc.Name, u.Index())
 			}
-			if u.awaitsRetry() {
+			if u.watch().awaitsRetry() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: a message waits for its next attempt", proc.Name, u.Index())
 			} else if w := u.watch(); w != nil && w.finishDelay.on.Load() {
 				fmt.Fprintf(&b, "\n\tprocessor %q, instance %d: Finish waits for a restart", proc.Name, u.Index())

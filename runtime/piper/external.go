@@ -307,3 +307,13 @@ func (z *Lazy[L]) Get(make func() (*L, error)) (*L, error) {
 	z.link.Store(l)
 	return l, err
 }
+
+// Refuse counts a message from outside that cannot be sent along an edge as dropped, if it
+// would have been accepted otherwise. It returns err with the name of the edge.
+func (x *External) Refuse(ctx context.Context, edge int, err error) error {
+	if err := x.accepts(ctx); err != nil {
+		return err
+	}
+	x.pool.edges[edge].refused.Add(1)
+	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
+}

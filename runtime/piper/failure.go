@@ -22,10 +22,10 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	}
 	p.logbook.record(e)
 	then := u.proc.Watch.Then
-	if w.process.ends(err) {
+	if w.isolation.ends(err) {
 		then = ThenStop
 	}
-	if w.process.refuses(err) {
+	if w.isolation.refuses(err) {
 		then = ThenSkip
 		if w.attempts.current != nil {
 			w.attempts.current.uncountAttempt()
@@ -43,7 +43,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 		p.logbook.failure(u, logHandler, slog.LevelWarn, "topogen: a handler has failed", e)
 		return true
 	}
-	w.reportEnd(w.process.failureKind(), e)
+	w.reportEnd(w.isolation.failureKind(), e)
 	return false
 }
 
@@ -124,7 +124,7 @@ func (a *attempts) delay(l *Link) {
 	a.delayed = append(a.delayed, delayed{l, at})
 	if a.dueAt == 0 || at < a.dueAt {
 		a.dueAt = at
-		a.unit.wakeAt(at)
+		a.unit.proc.wakeAt(a.unit, at)
 	}
 }
 
@@ -142,6 +142,6 @@ func (a *attempts) retry(now int64) {
 		return false
 	})
 	if a.dueAt != 0 {
-		a.unit.wakeAt(a.dueAt)
+		a.unit.proc.wakeAt(a.unit, a.dueAt)
 	}
 }

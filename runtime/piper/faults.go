@@ -67,22 +67,6 @@ func (s *supervision) figures() (all FaultFigures) {
 	return all
 }
 
-// CountInputTimeout counts and logs an input of the instance that was silent for too
-// long.
-func (u *Unit) CountInputTimeout(edge int) {
-	u.proc.faults.inputTimeouts.Add(1)
-	u.logSilentInput(edge)
-	u.proc.pool.supervision.observe(func(o FaultObserver) { o.InputBroken(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge)) })
-}
-
-// CountRecovery counts a silent input of the instance that received a message again.
-func (u *Unit) CountRecovery(edge int) {
-	u.proc.faults.circuitBreakerRecoveries.Add(1)
-	u.proc.pool.supervision.observe(func(o FaultObserver) {
-		o.InputRecovered(u.proc.Name, u.Index(), u.proc.pool.edgeName(edge))
-	})
-}
-
 // FaultObserver is an Observer that is also called on failures and on the reactions to
 // them.
 type FaultObserver interface {

@@ -73,8 +73,12 @@ func (s *supervision) watchHealth(list []*watch) {
 func (s *supervision) abandonCall(w *watch, position *Position, state uint64, cause error) {
 	p := s.pool
 	u := w.unit
-	if w.process.kill(cause) || p.stepper != nil { // a handler in the goroutine of a Stepper calls Hang
+	if in := w.isolation.current(); in != nil {
+		w.isolation.kill(in, cause)
 		return
+	}
+	if p.stepper != nil {
+		return // a handler in the goroutine of a Stepper calls Hang
 	}
 	if !position.abandon(state) {
 		return // the call has returned
@@ -93,13 +97,13 @@ func (s *supervision) limitStop(w *watch, number uint64, after time.Duration) {
 	patient.AfterFunc(after, func() {
 		// Read these before the number of the stop: a later instance has another
 		// process and another state.
-		in, position := w.process.get(), w.sharedPosition.Load()
+		in, position := w.isolation.current(), w.sharedPosition.Load()
 		state := position.state.Load()
 		switch {
 		case s.pool.ended.Load() || s.unansweredStop(w) != number:
 			return
 		case in != nil:
-			w.process.killNow(in, errShutdown)
+			w.isolation.kill(in, errShutdown)
 		case state&whereMask == inHandler:
 			s.abandonCall(w, position, state, errShutdown)
 		}

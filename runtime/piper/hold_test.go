@@ -206,7 +206,7 @@ func TestRetriesWait(t *testing.T) {
 			var top *topology
 			now := func() time.Duration {
 				if s != nil {
-					return top.all[2].Now()
+					return top.pool.Clock()
 				}
 				return time.Since(began)
 			}

@@ -51,9 +51,6 @@ func (l *Link) rewind() {
 	}
 }
 
-// stay numbers the times between two changes of u's worker. It is not 0.
-func (u *Unit) stay() uint16 { return uint16(u.moves.Load()&0x7fff) + 1 }
-
 // list makes the worker of l's receiver look after some time whether the queues of l are still empty.
 func (i *idleLinks) list(l *Link) {
 	if i.worker.index < 0 {

@@ -1,8 +1,10 @@
 package piper
 
 import (
+	"context"
 	"sync/atomic"
 
+	"github.com/topogen/topogen/runtime/internal/attempt"
 	"github.com/topogen/topogen/runtime/internal/count"
 )
 
@@ -68,15 +70,10 @@ type Unit struct {
 
 	pingAt       int64 // when the idle Ping is due; 0 if no timer runs
 	index        int32
-	budget       int32  // messages in a turn, if it is less than the batch; 0 before it was measured
-	quickTurns   uint32 // number of consecutive quick turns outside the pool
-	turnNanos    uint32 // average duration of recent timed turns
-	soloReturns  uint8  // how often it left the pool and came back because its turns were quick
-	idleExp      uint8  // the next idle pause is 1 ms << idleExp
+	pace               // of its turns
+	idleExp      uint8 // the next idle pause is 1 ms << idleExp
 	ping         pingState
 	pingAtExp    uint8 // the value of idleExp when pingAt was set
-	slow         bool  // a call took long, and its turns have not been quick since
-	longTurn     bool  // the next turn is timed, because the last one was long, may have been long, or was outside the pool
 	queued       bool  // in the run queue
 	closing      bool  // the inputs of the group are closed
 	awaitsRoom   bool  // in group.awaitingRoom
@@ -124,6 +121,9 @@ func (u *Unit) idle() bool {
 	return !u.runnable() && !u.paused() && !u.closing && u.gated == nil && u.ping == pingNone
 }
 
+// stay numbers the times between two changes of u's worker. It is not 0.
+func (u *Unit) stay() uint16 { return uint16(u.moves.Load()&0x7fff) + 1 }
+
 // wakePing ends the pause of an idle Ping, because there is a message.
 func (u *Unit) wakePing() {
 	if u.ping == pingIdle {
@@ -136,6 +136,87 @@ func (u *Unit) signal(bits uint32) {
 	if u.control.Or(bits) == 0 {
 		u.worker.Load().post(&u.controlNote)
 	}
+}
+
+// watch returns the watch of the unit, or nil if its processor has no Watch.
+func (u *Unit) watch() *watch {
+	if u.proc.watches == nil {
+		return nil
+	}
+	return u.proc.watches[u.index]
+}
+
+// Inputs returns the Inputs of the instance, or nil if its processor has no Events.
+func (u *Unit) Inputs() *Inputs {
+	if u.proc.inputs == nil {
+		return nil
+	}
+	return u.proc.inputs[u.index]
+}
+
+// Isolation returns the Isolation of the instance, or nil if its processor has no Watch.
+func (u *Unit) Isolation() *Isolation {
+	if w := u.watch(); w != nil {
+		return &w.isolation
+	}
+	return nil
+}
+
+// Position returns the Position of the instance, or nil if calls have no timeout.
+// Generated code passes it to a new sender.
+func (u *Unit) Position() *Position {
+	if w := u.watch(); w != nil {
+		return w.position
+	}
+	return nil
+}
+
+// Enter marks the start of a handler call. The caller must call Leave on the result
+// afterwards.
+func (u *Unit) Enter() *Position {
+	l := u.Position()
+	l.Enter()
+	return l
+}
+
+// HasFailed reports whether the messages of the instance are discarded, because it is
+// not restarted.
+func (u *Unit) HasFailed() bool {
+	w := u.watch()
+	return w != nil && (w.phase == watchFailed || w.droppingTicks)
+}
+
+// IsFresh reports, within adopt, whether the instance needs a new sender, because an
+// abandoned goroutine has the previous one. The new sender has the new Position of the
+// instance, and the same Out and links, because the abandoned goroutine ends before it
+// touches the Out or a link.
+func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
+
+// Context is the context of handlers. It does not end when the topology begins to
+// drain. It ends when Run stops waiting for handlers, and when the goroutine of the
+// handler is abandoned.
+func (u *Unit) Context() context.Context {
+	w := u.watch()
+	if w == nil {
+		return u.proc.contexts.of(u)
+	}
+	ctx := w.ctx
+	if ctx == nil {
+		ctx = u.proc.contexts.of(u)
+	}
+	if n := u.Attempt(); n > 1 {
+		return attempt.With(ctx, n)
+	}
+	return ctx
+}
+
+// Attempt is how often the current message was passed to a handler. It is 1 if there is
+// no such message.
+func (u *Unit) Attempt() int {
+	if w := u.watch(); w != nil && w.attempts.current != nil {
+		return w.attempts.current.attemptCount()
+	}
+	return 1
 }
 
 // linkQueue is a first-in first-out list of links.

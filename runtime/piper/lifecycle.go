@@ -87,7 +87,7 @@ func (l *lifecycle) initAll(c *executor) error {
 // ends.
 func (l *lifecycle) initOne(c *executor, u *Unit, timeout time.Duration) (err error) {
 	p := l.pool
-	ctx := u.holding(p.handlerCtx)
+	ctx := holding(u, p.handlerCtx)
 	if p.stepper != nil {
 		l.guard(&err, u, "Init", func() error { return u.cell.Init(ctx) })
 		return err
@@ -190,7 +190,7 @@ func (l *lifecycle) closeInBackground(u *Unit) <-chan struct{} {
 func (l *lifecycle) closeWithTimeout(u *Unit, closer func() error, timeout time.Duration, done func(error)) <-chan struct{} {
 	closed := make(chan struct{})
 	var over atomic.Bool // done was called or will be called
-	in := u.process()
+	in := u.Isolation().current()
 	timer := patient.AfterFunc(timeout, func() {
 		if over.CompareAndSwap(false, true) {
 			done(l.closeHangs(u, in, timeout))
@@ -239,7 +239,7 @@ func (l *lifecycle) closeAll(err error) error {
 	for _, proc := range slices.Backward(p.processors) {
 		for _, u := range slices.Backward(proc.units) {
 			if w := u.watch(); u.worker.Load().state.Load()&1 == 1 || w != nil && w.hungCall != nil {
-				if in := u.process(); in != nil {
+				if in := u.Isolation().current(); in != nil {
 					in.Kill(nil)
 				}
 				continue
@@ -297,7 +297,7 @@ func (c *closing) close(u *Unit) {
 	}
 	timeout := min(p.lifecycle.closeTimeout(u), left+abandonAfter)
 	if !c.caller.run(timeout, func() { p.lifecycle.guard(&err, u, "Close", closer) }, p.supervision.abandonedReturned) {
-		c.failed(p.lifecycle.closeHangs(u, u.process(), timeout))
+		c.failed(p.lifecycle.closeHangs(u, u.Isolation().current(), timeout))
 		return
 	}
 	c.failed(err)

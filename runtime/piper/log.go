@@ -119,22 +119,10 @@ func (b *logbook) failure(u *Unit, kind logKind, level slog.Level, text string, 
 	b.write(line{level, text, attrs}, times)
 }
 
-// logSilentInput logs that an input of u is silent.
-func (u *Unit) logSilentInput(edge int) {
-	u.logLimitedLine(logInput, line{slog.LevelWarn, "topogen: an input is silent",
-		[]slog.Attr{slog.String("input", u.proc.pool.edgeName(edge)), slog.Int("instance", u.Index())}})
-}
-
-// LogProcess logs that the instance runs in a process.
-func (u *Unit) LogProcess(pid int) {
-	u.logLimitedLine(logProcess, line{slog.LevelInfo, "topogen: an instance runs in a process",
-		[]slog.Attr{slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.Int("pid", pid)}})
-}
-
-func (u *Unit) logLimitedLine(kind logKind, l line) {
-	p := u.proc.pool
-	if times, ok := p.logbook.admit(&u.proc.faults.logged[kind], l); ok {
-		p.logbook.write(l, times)
+// limitedLine logs a line about u, at most once a second for each kind and processor.
+func (b *logbook) limitedLine(u *Unit, kind logKind, l line) {
+	if times, ok := b.admit(&u.proc.faults.logged[kind], l); ok {
+		b.write(l, times)
 	}
 }
 

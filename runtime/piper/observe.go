@@ -128,7 +128,7 @@ func (p *Pool) Snapshot() Snapshot {
 	for _, proc := range p.processors {
 		f := ProcessorFigures{Name: proc.Name}
 		for _, u := range proc.units[:proc.instances()] {
-			f.Instances = append(f.Instances, u.figures(now))
+			f.Instances = append(f.Instances, p.figures.instance(u, now))
 		}
 		if proc.faults != nil {
 			faults := proc.faults.figures()
@@ -146,7 +146,11 @@ func (p *Pool) Snapshot() Snapshot {
 	return s
 }
 
-func (u *Unit) figures(now int64) InstanceFigures {
+// figures has the figures of the edges and processors of a pool. With the methods Deliver and
+// Ping it is the graph.Source of the topology.
+type figures struct{ pool *Pool }
+
+func (x *figures) instance(u *Unit, now int64) InstanceFigures {
 	paused := int64(u.out.paused.Load())
 	if paused < 0 {
 		paused = max(0, paused+now)
@@ -157,7 +161,7 @@ func (u *Unit) figures(now int64) InstanceFigures {
 		Busy:   time.Duration(min(u.busy.Load(), uint64(now))), // the estimate must not exceed the elapsed time
 		Paused: time.Duration(paused),
 	}
-	p := u.proc.pool
+	p := x.pool
 	p.figuresMu.Lock()
 	defer p.figuresMu.Unlock()
 	f.Received = u.goneTaken
@@ -169,10 +173,6 @@ func (u *Unit) figures(now int64) InstanceFigures {
 	}
 	return f
 }
-
-// figures has the figures of the edges and processors of a pool. With the methods Deliver and
-// Ping it is the graph.Source of the topology.
-type figures struct{ pool *Pool }
 
 func (x *figures) edge(i int) EdgeFigures {
 	p := x.pool

@@ -41,19 +41,19 @@ func watched(timeout time.Duration, ticks, broken *atomic.Int64) proc {
 	in.Init(supervise.Input{Timeout: timeout})
 	wait := func(c *cell) {
 		if at, ok := in.Due(); ok {
-			c.SetAlarm(at)
+			c.Inputs().SetAlarm(at)
 		}
 	}
 	return proc{
 		events: true, event: func(*cell, string) error { return nil }, finish: func(*cell) error { return nil },
 		tick: func(c *cell, _ topo.Tick) error {
 			ticks.Add(1)
-			in.Received(0, c.Now())
+			in.Received(0, c.Inputs().Now())
 			wait(c)
 			return nil
 		},
 		alarm: func(c *cell) error {
-			broken.Add(int64(len(in.Expire(c.Now(), nil))))
+			broken.Add(int64(len(in.Expire(c.Inputs().Now(), nil))))
 			wait(c)
 			return nil
 		},

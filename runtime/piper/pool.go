@@ -221,10 +221,10 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	out.unit = u
 	proc.units = append(proc.units, u)
 	if proc.Events {
-		proc.boxes = append(proc.boxes, eventBox{})
+		proc.inputs = append(proc.inputs, &Inputs{unit: u})
 	}
 	if proc.Watch != nil {
-		u.addWatch()
+		proc.watches = append(proc.watches, newWatch(u))
 	}
 	proc.group.units = append(proc.group.units, u)
 	if u.remote = p.border != nil; u.remote {

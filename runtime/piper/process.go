@@ -2,9 +2,7 @@ package piper
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync/atomic"
 )
 
 // Process is the operating system process of an isolated instance. process.Remote
@@ -29,70 +27,15 @@ type Process interface {
 	Kill(cause error)
 }
 
-// Started reports that a process was started, which Attach takes over later. A process
-// that is not taken over is killed when another one is started, when the instance is not
-// restarted, or when Run has ended.
-func (u *Unit) Started(p Process) {
-	w, pool := u.watch(), u.proc.pool
-	pool.supervision.mu.Lock()
-	defer pool.supervision.mu.Unlock()
-	w.process.endSpare()
-	w.process.spare = p
-	if pool.supervision.closed {
-		w.process.endSpare()
-	}
-}
-
-// endSpare kills the process that was started and not taken over, if there is one. The
-// caller holds the lock.
-func (o *ownProcess) endSpare() (spare Process) {
-	spare, o.spare = o.spare, nil
-	if spare != nil {
-		spare.Kill(nil)
-	}
-	return spare
-}
-
-// Attach makes p the process of the instance. If the process ends, the instance ends,
-// even between calls. If a call takes too long, the health check kills the process.
-func (u *Unit) Attach(p Process) {
-	w, pool := u.watch(), u.proc.pool
-	w.process.current.Store(&p)
-	if s := pool.stepper; s != nil {
-		s.watchProcesses()
-	}
-	position := u.Enter()
-	_ = p.Held() // Init in the process may hold; an error means that the process has ended, which is handled below
-	position.Leave()
-	pool.supervision.mu.Lock()
-	if w.process.spare == p {
-		w.process.spare = nil
-	}
-	pool.supervision.mu.Unlock()
-	if s := pool.stepper; s != nil {
-		s.processes = append(s.processes, attached{w, p})
-		return
-	}
-	pool.running.Add(1)
-	go func() {
-		defer pool.running.Done()
-		select {
-		case <-p.Done():
-			w.command(command{ended: p})
-		case <-pool.done:
-		}
-	}()
-}
-
 // attached is a process under a Stepper and its instance.
 type attached struct {
-	watch   *watch
-	process Process
+	isolation *Isolation
+	process   Process
 }
 
 // isCurrent reports whether the instance runs in the process.
 func (a attached) isCurrent() bool {
-	return a.watch.phase == watchRunning && a.watch.process.get() == a.process
+	return a.isolation.watch.phase == watchRunning && a.isolation.current() == a.process
 }
 
 // watchProcesses starts the health check when there is the first process, which can hang in real
@@ -116,7 +59,7 @@ func (s *Stepper) commandEnds() {
 		}
 		select {
 		case <-a.process.Done():
-			a.watch.command(command{ended: a.process})
+			a.isolation.watch.command(command{ended: a.process})
 			return true
 		default:
 			return false
@@ -124,73 +67,8 @@ func (s *Stepper) commandEnds() {
 	})
 }
 
-// ownProcess is the process of an instance, if it is isolated.
-type ownProcess struct {
-	faults  *faults                 // of the processor
-	current atomic.Pointer[Process] // nil if the instance runs in this process
-	killed  atomic.Bool             // by the health check
-	spare   Process                 // was started and is not attached yet; guarded by Pool.supervision
-}
-
-// get returns the process, or nil if there is none.
-func (o *ownProcess) get() Process {
-	if p := o.current.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// ends reports whether an error of a call means that the process has ended.
-func (o *ownProcess) ends(err error) bool {
-	p := o.get()
-	return p != nil && p.Ends(err)
-}
-
-// refuses reports whether an error of a call means that the current message could not
-// be passed to the process. Then neither a failure of the instance nor
-// an attempt at the message is counted.
-func (o *ownProcess) refuses(err error) bool {
-	p := o.get()
-	return p != nil && p.Refuses(err)
-}
-
-// kill kills the process, once, because of cause. It reports whether there is one.
-func (o *ownProcess) kill(cause error) (has bool) {
-	p := o.get()
-	if p != nil {
-		o.killNow(p, cause)
-	}
-	return p != nil
-}
-
-// killNow is kill for a process that get has returned.
-func (o *ownProcess) killNow(p Process, cause error) {
-	if o.killed.CompareAndSwap(false, true) {
-		o.faults.healthCheckKills.Add(1)
-		p.Kill(cause)
-	}
-}
-
-// failureKind is ChildHung if the process was killed, and ChildFailed otherwise.
-func (o *ownProcess) failureKind() ChildEventKind {
-	if o.killed.Load() {
-		return ChildHung
-	}
-	return ChildFailed
-}
-
 // Isolated returns the error for a constructor that was set for an isolated processor.
 func Isolated(processor string) error {
 	return fmt.Errorf("%q is isolated, so its field of Processors must be nil: its process makes the instance "+
 		"with the function that the topology file names under new, or as a zero value", processor)
-}
-
-// Logger is the logger of the pool.
-func (u *Unit) Logger() *slog.Logger { return u.proc.pool.log() }
-
-// Alive reports progress of a call of the instance.
-func (u *Unit) Alive() {
-	if l := u.Position(); l != nil {
-		l.Alive()
-	}
 }

@@ -30,7 +30,7 @@ func inProcess(p proc, first exitedProcess) proc {
 	p.watch = &piper.Watch{Attempts: 3}
 	next := first
 	p.init = func(c *cell, _ context.Context) error {
-		c.Attach(next)
+		c.Isolation().Attach(next)
 		next = make(exitedProcess)
 		return nil
 	}

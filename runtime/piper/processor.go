@@ -1,8 +1,6 @@
 package piper
 
 import (
-	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,15 +64,13 @@ type processor struct {
 	warned         atomic.Bool
 	pendingReplies atomic.Int64 // calls of BeginReply minus calls of EndReply
 	holds          atomic.Int64 // number of unreleased holds (topo.Hold)
-	boxes          []eventBox   // by instance, if Events
+	inputs         []*Inputs    // by instance, if Events
 	watches        []*watch     // by instance, if Watch is not nil
 	faults         *faults      // if Events, or Watch is not nil
 	wakeups        []wakeup     // by instance, if Events, or Watch is not nil
 	crossLog       repeated     // about messages between nodes that cannot be encoded or decoded
 	guest          bool         // its only unit is a guest
-
-	contextsOnce sync.Once
-	contexts     []context.Context // by instance, made when a handler needs it
+	contexts       contexts
 }
 
 type edge struct {

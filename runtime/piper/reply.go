@@ -1,10 +1,15 @@
 package piper
 
-import "time"
+import (
+	"time"
+
+	"github.com/topogen/topogen/runtime/topo"
+)
 
 // An instance may produce replies in goroutines of its own, for example a node that
 // waits for a disk and for other nodes. Between BeginReply and EndReply its group does
-// not finish. Wake makes the pool call Woken in a turn, where the instance may send.
+// not finish. Wake makes the pool call Woken in a turn, where the instance may send. In the same
+// way the handlers of durable edges run in Woken, between BeginWork and EndWork.
 
 // Wake makes the pool call Woken soon, in a turn of the unit. Any goroutine may call
 // Wake, at any time between Init and Close. Several calls before that turn cause one
@@ -30,6 +35,56 @@ func (u *Unit) EndReply() {
 	// No check of the group is needed here: either the turn itself leaves the group
 	// later, or the unit has not yet seen controlClosing and leaves then.
 	u.proc.group.activity.Add(^uint64(0))
+}
+
+// BeginWork keeps the unit's group from finishing until EndWork. It returns false if the group
+// finishes already, so that no handler may be called. Any goroutine may call it.
+func (u *Unit) BeginWork() bool {
+	g := u.proc.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase > phaseClosing {
+		return false
+	}
+	g.enter()
+	return true
+}
+
+// EndWork ends a BeginWork. Any goroutine may call it.
+func (u *Unit) EndWork() { u.proc.group.leave(nil) }
+
+// Work runs a durable function, in Woken. Until it returns, Out.Works is true.
+func (u *Unit) Work(run func()) {
+	u.working = true
+	run()
+	u.working = false
+}
+
+// SendDeadLetter sends a message of a durable edge, whose handler has failed for the last
+// time, to the processor for dead letters. It reports whether there is one. Woken must be
+// running.
+func (u *Unit) SendDeadLetter(edge int, message any, attempts int, err error) (sent bool) {
+	p := u.proc.pool
+	letter := topo.NewDeadLetter(topo.DeadLetter{
+		Time: p.time(p.clock()), Processor: u.proc.Name, Instance: u.Index(),
+		Edge: edge, Message: p.edges[edge].Message, Attempts: attempts, Err: err,
+	}, message)
+	sent = u.cell.DeadLetter(letter)
+	if sent && p.stepper == nil {
+		u.out.publish(nil) // the promise is rejected before this call ends, and then nothing sends the letter again
+	}
+	if sent && u.proc.faults != nil {
+		u.proc.faults.deadLetters.Add(1)
+	}
+	return sent
+}
+
+// RecordFailure records the error of a handler of a durable edge. The topology continues.
+func (u *Unit) RecordFailure(edge int, err error, stack []byte) {
+	p := u.proc.pool
+	e := p.handlerError(u, nil, "Receive", err)
+	e.Edge, e.Message, e.Stack = p.edgeName(edge), p.edges[edge].Message, stack
+	p.logbook.record(e)
 }
 
 // Stepped reports whether the unit runs under a Stepper. Then it must not start

@@ -432,7 +432,7 @@ func TestAlarmWhenThereIsRoom(t *testing.T) {
 			{
 				events: true,
 				receive: func(c *cell, m *message) error {
-					c.SetAlarm(c.Now() + time.Millisecond)
+					c.Inputs().SetAlarm(c.Inputs().Now() + time.Millisecond)
 					time.Sleep(10 * time.Millisecond) // the alarm is due, and external processor 1 is closed
 					return nil
 				},

@@ -103,7 +103,7 @@ func (w *watch) instanceStarted(m *startAttempt) {
 		}
 		if w.starting == nil {
 			p.supervision.mu.Lock()
-			w.process.endSpare()
+			w.isolation.endSpare()
 			p.supervision.mu.Unlock()
 		}
 		return
@@ -116,10 +116,10 @@ func (w *watch) instanceStarted(m *startAttempt) {
 		return
 	}
 	w.adopt(m)
-	w.process.killed.Store(false)
+	w.isolation.killed.Store(false)
 	w.failed.Store(false)
 	w.goroutineLeft, w.phase, w.cause = false, watchRunning, nil
-	w.scheduleHeld()
+	w.isolation.scheduleHeld()
 	p.events.postRestarted(u.proc)
 	p.events.postClosed(u)
 	p.supervision.observe(func(o FaultObserver) { o.Restarted(u.proc.Name, u.Index()) })

@@ -49,27 +49,37 @@ func (s *sampler) nextWeight(u *Unit) (turns int32) {
 	return turns
 }
 
+// pace is how long the turns of an instance take, and what follows from it.
+type pace struct {
+	budget      int32  // messages in a turn, if it is less than the batch; 0 before it was measured
+	quickTurns  uint32 // number of consecutive quick turns outside the pool
+	turnNanos   uint32 // average duration of recent timed turns
+	soloReturns uint8  // how often it left the pool and came back because its turns were quick
+	slow        bool   // a call took long, and its turns have not been quick since
+	longTurn    bool   // the next turn is timed, because the last one was long, may have been long, or was outside the pool
+}
+
 // adaptBudget adapts the budget to the duration of a turn. It shortens long turns so
 // that an idle worker soon gets an instance, and lengthens short turns up to the batch.
-func (u *Unit) adaptBudget(took time.Duration, w *Worker) {
+func (p *pace) adaptBudget(took time.Duration, w *Worker) {
 	nanos := uint64(took)
-	u.longTurn = nanos > longNanosMin || w.index < 0
-	u.turnNanos = uint32(min((uint64(u.turnNanos)+nanos)/2+1, 1<<32-1))
+	p.longTurn = nanos > longNanosMin || w.index < 0
+	p.turnNanos = uint32(min((uint64(p.turnNanos)+nanos)/2+1, 1<<32-1))
 	if w.index < 0 {
 		return // outside the pool a turn takes one message
 	}
-	budget := u.budgetOf(w.batch)
+	budget := p.budgetOf(w.batch)
 	if nanos > turnNanosMax {
-		u.budget = int32(max(budget/2, turnMessagesMin))
+		p.budget = int32(max(budget/2, turnMessagesMin))
 	} else if nanos < turnNanosMax/4 {
-		u.budget = int32(min(budget*2, w.batch))
+		p.budget = int32(min(budget*2, w.batch))
 	}
 }
 
-// budgetOf is the number of messages that u may handle in a turn.
-func (u *Unit) budgetOf(batch int) int {
-	if u.budget == 0 {
+// budgetOf is the number of messages that the instance may handle in a turn.
+func (p *pace) budgetOf(batch int) int {
+	if p.budget == 0 {
 		return batch
 	}
-	return min(int(u.budget), batch)
+	return min(int(p.budget), batch)
 }

@@ -13,7 +13,7 @@ func TestSamplesAreFair(t *testing.T) {
 			s := &sampler{untilNext: 1, distance: 1}
 			units := make([]Unit, shorts)
 			weights := make([]int, shorts)
-			long := &Unit{turnNanos: 1, longTurn: true}
+			long := &Unit{pace: pace{turnNanos: 1, longTurn: true}}
 			const rounds = 20_000
 			for range rounds {
 				for i := range units {

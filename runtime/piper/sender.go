@@ -122,7 +122,7 @@ func (o *Out) Open() error {
 	if !o.served {
 		return nil
 	}
-	if o.unit.mustStop() {
+	if o.unit.watch().mustStop() {
 		return topo.ErrStopping
 	}
 	return o.unit.proc.pool.serveState()

@@ -11,9 +11,9 @@ import (
 func (p *Pool) serveContext(u *Unit) context.Context {
 	w := u.watch()
 	if w == nil {
-		return u.holding(p.serveCtx)
+		return holding(u, p.serveCtx)
 	}
-	ctx, cancel := context.WithCancel(u.holding(p.serveCtx))
+	ctx, cancel := context.WithCancel(holding(u, p.serveCtx))
 	w.cancelServe.Store(&cancel)
 	if p.supervision.unansweredStop(w) != 0 { // the stop was ordered before cancel existed
 		cancel()
@@ -40,7 +40,7 @@ func (p *Pool) served(o *Out) {
 	if !w.inbox.empty() {
 		w.readNotes() // there may be a command to stop, or a link to release
 	}
-	for p.serveState() == nil && !u.mustStop() && (u.paused() || u.proc.group.isFull()) {
+	for p.serveState() == nil && !u.watch().mustStop() && (u.paused() || u.proc.group.isFull()) {
 		if u.proc.group.isFull() {
 			awaitRoom(u)
 		}
@@ -57,10 +57,4 @@ func (p *Pool) serveState() error {
 		return topo.ErrStopping
 	}
 	return nil
-}
-
-// mustStop reports whether the supervisor has ordered the instance to stop.
-func (u *Unit) mustStop() bool {
-	w := u.watch()
-	return w != nil && w.deferredStop != 0
 }

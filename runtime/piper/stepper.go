@@ -370,7 +370,7 @@ func (s *Stepper) choose(r *runner, u *Unit) (ping bool) {
 func (s *Stepper) resumable() []*Unit {
 	var units []*Unit
 	for _, u := range s.serveUnits {
-		if u.serving && (s.pool.stopping.Load() || u.mustStop() || !u.paused() && !u.proc.group.isFull()) {
+		if u.serving && (s.pool.stopping.Load() || u.watch().mustStop() || !u.paused() && !u.proc.group.isFull()) {
 			units = append(units, u)
 		}
 	}

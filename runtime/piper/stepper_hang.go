@@ -35,7 +35,7 @@ func (s *Stepper) handleCrash(r *runner, cause any) {
 func (s *Stepper) setHangDeadline(v *watch, at int64, cause error) {
 	if v.hangDeadline == 0 || at < v.hangDeadline {
 		v.hangDeadline, v.hangCause = at, cause
-		v.unit.wakeAt(at)
+		v.unit.proc.wakeAt(v.unit, at)
 	}
 }
 

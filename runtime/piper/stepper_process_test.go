@@ -41,7 +41,7 @@ func TestAProcessThatHangsUnderTheStepper(t *testing.T) {
 			feed(0, 1, 1),
 			{
 				watch:   &piper.Watch{Timeout: time.Second, Attempts: 1},
-				init:    func(c *cell, _ context.Context) error { c.Attach(p); return nil },
+				init:    func(c *cell, _ context.Context) error { c.Isolation().Attach(p); return nil },
 				receive: func(*cell, *message) error { <-p.killed; return fmt.Errorf("%w: %w", errFailed, *p.cause) },
 			},
 		}, []edge{{from: 0, to: 1}})

@@ -180,7 +180,7 @@ func (s *supervision) endSpares() {
 	var spares []Process
 	for _, proc := range s.pool.processors {
 		for _, w := range proc.watches {
-			if spare := w.process.endSpare(); spare != nil {
+			if spare := w.isolation.endSpare(); spare != nil {
 				spares = append(spares, spare)
 			}
 		}
@@ -203,7 +203,7 @@ func (s *supervision) prepareWatches() {
 			proc.wakeups = make([]wakeup, len(proc.units))
 		}
 		if proc.Watch != nil {
-			proc.contexts = make([]context.Context, len(proc.units))
+			proc.contexts.list = make([]context.Context, len(proc.units))
 		}
 		for _, w := range proc.watches {
 			w.renewContext()

@@ -214,15 +214,15 @@ func (r *runner) receive(u *Unit, l *Link) {
 		if waited {
 			l.reportRoom(r.w)
 		}
-		if !more && !(u.MustYield() && u.awaitsRetry()) { // a message for the next attempt is not in the queue
+		if !more && !(u.MustYield() && u.watch().awaitsRetry()) { // a message for the next attempt is not in the queue
 			if l.local {
 				l.rewind()
 			}
 			if l.idleIn != u.stay() {
 				r.w.idleLinks.list(l)
 			}
-			if u.proc.boxes != nil {
-				u.recheckEvents()
+			if u.proc.inputs != nil {
+				u.Inputs().recheck()
 			}
 			return // later messages make the link ready again
 		}
@@ -271,7 +271,7 @@ func (r *runner) ping(u *Unit) {
 // runPendingCalls makes the pending calls other than handlers of messages. It reports
 // whether Ping may be called afterwards.
 func (r *runner) runPendingCalls(u *Unit) (pings bool) {
-	if u.pendingCalls&callFinish != 0 && u.proc.boxes != nil {
+	if u.pendingCalls&callFinish != 0 && u.proc.inputs != nil {
 		u.pendingCalls |= callEvents // events must be reported before Finish
 	}
 	if u.pendingCalls&callEvents != 0 {
@@ -279,7 +279,7 @@ func (r *runner) runPendingCalls(u *Unit) (pings bool) {
 	}
 	if u.pendingCalls&callAlarm != 0 && !u.paused() { // not if an event has filled a queue
 		u.pendingCalls &^= callAlarm
-		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Now()) })
+		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Inputs().Now()) })
 	}
 	if u.pendingCalls&callWoken != 0 {
 		r.callWoken(u)

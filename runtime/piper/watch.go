@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
 // Then is the reaction to an error of a handler.
@@ -51,9 +52,9 @@ type watch struct {
 	ctx             context.Context         // context of its handlers, if calls have a timeout
 	cancel          context.CancelCauseFunc // ends ctx
 	attempts        attempts
-	heldCheckAt     int64   // when to request the holds of an isolated instance; 0 means never
 	holder          *holder // counts the holds of the instance
 	cause           error   // why it ended
+	isolation       Isolation
 	phase           watchPhase
 	suspended       bool // the suspension counts in out.full
 	gaveUp          bool // the supervisor has returned EffectGiveUp
@@ -63,7 +64,6 @@ type watch struct {
 	deferredStop    uint64 // number of the EffectStop to carry out when Serve or the start has returned; 0 if none
 	failed          atomic.Bool
 	finishDelay     finishDelay
-	process         ownProcess
 	sharedPosition  atomic.Pointer[Position] // a copy of position for the health check
 	restartAt       int64                    // when to report ChildDue; 0 means never
 	hangDeadline    int64                    // under a Stepper: when the call that hangs is overdue
@@ -127,29 +127,21 @@ func (m *startAttempt) cancelInit() {
 	}
 }
 
-// watch returns the watch of the unit, or nil if its processor has no Watch.
-func (u *Unit) watch() *watch {
-	if u.proc.watches == nil {
-		return nil
-	}
-	return u.proc.watches[u.index]
-}
-
-// awaitsRetry reports whether a message waits for its next attempt.
-func (u *Unit) awaitsRetry() bool {
-	w := u.watch()
-	return w != nil && w.attempts.waiting.Load() > 0
-}
-
-// addWatch adds the watch of u.
-func (u *Unit) addWatch() {
+// newWatch makes the watch of u.
+func newWatch(u *Unit) *watch {
 	w := &watch{unit: u, holder: &holder{proc: u.proc}}
-	u.proc.watches = append(u.proc.watches, w)
 	w.source.unit, w.source.counted = u, u.proc.Ping || u.proc.Serve
 	w.attempts.unit = u
-	w.finishDelay.group, w.process.faults = u.proc.group, u.proc.faults
+	w.finishDelay.group, w.isolation.watch = u.proc.group, w
 	w.renewPosition()
+	return w
 }
+
+// awaitsRetry reports whether a message waits for its next attempt. A nil watch has none.
+func (w *watch) awaitsRetry() bool { return w != nil && w.attempts.waiting.Load() > 0 }
+
+// mustStop reports whether the supervisor has ordered the instance to stop.
+func (w *watch) mustStop() bool { return w != nil && w.deferredStop != 0 }
 
 // renewPosition gives the instance a new Position.
 func (w *watch) renewPosition() {
@@ -165,9 +157,8 @@ func (w *watch) renewPosition() {
 // renewHolder sets the holder of a new instance, which already counts the holds of its
 // Init.
 func (w *watch) renewHolder(h *holder) {
-	proc := w.unit.proc
 	w.holder = h
-	proc.contexts[w.unit.index] = nil
+	w.unit.proc.contexts.list[w.unit.index] = nil
 	if !w.goroutineLeft {
 		w.renewContext() // otherwise renewPosition does it
 	}
@@ -180,49 +171,17 @@ func (w *watch) renewContext() {
 		w.cancel(context.Canceled) // the previous instance has ended
 	}
 	if w.position != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(w.unit.holding(w.unit.proc.pool.handlerCtx), w.position))
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(hold.With(w.unit.proc.pool.handlerCtx, w.holder), w.position))
 	}
 }
 
-// Position returns the Position of the instance, or nil if calls have no timeout.
-// Generated code passes it to a new sender.
-func (u *Unit) Position() *Position {
-	if w := u.watch(); w != nil {
-		return w.position
-	}
-	return nil
+// isNeeded reports whether something is lost if the instance ends between two calls: a message, which
+// is queued or may still arrive, the call of Finish, or held work.
+func (w *watch) isNeeded() bool {
+	return w.unit.proc.receives || w.unit.proc.Finish || w.holder.count() > 0
 }
-
-// Enter marks the start of a handler call. The caller must call Leave on the result
-// afterwards.
-func (u *Unit) Enter() *Position {
-	l := u.Position()
-	l.Enter()
-	return l
-}
-
-// HasFailed reports whether the messages of the instance are discarded, because it is
-// not restarted.
-func (u *Unit) HasFailed() bool {
-	w := u.watch()
-	return w != nil && (w.phase == watchFailed || w.droppingTicks)
-}
-
-// IsFresh reports, within adopt, whether the instance needs a new sender, because an
-// abandoned goroutine has the previous one. The new sender has the new Position of the
-// instance, and the same Out and links, because the abandoned goroutine ends before it
-// touches the Out or a link.
-func (u *Unit) IsFresh() bool { return u.watch().goroutineLeft }
 
 func (w *watch) child() Child { return Child{w.unit.proc.index, w.unit.Index()} }
-
-// scheduleHeld sets the time of the next callHeld for an instance that holds work.
-func (w *watch) scheduleHeld() {
-	if u := w.unit; w.holder.count() > 0 && w.heldCheckAt == 0 && w.phase == watchRunning {
-		w.heldCheckAt = u.proc.pool.clock() + int64(heldEvery)
-		u.wakeAt(w.heldCheckAt)
-	}
-}
 
 // suspend keeps the unit from having turns until resume.
 func (w *watch) suspend() {
