@@ -27,6 +27,7 @@ func (p *Pool) construct() error {
 			n--
 		}
 		here := p.border == nil
+		p.processors[i].units = make([]*Unit, 0, n)
 		for j := range n {
 			parts, err := s.make(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
 			if err != nil {

@@ -81,8 +81,6 @@ type Unit struct {
 	pendingCalls uint8 // call bits: methods to call, other than handlers of messages
 	moveDeferred bool  // its next turn moves it to targetWorker
 	started      bool  // Init has succeeded and Close was not called
-	working      bool  // a durable function runs
-	muted        bool  // its sends are dropped
 	remote       bool  // another node runs the instance
 	wokenPending bool  // Woken must be called when the group has room
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,7 @@ type Pool struct {
 	place      func(*placement.Measured) (to []int, pays bool)
 	border     Border // nil if this process runs the whole topology
 	durable    DurableEdges
+	muted      bool // sends of instances are dropped, see Mute
 	pinned     bool // for tests of the placement: no instance is donated
 
 	began      time.Time
@@ -226,7 +228,11 @@ func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
 	if proc.Watch != nil {
 		proc.watches = append(proc.watches, newWatch(u))
 	}
-	proc.group.units = append(proc.group.units, u)
+	if g := proc.group; len(g.units) == int(u.index) {
+		g.units = slices.Clip(proc.units) // the only processor so far: share its list
+	} else {
+		g.units = append(g.units, u)
+	}
 	if u.remote = p.border != nil; u.remote {
 		u.targetWorker.Store(int32(p.initialWorker(u)))
 		u.worker.Store(p.workers[u.targetWorker.Load()])

@@ -55,9 +55,9 @@ func (u *Unit) EndWork() { u.proc.group.leave(nil) }
 
 // Work runs a durable function, in Woken. Until it returns, Out.Works is true.
 func (u *Unit) Work(run func()) {
-	u.working = true
+	u.out.working = true
 	run()
-	u.working = false
+	u.out.working = false
 }
 
 // SendDeadLetter sends a message of a durable edge, whose handler has failed for the last

@@ -16,6 +16,7 @@ type Out struct {
 	filled  queue.HeadList      // queues that became full since the last settle
 	full    int32               // number of full queues that lead out of the group
 	calling bool                // a call of the instance runs, which may send
+	working bool                // a durable function runs
 	served  bool                // Serve runs, so each send publishes and waits
 	pauses  bool                // a queue is full, and paused counts the time
 	paused  count.Count         // nanoseconds in which a queue was full; while one is full, minus the time at which it became full
@@ -31,7 +32,7 @@ func (o *Out) First(to int, m any, fields string) bool {
 			keep(m, fields)
 			return false
 		}
-		if o.unit.muted {
+		if o.unit.proc.pool.muted {
 			return false
 		}
 	}
