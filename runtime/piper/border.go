@@ -2,7 +2,6 @@ package piper
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 
@@ -393,28 +392,4 @@ func (in Interior) IsClosed() bool {
 		}
 	}
 	return true
-}
-
-// openBorder calls Spec.Cluster. Without the name of a node there is no Border, and the whole
-// topology runs in this process. With one, all groups stay open until schedule, because a
-// group may get sources of messages when Place makes its instances.
-func (p *Pool) openBorder() error {
-	switch {
-	case p.options.border != nil:
-		p.border = p.options.border()
-	case p.spec.Cluster != nil:
-		s := p.options.node
-		s.Logger = p.log()
-		var err error
-		if p.border, err = p.spec.Cluster(s); err != nil {
-			return fmt.Errorf("cluster: %w", err)
-		}
-	}
-	if p.border != nil {
-		p.border.Attach(Interior{p})
-		for _, g := range p.groups {
-			g.openInputs++
-		}
-	}
-	return nil
 }

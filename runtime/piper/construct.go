@@ -17,30 +17,6 @@ type Parts struct {
 	Missing bool // its constructor returned nil
 }
 
-// construct makes the instances of all processors, in order. In a cluster, the values of the
-// processors' types are made later, by the node that runs them.
-func (p *Pool) construct() error {
-	for i := range p.spec.Processors {
-		s := &p.spec.Processors[i]
-		n := s.Instances
-		if s.Others && p.border == nil {
-			n--
-		}
-		here := p.border == nil
-		p.processors[i].units = make([]*Unit, 0, n)
-		for j := range n {
-			parts, err := s.make(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
-			if err != nil {
-				return err
-			}
-			if p.Adopt(i, parts.Cell, parts.Unit, parts.Out); here {
-				cell{parts.Cell}.Adopted()
-			}
-		}
-	}
-	return nil
-}
-
 // make calls the function of the generated code that makes an instance, and its value if value
 // is set.
 func (s *Processor) make(in topo.Instance, value bool) (parts Parts, err error) {

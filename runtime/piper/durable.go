@@ -99,10 +99,6 @@ func (p *Pool) newDurable() (err error) {
 // Durable is the carrier of the topology's durable edges.
 func (x *External) Durable() DurableEdges { return x.pool.durable }
 
-// Accepts returns the error of a send that begins now: topo.ErrClosed after Close, and
-// topo.ErrStopping when the topology stops.
-func (x *External) Accepts() error { return x.err() }
-
 // Durable is the carrier of the topology's durable edges. It is nil for the sender of a
 // recorder.
 func (o *Out) Durable() DurableEdges {
@@ -110,19 +106,6 @@ func (o *Out) Durable() DurableEdges {
 		return nil
 	}
 	return o.unit.proc.pool.durable
-}
-
-// Keep appends m to the fields of a recorder if the sender belongs to one. It panics if the
-// sender comes neither from a topology nor from a recorder.
-func (o *Out) Keep(m any, fields string) (kept bool) {
-	if o.unit == nil {
-		panic(errNoSender)
-	}
-	keep, ok := o.unit.cell.of.(keeper)
-	if ok {
-		keep(m, fields)
-	}
-	return ok
 }
 
 // Fail ends Run with an error, for DurableEdges.
@@ -144,12 +127,6 @@ func (p *Pool) CloseDurable(group int) {
 	g.beginClosing()
 }
 
-// awaitsDurable reports whether only durable edges keep an open group open. The caller holds
-// the lock of the group.
-func (g *group) awaitsDurable() bool {
-	return g.durable && g.phase == phaseOpen && g.openInputs == 1 && g.sources == 0 && g.holds == 0
-}
-
 // Await runs steps of the Stepper until the condition holds, for a caller that waits for a
 // result. It returns false if the condition does not hold and nothing is left to run, or if
 // a handler waits, because a step must end before the next one begins.
@@ -168,9 +145,6 @@ func (p *Pool) Clock() time.Duration { return time.Duration(p.clock()) }
 
 // Epoch is the start of the clock of a Stepper.
 func Epoch() time.Time { return epoch }
-
-// Works reports whether the sending instance runs a durable function.
-func (o *Out) Works() bool { return o.working }
 
 // Mute drops the messages that instances send along other edges from now on. It must be called
 // before any instance runs.

@@ -1,7 +1,6 @@
 package piper
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -79,28 +78,6 @@ func (e *HandlerError) Error() string {
 
 func (e *HandlerError) Unwrap() error { return e.Err }
 
-func (p *Pool) edgeName(i int) string {
-	e := &p.edges[i]
-	if e.From < 0 && e.Message == "Tick" {
-		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
-	} else if e.From < 0 { // a named timer
-		return fmt.Sprintf("every %v -> %s: %s", e.Every, p.processors[e.To].Name, e.Message)
-	}
-	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
-}
-
-// handlerError returns the error for what a method returned or panicked with. An err
-// that cannot be inspected safely, because one of its methods panics or its chain does
-// not end, is replaced (see package chain).
-func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
-	_, err = chain.Sort(err)
-	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.worker.Load().index}
-	if l != nil {
-		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
-	}
-	return e
-}
-
 // crashError returns the error for a goroutine that ended in a handler, by a panic or
 // by runtime.Goexit.
 func (r *runner) crashError(cause any, stack []byte) error {
@@ -141,19 +118,5 @@ func pingResult(err error) error {
 	if signal != nil {
 		return signal
 	}
-	return failure
-}
-
-// serveFailure returns the failure of a Serve that returned err. It is nil if Serve
-// ended because the topology stops.
-func (p *Pool) serveFailure(err error) error {
-	if err == nil {
-		return nil
-	}
-	canceled := context.Canceled
-	if !p.stopping.Load() {
-		canceled = nil
-	}
-	_, failure := chain.Sort(err, topo.ErrStopping, canceled)
 	return failure
 }

@@ -30,13 +30,6 @@ type External struct {
 	gates []*Gate
 }
 
-// External makes the External of the processor with the given index.
-func (p *Pool) External(processor int) *External {
-	x := &External{pool: p, proc: p.processors[processor], ended: make(chan struct{})}
-	p.externals = append(p.externals, x)
-	return x
-}
-
 // Close ends the input of the external processor. It may be called several times.
 func (x *External) Close() { x.close(externalClosed) }
 
@@ -268,24 +261,6 @@ func (x *External) SendNowhere(ctx context.Context, edge int) error {
 	return x.NoInstance(edge)
 }
 
-// NoInstance counts a message whose route returned no valid instance.
-func (o *Out) NoInstance(edge int) error {
-	if o == nil || o.unit == nil { // the sender of a recorder
-		return topo.ErrNoInstance
-	}
-	return o.unit.proc.pool.noInstance(edge)
-}
-
-func (p *Pool) noInstance(edge int) error {
-	switch {
-	case p.missed != nil:
-		*p.missed = append(*p.missed, edge)
-	case p.edges != nil:
-		p.edges[edge].refused.Add(1)
-	}
-	return topo.ErrNoInstance
-}
-
 // Lazy is a link of an external sender. The first goroutine that sends makes it.
 type Lazy[L any] struct {
 	link atomic.Pointer[L]
@@ -316,4 +291,18 @@ func (x *External) Refuse(ctx context.Context, edge int, err error) error {
 	}
 	x.pool.edges[edge].refused.Add(1)
 	return fmt.Errorf("pool: edge %s: %w", x.pool.edgeName(edge), err)
+}
+
+// Accepts returns the error of a send that begins now: topo.ErrClosed after Close, and
+// topo.ErrStopping when the topology stops.
+func (x *External) Accepts() error { return x.err() }
+
+// commitAsk is Commit for a request whose caller waits for the reply until ctx ends.
+func (x *External) commitAsk(ctx context.Context, c asking, t Target) {
+	l := t.Gate.link
+	put := l.publishShared(t.Head)
+	t.Gate.mu.Unlock()
+	if put && (ctx.Done() != nil || !l.handleInline(c)) {
+		l.notify(nil)
+	}
 }

@@ -20,15 +20,6 @@ const (
 	cycleFactor = 16
 )
 
-// cycleLimit is the number of messages that a queue within a cycle may hold.
-func (p *Pool) cycleLimit(h *queue.Head) uint64 {
-	capacity := uint64(h.Capacity())
-	if limit := uint64(p.options.cycleLimit); limit > 0 {
-		return max(limit, capacity)
-	}
-	return max(cycleLimitMin, cycleFactor*capacity)
-}
-
 // values of group.accepts
 const (
 	acceptsAll    = iota
@@ -350,4 +341,10 @@ func (g *group) failGrowing(l *Link, h *queue.Head, depth uint64) {
 	p.lifecycle.fail(fmt.Errorf("%w: the queue of %s (instance %d to %d) holds %d messages, the limit is %d. "+
 		"If the cycle ends by design, raise the limit: cycle_limit in the section pool of the topology file, TOPOGEN_CYCLE_LIMIT, or pool.CycleLimit. The cycle:%s",
 		ErrCycleGrows, p.edgeName(h.Index()), l.From(), l.to.index, depth, p.cycleLimit(h), b.String()))
+}
+
+// awaitsDurable reports whether only durable edges keep an open group open. The caller holds
+// the lock of the group.
+func (g *group) awaitsDurable() bool {
+	return g.durable && g.phase == phaseOpen && g.openInputs == 1 && g.sources == 0 && g.holds == 0
 }

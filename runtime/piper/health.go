@@ -152,14 +152,6 @@ func (s *supervision) takeHung(u *Unit) *Worker {
 	}
 }
 
-// relist makes a link ready again whose messages were being handled.
-func (l *Link) relist() {
-	if !l.listed {
-		l.listed = true
-		l.to.ready.push(l)
-	}
-}
-
 // countAbandoned counts an abandoned goroutine in a method of u. It reports whether Run
 // goes on.
 func (s *supervision) countAbandoned(u *Unit) bool {

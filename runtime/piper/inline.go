@@ -1,7 +1,5 @@
 package piper
 
-import "context"
-
 // A goroutine that asks an idle instance handles its request itself, as if it were the
 // goroutine of the worker: the wake-ups of the worker and of the caller cost much more than
 // a short handler. It does so only if it would wait for the reply without a limit,
@@ -14,40 +12,6 @@ const inlineTurnsMax = 4
 
 // asking is a call without its type parameter.
 type asking interface{ replied() bool }
-
-// commitAsk is Commit for a request whose caller waits for the reply until ctx ends.
-func (x *External) commitAsk(ctx context.Context, c asking, t Target) {
-	l := t.Gate.link
-	put := l.publishShared(t.Head)
-	t.Gate.mu.Unlock()
-	if put && (ctx.Done() != nil || !l.handleInline(c)) {
-		l.notify(nil)
-	}
-}
-
-// handleInline handles messages of l on the caller's goroutine, until c has its reply, if the
-// receiver and its worker are idle. It reports whether the receiver knows of the messages.
-func (l *Link) handleInline(c asking) bool {
-	u := l.to
-	w := u.worker.Load()
-	if w == nil || w.index < 0 || u.proc.watches != nil || u.proc.pool.border != nil || !w.borrow() {
-		return false
-	}
-	if u.worker.Load() != w || !u.idle() {
-		w.giveBack()
-		return false
-	}
-	w.pool.monitor.wakeUp()
-	r := w.spareRunner
-	if r == nil {
-		r = &runner{w: w}
-	}
-	w.spareRunner = nil
-	w.runner, w.lender = r, w.runner
-	w.makeReady(l)
-	r.turnsInline(u, c)
-	return true
-}
 
 // borrow makes the caller the owner of a parked worker that has nothing to do. The goroutine
 // of the worker sleeps until giveBack.

@@ -3,8 +3,6 @@ package piper
 import (
 	"errors"
 	"sync/atomic"
-
-	"github.com/topogen/topogen/runtime/queue"
 )
 
 // IsolatedCapacity is the capacity of queues in the process of an isolated instance.
@@ -64,21 +62,4 @@ func (o *IsolatedPool) FlushMissed(put func(edge, instance int, payload []byte) 
 func (o *IsolatedPool) Serve(out *Out, sent func() error) (end func()) {
 	o.pool.forward, out.served, out.calling = sent, true, true
 	return func() { o.pool.forward, out.served, out.calling = nil, false, false }
-}
-
-// JoinIsolated prepares a link that leads out of the process. Its queues are already
-// initialized.
-func (l *Link) JoinIsolated(out *Out, heads ...*queue.Head) {
-	l.out, l.heads = out, heads
-	l.ordered = len(heads) > 1
-}
-
-// Flush publishes the messages of a link that leads out of the process.
-func (l *Link) Flush() {
-	for _, h := range l.heads {
-		h.Publish(true)
-	}
-	if l.ordered {
-		l.bound.Store(l.number.Own())
-	}
 }

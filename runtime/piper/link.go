@@ -1,10 +1,15 @@
 package piper
 
 import (
-	"reflect"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/internal/count"
+	"github.com/topogen/topogen/runtime/internal/race"
 	"github.com/topogen/topogen/runtime/queue"
 )
 
@@ -49,20 +54,6 @@ type Link struct {
 type LinkOf[Q any] struct {
 	Link  Link
 	Queue Q
-}
-
-// Join makes link, which is new, lead from the sender o to the unit to. link points to
-// a LinkOf for the given edge, and drain passes its messages to the handler. Join uses
-// reflection so that the generated code for each edge is small.
-func (o *Out) Join(to *Unit, link any, edge, capacity int, drain Drain) {
-	o.JoinInlet(to, link, edge, capacity, drain)
-}
-
-// JoinInlet is Join with any Inlet.
-func (o *Out) JoinInlet(to *Unit, link any, edge, capacity int, in Inlet) {
-	v := reflect.ValueOf(link).Elem()
-	l := v.Field(0).Addr().Interface().(*Link)
-	l.Join(in, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
 }
 
 // Join makes l lead from the sender out to the unit to. first and more are the heads of
@@ -282,3 +273,103 @@ func (l *Link) signalRoom(w *Worker) {
 		}
 	}
 }
+
+// relist makes a link ready again whose messages were being handled.
+func (l *Link) relist() {
+	if !l.listed {
+		l.listed = true
+		l.to.ready.push(l)
+	}
+}
+
+// handleInline handles messages of l on the caller's goroutine, until c has its reply, if the
+// receiver and its worker are idle. It reports whether the receiver knows of the messages.
+func (l *Link) handleInline(c asking) bool {
+	u := l.to
+	w := u.worker.Load()
+	if w == nil || w.index < 0 || u.proc.watches != nil || u.proc.pool.border != nil || !w.borrow() {
+		return false
+	}
+	if u.worker.Load() != w || !u.idle() {
+		w.giveBack()
+		return false
+	}
+	w.pool.monitor.wakeUp()
+	r := w.spareRunner
+	if r == nil {
+		r = &runner{w: w}
+	}
+	w.spareRunner = nil
+	w.runner, w.lender = r, w.runner
+	w.makeReady(l)
+	r.turnsInline(u, c)
+	return true
+}
+
+// Order begins the search. Only messages that are visible on every edge count.
+func (l *Link) Order() Order {
+	bound := l.Bound()
+	return Order{Edge: -1, N: bound, Until: bound}
+}
+
+// JoinIsolated prepares a link that leads out of the process. Its queues are already
+// initialized.
+func (l *Link) JoinIsolated(out *Out, heads ...*queue.Head) {
+	l.out, l.heads = out, heads
+	l.ordered = len(heads) > 1
+}
+
+// Flush publishes the messages of a link that leads out of the process.
+func (l *Link) Flush() {
+	for _, h := range l.heads {
+		h.Publish(true)
+	}
+	if l.ordered {
+		l.bound.Store(l.number.Own())
+	}
+}
+
+// sentLate handles a message of the link that is sent after the handler call of its sender had
+// ended, by a goroutine that a handler started or by another instance that got the
+// sender. The next call that sends along the same link publishes the message. If there
+// is none, it counts as queued when Run has ended.
+func (l *Link) sentLate(h *queue.Head) {
+	p := l.out.unit.proc.pool
+	if p.lateSends != nil {
+		l.sentLateOutside()
+		return
+	}
+	p.edges[h.Index()].late.Add(1)
+	p.lateOnce.Do(func() {
+		u, stack := l.out.unit, debug.Stack()
+		p.logbook.line(slog.LevelError, lateText,
+			slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.String("edge", p.edgeName(h.Index())), slog.String("stack", string(stack)))
+		if p.stepper != nil || isStrict() {
+			p.lifecycle.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
+		}
+	})
+}
+
+// sentLateOutside is sentLate in the process of an isolated instance. If a late send
+// must fail Run, the process panics, and its parent gets the text. Otherwise the
+// message is dropped.
+func (l *Link) sentLateOutside() {
+	p := l.out.unit.proc.pool
+	p.lateSends.Add(1)
+	if isStrict() {
+		panic(ErrLateSend)
+	}
+	p.lateOnce.Do(func() {
+		slog.Error(lateText+"; a message from an isolated instance is dropped", slog.String("stack", string(debug.Stack())))
+	})
+}
+
+const lateText = "topogen: a message was sent after the handler call of its sender had ended; use a sender only within its call and on the goroutine of the call"
+
+func isStrict() bool { return race.Enabled || isTest() }
+
+// isTest reports whether the program was built by go test.
+var isTest = sync.OnceValue(func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && strings.HasSuffix(info.Path, ".test")
+})

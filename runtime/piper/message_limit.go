@@ -27,9 +27,6 @@ func MessageLimit(bytes int) Option {
 	}
 }
 
-// MessageLimit returns the setting of the same name. Generated code calls it.
-func (p *Pool) MessageLimit() int { return p.options.messageLimit }
-
 // size parses an amount of memory in the syntax of the topology file.
 func size(option func(int) Option) func(string) (Option, error) {
 	return func(text string) (Option, error) {

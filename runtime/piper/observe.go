@@ -121,31 +121,6 @@ type EdgeFigures struct {
 	Late     uint64        `json:"late,omitempty"`    // messages among Sent that were sent after the call of the sender had ended (ErrLateSend)
 }
 
-// Snapshot returns the current figures.
-func (p *Pool) Snapshot() Snapshot {
-	now := p.clock()
-	s := Snapshot{Topology: p.spec.Name, Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
-	for _, proc := range p.processors {
-		f := ProcessorFigures{Name: proc.Name}
-		for _, u := range proc.units[:proc.instances()] {
-			f.Instances = append(f.Instances, p.figures.instance(u, now))
-		}
-		if proc.faults != nil {
-			faults := proc.faults.figures()
-			f.Faults = &faults
-		}
-		s.Processors = append(s.Processors, f)
-	}
-	if p.faulty {
-		faults := p.supervision.figures()
-		s.Faults = &faults
-	}
-	for i := range p.edges {
-		s.Edges = append(s.Edges, p.figures.edge(i))
-	}
-	return s
-}
-
 // figures has the figures of the edges and processors of a pool. With the methods Deliver and
 // Ping it is the graph.Source of the topology.
 type figures struct{ pool *Pool }

@@ -8,12 +8,6 @@ type Order struct {
 	Until uint64 // messages of the same edge with numbers below this one come next as well
 }
 
-// Order begins the search. Only messages that are visible on every edge count.
-func (l *Link) Order() Order {
-	bound := l.Bound()
-	return Order{Edge: -1, N: bound, Until: bound}
-}
-
 // Add adds the number of the first message of an edge.
 func (o *Order) Add(edge int, n uint64) {
 	switch {

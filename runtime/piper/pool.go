@@ -3,19 +3,19 @@ package piper
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/chain"
-	"github.com/topogen/topogen/runtime/internal/patient"
 	"github.com/topogen/topogen/runtime/piper/placement"
+	"github.com/topogen/topogen/runtime/queue"
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // abandonAfter is how long Run waits for handlers that still run after an error or the
@@ -156,6 +156,30 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	return p, nil
 }
 
+// openBorder calls Spec.Cluster. Without the name of a node there is no Border, and the whole
+// topology runs in this process. With one, all groups stay open until schedule, because a
+// group may get sources of messages when Place makes its instances.
+func (p *Pool) openBorder() error {
+	switch {
+	case p.options.border != nil:
+		p.border = p.options.border()
+	case p.spec.Cluster != nil:
+		s := p.options.node
+		s.Logger = p.log()
+		var err error
+		if p.border, err = p.spec.Cluster(s); err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+	}
+	if p.border != nil {
+		p.border.Attach(Interior{p})
+		for _, g := range p.groups {
+			g.openInputs++
+		}
+	}
+	return nil
+}
+
 // build makes the processors, edges and groups of the spec.
 func (p *Pool) build() {
 	for i := range p.spec.Processors {
@@ -212,6 +236,30 @@ func (p *Pool) build() {
 	}
 }
 
+// construct makes the instances of all processors, in order. In a cluster, the values of the
+// processors' types are made later, by the node that runs them.
+func (p *Pool) construct() error {
+	for i := range p.spec.Processors {
+		s := &p.spec.Processors[i]
+		n := s.Instances
+		if s.Others && p.border == nil {
+			n--
+		}
+		here := p.border == nil
+		p.processors[i].units = make([]*Unit, 0, n)
+		for j := range n {
+			parts, err := s.make(topo.Instance{Processor: s.Name, Index: j, Number: n}, here)
+			if err != nil {
+				return err
+			}
+			if p.Adopt(i, parts.Cell, parts.Unit, parts.Out); here {
+				cell{parts.Cell}.Adopted()
+			}
+		}
+	}
+	return nil
+}
+
 // Adopt adds an instance to the processor with the given index: instance is its Cell, u
 // its Unit and out its sender. New calls it for each instance of the spec, in order.
 func (p *Pool) Adopt(processor int, instance Cell, u *Unit, out *Out) {
@@ -259,198 +307,125 @@ func (p *Pool) activate(u *Unit) {
 	u.worker.Store(p.workers[u.targetWorker.Load()])
 }
 
-// Run runs the topology. It returns when all processors have finished, when ctx has
-// ended and the queues are drained, or when a handler has failed.
-func (p *Pool) Run(ctx context.Context) error {
+// initialWorker is the index of the worker on which a unit starts.
+func (p *Pool) initialWorker(u *Unit) int {
+	return (p.chains[u.proc.index] + int(u.index)) % len(p.workers)
+}
+
+// External makes the External of the processor with the given index.
+func (p *Pool) External(processor int) *External {
+	x := &External{pool: p, proc: p.processors[processor], ended: make(chan struct{})}
+	p.externals = append(p.externals, x)
+	return x
+}
+
+func (p *Pool) noInstance(edge int) error {
+	switch {
+	case p.missed != nil:
+		*p.missed = append(*p.missed, edge)
+	case p.edges != nil:
+		p.edges[edge].refused.Add(1)
+	}
+	return topo.ErrNoInstance
+}
+
+// Stepper starts the topology under a Stepper. It panics if the topology was started
+// before.
+func (p *Pool) Stepper(seed uint64) *Stepper {
 	if !p.started.CompareAndSwap(false, true) {
-		return ErrStarted
+		panic(ErrStarted)
 	}
-	if p.options.errors == nil {
-		return p.runOnce(ctx)
+	s := &Stepper{
+		pool: p, worker: newWorker(p, 0), random: rand.New(rand.NewPCG(seed, 0)),
+		serves: make(map[*Unit]*coroutine), made: time.Now(),
 	}
-	r, err := p.openErrors()
-	if err != nil {
-		p.lifecycle.finish(err) // wakes callers that wait for room or a reply
-		return err
-	}
-	if r == nil {
-		return p.runOnce(ctx)
-	}
-	p.recorder = r
-	err = p.runOnce(ctx)
-	if failed := r.Close(); err == nil {
-		return failed
-	} else if failed != nil {
-		return errors.Join(err, failed)
-	}
-	return err
-}
-
-// openErrors opens the recorder of Run.
-func (p *Pool) openErrors() (r Recorder, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("pool: opening the error recorder: %w\n%s", chain.OfPanic(cause), debug.Stack())
-		}
-	}()
-	return p.options.errors()
-}
-
-func (p *Pool) runOnce(ctx context.Context) (err error) {
-	p.makeContexts(ctx) // before Begin, after which another node may end Run
-	defer p.abandon()
-	defer p.logbook.writeSkipped()
-	if p.border != nil {
-		defer func() { p.border.End(err) }()
-		if err := p.border.Begin(ctx); err != nil {
-			p.lifecycle.finish(err)
-			return err
-		}
-	}
-	if p.durable != nil {
-		defer p.durable.End()
-		if over, err := p.durable.Begin(ctx, p); over || err != nil {
-			p.lifecycle.finish(err)
-			return err
-		}
-	}
-	p.prepare()
-	if err := p.lifecycle.init(ctx); err != nil {
-		p.lifecycle.finish(err)
-		if p.lifecycle.err != err { // the supervisor has already ended Run because of this error, or another node has
-			err = errors.Join(p.lifecycle.result(), err)
-		}
-		return p.lifecycle.closeAll(err)
-	}
-	p.start()
-	if p.durable != nil {
-		p.durable.Start()
-	}
-	stop, late := ctx.Done(), make(chan struct{})
-	for ended := false; !ended; {
-		select {
-		case <-p.done:
-			ended = true
-		case <-stop:
-			stop = nil
-			p.stop()
-			defer patient.AfterFunc(p.options.drainTimeout, func() { close(late) }).Stop()
-		case <-late:
-			p.lifecycle.finish(p.lifecycle.drainError())
-			ended = true
-		}
-	}
-	return p.lifecycle.closeAll(p.lifecycle.wait())
-}
-
-// makeContexts makes the contexts of handlers.
-func (p *Pool) makeContexts(ctx context.Context) {
-	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
-	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
-}
-
-// prepare prepares the watches and counts the groups.
-func (p *Pool) prepare() {
-	p.supervision.prepareWatches()
-	for _, g := range p.groups {
-		if len(g.units) > 0 {
-			p.unfinishedGroups++
-		}
-	}
-}
-
-// start starts the goroutines of the workers and of the pool.
-func (p *Pool) start() {
-	p.rebalancer = newRebalancer(p)
-	p.schedule()
-	if p.unfinishedGroups == 0 {
-		p.lifecycle.finish(nil)
+	s.worker.batch, s.worker.stepped, s.worker.sampler.never = 1, true, true
+	s.runner = &runner{w: s.worker}
+	for _, w := range p.workers {
+		s.adoptNotes(w)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
 			if w := u.worker.Load(); w.index < 0 {
-				p.running.Add(1)
-				go p.run(w)
+				s.adoptNotes(w)
+			}
+			u.worker.Store(s.worker)
+			if u.serving {
+				s.serveUnits = append(s.serveUnits, u)
 			}
 		}
 	}
-	p.running.Add(len(p.workers) + 1)
-	for _, w := range p.workers {
-		w.costs.measured = p.rebalancer != nil
-		go p.run(w)
-	}
-	go p.monitor.run()
-	if list := p.supervision.timedWatches(); len(list) > 0 {
-		p.running.Add(1)
-		go p.supervision.watchHealth(list)
-	}
-	if p.faulty && p.spec.FaultLog > 0 {
-		p.running.Add(1)
-		go p.supervision.logFaults(p.spec.FaultLog)
-	}
-	if p.rebalancer != nil {
-		p.running.Add(1)
-		go p.rebalancer.run()
-	}
-}
-
-// schedule starts the timers and queues the instances that have work from the start. It
-// runs before any worker.
-func (p *Pool) schedule() {
-	for _, t := range p.tickers { // all of them belong to instances of this node
-		t.to.worker.Load().timers.after(t.every, t)
-	}
-	for _, proc := range p.processors {
-		for _, u := range proc.units {
-			u.worker.Load().schedule(u)
-		}
-	}
-	for _, g := range p.groups {
-		if len(g.units) > 0 {
-			g.mu.Lock()
-			if p.border != nil {
-				g.openInputs-- // see openBorder
-			}
-			g.beginClosing() // a group without inputs and sources closes at once
-		}
-	}
-}
-
-// stop closes all inputs from outside. The queued messages are drained.
-func (p *Pool) stop() {
-	p.stopping.Store(true)
-	if p.border != nil {
-		p.border.Stopping()
+	p.stepper, p.began = s, epoch
+	if p.spec.Supervisor != nil {
+		p.spec.Supervisor.Seed(s.random.Uint64())
 	}
 	if p.durable != nil {
-		p.durable.Stopping()
+		s.now.Store(int64(p.durable.BeginStepped(p)))
 	}
-	p.events.sourcesDone()
-	p.stopServe()
-	for _, x := range p.externals {
-		x.stop()
-	}
+	p.workers = []*Worker{s.worker}
+	return s
+}
+
+// Snapshot returns the current figures.
+func (p *Pool) Snapshot() Snapshot {
+	now := p.clock()
+	s := Snapshot{Topology: p.spec.Name, Time: p.time(now), Elapsed: time.Duration(now), Workers: len(p.workers)}
 	for _, proc := range p.processors {
-		for _, u := range proc.units {
-			if u.remote {
-				continue
-			}
-			if proc.Ping {
-				u.signal(controlStop)
-			}
-			if !proc.Ping && u.watch() != nil {
-				u.signal(controlStop) // the instance may be down
-			}
-			if proc.Serve {
-				u.worker.Load().wakeUp()
-			}
+		f := ProcessorFigures{Name: proc.Name}
+		for _, u := range proc.units[:proc.instances()] {
+			f.Instances = append(f.Instances, p.figures.instance(u, now))
 		}
-	}
-	for _, g := range p.groups {
-		if g.onTimer {
-			g.inputClosed()
+		if proc.faults != nil {
+			faults := proc.faults.figures()
+			f.Faults = &faults
 		}
+		s.Processors = append(s.Processors, f)
 	}
+	if p.faulty {
+		faults := p.supervision.figures()
+		s.Faults = &faults
+	}
+	for i := range p.edges {
+		s.Edges = append(s.Edges, p.figures.edge(i))
+	}
+	return s
+}
+
+// busy is the number of workers that are neither parked nor about to park.
+func (p *Pool) busy() int { return len(p.workers) - p.idle.len() }
+
+// cycleLimit is the number of messages that a queue within a cycle may hold.
+func (p *Pool) cycleLimit(h *queue.Head) uint64 {
+	capacity := uint64(h.Capacity())
+	if limit := uint64(p.options.cycleLimit); limit > 0 {
+		return max(limit, capacity)
+	}
+	return max(cycleLimitMin, cycleFactor*capacity)
+}
+
+// MessageLimit returns the setting of the same name. Generated code calls it.
+func (p *Pool) MessageLimit() int { return p.options.messageLimit }
+
+func (p *Pool) edgeName(i int) string {
+	e := &p.edges[i]
+	if e.From < 0 && e.Message == "Tick" {
+		return fmt.Sprintf("every %v -> %s", e.Every, p.processors[e.To].Name)
+	} else if e.From < 0 { // a named timer
+		return fmt.Sprintf("every %v -> %s: %s", e.Every, p.processors[e.To].Name, e.Message)
+	}
+	return fmt.Sprintf("%s -> %s: %s", p.processors[e.From].Name, p.processors[e.To].Name, e.Message)
+}
+
+// handlerError returns the error for what a method returned or panicked with. An err
+// that cannot be inspected safely, because one of its methods panics or its chain does
+// not end, is replaced (see package chain).
+func (p *Pool) handlerError(u *Unit, l *Link, method string, err error) *HandlerError {
+	_, err = chain.Sort(err)
+	e := &HandlerError{Processor: u.proc.Name, Instance: u.Index(), Method: method, Err: err, worker: u.worker.Load().index}
+	if l != nil {
+		e.Edge, e.Message = p.edgeName(int(l.edge)), p.edges[l.edge].Message
+	}
+	return e
 }
 
 func (p *Pool) log() *slog.Logger {

@@ -261,11 +261,6 @@ func (r *rebalancer) config(at []int) [][]int {
 	return config
 }
 
-// initialWorker is the index of the worker on which a unit starts.
-func (p *Pool) initialWorker(u *Unit) int {
-	return (p.chains[u.proc.index] + int(u.index)) % len(p.workers)
-}
-
 // chains numbers the processors that exchange messages directly or through others.
 func chains(s Spec) []int {
 	var edges [][2]int

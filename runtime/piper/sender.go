@@ -1,6 +1,8 @@
 package piper
 
 import (
+	"reflect"
+
 	"github.com/topogen/topogen/runtime/internal/count"
 	"github.com/topogen/topogen/runtime/queue"
 	"github.com/topogen/topogen/runtime/topo"
@@ -141,4 +143,42 @@ func (o *Out) Sent() error {
 	}
 	o.unit.proc.pool.served(o)
 	return nil
+}
+
+// Keep appends m to the fields of a recorder if the sender belongs to one. It panics if the
+// sender comes neither from a topology nor from a recorder.
+func (o *Out) Keep(m any, fields string) (kept bool) {
+	if o.unit == nil {
+		panic(errNoSender)
+	}
+	keep, ok := o.unit.cell.of.(keeper)
+	if ok {
+		keep(m, fields)
+	}
+	return ok
+}
+
+// Works reports whether the sending instance runs a durable function.
+func (o *Out) Works() bool { return o.working }
+
+// NoInstance counts a message whose route returned no valid instance.
+func (o *Out) NoInstance(edge int) error {
+	if o == nil || o.unit == nil { // the sender of a recorder
+		return topo.ErrNoInstance
+	}
+	return o.unit.proc.pool.noInstance(edge)
+}
+
+// Join makes link, which is new, lead from the sender o to the unit to. link points to
+// a LinkOf for the given edge, and drain passes its messages to the handler. Join uses
+// reflection so that the generated code for each edge is small.
+func (o *Out) Join(to *Unit, link any, edge, capacity int, drain Drain) {
+	o.JoinInlet(to, link, edge, capacity, drain)
+}
+
+// JoinInlet is Join with any Inlet.
+func (o *Out) JoinInlet(to *Unit, link any, edge, capacity int, in Inlet) {
+	v := reflect.ValueOf(link).Elem()
+	l := v.Field(0).Addr().Interface().(*Link)
+	l.Join(in, o, to, queue.Init(v.Field(1).Addr().Interface(), edge, capacity, l))
 }

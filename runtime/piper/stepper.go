@@ -50,43 +50,6 @@ type coroutine struct {
 // epoch is the start time of the clock of a Stepper.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Stepper starts the topology under a Stepper. It panics if the topology was started
-// before.
-func (p *Pool) Stepper(seed uint64) *Stepper {
-	if !p.started.CompareAndSwap(false, true) {
-		panic(ErrStarted)
-	}
-	s := &Stepper{
-		pool: p, worker: newWorker(p, 0), random: rand.New(rand.NewPCG(seed, 0)),
-		serves: make(map[*Unit]*coroutine), made: time.Now(),
-	}
-	s.worker.batch, s.worker.stepped, s.worker.sampler.never = 1, true, true
-	s.runner = &runner{w: s.worker}
-	for _, w := range p.workers {
-		s.adoptNotes(w)
-	}
-	for _, proc := range p.processors {
-		for _, u := range proc.units {
-			if w := u.worker.Load(); w.index < 0 {
-				s.adoptNotes(w)
-			}
-			u.worker.Store(s.worker)
-			if u.serving {
-				s.serveUnits = append(s.serveUnits, u)
-			}
-		}
-	}
-	p.stepper, p.began = s, epoch
-	if p.spec.Supervisor != nil {
-		p.spec.Supervisor.Seed(s.random.Uint64())
-	}
-	if p.durable != nil {
-		s.now.Store(int64(p.durable.BeginStepped(p)))
-	}
-	p.workers = []*Worker{s.worker}
-	return s
-}
-
 // adoptNotes takes over the notes that external senders posted before.
 func (s *Stepper) adoptNotes(w *Worker) {
 	for n := w.inbox.takeAll(); n != nil; {

@@ -24,29 +24,6 @@ type runner struct {
 	abandoned atomic.Bool // abandoned in a call; the worker and the unit belong to other goroutines
 }
 
-// run is the body of a worker's goroutine.
-func (p *Pool) run(w *Worker) {
-	r := &runner{w: w}
-	w.runner = r
-	returned := false
-	defer func() {
-		cause := recover()
-		if !returned && r.isAbandoned() {
-			p.supervision.abandonedReturned()
-			return
-		}
-		if !returned && (cause != nil || !r.w.solo.exited) && r.handleCrash(cause) {
-			p.running.Add(1)
-			go p.run(r.w)
-		} else {
-			r.w.timers.disarm()
-		}
-		p.lifecycle.goroutineEnded()
-	}()
-	r.loop()
-	returned = true
-}
-
 func (r *runner) loop() {
 	for {
 		w := r.w

@@ -28,17 +28,6 @@ func (p *processor) wakeAt(u *Unit, at int64) {
 	}
 }
 
-// stopWakeups stops the timers, which refer to the whole topology.
-func (p *Pool) stopWakeups() {
-	for _, proc := range p.processors {
-		for i := range proc.wakeups {
-			if timer := proc.wakeups[i].timer; timer != nil {
-				timer.Stop()
-			}
-		}
-	}
-}
-
 // fire handles the deadlines of u that have passed.
 func (k *wakeup) fire(u *Unit) {
 	p := u.proc.pool

@@ -111,9 +111,6 @@ func (w *Worker) spin() bool {
 	return false
 }
 
-// busy is the number of workers that are neither parked nor about to park.
-func (p *Pool) busy() int { return len(p.workers) - p.idle.len() }
-
 // park sleeps until there is a note. It sets parked first and then looks at the inbox
 // again. A poster does these two steps in the opposite order, so no wake-up is lost.
 func (w *Worker) park() {
