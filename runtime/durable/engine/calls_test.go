@@ -117,13 +117,23 @@ func TestBatchOfLargeResults(t *testing.T) {
 	})
 }
 
-// TestAdmission: an operation that waits is refused if there is no memory for its result
-// when its turn comes.
+// admission admits an operation if the bytes of fewer than two results are counted.
+type admission struct{ made *int }
+
+func (a admission) Admit() bool { return *a.made < 2 }
+
+func (a admission) Made(bytes int) {
+	if bytes > 0 {
+		*a.made++
+	}
+}
+
+// TestAdmission: an operation that waits is refused if there is no memory for its result when
+// its turn comes, which is after the results of those before it, in the same transaction, were counted.
 func TestAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, _, g := held(t, engine.Config{})
-		places := 2
-		ctx := engine.WithAdmission(t.Context(), func() bool { places--; return places >= 0 })
+		ctx := engine.WithAdmission(t.Context(), admission{new(int)})
 		var waiting []chan outcome
 		for i := range 4 {
 			waiting = append(waiting, later(ctx, e, create(fmt.Sprint("p", i))))

@@ -219,9 +219,12 @@ func (e *Engine) carryOut(tx store.Tx, b *batch) error {
 		if err := e.carryOutCall(tx, b, b.calls[i], now); err != nil {
 			return err
 		}
+		made := 0
 		for k := range b.calls[i].results {
-			limit.bytes += ResultBytes(&b.calls[i].results[k])
+			made += ResultBytes(&b.calls[i].results[k])
 		}
+		b.calls[i].made(made)
+		limit.bytes += made
 	}
 	return e.carryOutOwn(tx, b, e.clock.now())
 }

@@ -18,16 +18,16 @@ const (
 
 // A call is a caller of Do or DoAll that waits for its operations.
 type call struct {
-	ops     []protocol.Operation
-	results []protocol.Result // one for each operation
-	err     error             // the outcome is unknown
-	certain <-chan struct{}   // the operations were not carried out, and must wait for it; nil: they were
-	at      *core.Instant     // of [WithTime]; nil: now
-	admit   func() bool       // of [WithAdmission]; nil: it is admitted
-	size    int
-	state   atomic.Int32
-	done    chan struct{} // receives when results or err is set
-	pool    *sync.Pool
+	ops       []protocol.Operation
+	results   []protocol.Result // one for each operation
+	err       error             // the outcome is unknown
+	certain   <-chan struct{}   // the operations were not carried out, and must wait for it; nil: they were
+	at        *core.Instant     // of [WithTime]; nil: now
+	admission Admission         // of [WithAdmission]; nil: it is admitted
+	size      int
+	state     atomic.Int32
+	done      chan struct{} // receives when results or err is set
+	pool      *sync.Pool
 }
 
 // newCall takes a call from the engine's pool. The pool is not shared by engines, because
@@ -39,7 +39,7 @@ func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
 	}
 	c.ops = append(c.ops[:0], ops...)
 	c.results = make([]protocol.Result, len(ops))
-	c.err, c.certain, c.at, c.admit, c.size = nil, nil, timeOf(ctx), admissionOf(ctx), 0
+	c.err, c.certain, c.at, c.admission, c.size = nil, nil, timeOf(ctx), admissionOf(ctx), 0
 	for _, op := range ops {
 		c.size += weight(op)
 	}
@@ -50,7 +50,7 @@ func (e *Engine) newCall(ctx context.Context, ops []protocol.Operation) *call {
 // free returns a call whose caller has received the results.
 func (c *call) free() {
 	clear(c.ops)
-	c.results, c.admit = nil, nil
+	c.results, c.admission = nil, nil
 	c.pool.Put(c)
 }
 

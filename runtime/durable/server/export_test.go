@@ -1,5 +1,7 @@
 package server
 
+import "time"
+
 // Limits that the table of budgets in SECURITY.md names.
 const (
 	StrangerMax        = strangerMax
@@ -16,3 +18,6 @@ func (s *Server) BodyBytes() int64 { return s.clients.bytes.Load() + s.strangers
 
 // StrangerBytes is the part of BodyBytes whose requests have shown no token yet.
 func (s *Server) StrangerBytes() int64 { return s.strangers.bytes.Load() }
+
+// KeepSlow makes the server wait for clients that read slowly, however long they take.
+func (s *Server) KeepSlow() { s.slow.after = time.Hour }

@@ -3,7 +3,6 @@ package server
 import (
 	"mime"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/engine"
@@ -17,33 +16,30 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	b := buffers.Get().(*buffer)
 	defer b.free()
 	var req protocol.Request
-	res := s.answer(w, r, b, &req)
+	c := &charge{server: s}
+	defer c.end()
+	res := s.answer(w, r, b, &req, c)
 	if res.Status == protocol.Unauthorized {
 		challenge(w)
 	}
 	if res.Status == protocol.TooMany || res.Status == protocol.Unavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	size := int64(engine.ResultBytes(&res)) // counted before other goroutines run
-	s.responses.Add(size)
+	c.Made(engine.ResultBytes(&res)) // counted before other goroutines run
 	b.out = protocol.AppendResponse(b.out[:0], &req, &res)
-	s.responses.Add(int64(cap(b.out)) - size)
+	c.Made(cap(b.out))
 	control := http.NewResponseController(w)
 	control.SetWriteDeadline(time.Now().Add(s.config.WriteTimeout))
-	s.send(w, control, res.Status, b.out)
+	s.send(w, control, res.Status, b.out, c)
 	s.metrics.request(req.Kind, res.Status, time.Since(start))
 }
 
-// send sends a response that is counted, and ends the counting. Short responses are not ended to make
-// room: those of all connections fit.
-func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, status int, body []byte) {
-	var left atomic.Int64
-	left.Store(int64(cap(body)))
-	free := func() { s.responses.Add(-left.Swap(0)) }
-	defer free()
+// send sends a response, which c counts. Short responses are not ended to make room: those of
+// all connections fit.
+func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, status int, body []byte, c *charge) {
 	if cap(body) > bufferKept {
 		place := s.slow.add(func() {
-			free()
+			c.end()
 			control.SetWriteDeadline(time.Unix(1, 0))
 		})
 		defer s.slow.remove(place)
@@ -52,7 +48,7 @@ func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, s
 }
 
 // answer reads a request and carries it out.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *protocol.Request) protocol.Result {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *protocol.Request, c *charge) protocol.Result {
 	if t := r.Header.Get("Content-Type"); t != "" && !isJSON(t) {
 		return refusal(protocol.BadRequest, "the Content-Type must be application/json")
 	}
@@ -92,12 +88,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, b *buffer, req *
 	default:
 		return refusal(protocol.TooMany, "too many requests are being carried out, try again later")
 	}
-	if s.crowded() {
+	if !c.Admit() {
 		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
 	}
-	res, err := s.backendOf(r).Do(engine.WithAdmission(ctx, s.admit), req.Op)
+	res, err := s.backendOf(r).Do(engine.WithAdmission(ctx, c), req.Op)
 	switch {
-	case s.crowded() && isRead(req.Op): // other responses were made while it was carried out
+	case isRead(req.Op) && !c.admitRead(&res): // other responses were made while it was carried out
 		return refusal(protocol.TooMany, "too many bytes of responses are being sent, try again later")
 	case err != nil && r.Context().Err() != nil: // only the metrics see this
 		return refusal(protocol.Unavailable, "the client has disconnected")
@@ -131,17 +127,6 @@ func isRead(op protocol.Operation) bool {
 	switch op.(type) {
 	case protocol.PromiseGet, protocol.PromiseSearch, protocol.TaskGet, protocol.TaskSearch, protocol.ScheduleGet, protocol.ScheduleSearch:
 		return true
-	}
-	return false
-}
-
-// crowded reports whether clients have not read so many responses that the memory for
-// another one is missing. Slow clients make room.
-func (s *Server) crowded() bool {
-	for s.responses.Load() >= int64(s.config.ResponsesMax) {
-		if !s.slow.makeRoom() {
-			return true
-		}
 	}
 	return false
 }

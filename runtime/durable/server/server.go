@@ -32,7 +32,7 @@ type Server struct {
 	strangers bodies        // of requests that may have a token in their head
 	responses atomic.Int64  // bytes
 	slow      slow          // responses that are being read
-	admit     func() bool   // whether there is memory for another response
+	reads     sync.Mutex    // results of reads are admitted one after the other
 
 	closing   chan struct{} // closed by Close: streams end
 	closeOnce sync.Once
@@ -68,7 +68,6 @@ func start(config Config, requests, scrapes net.Listener) *Server {
 		strangers: bodies{max: strangersMax, bodyMax: min(config.BodyMax, strangerMax), timeout: min(config.BodyTimeout, config.HeaderTimeout), slow: slow{after: slowBody}},
 		slow:      slow{after: slowResponse},
 	}
-	s.admit = func() bool { return !s.crowded() }
 	s.metrics = newMetrics(s)
 	s.listener = newListener(requests, config.ConnectionsMax, &s.metrics.refused)
 	s.http, s.scraped = s.newHTTP(s.serve), s.newHTTP(s.serveMetrics)
