@@ -119,6 +119,7 @@ func Check(t *testing.T, c Case, r Run) {
 		t.Setenv(raft.VariableDir, memdir.New(t))
 	}
 	store := c.newPromises(t, r)
+	began := time.Now()
 	begin(t, p)
 	if p.Program && !r.Stepped {
 		runProgram(t, store.dir)
@@ -136,7 +137,7 @@ func Check(t *testing.T, c Case, r Run) {
 		}
 		var first ended
 		if store != nil {
-			first = c.endOfFirst(t, r, store, events, end.err)
+			first = c.endOfFirst(t, r, store, events, end.err, began)
 		}
 		var problems []string
 		if !p.Program {

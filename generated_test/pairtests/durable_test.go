@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/topogen/topogen/generated_test/pairs"
 )
 
 // durableEdges returns the durable edges.
@@ -32,7 +34,7 @@ func (r row) kept(from, message string) []string {
 		per := map[bool]string{true: "ID", false: "Index"}[message == "Out"]
 		options = append(options, "limit: {concurrency: 1, per: "+per+"}")
 	case "deadline":
-		options = append(options, "timeout: 3s")
+		options = append(options, fmt.Sprint("timeout: ", pairs.Deadline))
 	}
 	return options
 }
