@@ -41,11 +41,11 @@ func (p *part) makeValue(q *processor) (body []code) {
 	x, in, construct, how := p.v("x"), p.v("in"), p.v("construct"), code(sel(p.v("processors"), q.ident))
 	if q.Isolated() {
 		return []code{
-			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("Isolated").Call(jen.Lit(q.Name)))),
+			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("ErrIsolated"))),
 			jen.Return(p.partsOf(q, q.instance), jen.Nil()),
 		}
 	}
-	standard := q.New != nil || q.Constructor() != ""
+	standard := q.New != nil || q.Constructor() != "" || q.Watch != nil && q.tracksHere() // Renew calls the field construct
 	if standard {
 		body = append(body, define(construct, how), jen.If(id(construct).Op("==").Nil()).Block(set(id(construct), p.standard(q))))
 		how = id(construct)

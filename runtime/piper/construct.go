@@ -27,10 +27,10 @@ func (s *Processor) make(in topo.Instance, value bool) (parts Parts, err error) 
 	return parts, err
 }
 
-// Construct makes the value that replaces that of the instance in, with the function how.
-// Without how it is zero. P is a pointer type. It is not constrained to comparable types,
-// because the compiler shares code between pointer types only if the constraint lists nothing
-// but methods.
+// Construct makes a value of the instance in with the function how: a replacement after a
+// failure, or the value in a process of its own. If how is nil, it returns zero. P is a pointer
+// type. It is not constrained to comparable types: the compiler shares code between pointer
+// types only if the constraint lists nothing but methods.
 func Construct[P any](in topo.Instance, zero P, how func(topo.Instance) (P, error)) (made P, err error) {
 	if how == nil {
 		return zero, nil
@@ -43,8 +43,9 @@ func Construct[P any](in topo.Instance, zero P, how func(topo.Instance) (P, erro
 	return made, err
 }
 
-// constructing calls how, which makes an instance and reports whether it is missing. The error
-// of a failure names the instance: how returned an error, panicked, or made none.
+// constructing calls how, which makes an instance and reports whether the constructor returned
+// nil. It returns an error that names the instance if how returned an error, panicked, or made
+// nothing.
 func constructing(in topo.Instance, how func() (missing bool, err error)) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

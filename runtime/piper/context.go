@@ -7,10 +7,10 @@ import (
 	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
-// contexts are the contexts of handlers of a processor's instances without timeouts. Each is
-// made at its first use, because most handlers take no context.
+// contexts has the contexts of the handlers of a processor whose calls have no timeout. A context
+// is made at its first use, because most handlers take none.
 type contexts struct {
-	once sync.Once
+	once sync.Once         // makes list, because several workers may call of at the same time
 	list []context.Context // by instance
 }
 

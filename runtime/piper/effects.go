@@ -191,8 +191,8 @@ func (w *watch) reportEnd(kind ChildEventKind, err error) {
 	p.supervision.report(ChildEvent{Kind: kind, Child: w.child(), Err: err})
 }
 
-// sourceStopped reports to the supervisor, when the topology stops, that an instance without inputs, which
-// runs or has just ended, must not be started again.
+// sourceStopped reports to the supervisor that an instance without inputs must not be started
+// again, because the topology stops. The instance runs or has just ended.
 func (w *watch) sourceStopped() {
 	if !w.unit.proc.receives && w.unit.proc.pool.spec.Supervisor != nil {
 		w.unit.proc.pool.supervision.report(ChildEvent{Kind: ChildInputsDone, Child: w.child()})
@@ -309,7 +309,7 @@ func (w *watch) dropTicks() {
 // or given up. The call of Finish of the instance counts like a queued message.
 type finishDelay struct {
 	group *group
-	on    atomic.Bool
+	on    atomic.Bool // the delay counts in group.activity; the worker writes it, and drainError reads it
 }
 
 func (d *finishDelay) begin() {
@@ -319,9 +319,10 @@ func (d *finishDelay) begin() {
 	}
 }
 
-// beginUnlessFinishing begins the delay, unless the group has begun to finish. Then the instance, which runs, must
-// get Finish, because no new instance would be started.
-func (d *finishDelay) beginUnlessFinishing() (begun bool) {
+// beginUnlessFinishing begins the delay and reports whether the instance, which runs, may be
+// ended. It may not if the group has begun to finish: the instance must get Finish, because no
+// new one would be started.
+func (d *finishDelay) beginUnlessFinishing() (mayEnd bool) {
 	if !d.group.finishes {
 		return true
 	}

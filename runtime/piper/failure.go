@@ -34,7 +34,7 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 	goesOn = w.attempts.resolve(l, e, then)
 	switch {
 	case l == nil:
-	case goesOn && w.attempts.retries && u.proc.Watch.Delay > 0:
+	case goesOn && w.attempts.willRetry && u.proc.Watch.Delay > 0:
 		w.attempts.delay(l)
 	default:
 		l.relist()
@@ -49,13 +49,13 @@ func (r *runner) handleError(u *Unit, l *Link, method string, err error) (goesOn
 
 // attempts are the attempts of a watched instance at its messages.
 type attempts struct {
-	unit    *Unit
-	current untypedDelivery // the current message, or nil
-	waiting atomic.Int32    // number of messages that wait for another attempt
-	last    int             // attempts at the message that resolve handled last
-	retries bool            // that message waits for another attempt
-	delayed []delayed       // links whose first message waits for its next attempt
-	dueAt   int64           // when the first of delayed is due; 0 if there is none
+	unit      *Unit
+	current   untypedDelivery // the current message, or nil
+	waiting   atomic.Int32    // number of messages that wait for another attempt
+	last      int             // attempts at the message that resolve handled last
+	willRetry bool            // that message waits for another attempt
+	delayed   []delayed       // links whose first message waits for its next attempt
+	dueAt     int64           // when the first of delayed is due; 0 if there is none
 }
 
 // delayed is a link whose first message waits for its next attempt. The messages behind
@@ -71,7 +71,7 @@ type delayed struct {
 // only one attempt, or the message was handled and a later call for it has failed.
 func (a *attempts) resolve(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	d := a.current
-	a.current, a.last, a.retries = nil, 1, false
+	a.current, a.last, a.willRetry = nil, 1, false
 	if d != nil {
 		a.last = d.attemptCount()
 	}
@@ -83,7 +83,7 @@ func (a *attempts) resolve(l *Link, e *HandlerError, then Then) (goesOn bool) {
 	case then != ThenSkip && d.attemptCount() < proc.Watch.Attempts:
 		d.keepForRetry()
 		a.waiting.Add(1)
-		a.retries = true
+		a.willRetry = true
 	default:
 		a.reject(d, e)
 	}

@@ -80,6 +80,7 @@ func (i *idleLinks) listAll(u *Unit) {
 	}
 }
 
+// wakeWorker makes the worker call look at the given time.
 func (i *idleLinks) wakeWorker(at int64) {
 	i.wakeAt = at
 	i.worker.timers.add(timerEntry{at: at, kind: timerIdleLinks})

@@ -10,15 +10,15 @@ import (
 	"github.com/topogen/topogen/runtime/internal/patient"
 )
 
-// Inputs holds what an instance learns about its inputs, except for their messages: the events that
-// were not yet reported to it, and the time of its next Alarm. The processor has Events. Except for
-// the list of events, Inputs belongs to the goroutine of the instance's worker.
+// Inputs holds what an instance must learn about its inputs: the events that were not yet reported
+// to it, and the time of the next Alarm. Only the instances of a processor with Events have it.
+// Except for list, it belongs to the worker of the instance.
 type Inputs struct {
 	unit          *Unit
 	alarm         alarm
 	afterMessages bool // some events must wait until queued messages are handled
 
-	mu   sync.Mutex
+	mu   sync.Mutex     // guards list
 	list []pendingEvent // other goroutines add events; no event is lost
 }
 

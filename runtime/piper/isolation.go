@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Isolation runs an isolated instance in an operating system process. Each watch has one. It
-// stays empty if the instance runs in this process.
+// Isolation is the pool's part of an instance that runs in a process of its own. Each watch has
+// one. It is empty if the instance runs in this process. Except for the atomics and spare, it
+// belongs to the worker of the instance.
 type Isolation struct {
 	watch       *watch
 	process     atomic.Pointer[Process] // of the instance, or nil
-	killed      atomic.Bool             // the process was killed by the health check
+	killed      atomic.Bool             // by the health check, or because a stop took too long
 	heldCheckAt int64                   // when to request the holds of the instance; 0 means never
 	spare       Process                 // a process that was started and is not attached yet; guarded by Pool.supervision
 }
@@ -20,7 +21,8 @@ type Isolation struct {
 // process that holds work, because a goroutine there may release a hold between calls.
 const heldEvery = 100 * time.Millisecond
 
-// current is the process of the instance. It is nil if the instance runs in this process.
+// current is the process of the instance, or nil if it has none. i is nil if the processor has no
+// Watch.
 func (i *Isolation) current() Process {
 	if i == nil {
 		return nil
@@ -146,7 +148,7 @@ func (i *Isolation) CloseTimeout() time.Duration {
 	return u.proc.pool.lifecycle.closeTimeout(u)
 }
 
-// MessageLimit is the setting of the pool.
+// MessageLimit is the largest size of an encoded message in bytes, a setting of the pool.
 func (i *Isolation) MessageLimit() int { return i.watch.unit.proc.pool.MessageLimit() }
 
 // Logger is the logger of the pool.

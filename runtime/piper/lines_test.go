@@ -37,7 +37,7 @@ var workerWriters = writers{
 	"idleLinks": worker, "wokeAnother": worker, "runner": worker, "lender": worker, "spareRunner": worker, "sinceYield": worker,
 	"fromOutside": worker, "yields": worker, "sampler": worker,
 
-	"measured": worker, "variance": worker, "epoch": worker,
+	"measuring": worker, "variance": worker, "epoch": worker,
 	"costs.note": rare, "posted": rare, // the rebalancer writes them for each of its decisions
 
 	"timers.worker": worker, "heap": worker, "timer": worker, "armedAt": worker,

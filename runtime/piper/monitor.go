@@ -213,16 +213,16 @@ func (m *monitor) takeWorker(w *Worker, state uint64) *Unit {
 
 // goOn makes another goroutine run a worker that was taken from its goroutine, or from a caller.
 func (m *monitor) goOn(w *Worker) {
-	w.pool.running.Add(1) // a caller will make a goroutine for its instance
+	m.pool.running.Add(1) // a caller will make a goroutine for its instance
 	if w.lender == nil {
-		go w.pool.run(w)
+		go m.pool.run(w)
 		return
 	}
 	w.runner, w.lender = w.lender, nil
 	w.wake <- struct{}{}
 }
 
-// newSolo makes a worker outside the pool. hung says that u left the pool because a handler hung.
+// newSolo makes a worker outside the pool. hung says that u left the pool because a call took long.
 func (m *monitor) newSolo(u *Unit, hung bool) *Worker {
 	p := m.pool
 	w := newWorker(p, -1)

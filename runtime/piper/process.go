@@ -1,8 +1,7 @@
 package piper
 
 import (
-	"fmt"
-	"slices"
+	"errors"
 )
 
 // Process is the operating system process of an isolated instance. process.Remote
@@ -38,37 +37,6 @@ func (a attached) isCurrent() bool {
 	return a.isolation.watch.phase == watchRunning && a.isolation.current() == a.process
 }
 
-// watchProcesses starts the health check when there is the first process, which can hang in real
-// time.
-func (s *Stepper) watchProcesses() {
-	p := s.pool
-	if list := p.supervision.timedWatches(); len(list) > 0 && !s.watching {
-		s.watching = true
-		p.running.Add(1)
-		go p.supervision.watchHealth(list)
-	}
-}
-
-// commandEnds reports the ends of the processes that have ended between calls. A Stepper has no
-// goroutine that waits for them, because its turns would then depend on how long a process
-// takes to end.
-func (s *Stepper) commandEnds() {
-	s.processes = slices.DeleteFunc(s.processes, func(a attached) bool {
-		if !a.isCurrent() {
-			return true // a call has reported the end
-		}
-		select {
-		case <-a.process.Done():
-			a.isolation.watch.command(command{ended: a.process})
-			return true
-		default:
-			return false
-		}
-	})
-}
-
-// Isolated returns the error for a constructor that was set for an isolated processor.
-func Isolated(processor string) error {
-	return fmt.Errorf("%q is isolated, so its field of Processors must be nil: its process makes the instance "+
-		"with the function that the topology file names under new, or as a zero value", processor)
-}
+// ErrIsolated is the error of a constructor that was set for an isolated processor.
+var ErrIsolated = errors.New("the processor is isolated, so its constructor in Processors must be nil: the process makes the instance " +
+	"with the function that the topology file names under new, or as a zero value")

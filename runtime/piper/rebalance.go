@@ -146,13 +146,13 @@ func (r *rebalancer) notifyWorkers() {
 	}
 }
 
-// costs is the part of a worker in the rebalancing: it measures the costs of its instances.
+// costs measures the costs of a worker's instances and links for the rebalancer.
 type costs struct {
-	measured bool        // the costs of instances and links are measured
-	variance float64     // of the sum of the costs measured here
-	epoch    uint64      // the configuration of the rebalancer that this worker has seen
-	note     note        // makes the worker read the pages
-	posted   atomic.Bool // note is in the inbox
+	measuring bool        // the costs of instances and links are measured
+	variance  float64     // of the sum of the costs measured here
+	epoch     uint64      // the configuration of the rebalancer that this worker has seen
+	note      note        // makes the worker read the pages
+	posted    atomic.Bool // note is in the inbox
 }
 
 // readPages adopts the configuration in force, and promises to stop measuring if
@@ -161,10 +161,10 @@ func (c *costs) readPages(w *Worker) {
 	c.posted.Store(false)
 	r := w.pool.rebalancer
 	if epoch := r.pages.Epoch(); epoch != c.epoch {
-		c.epoch, c.measured = epoch, true
+		c.epoch, c.measuring = epoch, true
 	}
 	if r.collecting.Load() {
-		c.measured = false
+		c.measuring = false
 		if r.pages.Promise(w.index, c.epoch) {
 			select {
 			case r.promised <- struct{}{}:
@@ -183,7 +183,7 @@ func (c *costs) add(u *Unit, took time.Duration, weight int32) {
 	}
 	cost := int64(took) * int64(weight)
 	u.busy.StoreRelease(u.busy.Load() + uint64(cost))
-	if !c.measured {
+	if !c.measuring {
 		return
 	}
 	u.cost += cost

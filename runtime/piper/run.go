@@ -129,7 +129,7 @@ func (p *Pool) start() {
 	}
 	p.running.Add(len(p.workers) + 1)
 	for _, w := range p.workers {
-		w.costs.measured = p.rebalancer != nil
+		w.costs.measuring = p.rebalancer != nil
 		go p.run(w)
 	}
 	go p.monitor.run()

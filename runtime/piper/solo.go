@@ -14,7 +14,8 @@ const (
 	returnsExpMax = 16               // maximum number of doublings
 )
 
-// solo is the part of a worker outside the pool, which runs one instance. In the workers of the pool it is empty.
+// solo is the part of a worker outside the pool, which runs one instance. In a worker of the pool
+// only the field worker is set.
 type solo struct {
 	worker    *Worker
 	unit      *Unit    // the instance; nil after it has returned to the pool

@@ -82,3 +82,32 @@ func (s *Stepper) deferWhileHung(u *Unit, bits uint32) uint32 {
 	bits, v.deferredControl = v.deferredControl, 0
 	return bits
 }
+
+// watchProcesses starts the health check when there is the first process, which can hang in real
+// time.
+func (s *Stepper) watchProcesses() {
+	p := s.pool
+	if list := p.supervision.timedWatches(); len(list) > 0 && !s.watching {
+		s.watching = true
+		p.running.Add(1)
+		go p.supervision.watchHealth(list)
+	}
+}
+
+// commandEnds reports the ends of the processes that have ended between calls. A Stepper has no
+// goroutine that waits for them, because its turns would then depend on how long a process
+// takes to end.
+func (s *Stepper) commandEnds() {
+	s.processes = slices.DeleteFunc(s.processes, func(a attached) bool {
+		if !a.isCurrent() {
+			return true // a call has reported the end
+		}
+		select {
+		case <-a.process.Done():
+			a.isolation.watch.command(command{ended: a.process})
+			return true
+		default:
+			return false
+		}
+	})
+}

@@ -123,9 +123,9 @@ func (s *supervision) reportLocked(e ChildEvent) {
 	}
 }
 
-// answerStop answers the EffectStop with the given number: with ChildStopped, or with ChildNotStopped if the
-// instance runs on. If the instance has already ended in another way, the event of that end
-// was the answer, and answerStop does nothing.
+// answerStop answers the EffectStop with the given number. kind is ChildStopped, or
+// ChildNotStopped if the instance runs on. If the instance has ended in another way before, the
+// event of that end was the answer, and answerStop does nothing.
 func (s *supervision) answerStop(w *watch, number uint64, kind ChildEventKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

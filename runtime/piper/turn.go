@@ -140,7 +140,7 @@ func (r *runner) act(u *Unit, turns int32) (sent *Link) {
 		pings = w.pool.stepper.choose(r, u)
 	case u.ready.first != nil:
 		l := u.ready.pop()
-		if turns > 0 && w.costs.measured && l.hops < math.MaxInt32/2 {
+		if turns > 0 && w.costs.measuring && l.hops < math.MaxInt32/2 {
 			l.hops += turns
 		}
 		r.receive(u, l)

@@ -29,11 +29,11 @@ type Worker struct {
 	inbox  inbox
 	yield  atomic.Uint32
 	parked atomic.Bool
-	slow   atomic.Bool     // instances may have to leave the pool, see leaves
+	slow   atomic.Bool     // instances may have to leave the pool, see monitor.leaves
 	wake   chan struct{}   // capacity 1
 	_      [lineBytes]byte // other goroutines write the fields above, the owner those below
 
-	// Each turn uses the fields up to sharing.
+	// Most turns use only the fields from here to sharing.
 	pool        *Pool
 	index       int         // -1 for a worker outside the pool, which runs one instance
 	state       count.Count // odd while a handler runs; incremented at each change
