@@ -22,7 +22,7 @@ const (
 	// idleLinkPeriod is how often a worker releases the links that took no message since they were listed. A link
 	// of a flow with shorter pauses is listed again, except in its first period.
 	idleLinkPeriod  = time.Second
-	idleLinksMax    = 1 << 17 // links that a worker lists before it releases the first ones even earlier: about 100 MB
+	idleLinksMax    = 1 << 16 // links that a worker lists before it releases the first ones even earlier: about 50 MB
 	idleLinkLooks   = 256     // links that a worker looks at before its next turn: some 50 µs
 	goneLinksFactor = 16      // a worker walks the links of a receiver once for each 16th of them that is gone
 )
