@@ -189,7 +189,7 @@ func (p *part) put(e *edge, l *jen.Statement, element code, refused ...code) []c
 		number = l.Clone().Dot("link").Dot("Number").Call()
 	}
 	if e.latest() {
-		return []code{e.queueIn(l).Dot("Put").Call(number, element)}
+		return []code{e.queueIn(l).Dot("Put").Call(element, number)}
 	}
 	if e.offers() && !e.link.Sequenced && refused == nil {
 		return []code{queue("Offer").Call(e.queueRef(l), element)}
@@ -205,7 +205,9 @@ func (p *part) put(e *edge, l *jen.Statement, element code, refused ...code) []c
 	return []code{put}
 }
 
-// numbered is the element with its number, for a link of several queues.
+// numbered is the element with its number, for a link of several queues. The element comes first:
+// it may be a copy that Clone makes, and a number without an element would hold up the link if Clone
+// panics.
 func (e *edge) numbered(number, element code) code {
-	return queue("Numbered").Types(e.elementType()).Values(jen.Id("N").Op(":").Add(number), jen.Id("M").Op(":").Add(element))
+	return queue("Numbered").Types(e.elementType()).Values(jen.Id("M").Op(":").Add(element), jen.Id("N").Op(":").Add(number))
 }

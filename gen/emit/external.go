@@ -334,7 +334,13 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	if e.link.many() || miss {
 		find, instance = d.choose(e, d.message, i, miss)
 	}
-	enter := d.enter(e, id(l), e.aimedAt(id(i), d.element(e, last)))
+	message := d.message
+	var copied []code
+	if d.sent.Clone && !last {
+		message = id(e.to.local + "Copy")
+		copied = []code{define(e.to.local+"Copy", d.copyFor(false))}
+	}
+	enter := d.enter(e, id(l), e.aimedAt(id(i), d.element(e, message)))
 	if single {
 		if miss {
 			nowhere := sel(s, "door", "SendNowhere").Call(id(d.v("ctx")), index(e.constant))
@@ -344,12 +350,13 @@ func (d *entry) edge(e *edge, single, last bool) (find, puts []code) {
 	}
 	add := func(l Ident) code { return set(id(d.v("targets")), jen.Append(id(d.v("targets")), d.target(e, l))) }
 	if !miss {
-		return append(append(find, get(l, instance)...), add(l)), enter
+		return append(append(append(find, get(l, instance)...), add(l)), copied...), enter
 	}
 	found, exists := d.v("l"), jen.Add(instance).Op(">=").Lit(0)
 	find = append(find,
 		jen.Var().Add(param(l, ptr(e.link.name))),
 		jen.If(exists.Clone()).Block(append(get(found, instance), set(id(l), id(found)), add(l))...))
+	find = append(find, copied...)
 	none := sel(s, "door", "NoInstance").Call(index(e.constant))
 	return find, []code{jen.If(exists).Block(enter...).Else().Block(set(id(d.v("missed")), none))}
 }
@@ -374,32 +381,42 @@ func (d *entry) several(e *edge, get func(Ident, code) []code, last bool) (find,
 			set(id(targets), jen.Append(id(targets), d.target(e, l))),
 		)...),
 	)
-	if d.gathering != "" {
-		return find, []code{d.putParts(e, all)}
+	loop := func(k Ident, over, message code) code {
+		return jen.For(jen.List(id(k), id(l)).Op(":=").Range().Add(over)).Block(d.enter(e, id(l), d.element(e, message))...)
 	}
-	loop := func(over code, last bool) code {
-		return jen.For(jen.List(id("_"), id(l)).Op(":=").Range().Add(over)).Block(d.enter(e, id(l), d.element(e, last))...)
+	if !d.sent.Clone {
+		if d.gathering != "" {
+			return find, []code{d.putParts(e, all, d.message)}
+		}
+		return find, []code{loop("_", id(all), d.message)}
 	}
-	if e.everywhere {
-		last = false
+	// Clone is code of the user, which may panic: it must not run while the gates are locked.
+	copies := e.to.local + "Copies"
+	number, over := code(jen.Len(id(all))), code(id(all))
+	if last = last && !e.everywhere && d.gathering == ""; last {
+		number, over = jen.Lit(count-1), id(all).Index(jen.Empty(), jen.Lit(count-1))
 	}
-	if !d.sent.Clone || !last {
-		return find, []code{loop(id(all), last)}
+	find = append(find, define(copies, jen.Make(jen.Index().Add(typeCode(e.Type)), number)),
+		jen.For(id(i).Op(":=").Range().Add(id(copies))).Block(set(id(copies).Index(id(i)), d.copyFor(false))))
+	switch message := id(copies).Index(id(i)); {
+	case d.gathering != "":
+		return find, []code{d.putParts(e, all, message)}
+	case last:
+		return find, append([]code{loop(i, over, message), define(l, id(all).Index(jen.Lit(count-1)))}, d.enter(e, id(l), d.element(e, d.message))...)
+	default:
+		return find, []code{loop(i, over, message)}
 	}
-	end := id(all).Index(jen.Lit(count - 1))
-	return find, append([]code{loop(id(all).Index(jen.Empty(), jen.Lit(count-1)), false)},
-		append([]code{define(l, end)}, d.enter(e, id(l), d.element(e, true))...)...)
 }
 
 // putParts writes the code that puts a request into the queues of several links.
 //
 //	for i, l := range probeLinks {
-//		r := piper.Part(c, i, m.Clone())
+//		r := piper.Part(c, i, probeCopies[i])
 //		queue.Put(&l.count, r)
 //	}
-func (d *entry) putParts(e *edge, all Ident) code {
+func (d *entry) putParts(e *edge, all Ident, message code) code {
 	i, l, r := d.v("i"), d.v("l"), d.v("r")
-	part := piper("Part").Call(id(d.gathering), id(i), d.copyFor(false))
+	part := piper("Part").Call(id(d.gathering), id(i), message)
 	return jen.For(jen.List(id(i), id(l)).Op(":=").Range().Add(id(all))).Block(
 		append([]code{define(r, part)}, d.put(e, id(l), id(r), sel(r, "Evicted").Call())...)...)
 }
@@ -413,15 +430,15 @@ func (d *entry) target(e *edge, l Ident) code {
 	)
 }
 
-// element is the element that enters the queue.
-func (d *entry) element(e *edge, last bool) code {
+// element is the element that enters the queue for a message, which may be a copy.
+func (d *entry) element(e *edge, message code) code {
 	switch {
 	case d.request != nil:
 		return d.request
 	case e.requests():
-		return piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(d.copyFor(last))
+		return piper("NoReply").Types(typeCode(e.Type), typeCode(e.ReplyType)).Call(message)
 	}
-	return d.copyFor(last)
+	return message
 }
 
 // enter puts an element. If the queue refuses a request, the caller gets ErrFull.

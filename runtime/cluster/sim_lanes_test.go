@@ -228,7 +228,7 @@ func (l *numberedLane) forward(o *border.Outlet, n int, order piper.Order, encod
 type latestLane struct{ queue.Latest[request] }
 
 func (l *latestLane) head() *queue.Head       { return &l.Head }
-func (l *latestLane) put(n uint64, r request) { l.Put(n, r) }
+func (l *latestLane) put(n uint64, r request) { l.Put(r, n) }
 func (l *latestLane) first() (uint64, bool)   { return l.First() }
 
 func (l *latestLane) next(n uint64, to *place) (bool, error) {

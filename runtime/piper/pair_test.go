@@ -249,7 +249,7 @@ func (l *numberedLane[T]) take(uint64) (T, bool) {
 type latestLane[T any] struct{ queue.Latest[T] }
 
 func (l *latestLane[T]) head() *queue.Head       { return &l.Head }
-func (l *latestLane[T]) put(n uint64, m T)       { l.Put(n, m) }
+func (l *latestLane[T]) put(n uint64, m T)       { l.Put(m, n) }
 func (l *latestLane[T]) first() (uint64, bool)   { return l.First() }
 func (l *latestLane[T]) take(n uint64) (T, bool) { return l.Take(n) }
 func (l *latestLane[T]) next(n uint64, handle func(*T) error) (bool, error) {

@@ -23,7 +23,7 @@ type Latest[T any] struct {
 
 // Put appends m under number n. If the queue is at its capacity, it drops the oldest
 // message.
-func (q *Latest[T]) Put(n uint64, m T) {
+func (q *Latest[T]) Put(m T, n uint64) {
 	if !q.Head.touched {
 		if q.Head.touched = q.Head.listener.Touched(&q.Head); !q.Head.touched {
 			// The receiver would not be notified. The message counts as put and

@@ -34,7 +34,7 @@ func TestLatestModel(t *testing.T) {
 				for range rapid.IntRange(1, 20).Draw(t, "n") {
 					next += uint64(1 + rapid.IntRange(0, 3).Draw(t, "gap"))
 					m := rapid.StringN(0, 3, 10).Draw(t, "m")
-					q.Put(next, m)
+					q.Put(m, next)
 					if held = append(held, entry{next, m}); len(held) > capacity && !keeps {
 						held = held[1:]
 						evicted++
@@ -134,7 +134,7 @@ func TestLatestTellsWhatItEvicts(t *testing.T) {
 	q := new(Latest[farewell])
 	Init(q, 0, 3, new(listenerCounts))
 	for i := range uint64(10) {
-		q.Put(i, farewell{&evicted})
+		q.Put(farewell{&evicted}, i)
 	}
 	if evicted != 7 {
 		t.Errorf("Evicted was called for %d messages, want 7", evicted)
@@ -146,7 +146,7 @@ func TestLatestMemory(t *testing.T) {
 	q := new(Latest[[9]uint64])
 	Init(q, 0, 1000, new(listenerCounts))
 	for i := range uint64(10_000) {
-		q.Put(i, [9]uint64{})
+		q.Put([9]uint64{}, i)
 	}
 	size := int(unsafe.Sizeof([9]uint64{}))
 	if got := cap(q.ring) * int(unsafe.Sizeof(q.ring[0])); got > 1000*size*12/10 {
@@ -159,7 +159,7 @@ func TestLatestLetsGoOfMessages(t *testing.T) {
 	q := new(Latest[*int])
 	Init(q, 0, 4, new(listenerCounts))
 	for i := range uint64(10) {
-		q.Put(i, new(int))
+		q.Put(new(int), i)
 	}
 	for _, ok := q.Pop(); ok; _, ok = q.Pop() {
 	}
@@ -179,7 +179,7 @@ func TestSharedLatest(t *testing.T) {
 		if h.PublishShared() {
 			t.Error("PublishShared returns true without a message")
 		}
-		q.Put(uint64(n), n)
+		q.Put(n, uint64(n))
 		if !h.PublishShared() {
 			t.Errorf("PublishShared returns false after message %d", n)
 		}
