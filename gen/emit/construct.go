@@ -41,7 +41,7 @@ func (p *part) makeValue(q *processor) (body []code) {
 	x, in, construct, how := p.v("x"), p.v("in"), p.v("construct"), code(sel(p.v("processors"), q.ident))
 	if q.Isolated() {
 		return []code{
-			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("ErrIsolated"))),
+			jen.If(jen.Add(how).Op("!=").Nil()).Block(jen.Return(piper("Parts").Values(), piper("Isolated").Call())),
 			jen.Return(p.partsOf(q, q.instance), jen.Nil()),
 		}
 	}

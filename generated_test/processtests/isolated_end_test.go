@@ -123,7 +123,7 @@ func TestIsolatedErrorEndsAll(t *testing.T) {
 
 func TestIsolatedConstructorsAreRefused(t *testing.T) {
 	_, err := isolated.New(isolated.Processors{Always: func(topo.Instance) (*isolated.Doer, error) { return new(isolated.Doer), nil }})
-	if err == nil || !strings.Contains(err.Error(), `"always" is isolated`) {
+	if err == nil || !strings.Contains(err.Error(), `processor "always", instance 0: the processor is isolated`) {
 		t.Error(err)
 	}
 }

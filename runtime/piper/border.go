@@ -263,7 +263,7 @@ func (in Interior) Fail(err error) { in.pool.Fail(err) }
 
 // Leave ends Run without an error although its groups have not finished: the node leaves
 // the cluster after it has handled what was queued on it.
-func (in Interior) Leave() { in.pool.lifecycle.finish(nil) }
+func (in Interior) Leave() { in.pool.lifecycle.end(nil) }
 
 // StopTimers ends the ticks of groups that hold no work. It is called before a node leaves:
 // inputs that are open on other nodes keep timers open, and their messages keep the node
@@ -325,8 +325,8 @@ func (in Interior) Agree(i int, phase uint8) {
 	}
 	g.agreed = true
 	g.mu.Unlock()
-	g.enter()
-	g.leave(nil)
+	g.beginActivity()
+	g.endActivity(nil)
 }
 
 // IsIdle reports whether no message is queued, no call runs and no guest is busy. It calls

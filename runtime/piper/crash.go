@@ -28,11 +28,11 @@ func (r *runner) handleCrash(cause any) (goesOn bool) {
 func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	u := v.unit
 	u.proc.pool.logbook.record(e)
-	served := u.out.served
+	served := u.out.inServe
 	if cancel := v.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
-	u.out.served = false
+	u.out.inServe = false
 	v.attempts.resolve(r.link, e, ThenStop)
 	if r.link != nil {
 		r.link.endDrain()
@@ -48,7 +48,7 @@ func (r *runner) endBrokenTurn(v *watch, e *HandlerError) {
 	r.calling = ""
 	if r.closing {
 		r.closing = false
-		u.proc.group.leave(nil)
+		u.proc.group.endActivity(nil)
 	}
 }
 

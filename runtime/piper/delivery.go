@@ -50,7 +50,7 @@ func (d *Delivery[M]) Again() bool {
 	w := u.watch()
 	w.attempts.current = d
 	w.attempts.waiting.Add(-1)
-	u.proc.group.leave(nil) // from here on, the turn keeps the group from finishing
+	u.proc.group.endActivity(nil) // from here on, the turn keeps the group from finishing
 	return true
 }
 
@@ -112,7 +112,7 @@ func (d *Delivery[M]) uncountAttempt() { d.attempts-- }
 // finish.
 func (d *Delivery[M]) keepForRetry() {
 	d.retry = true
-	d.link.to.proc.group.enter()
+	d.link.to.proc.group.beginActivity()
 }
 
 // detach leaves the current message and copy to an abandoned handler, and continues

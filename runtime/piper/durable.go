@@ -109,7 +109,7 @@ func (o *Out) Durable() DurableEdges {
 }
 
 // Fail ends Run with an error, for DurableEdges.
-func (p *Pool) Fail(err error) { p.lifecycle.finish(err) }
+func (p *Pool) Fail(err error) { p.lifecycle.end(err) }
 
 // GroupOf is the group of a processor.
 func (p *Pool) GroupOf(processor int) int { return p.processors[processor].Group }

@@ -78,7 +78,7 @@ func (w *watch) carryOut() {
 func (w *watch) stopInstance(number uint64) {
 	p := w.unit.proc.pool
 	switch {
-	case w.phase == watchStarting, w.unit.out.served: // continues when the start, or Serve, has returned
+	case w.phase == watchStarting, w.unit.out.inServe: // continues when the start, or Serve, has returned
 		w.deferredStop = number
 		return
 	case w.phase == watchRunning:
@@ -110,7 +110,7 @@ func (w *watch) stopInstance(number uint64) {
 // giveUp ends an instance that has failed and is not restarted.
 func (w *watch) giveUp(err error) {
 	u, p := w.unit, w.unit.proc.pool
-	if w.phase == watchFailed {
+	if w.phase == watchRetired {
 		return
 	}
 	if err != nil {
@@ -129,13 +129,13 @@ func (w *watch) giveUp(err error) {
 // retire ends an instance that is not restarted. It gets turns again, in which its
 // messages are discarded.
 func (w *watch) retire() {
-	if w.phase == watchFailed {
+	if w.phase == watchRetired {
 		return
 	}
 	if w.phase == watchRunning || w.phase == watchStarting {
 		w.shutDown()
 	}
-	w.phase, w.starting, w.restartAt = watchFailed, nil, 0
+	w.phase, w.starting, w.restartAt = watchRetired, nil, 0
 	if w.cause == nil {
 		w.cause = errEnds
 	}
@@ -151,7 +151,7 @@ func (w *watch) retire() {
 // messages. If not, its outputs are closed, after the turn in which it sent its last
 // message.
 func (w *watch) scheduleCloseOutputs() {
-	if w.phase != watchFailed || w.attempts.waiting.Load() > 0 {
+	if w.phase != watchRetired || w.attempts.waiting.Load() > 0 {
 		return
 	}
 	w.command(command{closeOutputs: true})
@@ -162,7 +162,7 @@ func (w *watch) scheduleCloseOutputs() {
 // arrive at the group, because these are discarded.
 func (w *watch) closeOutputs() {
 	proc := w.unit.proc
-	if w.phase != watchFailed {
+	if w.phase != watchRetired {
 		return // restarted with its group
 	}
 	w.failed.Store(true)
@@ -199,8 +199,8 @@ func (w *watch) sourceStopped() {
 	}
 }
 
-// served handles the end of Serve.
-func (w *watch) served(err error) {
+// serveEnded handles the end of Serve.
+func (w *watch) serveEnded(err error) {
 	(*w.cancelServe.Swap(nil))()
 	p := w.unit.proc.pool
 	switch number := p.supervision.unansweredStop(w); {
@@ -253,13 +253,13 @@ func (w *watch) afterHang(r *runner, cause error) {
 	w.cancel(cause)
 	u.out.calling = false
 	u.out.publish(nil) // sent messages were accepted; the goroutine does not return from user code
-	u.out.served = false
+	u.out.inServe = false
 	if cancel := w.cancelServe.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
 	u.out.settle()
 	if method == "Finish" { // a failed Finish ends Run, because the group could not finish otherwise
-		u.proc.pool.lifecycle.finish(e)
+		u.proc.pool.lifecycle.end(e)
 	}
 	w.reportEnd(ChildHung, e)
 }
@@ -293,8 +293,8 @@ func (w *watch) shutDown() {
 func (w *watch) dropTicks() {
 	u := w.unit
 	g := u.proc.group
-	g.enter()
-	defer g.leave(nil)
+	g.beginActivity()
+	defer g.endActivity(nil)
 	w.droppingTicks = true
 	for l := u.inlinks.Load(); l != nil; l = l.nextIn.Load() {
 		edge := &u.proc.pool.edges[l.heads[0].Index()] // not l.edge, because no message is being handled
@@ -315,7 +315,7 @@ type finishDelay struct {
 func (d *finishDelay) begin() {
 	if d.group.finishes && !d.on.Load() {
 		d.on.Store(true)
-		d.group.enter()
+		d.group.beginActivity()
 	}
 }
 
@@ -339,6 +339,6 @@ func (d *finishDelay) beginUnlessFinishing() (mayEnd bool) {
 func (d *finishDelay) end() {
 	if d.on.Load() {
 		d.on.Store(false)
-		d.group.leave(nil)
+		d.group.endActivity(nil)
 	}
 }

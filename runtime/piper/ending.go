@@ -18,19 +18,19 @@ func (l *lifecycle) fail(err error) {
 	if e, ok := errors.AsType[*HandlerError](err); ok {
 		l.pool.logbook.record(e)
 	}
-	l.finish(err)
+	l.end(err)
 }
 
 // failOnPanic turns a panic of one of the pool's own goroutines, or of a logger that it
 // calls, into the error of Run. It must be deferred.
 func (l *lifecycle) failOnPanic(who string) {
 	if cause := recover(); cause != nil {
-		l.finish(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))
+		l.end(fmt.Errorf("pool: %s: panic: %v\n%s", who, cause, debug.Stack()))
 	}
 }
 
-// finish ends Run. The first call decides the error of Run.
-func (l *lifecycle) finish(err error) {
+// end ends Run. The first call decides the error of Run.
+func (l *lifecycle) end(err error) {
 	p := l.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,8 +46,8 @@ func (l *lifecycle) finish(err error) {
 	}
 	l.err = err
 	p.ended.Store(true)
-	if err != nil && p.abandon != nil {
-		p.abandon()
+	if err != nil && p.cancelHandlers != nil {
+		p.cancelHandlers()
 	}
 	for _, x := range p.externals {
 		x.end()
@@ -67,7 +67,7 @@ func (l *lifecycle) groupFinished() {
 	last := p.unfinishedGroups == 0
 	p.mu.Unlock()
 	if last {
-		l.finish(nil)
+		l.end(nil)
 	}
 }
 

@@ -101,7 +101,7 @@ func (r *runner) method() string {
 		return "Receive"
 	case r.calling != "":
 		return r.calling
-	case r.unit.out.served:
+	case r.unit.out.inServe:
 		return "Serve"
 	case r.unit.ping != pingNone:
 		return "Ping"

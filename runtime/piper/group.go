@@ -76,9 +76,9 @@ type group struct {
 // cycle.
 func (g *group) isFull() bool { return g.cyclic && g.full.Load() > 0 }
 
-// drained counts a full queue within the group that has room again. If it was the last
+// hasRoomAgain counts a full queue within the group that has room again. If it was the last
 // one, the waiting units are signaled.
-func (g *group) drained() {
+func (g *group) hasRoomAgain() {
 	if g.full.Add(-1) != 0 {
 		return
 	}
@@ -171,13 +171,13 @@ func (g *group) beginClosing() {
 	for _, u := range g.units {
 		u.signal(controlClosing)
 	}
-	g.leave(nil)
+	g.endActivity(nil)
 }
 
 // hold keeps the group from finishing until release is called, once for each hold. The
 // handler of a queued message may also hold while the group is closing.
 func (g *group) hold() {
-	g.enter() // first, so that the group does not begin to finish in between
+	g.beginActivity() // first, so that the group does not begin to finish in between
 	g.mu.Lock()
 	g.holds++
 	g.mu.Unlock()
@@ -187,7 +187,7 @@ func (g *group) release() {
 	g.mu.Lock()
 	g.holds--
 	g.beginClosing()
-	g.leave(nil)
+	g.endActivity(nil)
 }
 
 // isFinished reports whether the group has finished.
@@ -214,15 +214,15 @@ func (g *group) ticks() (due, goOn bool) {
 	return open || g.phase <= phaseClosing && g.holds > 0, g.phase <= phaseClosing
 }
 
-// enter begins an activity that may change the group's queues: a turn of a unit of a
+// beginActivity begins an activity that may change the group's queues: a turn of a unit of a
 // closing group, or a tick.
-func (g *group) enter() { g.activity.Add(1<<32 + 1) }
+func (g *group) beginActivity() { g.activity.Add(1<<32 + 1) }
 
-// leave ends an activity. If no activity is left and all queues are empty, the queues
+// endActivity ends an activity. If no activity is left and all queues are empty, the queues
 // remain empty, because the inputs from outside are closed. sent is a link within the
 // group that the activity sent along, or nil. If it is not empty, the other links need
-// no check: its receiver will leave later.
-func (g *group) leave(sent *Link) {
+// no check: its receiver will endActivity later.
+func (g *group) endActivity(sent *Link) {
 	if turns := g.activity.Add(^uint64(0)); uint32(turns) != 0 || sent != nil && !sent.empty() {
 		return
 	}
@@ -317,7 +317,7 @@ func (g *group) finishNext() {
 	}
 	g.phase = phaseFlushing
 	g.mu.Unlock()
-	g.leave(nil)
+	g.endActivity(nil)
 }
 
 // failGrowing ends Run with ErrCycleGrows, because a queue of a link within the group

@@ -131,7 +131,7 @@ func (s *supervision) replaceGoroutine(w *watch, cause error) {
 	u.worker.Store(solo)
 	old.solo.forwardNotes()
 	if r.closing {
-		u.proc.group.leave(nil)
+		u.proc.group.endActivity(nil)
 	}
 	p.running.Add(1)
 	go p.run(solo)
@@ -159,7 +159,7 @@ func (s *supervision) countAbandoned(u *Unit) bool {
 		u.proc.faults.abandoned.Add(1)
 	}
 	if s.abandonedNow.Add(1) > abandonedMax {
-		s.pool.lifecycle.finish(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
+		s.pool.lifecycle.end(fmt.Errorf("%w: %d", ErrAbandoned, abandonedMax))
 		return false
 	}
 	return true

@@ -28,7 +28,7 @@ const (
 	controlResume                     // the queues within the group have room again
 	controlClosing                    // no more messages come from outside the group
 	controlFinish                     // Finish must be called
-	controlAdopt                      // the unit was handed over to this worker
+	controlArrived                    // the unit was handed over to this worker
 	controlMove                       // the unit must move to targetWorker
 	controlTimer                      // a time that the unit waits for may have come
 	controlCommand                    // there are commands of the supervisor
@@ -181,7 +181,7 @@ func (u *Unit) Enter() *Position {
 // not restarted.
 func (u *Unit) HasFailed() bool {
 	w := u.watch()
-	return w != nil && (w.phase == watchFailed || w.droppingTicks)
+	return w != nil && (w.phase == watchRetired || w.droppingTicks)
 }
 
 // IsFresh reports, within adopt, whether the instance needs a new sender, because an

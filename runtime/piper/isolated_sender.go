@@ -60,6 +60,6 @@ func (o *IsolatedPool) FlushMissed(put func(edge, instance int, payload []byte) 
 
 // Serve makes out call sent after each message, until the returned function is called.
 func (o *IsolatedPool) Serve(out *Out, sent func() error) (end func()) {
-	o.pool.forward, out.served, out.calling = sent, true, true
-	return func() { o.pool.forward, out.served, out.calling = nil, false, false }
+	o.pool.forward, out.inServe, out.calling = sent, true, true
+	return func() { o.pool.forward, out.inServe, out.calling = nil, false, false }
 }

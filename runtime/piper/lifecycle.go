@@ -36,7 +36,7 @@ func (l *lifecycle) init(ctx context.Context) error {
 		if patient.Wait(p.options.drainTimeout, inited) {
 			return
 		}
-		p.abandon()
+		p.cancelHandlers()
 		if !patient.Wait(abandonAfter, inited) { // for an Init that returns when its context ends
 			close(late)
 		}

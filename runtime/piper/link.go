@@ -345,7 +345,7 @@ func (l *Link) sentLate(h *queue.Head) {
 		p.logbook.line(slog.LevelError, lateText,
 			slog.String("processor", u.proc.Name), slog.Int("instance", u.Index()), slog.String("edge", p.edgeName(h.Index())), slog.String("stack", string(stack)))
 		if p.stepper != nil || isStrict() {
-			p.lifecycle.finish(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
+			p.lifecycle.end(fmt.Errorf("%w: processor %q, instance %d, edge %s\n%s", ErrLateSend, u.proc.Name, u.Index(), p.edgeName(h.Index()), stack))
 		}
 	})
 }

@@ -50,7 +50,7 @@ func (b *logbook) callUser(who string, call func()) {
 		if cause := recover(); cause != nil {
 			err = chain.OfPanic(cause)
 		}
-		b.pool.lifecycle.finish(fmt.Errorf("pool: %s: %w\n%s", who, err, debug.Stack()))
+		b.pool.lifecycle.end(fmt.Errorf("pool: %s: %w\n%s", who, err, debug.Stack()))
 	}()
 	call()
 	returned = true

@@ -72,12 +72,12 @@ type Pool struct {
 	muted      bool // sends of instances are dropped, see Mute
 	pinned     bool // for tests of the placement: no instance is donated
 
-	began      time.Time
-	origin     atomic.Pointer[time.Time] // began by the present time of day
-	handlerCtx context.Context           // for handlers; ends when Run stops waiting for them
-	serveCtx   context.Context           // for Serve; ends when Run begins to drain
-	stopServe  context.CancelFunc
-	abandon    context.CancelFunc
+	began          time.Time
+	origin         atomic.Pointer[time.Time] // began by the present time of day
+	handlerCtx     context.Context           // for handlers; ends when Run stops waiting for them
+	serveCtx       context.Context           // for Serve; ends when Run begins to drain
+	stopServe      context.CancelFunc
+	cancelHandlers context.CancelFunc
 
 	started  atomic.Bool
 	stopping atomic.Bool   // no messages from outside are accepted

@@ -37,6 +37,8 @@ func (a attached) isCurrent() bool {
 	return a.isolation.watch.phase == watchRunning && a.isolation.current() == a.process
 }
 
-// ErrIsolated is the error of a constructor that was set for an isolated processor.
-var ErrIsolated = errors.New("the processor is isolated, so its constructor in Processors must be nil: the process makes the instance " +
-	"with the function that the topology file names under new, or as a zero value")
+// Isolated returns the error for a constructor that was set for an isolated processor.
+func Isolated() error {
+	return errors.New("the processor is isolated, so its constructor in Processors must be nil: the process makes the instance " +
+		"with the function that the topology file names under new, or as a zero value")
+}

@@ -22,7 +22,7 @@ func (u *Unit) Wake() { u.signal(controlWake) }
 // call it, because an instance that fails could not call EndReply.
 func (u *Unit) BeginReply() {
 	u.proc.pendingReplies.Add(1)
-	u.proc.group.enter()
+	u.proc.group.beginActivity()
 }
 
 // EndReply ends one BeginReply. It must be called in a turn of the unit. The group does
@@ -46,12 +46,12 @@ func (u *Unit) BeginWork() bool {
 	if g.phase > phaseClosing {
 		return false
 	}
-	g.enter()
+	g.beginActivity()
 	return true
 }
 
 // EndWork ends a BeginWork. Any goroutine may call it.
-func (u *Unit) EndWork() { u.proc.group.leave(nil) }
+func (u *Unit) EndWork() { u.proc.group.endActivity(nil) }
 
 // Work runs a durable function, in Woken. Until it returns, Out.Works is true.
 func (u *Unit) Work(run func()) {

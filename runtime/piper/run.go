@@ -23,7 +23,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	}
 	r, err := p.openErrors()
 	if err != nil {
-		p.lifecycle.finish(err) // wakes callers that wait for room or a reply
+		p.lifecycle.end(err) // wakes callers that wait for room or a reply
 		return err
 	}
 	if r == nil {
@@ -51,25 +51,25 @@ func (p *Pool) openErrors() (r Recorder, err error) {
 
 func (p *Pool) runOnce(ctx context.Context) (err error) {
 	p.makeContexts(ctx) // before Begin, after which another node may end Run
-	defer p.abandon()
+	defer p.cancelHandlers()
 	defer p.logbook.writeSkipped()
 	if p.border != nil {
 		defer func() { p.border.End(err) }()
 		if err := p.border.Begin(ctx); err != nil {
-			p.lifecycle.finish(err)
+			p.lifecycle.end(err)
 			return err
 		}
 	}
 	if p.durable != nil {
 		defer p.durable.End()
 		if over, err := p.durable.Begin(ctx, p); over || err != nil {
-			p.lifecycle.finish(err)
+			p.lifecycle.end(err)
 			return err
 		}
 	}
 	p.prepare()
 	if err := p.lifecycle.init(ctx); err != nil {
-		p.lifecycle.finish(err)
+		p.lifecycle.end(err)
 		if p.lifecycle.err != err { // the supervisor has already ended Run because of this error, or another node has
 			err = errors.Join(p.lifecycle.result(), err)
 		}
@@ -89,7 +89,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 			p.stop()
 			defer patient.AfterFunc(p.options.drainTimeout, func() { close(late) }).Stop()
 		case <-late:
-			p.lifecycle.finish(p.lifecycle.drainError())
+			p.lifecycle.end(p.lifecycle.drainError())
 			ended = true
 		}
 	}
@@ -98,7 +98,7 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 
 // makeContexts makes the contexts of handlers.
 func (p *Pool) makeContexts(ctx context.Context) {
-	p.handlerCtx, p.abandon = context.WithCancel(context.WithoutCancel(ctx))
+	p.handlerCtx, p.cancelHandlers = context.WithCancel(context.WithoutCancel(ctx))
 	p.serveCtx, p.stopServe = context.WithCancel(p.handlerCtx)
 }
 
@@ -117,7 +117,7 @@ func (p *Pool) start() {
 	p.rebalancer = newRebalancer(p)
 	p.schedule()
 	if p.unfinishedGroups == 0 {
-		p.lifecycle.finish(nil)
+		p.lifecycle.end(nil)
 	}
 	for _, proc := range p.processors {
 		for _, u := range proc.units {
@@ -257,9 +257,9 @@ func (p *Pool) serveContext(u *Unit) context.Context {
 	return ctx
 }
 
-// served publishes the messages that Serve has sent, and waits while a queue is full.
+// sentInServe publishes the messages that Serve has sent, and waits while a queue is full.
 // It runs on the goroutine of Serve, which is also the goroutine of the unit's worker.
-func (p *Pool) served(o *Out) {
+func (p *Pool) sentInServe(o *Out) {
 	u := o.unit
 	if p.stepper != nil {
 		o.publish(p.stepper.worker)

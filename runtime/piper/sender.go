@@ -16,10 +16,10 @@ type Out struct {
 	made    *Link               // the last link that was made
 	dirty   count.Pointer[Link] // list of links with unpublished messages; expose reads it
 	filled  queue.HeadList      // queues that became full since the last settle
-	full    int32               // number of full queues that lead out of the group
+	full    int32               // number of reasons to pause: queues that are full and lead out of the group, and the instance being down
 	calling bool                // a call of the instance runs, which may send
 	working bool                // a durable function runs
-	served  bool                // Serve runs, so each send publishes and waits
+	inServe bool                // Serve runs, so each send publishes and waits
 	pauses  bool                // a queue is full, and paused counts the time
 	paused  count.Count         // nanoseconds in which a queue was full; while one is full, minus the time at which it became full
 }
@@ -92,7 +92,7 @@ func (o *Out) expose() {
 func (o *Out) settle() {
 	for h := o.filled.Pop(); h != nil; h = o.filled.Pop() {
 		if !h.Await() {
-			o.drained(h)
+			o.hasRoomAgain(h)
 		}
 	}
 	if o.full > 0 && !o.pauses {
@@ -101,11 +101,11 @@ func (o *Out) settle() {
 	}
 }
 
-// drained ends the full state of one queue.
-func (o *Out) drained(h *queue.Head) {
+// hasRoomAgain ends the full state of one queue.
+func (o *Out) hasRoomAgain(h *queue.Head) {
 	h.Drained()
 	if o.unit.proc.pool.edges[h.Index()].inCycle {
-		o.unit.proc.group.drained()
+		o.unit.proc.group.hasRoomAgain()
 		return
 	}
 	o.lessFull()
@@ -122,7 +122,7 @@ func (o *Out) lessFull() {
 // Open is called at the start of every send of a processor without inputs. Within Serve
 // it returns an error once the topology stops, and the message is not accepted.
 func (o *Out) Open() error {
-	if !o.served {
+	if !o.inServe {
 		return nil
 	}
 	if o.unit.watch().mustStop() {
@@ -135,13 +135,13 @@ func (o *Out) Open() error {
 // publishes the message at once and waits while a queue is full. The message was
 // accepted, even if the topology stops during the wait.
 func (o *Out) Sent() error {
-	if !o.served {
+	if !o.inServe {
 		return nil
 	}
 	if sent := o.unit.proc.pool.forward; sent != nil {
 		return sent()
 	}
-	o.unit.proc.pool.served(o)
+	o.unit.proc.pool.sentInServe(o)
 	return nil
 }
 

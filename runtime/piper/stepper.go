@@ -127,8 +127,8 @@ func (s *Stepper) Close() {
 		s.pool.makeContexts(context.Background())
 		s.pool.prepare()
 	}
-	s.pool.lifecycle.finish(nil)
-	s.pool.abandon()
+	s.pool.lifecycle.end(nil)
+	s.pool.cancelHandlers()
 	s.end()
 }
 
@@ -147,13 +147,13 @@ func (s *Stepper) begin() {
 	s.pool.makeContexts(context.Background())
 	s.pool.prepare()
 	if err := s.pool.lifecycle.initAll(nil); err != nil {
-		s.pool.lifecycle.finish(err)
+		s.pool.lifecycle.end(err)
 		s.end()
 		return
 	}
 	s.pool.schedule()
 	if s.pool.unfinishedGroups == 0 {
-		s.pool.lifecycle.finish(nil)
+		s.pool.lifecycle.end(nil)
 	}
 	if s.pool.durable != nil {
 		s.pool.durable.Start()
@@ -181,7 +181,7 @@ func (s *Stepper) end() {
 		s.pool.durable.End()
 	}
 	s.pool.logbook.writeSkipped()
-	s.pool.abandon()
+	s.pool.cancelHandlers()
 }
 
 // step makes one turn, or advances the clock. Unless always is set, it advances the
@@ -458,7 +458,7 @@ func (s *Stepper) runAlone(u *Unit, what func()) {
 	}
 	r := s.runner
 	if r.closing = u.closing; r.closing {
-		u.proc.group.enter()
+		u.proc.group.beginActivity()
 	}
 	s.worker.yield.Store(0)
 	returned := false
@@ -480,7 +480,7 @@ func (s *Stepper) runAlone(u *Unit, what func()) {
 	}
 	if r.closing { // otherwise handleCrash has left the group, or the call hangs
 		r.closing = false
-		u.proc.group.leave(nil)
+		u.proc.group.endActivity(nil)
 	}
 	s.worker.readNotes()
 	s.end()

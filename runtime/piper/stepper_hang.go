@@ -61,7 +61,7 @@ func (s *Stepper) endHang(v *watch) {
 	v.position.abandon(v.position.state.Load())
 	v.afterHang(r, v.hangCause)
 	if r.closing {
-		v.unit.proc.group.leave(nil)
+		v.unit.proc.group.endActivity(nil)
 	}
 }
 

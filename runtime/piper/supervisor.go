@@ -146,7 +146,7 @@ func (s *supervision) unansweredStop(w *watch) (number uint64) {
 func (s *supervision) apply(f ChildEffect) {
 	p := s.pool
 	if f.Kind == EffectEnd {
-		p.lifecycle.finish(f.Err)
+		p.lifecycle.end(f.Err)
 		return
 	}
 	proc := p.processors[f.Child.Processor]

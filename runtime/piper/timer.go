@@ -196,8 +196,8 @@ func (s *timers) pingDue(u *Unit, now int64) {
 func (s *timers) tick(e timerEntry, now int64) {
 	t := e.ticker
 	g := t.to.proc.group
-	g.enter()
-	defer g.leave(nil)
+	g.beginActivity()
+	defer g.endActivity(nil)
 	due, goOn := g.ticks()
 	if !due {
 		if goOn {

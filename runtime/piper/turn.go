@@ -95,7 +95,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	g, closing := u.proc.group, u.closing
 	if closing {
 		r.closing = true
-		g.enter()
+		g.beginActivity()
 	}
 	var began int64
 	if turns > 0 {
@@ -118,7 +118,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	}
 	if closing {
 		r.closing = false
-		g.leave(sent)
+		g.endActivity(sent)
 	}
 }
 
@@ -337,17 +337,17 @@ func (r *runner) follow(u *Unit) {
 // serve runs Serve of u, on a worker outside the pool.
 func (r *runner) serve(u *Unit) {
 	p := r.w.pool
-	u.out.served = true
+	u.out.inServe = true
 	r.enter(u, nil)
 	err := u.cell.Serve(p.serveContext(u))
 	r.leaveOrFollow(u)
-	u.out.served = false
+	u.out.inServe = false
 	u.out.publish(r.w)
 	u.out.settle()
 	u.serving = false
 	err = p.serveFailure(err)
 	if w := u.watch(); w != nil {
-		w.served(err)
+		w.serveEnded(err)
 	} else if err != nil {
 		p.lifecycle.fail(p.handlerError(u, nil, "Serve", err))
 	} else {

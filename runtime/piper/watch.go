@@ -41,7 +41,7 @@ const (
 	watchRunning  watchPhase = iota
 	watchDown                // the instance has ended
 	watchStarting            // a new instance is being started
-	watchFailed              // the instance has ended and is not restarted
+	watchRetired             // the instance has ended and is not restarted
 )
 
 // watch is the state of a watched instance. Except for the commands and the atomics, it

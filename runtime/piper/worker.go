@@ -264,7 +264,7 @@ func (w *Worker) makeReady(l *Link) {
 func (w *Worker) roomIn(l *Link) {
 	for _, h := range l.heads {
 		if h.HasReported() && !h.Await() {
-			l.out.drained(h)
+			l.out.hasRoomAgain(h)
 		}
 	}
 	w.schedule(l.out.unit)
@@ -315,7 +315,7 @@ func (w *Worker) readControl(u *Unit) {
 		if v := u.watch(); v != nil && v.phase != watchRunning && w.pool.stopping.Load() {
 			v.dropTicks() // ticks since the topology was stopped
 		}
-		u.proc.group.leave(nil)
+		u.proc.group.endActivity(nil)
 	}
 	if bits&controlFinish != 0 {
 		u.pendingCalls |= callFinish
@@ -340,8 +340,8 @@ func (w *Worker) readRareControl(u *Unit, bits uint32) {
 	if bits&controlSettle != 0 {
 		w.pool.border.Settle(u)
 		if u.closing { // the queues may be empty now
-			u.proc.group.enter()
-			u.proc.group.leave(nil)
+			u.proc.group.beginActivity()
+			u.proc.group.endActivity(nil)
 		}
 	}
 	if bits&controlIdle != 0 {
@@ -379,5 +379,5 @@ func (w *Worker) moveOut(u *Unit) bool {
 func (w *Worker) handOver(u *Unit, to *Worker) {
 	w.pool.logbook.moved(u, w, to)
 	u.worker.Store(to)
-	u.signal(controlAdopt)
+	u.signal(controlArrived)
 }
