@@ -17,8 +17,10 @@ done
 # An interrupt of a terminal goes to all processes. The program ends without an error.
 : >"$folder/output"
 set -m # the program gets a process group of its own
-TMPDIR="$folder/tmp" timeout 60 "$folder/checkout" -orders 0 >"$folder/output" 2>&1 &
-timeout 30 bash -c 'until grep -q "^serving " "$1"; do sleep 0.1; done' wait "$folder/output"
-kill -INT -- "-$!"
-wait "$!" || { cat "$folder/output" >&2; exit 1; }
+TMPDIR="$folder/tmp" "$folder/checkout" -orders 0 >"$folder/output" 2>&1 &
+program=$! # without timeout, which sends the interrupt a second time: that ends the program at once
+timeout 30 bash -c 'until grep -q "^serving " "$1"; do sleep 0.1; done' wait "$folder/output" || status=$?
+kill -INT -- "-$program"
+timeout 60 tail --pid="$program" -f /dev/null || kill -KILL -- "-$program"
+wait "$program" && [ -z "${status:-}" ] || { cat "$folder/output" >&2; exit 1; }
 [ -z "$(ls "$folder/tmp")" ] || { printf 'files were left behind: %s\n' "$(ls "$folder/tmp")" >&2; exit 1; }
