@@ -200,10 +200,10 @@ func (c Case) tally(events []Event) map[message]map[Kind]int {
 // ended is the end of one of the two runs of a case with durable edges.
 type ended struct {
 	tally map[message]map[Kind]int
-	store states // after the run
-	whole bool   // it was not stopped and did not fail
-	waits bool   // an instance hangs or was given up, so that deadlines can pass
-	began time.Time
+	store states    // after the run
+	whole bool      // it was not stopped and did not fail
+	waits bool      // an instance hangs or was given up, so that deadlines can pass
+	began time.Time // when the first run of the case began
 }
 
 // Deadline is the timeout of a durable edge whose option kept is deadline.

@@ -8,7 +8,7 @@ import (
 const (
 	slowTurnsMin  = 3                // long turns outside the pool before the pool logs a warning
 	soloTurnsMin  = 64               // consecutive quick turns before an instance returns to the pool; doubles each time
-	quickTurnsMin = 4 * soloTurnsMin // consecutive quick turns outside the pool before a processor is no longer slow
+	quickTurnsMin = 4 * soloTurnsMin // consecutive quick turns outside the pool before a processor stops being slow
 	soloTurnMax   = time.Millisecond // maximum duration of a quick turn
 	soloIdleMax   = time.Second      // after that an idle instance returns to the pool
 	returnsExpMax = 16               // maximum number of doublings

@@ -7,13 +7,13 @@ import (
 	"github.com/topogen/topogen/runtime/durable/protocol"
 )
 
-// A charge counts the bytes of one response among those that clients have not read yet. It
+// A charge counts the bytes of one response in Server.responses, until the client has read it. It
 // implements [engine.Admission].
 type charge struct {
 	server *Server
 	mu     sync.Mutex
 	bytes  int64
-	over   bool // the response was sent, or nobody waits for it
+	over   bool // the response was sent, or the client has gone
 }
 
 // Admit reports whether the memory for another response is there. Slow clients make room.
