@@ -107,3 +107,6 @@ func Outside(p *Pool, took time.Duration) (now, most int) {
 	taken := len(p.workers) * int((took+soloIdleMax)/(2*monitorPeriod)+1)
 	return len(p.monitor.hungSolos()), solosMax + taken
 }
+
+// IdleLinksMax is how many idle links a worker lists at most.
+const IdleLinksMax = idleLinksMax

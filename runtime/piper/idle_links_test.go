@@ -1,6 +1,7 @@
 package piper_test
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,46 @@ func TestIdleLinksAreReleased(t *testing.T) {
 			top.check(t, true)
 		})
 	}
+}
+
+// TestManyIdleLinksAreReleasedEarly makes more links than a worker may list. The first ones must be
+// released although the period has not passed.
+func TestManyIdleLinksAreReleasedEarly(t *testing.T) {
+	const senders, receivers = 40, 2000
+	synctest.Test(t, func(t *testing.T) {
+		sent, began := make([]int, senders), time.Now()
+		top := build(t, []proc{
+			{instances: senders, ping: func(c *cell) error {
+				switch n := sent[c.number]; {
+				case time.Since(began) == 0:
+					return topo.Idle // time 0 of the pool means that no time is set
+				case n == receivers:
+					return topo.Done
+				default:
+					sent[c.number]++
+					return c.send(0, n, message{})
+				}
+			}},
+			{instances: receivers, receive: func(*cell, *message) error { return nil }},
+			{ping: func(*cell) error { return topo.Idle }}, // keeps the topology running
+		}, []edge{{from: 0, to: 1}}, piper.Workers(1))
+		piper.ReleaseAfter(top.pool, time.Hour)
+		ctx, stop := context.WithCancel(t.Context())
+		result := top.start(ctx)
+		time.Sleep(time.Minute)
+		links := 0
+		for _, c := range top.cells[1] {
+			links += piper.InLinks(&c.Unit)
+		}
+		if links > piper.IdleLinksMax {
+			t.Errorf("%d links are kept, want at most %d of %d", links, piper.IdleLinksMax, senders*receivers)
+		}
+		stop()
+		if err := top.result(t, result); err != nil {
+			t.Error(err)
+		}
+		top.check(t, true)
+	})
 }
 
 // TestSegmentsOfEmptyQueues sends a burst, and after a long pause looks at the queue. Its segments
