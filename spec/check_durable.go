@@ -18,14 +18,15 @@ func (b *builder) checkDurable() {
 	if d == nil {
 		return
 	}
-	if b.section != nil {
-		b.reserved(Text{At: b.store.Key.At, Pointer: b.store.Key.Pointer}, "the section durable together with the section cluster is", "remove one of them")
-	}
 	b.checkStoreNodes(d)
 	options := b.store.Value
 	if strings.Contains(d.Store.Value, "://") && !isServer(d.Store.Value) {
 		b.found.addText(finding.Form, d.Store, "store must be a folder or a URL of the form http://host:port or https://host:port, got "+quoted(d.Store.Value), `write a URL such as "http://10.0.0.1:8001"`)
 		return
+	}
+	if b.section != nil && d.Raft.Pointer == "" && !isURL(d.Store.Value) && !b.found.broken[d.Store.Pointer] {
+		b.found.addText(finding.StoreNodes, d.Store, "the nodes of a cluster must share a store, and only one process can open a folder, got "+quoted(d.Store.Value),
+			`write "store: {raft: NAME}" with the name of a state machine on the nodes, or the URL of a server`)
 	}
 	if isURL(d.Store.Value) {
 		b.noEffect(options, "another process has the store", "remove it", "listen", "insecure")
@@ -92,7 +93,7 @@ func (b *builder) checkDurableEdge(i int, e *Edge) {
 			b.found.addText(finding.DurableHas, f.Key, fmt.Sprintf("a durable edge must not have %s: %s", option.name, option.reason), "remove it")
 		}
 	}
-	if r := e.Route.Kind; !b.found.exact[e.Route.Pointer] && (r == RouteLocal || r == RouteRange || r == RouteBroadcast) {
+	if r := e.Route.Kind; !b.found.exact[e.Route.Pointer] && (r == RouteLocal || r == RouteRange || r == RouteBroadcast || r == RouteNode && b.section != nil) {
 		b.found.add(finding.DurableHas, e.Route.At, e.Route.Pointer, fmt.Sprintf("a durable edge must have a key or the route id, got %s: another process may continue the execution", r), "write a key")
 	}
 	if l := e.Limit; l != nil && l.Concurrency == 0 && l.Rate == (Rate{}) && !b.found.broken[l.Pointer] {
@@ -119,6 +120,8 @@ func (b *builder) checkEnd(e *Edge, processor int, name Text, end string) {
 		why = "its handler waits for steps, timers and replies"
 	}
 	switch {
+	case end == "to" && b.section != nil && p.Placement.Kind != EveryNode && !b.misplaced(processor):
+		b.found.add(finding.DurableEnd, name.At, e.Pointer, fmt.Sprintf("in a cluster, a durable edge must lead to a processor on every node, because any node continues an execution, and %s %s", quoted(name.Value), p.place()), "remove its placement")
 	case p.Isolation == Process:
 		b.found.add(finding.DurableEnd, name.At, e.Pointer, fmt.Sprintf("a durable edge must lead %s a processor of this process, and %s runs in its own process", end, quoted(name.Value)), `remove "isolation: process" from it`)
 	case !p.Blocking:

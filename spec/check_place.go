@@ -164,6 +164,10 @@ func (b *builder) checkNodeRoute(i int, e *Edge) bool {
 	if b.misplaced(e.To) && b.section != nil {
 		return true
 	}
+	otherPlace := "another placement for " + name
+	if !to.Placement.Given && to.Machine == nil {
+		otherPlace = "let another processor handle it: " + name + " is on every node because of its durable edges"
+	}
 	switch {
 	case r.Kind == RouteCaller:
 		b.reserved(Text{At: r.At, Pointer: r.Pointer}, `"route: caller" is`, "write another route, or return a reply")
@@ -171,11 +175,13 @@ func (b *builder) checkNodeRoute(i int, e *Edge) bool {
 		return false
 	case r.Kind == RouteNode && b.section == nil:
 		b.noCluster(Text{At: r.At, Pointer: r.Pointer}, "the route node")
+	case e.Durable: // any node continues the execution, and checkDurableEdge reports other routes
+		return r.Kind == RouteNode
 	case everyNode && r.Kind == RouteNone && r.Pointer == "":
 		b.found.add(finding.NoRoute, e.ToText.At, e.Pointer, fmt.Sprintf("an edge to a processor on every node must have a route, and %s has the placement every-node", name),
 			b.routeSuggestion(i, e)+" for the node of the sender, broadcast or {node: FIELD}")
 	case everyNode && (r.Kind == RouteKey || r.Kind == RouteID || r.Kind == RouteRange):
-		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an edge to a processor on every node must have the route local, broadcast or node, got %s", r.Kind), "write one of them, or another placement for "+name)
+		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("an edge to a processor on every node must have the route local, broadcast or node, got %s", r.Kind), "write one of them, or "+otherPlace)
 	case r.Kind == RouteNode && !everyNode:
 		b.found.add(finding.RouteUnfit, r.At, r.Pointer, fmt.Sprintf("the route node must lead to a processor with the placement every-node, and %s %s", name, to.place()), "write \"placement: every-node\" for "+name+", or another route")
 	case external && everyNode && (r.Kind == RouteLocal || r.Kind == RouteNode) && to.Instances > 1:

@@ -9,6 +9,12 @@ func (t *Topology) place() {
 	if t.Cluster == nil {
 		return
 	}
+	continues := make([]bool, len(t.Processors)) // executions that any node may continue
+	for _, e := range t.Edges {
+		if e.Durable && e.To >= 0 {
+			continues[e.To] = true
+		}
+	}
 	for i := range t.Processors {
 		p := &t.Processors[i]
 		p.Placement.With = i
@@ -17,6 +23,8 @@ func (t *Topology) place() {
 			p.Placement.Kind = EveryNode
 		case p.Machine != nil:
 			t.placeMachine(p)
+		case p.Placement.Kind == Nowhere && continues[i]:
+			p.Placement.Kind = EveryNode
 		case p.Placement.Kind == Nowhere:
 			p.Placement.Kind = Spread
 		}
@@ -65,7 +73,7 @@ func (t *Topology) first(i int) int {
 // Crosses reports whether messages of an edge may go to another node.
 func (t *Topology) Crosses(e *Edge) bool {
 	switch {
-	case t.Cluster == nil || e.From < 0 || e.To < 0: // the node of an instance makes its ticks
+	case t.Cluster == nil || e.From < 0 || e.To < 0 || e.Durable: // the node of an instance makes its ticks, and a store has the messages of durable edges
 		return false
 	case e.Implied: // a state machine is on each node of its controller
 		return !t.sameNodes(e.From, e.To)

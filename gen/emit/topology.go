@@ -289,7 +289,7 @@ func (p *part) spec() code {
 		f.when(e.from != nil && policy != "Wait", "Full", piper(policy))
 		f.when(e.Crosses && e.requests(), "Reply", jen.True())
 		f.when(e.aimed, "Aimed", jen.True())
-		f.when(p.plan.Cluster != nil && e.from != nil && e.from.External && !e.Crosses, "Stays", jen.True())
+		f.when(p.plan.Cluster != nil && e.from != nil && e.from.External && !e.Crosses && e.Durable == nil, "Stays", jen.True())
 		f.when(e.Delivery == spec.AtMostOnce, "AtMostOnce", jen.True())
 		edges = append(edges, jen.Values(f...))
 	}

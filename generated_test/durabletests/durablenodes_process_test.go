@@ -23,43 +23,62 @@ import (
 // effectsVariable has the file of effects.
 const effectsVariable = "DURABLENODES_EFFECTS"
 
-// runNode runs the topology until the end of its input. Each line of the input asks for an
-// order, and is answered with a line.
+// topologyOfNode is the topology that a node runs.
+type topologyOfNode struct {
+	run func(context.Context) error
+	ask func(ctx context.Context, order string, steps int) (sum int, err error)
+}
+
+// runNode runs durablenodes on a node.
 func runNode() error {
+	return runOrders(func(step func(order string, step int) error) (n topologyOfNode, err error) {
+		t, err := durablenodes.New(durablenodes.Processors{Orders: func(topo.Instance) (*durablenodes.Orders, error) { return &durablenodes.Orders{Step: step}, nil }})
+		if err != nil {
+			return n, err
+		}
+		return topologyOfNode{t.Run, func(ctx context.Context, order string, steps int) (int, error) {
+			r, err := t.Api().AskOrder(ctx, durablenodes.Order{ID: order, Steps: steps})
+			return r.Sum, err
+		}}, nil
+	})
+}
+
+// runOrders runs a topology until the end of its input. Each line of the input asks for an
+// order, and is answered with a line. step writes an effect.
+func runOrders(start func(step func(order string, step int) error) (topologyOfNode, error)) error {
 	file, err := os.OpenFile(os.Getenv(effectsVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	step := func(order string, step int) error {
+	t, err := start(func(order string, step int) error {
 		_, err := fmt.Fprintf(file, "%s %d %s\n", order, step, os.Getenv(raft.VariableNode))
 		return err
-	}
-	t, err := durablenodes.New(durablenodes.Processors{Orders: func(topo.Instance) (*durablenodes.Orders, error) { return &durablenodes.Orders{Step: step}, nil }})
+	})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- t.Run(ctx) }()
+	go func() { ended <- t.run(ctx) }()
 	var out sync.Mutex
 	input := bufio.NewScanner(os.Stdin)
 	for input.Scan() {
-		var m durablenodes.Order
-		if _, err := fmt.Sscan(input.Text(), &m.ID, &m.Steps); err != nil {
+		order, steps := "", 0
+		if _, err := fmt.Sscan(input.Text(), &order, &steps); err != nil {
 			cancel()
 			return err
 		}
 		go func() {
-			r, err := t.Api().AskOrder(ctx, m)
+			sum, err := t.ask(ctx, order, steps)
 			out.Lock()
 			defer out.Unlock()
 			if err != nil {
-				fmt.Println("error", m.ID, err)
+				fmt.Println("error", order, err)
 				return
 			}
-			fmt.Println("done", m.ID, r.Sum)
+			fmt.Println("done", order, sum)
 		}()
 	}
 	cancel()
@@ -86,6 +105,8 @@ type cluster struct {
 	peers   string
 	address map[string]string
 	effects string
+	role    string
+	env     func(name string) []string // what the nodes of another role need in addition
 
 	mu    sync.Mutex
 	nodes map[string]*nodesProcess
@@ -95,7 +116,7 @@ var names = []string{"n1", "n2", "n3"}
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), effects: t.TempDir() + "/effects", address: map[string]string{}, nodes: map[string]*nodesProcess{}}
+	c := &cluster{t: t, dir: t.TempDir(), effects: t.TempDir() + "/effects", address: map[string]string{}, nodes: map[string]*nodesProcess{}, role: childNode, env: func(string) []string { return nil }}
 	var peers []string
 	for i, address := range loopback.Addresses(t, len(names)) {
 		c.address[names[i]] = address
@@ -108,8 +129,9 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(name string) {
 	c.t.Helper()
 	p := &nodesProcess{t: c.t, name: name, answers: map[string][]chan string{}, ended: make(chan struct{}), log: new(strings.Builder)}
-	p.cmd = child.Command(childNode)
+	p.cmd = child.Command(c.role)
 	p.cmd.Env = append(p.cmd.Env, effectsVariable+"="+c.effects, raft.VariableNode+"="+name, raft.VariablePeers+"="+c.peers, raft.VariableDir+"="+c.dir)
+	p.cmd.Env = append(p.cmd.Env, c.env(name)...)
 	p.cmd.Stderr = p.log
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

@@ -11,14 +11,17 @@ import (
 	"github.com/topogen/topogen/internal/test/child"
 )
 
-// childNode is a node of durablenodes, which a test kills.
-const childNode = "durablenodes"
+// Nodes that a test kills.
+const (
+	childNode        = "durablenodes"
+	childClusterNode = "clusterdurable"
+)
 
 // built is a folder for commands that tests build.
 var built string
 
 func TestMain(m *testing.M) {
-	child.Run(map[string]func() error{childNode: runNode})
+	child.Run(map[string]func() error{childNode: runNode, childClusterNode: runClusterNode})
 	// The tests with processes wait more than they compute. A flag -parallel replaces this number.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)

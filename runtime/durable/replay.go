@@ -55,7 +55,7 @@ func Replay(ctx context.Context, c ReplayConfig) iter.Seq2[Replayed, error] {
 		}
 		defer w.cancel()
 		if w.target = ""; c.Group != "" { // the target of calls that name none
-			w.target = targetOf(c.Group)
+			w.target = protocol.Target(c.Group)
 		}
 		search := protocol.PromiseSearch{Tags: map[string]string{protocol.TagScope: "global"}, Limit: childrenPage}
 		if c.Pending {
@@ -74,7 +74,7 @@ func Replay(ctx context.Context, c ReplayConfig) iter.Seq2[Replayed, error] {
 				continue
 			case f != nil:
 				r = w.replay(ctx, f, p, arg)
-			case c.Group != "" && target == targetOf(c.Group) && p.State == protocol.Pending:
+			case c.Group != "" && target == protocol.Target(c.Group) && p.State == protocol.Pending:
 				r = Replayed{ID: p.ID, Function: name, State: p.State, Err: fmt.Errorf("%w %q", ErrNoFunction, name)}
 			default:
 				continue

@@ -56,7 +56,7 @@ func NewWorker(c Config) (*Worker, error) {
 	w := &Worker{
 		config: c, backend: c.Backend, log: c.Logger,
 		functions: make(map[string]*Function),
-		target:    targetOf(c.Group),
+		target:    protocol.Target(c.Group),
 		address:   "poll://uni@" + c.Group + "/" + c.PID,
 		held:      make(map[*execution]struct{}),
 		active:    make(chan struct{}),
@@ -92,9 +92,6 @@ func (w *Worker) Group() string { return w.config.Group }
 
 // PID identifies the worker in its group.
 func (w *Worker) PID() string { return w.config.PID }
-
-// targetOf is the address of any worker of a group.
-func targetOf(group string) string { return "poll://any@" + group }
 
 // Target is the address of the group: poll://any@GROUP.
 func (w *Worker) Target() string { return w.target }

@@ -58,6 +58,9 @@ type DurableSettings struct {
 	Listen       string
 	Logger       *slog.Logger
 	DrainTimeout time.Duration
+
+	Node   bool // the process is a node of a cluster: other nodes continue its executions
+	Client bool // the process is a client of a cluster: it sends messages and has no instances
 }
 
 // DurableStore sets the folder of the store for durable edges, in place of the folder in
@@ -84,6 +87,8 @@ func (p *Pool) newDurable() (err error) {
 	}
 	s := p.options.durable
 	s.DrainTimeout, s.Logger = p.options.drainTimeout, p.log()
+	s.Client = p.options.node.Client != nil
+	s.Node = p.border != nil && !s.Client
 	if p.durable, err = p.spec.Durable(s); err != nil {
 		return err
 	}

@@ -55,13 +55,17 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	defer p.logbook.writeSkipped()
 	if p.border != nil {
 		defer func() { p.border.End(err) }()
+	}
+	if p.durable != nil {
+		defer p.durable.End()
+	}
+	if p.border != nil {
 		if err := p.border.Begin(ctx); err != nil {
 			p.lifecycle.end(err)
 			return err
 		}
 	}
 	if p.durable != nil {
-		defer p.durable.End()
 		if over, err := p.durable.Begin(ctx, p); over || err != nil {
 			p.lifecycle.end(err)
 			return err

@@ -248,6 +248,11 @@ func nodeSettings(t *testing.T) {
 	}
 }
 
+// attached is the border of a pool that does not run.
+type attached struct{ piper.Border }
+
+func (attached) Attach(piper.Interior) {}
+
 // durableSettings are the settings that Spec.Durable gets. Package durable/edges tests what it does with them.
 func durableSettings(t *testing.T) {
 	var got piper.DurableSettings
@@ -259,6 +264,15 @@ func durableSettings(t *testing.T) {
 	want := piper.DurableSettings{Store: "dir", Memory: memory, Listen: "h:1", DrainTimeout: 3 * time.Second}
 	if got != want {
 		t.Errorf("the durable edges get %s, want %s", fmt.Sprint(got), fmt.Sprint(want))
+	}
+	for _, client := range []any{nil, new(int)} { // a node, or a client
+		_ = setting{change: func(s *piper.Spec) {
+			s.Durable = func(s piper.DurableSettings) (piper.DurableEdges, error) { got = s; return nil, nil }
+			s.Cluster = func(piper.NodeSettings) (piper.Border, error) { return attached{}, nil }
+		}}.build(t, []proc{{}}, nil, piper.Client(client))
+		if got.Client != (client != nil) || got.Node == got.Client {
+			t.Errorf("the durable edges of a client %v get %v and %v", client, got.Node, got.Client)
+		}
 	}
 }
 

@@ -139,6 +139,8 @@ func (e *Carrier) openStore() (opened, error) {
 		return opened{waiting{e.over}, func(context.Context) error { return nil }, nil}, nil
 	case m == nil && isURL(e.config.Store):
 		return e.openClient(e.config.Store)
+	case e.storeless():
+		return opened{}, errStoreless
 	case e.replicated():
 		return e.openReplica()
 	}
@@ -163,6 +165,14 @@ func (e *Carrier) openStore() (opened, error) {
 		<-b.Stopped()
 		return b.Err()
 	}}, nil
+}
+
+// errStoreless is the error of a send of a client that has no store.
+var errStoreless = fmt.Errorf("durable: a client of a cluster has no store: set %s to the URL of a server, such as a node with listen", storeVariable)
+
+// storeless reports whether the process is a client without the URL of a store.
+func (e *Carrier) storeless() bool {
+	return e.settings.Client && e.settings.Memory == nil && !isURL(e.config.Store)
 }
 
 // replicated reports whether several nodes keep the store.

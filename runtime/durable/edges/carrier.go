@@ -33,6 +33,7 @@ type Carrier struct {
 	works   map[*durable.Activation]*work // that run
 	ending  bool
 
+	begun      chan struct{} // closed by Begin
 	over       chan struct{} // closed by End
 	background sync.WaitGroup
 }
@@ -60,7 +61,7 @@ func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
 	e := &Carrier{
 		config: c, settings: settings{s}, log: s.Logger,
 		byIndex: make(map[int]*Edge, len(c.Edges)), figures: newFigures(c.Edges), works: make(map[*durable.Activation]*work),
-		replay: os.Getenv(replayVariable), over: make(chan struct{}),
+		replay: os.Getenv(replayVariable), begun: make(chan struct{}), over: make(chan struct{}),
 	}
 	if e.log == nil {
 		e.log = slog.Default()
@@ -77,9 +78,12 @@ func Open(c Config, s piper.DurableSettings) (piper.DurableEdges, error) {
 	return e, nil
 }
 
-// functions are the functions that the worker offers, one for each edge.
+// functions are the functions that the worker offers, one for each edge. A client has none.
 func (e *Carrier) functions() []durable.Function {
 	var list []durable.Function
+	if e.settings.Client {
+		return nil
+	}
 	for i := range e.config.Edges {
 		edge := &e.config.Edges[i]
 		list = append(list, durable.Function{
@@ -91,10 +95,17 @@ func (e *Carrier) functions() []durable.Function {
 	return list
 }
 
+// clientSuffix makes the group of clients, which must not get the tasks of the topology.
+const clientSuffix = "-clients"
+
 // workerConfig is the configuration of the worker.
 func (e *Carrier) workerConfig(pid string) durable.Config {
+	group := e.config.Topology
+	if e.settings.Client {
+		group += clientSuffix
+	}
 	return durable.Config{
-		Backend: &e.source, Group: e.config.Topology, Functions: e.functions(), Lease: e.config.Lease,
+		Backend: &e.source, Group: group, Functions: e.functions(), Lease: e.config.Lease,
 		PID: pid, Running: ActivationsMax, Logger: e.log,
 	}
 }
@@ -115,6 +126,21 @@ func (e *Carrier) use() (*durable.Worker, error) {
 		e.worker = w
 	}
 	return e.worker, nil
+}
+
+// useIn is use for a send. On a node of a cluster it waits until the node has joined: only then the
+// node has the processor whose nodes keep the store.
+func (e *Carrier) useIn(ctx context.Context) (*durable.Worker, error) {
+	if e.settings.Node && e.replicated() {
+		select {
+		case <-e.begun:
+		case <-e.over:
+			return nil, errEnded
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return e.use()
 }
 
 // dispatch passes an activation to its instance.
@@ -175,6 +201,10 @@ func (e *Carrier) rejecting(a *durable.Activation, err error) {
 // Begin implements piper.DurableEdges.
 func (e *Carrier) Begin(ctx context.Context, p *piper.Pool) (over bool, err error) {
 	e.setPool(p)
+	close(e.begun)
+	if e.storeless() {
+		return false, nil
+	}
 	if e.replays() {
 		return true, e.replayAll(ctx, p, os.Stdout)
 	}
@@ -222,6 +252,9 @@ func (e *Carrier) setPool(p *piper.Pool) {
 func (e *Carrier) Start() {
 	if e.stepped != nil {
 		e.stepped.serving = true
+		return
+	}
+	if e.storeless() {
 		return
 	}
 	w, err := e.use()

@@ -101,6 +101,13 @@ func (c *Config) apply(s piper.DurableSettings) error {
 		c.Replicate = nil
 	}
 	switch {
+	case s.Client:
+		c.Listen = ""
+		return nil
+	case s.Node && c.Replicate == nil && s.Memory == nil && !isURL(c.Store):
+		return fmt.Errorf("durable: the nodes of a cluster must share a store, and only one process can open the folder %q: set %s to the URL of a server", c.Store, storeVariable)
+	}
+	switch {
 	case c.Listen == "" && !isURL(c.Store): // the same program may run with the store of another process
 		c.Listen = file
 	case c.Listen != "" && isURL(c.Store):

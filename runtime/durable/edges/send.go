@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/topogen/topogen/runtime/durable"
+	"github.com/topogen/topogen/runtime/durable/protocol"
 	"github.com/topogen/topogen/runtime/piper"
 )
 
@@ -83,11 +84,11 @@ func carrierOf(s Sender) (*Carrier, error) {
 }
 
 func start[R any](ctx context.Context, e *Carrier, edge *Edge, m any, id string) (durable.Handle[R], error) {
-	w, err := e.use()
+	w, err := e.useIn(ctx)
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}
-	call := durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout}
+	call := durable.Call{ID: id, Func: edge.Function, Arg: m, Timeout: edge.Timeout, Target: protocol.Target(e.config.Topology)}
 	if e.replays() {
 		if !durable.Within(ctx) {
 			return durable.Get[R](w, durable.PromiseID(id)), nil
@@ -112,7 +113,7 @@ func Find[R any](ctx context.Context, s Sender, edge int, id string) (durable.Ha
 	if prefix := e.byIndex[edge].call(e.config.Topology, ""); !strings.HasPrefix(id, prefix) {
 		return durable.Handle[R]{}, fmt.Errorf("%w: the id of a handle of %s begins with %q, got %q", ErrOtherEdge, e.byIndex[edge].Function, prefix, id)
 	}
-	w, err := e.use()
+	w, err := e.useIn(ctx)
 	if err != nil {
 		return durable.Handle[R]{}, err
 	}

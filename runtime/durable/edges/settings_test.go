@@ -72,6 +72,8 @@ func TestSettingsReachTheWorker(t *testing.T) {
 		"DurableSettings.Memory":       effects.By("generated_test/durabletests TestDurableCrashes"),
 		"DurableSettings.Listen":       func(t *testing.T) { listens(t, Config{Listen: "h:1"}, piper.DurableSettings{Listen: "h:2"}, "h:2", "") },
 		"DurableSettings.Logger":       effects.By("generated_test/durabletests TestDurableFaultsStepIgnoresContext"),
+		"DurableSettings.Node":         effects.By("generated_test/durabletests TestClusterDurableFolder"),
+		"DurableSettings.Client":       effects.By("generated_test/durabletests TestClusterDurableClient"),
 		"DurableSettings.DrainTimeout": effects.By("generated_test/durabletests TestDurableFaultsStepIgnoresContext"),
 
 		storeVariable: func(t *testing.T) {

@@ -82,3 +82,6 @@ const (
 	TagParent   = "resonate:parent"   // the id of the caller
 	TagSchedule = "resonate:schedule" // the id of the schedule that created the promise
 )
+
+// Target is the address of any worker of a group.
+func Target(group string) string { return "poll://any@" + group }
