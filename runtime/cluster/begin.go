@@ -54,7 +54,12 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if err := n.connect(); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
 	}
-	if err := n.join(ctx); err != nil {
+	joining, joined := n.names.within(ctx)
+	err = n.join(joining)
+	if err != nil && ctx.Err() == nil && joining.Err() != nil { // another process has the name
+		err = context.Cause(joining)
+	}
+	if joined(); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, n.stopped(ctx, err))
 	}
 	where, err := newLookup(&n.settings, n.table.Replica())
@@ -103,8 +108,9 @@ func (n *Node) connect() error {
 		Node: s.node, Topology: s.Topology, Version: wireVersion, TrustDomain: s.TrustDomain, Address: s.address,
 		Insecure: s.Insecure, Peers: s.Nodes, Logger: n.log, Register: n.register, ClientService: clientService,
 		Limits: map[string]grpc.CallLimit{connectMethod: {Conversation: true}},
-		Ended:  n.hasEnded,
+		Ended:  n.hasEnded, Identity: n.names,
 	}
+	n.names.used = true
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
 	}
@@ -128,13 +134,17 @@ func (n *Node) join(ctx context.Context) (err error) {
 	s := &n.settings
 	stop := n.logWaiting()
 	defer stop()
+	if err := n.names.mayJoin(ctx); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("the folder of the node (cluster.dir, %s): %w", VariableDir, err)
 	}
 	d, err := s.Detect(member.Settings{
-		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano())},
+		Node:  member.Node{Name: s.node, Address: s.address, Boot: uint64(time.Now().UnixNano()), Meta: metaOf(n.boot)},
 		First: s.Nodes, Config: s.Membership, Transport: n.transport,
 		Group: transport.GroupID(s.Topology, "member"), Observe: n.observe, Logger: n.log,
+		Owner: n.names.isOwner,
 	})
 	if err != nil {
 		return fmt.Errorf("failure detection: %w", err)
@@ -163,9 +173,10 @@ func (n *Node) join(ctx context.Context) (err error) {
 		}
 	}
 	me := table.Node{Name: s.node, Address: s.address, Roles: s.roles, Boot: n.boot, Plan: s.Plan}
-	if err := table.Enter(ctx, n.table, me); err != nil {
+	if err := table.EnterWhen(ctx, n.table, me, n.names.mayEnter); err != nil {
 		return fmt.Errorf("the address table: %w", err)
 	}
+	n.names.hasEntered(n.table.Replica())
 	return nil
 }
 
@@ -200,7 +211,9 @@ func (n *Node) logWaiting() (stop func()) {
 // waiting says what a node waits for that has not joined the cluster.
 func (n *Node) waiting() []slog.Attr {
 	attrs := []slog.Attr{slog.String("node", n.settings.node)}
-	if o := n.opened.Load(); o != nil && o.table != nil {
+	if reason := n.names.waiting(); reason != "" {
+		attrs = append(attrs, slog.String("waits_for", reason))
+	} else if o := n.opened.Load(); o != nil && o.table != nil {
 		reason := ""
 		if w, ok := o.table.(table.Waiter); ok {
 			reason = w.Waiting()
@@ -286,6 +299,9 @@ func (n *Node) observe(e member.Event) {
 		})
 	case member.EventDuplicate, member.EventReplaced:
 		n.duplicates.add(n.log, time.Since(n.began), e.Member.Name)
+		if e.Kind == member.EventReplaced && n.names.used { // it is not the owner of the name
+			n.names.end(&grpc.Refusal{Text: fmt.Sprintf("failure detection has found another process with the name %q", n.settings.node)})
+		}
 	case member.EventFenced, member.EventUnfenced:
 		level, o := slog.LevelInfo, n.opened.Load()
 		switch {
@@ -332,6 +348,13 @@ func (n *Node) watch(where *lookup) {
 			n.core.pool.Fail(&nodeError{n.settings.node, err})
 		}
 	}()
+	go func() {
+		select {
+		case <-n.names.ended:
+			n.core.pool.Fail(&nodeError{n.settings.node, n.names.why})
+		case <-ctx.Done():
+		}
+	}()
 	w := n.table.Replica().Watch(n.table.Replica().Revision())
 	n.membersChanged(where)
 	for {
@@ -351,6 +374,7 @@ func (n *Node) membersChanged(where *lookup) {
 			n.transport.SetPeer(m.Name, m.Address)
 		}
 	}
+	n.names.tableChanged(where.replica.Nodes()) // after SetPeer, so that no link is at the address of a former process
 	n.removeForgotten(where)
 	n.post(func(h *happened) { h.members = true })
 }

@@ -21,8 +21,11 @@ func (c *core) releaseForgotten() {
 			continue
 		}
 		boot, known := c.places.Boot(p.name)
-		if !known && p.boot != 0 {
+		switch {
+		case !known && p.boot != 0:
 			p.forget(p.boot)
+		case p.boot != 0 && boot != 0 && boot != p.boot:
+			p.supersede(p.boot)
 		}
 		p.boot, p.forgotten = boot, p.forgotten && !known
 	}

@@ -36,6 +36,7 @@ type Node struct {
 	where     atomic.Pointer[lookup] // for Find
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
+	names     *names
 	listed    []string    // nodes in the address table when watch has looked at it last
 	removing  atomic.Bool // an operator's command removes a node
 
@@ -57,6 +58,7 @@ func newNode(s settings) *Node {
 		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
 		stop: make(chan struct{}),
 	}
+	n.names = newNames(n)
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
 	n.posted = n.tryRun
 	n.clients = newClients(n)

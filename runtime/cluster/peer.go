@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
 
@@ -68,6 +69,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
+		Accept: func(boot uint64) bool { return c.accepts(name, boot) },
 	})
 	if err != nil {
 		return nil, err
@@ -187,14 +189,14 @@ func (p *peer) setReachable(now time.Duration, reachable bool) {
 // receive handles a frame of the session.
 func (p *peer) receive(now time.Duration, frame []byte) {
 	p.heardAt, p.changed = now, true
-	if p.heard = true; p.silent {
-		p.silent = false
-		defer p.resume()
-	}
 	if p.slot != nil && len(frame) == 0 {
+		p.isHeard()
 		return // the client says only that it is there, see keepRelays
 	}
 	messages, err := p.session.Receive(now, frame, p.core.deliveries[:0])
+	if p.session.Heard() {
+		defer p.isHeard()
+	}
 	for _, e := range p.session.Events() {
 		p.event(e)
 	}
@@ -220,15 +222,7 @@ func (p *peer) event(e session.Event) {
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
-		p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
-		p.core.groups.restarted(p.name)
-		p.in, p.returned = map[uint64]*inPair{}, nil
-		p.answers, p.full = nil, false
-		p.waiting, p.draining, p.left, p.ended = nil, false, false, false
-		for _, pair := range p.out {
-			pair.waiting = false
-			pair.restart()
-		}
+		p.restarted()
 		p.core.peerFound(p)
 	case session.TwoProcesses:
 		p.logRarely(&p.refusals().duplicates, slog.LevelError, twoProcesses)
@@ -238,6 +232,9 @@ func (p *peer) event(e session.Event) {
 			r = &p.refusals().refusedByPeer
 		}
 		p.logRarely(r, slog.LevelError, "topogen: nodes do not accept each other", slog.Bool("by_peer", e.ByPeer), slog.String("reason", e.Text))
+		if e.ByPeer && e.Reason == session.Replaced && p.slot == nil && !p.core.client {
+			p.core.fail(&nodeError{p.core.node, fmt.Errorf("%w: node %s says: %s", table.ErrSuperseded, p.name, e.Text)})
+		}
 	}
 }
 

@@ -265,8 +265,8 @@ func (c *Core) learnAboutSelf(r *record, hasAddress bool) (news bool) {
 	switch {
 	case r.boot < self.boot || c.leaving:
 		return false
-	case r.boot > self.boot && r.boot < countMax && (!c.joined || r.status >= statusDead || hasAddress && r.address == self.address):
-		// A former process of this node had a higher boot id.
+	case r.boot > self.boot && r.boot < countMax && (!c.joined || r.status >= statusDead || hasAddress && r.address == self.address || hasAddress && c.owner()):
+		// A former process of this node had a higher boot id, or this one has the name.
 		c.changeSelf(r.boot+1, 0)
 	case r.boot > self.boot && !hasAddress:
 		return false

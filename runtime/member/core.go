@@ -92,6 +92,7 @@ type Core struct {
 	leaving     bool
 	farewells   int // acks of leave messages that are still missing
 	replaced    bool
+	owner       func() bool // see Settings.Owner
 
 	outgoing []Outgoing
 	events   []Event
@@ -137,7 +138,7 @@ func NewCore(n Node, first map[string]string, c Config, rng *rand.Rand) (*Core, 
 	if err := Check(n, first, c); err != nil {
 		return nil, err
 	}
-	core := &Core{settings: c.complete(), rng: rng, peers: make(map[string]*peer)}
+	core := &Core{settings: c.complete(), rng: rng, peers: make(map[string]*peer), owner: func() bool { return false }}
 	core.self = &peer{record: record{name: n.Name, address: n.Address, meta: n.Meta, boot: n.Boot}}
 	core.digest = core.self.record.digest()
 	for name, address := range first {

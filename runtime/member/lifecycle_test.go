@@ -219,6 +219,31 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestOwnerKeepsTheName: a second process joins on the other side of a cut. When the process that has the name
+// by another authority hears of it, it does not end, and the others know it as alive.
+func TestOwnerKeepsTheName(t *testing.T) {
+	w := cluster(t, 4, 5, Config{})
+	w.run(10 * time.Second)
+	owner := w.nodes[2]
+	owner.core.owner = func() bool { return true }
+	other := owner.core.self.record
+	other.boot, other.address = other.boot+1000, "other:1"
+	payload := appendMessage(nil, &message{kind: kindGossip, boot: w.nodes[0].core.self.boot, records: []record{other}})
+	if err := owner.core.Step(owner.age(), "n1", payload); err != nil {
+		t.Fatal(err)
+	}
+	owner.effects()
+	w.run(10 * time.Second)
+	if owner.core.replaced || owner.core.self.boot <= other.boot {
+		t.Errorf("the owner was replaced: %v, and has the boot id %d, want one above %d", owner.core.replaced, owner.core.self.boot, other.boot)
+	}
+	for _, n := range w.nodes {
+		if p := n.core.peers["n3"]; n != owner && (p.state != Alive || p.address != owner.core.self.address) {
+			t.Errorf("%s knows n3 as %v at %s", n.name, p.state, p.address)
+		}
+	}
+}
+
 // TestWrongDeath: flaw C-F8. A healthy node that was declared dead is alive again for all,
 // soon after a claim about it has spread.
 func TestWrongDeath(t *testing.T) {

@@ -45,6 +45,9 @@ func New(s Settings) (*Swim, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Owner != nil {
+		core.owner = s.Owner
+	}
 	return &Swim{
 		settings: s, core: core, addresses: make(map[string]string), events: NewEvents(s.Observe),
 		wake: make(chan struct{}, 1), left: make(chan struct{}), end: make(chan struct{}),

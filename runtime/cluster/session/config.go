@@ -23,6 +23,10 @@ type Config struct {
 	// is called for each hello with a plan that differs. nil refuses all of them.
 	AcceptPlan func(plan string) bool
 
+	// Accept reports whether a process may be the next one of the peer. It is called for each process that answers
+	// a hello. A process that it does not accept is asked again. nil accepts all of them.
+	Accept func(boot uint64) bool
+
 	RetryMin, RetryMax time.Duration // delays before a repetition; 0 means 50 ms and 2 s
 
 	QueueBytes    int // limit of the queued bytes; 0 means 256 MiB

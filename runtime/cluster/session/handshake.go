@@ -141,12 +141,18 @@ func (s *Session) receiveHello(frame []byte) error {
 		return nil
 	}
 	if slices.Contains(s.former, h.from) {
-		if s.peer.boot == 0 {
+		if s.peer.boot == 0 && s.removed {
 			s.refuse(&h, Excluded, fmt.Sprintf("the node %q was removed", s.config.Peer))
 			return nil
 		}
-		s.reportTwo(h.from)
+		if s.peer.boot != 0 {
+			s.reportTwo(h.from)
+		}
 		s.refuse(&h, Replaced, fmt.Sprintf("another process uses the name %q", s.config.Peer))
+		return nil
+	}
+	if s.config.Accept != nil && !s.config.Accept(h.from) {
+		s.noteOther(h.from)
 		return nil
 	}
 	s.accept(&h)
@@ -219,7 +225,16 @@ func (s *Session) noteFormer(boot uint64) {
 // it is the current one, the session forgets all messages that it was given, and the next
 // incarnation is reported with [PeerStarted]. If it was not found yet, it is refused from now
 // on. Exclude changes nothing and returns false if a newer incarnation is the current one.
-func (s *Session) Exclude(boot uint64) bool {
+func (s *Session) Exclude(boot uint64) bool { return s.exclude(boot, true) }
+
+// Supersede is Exclude for an incarnation that another one has replaced, which was not found
+// yet. It reports whether the incarnation was the current one.
+func (s *Session) Supersede(boot uint64) bool {
+	current := s.peer.boot == boot
+	return s.exclude(boot, false) && current
+}
+
+func (s *Session) exclude(boot uint64, removed bool) bool {
 	switch s.peer.boot {
 	case boot:
 		s.peer = incarnation{}
@@ -229,7 +244,7 @@ func (s *Session) Exclude(boot uint64) bool {
 	default:
 		return false
 	}
-	if !slices.Contains(s.former, boot) {
+	if s.removed = removed; !slices.Contains(s.former, boot) {
 		s.noteFormer(boot)
 	}
 	return true

@@ -18,6 +18,7 @@ type Session struct {
 	hands   handshake
 	peer    incarnation
 	former  []uint64 // boot ids of former incarnations, the latest last
+	removed bool     // the last of them was excluded and not replaced
 	events  []Event
 	changed bool // PeerRestarted is in events
 
@@ -110,6 +111,10 @@ func (s *Session) Events() []Event {
 	s.events, s.changed = nil, false
 	return e
 }
+
+// Heard reports whether the last frame was one of the current incarnation of the peer. Other frames do
+// not show that it is alive.
+func (s *Session) Heard() bool { return s.peer.boot != 0 && s.peer.heard == s.now }
 
 // Connected is a hint whether the peer can be reached. While it cannot, the session sends
 // nothing but answers. When it can be reached again, the session

@@ -3,6 +3,7 @@ package table_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
@@ -103,5 +104,34 @@ func TestAJoinIsLost(t *testing.T) {
 		if n := o.Replica().Node("n2"); n.Boot != 7 || n.State != table.Member {
 			t.Errorf("the table has the process %v, %v", n.Boot, n.State)
 		}
+	}
+}
+
+// TestEnterWaitsForTheFormerProcess: before a process replaces another one, it asks whether it may.
+func TestEnterWaitsForTheFormerProcess(t *testing.T) {
+	o := bootstrapped(t).Open()
+	asked := []table.Boot{}
+	alive := errors.New("it is alive")
+	answer := error(nil)
+	mayReplace := func(_ context.Context, former *table.Node) error {
+		asked = append(asked, former.Boot)
+		return answer
+	}
+	enter := func(boot table.Boot) error {
+		return table.EnterWhen(t.Context(), o, table.Node{Name: "n1", Boot: boot, Plan: "p"}, mayReplace)
+	}
+	if err := enter(7); err != nil || len(asked) > 0 {
+		t.Fatalf("the first process: %v, and it asked about %v", err, asked)
+	}
+	answer = alive
+	if err := enter(8); !errors.Is(err, alive) || o.Replica().Node("n1").Boot != 7 {
+		t.Errorf("the second process: %v, and the table has %v", err, o.Replica().Node("n1").Boot)
+	}
+	answer = nil
+	if err := enter(8); err != nil || o.Replica().Node("n1").Boot != 8 {
+		t.Errorf("the second process: %v, and the table has %v", err, o.Replica().Node("n1").Boot)
+	}
+	if want := []table.Boot{7, 7}; !slices.Equal(asked, want) {
+		t.Errorf("they asked about %v, want %v", asked, want)
 	}
 }

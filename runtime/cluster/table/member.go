@@ -60,13 +60,19 @@ func checkPlan(r *Replica, plan string) error {
 // from another topology, and ErrSuperseded if a newer process has joined under the name. If the table
 // loses the process before it is a member, which an engine without a total order can do, it joins again.
 func Enter(ctx context.Context, t Table, n Node) error {
+	return EnterWhen(ctx, t, n, func(context.Context, *Node) error { return nil })
+}
+
+// EnterWhen is Enter. Before it replaces another process of the node, which may still run, it calls
+// mayReplace, which waits until that process may be replaced.
+func EnterWhen(ctx context.Context, t Table, n Node, mayReplace func(ctx context.Context, former *Node) error) error {
 	r := t.Replica()
 	if err := r.WaitFor(ctx, func(r *Replica) bool { return r.Plan() != "" }); err != nil {
 		return fmt.Errorf("table: the first nodes have not agreed on the first placement yet: %w", err)
 	}
 	former := make(map[Boot]bool) // 0, and the processes before this one
 	for {
-		before, err := join(ctx, t, n)
+		before, err := join(ctx, t, n, mayReplace)
 		if err != nil {
 			return err
 		}
@@ -83,13 +89,21 @@ func Enter(ctx context.Context, t Table, n Node) error {
 }
 
 // join joins under the node's name. It returns the boot id of the process before.
-func join(ctx context.Context, t Table, n Node) (before Boot, err error) {
+func join(ctx context.Context, t Table, n Node, mayReplace func(context.Context, *Node) error) (before Boot, err error) {
 	r := t.Replica()
 	n.State = Joining
 	for repeated := false; ; repeated = true {
-		now := r.boot(n.Name)
+		former, now := r.Node(n.Name), Boot(0)
+		if former != nil {
+			now = former.Boot
+		}
 		if repeated && now == n.Boot {
 			return before, nil // a transaction whose answer was lost was applied
+		}
+		if now != 0 && now != n.Boot {
+			if err := mayReplace(ctx, former); err != nil {
+				return before, err
+			}
 		}
 		before = now
 		// The guard stops a transaction that arrives after this process has ended and the

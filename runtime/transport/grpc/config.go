@@ -46,6 +46,10 @@ type Config struct {
 	QueueBytes         int // bytes of their payloads, for each group and class; default 128 MiB. A larger message may be queued alone
 	ReassemblyBytesMax int // bytes of incomplete messages, for all peers; default twice MessageBytesMax
 
+	// Identity decides which process of a node may be connected; nil: the first one, until its
+	// connections have ended.
+	Identity Identity
+
 	// Ended reports whether a peer has ended on purpose, so that its missing connection
 	// needs no warning. It may be called by several goroutines; nil: no peer has ended so.
 	Ended func(peer string) bool
@@ -83,6 +87,9 @@ func (c *Config) complete() error {
 	}
 	if c.MessageBytesMax < chunkBytes {
 		return fmt.Errorf("MessageBytesMax must be at least %[2]d, the size of a chunk, got %[1]d", c.MessageBytesMax, chunkBytes)
+	}
+	if c.Identity == nil {
+		c.Identity = firstConnected{random()}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

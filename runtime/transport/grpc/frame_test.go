@@ -58,7 +58,7 @@ func TestProtobufReadsIt(t *testing.T) {
 	message("Hello", field(1, "protocol", descriptorpb.FieldDescriptorProto_TYPE_UINT32, false, ""), field(2, "topology", text, false, ""),
 		field(3, "version", text, false, ""), field(4, "trust_domain", text, false, ""), field(5, "node", text, false, ""),
 		field(6, "to", text, false, ""), field(7, "incarnation", fixed, false, ""), field(8, "message_bytes_max", number, false, ""),
-		field(9, "address", text, false, ""))
+		field(9, "address", text, false, ""), field(10, "entered", number, false, ""))
 	message("Frame", field(1, "messages", inner, true, "Messages"), field(2, "chunk", inner, false, "Chunk"))
 	message("Messages", field(1, "group", fixed, false, ""), field(2, "payloads", binary, true, ""))
 	message("Chunk", field(1, "group", fixed, false, ""), field(2, "size", number, false, ""), field(3, "offset", number, false, ""), field(4, "data", binary, false, ""))
@@ -79,8 +79,8 @@ func TestProtobufReadsIt(t *testing.T) {
 			t.Errorf("%v\nwant %v", got, expected)
 		}
 	}
-	check("Hello", (&hello{1, "bank", "v", "example.org", "n1", "n2", 7, 9, "h:1"}).append(nil),
-		`protocol: 1 topology: "bank" version: "v" trust_domain: "example.org" node: "n1" to: "n2" incarnation: 7 message_bytes_max: 9 address: "h:1"`)
+	check("Hello", (&hello{1, "bank", "v", "example.org", "n1", "n2", 7, 9, "h:1", 5}).append(nil),
+		`protocol: 1 topology: "bank" version: "v" trust_domain: "example.org" node: "n1" to: "n2" incarnation: 7 message_bytes_max: 9 address: "h:1" entered: 5`)
 	check("Frame", appendMessages(nil, []transport.Message{{Group: 3, Payload: []byte("a")}, {Group: 3}, {Group: 4, Payload: []byte("b")}}),
 		`messages {group: 3 payloads: "a" payloads: ""} messages {group: 4 payloads: "b"}`)
 	check("Frame", append(appendChunkHead(nil, &chunk{5, 300, 200, []byte("hello")}), "hello"...),

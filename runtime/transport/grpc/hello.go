@@ -19,9 +19,10 @@ type hello struct {
 	version         string
 	trustDomain     string
 	node, to        string
-	incarnation     uint64
+	incarnation     uint64 // boot id of the process
 	messageBytesMax uint64
 	address         string // where the sender listens, host:port, or :port on the host that it connects from; "": not announced
+	entered         uint64 // see Process
 }
 
 func (h *hello) metadata() metadata.MD { return metadata.Pairs(helloKey, string(h.append(nil))) }
@@ -35,10 +36,13 @@ func (h *hello) append(b []byte) []byte {
 	b = appendText(b, 6, h.to)
 	b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), h.incarnation)
 	b = appendNumber(b, 8, h.messageBytesMax)
-	if h.address == "" {
-		return b
+	if h.address != "" {
+		b = appendText(b, 9, h.address)
 	}
-	return appendText(b, 9, h.address)
+	if h.entered > 0 {
+		b = appendNumber(b, 10, h.entered)
+	}
+	return b
 }
 
 func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
@@ -79,6 +83,8 @@ func readHello(md metadata.MD) (h hello, err error) {
 			h.messageBytesMax = fields.varint()
 		case 9:
 			h.address = fields.text()
+		case 10:
+			h.entered = fields.varint()
 		default:
 			fields.skip()
 		}

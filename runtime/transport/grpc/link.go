@@ -22,12 +22,13 @@ type link struct {
 	cancel       context.CancelFunc
 	certsChanged signal // the certificates have changed
 	peerSeen     signal // the peer has connected to this node
+	recheck      signal // another process may have the name of the peer
 	connected    atomic.Bool
 }
 
 func newLink(t *Transport, p *peer, address string) *link {
 	q := newQueue(&t.config)
-	l := &link{transport: t, peer: p, address: address, queue: q, certsChanged: newSignal(), peerSeen: newSignal()}
+	l := &link{transport: t, peer: p, address: address, queue: q, certsChanged: newSignal(), peerSeen: newSignal(), recheck: newSignal()}
 	l.scheduler = scheduler{queue: q, count: &p.count, tooLarge: l.tooLarge}
 	l.ctx, l.cancel = context.WithCancel(t.ctx)
 	return l
@@ -40,6 +41,9 @@ func (l *link) run() {
 	failures, missing := 0, time.Now()
 	for l.ctx.Err() == nil {
 		s, err := l.dial(l.ctx)
+		if l.ctx.Err() == nil {
+			l.transport.config.Identity.Tried(l.peer.name, err)
+		}
 		if err != nil {
 			l.drop()
 			l.failed(err, time.Since(missing))
@@ -152,6 +156,10 @@ func (l *link) carry(s *stream) error {
 			return s.cause()
 		case <-s.expired:
 			return errExpired
+		case <-l.recheck:
+			if err := l.transport.isSuperseded(s.process); err != nil {
+				return fmt.Errorf("%w: %w", errRefused, wrongProcess(err))
+			}
 		case <-l.certsChanged:
 			renewing.begin(ctx)
 		case <-renewing.timer.C:

@@ -39,7 +39,7 @@ func traffic(a *Transport, to string, y *tally) (stop func() uint64) {
 func since(n *Transport, of string) time.Time {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.peers[of].since
+	return n.peers[of].process.Since
 }
 
 // TestRotationUnderLoad: while messages go in both directions, the certificates of both

@@ -23,11 +23,8 @@ type session struct {
 	receiving    sync.Mutex // held while a frame is handled: one at a time, for all streams
 	newest       uint64     // the newest stream that a frame has come on; protected by receiving
 	streamsTotal uint64     // streams so far
-	streams      int        // open streams
-	incarnation  uint64
-	since        time.Time
-	address      net.Addr
-	advertised   string // the address to dial the peer, as announced; "": not announced
+	process      *process   // that is connected; nil: none
+	advertised   string     // the address to dial the peer, as announced; "": not announced
 }
 
 // carry serves a stream of a peer. It is called as the handler of a call, which ends with the
@@ -39,23 +36,32 @@ func (t *Transport) carry(stream gogrpc.ServerStream) error {
 		t.refuseCaller(stream.Context(), "hello", other.node, err)
 		return status.Error(codes.PermissionDenied, err.Error())
 	}
-	p, number, err := t.admit(&other, address)
+	in, err := t.admit(&other, address)
 	if err != nil {
 		t.refuseCaller(stream.Context(), "enter", other.node, err)
-		return status.Error(codes.AlreadyExists, err.Error())
+		return refusalStatus(err)
 	}
-	if p == nil {
+	if in == nil {
 		return status.Error(codes.Unavailable, errClosed.Error())
 	}
 	t.connections.acquire(address)
 	defer t.connections.release(address)
 	if err := stream.SendHeader(t.hello(other.node).metadata()); err != nil {
-		t.release(p)
+		t.release(in)
 		return err
 	}
-	err = t.endStatus(p, address, t.receive(p, number, stream))
-	t.release(p) // not earlier: frames of the peer's next process must not be handled before the last frame of this one
-	return err
+	received := make(chan error, 1)
+	go func() { // the end of the call ends it
+		received <- t.endStatus(in.peer, address, t.receive(in, stream))
+		t.release(in) // not earlier: frames of the peer's next process must not be handled before the last frame of this one
+	}()
+	select {
+	case err := <-received:
+		return err
+	case <-in.process.ended:
+		t.refuseCaller(stream.Context(), "enter", other.node, in.process.why)
+		return refusalStatus(in.process.why)
+	}
 }
 
 // authenticate checks who calls, by certificate and hello.
@@ -80,34 +86,64 @@ func (t *Transport) authenticate(stream gogrpc.ServerStream) (other hello, err e
 	return other, nil
 }
 
-// admit adds a stream of a peer and numbers it. It refuses the stream if another
-// process with this name is connected. It returns nil if the transport is closed.
-func (t *Transport) admit(other *hello, address net.Addr) (p *peer, number uint64, err error) {
+// inbound is a stream of a process.
+type inbound struct {
+	peer    *peer
+	process *process
+	number  uint64 // among the streams of the peer
+}
+
+// admit adds a stream of a peer and numbers it, or refuses it. It returns nil if the transport is
+// closed.
+func (t *Transport) admit(other *hello, address net.Addr) (*inbound, error) {
+	sender := other.process(address)
+	for {
+		before, err := t.admits(sender)
+		if err != nil {
+			return nil, err
+		}
+		if in, ok, err := t.add(sender, address, before); ok {
+			return in, err
+		}
+	}
+}
+
+// add adds a stream of a process, and ends the connections of the process before. It returns
+// false if that one is not connected any more.
+func (t *Transport) add(sender Process, address net.Addr, before *process) (in *inbound, ok bool, err error) {
+	drop := func() {}
+	defer func() { drop() }() // without the lock
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return nil, 0, nil
+		return nil, true, nil
 	}
-	p = t.peers[other.node]
+	p := t.peers[sender.Node]
 	switch {
+	case p != nil && p.process != before, p == nil && before != nil:
+		return nil, false, nil
 	case p == nil && t.unconfigured() >= unconfiguredMax:
-		return nil, 0, fmt.Errorf("%q is not in the configuration, and %d other nodes that are not in it are connected", other.node, unconfiguredMax)
-	case p != nil && p.streams > 0 && p.incarnation != other.incarnation:
-		return nil, 0, fmt.Errorf("another process is connected as %q, from %s, since %s: two processes use the same identity, or the other is about to end",
-			other.node, p.address, p.since.UTC().Format(time.RFC3339))
-	case p != nil && p.streams >= peerStreamsMax:
-		return nil, 0, fmt.Errorf("%q has %d streams already", other.node, p.streams)
+		return nil, true, fmt.Errorf("%q is not in the configuration, and %d other nodes that are not in it are connected", sender.Node, unconfiguredMax)
+	case before != nil && before.Boot == sender.Boot && before.streams >= peerStreamsMax:
+		return nil, true, fmt.Errorf("%q has %d streams already", sender.Node, before.streams)
 	}
-	p = t.peer(other.node)
-	p.streams++
+	p = t.peer(sender.Node)
+	if before != nil && before.Boot != sender.Boot {
+		drop = p.end(&Refusal{ErrSuperseded, fmt.Sprintf("another process has connected as %q, from %s", sender.Node, address)})
+	}
+	if p.process == nil {
+		p.process = &process{ended: make(chan struct{})}
+	}
 	p.streamsTotal++
-	p.incarnation, p.since, p.address = other.incarnation, time.Now(), address
-	p.advertised = other.dialAddress(address)
+	c := p.process
+	c.Connected = Connected{sender, address, time.Now()}
+	c.streams++
+	p.advertised = sender.Address
 	if p.link != nil {
 		p.link.peerSeen.notify()
 	}
 	t.running.Add(1) // until release
-	return p, p.streamsTotal, nil
+	return &inbound{p, c, p.streamsTotal}, true, nil
 }
 
 // unconfigured returns the number of connected nodes without a link. The lock must be
@@ -121,10 +157,13 @@ func (t *Transport) unconfigured() (n int) {
 	return n
 }
 
-func (t *Transport) release(p *peer) {
+func (t *Transport) release(in *inbound) {
 	t.mu.Lock()
-	p.streams--
-	t.forget(p)
+	if c := in.process; c.streams == 1 && in.peer.process == c {
+		in.peer.process = nil
+		t.forget(in.peer)
+	}
+	in.process.streams--
 	t.mu.Unlock()
 	t.running.Done()
 }
@@ -149,8 +188,8 @@ func (t *Transport) endStatus(p *peer, address net.Addr, err error) error {
 }
 
 // receive calls the handlers for the frames of a stream.
-func (t *Transport) receive(p *peer, number uint64, stream gogrpc.ServerStream) error {
-	in := &streamReceiver{transport: t, peer: p, number: number}
+func (t *Transport) receive(from *inbound, stream gogrpc.ServerStream) error {
+	in := &streamReceiver{transport: t, peer: from.peer, number: from.number}
 	in.large = newAssemblies(&t.assembling, uint64(t.config.MessageBytesMax), in.overBudget)
 	defer in.large.end()
 	for {

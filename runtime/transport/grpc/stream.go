@@ -33,6 +33,7 @@ type stream struct {
 	stream     gogrpc.ClientStream
 	cancel     context.CancelFunc
 	other      hello
+	process    Process               // that has sent it
 	ended      chan struct{}         // closed when the peer has ended the stream, or it is broken
 	err        error                 // the reason, valid after ended; nil: the peer has received everything
 	tlsError   atomic.Pointer[error] // of the TLS handshake, if it failed
@@ -115,6 +116,12 @@ func (s *stream) handshake(ctx context.Context, l *link) (err error) {
 	if err == nil && s.other.node != l.peer.name {
 		err = fmt.Errorf("reached %.100q", s.other.node)
 	}
+	if err == nil {
+		s.process = s.other.process(reached.Addr)
+		if _, refused := t.admits(s.process); refused != nil {
+			err = wrongProcess(refused)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}
@@ -196,8 +203,8 @@ func readable(err error) error {
 		return err
 	}
 	switch st.Code() {
-	case codes.PermissionDenied, codes.InvalidArgument, codes.AlreadyExists, codes.Unauthenticated, codes.Unimplemented, codes.ResourceExhausted:
-		return fmt.Errorf("%w: %.500s", errRefused, Readable(st.Message()))
+	case codes.PermissionDenied, codes.InvalidArgument, codes.AlreadyExists, codes.Aborted, codes.Unauthenticated, codes.Unimplemented, codes.ResourceExhausted:
+		return asRefusal(st.Code(), fmt.Sprintf("%.500s", Readable(st.Message())))
 	}
 	return fmt.Errorf("%.500s", Readable(st.Message()))
 }

@@ -23,7 +23,6 @@ import (
 // Transport connects a node to the others. It implements [transport.Transport].
 type Transport struct {
 	config       Config
-	incarnation  uint64
 	address      net.Addr
 	advertised   string         // the address that other nodes get
 	server       *gogrpc.Server // for nodes, and without TLS for everyone
@@ -73,7 +72,7 @@ func listen(c Config) (*Transport, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	t := &Transport{config: c, peers: make(map[string]*peer), incarnation: random()}
+	t := &Transport{config: c, peers: make(map[string]*peer)}
 	t.limitLogs()
 	t.assembling.give(c.ReassemblyBytesMax)
 	if c.TLS != nil {
@@ -224,7 +223,7 @@ func (t *Transport) peer(name string) *peer {
 // forget removes a peer that has no link and no streams, and keeps its counts. The lock
 // must be held. Events that are counted later are lost.
 func (t *Transport) forget(p *peer) {
-	if p.link == nil && p.streams == 0 && t.peers[p.name] == p {
+	if p.link == nil && p.process == nil && t.peers[p.name] == p {
 		t.removed.Add(p.count.Traffic())
 		delete(t.peers, p.name)
 	}
@@ -291,9 +290,10 @@ func (t *Transport) renew() {
 
 // hello returns this node's hello to another node.
 func (t *Transport) hello(to string) *hello {
+	boot, entered := t.config.Identity.Own()
 	return &hello{
 		protocol: protocol, topology: t.config.Topology, version: t.config.Version, trustDomain: t.config.TrustDomain,
-		node: t.config.Node, to: to, incarnation: t.incarnation, messageBytesMax: uint64(t.config.MessageBytesMax),
+		node: t.config.Node, to: to, incarnation: boot, entered: entered, messageBytesMax: uint64(t.config.MessageBytesMax),
 		address: t.advertised,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/raft"
 	"github.com/topogen/topogen/runtime/transport"
 )
@@ -91,6 +92,21 @@ func (c *Config) others() []string {
 
 // link is the shared transport. The group may add peers to it, but does not remove them,
 // because other parts of the node may need them.
-type link struct{ transport.Transport }
+type link struct {
+	transport.Transport
+	replica *table.Replica
+}
 
 func (link) RemovePeer(string) {}
+
+// SetPeer sets the address of a member. A node may have moved since the group has got its address from
+// the configuration.
+func (l link) SetPeer(name, address string) {
+	if e := l.replica.Node(name); e != nil && e.Boot != 0 {
+		address = e.Address
+	}
+	if connected, ok := l.PeerAddress(name); ok { // it may not be in the table yet
+		address = connected
+	}
+	l.Transport.SetPeer(name, address)
+}

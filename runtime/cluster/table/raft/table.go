@@ -93,7 +93,7 @@ func (t *Table) start() (*machine, error) {
 		Topology: c.Topology, Group: c.Group, Node: c.Node, Peers: c.peers(), Join: !first,
 		Dir: filepath.Join(c.Dir, defaultGroup), Disk: c.Disk, Sync: wal.Always, SnapshotEvery: snapshotEvery,
 		ElectionTimeout: c.ElectionTimeout, Heartbeat: c.Heartbeat, Forward: true,
-		Transport: link{c.Transport}, Logger: c.Logger, LostLog: t.advice(),
+		Transport: link{c.Transport, t.replica}, Logger: c.Logger, LostLog: t.advice(),
 		Listener: listener{func() { signal(t.adopt) }},
 	}, definition(t.replica, func() { signal(t.adopt) }))
 	if err != nil {

@@ -1,0 +1,41 @@
+package nodetests_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/topogen/topogen/internal/test/loopback"
+)
+
+// TestClusterProcessesReplaced stops a process with SIGSTOP, and starts another one under its name, with an empty
+// folder and another address. When the first process continues, it must end: all messages go
+// to the other one.
+func TestClusterProcessesReplaced(t *testing.T) {
+	t.Parallel() // it waits until the connections of the stopped process end
+	unlinked := variableLinks + "=" + direct
+	c := start(t, unlinked)
+	const one = 2
+	first := c.nodes[one]
+	c.signal(first, syscall.SIGSTOP)
+	first.killed = true // it ends with an error, and has confirmed less than it has handled
+	for i := range fleetNodes {
+		if i != one {
+			c.awaitDead(i, one)
+		}
+	}
+	second := c.launch(one, unlinked, "TOPOGEN_ADDRESS="+loopback.Addresses(c.t, 1)[0], "TOPOGEN_DIR="+c.path("elsewhere"))
+	c.await("effects of the second process", func() bool { return c.handled(second) > 0 })
+	before := c.handled(first)
+	c.signal(first, syscall.SIGCONT)
+	if err := c.ended(first); err == nil {
+		t.Error("the first process has ended without an error")
+	}
+	t.Logf("the first process has written %d bytes of effects after SIGCONT", c.handled(first)-before)
+	if text := first.output.String(); !strings.Contains(text, `has taken the name "n3"`) {
+		t.Errorf("the first process does not say which process has its name: %s", text)
+	}
+	c.awaitEffects()
+	c.finish()
+	c.checkAll()
+}
