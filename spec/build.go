@@ -113,7 +113,7 @@ var poolKeys = setters[Pool]{
 	"workers":       func(b *builder, p *Pool, v *Value) { p.Workers = v.integer() },
 	"batch":         func(b *builder, p *Pool, v *Value) { p.Batch = v.integer() },
 	"rebalance":     func(b *builder, p *Pool, v *Value) { p.Rebalance = b.duration(v, 0) },
-	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout = b.duration(v, 0) },
+	"drain_timeout": func(b *builder, p *Pool, v *Value) { p.DrainTimeout, b.drain = b.duration(v, 0), v },
 	"message_limit": func(b *builder, p *Pool, v *Value) { p.MessageLimit = b.bytes(v, messageBytes) },
 	"cycle_limit":   func(b *builder, p *Pool, v *Value) { p.CycleLimit = v.integer() },
 }
@@ -152,6 +152,7 @@ type builder struct {
 	groupOf   map[int]Text      // the name of the group that a processor is in
 	section   *Field            // the key cluster; nil for none
 	store     *Field            // the key durable; nil for none
+	drain     *Value            // of pool.drain_timeout; nil for none
 
 	nodeNames     map[string]bool   // of the cluster
 	nodeAddresses map[string]string // the names of the nodes, by address

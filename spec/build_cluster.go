@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"math"
 	"time"
 
 	"github.com/topogen/topogen/spec/finding"
@@ -124,6 +125,9 @@ func (b *builder) clusters() {
 	}
 	if e := t.Cluster.Etcd; e != nil && e.Prefix.Value == "" {
 		e.Prefix.Value = prefixRoot + t.Name.Value
+	}
+	if b.drain == nil { // messages for a node that is down are dropped after retry.timeout
+		t.Pool.DrainTimeout = t.Cluster.Retry.Timeout + min(defaultDrainTimeout, math.MaxInt64-t.Cluster.Retry.Timeout)
 	}
 	for i := range t.Edges {
 		if e := &t.Edges[i]; e.Delivery == "" && e.Every == 0 {

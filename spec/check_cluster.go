@@ -34,6 +34,7 @@ func (b *builder) checkCluster() {
 	}
 	b.checkFence(c, options)
 	b.checkResend(c, options)
+	b.checkDrain(c)
 	b.checkPlacements()
 	b.checkTable()
 	b.checkDeliveries()
@@ -230,6 +231,15 @@ func (b *builder) checkResend(c *Cluster, options *Value) {
 	}
 	b.checkOrder(shortest, c.Retry.Min, "max", c.Retry.Max)
 	b.checkOrder(longest, c.Retry.Max, "timeout", c.Retry.Timeout)
+}
+
+// checkDrain reports a drain that may end before the messages for a node that is down are dropped. Then
+// Run returns an error. With drain_timeout 0 nothing is drained.
+func (b *builder) checkDrain(c *Cluster) {
+	if got := b.topology.Pool.DrainTimeout; b.drain != nil && got > 0 && got <= c.Retry.Timeout && !b.found.broken[c.Pointer] {
+		b.found.add(finding.Times, b.drain.At, b.drain.Pointer, fmt.Sprintf("drain_timeout must be above cluster.retry.timeout, which is %s, or 0, got %s", duration(c.Retry.Timeout), duration(got)),
+			"write a longer drain_timeout, or a shorter timeout")
+	}
 }
 
 // checkOrder reports a time that is longer than its limit.

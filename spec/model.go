@@ -132,7 +132,7 @@ type Pool struct {
 	Workers      int           // 0: GOMAXPROCS
 	Batch        int           // 256 by default
 	Rebalance    time.Duration // 5s by default; 0: never
-	DrainTimeout time.Duration // 10s by default
+	DrainTimeout time.Duration // 10s by default; with a cluster, 10s more than its retry.timeout
 	MessageLimit int64         // bytes of a message to or from an isolated process; 0: the default of the runtime
 	CycleLimit   int           // messages in one queue within a cycle; 0: chosen by the runtime
 }

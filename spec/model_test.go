@@ -2,6 +2,8 @@ package spec
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -474,5 +476,26 @@ edges:
 		`/edges/6: input_timeout should be longer than the 2s between two ticks of the timers that make "relay" send, got 1s`,
 	}, messages); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDrainTimeoutOfACluster: a node that is stopped while another node is down waits for
+// retry.timeout, so the default of drain_timeout is longer.
+func TestDrainTimeoutOfACluster(t *testing.T) {
+	const cluster = "cluster: {nodes: {n1: \"127.0.0.1:7400\"}, retry: {timeout: %s}}\n"
+	for _, c := range []struct {
+		keys string
+		want time.Duration
+	}{
+		{"", 10 * time.Second},
+		{"cluster: {nodes: {n1: \"127.0.0.1:7400\"}}\n", 40 * time.Second},
+		{fmt.Sprintf(cluster, "2m"), 130 * time.Second},
+		{fmt.Sprintf(cluster, "2562047h47m16s"), math.MaxInt64},
+		{fmt.Sprintf(cluster, "1s") + "pool: {drain_timeout: 2s}\n", 2 * time.Second},
+		{fmt.Sprintf(cluster, "1s") + "pool: {drain_timeout: 0}\n", 0},
+	} {
+		if got := parseClean(t, "version: 1\nname: demo\n"+c.keys+"processors: {a: {}}\nedges: []\n").Pool.DrainTimeout; got != c.want {
+			t.Errorf("%q: drain_timeout is %v, want %v", c.keys, got, c.want)
+		}
 	}
 }

@@ -51,6 +51,9 @@ func (a *agreement) quiet(group int) {
 	if !s.Quiet {
 		return // it will be called again
 	}
+	if g.owed = a.core.awaitsClients(); g.owed {
+		return
+	}
 	to := a.core.coordinator()
 	if p := a.core.peers[to]; p != nil && p.session.Stats().Pending > uint64(a.core.queueMessages()/statusShare) {
 		g.owed = true // otherwise a group that is quiet again and again would fill the queue of a node that is cut off

@@ -16,6 +16,7 @@ import (
 type phases struct {
 	open     bool // no group is quiet
 	looks    int  // calls of IsIdle
+	busy     bool // an instance has something to do
 	closed   bool // no external sender accepts messages
 	groups   []uint8
 	external bool // the last group is that of an external processor
@@ -40,16 +41,17 @@ func (p *phases) Group(i int) piper.GroupState {
 	return piper.GroupState{Phase: phase, Quiet: !p.open && phase != piper.GroupFinished, Empty: p.external && i == len(p.groups)-1}
 }
 
-func (p *phases) Groups() int     { return len(p.groups) }
-func (p *phases) GroupOf(int) int { return 0 }
-func (p *phases) IsClosed() bool  { return p.closed }
-func (p *phases) StopTimers()     {}
-func (p *phases) Fail(error)      {}
-func (p *phases) Leave()          {}
+func (p *phases) Groups() int          { return len(p.groups) }
+func (p *phases) GroupOf(int) int      { return 0 }
+func (p *phases) IsClosed() bool       { return p.closed }
+func (p *phases) StopTimers()          {}
+func (p *phases) Needed([]bool) []bool { return make([]bool, len(p.groups)) }
+func (p *phases) Fail(error)           {}
+func (p *phases) Leave()               {}
 
 func (p *phases) IsIdle() bool {
 	p.looks++
-	return true
+	return !p.busy
 }
 
 func (p *phases) finished() bool {

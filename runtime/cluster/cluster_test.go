@@ -114,13 +114,17 @@ func (p *program) runInMemory(t *testing.T, nodes int, wrap func(transport.Trans
 // address table in a raft group on their disks.
 func TestProgramOnHosts(t *testing.T) {
 	t.Parallel() // it waits for other nodes
-	const nodes = 3
 	p := newProgram()
+	p.runAll(t, p.onHosts(t, 3))
+}
+
+// onHosts makes the topologies of nodes with sockets and disks of their own.
+func (p *program) onHosts(t *testing.T, nodes int) (tops []*top) {
+	t.Helper()
 	addresses := map[string]string{}
 	for i, address := range loopback.Addresses(t, nodes) {
 		addresses[fmt.Sprintf("n%d", i+1)] = address
 	}
-	var tops []*top
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
 		dir := t.TempDir()
@@ -134,11 +138,11 @@ func TestProgramOnHosts(t *testing.T) {
 				})
 			}
 			return Open(c, s)
-		}, piper.Node(name))
+		}, piper.Node(name), piper.DrainTimeout(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		tops = append(tops, top)
 	}
-	p.runAll(t, tops)
+	return tops
 }

@@ -32,7 +32,7 @@ const (
 	controlAnswer   = 5  // group, phase, round, quiet, turns
 	controlAgree    = 6  // group, phase: the group is quiet on all nodes
 	controlFailed   = 7  // the node that has failed and the text of its error, which ends the topology
-	controlDraining = 8  // the node drains its queues and stops
+	controlDraining = 8  // groups: the node drains its queues and stops, and takes no more messages for these groups
 	controlLeft     = 9  // the node has drained its queues and stops, while others go on
 	controlReturned = 10 // lane: the instance of the pair is not on this node
 )
@@ -66,9 +66,7 @@ func (p *peer) control(kind byte, r *reader) error {
 		p.core.fail(fmt.Errorf("%w: %s", ErrNodeFailed, text))
 		return nil
 	case controlDraining:
-		p.draining = true
-		p.core.drainingChanged()
-		return r.end()
+		return p.drains(r)
 	case controlLeft:
 		p.left = true
 		p.releasePlaces()

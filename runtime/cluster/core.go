@@ -46,11 +46,9 @@ type core struct {
 	client   bool   // this process is a client: it takes no part in anything but the messages that it sends
 	home     string // of a client, see lookup
 	clients  clientPeers
+	drain    drain
 	draining bool // this node drains its queues and stops
 	drainAt  time.Duration
-	idleAt   time.Duration
-	lastIdle bool
-	lookAt   time.Duration // when mayLeave looks again whether the node is idle
 	ended    bool          // Run returns
 	endedAt  time.Duration // when ended became true
 	left     bool          // it has stopped while others go on
@@ -72,6 +70,7 @@ type pool interface {
 	Groups() int
 	GroupOf(processor int) int
 	IsIdle() bool
+	Needed(busy []bool) []bool
 	IsClosed() bool
 	StopTimers()
 	Fail(err error)
@@ -94,7 +93,7 @@ type places interface {
 const (
 	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
 	closeEvery  = 5 * time.Millisecond   // how often a client that is closed looks whether all messages are settled
-	leaveAfter  = 2 * time.Second        // a node leaves after it was idle for so long: when all nodes are stopped, the signals may be apart
+	leaveAfter  = 2 * time.Second        // a busy node waits so long for the others to drain too: when all nodes are stopped, the signals may be apart
 )
 
 func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
@@ -180,11 +179,7 @@ func (c *core) sender(name string) *peer {
 // stop tells the other nodes that this node drains, and how it has ended.
 func (c *core) stop(h *happened) {
 	if h.stopping && !c.draining {
-		c.draining, c.drainAt = true, c.now
-		if !c.client {
-			c.sendAll(laneControl, []byte{controlDraining})
-		}
-		c.drainingChanged()
+		c.beginDrain()
 	}
 	if !h.ended {
 		return
@@ -226,7 +221,7 @@ func (c *core) next() (at time.Duration, ok bool) {
 		at = min(at, p.dueAt)
 	}
 	if c.draining && !c.left && !c.ended {
-		at = min(at, max(c.lookAt, c.now+closeEvery))
+		at = min(at, max(c.drain.lookAt, c.now+closeEvery))
 	}
 	return at, at != never
 }
@@ -249,6 +244,7 @@ func (c *core) peer(name string) *peer {
 
 // forward passes messages to the node of their receiver, or to all other nodes.
 func (c *core) forward(f *forward) {
+	c.drain.quietAt = c.now
 	switch to := f.outlet.State.(type) {
 	case *outPair:
 		to.forward(c.now, f.chunk)
@@ -319,7 +315,7 @@ func (c *core) sendAll(lane uint64, m []byte) {
 // peerFound is called when a process of a node was found.
 func (c *core) peerFound(p *peer) {
 	if c.draining && !c.client {
-		p.send(laneControl, []byte{controlDraining})
+		p.send(laneControl, c.drain.message())
 	}
 	if c.failed == nil && !c.client && p.name == c.coordinator() {
 		c.groups.tellAll()

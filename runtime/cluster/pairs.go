@@ -188,7 +188,7 @@ func (p *outPair) keep(now time.Duration, k kept) {
 	p.peer.changed = true
 	k.since = now
 	p.kept = append(p.kept, k)
-	if (p.peer.waitedFor || p.peer.forgotten) && !p.peer.takes() {
+	if (p.peer.waitedFor || p.peer.forgotten) && !p.peer.accepts(p.To) {
 		p.expire(now, p.peer.unreachable())
 		return
 	}
@@ -200,7 +200,7 @@ func (p *outPair) pump() {
 	if p.away || p.handed == len(p.kept) {
 		return
 	}
-	if !p.peer.takes() || p.peer.full {
+	if !p.peer.accepts(p.To) || p.peer.full {
 		p.wait()
 		return
 	}

@@ -30,6 +30,7 @@ type peer struct {
 	lostAt     time.Duration // since when it cannot be reached, or was not found
 	waitedFor  bool          // this node drains, and waits no longer for the node: it drops messages at once
 	draining   bool          // the node drains its queues and stops
+	heldBack   []bool        // by group: messages wait, because the node drains and refuses them; nil: for none
 	left       bool          // it has stopped while others go on
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
@@ -85,11 +86,15 @@ func (c *core) newPeer(name string) (*peer, error) {
 	return p, nil
 }
 
-// takes reports whether messages can be given to the session now. Messages for a node
-// that drains wait, because it stops as soon as it has handled what it has. Only other
-// draining nodes may send to it, so that nodes that are stopped together can finish.
-func (p *peer) takes() bool {
-	return !p.isLost() && !p.left && (!p.draining || p.core.draining && !p.core.client)
+// takes reports whether messages can be given to the session now, unless the node refuses
+// those of their group.
+func (p *peer) takes() bool { return !p.isLost() && !p.left }
+
+// accepts reports whether messages for a processor can be given to the session now. Those
+// that a draining node refuses wait. Only other draining nodes still send them, so that nodes
+// that are stopped together can finish.
+func (p *peer) accepts(processor int) bool {
+	return p.takes() && (p.heldBack == nil || p.core.draining && !p.core.client || !p.heldBack[p.core.pool.GroupOf(processor)])
 }
 
 // isLost reports whether the node cannot be reached, or was not found.
@@ -268,6 +273,7 @@ func (p *peer) message(lane uint64, m []byte) error {
 			return fmt.Errorf("cluster: %d messages of a pair wait here, and the limit is %d; they were sent without regard to the capacity", waiting, in.limit)
 		}
 		in.put += uint64(messages - skip)
+		p.core.drain.quietAt = p.core.now
 		in.arrivals.Put(data, skip, in.process)
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
 )
 
@@ -198,5 +199,36 @@ func TestGuestsOfClientsAreUsedAgain(t *testing.T) {
 	}
 	if known != 0 || slots != 1 {
 		t.Errorf("%d clients are known after they have ended, and there are guests for %d", known, slots)
+	}
+}
+
+// TestClientsDuringAStop stops all nodes while clients send without an end. The nodes must end
+// soon, and keep no message that they have accepted.
+func TestClientsDuringAStop(t *testing.T) {
+	for seed := range uint64(speed.Pick(t, 20, 100, 1000)) {
+		s := simulateClients(seed, endlessMessages, 2)
+		s.turn = 4 * time.Millisecond
+		stop := clientStart + 2*time.Second
+		s.at(stop, "stop the nodes", func() {
+			for _, n := range s.nodes[:s.design.nodes] {
+				n.stop()
+			}
+		})
+		s.at(stop+leaveAfter, "check", func() {
+			for _, n := range s.nodes[:s.design.nodes] {
+				if n.state == simRunning || n.left {
+					s.fault("%s runs, or has left alone:\n%s", n.name, n.describe())
+				}
+			}
+			s.config.Retry.Timeout = time.Second
+			for _, c := range s.clients {
+				c.settings.Retry.Timeout = time.Second
+				c.stop()
+			}
+		})
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
 	}
 }

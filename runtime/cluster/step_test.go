@@ -34,13 +34,14 @@ func BenchmarkStep(b *testing.B) {
 func TestDrainingNodeLooksRarely(t *testing.T) {
 	n := newPhaseNodes(t, "n1", "n2")
 	p := n.start("n1")
+	p.busy = true
 	c := n.cores["n1"]
 	c.step(0, &happened{stopping: true})
 	const steps, seconds = 10_000, 1
 	for i := range time.Duration(steps) {
 		c.step((i+1)*seconds*time.Second/steps, &happened{})
 	}
-	if most := int(seconds * time.Second / expireEvery); p.looks == 0 || p.looks > most+1 {
+	if most := int(seconds * time.Second / drainLook); p.looks == 0 || p.looks > most+1 {
 		t.Errorf("the node has looked %d times whether it is idle, want 1 to %d", p.looks, most+1)
 	}
 }

@@ -33,7 +33,7 @@ func (p *peer) restarted() {
 	p.core.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false
-	p.waiting, p.draining, p.left, p.ended = nil, false, false, false
+	p.waiting, p.draining, p.heldBack, p.left, p.ended = nil, false, nil, false, false
 	for _, pair := range p.out {
 		pair.waiting = false
 		pair.restart()

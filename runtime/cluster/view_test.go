@@ -300,7 +300,7 @@ func TestReportIsBounded(t *testing.T) {
 // only after its next process has joined, and not as soon as failure detection sees it.
 func TestReachableAfterTheNextProcess(t *testing.T) {
 	c := newCore(&Config{Topology: "test", Plan: "plan"}, "n1", 1, rand.New(rand.NewPCG(1, 1)), slog.New(slog.DiscardHandler))
-	c.places = noPlaces{}
+	c.places, c.pool = noPlaces{}, &phases{}
 	p, err := c.newPeer("n2")
 	if err != nil {
 		t.Fatal(err)

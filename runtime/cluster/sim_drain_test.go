@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/topogen/topogen/internal/test/speed"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// drainSim is a simulation whose sources never end. One node is stopped under load, and drains
+// while the others go on. No message may be dropped before the node has left.
+type drainSim struct {
+	*simulation
+	node  *simNode
+	stop  time.Duration
+	clean bool          // the network is without faults
+	took  time.Duration // from the stop until the node had left
+}
+
+// endlessMessages is a number of messages that no source reaches.
+const endlessMessages = 1 << 30
+
+func simulateDrain(seed uint64, d *design, node int, stop time.Duration) *drainSim {
+	s := &drainSim{simulation: simulate(seed, d), stop: stop, clean: true}
+	s.turn = 2 * time.Millisecond
+	s.leaveAfter = 300 * time.Millisecond
+	s.until = time.Hour
+	s.at(stop, "stop "+nodeName(node), func() {
+		s.node = s.nodes[node]
+		s.node.stop()
+		s.await()
+	})
+	return s
+}
+
+// drainWithin is how long a drain may take. A handler takes up to 5 ms, so all queues together
+// may hold work for many seconds.
+const drainWithin = 20 * time.Minute
+
+// await waits for the end of the node. Then it stops the others, which drop the messages that
+// they keep for the node.
+func (s *drainSim) await() {
+	switch {
+	case s.node.state == simGone:
+		s.took = s.now - s.stop
+		s.checkLeft()
+		s.config.Retry.Timeout = time.Second
+		for _, n := range s.nodes {
+			n.settings.Retry.Timeout = time.Second
+			n.stop()
+		}
+	case s.now-s.stop > drainWithin:
+		s.fault("%s has not left after %v", s.node.name, s.now-s.stop)
+	default:
+		s.at(s.now+20*time.Millisecond, "wait", s.await)
+	}
+}
+
+// checkLeft checks that the node has handled all messages that it has accepted, and has dropped
+// none.
+func (s *drainSim) checkLeft() {
+	if !s.node.left {
+		return // all groups have finished
+	}
+	for _, f := range s.node.top.pool.Snapshot().Edges[:len(s.design.edges)] {
+		if f.Len != 0 || f.Waiting != 0 {
+			s.fault("%s has left with messages: %+v", s.node.name, f)
+		}
+	}
+	for _, n := range s.nodes {
+		if n.core == nil || n == s.node || !s.clean {
+			continue
+		}
+		for _, pair := range n.core.peer(s.node.name).out {
+			if pair.handed > 0 {
+				s.fault("%s: %s has not handled %d chunks that it had accepted", n.name, s.node.name, pair.handed)
+			}
+		}
+	}
+}
+
+// pressed is a topology of three nodes that send to each other at full speed.
+func pressed() *design {
+	d := &design{nodes: 3, messages: endlessMessages, batch: 8, hops: 1, parts: []designPart{
+		{name: "p0", instances: 6, source: true, with: 0},
+		{name: "p1", instances: 6, with: 1},
+		{name: "p2", instances: 6, with: 2, slow: time.Millisecond},
+	}, edges: []designEdge{{from: 0, to: 1, capacity: 2}, {from: 1, to: 2, capacity: 2}}}
+	d.groups = d.components()
+	return d
+}
+
+// TestDrainUnderBackpressure stops one of three nodes while all queues are full. It waits for
+// messages whose receivers on other nodes wait for room in queues to the node.
+func TestDrainUnderBackpressure(t *testing.T) {
+	for seed := range uint64(speed.Pick(t, 5, 20, 200)) {
+		s := simulateDrain(seed, pressed(), int(seed%3), time.Second)
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
+		if most := s.leaveAfter + 5*time.Second; s.took > most {
+			t.Errorf("seed %d: the drain has taken %v, want %v at most", seed, s.took, most)
+		}
+	}
+}
+
+// drawDrain draws a topology and a node that is stopped.
+func drawDrain(seed uint64) *drainSim {
+	r := rand.New(rand.NewPCG(seed, 4))
+	d := drawDesign(r, 2+r.IntN(4))
+	d.messages, d.load, d.hops = endlessMessages, min(d.load, 100), min(d.hops, 2*designHopsMax)
+	s := simulateDrain(seed, d, r.IntN(d.nodes), time.Duration(1+r.Int64N(int64(2*time.Second))))
+	s.leaveAfter = time.Duration(1 + r.Int64N(int64(500*time.Millisecond)))
+	s.config.Neighborhood = r.IntN(3)
+	if r.IntN(3) == 0 {
+		s.queueMax = 1 + r.IntN(20)
+	}
+	if r.IntN(4) == 0 {
+		s.clean = false
+		s.drawNetwork(r)
+	} else {
+		s.net.SetFaults(transport.Faults{DelayMin: int64(50 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
+	}
+	return s
+}
+
+// TestRandomDrains stops one node of a random topology whose sources never end. The node must leave
+// in bounded time, without help of retry.timeout.
+func TestRandomDrains(t *testing.T) {
+	speed.NoRace(t)
+	failed := 0
+	counts := map[string]int{}
+	first, end := speed.Seeds(t, 20, 150, 3000)
+	for seed := first; seed < end; seed++ {
+		s := drawDrain(seed)
+		s.run()
+		if f := s.failure(); f != "" {
+			if failed++; failed > 1 {
+				f, _, _ = strings.Cut(f, "\n")
+			}
+			t.Errorf("%s\n%s", f, speed.Repeat(t, seed))
+			if failed == failuresShown || isFailFast() {
+				break
+			}
+		}
+		if s.node != nil && s.node.left {
+			counts["left"]++
+		}
+		counts["steps"] += s.steps
+	}
+	t.Logf("%d seeds from %d on: %v", end-first, first, counts)
+}
+
+// TestIdleNodeLeavesSoon stops a node that has nothing to do, in a topology that goes on. It must
+// leave long before leaveAfter. If another node drains too, perhaps all nodes are stopped, and it
+// waits.
+func TestIdleNodeLeavesSoon(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		s := simulate(1, callDesign(0))
+		s.clientsOnly = true
+		s.design.nodes = 3
+		s.config = s.design.config()
+		s.config.Retry = Retry{Timeout: time.Second, Min: time.Millisecond, Max: time.Second}
+		s.ledger = newLedger(s.design)
+		stopped := time.Minute
+		s.at(stopped, "stop n2", func() { s.nodes[1].stop() })
+		if others {
+			s.at(stopped+quietAfter/2, "stop n3", func() { s.nodes[2].stop() })
+		}
+		s.at(stopped+quietAfter+settleAfter+3*drainLook, "check", func() {
+			if runs := s.nodes[1].state == simRunning; runs != others {
+				s.fault("n2 runs: %v", runs)
+			}
+		})
+		s.at(stopped+time.Minute, "stop all", func() {
+			for _, n := range s.nodes {
+				n.stop()
+			}
+		})
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
+	}
+}
+
+// TestCallsDuringADrain calls an instance on a node that drains. Until the node refuses messages, it
+// answers all calls without a delay.
+func TestCallsDuringADrain(t *testing.T) {
+	const most = 100 * time.Millisecond
+	s := simulate(1, callDesign(time.Millisecond))
+	s.design.messages = endlessMessages
+	s.turn = 4 * time.Millisecond
+	s.net.SetFaults(transport.Faults{DelayMin: int64(50 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
+	s.config.Retry.Timeout = time.Second
+	stopped := 2 * time.Second
+	refuses := stopped + leaveAfter
+	s.at(stopped, "stop n2", func() { s.nodes[1].stop() })
+	s.at(refuses+time.Second, "check", func() {
+		if n := s.nodes[1]; n.state == simRunning {
+			s.fault("n2 has not left:\n%s", n.describe())
+		}
+		s.nodes[0].stop()
+	})
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	during := 0
+	for i, a := range s.ledger.asks {
+		if a.node.index != 0 || a.at < stopped || a.at > refuses-most {
+			continue
+		}
+		if a.err != nil || a.done-a.at > most {
+			t.Errorf("call %d of n1 at %v has taken %v, with the error %v", i+1, a.at, a.done-a.at, a.err)
+		}
+		during++
+	}
+	if during < 50 {
+		t.Errorf("only %d calls during the drain", during)
+	}
+}
+
+// TestSlowDrain stops a node that needs much longer than retry.timeout for the messages that it has
+// accepted. The sending node must not count them as dropped.
+func TestSlowDrain(t *testing.T) {
+	d := &design{nodes: 2, messages: endlessMessages, batch: 4, parts: []designPart{
+		{name: "p0", instances: 1, source: true, placement: OnNode, node: "n1", with: 0},
+		{name: "p1", instances: 1, placement: OnNode, node: "n2", with: 1, slow: time.Second},
+	}, edges: []designEdge{{from: 0, to: 1, capacity: 64}}}
+	d.groups = d.components()
+	s := simulateDrain(1, d, 1, 10*time.Second)
+	s.config.Retry.Timeout = 2 * time.Second
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	if s.took < 5*s.config.Retry.Timeout {
+		t.Errorf("the drain has taken %v only", s.took)
+	}
+	if l, f := s.ledger.edges[0][0], s.nodes[0].top.pool.Snapshot().Edges[0]; f.Received != uint64(l.handled) {
+		t.Errorf("%d messages were handled, and the figures of the sending node are %+v", l.handled, f)
+	}
+}
