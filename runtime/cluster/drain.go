@@ -66,6 +66,7 @@ func (c *core) mayLeave(now time.Duration) {
 	c.lookAt = now + expireEvery // not in each step, because IsIdle looks at all instances
 	if c.client {
 		c.lookAt = now + closeEvery
+		c.giveUp()
 	}
 	if now-c.drainAt >= c.leaveAfter { // the others would drain by now, too
 		c.pool.StopTimers()

@@ -63,7 +63,7 @@ type peer struct {
 func (c *core) newPeer(name string) (*peer, error) {
 	boot := c.boot
 	if isClient(name) {
-		boot = c.rand.Uint64() | 1 // a client that was forgotten must notice it
+		boot = c.bootForClient()
 	}
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
@@ -220,13 +220,18 @@ func (p *peer) event(e session.Event) {
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
-		p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
+		forgot := p.forgottenBy(e)
+		if forgot == nil {
+			p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
+		}
 		p.core.groups.restarted(p.name)
 		p.in, p.returned = map[uint64]*inPair{}, nil
 		p.answers, p.full = nil, false
 		p.waiting, p.draining, p.left, p.ended = nil, false, false, false
 		for _, pair := range p.out {
-			pair.waiting = false
+			if pair.waiting = false; forgot != nil {
+				pair.loseSent(forgot)
+			}
 			pair.restart()
 		}
 		p.core.peerFound(p)
