@@ -10,7 +10,7 @@ import (
 	"github.com/topogen/topogen/runtime/pool"
 )
 
-// TestClusterGatherClient asks from a client. All instances answer.
+// TestClusterGatherClient asks from a client. All instances answer, but one of them too late.
 func TestClusterGatherClient(t *testing.T) {
 	t.Parallel()
 	a := asking{nodes: 3, release: make(chan struct{})}
@@ -35,8 +35,13 @@ func TestClusterGatherClient(t *testing.T) {
 			slices.Sort(want)
 			expect(t, got, err, n+1, want, "")
 		}
-		if err := c.Close(); err != nil {
+		a.late(t, c.Api(), nodeName(0))
+		if err := c.Close(); err != nil { // it does not wait for the instance that does not answer
 			t.Error(err)
 		}
+		if e := c.Snapshot().Edges[clustergather.EdgeApiWideWait]; e.Sent != e.Received+e.Dropped || e.Dropped == 0 {
+			t.Errorf("%+v", e)
+		}
+		close(a.release)
 	})
 }

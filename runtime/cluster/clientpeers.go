@@ -19,13 +19,14 @@ type guestSlot struct {
 
 // clientPeers are the clients that a node knows.
 type clientPeers struct {
-	slots   int          // made so far
-	free    []*guestSlot // their next client is not known yet
-	leaving []*peer      // forgotten, with messages that are not handled yet
+	slots    int          // made so far
+	free     []*guestSlot // their next client is not known yet
+	leaving  []*peer      // forgotten, with messages that are not handled yet
+	sessions uint32       // with clients, since this process has begun
 
 	refusals map[string]*peerRefusals // by certificate
 
-	forgotten func(name string)        // called for each client that was forgotten; may be nil
+	forgotten func(name string) bool   // called for each client that is forgotten, unless it returns false; may be nil
 	drop      func(name string)        // ends the connection of a client; may be nil
 	owner     func(name string) string // the certificate of a client; nil: each client has its own
 }
@@ -97,12 +98,7 @@ func (c *core) forgetClients(now time.Duration) {
 		if !ok || now < at {
 			return false
 		}
-		delete(c.peers, p.name)
-		c.clients.leaving = append(c.clients.leaving, p)
-		if c.clients.forgotten != nil {
-			c.clients.forgotten(p.name)
-		}
-		return true
+		return c.forgetClient(p)
 	})
 	c.clients.collect()
 	c.reportRefusals(now)

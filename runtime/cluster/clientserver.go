@@ -17,6 +17,7 @@ import (
 const (
 	// clientsMax bounds the clients that a node remembers: connected clients, and clients
 	// that were connected within clientWindow. Each has a session, with a window of 4 MiB.
+	// The node forgets clients that are not connected early, see clientroom.go.
 	clientsMax = 1024
 	// ownerMax bounds the clients with one certificate, so that a program that makes clients
 	// without end leaves room for others.
@@ -27,6 +28,8 @@ const (
 type clients struct {
 	node   *Node
 	places *answering // snapshots of the address table
+
+	most int // clientsMax, and fewer in tests
 
 	mu     sync.Mutex
 	known  map[string]*knownClient // by name among the peers
@@ -49,7 +52,7 @@ type clientStream struct {
 }
 
 func newClients(n *Node) *clients {
-	return &clients{node: n, places: newAnswering(), known: map[string]*knownClient{}, owners: map[string]int{}}
+	return &clients{node: n, places: newAnswering(), most: clientsMax, known: map[string]*knownClient{}, owners: map[string]int{}}
 }
 
 func (c *clients) register(r gogrpc.ServiceRegistrar) {
@@ -117,7 +120,7 @@ func (c *clients) handleConnect(_ any, stream gogrpc.ServerStream) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	s := &clientStream{frames: make(chan []byte, clientFrames), taken: make(chan struct{}, clientFrames), end: cancel}
-	if err := c.connect(name, owner, s); err != nil {
+	if err := c.connect(ctx, name, owner, s); err != nil {
 		return err
 	}
 	defer c.disconnected(name, s)
@@ -186,20 +189,25 @@ func (c *clients) pass(to string, p *passedOn) {
 }
 
 // connect makes s the stream of a client, in place of an earlier one.
-func (c *clients) connect(name, owner string, s *clientStream) error {
-	c.mu.Lock()
-	k, err := c.enter(name, owner)
-	if err != nil {
+func (c *clients) connect(ctx context.Context, name, owner string, s *clientStream) error {
+	for {
+		c.mu.Lock()
+		k, err := c.enter(name, owner)
+		if err == nil {
+			if k.stream != nil {
+				k.stream.end()
+			}
+			k.stream, k.via = s, ""
+			c.mu.Unlock()
+			c.post(name)
+			return nil
+		}
+		own := c.hasMost(owner)
 		c.mu.Unlock()
-		return err
+		if status.Code(err) != codes.ResourceExhausted || !c.awaitRoom(ctx, owner, own) {
+			return err
+		}
 	}
-	if k.stream != nil {
-		k.stream.end()
-	}
-	k.stream, k.via = s, ""
-	c.mu.Unlock()
-	c.post(name)
-	return nil
 }
 
 // enter returns a client, which is new if the node does not know it. The caller holds the
@@ -211,17 +219,21 @@ func (c *clients) enter(name, owner string) (*knownClient, error) {
 		}
 		return k, nil
 	}
-	if len(c.known) >= clientsMax {
-		return nil, status.Errorf(codes.ResourceExhausted, "the node remembers %d clients, and has no room for another one; a client that has crashed is forgotten after %v", clientsMax, clientWindow)
+	if c.hasMost(owner) {
+		return nil, status.Errorf(codes.ResourceExhausted, "the node has %d clients with the certificate %s that are connected, or whose messages are not handled yet; close clients that are not needed", ownerMax, owner)
 	}
-	if owner != "" && c.owners[owner] >= ownerMax {
-		return nil, status.Errorf(codes.ResourceExhausted, "the node remembers %d clients with the certificate %s; close clients that are not needed, a client that has crashed is forgotten after %v", ownerMax, owner, clientWindow)
+	if len(c.known) >= c.most {
+		return nil, status.Errorf(codes.ResourceExhausted, "the node has %d clients that are connected, or whose messages are not handled yet, and no room for another one", c.most)
 	}
 	k := &knownClient{owner: owner}
 	c.known[name] = k
 	c.owners[owner]++
 	return k, nil
 }
+
+// hasMost reports whether a certificate has as many clients as it may have. The caller holds
+// the lock.
+func (c *clients) hasMost(owner string) bool { return owner != "" && c.owners[owner] >= ownerMax }
 
 // disconnected records that a stream has ended.
 func (c *clients) disconnected(name string, s *clientStream) {
@@ -271,9 +283,13 @@ func (c *clients) reachedBy(name, owner, via string) bool {
 	if err == nil && k.stream == nil {
 		k.via = via
 	}
+	own := c.hasMost(owner)
 	c.mu.Unlock()
 	if changed {
 		c.post(name)
+	}
+	if status.Code(err) == codes.ResourceExhausted { // the client sends the frame again
+		c.node.post(func(h *happened) { h.rooms = append(h.rooms, roomFor{owner: owner, own: own}) })
 	}
 	return err == nil
 }
@@ -330,18 +346,22 @@ func (c *clients) drop(name string) {
 	}
 }
 
-// forgotten is called when the core has forgotten a client.
-func (c *clients) forgotten(name string) {
+// forgotten is called when the core forgets a client. It returns false if the client is
+// connected again.
+func (c *clients) forgotten(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.known[name]
-	if k == nil || k.stream != nil {
-		return
+	if k != nil && k.stream != nil {
+		return false
 	}
-	delete(c.known, name)
-	if c.owners[k.owner]--; c.owners[k.owner] == 0 {
-		delete(c.owners, k.owner)
+	if k != nil {
+		delete(c.known, name)
+		if c.owners[k.owner]--; c.owners[k.owner] == 0 {
+			delete(c.owners, k.owner)
+		}
 	}
+	return true
 }
 
 // connected is the number of clients with a stream to this node.

@@ -149,6 +149,9 @@ func (c *core) handle(h *happened) {
 			p.ended, p.passedOn, p.noRoom, p.changed = a.left, a.passedOn, a.noRoom, true
 		}
 	}
+	for i := range h.rooms {
+		c.makeRoom(&h.rooms[i])
+	}
 	for i := range h.forwards {
 		c.forward(&h.forwards[i])
 	}

@@ -44,7 +44,8 @@
 // to it. It has a session with each node that runs a receiver. Another node passes on the
 // frames of the session while the client cannot reach the receiver's node (clientwire.go).
 // A node keeps the session for 10 minutes after the connection has ended, and a client
-// gives up its messages before. So no message is handled twice while the process of its
+// gives up its messages before. A node may forget it sooner, and the client then drops what it
+// had sent (clientroom.go). So no message is handled twice while the process of its
 // node runs. Clients take no part in the agreement about the end, and nodes do not wait for
 // them. A node refuses everything from a client but messages of external processors to its
 // own instances.

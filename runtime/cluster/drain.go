@@ -136,7 +136,9 @@ func (c *core) mayLeave(now time.Duration) {
 	d.lookAt = now + drainLook // not in each step, because IsIdle looks at all instances
 	switch {
 	case c.client: // it has no messages to expect
-		if d.lookAt = now + closeEvery; c.pool.IsIdle() {
+		d.lookAt = now + closeEvery
+		c.giveUp()
+		if c.pool.IsIdle() {
 			c.leave()
 		}
 		return

@@ -11,6 +11,7 @@ type happened struct {
 	handled    []*inPair
 	quiet      []int
 	alive      []alive
+	rooms      []roomFor
 	members    bool // nodes have joined or left
 	stopping   bool // the context of Run has ended
 	ended      bool // Run returns

@@ -65,7 +65,7 @@ type peer struct {
 func (c *core) newPeer(name string) (*peer, error) {
 	boot := c.boot
 	if isClient(name) {
-		boot = c.rand.Uint64() | 1 // a client that was forgotten must notice it
+		boot = c.bootForClient()
 	}
 	s, err := session.New(session.Config{
 		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
@@ -227,7 +227,7 @@ func (p *peer) event(e session.Event) {
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
-		p.restarted()
+		p.restarted(p.forgottenBy(e))
 		p.core.peerFound(p)
 	case session.TwoProcesses:
 		p.logRarely(&p.refusals().duplicates, slog.LevelError, twoProcesses)

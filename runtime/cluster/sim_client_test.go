@@ -3,12 +3,12 @@ package cluster
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
 	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/piper"
 )
 
 // clientDesign is a topology of two nodes: clients send to the instances of n1 and n2.
@@ -96,23 +96,20 @@ func (s *clientSim) stopAll(at time.Duration) {
 	})
 }
 
-// twice reports whether a message was handled twice.
-func (s *clientSim) twice() bool {
-	return strings.Contains(strings.Join(s.faults, "\n"), "got message 1 of p0/0")
-}
-
 // TestWindowOfClients loses all confirmations of a client, and ends its connection. If the
-// client comes back within clientWindow, no message is handled twice. Later it would be: so
-// the window is not longer than stated, and a client gives up before.
+// client comes back within clientWindow, its messages are handled once. Later the node has
+// forgotten the client, and cannot know which messages it has handled: the client drops those
+// that it had sent.
 func TestWindowOfClients(t *testing.T) {
 	for _, c := range []struct {
 		away  time.Duration
-		twice bool
+		drops bool
 	}{
 		{clientWindow - time.Second, false},
 		{clientWindow + time.Second, true},
 	} {
 		s := simulateClients(1, 20, 1)
+		s.forgets = c.drops
 		const lost = 10 * time.Second
 		s.onReceived = func(int, *parcel) { // the first message arrives, and its confirmation does not
 			for n := range s.design.nodes {
@@ -129,10 +126,10 @@ func TestWindowOfClients(t *testing.T) {
 		switch f := s.failure(); {
 		case s.counts["messages"] == 0:
 			t.Errorf("away for %v: no message was handled", c.away)
-		case c.twice && !s.twice():
-			t.Errorf("away for %v: no message was handled twice: %s", c.away, f)
-		case !c.twice && f != "":
+		case f != "":
 			t.Errorf("away for %v: %s", c.away, f)
+		case c.drops != (s.counts["dropped"] > 0):
+			t.Errorf("away for %v: %d messages were dropped", c.away, s.counts["dropped"])
 		}
 	}
 	if clientRetryMax >= clientWindow {
@@ -168,6 +165,89 @@ func TestRandomClients(t *testing.T) {
 		if s.counts["messages"] == 0 {
 			t.Fatal("no message was handled")
 		}
+	}
+}
+
+// TestRandomRoomForClients lets nodes forget clients that have lost their connections, because
+// others need their place. No message is handled twice or out of order, each call ends, and the
+// counters add up.
+func TestRandomRoomForClients(t *testing.T) {
+	forgotten, dropped := 0, 0
+	for seed := range uint64(60) {
+		s := simulateClients(seed, 60, 2)
+		s.forgets = true
+		at := clientStart
+		for range 30 {
+			at += time.Duration(s.random.Int64N(int64(50 * time.Millisecond)))
+			i, away := s.random.IntN(2), time.Duration(s.random.Int64N(int64(20*time.Millisecond)))
+			s.at(at, "a client loses its connections", func() { s.connect(s.clients[i], false) })
+			s.at(at+away/2, "a node needs room", func() {
+				done := make(chan bool, 1)
+				n := s.nodes[s.random.IntN(s.design.nodes)]
+				n.post(func(h *happened) { h.rooms = append(h.rooms, roomFor{owner: "other", done: done}) })
+				s.at(at+away, "a client comes back", func() {
+					s.connect(s.clients[i], true)
+					if len(done) > 0 && <-done {
+						forgotten++
+					}
+				})
+			})
+		}
+		s.stopAll(30 * time.Minute)
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
+		dropped += s.counts["dropped"]
+	}
+	if forgotten == 0 || dropped == 0 {
+		t.Errorf("%d clients were forgotten, and %d messages dropped", forgotten, dropped)
+	}
+}
+
+// TestCloseOfAClientWhoseCallerGaveUp closes a client that is cut off. Its only message is a request
+// whose caller waits no longer, so it ends long before its drain timeout.
+func TestCloseOfAClientWhoseCallerGaveUp(t *testing.T) {
+	s := simulateClients(1, 1, 1)
+	s.forgets = true // the message is dropped
+	const at = 10 * time.Second
+	s.at(clientStart, "the client sends nothing by itself", func() { s.clients[0].sendAt = neverExpires })
+	s.at(at, "a caller gives up", func() {
+		c := s.clients[0]
+		s.connect(c, false)
+		const edge = 1
+		e := c.top.externals[0]
+		to, err := e.entry(c.top, 0, s.design.edges[edge].to, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := to.lane(edge)
+		target := piper.Target{Gate: &to.Gate, Head: l.head()}
+		if err := e.x.Lock(t.Context(), target); err != nil {
+			t.Fatal(err)
+		}
+		m := s.newParcel(c, edge, 0, 0, 0)
+		s.sent(c, edge, 0, &m)
+		var calls piper.Calls[parcel, parcel]
+		r := calls.Request(m)
+		l.put(to.number(), r)
+		e.x.Commit(target)
+		if _, err := calls.Wait(t.Context(), e.x, r, 0); err == nil {
+			t.Error("the node answers")
+		}
+	})
+	s.stopAll(at + time.Second)
+	s.at(at+10*time.Second, "look", func() {
+		if c := s.clients[0]; c.state == simRunning {
+			t.Errorf("the client has not ended: %s", c.describe())
+		}
+	})
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	if s.counts["dropped"] != 1 {
+		t.Errorf("%d messages were dropped", s.counts["dropped"])
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 )
 
 // loose reports whether messages may be dropped because a node could not be reached for
-// longer than retry.timeout.
-func (s *simulation) loose() bool { return s.config.Retry.Timeout < neverExpires }
+// longer than retry.timeout, or has forgotten a client.
+func (s *simulation) loose() bool { return s.config.Retry.Timeout < neverExpires || s.forgets }
 
 // draw draws the faults of the run, and how it ends.
 func (s *simulation) draw(r *rand.Rand) {

@@ -51,6 +51,7 @@ type simulation struct {
 	misplaced   float64                            // part of the instances that a node looks for on another node than theirs, for some time
 	wrong       func(n *simNode) map[[2]int]string // such instances of a given topology; may be nil
 	clientsOnly bool                               // the external processors of nodes send nothing
+	forgets     bool                               // nodes forget clients, which then drop what they have sent
 	together    bool                               // all nodes are stopped at the same time, and can reach each other
 }
 

@@ -22,20 +22,25 @@ func (p *peer) supersede(former uint64) {
 		return // the session has another process, or none
 	}
 	p.found, p.lostAt, p.silent, p.changed = false, p.core.now, false, true
-	p.restarted()
+	p.restarted(nil)
 	p.releasePlaces()
 }
 
 // restarted forgets what belongs to the former process of the node. The messages that are kept
-// go to the next process.
-func (p *peer) restarted() {
-	p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
+// go to the next process. forgot is not nil if the process runs and has forgotten this client: then
+// those that were sent are lost.
+func (p *peer) restarted(forgot error) {
+	if forgot == nil {
+		p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
+	}
 	p.core.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false
 	p.waiting, p.draining, p.heldBack, p.left, p.ended = nil, false, nil, false, false
 	for _, pair := range p.out {
-		pair.waiting = false
+		if pair.waiting = false; forgot != nil {
+			pair.loseSent(forgot)
+		}
 		pair.restart()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/topogen/topogen/runtime/topo"
@@ -22,6 +23,7 @@ type Request[M, R any] struct {
 type pendingReply[R any] struct {
 	answer chan outcome[R]
 	remote func(R, error) // sends the outcome to the caller on another node; answer is nil
+	gaveUp atomic.Bool    // nobody reads answer any more
 
 	gathering *Gathering[R] // gets the outcome as its part with this number; answer and remote are nil
 	part      int
@@ -127,6 +129,14 @@ func (w Waiter[R]) End(reply R, err error) { w.call.end(outcome[R]{reply, err}) 
 // nil if one instance answers.
 func (w Waiter[R]) Gathering() (g *Gathering[R], part int) { return w.call.gathering, w.call.part }
 
+// Waits reports whether the caller has not stopped waiting.
+func (w Waiter[R]) Waits() bool {
+	if g := w.call.gathering; g != nil {
+		return g.Waits()
+	}
+	return !w.call.gaveUp.Load()
+}
+
 // Wait waits for the reply until ctx ends, the timeout of the edge has passed (0 means
 // none), or the topology has ended.
 func (c *Calls[M, R]) Wait(ctx context.Context, x *External, r Request[M, R], timeout time.Duration) (answer R, err error) {
@@ -147,6 +157,7 @@ func (c *Calls[M, R]) wait(ctx context.Context, x *External, r Request[M, R], ti
 	if s := x.pool.stepper; s != nil {
 		s.stepUntil(func() bool { return len(r.call.answer) > 0 })
 		if len(r.call.answer) == 0 {
+			r.call.gaveUp.Store(true)
 			return got, topo.ErrStopping
 		}
 	}
@@ -167,6 +178,7 @@ func (c *Calls[M, R]) wait(ctx context.Context, x *External, r Request[M, R], ti
 	case got = <-r.call.answer:
 		return got, nil
 	default:
+		r.call.gaveUp.Store(true)
 		return got, err
 	}
 }

@@ -14,10 +14,11 @@ import (
 type Gathering[R any] struct {
 	done chan struct{} // closed when no part is open
 
-	mu    sync.Mutex
-	parts []part[R]
-	open  int  // parts that have not ended
-	over  bool // Wait has returned
+	mu     sync.Mutex
+	parts  []part[R]
+	open   int  // parts that have not ended
+	over   bool // Wait has returned
+	gaveUp bool // Wait has returned while parts were open
 }
 
 // part are the replies that come along one link.
@@ -85,7 +86,7 @@ func (g *Gathering[R]) Wait(ctx context.Context, x *External, aggregate func(a, 
 	err = g.wait(ctx, x)
 	g.mu.Lock()
 	complete := g.open == 0
-	g.over = true
+	g.over, g.gaveUp = true, !complete
 	g.mu.Unlock() // from here on, no other goroutine changes the parts
 	answered, of := 0, 0
 	for i := range g.parts {
@@ -109,6 +110,20 @@ func (g *Gathering[R]) Wait(ctx context.Context, x *External, aggregate func(a, 
 		return reply, nil
 	}
 	return reply, &topo.PartialError{Answered: answered, Of: of, Err: err}
+}
+
+// Waits reports whether Wait has not returned.
+func (g *Gathering[R]) Waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.over
+}
+
+// GaveUp reports whether Wait has returned before all parts had ended.
+func (g *Gathering[R]) GaveUp() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gaveUp
 }
 
 // wait returns an error if it has stopped waiting.

@@ -1,11 +1,13 @@
 package border
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/queue"
@@ -82,7 +84,9 @@ type Outlet struct {
 	lastCall  uint64                // of the trunk
 	sent      uint64                // number of messages that were passed on
 	reached   uint64                // number of messages that Reaches has reported
-	settled   uint64                // number of messages of settlements
+	settled   uint64                // number of messages of settlements that were counted
+
+	settling atomic.Uint64 // number of messages that were passed to Settle
 }
 
 type orderedCall struct{ message, call uint64 }
@@ -251,14 +255,18 @@ type remoteCall interface {
 	reaches(nodes int)
 	// end says that no more replies come, and why the request was dropped, if it was.
 	end(dropped error)
+	// waits reports whether the caller waits, and gaveUp whether it has stopped although
+	// replies are missing.
+	waits() bool
+	gaveUp() bool
 }
+
+// target is the Outlet or branch that gets the message that is being appended.
+func (o *Outlet) target() *Outlet { return cmp.Or(o.active, o) }
 
 // addCall adds the call of the message that is being appended.
 func (o *Outlet) addCall(c remoteCall) uint64 {
-	at := o
-	if o.active != nil {
-		at = o.active
-	}
+	at := o.target()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.calls == nil {
@@ -285,11 +293,13 @@ func (o *Outlet) Reply(node string, call uint64, b []byte, err error) {
 	}
 }
 
-// failCall ends the call of a message that cannot be encoded.
+// failCall ends the call of the message that is being appended, because it cannot be encoded.
 func (o *Outlet) failCall(call uint64, err error) {
+	at := o.target()
 	o.mu.Lock()
 	c := o.calls[call]
 	delete(o.calls, call)
+	at.callOrder = at.callOrder[:len(at.callOrder)-1] // the next message gets its number
 	o.mu.Unlock()
 	c.end(err)
 }
@@ -309,6 +319,29 @@ func (o *Outlet) Reaches(n, nodes int) {
 	for _, c := range told {
 		c.reaches(nodes)
 	}
+}
+
+// NobodyWaits reports whether the n messages that were passed on and not settled are requests
+// whose callers have given up or, with replied, have their replies. Nodes must not call it while
+// it calls Settle.
+func (o *Outlet) NobodyWaits(n int, replied bool) bool {
+	trunk, first := o.Trunk(), o.settling.Load()
+	trunk.mu.Lock()
+	defer trunk.mu.Unlock()
+	end := first + uint64(n)
+	for i := len(o.callOrder) - 1; i >= 0 && o.callOrder[i].message >= first; i-- {
+		if o.callOrder[i].message >= end {
+			continue // it was passed on in the meantime
+		}
+		c := trunk.calls[o.callOrder[i].call]
+		if c != nil && c.waits() {
+			return false
+		}
+		if replied || c != nil && c.gaveUp() {
+			n--
+		}
+	}
+	return n == 0 // the others are no requests
 }
 
 // resolveCalls ends the calls of the oldest n messages, which were settled. The reply of a

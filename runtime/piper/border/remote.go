@@ -28,6 +28,7 @@ func (b *Border) remoteOf(u *piper.Unit) *remoteInstance { return &b.remotes[u.P
 // Settle says what became of the oldest n messages that were not settled yet: they were
 // handled, or, with an error, dropped. Any goroutine may call it.
 func (o *Outlet) Settle(n int, dropped error) {
+	o.settling.Add(uint64(n))
 	a := o.border.remoteOf(o.unit)
 	a.mu.Lock()
 	a.settlements = append(a.settlements, settlement{o, n, dropped})

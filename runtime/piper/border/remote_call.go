@@ -50,6 +50,8 @@ type singleCall[R any] struct {
 
 func (s *singleCall[R]) several() bool { return false }
 func (s *singleCall[R]) reaches(int)   {}
+func (s *singleCall[R]) waits() bool   { return s.waiter.Waits() }
+func (s *singleCall[R]) gaveUp() bool  { return !s.waits() }
 
 func (s *singleCall[R]) reply(_ string, b []byte, err error) {
 	var reply R
@@ -125,6 +127,8 @@ type castCall[R any] struct {
 }
 
 func (c *castCall[R]) several() bool { return true }
+func (c *castCall[R]) waits() bool   { return c.gathering.Waits() }
+func (c *castCall[R]) gaveUp() bool  { return c.gathering.GaveUp() }
 
 func (c *castCall[R]) reaches(nodes int) { c.gathering.Expect(c.part, nodes*c.instances) }
 

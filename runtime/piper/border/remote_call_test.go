@@ -184,6 +184,77 @@ func TestUnhandledCall(t *testing.T) {
 	}
 }
 
+// TestNobodyWaits passes on requests and messages, and settles some of them.
+func TestNobodyWaits(t *testing.T) {
+	border, x := testBorder(t)
+	const (
+		gaveUp = iota
+		waits
+		replied
+		refused // it cannot be encoded
+		message // no caller
+	)
+	for _, c := range []struct {
+		passed        []int
+		settled       int
+		want, replied bool
+	}{
+		{[]int{}, 0, true, true},
+		{[]int{gaveUp}, 0, true, true},
+		{[]int{waits}, 0, false, false},
+		{[]int{replied}, 0, false, true},
+		{[]int{message}, 0, false, false},
+		{[]int{gaveUp, gaveUp, gaveUp}, 0, true, true},
+		{[]int{gaveUp, replied, gaveUp}, 0, false, true},
+		{[]int{gaveUp, refused, gaveUp}, 0, true, true},
+		{[]int{refused, replied}, 0, false, true},
+		{[]int{refused, message}, 0, false, false},
+		{[]int{gaveUp, waits}, 0, false, false},
+		{[]int{gaveUp, message}, 0, false, false},
+		{[]int{message, gaveUp}, 0, false, false},
+		{[]int{message, gaveUp}, 1, true, true},
+		{[]int{gaveUp, message}, 1, false, false},
+		{[]int{waits, gaveUp, gaveUp}, 1, true, true},
+		{[]int{gaveUp, gaveUp}, 2, true, true},
+	} {
+		o := border.testOutlet()
+		for _, kind := range c.passed {
+			var calls piper.Calls[string, string]
+			text := "hello"
+			if kind == refused {
+				text = "bad"
+			}
+			r := calls.Request(text)
+			if kind == message {
+				r = piper.NoReply[string, string](text)
+			}
+			call := r
+			b, err := EncodeRequest(o, encodeText, decodeText)(nil, &r, limit)
+			if (err != nil) != (kind == refused) {
+				t.Fatal(err)
+			}
+			switch kind {
+			case gaveUp:
+				_, _ = calls.Wait(canceled(t), x, call, 0)
+			case replied:
+				number, _ := binary.Uvarint(b)
+				o.Reply("n2", number, nil, nil)
+			case refused:
+				continue
+			}
+			o.sent++
+		}
+		o.settling.Add(uint64(c.settled)) // the settlements may be counted later
+		n := int(o.sent) - c.settled
+		if got := o.NobodyWaits(n, false); got != c.want {
+			t.Errorf("%v, %d settled: %v", c.passed, c.settled, got)
+		}
+		if got := o.NobodyWaits(n, true); got != c.replied {
+			t.Errorf("%v, %d settled, with replies: %v", c.passed, c.settled, got)
+		}
+	}
+}
+
 // TestEncodeRequestWithoutCaller checks the encoding of a message whose reply is not needed.
 func TestEncodeRequestWithoutCaller(t *testing.T) {
 	border, _ := testBorder(t)
