@@ -66,7 +66,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 		boot = c.rand.Uint64() | 1 // a client that was forgotten must notice it
 	}
 	s, err := session.New(session.Config{
-		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
+		Topology: c.config.Topology, Plan: c.inCommon(name), Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
 	})
 	if err != nil {
