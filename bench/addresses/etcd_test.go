@@ -122,7 +122,7 @@ func started(t testing.TB, c *cluster) (context.Context, *etcd.Table) {
 	t.Cleanup(cancel)
 	o := c.open(t)
 	t.Cleanup(func() { _ = o.Close() })
-	if err := table.Bootstrap(ctx, o, "plan-1", placements, nodes); err != nil {
+	if err := table.Bootstrap(ctx, o, table.Plan{Hash: "plan-1"}, placements, nodes); err != nil {
 		t.Fatal(err)
 	}
 	return ctx, o

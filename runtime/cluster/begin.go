@@ -37,7 +37,7 @@ func Open(c Config, o piper.NodeSettings) (*Node, error) {
 
 // wireVersion is the version of the messages between nodes. It must change when nodes of
 // two releases could misunderstand each other.
-const wireVersion = "topogen-cluster-1"
+const wireVersion = "topogen-cluster-2"
 
 // waitLog is how often a node that waits for others says so.
 const waitLog = 5 * time.Second
@@ -60,7 +60,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		err = context.Cause(joining)
 	}
 	if joined(); err != nil {
-		return fmt.Errorf("cluster: node %s: %w", n.settings.node, n.stopped(ctx, err))
+		return fmt.Errorf("cluster: node %s: %w", n.settings.node, n.settings.explain(n.stopped(ctx, err)))
 	}
 	where, err := newLookup(&n.settings, n.table.Replica())
 	if err != nil {
@@ -168,7 +168,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
 			nodes = append(nodes, table.Node{Name: name, Address: s.Nodes[name]})
 		}
-		if err := table.Bootstrap(ctx, n.table, s.Plan, s.placements(), nodes); err != nil {
+		if err := table.Bootstrap(ctx, n.table, s.plan(), s.placements(), nodes); err != nil {
 			return fmt.Errorf("the address table: %w", err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // file.
 type Config struct {
 	Topology   string
-	Plan       string // hash of the plan; all nodes must have the same
+	Plan       string   // hash of Identity; all nodes must have the same
+	Identity   []string // what all nodes must agree upon, for the error of a node that differs: see table.Plan
 	Processors []Processor
 	Edges      []string // by index, as in the topology file
 
@@ -29,6 +30,8 @@ type Config struct {
 	Retry        Retry
 	Rebalance    bool // no effect yet: minimal moves when a node joins
 	Neighborhood int  // nodes to which messages for all nodes are sent at a time; 0: no limit
+
+	Together string // settings that all running nodes must have in common
 }
 
 // Processor describes one processor for the address table.

@@ -17,7 +17,7 @@ func newTableOf(tb testing.TB, nodes int) table.Table {
 	for i := range nodes {
 		list = append(list, table.Node{Name: nodeName(i), Address: fmt.Sprintf("127.0.0.1:%d", 1+i)})
 	}
-	if err := table.Bootstrap(tb.Context(), t, "plan", nil, list); err != nil {
+	if err := table.Bootstrap(tb.Context(), t, table.Plan{Hash: "plan"}, nil, list); err != nil {
 		tb.Fatal(err)
 	}
 	return t

@@ -68,7 +68,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 		boot = c.bootForClient()
 	}
 	s, err := session.New(session.Config{
-		Topology: c.config.Topology, Plan: c.config.Plan, Node: c.node, Peer: name, Boot: boot,
+		Topology: c.config.Topology, Plan: c.inCommon(name), Node: c.node, Peer: name, Boot: boot,
 		RetryMin: c.config.Retry.Min, RetryMax: c.config.Retry.Max, Rand: c.rand, ReuseFrames: c.reuseFrames && !isClient(name),
 		Accept: func(boot uint64) bool { return c.accepts(name, boot) },
 	})

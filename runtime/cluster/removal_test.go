@@ -105,7 +105,7 @@ func (h *hookedTable) Txn(ctx context.Context, guards []table.Guard, changes []t
 func removingNode(t *testing.T) (*Node, *hookedTable, *bytes.Buffer) {
 	t.Helper()
 	hooked, log := &hookedTable{Table: table.NewMemory().Open()}, new(bytes.Buffer)
-	if err := table.Bootstrap(t.Context(), hooked, "plan", nil, []table.Node{{Name: "n1"}}); err != nil {
+	if err := table.Bootstrap(t.Context(), hooked, table.Plan{Hash: "plan"}, nil, []table.Node{{Name: "n1"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := table.Enter(t.Context(), hooked, table.Node{Name: "n4", Address: "n4:1", Boot: 7, Plan: "plan"}); err != nil {

@@ -117,7 +117,7 @@ func (s *settings) check() error {
 		return fmt.Errorf("the folder of the node is missing: set cluster.dir in the topology file, or %s", VariableDir)
 	}
 	s.Dir = filepath.Join(s.Dir, s.node)
-	if n := len(s.Plan); n == 0 || n > 64 {
+	if n := len(s.Plan); n == 0 || n > planBytesMax {
 		return errors.New("the plan of the topology is missing; generate its code again")
 	}
 	s.Retry.Timeout = cmp.Or(s.Retry.Timeout, retryTimeoutDefault)

@@ -288,5 +288,5 @@ func (s *simulation) bootstrap(t table.Table, set *settings) error {
 	for i := range s.design.nodes {
 		first = append(first, table.Node{Name: nodeName(i), Address: s.config.Nodes[nodeName(i)]})
 	}
-	return table.Bootstrap(context.Background(), t, set.Plan, set.placements(), first)
+	return table.Bootstrap(context.Background(), t, set.plan(), set.placements(), first)
 }

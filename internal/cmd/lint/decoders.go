@@ -51,7 +51,7 @@ var fuzzed = map[string]map[string]string{
 		"parseHeader": "FuzzReceive", "parseHello": "FuzzReceive", "parseRefusal": "FuzzReceive", "unpack": "FuzzUnpack",
 		"items": "FuzzUnpack", "enter": "FuzzUnpack", "fragment": "FuzzUnpack",
 	},
-	"runtime/cluster/table": {"ReadCommand": "FuzzCommand", "ReadOutcome": "FuzzOutcome", "ReadState": "FuzzState"},
+	"runtime/cluster/table": {"ReadCommand": "FuzzCommand", "ReadOutcome": "FuzzOutcome", "ReadState": "FuzzState", "parseDescription": "FuzzPlanError"},
 	"runtime/cluster/table/broadcast": {
 		"readMessage": "FuzzMessage", "readNumber": "FuzzMessage", "readResult": "FuzzMessage", "followsFrame": "FuzzLog", "readEntry": "FuzzLog", "parse": "FuzzLog", "readFrame": "FuzzLog",
 		"readRecord": "FuzzLog", "ReadPlain": "FuzzPlain",

@@ -108,6 +108,15 @@ var firstNames = []string{"n1", "n2", "n3"}
 // plan and placements are the topology of all tests.
 const plan = "plan-1"
 
+// described is the plan with its description, and halved is another one.
+var (
+	described = table.NewPlan(plan, []string{"topology test =", "processor counter = number 0, 64 instances", "processor audit = number 1, 2 instances, on node n1"})
+	halved    = table.NewPlan("plan-2", []string{"topology test =", "processor counter = number 0, 32 instances", "processor audit = number 1, 2 instances, on node n1"})
+)
+
+// refusal is how the plan halved differs.
+const refusal = "the processor counter has 64 instances in the cluster and 32 instances here"
+
 var placements = []table.Placement{
 	{Processor: table.Processor{Name: "counter", Instances: 64}},
 	{Processor: table.Processor{Name: "audit", Instances: 2}, Kind: table.Fixed, Node: "n1"},
@@ -149,7 +158,7 @@ func (s *suite) closeAll() {
 // bootstrap defines the topology of the tests.
 func (s *suite) bootstrap() {
 	s.Helper()
-	if err := table.Bootstrap(s.ctx, s.node("n1"), plan, placements, firstNodes()); err != nil {
+	if err := table.Bootstrap(s.ctx, s.node("n1"), described, placements, firstNodes()); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -212,7 +221,7 @@ func lookup(t table.Table, processor string, instance int) (string, uint64) {
 
 // describe returns the content of a snapshot as text, without the revision and the leases.
 func describe(v *table.Snapshot) string {
-	return fmt.Sprintf("plan %s\nnodes %v\nprocessors %v", v.Plan, v.Nodes, v.Processors)
+	return fmt.Sprintf("plan %s\n%s\nnodes %v\nprocessors %v", v.Plan, v.Description, v.Nodes, v.Processors)
 }
 
 // same waits until the tables of all open nodes are equal, and returns their content.

@@ -44,8 +44,9 @@ func otherPlanIsRefused(t *testing.T, s *suite) {
 	s.bootstrap()
 	n2 := s.node("n2")
 	err := table.Enter(s.ctx, n2, table.Node{Name: "n2", Address: "n2:7400", Boot: table.NewBoot(), Plan: "plan-2"})
-	if !errors.Is(err, table.ErrPlan) {
-		t.Fatalf("a node with another plan got the error %v, want ErrPlan", err)
+	refused := new(table.PlanError)
+	if !errors.Is(err, table.ErrPlan) || !errors.As(err, &refused) || refused.Cluster != described {
+		t.Fatalf("a node with another plan got the error %v, want a PlanError with the plan of the cluster", err)
 	}
 	s.sync(n2)
 	if n := n2.Replica().Node("n2"); n.Boot != 0 {

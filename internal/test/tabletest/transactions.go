@@ -15,7 +15,7 @@ func bootstrapHappensOnce(t *testing.T, s *suite) {
 	results := make(chan error, len(firstNames))
 	for _, name := range firstNames {
 		node := s.node(name)
-		go func() { results <- table.Bootstrap(s.ctx, node, plan, placements, firstNodes()) }()
+		go func() { results <- table.Bootstrap(s.ctx, node, described, placements, firstNodes()) }()
 	}
 	for range firstNames {
 		if err := <-results; err != nil {
@@ -37,14 +37,14 @@ func bootstrapHappensOnce(t *testing.T, s *suite) {
 	}
 	s.txn(s.node("n1"), nil, table.Assign{Processor: "counter", First: 3, Count: 1, Node: "n3"})
 	moved := s.same()
-	if err := table.Bootstrap(s.ctx, s.node("n2"), plan, placements, firstNodes()); err != nil {
+	if err := table.Bootstrap(s.ctx, s.node("n2"), described, placements, firstNodes()); err != nil {
 		t.Fatal(err)
 	}
 	if again := s.same(); again != moved {
 		t.Errorf("a second bootstrap has changed the table from\n%s\nto\n%s", moved, again)
 	}
-	if err := table.Bootstrap(s.ctx, s.node("n3"), "plan-2", placements, firstNodes()); !errors.Is(err, table.ErrPlan) {
-		t.Errorf("a bootstrap with another plan returned %v, want ErrPlan", err)
+	if err := table.Bootstrap(s.ctx, s.node("n3"), halved, placements, firstNodes()); !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), refusal) {
+		t.Errorf("a bootstrap with another plan returned %v, want ErrPlan and: %s", err, refusal)
 	}
 }
 

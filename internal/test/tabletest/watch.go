@@ -12,7 +12,7 @@ import (
 
 // folder rebuilds a table from events.
 type folder struct {
-	plan       string
+	plan       table.Plan
 	nodes      map[string]table.Node
 	processors []table.Processor
 	places     map[string][]place
@@ -67,7 +67,7 @@ func (f *folder) add(e *table.Event) error {
 }
 
 func (f *folder) define(d *table.Define) {
-	f.plan, f.processors = d.Plan, d.Processors
+	f.plan, f.processors = table.Plan{Hash: d.Plan, Description: d.Description}, d.Processors
 	old := f.places
 	f.places = map[string][]place{}
 	for _, p := range d.Processors {
@@ -77,7 +77,7 @@ func (f *folder) define(d *table.Define) {
 }
 
 func (f *folder) restore(v *table.Snapshot) {
-	f.plan, f.revision, f.processors = v.Plan, v.Revision, nil
+	f.plan, f.revision, f.processors = table.Plan{Hash: v.Plan, Description: v.Description}, v.Revision, nil
 	f.nodes, f.places, f.leases = map[string]table.Node{}, map[string][]place{}, map[string]table.LeaseState{}
 	for _, n := range v.Nodes {
 		f.nodes[n.Name] = n
@@ -99,7 +99,7 @@ func (f *folder) restore(v *table.Snapshot) {
 
 // snapshot returns the rebuilt table.
 func (f *folder) snapshot() *table.Snapshot {
-	v := &table.Snapshot{Revision: f.revision, Plan: f.plan}
+	v := &table.Snapshot{Revision: f.revision, Plan: f.plan.Hash, Description: f.plan.Description}
 	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
 		v.Nodes = append(v.Nodes, f.nodes[name])
 	}

@@ -10,7 +10,7 @@ import (
 // Config describes both ends of a [Session].
 type Config struct {
 	Topology string // the name of the topology; both nodes must have the same
-	Plan     string // the hash of the plan, at most 64 bytes
+	Plan     string // what the nodes must have in common, at most 128 bytes
 	Node     string // the name of this node
 	Peer     string // the name of the other node
 

@@ -169,7 +169,7 @@ func (s *Session) refusalOf(h *hello) (Reason, string) {
 	case h.fromName != c.Peer || h.destName != c.Node:
 		return WrongName, fmt.Sprintf("the hello must be from %q to %q, got %q to %q", c.Peer, c.Node, h.fromName, h.destName)
 	case h.plan != c.Plan && (c.AcceptPlan == nil || !c.AcceptPlan(h.plan)):
-		return PlanIncompatible, fmt.Sprintf("the plan must be compatible with %x, got %x", c.Plan, h.plan)
+		return PlanIncompatible, fmt.Sprintf("the plan must be %q, got %q", c.Plan, h.plan)
 	}
 	return 0, ""
 }

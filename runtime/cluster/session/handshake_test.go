@@ -39,7 +39,7 @@ func TestRefusals(t *testing.T) {
 		text   string
 	}{
 		{session.OtherTopology, func(c *session.Config) { c.Topology = "shop" }, `the topology must be "bank", got "shop"`},
-		{session.PlanIncompatible, func(c *session.Config) { c.Plan = "plan-2" }, `the plan must be compatible with 706c616e2d31, got 706c616e2d32`},
+		{session.PlanIncompatible, func(c *session.Config) { c.Plan = "plan-2" }, `the plan must be "plan-1", got "plan-2"`},
 		{session.WrongName, func(c *session.Config) { c.Node = "n3" }, `the hello must be from "n2" to "n1", got "n3" to "n1"`},
 	} {
 		a := open(t, config("n1", "n2", 1))
@@ -259,7 +259,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"Topology must have 1 to 255 bytes, got 0":        func(c *session.Config) { c.Topology = "" },
 		"Node must have 1 to 255 bytes, got 256":          func(c *session.Config) { c.Node = strings.Repeat("n", 256) },
 		"Node and Peer must differ":                       func(c *session.Config) { c.Peer = "n1" },
-		"the plan must have at most 64 bytes, got 65":     func(c *session.Config) { c.Plan = strings.Repeat("p", 65) },
+		"the plan must have at most 128 bytes, got 129":     func(c *session.Config) { c.Plan = strings.Repeat("p", 129) },
 		"the boot id must not be 0":                       func(c *session.Config) { c.Boot = 0 },
 		"Rand is nil":                                     func(c *session.Config) { c.Rand = nil },
 		"retry.min must not exceed retry.max, got 2s and": func(c *session.Config) { c.RetryMin, c.RetryMax = 2*time.Second, time.Second },

@@ -56,7 +56,7 @@ const (
 	RetryMinDefault      = 50 * time.Millisecond // retry.min
 	RetryMaxDefault      = 2 * time.Second       // retry.max
 	nameBytesMax         = 255                   // names of nodes and topologies
-	planBytesMax         = 64                    // a SHA-512
+	planBytesMax         = 128                   // a hash and some words: a refusal has two of them in its text
 	textBytesMax         = 255                   // the text of a refusal
 )
 

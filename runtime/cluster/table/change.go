@@ -18,8 +18,9 @@ type Change interface{ change() }
 // keeps the places of its instances. New instances have no place. Nodes with another plan
 // remain in the table and are refused when they join again.
 type Define struct {
-	Plan       string
-	Processors []Processor
+	Plan        string // its hash
+	Description string // see [Plan]
+	Processors  []Processor
 }
 
 // Join adds a node, or replaces the process of a node. The node is then joining. With

@@ -20,6 +20,7 @@ const (
 	changeSetState = 3
 	changeForget   = 4
 	changeAssign   = 5
+	changeDescribe = 6 // a Define with a description
 )
 
 // reader reads an encoded value. After the first error it returns zero values.
@@ -189,11 +190,25 @@ func (r *reader) guard() Guard {
 	}
 }
 
+// description reads a description that is not empty: an empty one is not written.
+func (r *reader) description() string {
+	s := r.text(DescriptionBytesMax)
+	if s == "" {
+		r.fail("a description is empty")
+	}
+	return s
+}
+
 // appendChange returns nil for a change that cannot be encoded.
 func appendChange(b []byte, change Change) []byte {
 	switch c := change.(type) {
 	case Define:
-		b = appendInt(appendText(append(b, changeDefine), c.Plan), len(c.Processors))
+		if c.Description == "" {
+			b = appendText(append(b, changeDefine), c.Plan)
+		} else {
+			b = appendText(appendText(append(b, changeDescribe), c.Plan), c.Description)
+		}
+		b = appendInt(b, len(c.Processors))
 		for _, p := range c.Processors {
 			if p.Instances < 0 {
 				return nil
@@ -220,8 +235,11 @@ func appendChange(b []byte, change Change) []byte {
 
 func (r *reader) change() Change {
 	switch kind := r.byte(); kind {
-	case changeDefine:
+	case changeDefine, changeDescribe:
 		c := Define{Plan: r.text(PlanBytesMax)}
+		if kind == changeDescribe {
+			c.Description = r.description()
+		}
 		if n := r.count(ProcessorsMax); n > 0 {
 			c.Processors = make([]Processor, n)
 		}

@@ -2,8 +2,8 @@
 // node each container is. A container is an instance of a processor, identified by the
 // processor's name and the number of the instance.
 //
-//	err := table.Bootstrap(ctx, t, plan, placements, firstNodes)
-//	err = table.Enter(ctx, t, table.Node{Name: "n1", Address: address, Boot: table.NewBoot(), Plan: plan})
+//	err := table.Bootstrap(ctx, t, table.NewPlan(hash, lines), placements, firstNodes)
+//	err = table.Enter(ctx, t, table.Node{Name: "n1", Address: address, Boot: table.NewBoot(), Plan: hash})
 //	…
 //	counter, instances, _ := t.Replica().Processor("counter")
 //	node, epoch := t.Replica().Lookup(counter, 17)

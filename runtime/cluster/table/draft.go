@@ -43,6 +43,9 @@ func (d *draft) addDefine(c *Define) *refusal {
 	if c.Plan == "" || len(c.Plan) > PlanBytesMax {
 		return refuse(codeInvalid, "a plan must have 1 to %d bytes, got %d", PlanBytesMax, len(c.Plan))
 	}
+	if len(c.Description) > DescriptionBytesMax {
+		return refuse(codeLimit, "the description of a plan must have at most %d bytes, got %d", DescriptionBytesMax, len(c.Description))
+	}
 	if len(c.Processors) > ProcessorsMax {
 		return refuse(codeLimit, "a table has at most %d processors, got %d", ProcessorsMax, len(c.Processors))
 	}

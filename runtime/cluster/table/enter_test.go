@@ -34,7 +34,7 @@ func bootstrapped(t *testing.T) *table.Memory {
 	o := m.Open()
 	defer o.Close()
 	list := []table.Placement{{Processor: table.Processor{Name: "counter", Instances: 2}}}
-	if err := table.Bootstrap(t.Context(), o, "p", list, []table.Node{{Name: "n1"}}); err != nil {
+	if err := table.Bootstrap(t.Context(), o, table.Plan{Hash: "p"}, list, []table.Node{{Name: "n1"}}); err != nil {
 		t.Fatal(err)
 	}
 	return m

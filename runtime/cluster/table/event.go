@@ -36,7 +36,7 @@ func (e *Event) empty() bool {
 func (e *Event) weight() int {
 	n := 1 + len(e.Nodes) + len(e.Moves) + len(e.Leases)
 	if e.Define != nil {
-		n += len(e.Define.Processors)
+		n += len(e.Define.Processors) + len(e.Define.Description)/64
 	}
 	return n
 }

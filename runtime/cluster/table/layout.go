@@ -24,7 +24,7 @@ func unpackCell(c uint64) (slot int, epoch uint64) { return int(c >> 48), c & ep
 // changes, so that readers need no lock. A change of the nodes or processors publishes a
 // new one.
 type layout struct {
-	plan       string
+	plan       Plan
 	generation uint64 // grows with each Define: the numbers of processors may differ
 	processors []*cells
 	byName     map[string]int
@@ -81,7 +81,7 @@ func (l *layout) order() {
 // containers that remain keep their words. floor is the epoch of new containers.
 func (l *layout) withProcessors(d *Define, floor uint64) *layout {
 	next := *l
-	next.plan, next.generation = d.Plan, l.generation+1
+	next.plan, next.generation = Plan{d.Plan, d.Description}, l.generation+1
 	next.processors, next.byName = make([]*cells, len(d.Processors)), make(map[string]int, len(d.Processors))
 	for i, p := range d.Processors {
 		next.byName[p.Name] = i

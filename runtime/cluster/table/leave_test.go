@@ -14,7 +14,7 @@ func TestLeave(t *testing.T) {
 	ctx := context.Background()
 	node := table.NewMemory().Open()
 	defer node.Close()
-	if err := table.Bootstrap(ctx, node, "p", []table.Placement{{Processor: table.Processor{Name: "a", Instances: 1}}}, []table.Node{{Name: "first"}}); err != nil {
+	if err := table.Bootstrap(ctx, node, table.Plan{Hash: "p"}, []table.Placement{{Processor: table.Processor{Name: "a", Instances: 1}}}, []table.Node{{Name: "first"}}); err != nil {
 		t.Fatal(err)
 	}
 	join := func(name string, boot table.Boot) {

@@ -17,8 +17,11 @@ const (
 	RolesMax      = 64                        // of a node
 	RolesBytesMax = 4096                      // of the names of a node's roles: the largest table must fit into SnapshotBytes
 	PlanBytesMax  = 128                       // a hash as text
-	ChangesMax    = 1 << 16                   // guards of a transaction, and changes of a transaction
-	CommandBytes  = 1 << 20                   // an encoded transaction: etcd accepts requests of 1.5 MiB
+
+	DescriptionBytesMax = 256 << 10 // of a plan: thousands of processors and edges; it travels in a transaction with the first placement, and in an urgent message
+
+	ChangesMax    = 1 << 16 // guards of a transaction, and changes of a transaction
+	CommandBytes  = 1 << 20 // an encoded transaction: etcd accepts requests of 1.5 MiB
 	SnapshotBytes = 64 << 20
 
 	epochMax = 1<<48 - 1 // an epoch has 48 bits in a cell: one change in a microsecond fills them in nine years

@@ -3,6 +3,7 @@ package table_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,7 @@ func TestUnreadableCommand(t *testing.T) {
 		{Kind: table.CommandTxn, Guards: []table.Guard{table.EpochIs{Processor: "a", Instance: table.ContainersMax + 1}}},
 		{Kind: table.CommandTxn, Changes: []table.Change{table.Forget{Name: long}}},
 		{Kind: table.CommandTxn, Changes: []table.Change{table.Define{Plan: long}}},
+		{Kind: table.CommandTxn, Changes: []table.Change{table.Define{Plan: "p", Description: strings.Repeat("x", table.DescriptionBytesMax+1)}}},
 	} {
 		if b, err := table.AppendCommand(nil, c); !errors.Is(err, table.ErrInvalid) {
 			t.Errorf("%+v is encoded in %d bytes: %v", c, len(b), err)

@@ -9,13 +9,13 @@ import (
 // Bootstrap defines the plan, the processors and the first placement, once in the life of
 // a cluster. first are the nodes of the topology file; they are in the table from now on,
 // without a process. Each node may call it, at the same time and at each start: one of the
-// transactions succeeds, and a later call changes nothing. It returns ErrPlan if the table
-// has another plan.
-func Bootstrap(ctx context.Context, t Table, plan string, list []Placement, first []Node) error {
+// transactions succeeds, and a later call changes nothing. It returns a [PlanError] if the
+// table has another plan.
+func Bootstrap(ctx context.Context, t Table, plan Plan, list []Placement, first []Node) error {
 	r := t.Replica()
 	if r.Plan() == "" { // the replica may lag behind; the guard decides
 		names := make([]string, len(first))
-		changes := []Change{Define{plan, Defined(list)}}
+		changes := []Change{Define{plan.Hash, plan.Description, Defined(list)}}
 		for i, n := range first {
 			names[i] = n.Name
 			changes = append(changes, Join{Node{Name: n.Name, Address: n.Address, Roles: n.Roles}})
@@ -46,17 +46,16 @@ func repeat(ctx context.Context, t Table, guards []Guard, changes []Change) erro
 	}
 }
 
-func checkPlan(r *Replica, plan string) error {
-	if got := r.Plan(); got != plan {
-		return fmt.Errorf("%w: it has the plan %q, but the cluster has the plan %q; start the same program on all nodes. "+
-			"To change the topology, stop all nodes, remove the address table (the folders of all nodes, or its keys in etcd), and start the new program", ErrPlan, plan, got)
+func checkPlan(r *Replica, plan Plan) error {
+	if got := r.FullPlan(); got.Hash != plan.Hash {
+		return &PlanError{Node: plan, Cluster: got}
 	}
 	return nil
 }
 
 // Enter makes this process the process of a node: it waits until the table has a plan,
 // joins under the node's name with its boot id, and then becomes a member. When it returns,
-// the replica contains the node as a member. It returns ErrPlan if the cluster was built
+// the replica contains the node as a member. It returns a [PlanError] if the cluster was built
 // from another topology, and ErrSuperseded if a newer process has joined under the name. If the table
 // loses the process before it is a member, which an engine without a total order can do, it joins again.
 func Enter(ctx context.Context, t Table, n Node) error {
@@ -73,6 +72,9 @@ func EnterWhen(ctx context.Context, t Table, n Node, mayReplace func(ctx context
 	former := make(map[Boot]bool) // 0, and the processes before this one
 	for {
 		before, err := join(ctx, t, n, mayReplace)
+		if known := new(PlanError); errors.Is(err, ErrPlan) && !errors.As(err, &known) {
+			return &PlanError{Node: Plan{Hash: n.Plan}, Cluster: r.FullPlan()}
+		}
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ package table
 func (s *State) Merge(o *State, r Revision) {
 	s.revision, s.floor, s.token = r, max(s.floor, o.floor), max(s.token, o.token)
 	l, from := s.layout.Load(), o.layout.Load()
-	if l.plan == "" && from.plan != "" {
-		d := Define{Plan: from.plan}
+	if l.plan.Hash == "" && from.plan.Hash != "" {
+		d := Define{Plan: from.plan.Hash, Description: from.plan.Description}
 		for _, c := range from.processors {
 			d.Processors = append(d.Processors, Processor{c.name, len(c.places)})
 		}
@@ -17,7 +17,7 @@ func (s *State) Merge(o *State, r Revision) {
 	}
 	changed := s.missingNodes(l, from)
 	for _, n := range from.nodes {
-		if n == nil || n.Boot == 0 || n.Plan != l.plan || l.slots[n.Name] == 0 {
+		if n == nil || n.Boot == 0 || n.Plan != l.plan.Hash || l.slots[n.Name] == 0 {
 			continue
 		}
 		if l.node(l.slots[n.Name]).Boot == 0 {

@@ -54,8 +54,11 @@ func (r *Replica) Node(name string) *Node { return r.current.Load().layout.Load(
 // nor the slice. It is the same slice until a node changes, and takes no time.
 func (r *Replica) Nodes() []*Node { return r.current.Load().layout.Load().sorted() }
 
-// Plan returns the plan of the table; "" before the first Define.
-func (r *Replica) Plan() string { return r.current.Load().layout.Load().plan }
+// Plan returns the hash of the plan of the table; "" before the first Define.
+func (r *Replica) Plan() string { return r.FullPlan().Hash }
+
+// FullPlan returns the plan of the table with its description.
+func (r *Replica) FullPlan() Plan { return r.current.Load().layout.Load().plan }
 
 // Revision returns the revision of the last change that was applied here.
 func (r *Replica) Revision() Revision {

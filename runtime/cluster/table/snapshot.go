@@ -11,11 +11,12 @@ import (
 
 // Snapshot is the content of a table at a revision. It shares nothing with the table.
 type Snapshot struct {
-	Revision   Revision
-	Plan       string
-	Nodes      []Node // by name
-	Processors []Places
-	Leases     []LeaseState // by name
+	Revision    Revision
+	Plan        string
+	Description string // of the plan
+	Nodes       []Node // by name
+	Processors  []Places
+	Leases      []LeaseState // by name
 }
 
 // Places are the places of the containers of a processor: runs of consecutive containers
@@ -35,7 +36,7 @@ type Run struct {
 // Snapshot returns the content of the state.
 func (s *State) Snapshot() *Snapshot {
 	l := s.layout.Load()
-	v := &Snapshot{Revision: s.revision, Plan: l.plan}
+	v := &Snapshot{Revision: s.revision, Plan: l.plan.Hash, Description: l.plan.Description}
 	for _, n := range l.sorted() {
 		v.Nodes = append(v.Nodes, n.clone())
 	}
@@ -68,9 +69,10 @@ func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
 }
 
 const (
-	stateVersion = 1
-	checksumSize = 4            // CRC-32C at the end
-	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
+	stateVersion     = 1
+	describedVersion = 2            // of a state whose plan has a description
+	checksumSize     = 4            // CRC-32C at the end
+	epochReadMax     = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -79,12 +81,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (s *State) Append(b []byte) []byte {
 	begin := len(b)
 	l := s.layout.Load()
-	b = append(b, stateVersion)
+	version := byte(stateVersion)
+	if l.plan.Description != "" {
+		version = describedVersion
+	}
+	b = append(b, version)
 	b = binary.AppendUvarint(b, s.revision.Term)
 	b = binary.AppendUvarint(b, s.revision.Index)
 	b = binary.AppendUvarint(b, uint64(s.revision.Position))
 	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
-	b = appendText(b, l.plan)
+	if b = appendText(b, l.plan.Hash); version == describedVersion {
+		b = appendText(b, l.plan.Description)
+	}
 	nodes, number := l.sorted(), map[string]int{}
 	b = appendInt(b, len(nodes))
 	for i, n := range nodes {
@@ -122,13 +130,17 @@ func ReadState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: the checksum of a snapshot is wrong", ErrDamaged)
 	}
 	r := &reader{b: body}
-	if version := r.byte(); version != stateVersion {
-		r.fail("a snapshot has version %d; this program reads version %d", version, stateVersion)
+	version := r.byte()
+	if version != stateVersion && version != describedVersion {
+		r.fail("a snapshot has version %d; this program reads version %d and %d", version, stateVersion, describedVersion)
 	}
 	s := NewState()
 	s.revision = Revision{r.uint(), r.uint(), r.uint32()}
 	s.floor, s.token = r.epoch(), r.uint()
-	l := &layout{plan: r.text(PlanBytesMax), generation: 1, byName: map[string]int{}, slots: map[string]int{}}
+	l := &layout{plan: Plan{Hash: r.text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
+	if version == describedVersion {
+		l.plan.Description = r.description()
+	}
 	r.nodes(l)
 	s.counts = make([]int, len(l.nodes)+1)
 	r.processors(s, l)

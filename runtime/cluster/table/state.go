@@ -110,7 +110,7 @@ func (s *State) txn(c *Command, e *Event) *refusal {
 			return &refusal{code: codeGuard, index: i, text: got}
 		}
 	}
-	d := draft{state: s, before: l, plan: l.plan}
+	d := draft{state: s, before: l, plan: l.plan.Hash}
 	for i, change := range c.Changes {
 		if err := d.add(i, change); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (s *State) txn(c *Command, e *Event) *refusal {
 func (s *State) holds(l *layout, g Guard) (got string, ok bool) {
 	switch g := g.(type) {
 	case PlanIs:
-		return strconv.Quote(l.plan), g.Plan == l.plan
+		return strconv.Quote(l.plan.Hash), g.Plan == l.plan.Hash
 	case EpochIs:
 		at, known := l.byName[g.Processor]
 		if !known || uint(g.Instance) >= uint(len(l.processors[at].places)) {

@@ -55,7 +55,7 @@ func drawCommand(t *rapid.T) *table.Command {
 				return table.Assign{Processor: processor.Draw(t, "processor"), First: number.Draw(t, "first"), Count: number.Draw(t, "count"), Node: node.Draw(t, "node")}
 			},
 			func() table.Change {
-				d := table.Define{Plan: plan.Draw(t, "plan")}
+				d := table.Define{Plan: plan.Draw(t, "plan"), Description: rapid.SampledFrom([]string{"", "processor a ="}).Draw(t, "description")}
 				for _, name := range rapid.SliceOfDistinct(processor, rapid.ID[string]).Draw(t, "processors") {
 					d.Processors = append(d.Processors, table.Processor{Name: name, Instances: number.Draw(t, "instances")})
 				}
@@ -331,7 +331,7 @@ func TestMergeKeepsProcesses(t *testing.T) {
 func FuzzCommand(f *testing.F) {
 	for _, c := range []*table.Command{
 		{Kind: table.CommandTxn, Guards: []table.Guard{table.PlanIs{Plan: "p"}, table.EpochIs{Processor: "a", Epoch: 1}, table.BootIs{Name: "n"}, table.StateIs{Name: "n"}, table.LeaseIs{Name: "x", Token: 1}},
-			Changes: []table.Change{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 3}}}, table.Join{Node: table.Node{Name: "n", Roles: []string{"r"}}}, table.SetState{Name: "n"}, table.Forget{Name: "n"}, table.Assign{Processor: "a", Count: 1, Node: "n"}}},
+			Changes: []table.Change{table.Define{Plan: "p", Description: "processor a =", Processors: []table.Processor{{Name: "a", Instances: 3}}}, table.Join{Node: table.Node{Name: "n", Roles: []string{"r"}}}, table.SetState{Name: "n"}, table.Forget{Name: "n"}, table.Assign{Processor: "a", Count: 1, Node: "n"}}},
 		{Kind: table.CommandAcquire, Name: "x", Holder: "n", TTL: time.Second},
 		{Kind: table.CommandRenew, Name: "x", Token: 1},
 	} {
@@ -383,7 +383,7 @@ func FuzzOutcome(f *testing.F) {
 func FuzzState(f *testing.F) {
 	s := table.NewState()
 	for i, changes := range [][]table.Change{
-		{table.Define{Plan: "p", Processors: []table.Processor{{Name: "a", Instances: 5}}}, table.Join{Node: table.Node{Name: "n1"}}},
+		{table.Define{Plan: "p", Description: "processor a =", Processors: []table.Processor{{Name: "a", Instances: 5}}}, table.Join{Node: table.Node{Name: "n1"}}},
 		{table.Assign{Processor: "a", First: 1, Count: 2, Node: "n1"}},
 	} {
 		s.Apply(table.Revision{Index: uint64(i + 1)}, 0, &table.Command{Kind: table.CommandTxn, Changes: changes})

@@ -126,7 +126,7 @@ func TestBothSidesOfACutWrite(t *testing.T) {
 		defer nodes[name].Close()
 	}
 	list := []table.Placement{{Processor: table.Processor{Name: "counter", Instances: 3}}}
-	if err := table.Bootstrap(ctx, nodes["n1"], "plan-1", list, []table.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}}); err != nil {
+	if err := table.Bootstrap(ctx, nodes["n1"], table.Plan{Hash: "plan-1"}, list, []table.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n3"}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, n := range nodes { // a cut node would not get the first placement

@@ -105,7 +105,7 @@ func (t *Table) takeAnswer(a answer, w *waiting) error {
 	case answerRemoved:
 		return t.removed(nil)
 	case answerPlan:
-		return fmt.Errorf("%w: %s", table.ErrPlan, a.text)
+		return &table.PlanError{Node: table.Plan{Hash: t.config.Plan}, Cluster: a.plan}
 	case answerWait:
 		now := time.Now()
 		if now.Sub(w.last) > t.config.ElectionTimeout*waitTimeouts/2 { // there was no leader in between
@@ -171,7 +171,7 @@ func (t *Table) gone(name string) bool {
 // admit handles the request of a node. If the members cannot be changed now, the node gets
 // no answer: it asks again, and is not refused because a disk or the majority is slow.
 func (t *Table) admit(ctx context.Context, m *machine, r incoming, s raft.Status) {
-	a := admit(r, t.replica.Plan(), s.Applied, s.Members)
+	a := admit(r, t.replica.FullPlan(), s.Applied, s.Members)
 	for _, changes := range a.changes {
 		if err := t.change(ctx, m, changes); err != nil {
 			return

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -137,16 +138,17 @@ type admission struct {
 	changes [][]raft.Change // made one after the other
 }
 
-// admit decides about a request. plan is the plan of the table; "" if it has none. list are
+// admit decides about a request. plan is the plan of the table; zero if it has none. list are
 // the members after the entry with the index applied.
-func admit(r incoming, plan string, applied uint64, list []raft.MemberStatus) admission {
+func admit(r incoming, plan table.Plan, applied uint64, list []raft.MemberStatus) admission {
 	a := admission{answer: answer{number: r.number}}
 	refuse := func(code answerCode, text string) admission {
 		a.answer.code, a.answer.text = code, text
 		return a
 	}
-	if plan != "" && r.plan != plan {
-		return refuse(answerPlan, "node "+r.from+" has the plan "+r.plan+", but the cluster has the plan "+plan+"; start the same program on all nodes")
+	if plan.Hash != "" && r.plan != plan.Hash {
+		a.answer.plan = plan
+		return refuse(answerPlan, "")
 	}
 	add := []raft.Change{{Kind: raft.AddLearner, Name: r.from, Address: r.address, ID: r.id}}
 	at := slices.IndexFunc(list, func(s raft.MemberStatus) bool { return s.Name == r.from && !s.Leaving })

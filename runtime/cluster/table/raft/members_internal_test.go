@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/internal/test/allocated"
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/raft"
 )
 
@@ -99,7 +100,7 @@ func TestAdmission(t *testing.T) {
 		"a new node":                                 {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
 		"a table without a plan":                     {from: "n4", plan: "", members: "n1 n2 n3", id: 7, changes: "add learner n4"},
 		"a member":                                   {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID},
-		"another plan":                               {from: "n4", plan: "q", members: "n1 n2 n3", id: 7, want: answerPlan, text: "plan"},
+		"another plan":                               {from: "n4", plan: "q", members: "n1 n2 n3", id: 7, want: answerPlan},
 		"an emptied disk":                            {from: "n2", plan: "p", members: "n1 n2! n3", id: 7, changes: "remove n2, add learner n2"},
 		"two processes with one name":                {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, want: answerWait, text: "another process"},
 		"a member without a leader":                  {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID, known: 10},
@@ -108,7 +109,7 @@ func TestAdmission(t *testing.T) {
 		"a member that the leader does not know yet": {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, known: 11, want: answerAdmitted},
 		"too many nodes":                             {from: "n4", plan: "p", members: strings.Join(full, " "), id: 7, want: answerRefused, text: "largest number"},
 	} {
-		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p", known: c.known}}, c.plan, 10, list(c.members))
+		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p", known: c.known}}, table.Plan{Hash: c.plan}, 10, list(c.members))
 		var changes []string
 		for _, list := range got.changes {
 			changes = append(changes, changeTexts(list)...)
@@ -121,7 +122,8 @@ func TestAdmission(t *testing.T) {
 
 func FuzzMessage(f *testing.F) {
 	f.Add(appendRequest(nil, request{1, 2, "host:1", "plan", 3}))
-	f.Add(appendAnswer(nil, answer{1, answerWait, "text"}))
+	f.Add(appendAnswer(nil, answer{number: 1, code: answerWait, text: "text"}))
+	f.Add(appendAnswer(nil, answer{number: 1, code: answerPlan, plan: table.NewPlan("plan", []string{"processor p = number 0"})}))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r *request

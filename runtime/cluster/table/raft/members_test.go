@@ -18,6 +18,9 @@ import (
 	"github.com/topogen/topogen/runtime/raft/wal"
 )
 
+// founded is the plan of the cluster.
+var founded = table.NewPlan("plan-1", []string{"processor counter = number 0, 12 instances"})
+
 var placements = []table.Placement{{Processor: table.Processor{Name: "counter", Instances: 12}}}
 
 // started opens the first nodes and bootstraps the table.
@@ -31,7 +34,7 @@ func (c *cluster) started(t *testing.T) (context.Context, map[string]*node) {
 		nodes[name] = c.open(t, c.config(name))
 		list = append(list, table.Node{Name: name, Address: address})
 	}
-	if err := table.Bootstrap(ctx, nodes["n1"], "plan-1", placements, list); err != nil {
+	if err := table.Bootstrap(ctx, nodes["n1"], founded, placements, list); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -204,8 +207,9 @@ func TestOtherPlanIsRefused(t *testing.T) {
 		config := c.config("n4")
 		config.Plan = "plan-2"
 		n4 := c.open(t, config)
-		if err := n4.Sync(ctx); !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), "plan-1") {
-			t.Errorf("a node with another plan got %v, want ErrPlan with the plan of the cluster", err)
+		refused := new(table.PlanError)
+		if err := n4.Sync(ctx); !errors.As(err, &refused) || refused.Cluster != founded || refused.Node.Hash != "plan-2" {
+			t.Errorf("a node with another plan got %v, want a PlanError with the plan of the cluster", err)
 		}
 		if err := n4.Close(); !errors.Is(err, table.ErrPlan) {
 			t.Errorf("Close of the refused node returned %v", err)

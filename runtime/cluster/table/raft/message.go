@@ -31,7 +31,8 @@ type request struct {
 type answer struct {
 	number uint64
 	code   answerCode
-	text   string // why the node is refused, or must wait
+	text   string     // why the node is refused, or must wait
+	plan   table.Plan // of the cluster, with answerPlan
 }
 
 type answerCode uint8
@@ -55,6 +56,9 @@ func appendRequest(b []byte, r request) []byte {
 func appendAnswer(b []byte, a answer) []byte {
 	b = append(b, messageVersion, kindAnswer)
 	b = append(binary.AppendUvarint(b, a.number), byte(a.code))
+	if a.code == answerPlan {
+		return appendText(appendText(b, a.plan.Hash), a.plan.Description)
+	}
 	return appendText(b, a.text[:min(len(a.text), textMax)])
 }
 
@@ -68,7 +72,12 @@ func readMessage(b []byte) (r *request, a *answer, err error) {
 	case kindRequest:
 		r = &request{number: in.uint(), id: in.uint(), address: in.text(table.NameBytesMax), plan: in.text(table.PlanBytesMax), known: in.uint()}
 	case kindAnswer:
-		a = &answer{number: in.uint(), code: answerCode(in.byte()), text: in.text(textMax)}
+		a = &answer{number: in.uint(), code: answerCode(in.byte())}
+		if a.code == answerPlan {
+			a.plan = table.Plan{Hash: in.text(table.PlanBytesMax), Description: in.text(table.DescriptionBytesMax)}
+		} else {
+			a.text = in.text(textMax)
+		}
 	default:
 		return nil, nil, errMessage
 	}

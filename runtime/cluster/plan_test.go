@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/cluster/table/broadcast"
+	tableraft "github.com/topogen/topogen/runtime/cluster/table/raft"
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// TestChangedProgram founds a cluster, and starts it again in the same folder with other settings, and with
+// another number of instances.
+func TestChangedProgram(t *testing.T) {
+	founded := func(c *Config) {
+		c.Plan, c.Identity = "a", []string{"topology program =", "processor sink = number 2, 3 instances"}
+	}
+	settings := func(c *Config) {
+		founded(c)
+		c.Retry, c.Neighborhood, c.Rebalance, c.Together = Retry{Timeout: 7 * time.Second, Min: time.Second, Max: time.Second}, 1, true, "fence off"
+	}
+	instances := func(c *Config) {
+		c.Plan, c.Identity = "b", []string{"topology program =", "processor sink = number 2, 4 instances"}
+	}
+	earlier := func(c *Config) { c.Plan = "a" }
+	for name, engine := range map[string]table.Opener{"raft": tableraft.Opener(), "broadcast": broadcast.Opener()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				run := func(dir string, change func(*Config)) error {
+					p := newProgram()
+					p.messages = 10
+					wire := join(t, transport.NewMemory(transport.MemoryOptions{}), "n1")
+					top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
+						s.Transport = wire
+						c := p.config(1, dir, nil)
+						c.Table = engine
+						change(&c)
+						return Open(c, s)
+					}, piper.Node("n1"), piper.Logger(slog.New(slog.DiscardHandler)))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return top.pool.Run(t.Context())
+				}
+				dir := t.TempDir()
+				for _, change := range []func(*Config){founded, settings} {
+					if err := run(dir, change); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := "the address table: table: the node was built from another topology: the processor sink has 3 instances in the cluster and 4 instances here. Use"
+				if err := run(dir, instances); !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), want) {
+					t.Errorf("a program with other instances got the error %v, want %s", err, want)
+				}
+				if err := run(dir, founded); err != nil {
+					t.Errorf("after the refusal the program of the cluster cannot start: %v", err)
+				}
+				old := t.TempDir()
+				if err := run(old, earlier); err != nil {
+					t.Fatal(err)
+				}
+				want = `the cluster has the plan "a", without a description: it was founded by another version of topogen`
+				if err := run(old, instances); !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), want) {
+					t.Errorf("with a folder of an earlier version the program got the error %v, want %s", err, want)
+				}
+			})
+		})
+	}
+}
+
+// TestInCommon: nodes with different settings that all running nodes must have in common refuse each other, and
+// the reason has both. Clients are asked for the identity alone.
+func TestInCommon(t *testing.T) {
+	plan := strings.Repeat("f", planBytesMax)
+	text := "addresses raft, detector swim, fence majority, tie_breaker n1"
+	c := &core{config: &Config{Plan: plan, Together: text}}
+	if got := c.inCommon("n2"); got != plan+" "+text {
+		t.Errorf("the hello has %q", got)
+	}
+	if got := c.inCommon(clientPrefix + "X"); got != plan {
+		t.Errorf("the hello to a client has %q", got)
+	}
+	client := &core{config: c.config, client: true}
+	if got := client.inCommon("n2"); got != plan {
+		t.Errorf("the hello of a client has %q", got)
+	}
+	seen := map[string]bool{}
+	for _, prefix := range []string{"a", "b"} {
+		long := &core{config: &Config{Plan: plan, Together: strings.Repeat(prefix, 1000)}}
+		got := long.inCommon("n2")
+		if _, err := session.New(session.Config{Topology: "t", Plan: got, Node: "n1", Peer: "n2", Boot: 1, Rand: rand.New(rand.NewPCG(1, 2))}); err != nil || seen[got] {
+			t.Errorf("the hello has %q: %v", got, err)
+		}
+		seen[got] = true
+	}
+}
