@@ -35,11 +35,14 @@ func traffic(a *Transport, to string, y *tally) (stop func() uint64) {
 	}
 }
 
-// since returns when the last stream of a peer was opened.
+// since returns when the last stream of a peer was opened; zero while there is none.
 func since(n *Transport, of string) time.Time {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	return n.peers[of].process.Since
+	if p := n.peers[of].process; p != nil {
+		return p.Since
+	}
+	return time.Time{}
 }
 
 // TestRotationUnderLoad: while messages go in both directions, the certificates of both
