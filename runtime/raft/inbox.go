@@ -23,11 +23,31 @@ type inbox struct {
 	mu        sync.Mutex
 	messages  []peerMessage
 	bytes     int
+	from      map[string]inboxShare // of the senders of messages
 	proposals []proposal
 	reads     []pendingRead
 	calls     []func(*Core)
 	closed    bool
 	err       error // why the inbox is closed
+}
+
+// inboxShare is what one sender has in the inbox.
+type inboxShare struct{ messages, bytes int }
+
+// add adds a message, or drops it if its sender has as much in the inbox as there is room left. So
+// one sender alone gets half of the room, and there is always some for another one. The lock must
+// be held.
+func (b *inbox) add(m *peerMessage) {
+	own := b.from[m.name]
+	if b.closed || own.messages >= inboxMessagesMax-len(b.messages) || own.bytes > inboxBytesMax-b.bytes {
+		return
+	}
+	if b.from == nil {
+		b.from = map[string]inboxShare{}
+	}
+	b.from[m.name] = inboxShare{own.messages + 1, own.bytes + m.bytes}
+	b.messages = append(b.messages, *m)
+	b.bytes += m.bytes
 }
 
 // peerMessage is a message of another node. Depending on its kind, it holds a message of
@@ -78,10 +98,7 @@ func (n *Node) receive(from string, payloads [][]byte) {
 			m, reported = peerMessage{name: from, broken: err}, true
 		}
 		n.inbox.mu.Lock()
-		if !n.inbox.closed && len(n.inbox.messages) < inboxMessagesMax && n.inbox.bytes <= inboxBytesMax {
-			n.inbox.messages = append(n.inbox.messages, m)
-			n.inbox.bytes += m.bytes
-		}
+		n.inbox.add(&m)
 		n.inbox.mu.Unlock()
 	}
 	n.wakeUp()
@@ -189,6 +206,7 @@ func (b *inbox) swap(box *inbox, proposals bool) {
 	b.reads, box.reads = box.reads[:0], b.reads
 	b.calls, box.calls = box.calls[:0], b.calls
 	b.bytes = 0
+	clear(b.from)
 }
 
 // hasProposals reports whether proposals wait in the inbox.

@@ -54,7 +54,7 @@ func Origin(l *piper.Link) Address { return OriginOf(l.SendingUnit()) }
 func OriginOf(u *piper.Unit) Address {
 	a := Address{slot: u.Index(), instance: u.Index()}
 	if g, ok := u.Cell().(*guest); ok && g.border.Processor(u.Processor()).Others {
-		a.slot, a.node = g.border.Instances(u.Processor()), g.node
+		a.slot, a.node = g.border.Instances(u.Processor()), *g.node.Load()
 	}
 	return a
 }

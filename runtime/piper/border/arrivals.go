@@ -17,7 +17,7 @@ import (
 // instances of this node. Its turns decode what has arrived.
 type guest struct {
 	border *Border
-	node   string
+	node   atomic.Pointer[string]
 	unit   *piper.Unit
 	of     arriver
 	links  map[[2]int]*Arrivals // by receiving processor and instance
@@ -73,9 +73,14 @@ type ReplyTo func(reply []byte, err error)
 
 // GuestKey identifies an instance of another node.
 type GuestKey struct {
-	Node                string
+	Node                string // or a name in its place, see SetNode
 	Processor, Instance int
 }
+
+// SetNode sets the name of the node whose instance sends. A guest takes memory until the pool
+// ends, so Nodes uses those of a node that has left for another one. All messages of the former
+// node must have been handled.
+func (a *Arrivals) SetNode(name string) { a.guest.node.Store(&name) }
 
 // ErrAway is the error of Arrivals for an instance that this node does not run.
 var ErrAway = errors.New("the instance is on another node")
@@ -142,7 +147,8 @@ func (b *Border) newGuest(key GuestKey) (*guest, error) {
 		return nil, fmt.Errorf("%s sends nothing to other nodes", proc.Name)
 	}
 	parts := proc.Guest()
-	g := &guest{border: b, node: key.Node, unit: parts.Unit, of: parts.Cell.(arriver), links: make(map[[2]int]*Arrivals)}
+	g := &guest{border: b, unit: parts.Unit, of: parts.Cell.(arriver), links: make(map[[2]int]*Arrivals)}
+	g.node.Store(&key.Node)
 	parts.Cell = g
 	b.AddGuest(key.Processor, key.Instance, parts)
 	return g, nil
@@ -404,5 +410,5 @@ func (g *guest) refuse(a *Arrivals, edge int, err error) {
 		level, text = slog.LevelWarn, "topogen: a message of another node comes after the end of its receiver and is dropped"
 	}
 	b.Log(a.To, level, text,
-		slog.String("node", g.node), slog.String("from", b.Processor(a.From).Name), slog.String("to", b.Processor(a.To).Name), slog.Any("error", err))
+		slog.String("node", *g.node.Load()), slog.String("from", b.Processor(a.From).Name), slog.String("to", b.Processor(a.To).Name), slog.Any("error", err))
 }

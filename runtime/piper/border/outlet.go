@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,9 @@ func (o *Outlet) toward(node string) *Outlet {
 			if o.branches == nil {
 				o.branches = make(map[string]*Outlet)
 			}
+			if len(o.branches) >= idleBranches+o.border.nodes.Others() {
+				o.dropIdle()
+			}
 			o.branches[node] = to
 		}
 	}
@@ -118,6 +122,16 @@ func (o *Outlet) toward(node string) *Outlet {
 	}
 	o.active = to
 	return to
+}
+
+// idleBranches is how many branches of an Outlet are kept in addition to those of the nodes
+// that take part: nodes leave, and others with new names join.
+const idleBranches = 16
+
+// dropIdle drops the branches whose messages are all settled. The next message for such a node
+// makes a new one.
+func (o *Outlet) dropIdle() {
+	maps.DeleteFunc(o.branches, func(_ string, b *Outlet) bool { return b != o.active && b.firstPassed == len(b.passed) })
 }
 
 // Limit is the largest size of an encoded message in bytes.
