@@ -50,6 +50,14 @@ func (r *Replica) Processor(name string) (index, instances int, ok bool) {
 // Node returns the node with a name, or nil. The caller must not change it.
 func (r *Replica) Node(name string) *Node { return r.current.Load().layout.Load().named(name) }
 
+// Gone reports whether the process of a node has left, or was forgotten: the table has a plan,
+// and the node is not in it, or has left. A node that joins is gone until its first transaction.
+func (r *Replica) Gone(name string) bool {
+	l := r.current.Load().layout.Load()
+	n := l.named(name)
+	return l.plan != "" && (n == nil || n.State == Left)
+}
+
 // Nodes returns the nodes in the order of their names. The caller must change neither them
 // nor the slice. It is the same slice until a node changes, and takes no time.
 func (r *Replica) Nodes() []*Node { return r.current.Load().layout.Load().sorted() }

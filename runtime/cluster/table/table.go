@@ -46,6 +46,12 @@ type Waiter interface {
 	Waiting() string
 }
 
+// Grouped is implemented by a Table whose engine has members of its own.
+type Grouped interface {
+	// Group returns the names of the members. The engine removes a node that has left.
+	Group() []string
+}
+
 // Lossy is implemented by a Table whose engine may lose changes that it has acknowledged,
 // for example after a cut between the nodes.
 type Lossy interface {

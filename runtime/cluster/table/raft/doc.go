@@ -20,6 +20,11 @@
 // id never votes again. The old folder cannot be used any more: a process with it ends
 // with table.ErrSuperseded.
 //
+// A node that has left the table ([table.Leave]) is removed from the group as soon as it is
+// silent, and removes its log when it closes its table. Its next process joins as a new node, also
+// with the old folder. A node with a new name may have the address of a node that has left. It is
+// refused if the other node is a member.
+//
 // A node that runs another plan is refused with table.ErrPlan before it becomes a member.
 //
 // # Replaced voters
@@ -29,11 +34,13 @@
 //
 //  1. A voter for which Config.Gone has returned true, and that has sent no message, for
 //     Config.ReplaceAfter (a minute) is removed, and a learner gets a vote, both in one
-//     change. A node that was forgotten by the table counts as gone.
+//     change. A node that has left, or was forgotten by the table, counts as gone.
 //  2. While there are fewer voters than first nodes, a learner gets a vote. First nodes
 //     come before others, and then the order is by name. The learner must lack fewer than
 //     1,024 entries. If it gets no vote for Config.ReplaceAfter, the next one is tried.
 //  3. A learner that was gone and silent for as long is removed.
+//
+// A node that has left is not waited for: it is removed when it was silent twice.
 //
 // Without a learner, a voter that is gone remains a voter. A node that only crashed is
 // never gone: it comes back with its log. With fewer than half of the voters no

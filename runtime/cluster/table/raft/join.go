@@ -76,7 +76,7 @@ func (t *Table) seek(ctx context.Context) {
 				continue
 			case s.Role == "founding" || s.Role == "joining":
 			case s.Leader != "":
-				leaderless = time.Time{}
+				leaderless, waiting.worked = time.Time{}, true
 				continue
 			case leaderless.IsZero():
 				leaderless = time.Now()
@@ -94,7 +94,10 @@ func (t *Table) seek(ctx context.Context) {
 }
 
 // waiting is how long the answers have been that this node must wait.
-type waiting struct{ since, last time.Time }
+type waiting struct {
+	since, last time.Time
+	worked      bool // this process was a member that knew a leader
+}
 
 // takeAnswer handles an answer. The error ends the table.
 func (t *Table) takeAnswer(a answer, w *waiting) error {
@@ -102,6 +105,11 @@ func (t *Table) takeAnswer(a answer, w *waiting) error {
 	case answerAdmitted:
 		*w = waiting{}
 		return nil
+	case answerLeft:
+		if m, _ := t.current(); !w.worked { // otherwise another process has left under the name
+			return t.rejoin(m)
+		}
+		return t.removed(nil)
 	case answerRemoved:
 		return t.removed(nil)
 	case answerPlan:
@@ -149,7 +157,7 @@ func (t *Table) lead(ctx context.Context) {
 				rules = newMembers(&t.config) // another leader begins to count
 				continue
 			}
-			if changes := rules.decide(observation{now: time.Now(), members: s.Members, gone: t.gone}); changes != nil {
+			if changes := rules.decide(observation{now: time.Now(), members: s.Members, gone: t.gone, left: t.left}); changes != nil {
 				t.change(ctx, m, changes)
 			}
 		}
@@ -163,15 +171,19 @@ func (t *Table) leads() (*machine, raft.Status, bool) {
 }
 
 // gone reports whether a node will not come back: its operator says so, or the table has a
-// plan and does not contain the node.
-func (t *Table) gone(name string) bool {
-	return t.config.Gone(name) || t.replica.Plan() != "" && t.replica.Node(name) == nil
+// plan, and the node has left or is not in the table.
+func (t *Table) gone(name string) bool { return t.config.Gone(name) || t.replica.Gone(name) }
+
+// left reports whether a node has said itself that it leaves.
+func (t *Table) left(name string) bool {
+	n := t.replica.Node(name)
+	return n != nil && n.State == table.Left
 }
 
 // admit handles the request of a node. If the members cannot be changed now, the node gets
 // no answer: it asks again, and is not refused because a disk or the majority is slow.
 func (t *Table) admit(ctx context.Context, m *machine, r incoming, s raft.Status) {
-	a := admit(r, t.replica.Plan(), s.Applied, s.Members)
+	a := admit(r, t.replica.Plan(), s.Applied, s.Members, t.gone, t.left(r.from))
 	for _, changes := range a.changes {
 		if err := t.change(ctx, m, changes); err != nil {
 			return
@@ -193,10 +205,26 @@ func (t *Table) change(ctx context.Context, m *machine, changes []raft.Change) e
 	switch {
 	case err == nil:
 		t.config.Logger.Info("table: the members of the table were changed", node, texts)
-	case !errors.Is(err, context.Canceled):
+	case !errors.Is(err, context.Canceled) && t.warned.due(err, time.Now()):
 		t.config.Logger.Warn("table: the members of the table could not be changed", node, texts, slog.Any("error", err))
 	}
 	return err
+}
+
+// warned is the last error that was logged. A node asks several times a second, so the same
+// error is logged once a minute.
+type warned struct {
+	text string
+	at   time.Time
+}
+
+func (w *warned) due(err error, now time.Time) bool {
+	text := err.Error()
+	if text == w.text && now.Sub(w.at) < time.Minute {
+		return false
+	}
+	w.text, w.at = text, now
+	return true
 }
 
 func changeTexts(changes []raft.Change) (texts []string) {

@@ -24,6 +24,7 @@ type observation struct {
 	now     time.Time
 	members []raft.MemberStatus
 	gone    func(node string) bool // the node will not come back
+	left    func(node string) bool // the table says that the node has left
 }
 
 // decide returns the next changes, which are made together, or nil. The rules are, in this
@@ -31,14 +32,17 @@ type observation struct {
 //
 //  1. A voter that was gone and silent for ReplaceAfter loses its vote to a learner.
 //  2. While there are fewer voters than first nodes, a learner gets a vote.
-//  3. A learner that was gone and silent for ReplaceAfter is removed.
+//  3. Learners that were gone and silent for ReplaceAfter are removed.
+//
+// A node that has left has said so itself. It is silent twice in a row, and not for ReplaceAfter.
 func (m *members) decide(o observation) []raft.Change {
 	m.observe(o)
 	voters, learner := 0, m.candidate(o)
-	var lost, removed string
+	var lost string
+	var removed []raft.Change
 	for _, s := range o.members {
 		since, silent := m.silent[s.ID]
-		expired := silent && o.now.Sub(since) >= m.after
+		expired := silent && (o.now.Sub(since) >= m.after || o.now.After(since) && o.left(s.Name))
 		switch {
 		case s.Leaving:
 		case !s.Learner:
@@ -46,8 +50,8 @@ func (m *members) decide(o observation) []raft.Change {
 			if expired && lost == "" {
 				lost = s.Name
 			}
-		case expired && removed == "":
-			removed = s.Name
+		case expired:
+			removed = append(removed, raft.Change{Kind: raft.Remove, Name: s.Name})
 		}
 	}
 	switch {
@@ -55,10 +59,8 @@ func (m *members) decide(o observation) []raft.Change {
 		return []raft.Change{m.promote(o, learner), {Kind: raft.Remove, Name: lost}}
 	case voters < len(m.first) && learner != nil:
 		return []raft.Change{m.promote(o, learner)}
-	case removed != "":
-		return []raft.Change{{Kind: raft.Remove, Name: removed}}
 	}
-	return nil
+	return removed
 }
 
 // observe updates since when members are gone and silent.
@@ -138,8 +140,9 @@ type admission struct {
 }
 
 // admit decides about a request. plan is the plan of the table; "" if it has none. list are
-// the members after the entry with the index applied.
-func admit(r incoming, plan string, applied uint64, list []raft.MemberStatus) admission {
+// the members after the entry with the index applied. gone says which of them have left, or were
+// forgotten, and left whether the node that asks has left.
+func admit(r incoming, plan string, applied uint64, list []raft.MemberStatus, gone func(node string) bool, left bool) admission {
 	a := admission{answer: answer{number: r.number}}
 	refuse := func(code answerCode, text string) admission {
 		a.answer.code, a.answer.text = code, text
@@ -155,14 +158,37 @@ func admit(r incoming, plan string, applied uint64, list []raft.MemberStatus) ad
 		return a
 	case r.known > applied: // this leader has not applied yet that the node is a member
 		return a
+	case r.known > 0 && left:
+		return refuse(answerLeft, "node "+r.from+" has left the cluster")
 	case r.known > 0:
 		return refuse(answerRemoved, "node "+r.from+" was removed from the cluster")
 	case at >= 0 && list[at].Active:
 		return refuse(answerWait, "another process with the name "+r.from+" and another folder is running, or has just stopped; each node needs a name and a folder of its own")
 	case at >= 0:
 		a.changes = append(a.changes, []raft.Change{{Kind: raft.Remove, Name: r.from}})
-	case len(list) >= membersMax:
-		return refuse(answerRefused, "the cluster has the largest number of nodes already")
+	}
+	former := slices.IndexFunc(list, func(s raft.MemberStatus) bool {
+		return s.Name != r.from && s.Address == r.address && r.address != "" && !s.Leaving
+	})
+	switch full := at < 0 && len(list) >= membersMax; {
+	case former >= 0 && !gone(list[former].Name):
+		name := list[former].Name
+		return refuse(answerWait, "node "+name+" has the address "+r.address+" in the cluster, and has not left it. Give node "+r.from+
+			" another address, or stop node "+name+" with SIGTERM. If its process has ended already, remove it with \"topoctl cluster forget "+name+"\"")
+	case former < 0 && full: // any member that has left makes room
+		former = slices.IndexFunc(list, func(s raft.MemberStatus) bool { return s.Learner && !s.Active && !s.Leaving && gone(s.Name) })
+		if former < 0 && !slices.ContainsFunc(list, func(s raft.MemberStatus) bool { return s.Leaving || s.Learner && gone(s.Name) }) {
+			return refuse(answerRefused, "the cluster has the largest number of nodes already")
+		}
+		if former < 0 {
+			return refuse(answerWait, "the cluster has the largest number of nodes already, and nodes that have left it are about to end")
+		}
+	}
+	if former >= 0 && list[former].Active {
+		return refuse(answerWait, "node "+list[former].Name+" has left the cluster, and its process is about to end")
+	}
+	if former >= 0 {
+		a.changes = append(a.changes, []raft.Change{{Kind: raft.Remove, Name: list[former].Name}})
 	}
 	a.changes = append(a.changes, add)
 	return a

@@ -10,12 +10,12 @@ import (
 	"github.com/topogen/topogen/runtime/raft"
 )
 
-// member parses NAME, NAME! (silent) and (NAME) (learner).
+// member parses NAME, NAME! (silent) and (NAME) (learner). NAME may be NAME@ADDRESS.
 func member(text string) (s raft.MemberStatus) {
 	s.Active = !strings.HasSuffix(text, "!")
 	text = strings.TrimSuffix(text, "!")
 	s.Learner = strings.HasPrefix(text, "(")
-	s.Name = strings.Trim(text, "()")
+	s.Name, s.Address, _ = strings.Cut(strings.Trim(text, "()"), "@")
 	for _, b := range []byte(s.Name) {
 		s.ID = s.ID<<8 | uint64(b)
 	}
@@ -31,7 +31,7 @@ func list(text string) (members []raft.MemberStatus) {
 
 // TestChangesOfMembers feeds a leader n1 with observations, one second apart.
 func TestChangesOfMembers(t *testing.T) {
-	type step struct{ members, gone, want string }
+	type step struct{ members, gone, want string } // of the nodes that are gone, +NAME has left
 	for name, steps := range map[string][]step{
 		"nothing to do": {{"n1 n2 n3 (n4)", "", ""}},
 		"a crashed voter is not gone": {
@@ -66,6 +66,18 @@ func TestChangesOfMembers(t *testing.T) {
 		"a learner that is gone and sends messages stays": {
 			{"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""}, {"n1 n2 n3 (n4)", "n4", ""},
 		},
+		"a learner that has left is removed when it is silent twice": {
+			{"n1 n2 n3 (n4)", "+n4", ""}, {"n1 n2 n3 (n4)!", "+n4", ""}, {"n1 n2 n3 (n4)!", "+n4", "remove n4"}, {"n1 n2 n3", "", ""},
+		},
+		"all learners that have left are removed together": {
+			{"n1 n2 n3 (n4)! (n5)! (n6)", "+n4 +n5", ""}, {"n1 n2 n3 (n4)! (n5)! (n6)", "+n4 +n5", "remove n4, remove n5"},
+		},
+		"a learner that has left and joins again stays": {
+			{"n1 n2 n3 (n4)!", "+n4", ""}, {"n1 n2 n3 (n4)", "", ""}, {"n1 n2 n3 (n4)!", "", ""}, {"n1 n2 n3 (n4)!", "", ""},
+		},
+		"a voter that has left is replaced when it is silent twice": {
+			{"n1 n2! n3 (n4)", "+n2", ""}, {"n1 n2! n3 (n4)", "+n2", "promote n4, remove n2"},
+		},
 		"the leader does not remove itself": {
 			{"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""}, {"n1! n2 n3 (n4)", "n1", ""},
 		},
@@ -75,8 +87,9 @@ func TestChangesOfMembers(t *testing.T) {
 			now := time.Unix(0, 0)
 			for i, s := range steps {
 				now = now.Add(time.Second)
-				gone := func(name string) bool { return slices.Contains(strings.Fields(s.gone), name) }
-				got := strings.Join(changeTexts(m.decide(observation{now, list(s.members), gone})), ", ")
+				left := func(name string) bool { return slices.Contains(strings.Fields(s.gone), "+"+name) }
+				gone := func(name string) bool { return left(name) || slices.Contains(strings.Fields(s.gone), name) }
+				got := strings.Join(changeTexts(m.decide(observation{now, list(s.members), gone, left})), ", ")
 				if got != s.want {
 					t.Errorf("step %d, with %s: got %q, want %q", i, s.members, got, s.want)
 				}
@@ -92,6 +105,7 @@ func TestAdmission(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		from, plan, members string
+		gone                string
 		id, known           uint64
 		want                answerCode
 		text, changes       string
@@ -104,11 +118,19 @@ func TestAdmission(t *testing.T) {
 		"two processes with one name":                {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, want: answerWait, text: "another process"},
 		"a member without a leader":                  {from: "n2", plan: "p", members: "n1 n2 n3", id: member("n2").ID, known: 10},
 		"a removed member":                           {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, known: 10, want: answerRemoved, text: "was removed"},
+		"a removed member that had left":             {from: "n4", plan: "p", members: "n1 n2 n3", gone: "n4", id: 7, known: 10, want: answerLeft, text: "has left"},
 		"a replaced member":                          {from: "n2", plan: "p", members: "n1 n2 n3", id: 7, known: 10, want: answerRemoved, text: "was removed"},
 		"a member that the leader does not know yet": {from: "n4", plan: "p", members: "n1 n2 n3", id: 7, known: 11, want: answerAdmitted},
 		"too many nodes":                             {from: "n4", plan: "p", members: strings.Join(full, " "), id: 7, want: answerRefused, text: "largest number"},
+		"too many nodes, and one has left":           {from: "n4", plan: "p", members: strings.Join(full[1:], " ") + " (n5)!", gone: "n5", id: 7, changes: "remove n5, add learner n4"},
+		"too many nodes, and one leaves":             {from: "n4", plan: "p", members: strings.Join(full[1:], " ") + " (n5)", gone: "n5", id: 7, want: answerWait, text: "about to end"},
+		"the address of a node that has left":        {from: "n4", plan: "p", members: "n1 n2 (n5@host:1)!", gone: "n5", id: 7, changes: "remove n5, add learner n4"},
+		"the address of a node that leaves":          {from: "n4", plan: "p", members: "n1 n2 (n5@host:1)", gone: "n5", id: 7, want: answerWait, text: "node n5 has left the cluster"},
+		"the address of a member":                    {from: "n4", plan: "p", members: "n1 n2 (n5@host:1)!", id: 7, want: answerWait, text: "node n5 has the address host:1"},
+		"the own address":                            {from: "n4", plan: "p", members: "n1 n2 (n4@host:1)!", id: 7, changes: "remove n4, add learner n4"},
 	} {
-		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p", known: c.known}}, c.plan, 10, list(c.members))
+		gone := func(name string) bool { return slices.Contains(strings.Fields(c.gone), name) }
+		got := admit(incoming{c.from, request{number: 5, id: c.id, address: "host:1", plan: "p", known: c.known}}, c.plan, 10, list(c.members), gone, gone(c.from))
 		var changes []string
 		for _, list := range got.changes {
 			changes = append(changes, changeTexts(list)...)

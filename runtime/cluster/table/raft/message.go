@@ -42,6 +42,7 @@ const (
 	answerPlan                       // the node has another plan
 	answerRefused                    // the node cannot become a member
 	answerRemoved                    // the group has removed the node
+	answerLeft                       // the group has removed the node, which had left
 )
 
 var errMessage = errors.New("table/raft: a message is damaged")

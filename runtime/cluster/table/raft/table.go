@@ -31,6 +31,7 @@ type Table struct {
 	ended    chan struct{} // the machine may have ended
 	requests chan incoming
 	answers  chan answer
+	warned   warned // owned by lead
 
 	stop    context.CancelFunc // ends the goroutines
 	running sync.WaitGroup
@@ -165,21 +166,13 @@ func (t *Table) restart() error {
 		return t.advise(err)
 	}
 	t.config.Logger.Info("table: this node has an empty disk and asks to join as a new node", slog.String("node", t.config.Node))
-	if m, err = t.start(); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.machine = m
-	close(t.changed)
-	t.changed = make(chan struct{})
-	return nil
+	return t.startAgain()
 }
 
 // removed is the error of a node that the group has removed. err may be nil.
 func (t *Table) removed(err error) error {
 	text := fmt.Sprintf("node %q was removed from the cluster, or another process has taken its place. To join again as a new node, empty the folder %s",
-		t.config.Node, filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
+		t.config.Node, t.folder())
 	if err == nil {
 		return fmt.Errorf("%w: %s", table.ErrSuperseded, text)
 	}
@@ -200,7 +193,7 @@ func (t *Table) advise(err error) error {
 // advice says what to do about a log that is damaged or lost.
 func (t *Table) advice() string {
 	return fmt.Sprintf("This log holds the address table, for which no topoctl command is needed: if the folder is damaged or lost, remove %s, and start the node while most other first members run",
-		filepath.Join(t.config.Dir, defaultGroup, t.config.Node))
+		t.folder())
 }
 
 // current returns the machine, and a channel that is closed when it is replaced.
@@ -338,6 +331,9 @@ func (t *Table) finish(err error) {
 		m, _ := t.current()
 		if closed := m.Close(); closed != nil && errors.Is(err, table.ErrClosed) {
 			err = closed
+		}
+		if t.left(t.config.Node) {
+			t.removeLog()
 		}
 		t.mu.Lock()
 		t.err = err
