@@ -76,6 +76,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	n.start()
 	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
+	go n.dropGone()
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (n *Node) Others() int {
 func (n *Node) connect() error {
 	s := &n.settings
 	if s.transport != nil {
-		n.transport, n.close = s.transport, func() error { return nil }
+		n.setTransport(s.transport, func() error { return nil })
 		return nil
 	}
 	config := grpc.Config{
@@ -118,9 +119,15 @@ func (n *Node) connect() error {
 	if err != nil {
 		return err
 	}
-	n.transport, n.close = t, t.Close
+	n.setTransport(t, t.Close)
 	n.core.reuseFrames = true
 	return nil
+}
+
+// setTransport sets the transport of the node and of its parts.
+func (n *Node) setTransport(t transport.Transport, end func() error) {
+	n.links = newLinks(t, &n.gone)
+	n.transport, n.close = n.links, end
 }
 
 // register adds the services of the node for operators and for clients.
@@ -282,6 +289,7 @@ func (s *settings) hasEntries(i int) bool {
 
 // observe is called with what the failure detector has found.
 func (n *Node) observe(e member.Event) {
+	n.gone.look()
 	switch e.Kind {
 	case member.EventJoined, member.EventAlive:
 		n.post(func(h *happened) { h.alive = append(h.alive, alive{node: e.Member.Name, alive: true}) })
@@ -375,6 +383,6 @@ func (n *Node) membersChanged(where *lookup) {
 		}
 	}
 	n.names.tableChanged(where.replica.Nodes()) // after SetPeer, so that no link is at the address of a former process
-	n.removeForgotten(where)
 	n.post(func(h *happened) { h.members = true })
+	n.gone.look()
 }

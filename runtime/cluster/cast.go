@@ -123,6 +123,13 @@ func (c *cast) endOf(p *peer) *castEnd {
 	return end
 }
 
+// remove removes the part for a node that is gone, and for which nothing is kept.
+func (e *castEnd) remove() {
+	c := e.cast
+	c.ends = slices.DeleteFunc(c.ends, func(o *castEnd) bool { return o == e })
+	delete(c.byPeer, e.pair.peer)
+}
+
 // mayShare reports whether a message for all nodes may be sent now. If not, the end waits
 // for a place. If others wait, it keeps its place only until the messages that were sent
 // are handled, so that they get their turn.

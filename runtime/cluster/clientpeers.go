@@ -8,13 +8,27 @@ import (
 	"github.com/topogen/topogen/runtime/piper/border"
 )
 
-// guestSlot has the guests of one client after another. A guest takes about 1 KiB, and the
-// pool keeps it until its end. So when a client was forgotten and all its messages are
+// guestSlot has the guests of one client after another, or of one node after another. A guest
+// takes about 1 KiB, and the pool keeps it until its end. So when a client was forgotten and all its messages are
 // handled, the next client takes over its guests, as the next process of a node does. The
-// memory for guests is limited by the number of clients at one time.
+// memory for guests is limited by the number of clients, and of nodes, at one time.
 type guestSlot struct {
 	name  string // in place of the name of a node
 	pairs map[border.Pair]*inPair
+}
+
+func newGuestSlot(of string, number int) *guestSlot {
+	return &guestSlot{name: fmt.Sprint(of, " ", number), pairs: map[border.Pair]*inPair{}}
+}
+
+// begin gives the guests to the next client or node.
+func (s *guestSlot) begin(p *peer) {
+	for _, in := range s.pairs {
+		in.peer, in.listed = p, false
+		if p.slot == nil {
+			in.arrivals.SetNode(p.name)
+		}
+	}
 }
 
 // clientPeers are the clients that a node knows.
@@ -44,13 +58,11 @@ func (c *clientPeers) take(p *peer) *guestSlot {
 	if n := len(c.free); n > 0 {
 		slot := c.free[n-1]
 		c.free = c.free[:n-1]
-		for _, in := range slot.pairs {
-			in.peer, in.listed = p, false
-		}
+		slot.begin(p)
 		return slot
 	}
 	c.slots++
-	return &guestSlot{name: fmt.Sprint("client ", c.slots), pairs: map[border.Pair]*inPair{}}
+	return newGuestSlot("client", c.slots)
 }
 
 // collect frees the guests of forgotten clients whose messages are handled.

@@ -47,6 +47,7 @@ type core struct {
 	home     string // of a client, see lookup
 	clients  clientPeers
 	drain    drain
+	guests   nodeGuests
 	draining bool // this node drains its queues and stops
 	drainAt  time.Duration
 	ended    bool          // Run returns
@@ -86,7 +87,7 @@ type places interface {
 	// the list.
 	Members() []string
 	// Boot returns the boot id of a node in the address table, and false if the table does not
-	// have the node.
+	// have the node, or says that it has left.
 	Boot(name string) (boot uint64, known bool)
 }
 
@@ -123,6 +124,9 @@ func (c *core) step(now time.Duration, h *happened) {
 	c.lookUpReturned(now, h.members)
 	c.expire(now)
 	c.mayLeave(now)
+	for _, name := range h.gone {
+		c.drop(name)
+	}
 	for _, p := range c.ordered {
 		if p.changed || now >= p.dueAt { // there may be many others
 			p.transmit(now)
@@ -171,10 +175,16 @@ func (c *core) handle(h *happened) {
 	}
 }
 
-// sender returns another node, or a client that the core has not forgotten.
+// sender returns another node, or a client that the core has not forgotten. A node that the
+// address table does not have, or that has left, is not added: a frame of its process may come
+// after the core has dropped it. A node that has just joined sends again.
 func (c *core) sender(name string) *peer {
-	if isClient(name) {
-		return c.peers[name]
+	p := c.peers[name]
+	if p != nil || isClient(name) {
+		return p
+	}
+	if _, takesPart := slices.BinarySearch(c.participants(), name); !takesPart && !c.client {
+		return nil
 	}
 	return c.peer(name)
 }

@@ -12,9 +12,10 @@ type happened struct {
 	quiet      []int
 	alive      []alive
 	rooms      []roomFor
-	members    bool // nodes have joined or left
-	stopping   bool // the context of Run has ended
-	ended      bool // Run returns
+	members    bool     // nodes have joined or left
+	gone       []string // nodes that have left and can be dropped
+	stopping   bool     // the context of Run has ended
+	ended      bool     // Run returns
 	result     error
 	flushed    chan struct{} // closed when the other nodes have received everything
 	views      []chan<- coreView

@@ -79,7 +79,7 @@ func (l *lookup) nodes() []*table.Node {
 
 // Boot implements places.
 func (l *lookup) Boot(name string) (boot uint64, known bool) {
-	if n := l.replica.Node(name); n != nil {
+	if n := l.replica.Node(name); n != nil && n.State < table.Left {
 		return uint64(n.Boot), true
 	}
 	return 0, false

@@ -37,7 +37,8 @@ type Node struct {
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 	names     *names
-	listed    []string    // nodes in the address table when watch has looked at it last
+	links     *links
+	gone      gone
 	removing  atomic.Bool // an operator's command removes a node
 
 	duplicates duplicates // in the log
@@ -56,7 +57,7 @@ func newNode(s settings) *Node {
 	_, _ = cryptorand.Read(seed[:]) // never fails
 	n := &Node{
 		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
-		stop: make(chan struct{}),
+		stop: make(chan struct{}), gone: newGone(),
 	}
 	n.names = newNames(n)
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)

@@ -37,9 +37,10 @@ type peer struct {
 	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen
 	forgotten  bool          // it was removed from the address table
 
+	guests   *guestSlot    // has the guests of the peer
 	slot     *guestSlot    // of a client; nil for a node
 	passedOn bool          // another node passes on the frames of the client
-	heardAt  time.Duration // when the last frame of the client has arrived
+	heardAt  time.Duration // when the last frame has arrived
 
 	owner string        // the certificate of a client
 	own   *peerRefusals // of a node
@@ -75,11 +76,14 @@ func (c *core) newPeer(name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{core: c, name: name, session: s, own: new(peerRefusals), reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}, pairs: map[border.Pair]*inPair{}}
+	p := &peer{core: c, name: name, session: s, own: new(peerRefusals), reachable: true, changed: true, lostAt: c.now, in: map[uint64]*inPair{}}
 	if isClient(name) {
 		p.slot, p.owner = c.clients.take(p), c.clients.ownerOf(name)
-		p.pairs, p.heardAt = p.slot.pairs, c.now
+		p.guests, p.heardAt = p.slot, c.now
+	} else {
+		p.guests = c.takeGuests(p)
 	}
+	p.pairs = p.guests.pairs
 	c.peers[name] = p
 	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
 	c.ordered = slices.Insert(c.ordered, at, p)
@@ -301,7 +305,7 @@ func (p *peer) open(lane uint64, m []byte) error {
 			return fmt.Errorf("cluster: node %s has opened %d pairs", p.name, len(p.pairs))
 		}
 		in = &inPair{peer: p}
-		key := border.GuestKey{Node: p.guestNode(), Processor: pair.From, Instance: pair.FromInstance}
+		key := border.GuestKey{Node: p.guests.name, Processor: pair.From, Instance: pair.FromInstance}
 		if in.arrivals, err = p.core.pool.Arrivals(key, pair.To, pair.ToInstance); errors.Is(err, border.ErrAway) {
 			return p.giveBack(lane)
 		} else if err != nil {
@@ -309,6 +313,9 @@ func (p *peer) open(lane uint64, m []byte) error {
 		}
 		delete(p.returned, lane)
 		in.arrivals.State = in
+		if p.slot == nil {
+			in.arrivals.SetNode(p.name)
+		}
 		in.limit = in.arrivals.Limit
 		in.hurry = uint64(max(1, in.arrivals.Capacity/hurryPart))
 		p.pairs[pair] = in
@@ -317,14 +324,6 @@ func (p *peer) open(lane uint64, m []byte) error {
 	in.process++
 	p.in[lane] = in
 	return nil
-}
-
-// guestNode is the name of the node to which the guests belong.
-func (p *peer) guestNode() string {
-	if p.slot != nil {
-		return p.slot.name
-	}
-	return p.name
 }
 
 // transmit sends everything that is due.

@@ -126,7 +126,7 @@ const twoProcesses = "topogen: two processes have the name of one node"
 // duplicates limits the lines about nodes for which failure detection sees two processes.
 type duplicates struct {
 	mu     sync.Mutex
-	byName map[string]*refusals // as many as there are members
+	byName map[string]*refusals
 }
 
 func (d *duplicates) add(log *slog.Logger, now time.Duration, name string) {
@@ -141,6 +141,23 @@ func (d *duplicates) add(log *slog.Logger, now time.Duration, name string) {
 		d.byName[name] = r
 	}
 	r.add(log, now, refusedLine{slog.LevelError, twoProcesses, []slog.Attr{slog.String("node", name)}})
+}
+
+// names are the nodes that were reported.
+func (d *duplicates) names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.byName))
+}
+
+// drop forgets a node that is gone.
+func (d *duplicates) drop(log *slog.Logger, name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.byName[name]; r != nil {
+		r.report(log)
+		delete(d.byName, name)
+	}
 }
 
 // report logs what is not in the log yet.

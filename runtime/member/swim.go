@@ -210,6 +210,9 @@ func (s *Swim) do(call func(now time.Duration)) bool {
 	messages, events := s.core.Take()
 	for _, e := range events { // under the lock, so that their order is that of the core
 		s.events.Add(e)
+		if e.Kind == EventJoined || e.Kind == EventAlive {
+			delete(s.addresses, e.Member.Name) // the owner of the transport may have removed the peer while it was down
+		}
 	}
 	for _, m := range messages {
 		if known, ok := s.addresses[m.To]; !ok || known != m.Address {

@@ -257,3 +257,54 @@ func TestForgottenPeers(t *testing.T) {
 		}
 	})
 }
+
+// TestPeerRemovedByItsOwner: the owner of the transport removes the peer of a member that has left.
+// When its next process joins, the transport gets the address again.
+func TestPeerRemovedByItsOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := transport.NewMemory(transport.MemoryOptions{})
+		tr, err := memory.Join("n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &peers{Transport: tr, list: make(map[string]bool)}
+		c := member.Config{Fence: member.FenceOff}
+		d, err := member.New(member.Settings{
+			Node: member.Node{Name: "n1", Address: "n1:1"}, First: map[string]string{"n1": "n1:1"}, Config: c,
+			Transport: p, Group: transport.GroupID("test", "member"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Start(); err != nil {
+			t.Fatal(err)
+		}
+		state := func() string {
+			for _, m := range d.Members() {
+				if m.Name == "n2" {
+					return m.State.String()
+				}
+			}
+			return ""
+		}
+		for range 2 {
+			other := start(t, memory, "n2", c, "n1")
+			time.Sleep(time.Minute)
+			if got := state(); got != "alive" {
+				t.Errorf("n2 is %s", got)
+			}
+			if err := other.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+			other.end(t)
+			time.Sleep(time.Minute)
+			if got := state(); got != "left" {
+				t.Errorf("n2 is %s after it has left", got)
+			}
+			p.RemovePeer("n2")
+		}
+		if err := errors.Join(d.Close(), tr.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+}

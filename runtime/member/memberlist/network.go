@@ -66,9 +66,9 @@ func (n *network) setPeer(name, address string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.names[hostPort(name)] = name
-	if known, ok := n.addresses[name]; name != n.name && (!ok || known != address) {
+	if name != n.name {
 		n.addresses[name] = address
-		n.transport.SetPeer(name, address)
+		n.transport.SetPeer(name, address) // also the same again: the owner of the transport may have removed the peer while it was down
 	}
 }
 
