@@ -111,7 +111,6 @@ func (n *Node) connect() error {
 		Limits: map[string]grpc.CallLimit{connectMethod: {Conversation: true}},
 		Ended:  n.hasEnded, Identity: n.names,
 	}
-	n.names.used = true
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
 	}
@@ -120,6 +119,7 @@ func (n *Node) connect() error {
 		return err
 	}
 	n.setTransport(t, t.Close)
+	n.names.recheck = t.Recheck
 	n.core.reuseFrames = true
 	return nil
 }
@@ -307,7 +307,7 @@ func (n *Node) observe(e member.Event) {
 		})
 	case member.EventDuplicate, member.EventReplaced:
 		n.duplicates.add(n.log, time.Since(n.began), e.Member.Name)
-		if e.Kind == member.EventReplaced && n.names.used { // it is not the owner of the name
+		if e.Kind == member.EventReplaced && n.names.recheck != nil { // it is not the owner of the name
 			n.names.end(&grpc.Refusal{Text: fmt.Sprintf("failure detection has found another process with the name %q", n.settings.node)})
 		}
 	case member.EventFenced, member.EventUnfenced:

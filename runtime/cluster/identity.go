@@ -59,7 +59,7 @@ func superseded(p *grpc.Process, boot table.Boot, address string) error {
 // names decides which processes may be connected to a node. It implements grpc.Identity.
 type names struct {
 	node    *Node
-	used    bool // by a transport
+	recheck func() // of the transport that uses them; nil: none does
 	ended   chan struct{}
 	endOnce sync.Once
 	why     error // valid after ended
@@ -227,8 +227,8 @@ func (n *names) tableChanged(nodes []*table.Node) {
 		}
 	}
 	n.mu.Unlock()
-	if t, ok := n.node.transport.(interface{ Recheck() }); ok && changed {
-		t.Recheck()
+	if changed && n.recheck != nil {
+		n.recheck()
 	}
 }
 
@@ -277,7 +277,7 @@ func (n *names) others() int {
 // them sees another process of the node, this one does nothing: it is not in the list of failure
 // detection, and has no address table.
 func (n *names) mayJoin(ctx context.Context) error {
-	if !n.used {
+	if n.recheck == nil {
 		return nil
 	}
 	others := n.others()
@@ -291,7 +291,7 @@ func (n *names) mayJoin(ctx context.Context) error {
 // And another node has accepted this one, unless this process listens where the former one did, or
 // there is no other node.
 func (n *names) mayEnter(ctx context.Context, former *table.Node) error {
-	if !n.used || former.State == table.Left {
+	if n.recheck == nil || former.State == table.Left {
 		return nil
 	}
 	alone := n.others() == 0 || former.Address == n.node.settings.address
