@@ -33,6 +33,7 @@ type peer struct {
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
 	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen
+	process    uint64        // boot id of the session; that of a client's session has another low half
 	forgotten  bool          // it was removed from the address table
 
 	slot     *guestSlot    // of a client; nil for a node
@@ -76,6 +77,9 @@ func (c *core) newPeer(name string) (*peer, error) {
 	if isClient(name) {
 		p.slot, p.owner = c.clients.take(p), c.clients.ownerOf(name)
 		p.pairs, p.heardAt = p.slot.pairs, c.now
+	}
+	if c.client { // it learns rarely which nodes there are
+		p.boot, _ = c.places.Boot(name)
 	}
 	c.peers[name] = p
 	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
@@ -216,10 +220,11 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 func (p *peer) event(e session.Event) {
 	switch e := e.(type) {
 	case session.PeerStarted:
-		p.found = true
+		p.found, p.process = true, e.Boot
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
+		p.process = e.New
 		forgot := p.forgottenBy(e)
 		if forgot == nil {
 			p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")
