@@ -154,17 +154,25 @@ var making sync.Mutex
 func RunLoopback[T Topology](t *testing.T, n int, make func(node int, opts ...pool.Option) (T, error), use func(nodes []T, addresses []string)) (nodes []T) {
 	t.Helper()
 	addresses := loopback.Addresses(t, n)
+	return runNodes(t, n, func(i int) (T, error) { return MakeLoopback(t, addresses, i, make) }, func(nodes []T) { use(nodes, addresses) })
+}
+
+// MakeLoopback makes a node of RunLoopback, or one that joins these nodes.
+func MakeLoopback[T Topology](t *testing.T, addresses []string, i int, make func(node int, opts ...pool.Option) (T, error)) (T, error) {
+	t.Helper()
 	var list []string
 	for i, address := range addresses {
 		list = append(list, nodeName(i)+"="+address)
 	}
-	return runNodes(t, n, func(i int) (T, error) {
-		making.Lock()
-		defer making.Unlock()
-		os.Setenv(cluster.VariableNodes, strings.Join(list, ","))
-		defer os.Unsetenv(cluster.VariableNodes)
-		return make(i, pool.Node(nodeName(i)), pool.NodeDir(t.TempDir()))
-	}, func(nodes []T) { use(nodes, addresses) })
+	opts := []pool.Option{pool.Node(nodeName(i)), pool.NodeDir(t.TempDir())}
+	if i >= len(addresses) {
+		opts = append(opts, pool.NodeAddress(loopback.Addresses(t, 1)[0]))
+	}
+	making.Lock()
+	defer making.Unlock()
+	os.Setenv(cluster.VariableNodes, strings.Join(list, ","))
+	defer os.Unsetenv(cluster.VariableNodes)
+	return make(i, opts...)
 }
 
 // runNodes makes nodes, runs them, and checks their figures.

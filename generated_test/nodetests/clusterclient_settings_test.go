@@ -225,7 +225,7 @@ func TestClusterClientTooManyClients(t *testing.T) {
 	c := s.client(config)
 	began := time.Now()
 	_, err := c.Phone().AskOrder(t.Context(), clusterclient.Order{Client: "c"})
-	if !errors.Is(err, cluster.ErrUnreachable) || !strings.Contains(err.Error(), "remembers 256 clients with the certificate") {
+	if !errors.Is(err, cluster.ErrUnreachable) || !strings.Contains(err.Error(), "has 256 clients with the certificate") {
 		t.Errorf("an Ask to a node without room: %v", err)
 	}
 	if took := time.Since(began); took >= config.Retry {

@@ -89,8 +89,8 @@ func (n *Node) Find(node string) (here, known bool) {
 	return node == n.settings.node, known
 }
 
-// Others implements border.Nodes. For a client, the node whose instances count as its own is
-// none of the others.
+// Others implements border.Nodes. A client has no instances, and counts those of one node as
+// its own until a request is on its way.
 func (n *Node) Others() int {
 	if where := n.where.Load(); where != nil {
 		return max(0, len(where.nodes())-1)

@@ -98,9 +98,6 @@ func (c *cast) endsFor(core *core, k *castChunk) []*castEnd {
 	names := core.participants()
 	ends := make([]*castEnd, 0, len(names))
 	for _, name := range names {
-		if name == core.home {
-			continue
-		}
 		if p := core.peer(name); p != nil {
 			ends = append(ends, c.endOf(p))
 		}

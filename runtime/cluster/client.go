@@ -108,7 +108,7 @@ func openClient(c Config, client *ClientConfig, o piper.NodeSettings) (*Node, er
 		addresses = slices.Sorted(maps.Values(s.Nodes))
 	}
 	n := newNode(s)
-	t := &clientTransport{node: n, name: name, streams: map[string]*outStream{}, stopped: make(chan struct{})}
+	t := &clientTransport{node: n, name: name, streams: map[string]*outStream{}, stale: make(chan struct{}, 1), stopped: make(chan struct{})}
 	if t.dial = client.Dial; t.dial == nil {
 		t.dial = dialTCP
 		if s.TLSCert == "" && !s.Insecure {
@@ -119,7 +119,7 @@ func openClient(c Config, client *ClientConfig, o piper.NodeSettings) (*Node, er
 		t.tls = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
 	}
 	n.client = &clientPart{transport: t, addresses: addresses, wait: wait, began: make(chan struct{})}
-	n.core.client = true
+	n.core.client, n.core.stale = true, t.isStale
 	n.transport, n.close = t, t.Close
 	return n, nil
 }
@@ -208,10 +208,6 @@ func (n *Node) beginClient(ctx context.Context, p *border.Border) error {
 	if err := p.Place(func(int, int) bool { return false }); err != nil {
 		return err
 	}
-	if members := where.Members(); len(members) > 0 {
-		where.home = members[uint64(n.boot)%uint64(len(members))] // so that clients choose different ones
-	}
-	n.core.home = where.home
 	n.where.Store(where)
 	n.core.begin(p, where)
 	n.start()

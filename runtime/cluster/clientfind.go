@@ -18,9 +18,10 @@ import (
 
 const (
 	dialPauseMin = 50 * time.Millisecond
-	dialPauseMax = time.Second     // a node that was restarted is found soon, and a node that is gone costs little
-	refreshEvery = 5 * time.Second // how late a client learns of new nodes and changed addresses
-	askTimeout   = 5 * time.Second // for one answer: a node that does not answer must not use up the whole wait
+	dialPauseMax = time.Second            // a node that was restarted is found soon, and a node that is gone costs little
+	refreshEvery = 5 * time.Second        // how late a client learns of new nodes and changed addresses
+	refreshSoon  = 200 * time.Millisecond // after a node has ended its stream, because it may be about to leave
+	askTimeout   = 5 * time.Second        // for one answer: a node that does not answer must not use up the whole wait
 )
 
 // find asks the addresses, one after the other, until a node answers.
@@ -108,11 +109,15 @@ func fetchPlaces(ctx context.Context, conn *gogrpc.ClientConn, plan, revision st
 
 // refresh follows the changes of the address table until the client ends.
 func (c *clientPart) refresh(n *Node, where *lookup) {
-	tick := time.NewTicker(refreshEvery)
-	defer tick.Stop()
-	for {
+	next := refreshEvery
+	timer := time.NewTimer(next)
+	defer timer.Stop()
+	for ; ; timer.Reset(next) {
 		select {
-		case <-tick.C:
+		case <-timer.C:
+			next = min(2*next, refreshEvery)
+		case <-c.transport.stale:
+			next = refreshSoon
 		case <-c.transport.stopped:
 			return
 		}
@@ -130,6 +135,7 @@ func (c *clientPart) refresh(n *Node, where *lookup) {
 		case state != nil && state.Revision().Compare(where.replica.Revision()) > 0:
 			where.replica.Adopt(state)
 			c.transport.follow(where.nodes())
+			n.post(func(h *happened) { h.members = true })
 		}
 	}
 }

@@ -35,6 +35,7 @@ type clientTransport struct {
 	mu      sync.Mutex
 	streams map[string]*outStream // by node
 	closed  bool
+	stale   chan struct{} // has a token if the address table must be asked for soon
 	stopped chan struct{} // closed with closed
 	running sync.WaitGroup
 }
@@ -53,6 +54,14 @@ type outStream struct {
 
 // follow connects to the nodes of a list, and ends the streams to all other nodes.
 func (t *clientTransport) follow(nodes []*table.Node) {
+	var gone []string
+	defer func() {
+		t.node.post(func(h *happened) {
+			for _, name := range gone {
+				h.alive = append(h.alive, alive{node: name})
+			}
+		})
+	}()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -77,7 +86,16 @@ func (t *clientTransport) follow(nodes []*table.Node) {
 		if !current[name] {
 			s.stop()
 			delete(t.streams, name)
+			gone = append(gone, name)
 		}
+	}
+}
+
+// isStale asks a node for the address table soon.
+func (t *clientTransport) isStale() {
+	select {
+	case t.stale <- struct{}{}:
+	default:
 	}
 }
 
@@ -190,6 +208,9 @@ func (t *clientTransport) setConn(s *outStream, conn *gogrpc.ClientConn) {
 	}
 	t.mu.Unlock()
 	t.post()
+	if conn == nil {
+		t.isStale() // the node may have left
+	}
 }
 
 // setNoRoom records why a node has no room for this client. "" means that it may have room.

@@ -44,7 +44,7 @@ type core struct {
 	deliveries  []session.Delivery // used again in each call of session.Receive
 
 	client   bool   // this process is a client: it takes no part in anything but the messages that it sends
-	home     string // of a client, see lookup
+	stale    func() // of a client: its copy of the address table may be out of date; may be nil
 	clients  clientPeers
 	drain    drain
 	guests   nodeGuests
@@ -271,6 +271,12 @@ func (c *core) forward(f *forward) {
 			f.outlet.State = trunk.State
 		} else {
 			name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
+			if c.client && name == c.node { // it has no instances: all nodes get the message along the link to all others
+				f.outlet.Reaches(f.chunk.Messages, 0)
+				f.outlet.Settle(f.chunk.Messages, nil)
+				border.ReuseChunk(f.chunk.Data)
+				return
+			}
 			p := c.peer(name)
 			if !ok || p == nil {
 				c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
@@ -351,6 +357,7 @@ func (c *core) coordinator() string {
 // membersChanged is called when nodes have joined or left, or can be reached again.
 func (c *core) membersChanged() {
 	if c.client {
+		c.releaseForgotten()
 		return
 	}
 	for _, name := range c.participants() {

@@ -47,8 +47,9 @@
 // gives up its messages before. A node may forget it sooner, and the client then drops what it
 // had sent (clientroom.go). So no message is handled twice while the process of its
 // node runs. Clients take no part in the agreement about the end, and nodes do not wait for
-// them. A node refuses everything from a client but messages of external processors to its
-// own instances.
+// them. A node refuses everything from a client but messages of external processors, and
+// returns those for instances of other nodes. A client has no instances, so its messages to the
+// instances of all nodes go along the link to all other nodes.
 //
 // # View
 //
@@ -59,8 +60,8 @@
 // An operator can also remove a node (removal.go, Remove, "topoctl cluster forget") that has
 // joined, and whose process has ended without leaving. The address table must be able to
 // change, and failure detection must not see the node as alive. The other nodes drop the
-// messages that they keep for it, and finish without it. A client drops its messages for the
-// node after retry.timeout.
+// messages that they keep for it, and finish without it. A client does the same when it asks
+// for the address table, also for a node that has left.
 //
 // # Design
 //

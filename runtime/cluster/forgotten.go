@@ -37,16 +37,19 @@ func (c *core) releaseForgotten() {
 // may have been found already, if this node learns of the removal late. Then nothing is to
 // be done.
 func (p *peer) forget(boot uint64) {
+	c := p.core
+	if c.client && (p.process^boot)&^sessionMask == 0 {
+		boot = p.process
+	}
 	if !p.session.Exclude(boot) {
 		return
 	}
-	c := p.core
 	p.forgotten, p.found, p.lostAt, p.changed = true, false, c.now, true
 	p.silent, p.draining, p.heldBack, p.left, p.ended = false, false, nil, false, false
 	c.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false
-	why := fmt.Errorf("%w: %s has left the cluster, or was removed from it", ErrUnreachable, p.name)
+	why := fmt.Errorf("%w: %s is no longer a node of the cluster", ErrUnreachable, p.name)
 	for _, pair := range p.out {
 		pair.away = false
 		pair.takeBack(errProcessEnded) // no process has the messages, so none of them is in doubt

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -14,11 +13,6 @@ type lookup struct {
 	settings *settings
 	replica  *table.Replica
 	entries  []int // by processor: its index in the table, or -1
-
-	// home takes the place of a client's own node in its broadcasts, because a client has no
-	// instances. All other nodes get the broadcast from the client: home passes nothing on.
-	// It is "" on a node.
-	home string
 
 	members atomic.Pointer[members]
 }
@@ -50,7 +44,7 @@ func newLookup(s *settings, replica *table.Replica) (*lookup, error) {
 func (l *lookup) Node(processor, instance int) (name string, ok bool) {
 	entry := l.entries[processor]
 	if entry < 0 {
-		return cmp.Or(l.home, l.settings.node), l.settings.Processors[processor].Placement == EveryNode
+		return l.settings.node, l.settings.Processors[processor].Placement == EveryNode
 	}
 	n, _ := l.replica.Lookup(entry, instance)
 	if n == nil {
@@ -63,7 +57,7 @@ func (l *lookup) Node(processor, instance int) (name string, ok bool) {
 // part in the topology.
 func (l *lookup) find(name string) (here, known bool) {
 	n := l.replica.Node(name)
-	return name == cmp.Or(l.home, l.settings.node), n != nil && n.State < table.Left
+	return name == l.settings.node, n != nil && n.State < table.Left
 }
 
 // isHere reports whether this node runs an instance.

@@ -35,6 +35,7 @@ type peer struct {
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
 	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen
+	process    uint64        // boot id of the session; that of a client's session has another low half
 	forgotten  bool          // it was removed from the address table
 
 	guests   *guestSlot    // has the guests of the peer
@@ -84,6 +85,9 @@ func (c *core) newPeer(name string) (*peer, error) {
 		p.guests = c.takeGuests(p)
 	}
 	p.pairs = p.guests.pairs
+	if c.client { // it learns rarely which nodes there are
+		p.boot, _ = c.places.Boot(name)
+	}
 	c.peers[name] = p
 	at, _ := slices.BinarySearchFunc(c.ordered, name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
 	c.ordered = slices.Insert(c.ordered, at, p)
@@ -227,10 +231,11 @@ func (p *peer) receive(now time.Duration, frame []byte) {
 func (p *peer) event(e session.Event) {
 	switch e := e.(type) {
 	case session.PeerStarted:
-		p.found = true
+		p.found, p.process = true, e.Boot
 		p.core.peerFound(p)
 		p.resume()
 	case session.PeerRestarted:
+		p.process = e.New
 		p.restarted(p.forgottenBy(e))
 		p.core.peerFound(p)
 	case session.TwoProcesses:

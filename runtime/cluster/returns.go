@@ -14,10 +14,18 @@ import (
 // the sending node, which keeps them, looks up the instance again. That node alone decides
 // where they go next. No node forwards them, so they cannot run in circles.
 
+// clientReturnsMax bounds the pairs of a client that are returned, and the answers that it has not
+// taken. They take as much memory as the window of its session.
+const clientReturnsMax = 1 << 16
+
 // giveBack tells the sending node that an instance is not here.
 func (p *peer) giveBack(lane uint64) error {
-	if max(len(p.returned), len(p.answers)) >= pairsMax {
-		return fmt.Errorf("cluster: node %s has opened %d pairs with instances of other nodes", p.name, len(p.returned))
+	most, queued := pairsMax, len(p.answers)
+	if p.slot != nil {
+		most, queued = clientReturnsMax, max(queued, p.session.Stats().QueuedMessages)
+	}
+	if max(len(p.returned), queued) >= most {
+		return fmt.Errorf("cluster: %s has opened %d pairs with instances of other nodes, and has not received %d answers", p.name, len(p.returned), queued)
 	}
 	if p.returned == nil {
 		p.returned = map[uint64]struct{}{}
@@ -47,6 +55,9 @@ func (p *peer) cameBack(r *reader) error {
 	}
 	pair.delay = min(max(2*pair.delay, c.config.Retry.Min), c.config.Retry.Max)
 	c.returned = append(c.returned, pair)
+	if c.stale != nil {
+		c.stale()
+	}
 	pair.takeBack(fmt.Errorf("%w: %s was not on node %s", ErrUnreachable, where, p.name))
 	return nil
 }

@@ -53,7 +53,7 @@ func (s *clientSim) startClient(i int) {
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	var err error
 	if n.top, err = s.newTop(n); err == nil {
-		n.where, err = newLookup(&n.settings, s.nodes[0].table.Replica())
+		n.where, err = newLookup(&n.settings, s.tables.Open().Replica())
 	}
 	if err == nil {
 		err = n.top.border.Place(func(int, int) bool { return false })
@@ -62,7 +62,7 @@ func (s *clientSim) startClient(i int) {
 		s.fault("%s: %v", n.name, err)
 		return
 	}
-	n.core.begin(n.top.border, n.where)
+	n.core.begin(n.top.border, n.places())
 	n.stepper = &stepper{Stepper: n.top.pool.Stepper(s.random.Uint64()), now: s.now}
 	n.active, n.coreAt = true, s.now
 	s.nodes = append(s.nodes, n)
@@ -248,6 +248,129 @@ func TestCloseOfAClientWhoseCallerGaveUp(t *testing.T) {
 	}
 	if s.counts["dropped"] != 1 {
 		t.Errorf("%d messages were dropped", s.counts["dropped"])
+	}
+}
+
+// TestClientLooksUpAgain lets a client look for an instance on a node that does not have it. The
+// node returns the messages, and the client sends them to the other node when it knows the
+// place. Its connections stay.
+func TestClientLooksUpAgain(t *testing.T) {
+	s := simulateClients(1, 20, 1)
+	wrong := map[[2]int]string{}
+	s.wrong = func(n *simNode) map[[2]int]string {
+		if isClient(n.name) {
+			return wrong
+		}
+		return nil
+	}
+	s.at(clientStart-1, "the client has an old address table", func() {
+		wrong[[2]int{2, 0}] = nodeName(0)
+		for _, n := range s.nodes {
+			n.core.clients.drop = func(name string) { t.Errorf("%s ends the connection of %s", n.name, name) }
+		}
+	})
+	returned, asked := 0, 0
+	s.at(clientStart, "look whether it asks for the table", func() { s.clients[0].core.stale = func() { asked++ } })
+	s.at(clientStart+10*time.Second, "the client learns the place", func() {
+		returned = len(s.clients[0].core.returned)
+		delete(wrong, [2]int{2, 0})
+		s.clients[0].post(func(h *happened) { h.members = true })
+	})
+	s.stopAll(clientStart + time.Minute)
+	s.run()
+	if f := s.failure(); f != "" {
+		t.Fatal(f)
+	}
+	if returned == 0 || asked == 0 || s.counts["pairs that moved"] == 0 {
+		t.Errorf("%d pairs were returned, the client has asked for the table %d times, and %d pairs have moved", returned, asked, s.counts["pairs that moved"])
+	}
+}
+
+// TestBroadcastsOfAClientWhenANodeLeaves sends messages of a client to the instances of all
+// nodes, while there are three nodes, after one has ended and before the client knows it, and
+// when the client knows that the node has left.
+func TestBroadcastsOfAClientWhenANodeLeaves(t *testing.T) {
+	for leaves := range 3 { // no node is special
+		d := &design{nodes: 3, messages: 1, batch: 4, parts: []designPart{
+			{name: "p0", external: true, placement: EveryNode},
+			{name: "p1", instances: 2, placement: EveryNode, with: 1},
+		}, edges: []designEdge{{from: 0, to: 1, capacity: 64}}}
+		d.groups = d.components()
+		s := &clientSim{simulation: simulate(1, d)}
+		s.clientsOnly, s.until = true, time.Hour
+		s.ledger.edges = append(s.ledger.edges, make([]edgeLedger, len(d.edges)))
+		s.ledger.restarted = true // the client's copies for itself have no receiver
+		s.forgets = true
+		s.at(clientStart, "start a client", func() {
+			s.startClient(0)
+			s.clients[0].sendAt = neverExpires
+		})
+		broadcast := func() {
+			c := s.clients[0]
+			m := s.newParcel(c, 0, 0, allInstances, 0)
+			for i := range d.parts[1].instances + 1 {
+				e := c.top.externals[0]
+				to, err := e.entry(c.top, 0, 1, i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := to.lane(0)
+				target := piper.Target{Gate: &to.Gate, Head: l.head()}
+				if err := e.x.Lock(t.Context(), target); err != nil {
+					t.Fatal(err)
+				}
+				l.put(to.number(), piper.NoReply[parcel, parcel](m))
+				e.x.Commit(target)
+			}
+			c.active = true
+		}
+		const at = 10 * time.Second
+		gone := nodeName(leaves)
+		expect := func(when string, seq uint64, kept uint64, dropped uint64) {
+			t.Helper()
+			for i := range d.nodes {
+				for k := range d.parts[1].instances {
+					got := s.ledger.seen[seenKey{streamKey{s.clients[0].index, 0, 0, 1, allInstances}, i, k}]
+					if want := seq; i == leaves && got != 1 || i != leaves && got != want {
+						t.Errorf("%s: p1/%d on %s has handled %d messages of %d", when, k, nodeName(i), got, want)
+					}
+				}
+			}
+			f := s.clients[0].top.pool.Snapshot().Edges[0]
+			if p := s.clients[0].core.peers[gone]; p.kept != kept || p.dropped != dropped || uint64(f.Len) != kept || f.Dropped != dropped {
+				t.Errorf("%s: %d messages for %s are kept and %d dropped, want %d and %d; %+v", when, p.kept, gone, p.dropped, kept, dropped, f)
+			}
+		}
+		s.at(at, "a broadcast", broadcast)
+		s.at(at+time.Second, "a node leaves", func() {
+			expect("all nodes run", 1, 0, 0)
+			s.nodes[leaves].stop()
+		})
+		s.at(at+time.Minute, "a broadcast, before the client knows it", func() {
+			if s.nodes[leaves].state != simGone {
+				t.Fatal("the node has not left")
+			}
+			s.clients[0].post(func(h *happened) { h.alive = append(h.alive, alive{node: gone}) })
+			broadcast()
+		})
+		s.at(at+2*time.Minute, "the client learns it", func() {
+			expect("before the client knows it", 2, 1, 0)
+			n := s.nodes[leaves]
+			if err := table.Leave(t.Context(), s.nodes[(leaves+1)%d.nodes].table, n.name, n.boot); err != nil {
+				t.Fatal(err)
+			}
+			s.clients[0].post(func(h *happened) { h.members = true })
+		})
+		s.at(at+2*time.Minute+time.Second, "a broadcast", func() {
+			expect("when the client knows it", 2, 0, 1)
+			broadcast()
+		})
+		s.at(at+2*time.Minute+2*time.Second, "look", func() { expect("afterwards", 3, 0, 1) })
+		s.stopAll(at + 3*time.Minute)
+		s.run()
+		if f := s.failure(); f != "" {
+			t.Fatal(f)
+		}
 	}
 }
 

@@ -20,9 +20,8 @@ type Nodes interface {
 	// Begin is called by Run, before anything else. It calls Border.Place when it is
 	// known which instances this node runs.
 	Begin(ctx context.Context, b *Border) error
-	// Find reports whether a name is that of this node, or, for a client, of the node whose
-	// instances count as its own, and whether a node with this name
-	// takes part in the topology.
+	// Find reports whether a name is that of this node, and whether a node with this name takes
+	// part in the topology.
 	Find(node string) (here, known bool)
 	// Others is how many other nodes take part in the topology.
 	Others() int

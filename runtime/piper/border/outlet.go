@@ -319,7 +319,8 @@ func (o *Outlet) failCall(call uint64, err error) {
 }
 
 // Reaches says that the next n messages that were passed on go to a number of nodes. Nodes
-// calls it if the messages are for all other nodes. Any goroutine may call it.
+// calls it if the messages are for all other nodes, and with 0 if they are for this node, which
+// is a client and has no instances. Any goroutine may call it.
 func (o *Outlet) Reaches(n, nodes int) {
 	o.mu.Lock()
 	o.reached += uint64(n)

@@ -49,9 +49,15 @@ type singleCall[R any] struct {
 }
 
 func (s *singleCall[R]) several() bool { return false }
-func (s *singleCall[R]) reaches(int)   {}
 func (s *singleCall[R]) waits() bool   { return s.waiter.Waits() }
 func (s *singleCall[R]) gaveUp() bool  { return !s.waits() }
+
+// reaches ends a part of a Gathering whose request goes to no instance.
+func (s *singleCall[R]) reaches(nodes int) {
+	if g, part := s.waiter.Gathering(); g != nil && nodes == 0 {
+		g.Expect(part, 0)
+	}
+}
 
 func (s *singleCall[R]) reply(_ string, b []byte, err error) {
 	var reply R
