@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -100,5 +101,17 @@ func TestInCommon(t *testing.T) {
 			t.Errorf("the hello has %q: %v", got, err)
 		}
 		seen[got] = true
+	}
+}
+
+// TestRefusalIsExplained: the table knows only the hash of a node that joins.
+func TestRefusalIsExplained(t *testing.T) {
+	s := &settings{Config: Config{Plan: "b", Identity: []string{"processor sink = 4 instances"}}}
+	err := s.explain(fmt.Errorf("join: %w", &table.PlanError{Node: table.Plan{Hash: "b"}, Cluster: table.NewPlan("a", []string{"processor sink = 3 instances"})}))
+	if want := "the processor sink has 3 instances in the cluster and 4 instances here"; !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got the error %v, want %s", err, want)
+	}
+	if err := s.explain(table.ErrClosed); err != table.ErrClosed {
+		t.Errorf("another error became %v", err)
 	}
 }
