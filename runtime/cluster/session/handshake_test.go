@@ -259,7 +259,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"Topology must have 1 to 255 bytes, got 0":        func(c *session.Config) { c.Topology = "" },
 		"Node must have 1 to 255 bytes, got 256":          func(c *session.Config) { c.Node = strings.Repeat("n", 256) },
 		"Node and Peer must differ":                       func(c *session.Config) { c.Peer = "n1" },
-		"the plan must have at most 128 bytes, got 129":     func(c *session.Config) { c.Plan = strings.Repeat("p", 129) },
+		"the plan must have at most 128 bytes, got 129":   func(c *session.Config) { c.Plan = strings.Repeat("p", 129) },
 		"the boot id must not be 0":                       func(c *session.Config) { c.Boot = 0 },
 		"Rand is nil":                                     func(c *session.Config) { c.Rand = nil },
 		"retry.min must not exceed retry.max, got 2s and": func(c *session.Config) { c.RetryMin, c.RetryMax = 2*time.Second, time.Second },
