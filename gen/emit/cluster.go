@@ -73,9 +73,15 @@ func (p *part) clusterConfig(c *plan.Cluster) fields {
 	for _, n := range c.Nodes {
 		nodes = append(nodes, key(strconv.Quote(n.Name), jen.Lit(n.Address)))
 	}
+	identity := p.plan.Identity(p.crossingTypes())
+	var texts []code
+	for _, line := range identity {
+		texts = append(texts, jen.Lit(line))
+	}
 	f := fields{
 		key("Topology", jen.Lit(p.plan.Name)),
-		key("Plan", jen.Lit(p.planHash())),
+		key("Plan", jen.Lit(plan.HashOf(identity))),
+		key("Identity", jen.Index().String().Add(lines(texts))),
 		key("Processors", jen.Index().Add(cluster("Processor")).Add(lines(processors))),
 		key("Edges", jen.Index().String().Add(lines(edges))),
 		key("Nodes", jen.Map(jen.String()).String().Add(lines(nodes))),
@@ -95,7 +101,15 @@ func (p *part) clusterConfig(c *plan.Cluster) fields {
 		key("Retry", cluster("Retry").Values(key("Timeout", duration(c.RetryTimeout)), key("Min", duration(c.RetryMin)), key("Max", duration(c.RetryMax)))),
 	)
 	f.when(c.Rebalance == string(spec.RebalanceMinimal), "Rebalance", jen.True())
-	return append(f, key("Neighborhood", jen.Lit(c.Neighborhood)))
+	return append(f, key("Neighborhood", jen.Lit(c.Neighborhood)), key("Together", jen.Lit(c.Together())))
+}
+
+// crossingTypes describes the messages that may go to another node.
+func (p *part) crossingTypes() []string {
+	if p.boundary == nil {
+		return nil
+	}
+	return p.boundary.schema.Types(p.plan.Cluster.Messages)
 }
 
 // engineOptions are the arguments of the function that opens the address table.

@@ -115,3 +115,28 @@ func (d *describer) elem(e *Elem) string {
 	}
 	return "." + d.message(e.Message)
 }
+
+// Types describes the encoding of roots, and of all messages in them, for the identity of a
+// cluster: a line for each root, and then a line for each message with its fields. Names of
+// roots that the schema does not have are ignored.
+func (s *Schema) Types(roots []string) []string {
+	parts := make([]Part, len(roots))
+	for i, root := range roots {
+		parts[i] = Part{"message " + root + " =", root}
+	}
+	var lines []string
+	for line := range strings.Lines(s.Describe(parts...)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch name, isType := strings.CutPrefix(line, "message "); {
+		case isType && !strings.Contains(name, " = "):
+			lines = append(lines, "type "+name+" =")
+		case isType:
+			lines = append(lines, line)
+		case strings.HasSuffix(lines[len(lines)-1], "="):
+			lines[len(lines)-1] += " field " + line
+		default:
+			lines[len(lines)-1] += ", field " + line
+		}
+	}
+	return lines
+}

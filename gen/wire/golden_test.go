@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dave/jennifer/jen"
@@ -86,6 +87,7 @@ func TestSample(t *testing.T) {
 	compare(t, filepath.Join(sample, "codecs_gen.go"), render(t, pkg.Name(), &schema, plainNames))
 	compare(t, filepath.Join(sample, "description.txt"), []byte(schema.Describe(
 		wire.Part{Kind: "state", Root: "Maps"}, wire.Part{Kind: "update", Root: "Page"}, wire.Part{Kind: "result", Root: "Text"})))
+	compare(t, filepath.Join(sample, "types.txt"), []byte(strings.Join(schema.Types([]string{"Maps", "Page", "Text"}), "\n")+"\n"))
 	compare(t, filepath.Join(sample, "messages.proto"), wire.Proto(&schema, wire.ProtoOptions{Topology: "messages"}))
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/cluster/table/broadcast"
 	tableraft "github.com/topogen/topogen/runtime/cluster/table/raft"
@@ -76,29 +76,45 @@ func TestChangedProgram(t *testing.T) {
 	}
 }
 
-// TestInCommon: nodes with different settings that all running nodes must have in common refuse each other, and
-// the reason has both. Clients are asked for the identity alone.
+// TestInCommon: the hello of a node has the settings that all running nodes must have in common. Clients are asked
+// for the identity alone.
 func TestInCommon(t *testing.T) {
 	plan := strings.Repeat("f", planBytesMax)
 	text := "addresses raft, detector swim, fence majority, tie_breaker n1"
-	c := &core{config: &Config{Plan: plan, Together: text}}
-	if got := c.inCommon("n2"); got != plan+" "+text {
-		t.Errorf("the hello has %q", got)
+	hello := func(together string, client bool, peer string) string {
+		c := newCore(&Config{Topology: "t", Plan: plan, Together: together}, "n1", 1, rand.New(rand.NewPCG(1, 2)), slog.New(slog.DiscardHandler))
+		c.client = client
+		p, err := c.newPeer(peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.session.Connected(0, true)
+		return string(p.session.Frame(0))
 	}
+	if got := hello(text, false, "n2"); !strings.Contains(got, plan+" "+text) {
+		t.Errorf("the hello is %q, without %s", got, text)
+	}
+	if got := hello(text, true, "n2"); !strings.Contains(got, plan) || strings.Contains(got, "swim") {
+		t.Errorf("the hello of a client is %q", got)
+	}
+	c := &core{config: &Config{Plan: plan, Together: text}}
 	if got := c.inCommon(clientPrefix + "X"); got != plan {
 		t.Errorf("the hello to a client has %q", got)
 	}
-	client := &core{config: c.config, client: true}
-	if got := client.inCommon("n2"); got != plan {
-		t.Errorf("the hello of a client has %q", got)
+	a, b := hello(strings.Repeat("a", 1000), false, "n2"), hello(strings.Repeat("b", 1000), false, "n2")
+	if a == b || !strings.Contains(a, plan+" settings ") {
+		t.Errorf("with long settings the hellos are %q and %q", a, b)
 	}
-	seen := map[string]bool{}
-	for _, prefix := range []string{"a", "b"} {
-		long := &core{config: &Config{Plan: plan, Together: strings.Repeat(prefix, 1000)}}
-		got := long.inCommon("n2")
-		if _, err := session.New(session.Config{Topology: "t", Plan: got, Node: "n1", Peer: "n2", Boot: 1, Rand: rand.New(rand.NewPCG(1, 2))}); err != nil || seen[got] {
-			t.Errorf("the hello has %q: %v", got, err)
-		}
-		seen[got] = true
+}
+
+// TestRefusalIsExplained: the table knows only the hash of a node that joins.
+func TestRefusalIsExplained(t *testing.T) {
+	s := &settings{Config: Config{Plan: "b", Identity: []string{"processor sink = 4 instances"}}}
+	err := s.explain(fmt.Errorf("join: %w", &table.PlanError{Node: table.Plan{Hash: "b"}, Cluster: table.NewPlan("a", []string{"processor sink = 3 instances"})}))
+	if want := "the processor sink has 3 instances in the cluster and 4 instances here"; !errors.Is(err, table.ErrPlan) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got the error %v, want %s", err, want)
+	}
+	if err := s.explain(table.ErrClosed); err != table.ErrClosed {
+		t.Errorf("another error became %v", err)
 	}
 }

@@ -59,6 +59,8 @@ func TestSettingsReachTheNode(t *testing.T) {
 	effects.Check(t, effects.Table{
 		"Config.Topology":    joins(Config{}, n1, func(j *entered) any { return j.setup.Topology }, "shop"),
 		"Config.Plan":        joins(Config{}, n1, func(j *entered) any { return j.setup.Plan }, "plan"),
+		"Config.Identity":    effects.By("TestChangedProgram"),
+		"Config.Together":    effects.By("TestInCommon"),
 		"Config.Processors":  joins(Config{}, n1, placesOf, "a on n1 n2, b on n2 n2, c on n1, d on n1 n2"),
 		"Config.Edges":       effects.By("TestView"),
 		"Config.Nodes":       joins(Config{Nodes: two}, n1, func(j *entered) any { return j.setup.First }, two),
