@@ -36,18 +36,16 @@ type stream struct {
 type chunk struct {
 	outlet   *border.Outlet
 	messages int
-	waiting  int // ends that have not handled or lost all of them
-	err      error
+	waiting  int // ends that have not handled all of them
 }
 
 // end is the end of a stream on one node.
 type end struct {
-	stream        *stream
-	outlet        *border.Outlet // gets the replies
-	arrivals      *border.Arrivals
-	handled, lost uint64
-	settled       uint64
-	parts         []part // that are not settled, oldest first
+	stream   *stream
+	outlet   *border.Outlet // gets the replies
+	arrivals *border.Arrivals
+	settled  uint64
+	parts    []part // that are not settled, oldest first
 }
 
 // alone reports whether one node alone gets the messages.
@@ -59,26 +57,19 @@ type part struct {
 	left  int
 }
 
-// settle settles the messages that have been handled or lost.
-func (e *end) settle(change func()) {
+// settle settles the first count messages.
+func (e *end) settle(count uint64) {
 	s := e.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change()
-	var err error
-	if e.lost > 0 {
-		err = errLost
-	}
-	n := int(e.handled + e.lost - e.settled)
+	n := int(max(count, e.settled) - e.settled) // several instances may report at the same time
 	e.settled += uint64(n)
 	for n > 0 {
 		p := &e.parts[0]
 		k := min(n, p.left)
 		n -= k
 		if p.chunk.alone() {
-			p.chunk.outlet.Settle(k, err)
-		} else if err != nil {
-			p.chunk.err = err
+			p.chunk.outlet.Settle(k, nil)
 		}
 		if p.left -= k; p.left == 0 {
 			p.chunk.waiting--
@@ -91,7 +82,7 @@ func (e *end) settle(change func()) {
 // settleAll settles the oldest chunks to all ends that no end has to handle.
 func (s *stream) settleAll() {
 	for len(s.kept) > 0 && s.kept[0].waiting == 0 {
-		s.kept[0].outlet.Settle(s.kept[0].messages, s.kept[0].err)
+		s.kept[0].outlet.Settle(s.kept[0].messages, nil)
 		s.kept = s.kept[1:]
 	}
 }
@@ -210,21 +201,8 @@ func (n *node) connect(s *stream, o *border.Outlet) error {
 
 // Handled implements border.Nodes.
 func (n *node) Handled(a *border.Arrivals, count uint64) {
-	e := a.State.(*end)
-	e.settle(func() { e.handled = max(e.handled, count) })
+	a.State.(*end).settle(count)
 }
-
-// Lost implements border.Nodes.
-func (n *node) Lost(a *border.Arrivals, count uint64) {
-	e := a.State.(*end)
-	e.settle(func() { e.lost = max(e.lost, count) })
-}
-
-type lostError struct{}
-
-func (lostError) Error() string { return "the other node could not decode the message" }
-
-var errLost lostError
 
 // Reply implements border.Nodes.
 func (n *node) Reply(a *border.Arrivals, call border.Call, reply []byte, err error) {

@@ -78,7 +78,7 @@ func (c *cast) forward(core *core, f *forward) {
 		if k.isForOne() {
 			end.pair.forward(core.now, k.Chunk)
 		} else {
-			end.pair.keep(core.now, kept{cast: k, messages: k.Messages, atMostOnce: k.AtMostOnce})
+			end.pair.keep(core.now, kept{cast: k, messages: int32(k.Messages), atMostOnce: k.AtMostOnce})
 		}
 	}
 	if len(ends) == 0 {

@@ -33,7 +33,7 @@ func (c *core) giveUp() {
 func (p *outPair) unsettled() (n int) {
 	for i := range p.kept {
 		if k := &p.kept[i]; !k.dropped {
-			n += k.messages - k.done
+			n += k.left()
 		}
 	}
 	return n

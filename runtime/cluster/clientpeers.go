@@ -76,10 +76,10 @@ func (c *clientPeers) collect() {
 	})
 }
 
-// isHandled reports whether all messages that the peer has sent are handled or lost.
+// isHandled reports whether all messages that the peer has sent are handled.
 func (p *peer) isHandled() bool {
 	for _, in := range p.pairs {
-		if in.put != in.handled.Load()+in.lost.Load() {
+		if in.waiting() > 0 {
 			return false
 		}
 	}

@@ -164,8 +164,7 @@ func TestRoomForClients(t *testing.T) {
 			p := c.peers[name]
 			p.found, p.reachable, p.passedOn, p.lostAt, p.heardAt = true, k.connected, k.passedOn, k.lostAt, k.heardAt
 			in := &inPair{peer: p, put: 2}
-			in.handled.Store(1)
-			if in.lost.Store(1); !k.handled {
+			if in.handled.Store(2); !k.handled {
 				in.put++
 			}
 			p.pairs[border.Pair{}] = in

@@ -15,7 +15,10 @@ const (
 // confirm notes that a pair has messages to confirm.
 func (p *peer) confirm(in *inPair) {
 	n := in.confirmable()
-	if n == in.told || p.in[in.lane] != in {
+	if p.in[in.lane] != in {
+		return
+	}
+	if in.askAgain(); n == in.told {
 		return
 	}
 	if !in.listed {

@@ -35,6 +35,7 @@ const (
 	controlDraining = 8  // groups: the node drains its queues and stops, and takes no more messages for these groups
 	controlLeft     = 9  // the node has drained its queues and stops, while others go on
 	controlReturned = 10 // lane: the instance of the pair is not on this node
+	controlAgain    = 11 // lane and number of messages that were taken: the others must be sent again
 )
 
 // control handles a control message.
@@ -84,6 +85,8 @@ func (p *peer) answered(kind byte, r *reader) error {
 		return p.replied(r)
 	case controlReturned:
 		return p.cameBack(r)
+	case controlAgain:
+		return p.mustSendAgain(r)
 	}
 	return fmt.Errorf("%w: message %d in a lane of replies", errMalformed, kind)
 }

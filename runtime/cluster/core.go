@@ -60,6 +60,7 @@ type core struct {
 	expireAt time.Duration
 
 	queueMax   int // messages of pairs in the queue of each session; 0: as many as it takes
+	pairMax    int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
 	leaveAfter time.Duration
 }
 

@@ -19,7 +19,7 @@
 // After retry.timeout, messages that were dropped may still be in flight, and later ones come
 // in addition. The receiver drops none of them, whatever the policy of their edge is: the
 // sending node has applied it. So messages are confirmed in their order. A node takes a
-// bounded number of messages of a pair (border.Arrivals).
+// bounded number of messages of a pair, and others wait on their sending node (excess.go).
 //
 // # Guarantees
 //

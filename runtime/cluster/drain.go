@@ -171,7 +171,7 @@ func (c *core) unneeded() []bool {
 	arriving := make([]bool, c.pool.Groups())
 	for _, p := range c.ordered {
 		for _, in := range p.pairs {
-			if in.put != in.handled.Load()+in.lost.Load() { // perhaps in no queue yet
+			if in.waiting() > 0 { // perhaps in no queue yet
 				arriving[c.pool.GroupOf(in.arrivals.To)] = true
 			}
 		}

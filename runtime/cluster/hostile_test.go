@@ -47,6 +47,8 @@ func TestHostileMessages(t *testing.T) {
 		"more skipped than there":     {n2, firstLane, chunk(1, 2, "\x00\x00\x00"), "malformed"},
 		"all messages skipped":        {n2, firstLane, chunk(1, 1, "\x00"), "malformed"},
 		"a chunk without messages":    {n2, firstLane, chunk(0, 0, "\x00"), "malformed"},
+		"again for no reason":         {n2, firstLane, []byte{pairAgain}, "not ignored"},
+		"an unknown pair again":       {n2, laneAnswers | firstLane, []byte{controlAgain, firstLane, 0}, "unknown pair"},
 		"a second lane of a pair":     {n2, firstLane + 1, open(0, 0, 1, 0), "opened twice"},
 		"a second pair of a lane":     {n2, firstLane, open(0, 0, 1, 1), "opened twice"},
 		"a pair without an edge":      {n2, firstLane + 1, open(1, 0, 0, 0), "no edge"},
@@ -75,15 +77,21 @@ func TestHostileMessages(t *testing.T) {
 	}
 	t.Run("messages without end", func(t *testing.T) {
 		flood := chunk(1<<16, 0, strings.Repeat("\x00", 1<<16))
-		for n := range 1000 {
+		in := n2.in[firstLane]
+		for range 1000 {
 			if err := n2.message(firstLane, flood); err != nil {
-				if !strings.Contains(err.Error(), "limit") || n == 0 {
-					t.Errorf("after %d chunks: %v", n, err)
-				}
-				return
+				t.Fatal(err)
 			}
 		}
-		t.Error("65 million messages of one pair were accepted")
+		if n := in.waiting(); n != in.limit || in.limit > 1<<20 {
+			t.Errorf("%d messages of one pair wait here, want the limit, which is %d", n, in.limit)
+		}
+	})
+	t.Run("a chunk with too many messages", func(t *testing.T) {
+		n := int(n2.in[firstLane].limit/2) + 1
+		if err := n2.message(firstLane, chunk(n, 0, strings.Repeat("\x00", n))); err == nil || !strings.Contains(err.Error(), "limit") {
+			t.Errorf("got the error %v, want one with the limit", err)
+		}
 	})
 }
 

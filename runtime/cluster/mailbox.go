@@ -53,7 +53,7 @@ func (b *mailbox) take(h *happened) {
 	*h, b.mail, b.busy = b.mail, happened{}, false
 	for _, in := range h.handled {
 		in.dirty.Store(false) // before the counts are read
-		in.done = in.handled.Load() + in.lost.Load()
+		in.done = in.handled.Load()
 	}
 }
 
@@ -74,17 +74,6 @@ func (b *mailbox) Handled(a *border.Arrivals, count uint64) {
 			break
 		}
 	}
-	b.dirty(in)
-}
-
-// Lost implements border.Nodes.
-func (b *mailbox) Lost(a *border.Arrivals, count uint64) {
-	in := a.State.(*inPair)
-	in.lost.Store(count)
-	b.dirty(in)
-}
-
-func (b *mailbox) dirty(in *inPair) {
 	if !in.dirty.Swap(true) {
 		b.post(func(h *happened) { h.handled = append(h.handled, in) })
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +25,10 @@ type outPair struct {
 	given   int    // elements among them that this session got: the others are lost
 	settled uint64 // messages of this session that the other node has handled
 	opened  bool   // the session knows the pair
+	again   bool   // before the next chunk, the other node must learn that it gets chunks again, see excess.go
+	sure    int    // so many of given were taken by the other node, whatever the session still has
 	waiting bool   // in peer.waiting
+	lostWhy error  // why chunks were lost
 	shared  int    // number of chunks for all nodes that the session has
 
 	away   bool          // the node has returned the pair, which is in core.returned
@@ -41,18 +43,22 @@ type settler interface {
 	Settle(n int, dropped error)
 }
 
-// kept is a chunk that the other node has not handled completely.
+// kept is a chunk that the other node has not handled completely. It is small, because a chunk may
+// have only one message.
 type kept struct {
-	data       []byte     // nil if it is not sent again
+	data       []byte     // nil if it is lost
 	cast       *castChunk // of a chunk for all nodes, whose data is copied when it is sent
-	shared     bool       // it counts in outPair.shared
-	messages   int
-	done       int // messages at its beginning that were handled
-	atMostOnce bool
-	dropped    bool  // counted as dropped, although the session may still deliver it
-	lost       error // why no process has it, although it was sent at most once; or nil
 	since      time.Duration
+	messages   int32
+	done       int32 // messages at its beginning that were handled
+	shared     bool  // it counts in outPair.shared
+	atMostOnce bool
+	dropped    bool // counted as dropped, although the session may still deliver it
+	lost       bool // no process has it, although it was sent at most once; outPair.lostWhy
 }
+
+// left is the number of messages that were not handled.
+func (k *kept) left() int { return int(k.messages - k.done) }
 
 // inPair is the receiving end of a pair.
 type inPair struct {
@@ -66,18 +72,19 @@ type inPair struct {
 	told     uint64 // the last confirmation of this session
 	hurry    uint64 // so many handled messages are confirmed without a delay
 	listed   bool   // in peer.unconfirmed
+	excess   excess // whether chunks were ignored
 	replies  bool   // replies were sent, so confirmations are sent after them in the same lane
-	done     uint64 // handled and lost messages when the mailbox was emptied
+	done     uint64 // handled messages when the mailbox was emptied
 
 	handled atomic.Uint64 // as the pool has reported it
-	lost    atomic.Uint64
-	dirty   atomic.Bool // in the mailbox
+	dirty   atomic.Bool   // in the mailbox
 }
 
 // kinds of messages in the lane of a pair
 const (
 	pairOpen  = 1
 	pairChunk = 2
+	pairAgain = 3 // the chunks after it are those that the receiving node has ignored
 )
 
 // A session takes the largest chunk and the largest reply: the largest message, smaller ones
@@ -108,7 +115,8 @@ func readOpen(b []byte) (p border.Pair, err error) {
 }
 
 // chunkMessage returns the message with a chunk of which the first skip messages must be
-// left out. It writes the header into the room before the chunk.
+// left out. It writes the header into the room before the chunk: one byte for the kind, and two for each
+// number, because a chunk of a correct node has fewer than 16,384 messages.
 func chunkMessage(messages, skip int, data []byte) []byte {
 	var header [border.ChunkRoom]byte
 	b := append(header[:0], pairChunk)
@@ -180,7 +188,7 @@ func (r *reader) end() error {
 
 // forward keeps a chunk and sends it if the other node can be reached.
 func (p *outPair) forward(now time.Duration, c border.Chunk) {
-	p.keep(now, kept{data: c.Data, messages: c.Messages, atMostOnce: c.AtMostOnce})
+	p.keep(now, kept{data: c.Data, messages: int32(c.Messages), atMostOnce: c.AtMostOnce})
 }
 
 func (p *outPair) keep(now time.Duration, k kept) {
@@ -204,16 +212,20 @@ func (p *outPair) pump() {
 		p.wait()
 		return
 	}
-	if !p.opened {
-		if !p.peer.offer(p.lane, appendOpen(nil, p.Pair)) {
+	if !p.opened || p.again {
+		begin := []byte{pairAgain}
+		if !p.opened {
+			begin = appendOpen(nil, p.Pair)
+		}
+		if !p.peer.offer(p.lane, begin) {
 			p.wait()
 			return
 		}
-		p.opened = true
+		p.opened, p.again = true, false
 	}
 	for ; p.handed < len(p.kept); p.handed++ {
 		k := &p.kept[p.handed]
-		if k.lost != nil {
+		if k.lost {
 			continue
 		}
 		if k.cast != nil && !k.shared {
@@ -225,14 +237,11 @@ func (p *outPair) pump() {
 			}
 			p.shared++
 		}
-		if !p.peer.offer(p.lane, chunkMessage(k.messages, k.done, k.data)) {
+		if !p.peer.offer(p.lane, chunkMessage(int(k.messages), int(k.done), k.data)) {
 			p.wait()
 			return
 		}
 		p.given++
-		if k.atMostOnce {
-			k.data = nil
-		}
 	}
 	p.settleLost() // the messages before them may have expired, or were confirmed while the session was full
 }
@@ -253,16 +262,16 @@ func (p *outPair) confirm(n uint64) error {
 	left := n - p.settled
 	p.delay = 0
 	p.settled = n
-	sent := p.given - p.peer.session.Queued(p.lane) // below 0 if the message that opens the pair is queued
+	sent := p.sent() // below 0 if the message that opens the pair is queued
 	for p.settleLost(); left > 0; p.settleLost() {
-		if sent <= 0 { // the session still reads the other chunks, so their buffers must not be used again
+		if sent <= 0 {
 			p.settled -= left
 			return fmt.Errorf("%w: %d messages of a pair are confirmed that were not sent", errMalformed, left)
 		}
 		k := &p.kept[0]
-		handled, counts := int(min(left, uint64(k.messages-k.done))), !k.dropped
+		handled, counts := int(min(left, uint64(k.left()))), !k.dropped
 		left -= uint64(handled)
-		if k.done += handled; k.done == k.messages {
+		if k.done += int32(handled); k.done == k.messages {
 			sent--
 			p.drop()
 		}
@@ -284,10 +293,10 @@ func (p *outPair) release() {
 
 // settleLost counts messages that no process has any more, when they are the oldest.
 func (p *outPair) settleLost() {
-	for p.handed > 0 && p.kept[0].lost != nil {
+	for p.handed > 0 && p.kept[0].lost {
 		k := p.kept[0]
 		if p.drop(); !k.dropped {
-			p.settle(k.messages-k.done, k.lost)
+			p.settle(k.left(), p.lostWhy)
 		}
 	}
 }
@@ -310,8 +319,9 @@ func (p *outPair) drop() {
 	if p.kept[0].shared {
 		p.shared--
 	}
-	if p.kept[0].lost == nil {
+	if !p.kept[0].lost {
 		p.given--
+		p.sure = max(p.sure-1, 0)
 	}
 	border.ReuseChunk(p.kept[0].data)
 	p.kept[0] = kept{}
@@ -333,26 +343,8 @@ func (p *outPair) restart() {
 // takeBack prepares all messages to be sent again, because the process of the other node
 // does not have them. why is what becomes of messages that are sent at most once.
 func (p *outPair) takeBack(why error) {
-	p.opened, p.settled, p.given = false, 0, 0
-	for i := range p.kept[:p.handed] {
-		k := &p.kept[i]
-		if k.lost == nil && k.atMostOnce {
-			k.lost = why
-		}
-		k.shared = false
-	}
-	p.shared = 0
-	before := len(p.kept)
-	p.kept = slices.DeleteFunc(p.kept, func(k kept) bool { return k.dropped && k.lost == nil })
-	if n := before - len(p.kept); n > 0 {
-		defer p.peer.core.groups.doubt(p.To, -n)
-	}
-	p.handed = 0
-	for p.handed < len(p.kept) && p.kept[p.handed].lost != nil {
-		p.handed++
-	}
-	p.settleLost()
-	p.release()
+	p.opened, p.again, p.settled, p.sure = false, false, 0, 0
+	p.unsend(0, why)
 }
 
 // expire drops the messages that were sent before a time.
@@ -369,7 +361,7 @@ func (p *outPair) expire(before time.Duration, why error) {
 		if k.dropped = true; i < p.handed {
 			p.peer.core.groups.doubt(p.To, 1)
 		}
-		n += k.messages - k.done
+		n += k.left()
 	}
 	if n == 0 {
 		return

@@ -56,7 +56,7 @@ func (r *refilling) check(t *testing.T) {
 	kept := 0
 	for _, k := range r.pair.kept {
 		if !k.dropped {
-			kept += k.messages - k.done
+			kept += k.left()
 		}
 	}
 	if r.handled+r.dropped+kept != r.sent || r.pair.peer.kept != uint64(kept) {

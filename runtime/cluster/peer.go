@@ -266,25 +266,18 @@ func (p *peer) message(lane uint64, m []byte) error {
 	switch m[0] {
 	case pairOpen:
 		return p.open(lane, m[1:])
-	case pairChunk:
+	case pairChunk, pairAgain:
 		in := p.in[lane]
-		if in == nil {
-			if _, ok := p.returned[lane]; ok {
-				return nil // the sending node keeps them
-			}
+		_, away := p.returned[lane]
+		switch {
+		case in == nil && away:
+			return nil // the sending node keeps them
+		case in == nil:
 			return fmt.Errorf("%w: messages of a pair that was not opened", errMalformed)
+		case m[0] == pairChunk:
+			return in.take(m[1:])
 		}
-		messages, skip, data, err := readChunk(m[1:])
-		if err != nil {
-			return err
-		}
-		if waiting := in.put - min(in.put, in.handled.Load()+in.lost.Load()); waiting+uint64(messages-skip) > in.limit {
-			return fmt.Errorf("cluster: %d messages of a pair wait here, and the limit is %d; they were sent without regard to the capacity", waiting, in.limit)
-		}
-		in.put += uint64(messages - skip)
-		p.core.drain.quietAt = p.core.now
-		in.arrivals.Put(data, skip, in.process)
-		return nil
+		return in.again()
 	}
 	return fmt.Errorf("%w: kind %d", errMalformed, m[0])
 }
@@ -321,11 +314,13 @@ func (p *peer) open(lane uint64, m []byte) error {
 		if p.slot == nil {
 			in.arrivals.SetNode(p.name)
 		}
-		in.limit = in.arrivals.Limit
+		if in.limit = in.arrivals.Limit; p.core.pairMax > 0 {
+			in.limit = uint64(p.core.pairMax)
+		}
 		in.hurry = uint64(max(1, in.arrivals.Capacity/hurryPart))
 		p.pairs[pair] = in
 	}
-	in.lane, in.base, in.told = lane, in.put, 0
+	in.lane, in.base, in.told, in.excess = lane, in.put, 0, excessNone
 	in.process++
 	p.in[lane] = in
 	return nil

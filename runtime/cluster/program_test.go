@@ -50,6 +50,7 @@ type program struct {
 	groups     []int    // by processor
 	capacity   int
 	messages   int                             // that each instance of a source sends
+	load       []byte                          // of each message
 	burst      int                             // messages of a source before it pauses; 0: it never pauses
 	gated      bool                            // the sources wait before they send more than allowed messages
 	allowed    atomic.Int64                    // of each source
@@ -254,13 +255,13 @@ func (x *instance) send(c *cell, hops int) {
 		if p.processors[e[1]].everyNode {
 			x.sent[[2]int{e[1], -1}]++
 			for to := range border.Everywhere(&c.out.out, p.processors[e[1]].instances) {
-				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops})
+				c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], -1}], hops: hops, load: p.load})
 			}
 			continue
 		}
 		to := int(x.total()+uint64(x.index)) % p.processors[e[1]].instances
 		x.sent[[2]int{e[1], to}]++
-		c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops})
+		c.put(e[1], to, message{node: x.node(), from: x.processor, fromInstance: x.index, seq: x.sent[[2]int{e[1], to}], hops: hops, load: p.load})
 	}
 }
 

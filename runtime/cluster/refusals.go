@@ -64,10 +64,11 @@ type peerRefusals struct {
 	restarts, duplicates, refusedByPeer, refusesPeer refusals
 
 	misses refusals // pairs that the node has returned
+	excess refusals // pairs of which too many messages wait here
 }
 
 func (r *peerRefusals) list() []*refusals {
-	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.restarts, &r.duplicates, &r.refusedByPeer, &r.refusesPeer}
+	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.excess, &r.restarts, &r.duplicates, &r.refusedByPeer, &r.refusesPeer}
 }
 
 // refusals returns what counts the refusals of the peer.

@@ -141,13 +141,13 @@ func (p *outPair) moveTo(to *peer) *outPair {
 		p.homes = append(p.homes, to.newPair(p.Pair, p.to, p.outlet))
 	}
 	next := p.homes[at]
-	next.homes, next.delay, next.kept = p.homes, p.delay, p.kept
+	next.homes, next.delay, next.kept, next.lostWhy = p.homes, p.delay, p.kept, p.lostWhy
 	p.kept = nil
 	for i := range next.kept {
 		k := &next.kept[i]
 		k.data = slices.Clone(k.data) // the former session may still read it
 		if !k.dropped {
-			n := uint64(k.messages - k.done)
+			n := uint64(k.left())
 			p.peer.kept -= n
 			to.kept += n
 		}

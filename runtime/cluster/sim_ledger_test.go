@@ -152,7 +152,7 @@ func (s *simulation) countRemote(edge int, m *parcel) {
 
 // mayMiss reports whether messages between two processors may be dropped.
 func (s *simulation) mayMiss(from, to int) bool {
-	if s.loose() {
+	if s.loose() || s.ledger.restarted {
 		return true
 	}
 	for _, i := range s.design.between(from, to) {
@@ -250,7 +250,7 @@ func (s *simulation) checkNode(n *simNode) {
 		for _, pair := range p.out {
 			for i := range pair.kept {
 				if k := &pair.kept[i]; !k.dropped {
-					pending += k.messages - k.done
+					pending += k.left()
 				}
 			}
 		}

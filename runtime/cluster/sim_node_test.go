@@ -85,7 +85,7 @@ func (n *simNode) start() {
 	s := n.sim
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
-	n.core.queueMax, n.core.leaveAfter = s.queueMax, s.leaveAfter
+	n.core.queueMax, n.core.pairMax, n.core.leaveAfter = s.queueMax, s.pairMax, s.leaveAfter
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.startDetector(); err != nil {
 		s.fault("%s: %v", n.name, err)

@@ -189,6 +189,9 @@ func (x *place) Arrive(edge, to int, b []byte, reply border.ReplyTo) error {
 	if err := decodeParcel(b, &m); err != nil {
 		return err
 	}
+	if is := t.sim.undecodable; is != nil && is(&m) {
+		return errMalformed
+	}
 	e := &t.sim.design.edges[edge]
 	r := piper.NoReply[parcel, parcel](m)
 	if e.reply {

@@ -40,6 +40,7 @@ type simulation struct {
 	counts  map[string]int
 
 	queueMax    int // messages of pairs in the queue of each session
+	pairMax     int // messages of each pair that wait on the receiving node
 	leaveAfter  time.Duration
 	profile     string                    // of the failure detection; "": the script says which nodes can be reached
 	cutAtEnd    time.Duration             // how long the first node that ends is cut off; 0: it is not
@@ -48,6 +49,7 @@ type simulation struct {
 	startsLate  bool                      // some nodes start long after the others
 	onSent      func(edge int, m *parcel) // may be nil, like the next one
 	onReceived  func(edge int, m *parcel)
+	undecodable func(m *parcel) bool               // messages that cannot be decoded; may be nil
 	misplaced   float64                            // part of the instances that a node looks for on another node than theirs, for some time
 	wrong       func(n *simNode) map[[2]int]string // such instances of a given topology; may be nil
 	clientsOnly bool                               // the external processors of nodes send nothing
@@ -97,6 +99,9 @@ func newSimulation(seed uint64) *simulation {
 	s.config.Neighborhood = draw.IntN(4)
 	if draw.IntN(3) == 0 {
 		s.queueMax = 1 + draw.IntN(1+draw.IntN(20))
+	}
+	if draw.IntN(3) == 0 {
+		s.pairMax = 2*s.design.batch + draw.IntN(20)
 	}
 	return s
 }

@@ -92,7 +92,7 @@ func (l simLog) Handle(_ context.Context, r slog.Record) error {
 		b.WriteString(" " + a.String())
 		return true
 	})
-	if l.sim.trace.note(l.sim.now, b.String()); r.Level >= slog.LevelError {
+	if l.sim.trace.note(l.sim.now, b.String()); r.Level >= slog.LevelError && l.sim.undecodable == nil {
 		l.sim.fault("%s", b.String())
 	}
 	return nil

@@ -11,60 +11,56 @@ type lane struct {
 	sparse  bool // had no messages before its turn
 	next    *lane
 
-	count       int // of queued messages
-	head, tail  *block
-	first, free int // index of the first message in head, and of the first free place in tail
+	count      int // of queued messages
+	head, tail *entry
 }
 
-// block is a part of the queue of a lane.
-type block struct {
-	messages [blockMessages][]byte
-	next     *block
+// entry is a message in the queue of a lane. It is no part of an array, because a node may have
+// many lanes with one message each.
+type entry struct {
+	message []byte
+	next    *entry
 }
 
-const (
-	blockMessages = 32
-	blocksKept    = 1024 // 0.8 MiB; a session that sends many small messages needs no new blocks
-)
+const entriesKept = 1 << 15 // 1 MiB; a session that sends many small messages needs no new entries
 
-// blocks are free blocks.
-type blocks struct {
-	first *block
+// entries are free entries.
+type entries struct {
+	first *entry
 	count int
 }
 
-func (b *blocks) take() *block {
-	f := b.first
+func (e *entries) take() *entry {
+	f := e.first
 	if f == nil {
-		return new(block)
+		return new(entry)
 	}
-	b.first, f.next = f.next, nil
-	b.count--
+	e.first, f.next = f.next, nil
+	e.count--
 	return f
 }
 
-func (b *blocks) give(f *block) {
-	if f.next = nil; b.count < blocksKept {
-		f.next, b.first = b.first, f
-		b.count++
+func (e *entries) give(f *entry) {
+	if e.count == entriesKept {
+		return
 	}
+	f.message, f.next, e.first = nil, e.first, f
+	e.count++
 }
 
-func (l *lane) push(m []byte, spare *blocks) {
-	switch {
-	case l.tail == nil:
-		l.head, l.first, l.free = spare.take(), 0, 0
-		l.tail = l.head
-	case l.free == blockMessages:
-		l.tail.next = spare.take()
-		l.tail, l.free = l.tail.next, 0
+func (l *lane) push(m []byte, spare *entries) {
+	e := spare.take()
+	e.message = m
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
 	}
-	l.tail.messages[l.free] = m
-	l.free++
+	l.tail = e
 	l.count++
 }
 
-func (l *lane) message() []byte { return l.head.messages[l.first] }
+func (l *lane) message() []byte { return l.head.message }
 
 // room is the number of bytes that the next item needs in a frame.
 func (l *lane) room() int {
@@ -75,19 +71,13 @@ func (l *lane) room() int {
 	return headBytesMax + n
 }
 
-func (l *lane) pop(spare *blocks) {
-	l.head.messages[l.first] = nil
-	l.first++
-	l.count--
-	switch {
-	case l.count == 0:
-		spare.give(l.head)
-		l.head, l.tail = nil, nil
-	case l.first == blockMessages:
-		next := l.head.next
-		spare.give(l.head)
-		l.head, l.first = next, 0
+func (l *lane) pop(spare *entries) {
+	e := l.head
+	if l.head = e.next; l.head == nil {
+		l.tail = nil
 	}
+	l.count--
+	spare.give(e)
 }
 
 // laneList is a queue of lanes. A lane is in one list at most.

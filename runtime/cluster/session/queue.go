@@ -12,7 +12,7 @@ type queue struct {
 	blocked         laneList // lanes whose first message would exceed ReassemblyBytes
 	partial         int      // sum of the lengths of messages that were sent in part
 	bytes, messages int
-	spare           blocks
+	spare           entries
 
 	// Of the frame that is being packed:
 	current  *lane  // the lane of the next item, as the receiver knows it

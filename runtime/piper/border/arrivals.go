@@ -1,6 +1,7 @@
 package border
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,18 +53,19 @@ type Arrivals struct {
 	Pair
 	State any // belongs to Nodes
 
-	// Limit is how many messages of the pair may be in the queues of this node. A node that
-	// keeps to the capacities and to the limits of cycles never sends more before some of
-	// them are handled. There is no limit of their bytes: a correct node may send so many
-	// messages of the largest size, so nodes trust each other with memory (SECURITY.md).
+	// Limit is how many messages of the pair may be in the queues of this node. A correct node sends
+	// more before some of them are handled only if it was restarted, has dropped messages
+	// after retry.timeout, or sends that many in one handler call. There is no limit of their bytes: a correct
+	// node may send so many messages of the largest size, so nodes trust each other with memory (SECURITY.md).
 	Limit uint64
 	// Capacity is the smallest capacity of the edges of the pair. The sending instance may
 	// have to wait while so many messages are not confirmed.
 	Capacity int
 
 	guest    *guest
-	counts   *perInstance    // nil unless some messages go to one of several instances
-	lost     uint64          // number of messages that could not be decoded; owned by the guest
+	counts   *perInstance // nil unless some messages go to one of several instances
+	entered  uint64       // number of messages that entered a queue; owned by the guest
+	lost     lostMessages
 	reported []atomic.Uint64 // by receiving instance: number of handled messages
 }
 
@@ -196,16 +198,19 @@ func (a *Arrivals) set(instance int, n uint64) (changed bool) {
 	return a.reported[instance].Swap(n) != n
 }
 
-// handled is the number of messages that all receiving instances have handled.
+// handled is the number of messages before the first one that some receiving instance has not
+// handled. A message that entered no queue counts as handled.
 func (a *Arrivals) handled() uint64 {
+	n := uint64(0)
 	if a.counts != nil {
-		return a.counts.handled()
+		n = a.counts.handled()
+	} else {
+		n = a.reported[0].Load()
+		for i := range a.reported[1:] {
+			n = min(n, a.reported[i+1].Load())
+		}
 	}
-	n := a.reported[0].Load()
-	for i := range a.reported[1:] {
-		n = min(n, a.reported[i+1].Load())
-	}
-	return n
+	return n + a.lost.upTo(n)
 }
 
 // Call identifies a call of another node.
@@ -220,12 +225,19 @@ type Call struct {
 // of calls.
 func (a *Arrivals) Put(data []byte, skip int, process uint64) {
 	g := a.guest
-	g.waiting.Add(1)
+	if g.waiting.Add(1) > framesKept && len(data) < 2*chunkBytes {
+		data = bytes.Clone(data)
+	}
 	g.mu.Lock()
 	g.inbox = append(g.inbox, arrived{a: a, data: data, skip: skip, process: process})
 	g.mu.Unlock()
 	g.unit.Wake()
 }
+
+// framesKept is the number of chunks of a guest that may wait as parts of their frames. Further
+// ones are copied, because a frame stays in memory as long as any of its chunks. Chunks of
+// twice chunkBytes are seldom parts of frames.
+const framesKept = 64
 
 // arrivedKept is the room for chunks that a guest keeps when all are decoded. A guest with
 // many receivers may have had many more, and there may be many guests.
@@ -283,7 +295,7 @@ func (g *guest) decode(in *arrived) (whole bool) {
 			}
 			err = g.arrive(in, edge, m)
 		} else {
-			in.data = nil // the sending node counts the rest as handled
+			in.data = nil // only a node with a fault sends such a chunk
 		}
 		if err != nil {
 			g.refuse(in.a, edge, err)
@@ -369,6 +381,7 @@ func (g *guest) arrive(in *arrived, edge int, m []byte) error {
 			return err // of the first instance: all of them get the same bytes
 		}
 	}
+	a.entered++
 	return nil
 }
 
@@ -403,8 +416,8 @@ func (g *guest) refuse(a *Arrivals, edge int, err error) {
 	if edge >= 0 && edge < b.Edges() {
 		b.CountRefused(edge)
 	}
-	a.lost++
-	b.nodes.Lost(a, a.lost)
+	a.lost.add(a.entered)
+	b.nodes.Handled(a, a.handled())
 	level, text := slog.LevelError, "topogen: a message of another node cannot be decoded and is dropped"
 	if errors.Is(err, errFinished) {
 		level, text = slog.LevelWarn, "topogen: a message of another node comes after the end of its receiver and is dropped"

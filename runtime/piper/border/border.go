@@ -27,12 +27,9 @@ type Nodes interface {
 	Others() int
 	// Forward takes messages for an instance of another node.
 	Forward(o *Outlet, c Chunk)
-	// Handled reports that n messages of a, counted from its beginning, were handled.
-	// Their node need not keep them any longer.
+	// Handled reports that the first n messages of a were handled, or were dropped because
+	// they cannot be decoded. Their node need not keep them any longer.
 	Handled(a *Arrivals, n uint64)
-	// Lost reports that n messages of a, counted from its beginning, could not be decoded
-	// and were dropped.
-	Lost(a *Arrivals, n uint64)
 	// Reply sends the reply to a call, or its error.
 	Reply(a *Arrivals, call Call, reply []byte, err error)
 	// Quiet reports that a group has nothing to do on this node. It waits for

@@ -1,6 +1,7 @@
 package border
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -41,17 +42,33 @@ type Chunk struct {
 const chunkBytes = 16 << 10
 
 // ChunkRoom is the number of bytes at the beginning of Chunk.Data that Nodes may use.
-const ChunkRoom = 32
+const ChunkRoom = 8
 
-// chunkBuffers keeps buffers of chunks for further chunks.
-var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, ChunkRoom+chunkBytes+chunkBytes/4); return &b }}
+// encodeBytes is the size of the buffers into which chunks are encoded.
+const encodeBytes = ChunkRoom + chunkBytes + chunkBytes/4
+
+// chunkBuffers keeps buffers for further chunks.
+var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, encodeBytes); return &b }}
 
 // ReuseChunk says that the data of a chunk is not used any more.
 func ReuseChunk(data []byte) {
-	if cap(data) == ChunkRoom+chunkBytes+chunkBytes/4 {
+	if cap(data) == encodeBytes {
 		data = data[:0]
 		chunkBuffers.Put(&data)
 	}
+}
+
+// fit returns the data of a chunk for Nodes, which may keep it for long. A small chunk gets a
+// buffer of its size.
+func (o *Outlet) fit(data []byte) []byte {
+	buffer := o.buffer
+	o.buffer = nil
+	if cap(data) != encodeBytes || len(data) > encodeBytes/2 {
+		return data
+	}
+	data = bytes.Clone(data)
+	chunkBuffers.Put(buffer)
+	return data
 }
 
 // Outlet is the end of a link whose receiving instance runs on another node. It encodes
@@ -71,7 +88,8 @@ type Outlet struct {
 	unit        *piper.Unit // of the receiving instance
 	link        *piper.Link
 	chunk       Chunk
-	edge        int // of the last message in chunk
+	buffer      *[]byte // of chunk, from chunkBuffers
+	edge        int     // of the last message in chunk
 	passed      []passed
 	firstPassed int // index of the oldest element of passed
 
@@ -156,7 +174,8 @@ func (o *Outlet) append(node string, q settler, h *queue.Head, encode func(b []b
 		o.chunk.AtMostOnce = once
 	}
 	if o.chunk.Data == nil {
-		o.chunk.Data = (*chunkBuffers.Get().(*[]byte))[:ChunkRoom]
+		o.buffer = chunkBuffers.Get().(*[]byte)
+		o.chunk.Data = (*o.buffer)[:ChunkRoom]
 	}
 	b, begin := o.chunk.Data, len(o.chunk.Data)
 	b = append(b, make([]byte, lengthRoom)...)
@@ -213,6 +232,7 @@ func (o *Outlet) flush() {
 	}
 	b := o.chunk
 	o.chunk = Chunk{}
+	b.Data = o.fit(b.Data)
 	o.sent += uint64(b.Messages)
 	o.border.nodes.Forward(o, b)
 }
