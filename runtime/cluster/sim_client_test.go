@@ -408,6 +408,7 @@ func TestGuestsOfClientsAreUsedAgain(t *testing.T) {
 // TestClientsDuringAStop stops all nodes while clients send without an end. The nodes must end
 // soon, and keep no message that they have accepted.
 func TestClientsDuringAStop(t *testing.T) {
+	speed.NoRace(t)
 	for seed := range uint64(speed.Pick(t, 20, 100, 1000)) {
 		s := simulateClients(seed, endlessMessages, 2)
 		s.turn = 4 * time.Millisecond
