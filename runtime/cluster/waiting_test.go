@@ -62,6 +62,7 @@ func TestWaitingSaysWhatFor(t *testing.T) {
 		{"the engine has nothing to say", "", map[string]string{"n1": "a"}, "[node=n1 waits_for=the first placement, which a first member makes]"},
 	} {
 		n := &Node{settings: settings{Config: Config{Nodes: c.first}, node: "n1"}}
+		n.names = newNames(n)
 		n.opened.Store(&opened{table: &waitingTable{replica: table.NewReplica(), reason: c.reason}})
 		if got := fmt.Sprint(n.waiting()); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
