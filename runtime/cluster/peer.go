@@ -78,7 +78,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 		p.slot, p.owner = c.clients.take(p), c.clients.ownerOf(name)
 		p.pairs, p.heardAt = p.slot.pairs, c.now
 	}
-	if c.client { // it learns rarely which nodes there are
+	if c.client && c.places != nil { // it learns rarely which nodes there are
 		p.boot, _ = c.places.Boot(name)
 	}
 	c.peers[name] = p
