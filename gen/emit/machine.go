@@ -272,6 +272,14 @@ func (p *part) raftConfig(q *processor) fields {
 	f.when(r.Key != "", "TLSKey", jen.Lit(r.Key))
 	f.when(r.CA != "", "TLSCA", jen.Lit(r.CA))
 	f.when(r.TrustDomain != "", "TrustDomain", jen.Lit(r.TrustDomain))
+	if c := p.plan.Cluster; c != nil && !r.ByController {
+		var files fields
+		files.when(c.Cert != "", "Cert", jen.Lit(c.Cert))
+		files.when(c.Key != "", "Key", jen.Lit(c.Key))
+		files.when(c.CA != "", "CA", jen.Lit(c.CA))
+		f.when(len(files) > 0, "NodeTLS", raft("TLS").Values(files...))
+		f.when(c.TrustDomain != "", "NodeTrustDomain", jen.Lit(c.TrustDomain))
+	}
 	f.when(r.ByController, "Carried", jen.True())
 	f.when(r.Insecure, "Insecure", jen.True())
 	return f

@@ -111,6 +111,7 @@ func (n *Node) connect() error {
 		Limits: map[string]grpc.CallLimit{connectMethod: {Conversation: true}},
 		Ended:  n.hasEnded, Identity: n.names,
 	}
+	config.TLSNames, config.InsecureName = tlsNames, VariableInsecure+"=true (cluster.insecure)"
 	if s.TLSCert != "" {
 		config.TLS = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
 	}

@@ -85,7 +85,7 @@ func (c *core) newPeer(name string) (*peer, error) {
 		p.guests = c.takeGuests(p)
 	}
 	p.pairs = p.guests.pairs
-	if c.client { // it learns rarely which nodes there are
+	if c.client && c.places != nil { // it learns rarely which nodes there are
 		p.boot, _ = c.places.Boot(name)
 	}
 	c.peers[name] = p

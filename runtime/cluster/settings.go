@@ -34,6 +34,9 @@ const (
 	VariableInsecure = "TOPOGEN_INSECURE" // true or false
 )
 
+// tlsNames says where the user sets the files of TLS, for errors.
+const tlsNames = VariableCert + ", " + VariableKey + " and " + VariableCA + " (cluster.tls)"
+
 // retryTimeoutDefault is how long a message waits for a node that cannot be reached.
 const retryTimeoutDefault = 30 * time.Second
 
@@ -138,7 +141,7 @@ func (s *settings) checkTLS() error {
 		}
 	}
 	if set != 0 && set != 3 {
-		return fmt.Errorf("TLS needs a certificate, its key and a CA: set %s, %s and %s", VariableCert, VariableKey, VariableCA)
+		return fmt.Errorf("TLS needs a certificate, its key and a CA: set %s", tlsNames)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func TestSettingsReachTheNode(t *testing.T) {
 	}, Config{}, Processor{}, Retry{}, piper.NodeSettings{}, ClientConfig{})
 
 	t.Run("correct files", listens(secure, ""))
-	t.Run("without TLS", listens(Config{Nodes: map[string]string{"n1": "0.0.0.0:0"}}, "TLS"))
+	t.Run("without TLS", listens(Config{Nodes: map[string]string{"n1": "0.0.0.0:0"}}, "set "+tlsNames))
 	for variable, get := range map[string]func(n *Node) any{
 		VariableCert:  func(n *Node) any { return n.client.transport.tls.Cert },
 		VariableKey:   func(n *Node) any { return n.client.transport.tls.Key },

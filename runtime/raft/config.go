@@ -76,6 +76,12 @@ type Config struct {
 	TrustDomain            string // the domain in the certificates; default with TLS: Topology in lower case
 	Insecure               bool   // nodes may use any address without TLS
 
+	// NodeTLS and NodeTrustDomain are the files and the trust domain of the section cluster,
+	// whose certificate has the same identity. They are used if neither TLSCert, TLSKey, TLSCA
+	// nor Insecure is set.
+	NodeTLS         TLS
+	NodeTrustDomain string
+
 	// Now is the clock of this computer, for the time of entries. nil: time.Now.
 	Now func() time.Time
 
@@ -100,9 +106,13 @@ type Config struct {
 	baseDir  string   // Dir, as the caller set it
 	subdirs  []string // the folders below baseDir; the last one holds the log
 	sessions int      // limit of sessions; 0: the default of package fsm
+	ownTLS   bool     // TLSCert, TLSKey and TLSCA are not those of NodeTLS
 
 	onLeader func(fsm.Leadership) // see NodeConfig.Led
 }
+
+// TLS names the files of a certificate, its key, and the certificate of the authority.
+type TLS = certs.Files
 
 // Environment variables that FromEnvironment reads.
 const (
@@ -116,6 +126,20 @@ const (
 	VariableTrust    = "TOPOGEN_RAFT_TRUST_DOMAIN"
 	VariableInsecure = "TOPOGEN_RAFT_INSECURE"     // true or false
 	VariableNoSums   = "TOPOGEN_RAFT_NO_CHECKSUMS" // true or false
+
+	// The certificate of the node for all its listeners: that of a cluster, and those of groups
+	// without a certificate of their own.
+	VariableNodeCert  = "TOPOGEN_TLS_CERT"
+	VariableNodeKey   = "TOPOGEN_TLS_KEY"
+	VariableNodeCA    = "TOPOGEN_TLS_CA"
+	VariableNodeTrust = "TOPOGEN_TRUST_DOMAIN"
+)
+
+// Where the user sets the files of TLS, for errors.
+const (
+	tlsNames     = VariableCert + ", " + VariableKey + " and " + VariableCA + " (raft.tls)"
+	nodeTLSNames = VariableNodeCert + ", " + VariableNodeKey + " and " + VariableNodeCA + " (cluster.tls)"
+	insecureName = VariableInsecure + "=true (raft.insecure)"
 )
 
 // FromEnvironment overrides fields of c with environment variables. A malformed variable
@@ -131,6 +155,10 @@ func (c *Config) FromEnvironment() error {
 	text(VariableKey, &c.TLSKey)
 	text(VariableCA, &c.TLSCA)
 	text(VariableTrust, &c.TrustDomain)
+	text(VariableNodeCert, &c.NodeTLS.Cert)
+	text(VariableNodeKey, &c.NodeTLS.Key)
+	text(VariableNodeCA, &c.NodeTLS.CA)
+	text(VariableNodeTrust, &c.NodeTrustDomain)
 	if dir := os.Getenv(VariableDir); dir != "" {
 		c.Dir = filepath.Join(dir, c.Group)
 	}
@@ -263,12 +291,16 @@ func (c *Config) names() string { return strings.Join(slices.Sorted(maps.Keys(c.
 
 // checkTLS checks the TLS files, and sets the default of TrustDomain.
 func (c *Config) checkTLS() error {
+	names, trust := [...]string{VariableCert + " (Config.TLSCert)", VariableKey + " (Config.TLSKey)", VariableCA + " (Config.TLSCA)"}, VariableTrust
+	if c.ownTLS = c.Insecure || c.TLSCert+c.TLSKey+c.TLSCA != ""; !c.ownTLS {
+		c.TLSCert, c.TLSKey, c.TLSCA = c.NodeTLS.Cert, c.NodeTLS.Key, c.NodeTLS.CA
+		if c.TrustDomain == "" {
+			c.TrustDomain, trust = c.NodeTrustDomain, VariableNodeTrust
+		}
+		names = [...]string{VariableNodeCert + " (cluster.tls.cert)", VariableNodeKey + " (cluster.tls.key)", VariableNodeCA + " (cluster.tls.ca)"}
+	}
 	var missing []string
-	for _, f := range []struct{ file, name string }{
-		{c.TLSCert, VariableCert + " (Config.TLSCert)"},
-		{c.TLSKey, VariableKey + " (Config.TLSKey)"},
-		{c.TLSCA, VariableCA + " (Config.TLSCA)"},
-	} {
+	for _, f := range []struct{ file, name string }{{c.TLSCert, names[0]}, {c.TLSKey, names[1]}, {c.TLSCA, names[2]}} {
 		if f.file == "" {
 			missing = append(missing, f.name)
 		}
@@ -282,7 +314,7 @@ func (c *Config) checkTLS() error {
 	}
 	c.TrustDomain = cmp.Or(c.TrustDomain, certs.DefaultTrustDomain(c.Topology))
 	if err := certs.CheckTrustDomain(c.TrustDomain); err != nil {
-		return fmt.Errorf("raft: trust_domain, or %s, whose default is the name of the topology in lower case: %w", VariableTrust, err)
+		return fmt.Errorf("raft: trust_domain, or %s, whose default is the name of the topology in lower case: %w", trust, err)
 	}
 	return nil
 }

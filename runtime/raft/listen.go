@@ -84,6 +84,10 @@ func listen(c *Config) (_ *shared, err error) {
 	if l == nil {
 		config := key
 		config.Peers, config.Logger = c.Peers, c.Logger
+		config.TLSNames, config.InsecureName = nodeTLSNames, insecureName
+		if c.ownTLS {
+			config.TLSNames = tlsNames
+		}
 		config.MessageBytesMax, config.ReassemblyBytesMax = peerBytesMax, assembledMessages*peerBytesMax
 		if files != (grpc.TLS{}) {
 			config.TLS = &files

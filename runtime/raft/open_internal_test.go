@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,65 @@ func TestSettingsReachTheListener(t *testing.T) {
 	}
 	if l := startedMachine(t, insecure, numbers).node.listener; !l.key.Insecure {
 		t.Errorf("without TLS the listener has %+v", l.key)
+	}
+}
+
+// TestCertificateOfTheNode: a group uses the certificate of the section cluster, unless it has one
+// of its own. Errors name the file and the variables.
+func TestCertificateOfTheNode(t *testing.T) {
+	dir := memdir.Quick(t)
+	authority, err := certs.NewAuthority("example.org", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func(node string) (files certs.Files) {
+		pair, err := authority.Issue(certs.ID{TrustDomain: "example.org", Topology: "test", Node: node}, time.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for suffix, text := range map[string][]byte{".crt": pair.Cert, ".key": pair.Key, ".ca": authority.Cert} {
+			if err := os.WriteFile(filepath.Join(dir, node+suffix), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return certs.Files{Cert: filepath.Join(dir, node+".crt"), Key: filepath.Join(dir, node+".key"), CA: filepath.Join(dir, node+".ca")}
+	}
+	n1, n2 := issue("n1"), issue("n2")
+	for i, test := range []struct {
+		what   string
+		change func(c *Config)
+		files  certs.Files
+		want   []string // of the error
+	}{
+		{"the node's", func(c *Config) { c.NodeTLS, c.NodeTrustDomain = n1, "example.org" }, n1, nil},
+		{"the node's, and a trust domain of the group", func(c *Config) { c.NodeTLS, c.NodeTrustDomain, c.TrustDomain = n1, "other.org", "example.org" }, n1, nil},
+		{"its own", func(c *Config) {
+			c.NodeTLS, c.TLSCert, c.TLSKey, c.TLSCA, c.TrustDomain = n2, n1.Cert, n1.Key, n1.CA, "example.org"
+		}, n1, nil},
+		{"insecure", func(c *Config) { c.NodeTLS, c.Insecure = n1, true }, certs.Files{}, nil},
+		{"the node's, of another node", func(c *Config) { c.NodeTLS, c.NodeTrustDomain = n2, "example.org" }, certs.Files{}, []string{n2.Cert, "/n2", "/n1", nodeTLSNames}},
+		{"its own, of another node", func(c *Config) { c.TLSCert, c.TLSKey, c.TLSCA, c.TrustDomain = n2.Cert, n2.Key, n2.CA, "example.org" }, certs.Files{}, []string{n2.Cert, tlsNames}},
+		{"the node's, which is missing", func(c *Config) { c.NodeTLS = certs.Files{Cert: "gone.crt", Key: n1.Key, CA: n1.CA} }, certs.Files{}, []string{"gone.crt", nodeTLSNames}},
+		{"the node's, in parts", func(c *Config) { c.NodeTLS.Cert = n1.Cert }, certs.Files{}, []string{VariableNodeKey + " (cluster.tls.key), " + VariableNodeCA + " (cluster.tls.ca)"}},
+		{"none", func(c *Config) { c.Peers["n1"] = "0.0.0.0:0" }, certs.Files{}, []string{nodeTLSNames, insecureName}},
+	} {
+		c := Config{Topology: "test", Group: "numbers", Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:0"}, Dir: filepath.Join(dir, strconv.Itoa(i)), Logger: discard}
+		test.change(&c)
+		if test.want == nil {
+			if l := startedMachine(t, c, numbers).node.listener; l.files != test.files || test.files != (certs.Files{}) && l.key.TrustDomain != "example.org" {
+				t.Errorf("%s: the listener has %+v and the trust domain %q", test.what, l.files, l.key.TrustDomain)
+			}
+			continue
+		}
+		m, err := New(c, numbers)
+		if err == nil {
+			err = m.Start(t.Context(), nil)
+		}
+		for _, text := range test.want {
+			if err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: the error is %v, want one with %s", test.what, err, text)
+			}
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 		"Config.TLSCA":           effects.By("TestOperators"),
 		"Config.TrustDomain":     effects.By("TestSettingsReachTheListener"),
 		"Config.Insecure":        effects.By("TestSettingsReachTheListener"),
+		"Config.NodeTLS":         effects.By("TestCertificateOfTheNode"),
+		"Config.NodeTrustDomain": effects.By("TestCertificateOfTheNode"),
 		"Config.Now":             effects.By("TestSettingsReachTheNode"),
 		"Config.Called":          effects.By("TestCalls"),
 		"Config.Transport":       effects.By("TestSettingsReachTheNode"),
@@ -56,7 +58,13 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 		VariableCA:       fromEnvironment(VariableCA, "x", func(c *Config) any { return c.TLSCA }, "x"),
 		VariableTrust:    fromEnvironment(VariableTrust, "x", func(c *Config) any { return c.TrustDomain }, "x"),
 		VariableInsecure: fromEnvironment(VariableInsecure, "true", func(c *Config) any { return c.Insecure }, true),
-		VariableNoSums:   fromEnvironment(VariableNoSums, "true", func(c *Config) any { return c.NoChecksums }, true),
+
+		VariableNodeCert:  fromEnvironment(VariableNodeCert, "x", func(c *Config) any { return c.NodeTLS.Cert }, "x"),
+		VariableNodeKey:   fromEnvironment(VariableNodeKey, "x", func(c *Config) any { return c.NodeTLS.Key }, "x"),
+		VariableNodeCA:    fromEnvironment(VariableNodeCA, "x", func(c *Config) any { return c.NodeTLS.CA }, "x"),
+		VariableNodeTrust: fromEnvironment(VariableNodeTrust, "x", func(c *Config) any { return c.NodeTrustDomain }, "x"),
+
+		VariableNoSums: fromEnvironment(VariableNoSums, "true", func(c *Config) any { return c.NoChecksums }, true),
 	}, Config{})
 }
 

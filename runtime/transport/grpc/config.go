@@ -1,6 +1,7 @@
 package grpc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +22,11 @@ type Config struct {
 	TrustDomain string // the trust domain of the certificates; must be the same on all nodes; required with TLS
 	Address     string // the address to listen on, host:port; port 0 means any port, see Addr
 
-	TLS      *TLS // nil: no TLS, and only loopback addresses
-	Insecure bool // without TLS, allow any address: anyone who reaches it can send messages
+	TLS *TLS // nil: no TLS, and only loopback addresses
+	// TLSNames says where the user sets the files of TLS, and InsecureName where Insecure, for
+	// errors. "": the names of the fields.
+	TLSNames, InsecureName string
+	Insecure               bool // without TLS, allow any address: anyone who reaches it can send messages
 
 	Peers map[string]string // the addresses of the other nodes, by name; an entry for this node is ignored
 
@@ -123,7 +127,8 @@ func (c *Config) open() (net.Listener, error) {
 		return nil, fmt.Errorf("the address %q: %w", c.Address, err)
 	}
 	if c.loopbackOnly() && !address.IP.IsLoopback() {
-		return nil, fmt.Errorf("%w: %q can be reached from other hosts: set TLS (topoctl certs makes certificates for development), or listen on 127.0.0.1, or set Insecure", ErrInsecure, c.Address)
+		return nil, fmt.Errorf("%w: %q can be reached from other hosts: set %s (topoctl certs makes certificates for development), or listen on 127.0.0.1, or set %s",
+			ErrInsecure, c.Address, cmp.Or(c.TLSNames, "TLS"), cmp.Or(c.InsecureName, "Insecure"))
 	}
 	return net.ListenTCP("tcp", address)
 }

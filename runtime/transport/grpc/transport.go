@@ -79,6 +79,9 @@ func listen(c Config) (*Transport, error) {
 		want := certs.ID{TrustDomain: c.TrustDomain, Topology: c.Topology, Node: c.Node}
 		var err error
 		if t.certificates, err = loadCertificates(*c.TLS, want, c.Logger); err != nil {
+			if c.TLSNames != "" {
+				err = fmt.Errorf("%w; the files are those of %s", err, c.TLSNames)
+			}
 			return nil, err
 		}
 		t.certificates.Changed = t.renew
