@@ -57,6 +57,10 @@ func (r *Replica) Nodes() []*Node { return r.current.Load().layout.Load().sorted
 // Plan returns the plan of the table; "" before the first Define.
 func (r *Replica) Plan() string { return r.current.Load().layout.Load().plan }
 
+// End returns how far the nodes have agreed about the end, nil if they have agreed about
+// nothing. The caller must not change it.
+func (r *Replica) End() *End { return r.current.Load().layout.Load().end }
+
 // Revision returns the revision of the last change that was applied here.
 func (r *Replica) Revision() Revision {
 	r.mu.RLock()

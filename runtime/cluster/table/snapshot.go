@@ -16,6 +16,7 @@ type Snapshot struct {
 	Nodes      []Node // by name
 	Processors []Places
 	Leases     []LeaseState // by name
+	End        *End         // nil: the nodes have agreed about nothing
 }
 
 // Places are the places of the containers of a processor: runs of consecutive containers
@@ -35,7 +36,7 @@ type Run struct {
 // Snapshot returns the content of the state.
 func (s *State) Snapshot() *Snapshot {
 	l := s.layout.Load()
-	v := &Snapshot{Revision: s.revision, Plan: l.plan}
+	v := &Snapshot{Revision: s.revision, Plan: l.plan, End: l.end}
 	for _, n := range l.sorted() {
 		v.Nodes = append(v.Nodes, n.clone())
 	}
@@ -68,7 +69,8 @@ func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
 }
 
 const (
-	stateVersion = 1
+	stateVersion = 2
+	withoutEnd   = 1            // a version that has no End
 	checksumSize = 4            // CRC-32C at the end
 	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
 )
@@ -109,6 +111,7 @@ func (s *State) Append(b []byte) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, o.Token), uint64(o.ttl))
 		b = binary.AppendVarint(b, o.renewed)
 	}
+	b = appendEnd(b, l.end)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli))
 }
 
@@ -122,7 +125,8 @@ func ReadState(b []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: the checksum of a snapshot is wrong", ErrDamaged)
 	}
 	r := &reader{b: body}
-	if version := r.byte(); version != stateVersion {
+	version := r.byte()
+	if version != stateVersion && version != withoutEnd {
 		r.fail("a snapshot has version %d; this program reads version %d", version, stateVersion)
 	}
 	s := NewState()
@@ -133,6 +137,9 @@ func ReadState(b []byte) (*State, error) {
 	s.counts = make([]int, len(l.nodes)+1)
 	r.processors(s, l)
 	r.leases(s)
+	if version != withoutEnd {
+		l.end = r.agreed()
+	}
 	if err := r.end(); err != nil {
 		return nil, err
 	}
