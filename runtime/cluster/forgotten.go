@@ -39,7 +39,7 @@ func (p *peer) forget(boot uint64) {
 	}
 	c := p.core
 	p.forgotten, p.found, p.lostAt, p.changed = true, false, c.now, true
-	p.silent, p.draining, p.left, p.ended = false, false, false, false
+	p.silent, p.draining, p.left, p.ended, p.finished = false, false, false, false, false
 	c.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false

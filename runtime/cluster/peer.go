@@ -30,6 +30,7 @@ type peer struct {
 	waitedFor  bool          // this node drains, and waits no longer for the node: it drops messages at once
 	draining   bool          // the node drains its queues and stops
 	left       bool          // it has stopped while others go on
+	finished   bool          // it knows that all groups have finished
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
 	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen
@@ -224,7 +225,7 @@ func (p *peer) event(e session.Event) {
 		p.core.groups.restarted(p.name)
 		p.in, p.returned = map[uint64]*inPair{}, nil
 		p.answers, p.full = nil, false
-		p.waiting, p.draining, p.left, p.ended = nil, false, false, false
+		p.waiting, p.draining, p.left, p.ended, p.finished = nil, false, false, false, false
 		for _, pair := range p.out {
 			pair.waiting = false
 			pair.restart()
