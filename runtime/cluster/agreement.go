@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -17,19 +16,20 @@ import (
 // method of Mattern (Algorithms for distributed termination detection, 1987), with turns
 // in place of message counts.
 //
-// The coordinator, the first member by name, collects the reports of the nodes. A group
+// The coordinator, the first member by name, collects the reports of the nodes, and writes
+// into the address table which phases of groups have ended (record.go). A group
 // that it has found quiet remains quiet, so it does no harm if two nodes are coordinators for some time.
 type agreement struct {
 	core   *core
 	groups []groupAgreement
+	record record
 }
 
 // statusShare is the part of the queue of a session up to which groups are reported.
 const statusShare = 8
 
 type groupAgreement struct {
-	agreed  uint8                   // the last phase that was agreed upon
-	reached bool                    // agreed was set
+	agreed  uint8                   // the last phase that was agreed upon, as far as this node has read it in the table
 	status  map[string]groupMessage // by node: its last report that the group is quiet
 	round   uint64
 	phase   uint8             // of the round
@@ -37,6 +37,7 @@ type groupAgreement struct {
 	changed bool              // the group was not quiet all the time
 	doubts  int               // chunks for its instances that were dropped and may still be handled
 	owed    bool              // the coordinator must be told that the group is quiet, when it reads what it has got
+	decided decision          // that is not in the table yet
 }
 
 func newAgreement(c *core, groups int) *agreement {
@@ -47,6 +48,10 @@ func newAgreement(c *core, groups int) *agreement {
 func (a *agreement) quiet(group int) {
 	g := &a.groups[group]
 	g.owed = false
+	if s := a.core.pool.Group(group); s.Quiet && s.Phase <= g.agreed {
+		a.core.pool.Agree(group, s.Phase) // the others have gone on before, and wait for no message
+		return
+	}
 	s := a.state(group)
 	if !s.Quiet {
 		return // it will be called again
@@ -89,14 +94,8 @@ func (a *agreement) tellOwed() {
 }
 
 // tellAll reports all groups again, because the coordinator has changed or was restarted.
-// It also reports what was agreed upon: a new process does not know it, and no node is
-// quiet a second time in a phase that it has left.
 func (a *agreement) tellAll() {
-	to := a.core.coordinator()
 	for i := range a.groups {
-		if g := &a.groups[i]; g.reached && to != a.core.node {
-			a.tell(to, groupMessage{kind: controlAgree, group: i, phase: g.agreed})
-		}
 		a.quiet(i)
 	}
 }
@@ -126,34 +125,13 @@ func (a *agreement) receive(from string, m groupMessage) error {
 		a.tell(from, groupMessage{kind: controlAnswer, group: m.group, phase: s.Phase, round: m.round, quiet: s.Quiet, turns: s.Turns})
 	case controlAnswer:
 		a.recordAnswer(g, from, m)
-	case controlAgree:
-		a.agree(g, m.group, m.phase)
 	}
 	return nil
 }
 
-// agree lets a group go on here, if it is in this phase. A group of a new process may get
-// there later; then it is told again, in recordStatus. A coordinator that was restarted may learn of
-// the phase after nodes have said that they are quiet in it, or in an earlier one. One of them may
-// be this node. They do not say so again, so they are told here.
-func (a *agreement) agree(g *groupAgreement, group int, phase uint8) {
-	if !g.reached || phase > g.agreed {
-		status := g.status
-		g.agreed, g.reached = phase, true
-		g.status, g.asked = nil, nil
-		for _, node := range slices.Sorted(maps.Keys(status)) {
-			if m := status[node]; m.phase <= phase {
-				a.tell(node, groupMessage{kind: controlAgree, group: group, phase: m.phase})
-			}
-		}
-	}
-	a.core.pool.Agree(group, phase)
-}
-
 func (a *agreement) recordStatus(g *groupAgreement, from string, m groupMessage) {
-	if g.reached && m.phase <= g.agreed { // the node has missed it
-		a.tell(from, groupMessage{kind: controlAgree, group: m.group, phase: m.phase})
-		return
+	if m.phase <= g.agreed {
+		return // the node reads it in the table
 	}
 	if g.status == nil {
 		g.status = map[string]groupMessage{}
@@ -165,7 +143,7 @@ func (a *agreement) recordStatus(g *groupAgreement, from string, m groupMessage)
 // ask begins the second round if all nodes have said that they are quiet.
 func (a *agreement) ask(g *groupAgreement, group int, phase uint8) {
 	members := a.core.participants()
-	if g.asked != nil || !a.allQuiet(g, members, phase) {
+	if g.asked != nil || phase <= max(g.agreed, g.decided.phase) || !a.allQuiet(g, members, phase) || !a.core.meets(members) {
 		return
 	}
 	g.round++
@@ -187,8 +165,9 @@ func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage)
 	delete(g.asked, from)
 	switch {
 	case !m.quiet || m.phase != g.phase:
-		g.changed = true
-		delete(g.status, from) // the node will report when it is quiet
+		if g.changed = true; g.status[from].phase == g.phase { // otherwise it has reported a later phase
+			delete(g.status, from) // the node will report when it is quiet
+		}
 	case m.turns != turns:
 		g.changed = true
 		g.status[from] = m
@@ -201,7 +180,7 @@ func (a *agreement) recordAnswer(g *groupAgreement, from string, m groupMessage)
 		a.ask(g, m.group, g.phase)
 		return
 	}
-	a.decide(g, m.group, g.phase)
+	g.decided = decision{phase: g.phase, processes: a.core.processes()}
 }
 
 // allQuiet reports whether all nodes have said that the group is quiet.
@@ -212,30 +191,21 @@ func (a *agreement) allQuiet(g *groupAgreement, members []string, phase uint8) b
 	})
 }
 
-// decide lets the group go on, on all nodes.
-func (a *agreement) decide(g *groupAgreement, group int, phase uint8) {
-	a.core.decided = true
-	for _, node := range a.core.participants() {
-		if node != a.core.node {
-			a.tell(node, groupMessage{kind: controlAgree, group: group, phase: phase})
-		}
-	}
-	g.status = nil // all nodes are told
-	a.agree(g, group, phase)
-}
-
 // restarted forgets what a former process of a node has said.
 func (a *agreement) restarted(node string) {
 	for i := range a.groups {
 		g := &a.groups[i]
-		g.asked = nil
+		g.asked, g.decided = nil, decision{}
 		delete(g.status, node)
 	}
+	a.record.look = true
 }
 
 // membersChanged looks at all groups again: a node that has left need not be quiet, and
 // does not answer.
 func (a *agreement) membersChanged() {
+	a.read()
+	a.record.look = true
 	members := a.core.participants()
 	for i := range a.groups {
 		g := &a.groups[i]

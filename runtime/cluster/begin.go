@@ -54,12 +54,17 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if err := n.connect(); err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, err)
 	}
+	last := n.newLastRun(p)
 	joining, joined := n.names.within(ctx)
-	err = n.join(joining)
+	err = n.join(joining, last)
 	if err != nil && ctx.Err() == nil && joining.Err() != nil { // another process has the name
 		err = context.Cause(joining)
 	}
-	if joined(); err != nil {
+	if joined(); errors.Is(err, piper.ErrFinished) {
+		n.awaitFarewells(ctx)
+		n.forgetProcess(last.killed)
+		return err
+	} else if err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.settings.node, n.settings.explain(n.stopped(ctx, err)))
 	}
 	where, err := newLookup(&n.settings, n.table.Replica())
@@ -73,6 +78,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
 	n.transport.Handle(n.clients.group(), n.clients.receivePassed)
+	n.transport.Handle(n.farewellGroup(), n.receiveFarewell)
 	n.start()
 	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
@@ -138,7 +144,7 @@ func (n *Node) register(r gogrpc.ServiceRegistrar) {
 }
 
 // join opens the address table, and enters this process in it.
-func (n *Node) join(ctx context.Context) (err error) {
+func (n *Node) join(ctx context.Context, last *lastRun) (err error) {
 	s := &n.settings
 	stop := n.logWaiting()
 	defer stop()
@@ -171,6 +177,18 @@ func (n *Node) join(ctx context.Context) (err error) {
 		return fmt.Errorf("failure detection: %w", err)
 	}
 	n.opened.Store(&opened{table: n.table, detector: n.detector})
+	if err := last.orFinished(ctx, t.Replica(), n.enter); err != nil {
+		return err
+	}
+	if err := n.noteProcess(); err != nil {
+		return fmt.Errorf("the folder of the node (cluster.dir, %s): %w", VariableDir, err)
+	}
+	return nil
+}
+
+// enter enters this process in the address table.
+func (n *Node) enter(ctx context.Context) error {
+	s := &n.settings
 	if _, first := s.Nodes[s.node]; first {
 		var nodes []table.Node
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
@@ -185,6 +203,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 		return fmt.Errorf("the address table: %w", err)
 	}
 	n.names.hasEntered(n.table.Replica())
+	n.entered = true
 	return nil
 }
 

@@ -30,7 +30,7 @@ const (
 	controlStatus   = 3  // group, phase, turns: the group is quiet on this node
 	controlQuery    = 4  // group, phase, round: is it still quiet?
 	controlAnswer   = 5  // group, phase, round, quiet, turns
-	controlAgree    = 6  // group, phase: the group is quiet on all nodes
+	controlFinished = 6  // the node has read in the address table that all groups have finished
 	controlFailed   = 7  // the node that has failed and the text of its error, which ends the topology
 	controlDraining = 8  // groups: the node drains its queues and stops, and takes no more messages for these groups
 	controlLeft     = 9  // the node has drained its queues and stops, while others go on
@@ -46,7 +46,7 @@ func (p *peer) control(kind byte, r *reader) error {
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
-	case controlStatus, controlQuery, controlAnswer, controlAgree:
+	case controlStatus, controlQuery, controlAnswer:
 		if p.core.client {
 			return fmt.Errorf("%w: control message %d to a client", errMalformed, kind)
 		}
@@ -68,6 +68,9 @@ func (p *peer) control(kind byte, r *reader) error {
 		return nil
 	case controlDraining:
 		return p.drains(r)
+	case controlFinished:
+		p.finished = true
+		return r.end()
 	case controlLeft:
 		p.left = true
 		p.releasePlaces()
@@ -199,8 +202,5 @@ func (m *groupMessage) read(kind byte, r *reader) error {
 		r.fail()
 	}
 	m.phase, m.quiet, m.turns = uint8(phase), quiet == 1, uint32(turns)
-	if kind == controlAgree && m.phase != piper.GroupClosing && m.phase != piper.GroupFlushing {
-		r.fail() // the others could not agree upon another phase
-	}
 	return r.end()
 }

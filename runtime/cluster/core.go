@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
@@ -35,6 +36,8 @@ type core struct {
 	places places
 	emit   func(to string, frame []byte) // sends a frame; it may be lost
 
+	propose func(p proposal) // runs a transaction, and posts its result; it does not wait
+
 	now         time.Duration
 	peers       map[string]*peer
 	ordered     []*peer // the same by name, so that the same calls always have the same effects
@@ -53,7 +56,7 @@ type core struct {
 	ended    bool          // Run returns
 	endedAt  time.Duration // when ended became true
 	left     bool          // it has stopped while others go on
-	decided  bool          // it has told the others that a group may go on
+	finished bool          // Run returns because all groups have finished
 	failed   error
 	flushed  chan struct{} // see happened
 	leader   string        // the coordinator that has the reports of this node
@@ -90,6 +93,9 @@ type places interface {
 	// Boot returns the boot id of a node in the address table, and false if the table does not
 	// have the node, or says that it has left.
 	Boot(name string) (boot uint64, known bool)
+	// End returns how far the nodes have agreed about the end; nil if they have agreed about
+	// nothing. It is another pointer after each change.
+	End() *table.End
 }
 
 const (
@@ -120,6 +126,10 @@ func (c *core) step(now time.Duration, h *happened) {
 			c.groups.quiet(group)
 		}
 		c.groups.tellOwed()
+		for i := range h.proposed {
+			c.groups.proposed(&h.proposed[i].proposal, h.proposed[i].applied)
+		}
+		c.groups.propose()
 	}
 	c.stop(h)
 	c.lookUpReturned(now, h.members)
@@ -152,6 +162,11 @@ func (c *core) handle(h *happened) {
 		if p != nil {
 			p.setReachable(c.now, a.alive)
 			p.ended, p.passedOn, p.noRoom, p.changed = a.left, a.passedOn, a.noRoom, true
+		}
+	}
+	for _, name := range h.farewells {
+		if p := c.sender(name); p != nil {
+			p.finished, p.changed = true, true
 		}
 	}
 	for i := range h.rooms {
@@ -202,23 +217,26 @@ func (c *core) stop(h *happened) {
 		c.sendAll(laneControl, failure(fmt.Sprintf("node %s: %v", c.node, h.result)))
 	}
 	c.ended, c.endedAt, c.flushed = true, c.now, h.flushed
+	if c.finished = !c.client && !c.left && c.failed == nil && hasFinished(c.pool); c.finished {
+		c.sendAll(laneControl, []byte{controlFinished})
+	}
 	for _, p := range c.ordered {
 		p.changed = true // confirmations wait no longer
 		p.reportRefusals()
 	}
 }
 
-// hasFlushed reports whether all nodes that can be reached have received everything. The
-// node that has told others how groups go on also waits for nodes that cannot be reached:
-// no other node would tell them. A node that has said that it leaves needs nothing; failure
-// detection does not report its end if it has never heard of it.
+// hasFlushed reports whether all nodes that can be reached have received everything. At the end
+// of the topology a node also waits until the others have finished, whether they can be reached or not: they
+// read the end in the address table, which may need this node for a majority. A node that has said that it leaves
+// needs nothing; failure detection does not report its end if it has never heard of it.
 func (c *core) hasFlushed() bool {
 	for _, p := range c.ordered {
 		v := p.session.Stats()
 		switch {
 		case !p.found || p.ended || p.left, p.slot != nil && !p.reachable:
 		case p.passedOn && c.now-c.endedAt >= farewellShort: // nothing tells that such a client has ended
-		case (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0) && (p.reachable || c.decided && !c.left && c.failed == nil), v.AckPending && p.reachable:
+		case c.finished && p.slot == nil && !p.finished, (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0 || v.AckPending) && p.reachable:
 			return false
 		}
 	}
@@ -337,6 +355,10 @@ func (c *core) peerFound(p *peer) {
 	if c.draining && !c.client {
 		p.send(laneControl, c.drain.message())
 	}
+	if c.finished {
+		p.send(laneControl, []byte{controlFinished})
+	}
+	c.groups.record.look = true
 	if c.failed == nil && !c.client && p.name == c.coordinator() {
 		c.groups.tellAll()
 	}

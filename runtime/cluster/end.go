@@ -125,7 +125,9 @@ func (n *Node) End(result error) {
 	if n.done != nil {
 		flushed := make(chan struct{})
 		n.post(func(h *happened) { h.ended, h.result, h.flushed = true, result, flushed })
-		wait := n.settings.farewell(result == nil || hasFinished(n.core.pool))
+		finished := hasFinished(n.core.pool)
+		n.knowsEnd.Store(finished)
+		wait := n.settings.farewell(result == nil || finished)
 		if n.client != nil {
 			wait = farewellShort // the nodes need nothing from a client that has ended
 		}
@@ -140,7 +142,14 @@ func (n *Node) End(result error) {
 		<-n.done
 		n.transport.Handle(n.group(), nil)
 		n.transport.Handle(n.clients.group(), nil)
+	}
+	if n.transport != nil && n.client == nil {
+		n.transport.Handle(n.farewellGroup(), nil)
+	}
+	n.proposals.Wait()
+	if n.entered {
 		n.leaveTable()
+		n.forgetProcess(n.boot)
 	}
 	if n.detector != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

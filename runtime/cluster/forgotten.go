@@ -45,7 +45,7 @@ func (p *peer) forget(boot uint64) {
 		return
 	}
 	p.forgotten, p.found, p.lostAt, p.changed = true, false, c.now, true
-	p.silent, p.draining, p.heldBack, p.left, p.ended = false, false, nil, false, false
+	p.silent, p.draining, p.heldBack, p.left, p.ended, p.finished = false, false, nil, false, false, false
 	c.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false

@@ -19,6 +19,14 @@ type happened struct {
 	result     error
 	flushed    chan struct{} // closed when the other nodes have received everything
 	views      []chan<- coreView
+	proposed   []proposed
+	farewells  []string // nodes that know the end, and whose processes were killed at the end
+}
+
+// proposed is the result of a proposal.
+type proposed struct {
+	proposal
+	applied bool // otherwise a guard did not hold
 }
 
 type frame struct {

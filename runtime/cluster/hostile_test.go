@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/topogen/topogen/runtime/cluster/table"
 	"github.com/topogen/topogen/runtime/piper"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
@@ -57,8 +58,8 @@ func TestHostileMessages(t *testing.T) {
 		"half a return":               {n2, laneAnswers | firstLane, []byte{controlReturned}, "unknown pair"},
 		"half a confirmation":         {n2, laneConfirm, []byte{controlConfirm, firstLane}, "malformed"},
 		"a reply to nothing":          {n2, laneConfirm, []byte{controlReply, firstLane, 1, 0}, "malformed"},
-		"an unknown group":            {n2, laneControl, (&groupMessage{kind: controlAgree, group: 99, phase: piper.GroupClosing}).append(nil), "group 99"},
-		"a phase that is agreed upon": {n2, laneControl, (&groupMessage{kind: controlAgree, phase: piper.GroupOpen}).append(nil), "malformed"},
+		"an unknown group":            {n2, laneControl, (&groupMessage{kind: controlStatus, group: 99, phase: piper.GroupClosing}).append(nil), "group 99"},
+		"an end that is not empty":    {n2, laneControl, []byte{controlFinished, 1}, "malformed"},
 		"a phase that does not exist": {n2, laneControl, []byte{controlStatus, 0, 0x81, 2, 0, 1, 0}, "malformed"},
 		"half a message about groups": {n2, laneControl, []byte{controlStatus}, "malformed"},
 		"an unknown control message":  {n2, laneControl, []byte{200}, "malformed"},
@@ -66,7 +67,7 @@ func TestHostileMessages(t *testing.T) {
 		"a client in no lane of its":  {client, firstLane, chunk(1, 0, "\x00"), "not opened"},
 		"a client that replies":       {client, laneAnswers | firstLane, []byte{controlReply, firstLane, 1, 0}, "malformed"},
 		"a client that confirms":      {client, laneConfirm, []byte{controlConfirm}, "of a client"},
-		"a client that agrees":        {client, laneControl, (&groupMessage{kind: controlAgree}).append(nil), "of a client"},
+		"a client that agrees":        {client, laneControl, (&groupMessage{kind: controlStatus}).append(nil), "of a client"},
 		"a client that ends all":      {client, laneControl, []byte{controlFailed}, "of a client"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,3 +102,4 @@ type noPlaces struct{}
 func (noPlaces) Node(int, int) (string, bool) { return "", false }
 func (noPlaces) Members() []string            { return nil }
 func (noPlaces) Boot(string) (uint64, bool)   { return 0, false }
+func (noPlaces) End() *table.End              { return nil }

@@ -79,6 +79,9 @@ func (l *lookup) Boot(name string) (boot uint64, known bool) {
 	return 0, false
 }
 
+// End implements places.
+func (l *lookup) End() *table.End { return l.replica.End() }
+
 // Members implements places. First members that have not started yet count: they must
 // run instances. The list is made once for each change of the nodes, because the core reads it for each
 // message to all nodes.

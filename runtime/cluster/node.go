@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"context"
 	cryptorand "crypto/rand"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -33,6 +35,9 @@ type Node struct {
 	detector  member.Detector
 	opened    atomic.Pointer[opened] // for views
 	ending    atomic.Bool            // End was called
+	knowsEnd  atomic.Bool            // the topology has finished on this node
+	farewells farewells
+	entered   bool                   // this process was entered in the address table
 	where     atomic.Pointer[lookup] // for Find
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
@@ -46,6 +51,8 @@ type Node struct {
 	running sync.Mutex // guards core
 	started bool       // guarded by running
 	timer   *time.Timer
+
+	proposals sync.WaitGroup // transactions of the core
 
 	stop chan struct{} // closed when the loop must end
 	done chan struct{} // closed when the loop has ended; nil before it begins
@@ -61,7 +68,8 @@ func newNode(s settings) *Node {
 	}
 	n.names = newNames(n)
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
-	n.posted = n.tryRun
+	n.posted, n.farewells.known = n.tryRun, map[string]bool{}
+	n.core.propose = n.propose
 	n.clients = newClients(n)
 	n.core.clients.forgotten, n.core.clients.drop, n.core.clients.owner = n.clients.forgotten, n.clients.drop, n.clients.ownerOf
 	n.core.emit = func(to string, f []byte) {
@@ -143,4 +151,36 @@ func (n *Node) step() {
 	} else {
 		n.timer.Stop()
 	}
+}
+
+// proposePause is the time before a transaction is repeated that has failed.
+const proposePause = 100 * time.Millisecond
+
+// propose implements the proposals of the core. The table waits for its engine, so only the
+// end of the node or of the table ends a proposal without a result.
+func (n *Node) propose(p proposal) {
+	n.proposals.Go(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-n.stop:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		for ctx.Err() == nil {
+			_, err := n.table.Txn(ctx, p.guards, []table.Change{p.agree})
+			if err == nil || errors.Is(err, table.ErrGuard) {
+				n.post(func(h *happened) { h.proposed = append(h.proposed, proposed{p, err == nil}) })
+				return
+			}
+			select {
+			case <-time.After(proposePause):
+			case <-n.table.Done(): // watch ends the node
+				return
+			case <-ctx.Done():
+			}
+		}
+	})
 }

@@ -13,7 +13,7 @@ import (
 func FuzzPairs(f *testing.F) {
 	f.Add(appendOpen(nil, border.Pair{From: 1, FromInstance: 2, To: 3, ToInstance: -1})[1:])
 	f.Add([]byte{2, 1, 'a', 'b'})
-	f.Add((&groupMessage{kind: controlAgree, group: 1, phase: piper.GroupClosing, round: 7}).append(nil)[1:])
+	f.Add((&groupMessage{kind: controlStatus, group: 1, phase: piper.GroupClosing, round: 7}).append(nil)[1:])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		allocated.Within(t, 0, func() {
@@ -25,7 +25,7 @@ func FuzzPairs(f *testing.F) {
 			if messages, skip, data, err := readChunk(b); err == nil && (skip >= messages || messages > len(data) || !bytes.HasSuffix(b, data)) {
 				t.Errorf("%x has %d messages, %d to skip and %d bytes", b, messages, skip, len(data))
 			}
-			for _, kind := range []byte{controlStatus, controlQuery, controlAnswer, controlAgree} {
+			for _, kind := range []byte{controlStatus, controlQuery, controlAnswer} {
 				var m groupMessage
 				if m.read(kind, &reader{b: b}) == nil && m.kind != kind {
 					t.Errorf("the kind %d is read as %d", kind, m.kind)

@@ -32,6 +32,7 @@ type peer struct {
 	draining   bool          // the node drains its queues and stops
 	heldBack   []bool        // by group: messages wait, because the node drains and refuses them; nil: for none
 	left       bool          // it has stopped while others go on
+	finished   bool          // it knows that all groups have finished
 	ended      bool          // the failure detector says that it has ended in order
 	noRoom     string        // why the node has no room for this client; "": it has, or it is not known
 	boot       uint64        // of its process in the address table; 0: none, as far as the core has seen

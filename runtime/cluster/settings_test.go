@@ -202,7 +202,7 @@ func enters(t *testing.T, c Config, s piper.NodeSettings) *entered {
 	if err := n.connect(); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.join(t.Context()); err != nil {
+	if err := n.join(t.Context(), &lastRun{}); err != nil {
 		t.Fatal(err)
 	}
 	j.replica = n.table.Replica()

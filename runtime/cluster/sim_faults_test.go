@@ -102,6 +102,7 @@ func (n *simNode) Quiet(group int) {
 		n.sim.closing = nil
 		begin()
 	}
+	n.sim.point(n)
 	n.mailbox.Quiet(group)
 }
 
@@ -135,8 +136,8 @@ func (s *simulation) drawFault(r *rand.Rand) (end time.Duration) {
 	case 0:
 		s.at(at, "other faults of the network", func() { s.drawNetwork(r) })
 	case 1:
-		s.at(at, fmt.Sprintf("cut from %s to %s", nodeName(a), nodeName(b)), func() { s.net.Cut(a, b, true) })
-		s.at(end, fmt.Sprintf("no cut from %s to %s", nodeName(a), nodeName(b)), func() { s.net.Cut(a, b, false) })
+		s.at(at, fmt.Sprintf("cut from %s to %s", nodeName(a), nodeName(b)), func() { s.setCut(a, b, true) })
+		s.at(end, fmt.Sprintf("no cut from %s to %s", nodeName(a), nodeName(b)), func() { s.setCut(a, b, false) })
 	case 2:
 		side := r.IntN(1 << s.design.nodes)
 		s.at(at, fmt.Sprintf("partition %b", side), func() { s.partition(side, true) })
@@ -178,11 +179,17 @@ func (s *simulation) drawMistake(r *rand.Rand, about int, at, end time.Duration)
 	}
 }
 
+// setCut cuts a link, or ends the cut.
+func (s *simulation) setCut(from, to int, cut bool) {
+	s.net.Cut(from, to, cut)
+	s.cut[[2]int{from, to}] = cut
+}
+
 func (s *simulation) partition(side int, cut bool) {
 	for a := range s.design.nodes {
 		for b := range s.design.nodes {
 			if side>>a&1 != side>>b&1 {
-				s.net.Cut(a, b, cut)
+				s.setCut(a, b, cut)
 			}
 		}
 	}
@@ -197,6 +204,7 @@ func (s *simulation) heal() {
 		}
 	}
 	s.net.Heal()
+	clear(s.cut)
 	s.net.SetFaults(transport.Faults{DelayMin: int64(100 * time.Microsecond), DelayMax: int64(time.Millisecond), Ordered: true})
 	for _, n := range s.nodes {
 		if n.resumeAt = 0; s.profile != "" {

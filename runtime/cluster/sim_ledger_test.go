@@ -125,12 +125,12 @@ func (s *simulation) received(n *simNode, x *place, edge int, m *parcel) {
 	if e.from != m.from || e.to != x.of || m.to != at && m.to != allInstances {
 		s.fault("%s: %s got a message of %s/%d for instance %d", n.name, x.name(), d.parts[m.from].name, m.fromInstance, m.to)
 	}
-	if x.p.finished && (!d.inCycle(edge) || m.last == 0) {
+	if x.p.finished && (!d.inCycle(edge) || m.last == 0 && !s.ledger.restarted) {
 		s.fault("%s: %s got a message of %s/%d after Finish", n.name, x.name(), d.parts[m.from].name, m.fromInstance)
 	}
 	key := seenKey{streamKey{m.node, m.from, m.fromInstance, e.to, m.to}, n.index, at}
 	want := s.ledger.seen[key] + 1
-	if m.seq != want && (m.seq < want || !s.mayMiss(e.from, e.to)) {
+	if !s.ledger.restarted && m.seq != want && (m.seq < want || !s.mayMiss(e.from, e.to)) {
 		s.fault("%s: %s got message %d of %s/%d on %s, want %d", n.name, x.name(), m.seq, d.parts[m.from].name, m.fromInstance, nodeName(m.node), want)
 	}
 	s.ledger.seen[key] = m.seq
@@ -170,7 +170,7 @@ const sendsMax = 3
 func (s *simulation) checkDepth(n *simNode, edge int, h *queue.Head) {
 	e := &s.design.edges[edge]
 	switch depth := int(h.Depth()); {
-	case s.loose() || len(s.faults) > 0:
+	case s.loose() || s.ledger.restarted || len(s.faults) > 0:
 	case e.full == dropOldest:
 		// An edge with capacity 1 holds a message that was passed on, and a newer one.
 		if h.Len() > max(e.capacity, 2) {
@@ -188,6 +188,9 @@ func (s *simulation) finished(n *simNode, of int) {
 	for i := range d.edges {
 		from := d.edges[i].from
 		if d.groups[d.edges[i].to] != d.groups[of] || d.inCycle(i) || d.parts[from].external {
+			continue
+		}
+		if s.ledger.restarted {
 			continue
 		}
 		if got, want := s.ledger.finish[from], d.instances(from); got != want {
@@ -226,6 +229,7 @@ func (s *simulation) ask(t *simTop, edge int, m parcel) request {
 		a.err, a.done = err, s.now
 		var got parcel
 		switch {
+		case s.ledger.restarted:
 		case err != nil && !errors.Is(err, errFull) && (!s.mayDrop(edge) || !errors.Is(err, ErrUnreachable)):
 			s.fault("%s: call %d: %v", t.node.name, number, err)
 		case err != nil:

@@ -22,7 +22,7 @@ func (n *simNode) startDetector() error {
 	if s.profile == "" {
 		return nil
 	}
-	me := member.Node{Name: n.name, Address: s.config.Nodes[n.name], Boot: uint64(n.index + 1)}
+	me := member.Node{Name: n.name, Address: s.config.Nodes[n.name], Boot: uint64(n.boot)>>2 + 1}
 	core, err := member.NewCore(me, s.config.Nodes, member.Config{Profile: s.profile, Fence: member.FenceOff}, rand.New(rand.NewPCG(s.seed, uint64(200+n.index))))
 	if err == nil {
 		n.detector = &simDetector{node: n, core: core}

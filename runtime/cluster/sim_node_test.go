@@ -39,6 +39,7 @@ type simNode struct {
 	farewell     time.Duration
 	result       error
 	stopped      bool // its context has ended
+	joining      bool // its process was killed before, and needs a majority
 	left         bool // it has left while others went on
 	frozen       bool // it never returns
 	frozenAt     time.Duration
@@ -86,13 +87,16 @@ func (n *simNode) start() {
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
 	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
 	n.core.queueMax, n.core.pairMax, n.core.leaveAfter = s.queueMax, s.pairMax, s.leaveAfter
+	n.core.propose = n.propose
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.startDetector(); err != nil {
 		s.fault("%s: %v", n.name, err)
 		return
 	}
-	if err := n.enter(); err != nil {
+	if entered, err := n.enter(); err != nil {
 		s.fault("%s: %v", n.name, err)
+		return
+	} else if !entered {
 		return
 	}
 	n.stepper = &stepper{Stepper: n.top.pool.Stepper(s.random.Uint64())}
@@ -104,35 +108,38 @@ func (n *simNode) start() {
 			other.post(func(h *happened) { h.members = true })
 		}
 	}
+	s.reachRestarted(n)
 }
 
-// enter joins the cluster and places the instances.
-func (n *simNode) enter() (err error) {
+// enter joins the cluster and places the instances, unless its process was killed before, and
+// must not.
+func (n *simNode) enter() (entered bool, err error) {
 	s := n.sim
-	n.table = s.tables.Open()
+	n.table = s.tables.of(n.index)
+	if n.top, err = s.newTop(n); err != nil || n.isOver() {
+		return false, err
+	}
 	if err = s.bootstrap(n.table, &n.settings); err != nil {
-		return err
+		return false, err
 	}
 	me := table.Node{Name: n.name, Address: s.config.Nodes[n.name], Boot: n.boot, Plan: s.config.Plan}
 	if err = table.Enter(context.Background(), n.table, me); err != nil {
-		return err
+		return false, err
 	}
-	if n.top, err = s.newTop(n); err != nil {
-		return err
-	}
+	s.restarts.notes[n.index] = n.boot
 	for _, e := range n.top.externals {
 		if e != nil && s.clientsOnly {
 			e.isClosed = true // the processor stays open, and sends nothing
 		}
 	}
 	if n.where, err = newLookup(&n.settings, n.table.Replica()); err != nil {
-		return err
+		return false, err
 	}
 	if err = n.top.border.Place(n.where.isHere); err != nil {
-		return err
+		return false, err
 	}
 	n.core.begin(n.top.border, n.places())
-	return nil
+	return true, nil
 }
 
 // Begin and End implement border.Nodes. The pool of a Stepper does not call them.
@@ -253,6 +260,7 @@ func (n *simNode) turn() {
 		s.fault("%s leaves although all nodes were stopped", n.name)
 	}
 	s.endings++
+	s.point(n)
 	if s.cutAtEnd > 0 {
 		s.partition(1<<n.index, true)
 		s.at(s.now+s.cutAtEnd, n.name+" can be reached again", func() { s.partition(1<<n.index, false) })
@@ -277,6 +285,10 @@ func (n *simNode) send(of int) {
 func (n *simNode) end() {
 	s := n.sim
 	n.state = simGone
+	s.point(n)
+	if n.index < s.design.nodes {
+		s.restarts.notes[n.index] = 0
+	}
 	s.trace.note(s.now, n.name+" ends")
 	if n.table != nil { // a client has none
 		_ = n.table.Close()

@@ -19,12 +19,14 @@ import (
 type simulation struct {
 	casts int // most nodes that messages for all nodes were on their way to at a time
 
-	seed    uint64
-	random  *rand.Rand
-	design  *design
-	nodes   []*simNode
-	net     *transport.Network[packet]
-	tables  *table.Memory
+	seed   uint64
+	random *rand.Rand
+	design *design
+	nodes  []*simNode
+	net    *transport.Network[packet]
+	tables *simTables
+	cut    map[[2]int]bool // links of the network that are cut
+	restarts
 	config  Config
 	log     *slog.Logger
 	now     time.Duration
@@ -109,12 +111,13 @@ func newSimulation(seed uint64) *simulation {
 // simulate makes a simulation of a topology without faults.
 func simulate(seed uint64, d *design) *simulation {
 	s := &simulation{
-		seed: seed, random: rand.New(rand.NewPCG(seed, 1)), tables: table.NewMemory(), counts: map[string]int{},
+		seed: seed, random: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]int]bool{}, counts: map[string]int{},
 		design: d, config: d.config(), ledger: newLedger(d), leaveAfter: leaveAfter, until: simEndsWithin,
 		net: transport.NewNetwork[packet](rand.New(rand.NewPCG(seed, 3)), transport.Faults{}),
 	}
 	s.config.Retry = Retry{Timeout: neverExpires, Min: session.RetryMinDefault, Max: session.RetryMaxDefault}
 	s.log = slog.New(simLog{s})
+	s.tables, s.restarts.notes = newSimTables(s), map[int]table.Boot{}
 	return s
 }
 

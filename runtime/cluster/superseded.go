@@ -36,7 +36,7 @@ func (p *peer) restarted(forgot error) {
 	p.core.groups.restarted(p.name)
 	p.in, p.returned = map[uint64]*inPair{}, nil
 	p.answers, p.full = nil, false
-	p.waiting, p.draining, p.heldBack, p.left, p.ended = nil, false, nil, false, false
+	p.waiting, p.draining, p.heldBack, p.left, p.ended, p.finished = nil, false, nil, false, false, false
 	for _, pair := range p.out {
 		if pair.waiting = false; forgot != nil {
 			pair.loseSent(forgot)

@@ -2,6 +2,7 @@ package piper
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -275,6 +276,10 @@ func (in Interior) Groups() int { return len(in.pool.groups) }
 
 // GroupOf is the group of a processor.
 func (in Interior) GroupOf(processor int) int { return in.pool.GroupOf(processor) }
+
+// ErrFinished is returned by Begin of a Border if the topology has finished in the run of the process
+// before this one. Run then returns nil at once.
+var ErrFinished = errors.New("piper: the topology has finished")
 
 // GroupState describes how far a group is on this node.
 type GroupState struct {

@@ -61,6 +61,9 @@ func (p *Pool) runOnce(ctx context.Context) (err error) {
 	}
 	if p.border != nil {
 		if err := p.border.Begin(ctx); err != nil {
+			if errors.Is(err, ErrFinished) {
+				err = nil
+			}
 			p.lifecycle.end(err)
 			return err
 		}

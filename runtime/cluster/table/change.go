@@ -9,14 +9,14 @@ type Processor struct {
 	Instances int
 }
 
-// Change is one change of a transaction: [Define], [Join], [SetState], [Forget] or
-// [Assign]. The changes of a transaction are applied together. Define must be the first
+// Change is one change of a transaction: [Define], [Join], [SetState], [Forget],
+// [Assign] or [Agree]. The changes of a transaction are applied together. Define must be the first
 // one, and no container may be assigned twice.
 type Change interface{ change() }
 
 // Define sets the plan and the processors. A processor that had the same name before
 // keeps the places of its instances. New instances have no place. Nodes with another plan
-// remain in the table and are refused when they join again.
+// remain in the table and are refused when they join again. The End of another plan is removed.
 type Define struct {
 	Plan        string // its hash
 	Description string // see [Plan]
@@ -50,14 +50,21 @@ type Assign struct {
 	Node         string
 }
 
+// Agree says that groups of processors have reached phases on all nodes. A group never goes
+// back to an earlier phase. The phases hold for the processes that are in the table now. If
+// none of them is one for which the former phases hold, a new run of the topology has begun,
+// and the former phases are forgotten.
+type Agree struct{ Groups []GroupPhase }
+
 func (Define) change()   {}
 func (Join) change()     {}
 func (SetState) change() {}
 func (Forget) change()   {}
 func (Assign) change()   {}
+func (Agree) change()    {}
 
-// Guard is a condition of a transaction: [PlanIs], [EpochIs], [BootIs], [StateIs] or
-// [LeaseIs]. If a guard does not hold, the transaction changes nothing and returns a
+// Guard is a condition of a transaction: [PlanIs], [EpochIs], [BootIs], [StateIs],
+// [LeaseIs] or [ProcessesAre]. If a guard does not hold, the transaction changes nothing and returns a
 // [GuardError].
 type Guard interface {
 	guard()
@@ -95,16 +102,23 @@ type LeaseIs struct {
 	Token uint64
 }
 
+// ProcessesAre holds if the nodes that have not left, and their processes, have this hash: no
+// node has joined, left or restarted since.
+type ProcessesAre struct{ Hash uint64 }
+
 func (PlanIs) guard()  {}
 func (EpochIs) guard() {}
 func (BootIs) guard()  {}
 func (StateIs) guard() {}
 func (LeaseIs) guard() {}
 
+func (ProcessesAre) guard() {}
+
 func (g PlanIs) String() string { return fmt.Sprintf("plan %q", g.Plan) }
 func (g EpochIs) String() string {
 	return fmt.Sprintf("epoch %d of %s/%d", g.Epoch, g.Processor, g.Instance)
 }
-func (g BootIs) String() string  { return fmt.Sprintf("boot %v of node %q", g.Boot, g.Name) }
-func (g StateIs) String() string { return fmt.Sprintf("state %v of node %q", g.State, g.Name) }
-func (g LeaseIs) String() string { return fmt.Sprintf("token %d of lease %q", g.Token, g.Name) }
+func (g BootIs) String() string       { return fmt.Sprintf("boot %v of node %q", g.Boot, g.Name) }
+func (g StateIs) String() string      { return fmt.Sprintf("state %v of node %q", g.State, g.Name) }
+func (g LeaseIs) String() string      { return fmt.Sprintf("token %d of lease %q", g.Token, g.Name) }
+func (g ProcessesAre) String() string { return fmt.Sprintf("processes with the hash %016x", g.Hash) }

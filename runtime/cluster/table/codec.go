@@ -14,6 +14,7 @@ const (
 	guardBoot  = 3
 	guardState = 4
 	guardLease = 5
+	guardProcs = 6
 
 	changeDefine   = 1
 	changeJoin     = 2
@@ -21,6 +22,7 @@ const (
 	changeForget   = 4
 	changeAssign   = 5
 	changeDescribe = 6 // a Define with a description
+	changeAgree    = 7
 )
 
 // reader reads an encoded value. After the first error it returns zero values.
@@ -168,6 +170,8 @@ func appendGuard(b []byte, g Guard) []byte {
 		return append(appendText(append(b, guardState), g.Name), byte(g.State))
 	case LeaseIs:
 		return binary.AppendUvarint(appendText(append(b, guardLease), g.Name), g.Token)
+	case ProcessesAre:
+		return binary.AppendUvarint(append(b, guardProcs), g.Hash)
 	}
 	return nil
 }
@@ -184,6 +188,8 @@ func (r *reader) guard() Guard {
 		return StateIs{r.text(NameBytesMax), NodeState(r.byte())}
 	case guardLease:
 		return LeaseIs{r.text(NameBytesMax), r.uint()}
+	case guardProcs:
+		return ProcessesAre{r.uint()}
 	default:
 		r.fail("%d is not a kind of guard", kind)
 		return nil
@@ -229,6 +235,15 @@ func appendChange(b []byte, change Change) []byte {
 		}
 		b = appendInt(appendInt(appendText(append(b, changeAssign), c.Processor), c.First), c.Count)
 		return appendText(b, c.Node)
+	case Agree:
+		b = appendInt(append(b, changeAgree), len(c.Groups))
+		for _, g := range c.Groups {
+			if g.Group < 0 {
+				return nil
+			}
+			b = append(appendInt(b, g.Group), g.Phase)
+		}
+		return b
 	}
 	return nil
 }
@@ -255,6 +270,12 @@ func (r *reader) change() Change {
 		return Forget{r.text(NameBytesMax)}
 	case changeAssign:
 		return Assign{r.text(NameBytesMax), r.number(ContainersMax), r.number(ContainersMax), r.text(NameBytesMax)}
+	case changeAgree:
+		c := Agree{}
+		for range r.count(ProcessorsMax) {
+			c.Groups = append(c.Groups, GroupPhase{r.number(ProcessorsMax - 1), r.byte()})
+		}
+		return c
 	default:
 		r.fail("%d is not a kind of change", kind)
 		return nil

@@ -16,6 +16,7 @@ type draft struct {
 	nodes     map[string]*Node // changed nodes; a forgotten one has the state Forgotten
 	emptied   map[string]error // nodes that must have no containers afterwards
 	assigns   []Assign
+	agree     *Agree
 }
 
 // add checks the change with an index, and adds it.
@@ -35,8 +36,23 @@ func (d *draft) add(i int, change Change) *refusal {
 	case Assign:
 		d.assigns = append(d.assigns, c)
 		return nil
+	case Agree:
+		return d.addAgree(&c)
 	}
 	return refuse(codeInvalid, "change %d has an unknown kind", i)
+}
+
+func (d *draft) addAgree(c *Agree) *refusal {
+	for _, g := range c.Groups {
+		if g.Group < 0 || g.Group >= ProcessorsMax || g.Phase == 0 {
+			return refuse(codeInvalid, "a group must have a number from 0 to %d and a phase above 0, got group %d and phase %d", ProcessorsMax-1, g.Group, g.Phase)
+		}
+	}
+	if d.agree != nil {
+		c = &Agree{append(d.agree.Groups, c.Groups...)}
+	}
+	d.agree = c
+	return nil
 }
 
 func (d *draft) addDefine(c *Define) *refusal {
@@ -255,6 +271,11 @@ func (d *draft) commit(e *Event) {
 	}
 	if len(kept) > 0 {
 		l = l.withNodes(kept)
+	}
+	if d.agree != nil {
+		if next := l.withAgreed(d.agree.Groups); next != l {
+			l, e.End = next, next.end
+		}
 	}
 	if l != d.before {
 		s.layout.Store(l)

@@ -9,6 +9,7 @@ type Event struct {
 	Nodes    []Node       // nodes as they are now, by name; Forgotten: removed
 	Moves    []Move       // containers that were placed
 	Leases   []LeaseState // leases as they are now; without a holder: released
+	End      *End         // not nil: how far the nodes have agreed about the end
 }
 
 // Move is a list of consecutive containers that were placed on a node.
@@ -29,7 +30,7 @@ type LeaseState struct {
 }
 
 func (e *Event) empty() bool {
-	return e.Define == nil && len(e.Nodes) == 0 && len(e.Moves) == 0 && len(e.Leases) == 0
+	return e.Define == nil && len(e.Nodes) == 0 && len(e.Moves) == 0 && len(e.Leases) == 0 && e.End == nil
 }
 
 // weight is how much memory an event takes, in nodes, moves and leases.
@@ -37,6 +38,9 @@ func (e *Event) weight() int {
 	n := 1 + len(e.Nodes) + len(e.Moves) + len(e.Leases)
 	if e.Define != nil {
 		n += len(e.Define.Processors) + len(e.Define.Description)/64
+	}
+	if e.End != nil {
+		n += len(e.End.Processes)
 	}
 	return n
 }

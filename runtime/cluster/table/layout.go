@@ -31,6 +31,7 @@ type layout struct {
 	nodes      []*Node        // by slot-1; nil: the slot is free
 	slots      map[string]int // by name of the node
 	ordered    []*Node        // by name; the same slice until the nodes change
+	end        *End           // never changes; nil: none
 }
 
 // withNodes returns a copy of the layout with other nodes. A node without a slot gets a
@@ -82,6 +83,9 @@ func (l *layout) order() {
 func (l *layout) withProcessors(d *Define, floor uint64) *layout {
 	next := *l
 	next.plan, next.generation = Plan{d.Plan, d.Description}, l.generation+1
+	if d.Plan != l.plan.Hash {
+		next.end = nil // its groups are those of another topology
+	}
 	next.processors, next.byName = make([]*cells, len(d.Processors)), make(map[string]int, len(d.Processors))
 	for i, p := range d.Processors {
 		next.byName[p.Name] = i

@@ -4,7 +4,7 @@ package table
 // places of a container, the place with the higher epoch wins. If two different places
 // have the same epoch, the place in s wins and its epoch grows, so that the other node
 // sees a change. A node without a process in s gets its process in the other state.
-// Otherwise the nodes, leases and the plan of s remain. The revision becomes r.
+// Of what both know about the end, the later phases win. Otherwise the nodes, leases and the plan of s remain. The revision becomes r.
 func (s *State) Merge(o *State, r Revision) {
 	s.revision, s.floor, s.token = r, max(s.floor, o.floor), max(s.token, o.token)
 	l, from := s.layout.Load(), o.layout.Load()
@@ -26,6 +26,11 @@ func (s *State) Merge(o *State, r Revision) {
 	}
 	if len(changed) > 0 {
 		l = l.withNodes(changed)
+	}
+	if end := mergeEnds(l, from); end != l.end {
+		next := *l
+		next.end = end
+		l = &next
 	}
 	s.layout.Store(l)
 	if n := len(l.nodes) + 1; n > len(s.counts) {

@@ -68,6 +68,10 @@ func (r *Replica) Plan() string { return r.FullPlan().Hash }
 // FullPlan returns the plan of the table with its description.
 func (r *Replica) FullPlan() Plan { return r.current.Load().layout.Load().plan }
 
+// End returns how far the nodes have agreed about the end, nil if they have agreed about
+// nothing. The caller must not change it.
+func (r *Replica) End() *End { return r.current.Load().layout.Load().end }
+
 // Revision returns the revision of the last change that was applied here.
 func (r *Replica) Revision() Revision {
 	r.mu.RLock()

@@ -17,6 +17,7 @@ type Snapshot struct {
 	Nodes       []Node // by name
 	Processors  []Places
 	Leases      []LeaseState // by name
+	End         *End         // nil: the nodes have agreed about nothing
 }
 
 // Places are the places of the containers of a processor: runs of consecutive containers
@@ -36,7 +37,7 @@ type Run struct {
 // Snapshot returns the content of the state.
 func (s *State) Snapshot() *Snapshot {
 	l := s.layout.Load()
-	v := &Snapshot{Revision: s.revision, Plan: l.plan.Hash, Description: l.plan.Description}
+	v := &Snapshot{Revision: s.revision, Plan: l.plan.Hash, Description: l.plan.Description, End: l.end}
 	for _, n := range l.sorted() {
 		v.Nodes = append(v.Nodes, n.clone())
 	}
@@ -69,10 +70,10 @@ func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
 }
 
 const (
-	stateVersion     = 1
-	describedVersion = 2            // of a state whose plan has a description
-	checksumSize     = 4            // CRC-32C at the end
-	epochReadMax     = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
+	stateVersion = 2
+	firstVersion = 1            // has neither a description of the plan nor an End
+	checksumSize = 4            // CRC-32C at the end
+	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -81,18 +82,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (s *State) Append(b []byte) []byte {
 	begin := len(b)
 	l := s.layout.Load()
-	version := byte(stateVersion)
-	if l.plan.Description != "" {
-		version = describedVersion
-	}
-	b = append(b, version)
+	b = append(b, stateVersion)
 	b = binary.AppendUvarint(b, s.revision.Term)
 	b = binary.AppendUvarint(b, s.revision.Index)
 	b = binary.AppendUvarint(b, uint64(s.revision.Position))
 	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
-	if b = appendText(b, l.plan.Hash); version == describedVersion {
-		b = appendText(b, l.plan.Description)
-	}
+	b = appendText(appendText(b, l.plan.Hash), l.plan.Description)
 	nodes, number := l.sorted(), map[string]int{}
 	b = appendInt(b, len(nodes))
 	for i, n := range nodes {
@@ -117,6 +112,7 @@ func (s *State) Append(b []byte) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, o.Token), uint64(o.ttl))
 		b = binary.AppendVarint(b, o.renewed)
 	}
+	b = appendEnd(b, l.end)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[begin:], castagnoli))
 }
 
@@ -131,20 +127,23 @@ func ReadState(b []byte) (*State, error) {
 	}
 	r := &reader{b: body}
 	version := r.byte()
-	if version != stateVersion && version != describedVersion {
-		r.fail("a snapshot has version %d; this program reads version %d and %d", version, stateVersion, describedVersion)
+	if version != stateVersion && version != firstVersion {
+		r.fail("a snapshot has version %d; this program reads version %d and %d", version, firstVersion, stateVersion)
 	}
 	s := NewState()
 	s.revision = Revision{r.uint(), r.uint(), r.uint32()}
 	s.floor, s.token = r.epoch(), r.uint()
 	l := &layout{plan: Plan{Hash: r.text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
-	if version == describedVersion {
+	if version != firstVersion {
 		l.plan.Description = r.description()
 	}
 	r.nodes(l)
 	s.counts = make([]int, len(l.nodes)+1)
 	r.processors(s, l)
 	r.leases(s)
+	if version != firstVersion {
+		l.end = r.agreed()
+	}
 	if err := r.end(); err != nil {
 		return nil, err
 	}

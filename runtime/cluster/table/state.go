@@ -153,6 +153,9 @@ func (s *State) holds(l *layout, g Guard) (got string, ok bool) {
 			token = o.Token
 		}
 		return strconv.FormatUint(token, 10), token == g.Token
+	case ProcessesAre:
+		hash := l.processes()
+		return strconv.FormatUint(hash, 16), hash == g.Hash
 	}
 	return "an unknown guard", false
 }

@@ -39,7 +39,8 @@ func drawCommand(t *rapid.T) *table.Command {
 			table.BootIs{Name: node.Draw(t, "node"), Boot: boot.Draw(t, "boot")},
 			table.StateIs{Name: node.Draw(t, "node"), State: table.NodeState(rapid.IntRange(0, 4).Draw(t, "state"))},
 			table.LeaseIs{Name: lease.Draw(t, "lease"), Token: uint64(number.Draw(t, "token"))},
-		}[rapid.IntRange(0, 4).Draw(t, "guard")])
+			table.ProcessesAre{Hash: new(table.HashProcesses).Sum()},
+		}[rapid.IntRange(0, 5).Draw(t, "guard")])
 	}
 	for range rapid.IntRange(1, 4).Draw(t, "changes") {
 		c.Changes = append(c.Changes, []func() table.Change{
@@ -55,6 +56,9 @@ func drawCommand(t *rapid.T) *table.Command {
 				return table.Assign{Processor: processor.Draw(t, "processor"), First: number.Draw(t, "first"), Count: number.Draw(t, "count"), Node: node.Draw(t, "node")}
 			},
 			func() table.Change {
+				if rapid.Bool().Draw(t, "agree") {
+					return table.Agree{Groups: []table.GroupPhase{{Group: number.Draw(t, "group"), Phase: byte(number.Draw(t, "phase"))}}}
+				}
 				d := table.Define{Plan: plan.Draw(t, "plan"), Description: rapid.SampledFrom([]string{"", "processor a ="}).Draw(t, "description")}
 				for _, name := range rapid.SliceOfDistinct(processor, rapid.ID[string]).Draw(t, "processors") {
 					d.Processors = append(d.Processors, table.Processor{Name: name, Instances: number.Draw(t, "instances")})

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// At the end of the topology each node waits until the others know the end too, because they read
+// it in an address table that may need this node for a majority. Nodes that run say so in their
+// sessions (controlFinished). A process whose predecessor was killed runs no sessions. It
+// asks with messages of its own, which may be lost.
+const (
+	farewellAsk    = 1 // the sender knows the end; does the receiver?
+	farewellAnswer = 2 // the receiver knows it
+)
+
+// farewellEvery is how often a process asks again.
+const farewellEvery = 100 * time.Millisecond
+
+// farewells are the answers that a process has got.
+type farewells struct {
+	mu    sync.Mutex
+	known map[string]bool // nodes that know the end
+}
+
+func (n *Node) farewellGroup() uint64 {
+	return transport.GroupID(n.settings.Topology, "cluster/farewell")
+}
+
+// receiveFarewell handles a message of a process whose predecessor was killed, or an answer to it.
+func (n *Node) receiveFarewell(from string, payloads [][]byte) {
+	for _, b := range payloads {
+		if len(b) != 1 || isClient(from) {
+			continue
+		}
+		n.farewells.mu.Lock()
+		n.farewells.known[from] = true
+		n.farewells.mu.Unlock()
+		if b[0] != farewellAsk {
+			continue
+		}
+		n.post(func(h *happened) { h.farewells = append(h.farewells, from) })
+		if n.knowsEnd.Load() {
+			n.sendFarewell(from, farewellAnswer)
+		}
+	}
+}
+
+func (n *Node) sendFarewell(to string, kind byte) {
+	n.transport.Send(to, transport.Message{Group: n.farewellGroup(), Payload: []byte{kind}, Class: transport.Urgent})
+}
+
+// awaitFarewells keeps the address table open until all other nodes know the end or have
+// ended, or for retry.timeout. Nodes that have ended before this process began do not answer.
+func (n *Node) awaitFarewells(ctx context.Context) {
+	n.log.Info("topogen: the topology has finished, and the process of this node was killed before it had ended. It does not run again; start the node once more for another run",
+		slog.String("node", n.settings.node))
+	n.knowsEnd.Store(true)
+	n.transport.Handle(n.farewellGroup(), n.receiveFarewell)
+	timeout, again := time.After(n.settings.farewell(true)), time.NewTicker(farewellEvery)
+	defer again.Stop()
+	for {
+		waits := n.withoutFarewell()
+		if len(waits) == 0 {
+			return
+		}
+		for _, name := range waits {
+			n.sendFarewell(name, farewellAsk)
+		}
+		select {
+		case <-again.C:
+		case <-timeout:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// withoutFarewell lists the nodes that may not know the end.
+func (n *Node) withoutFarewell() (names []string) {
+	n.farewells.mu.Lock()
+	defer n.farewells.mu.Unlock()
+	for _, t := range n.table.Replica().Nodes() {
+		if t.State < table.Left && t.Name != n.settings.node && !n.farewells.known[t.Name] && !n.hasEnded(t.Name) {
+			n.transport.SetPeer(t.Name, t.Address)
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

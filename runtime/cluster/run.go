@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/piper/border"
+)
+
+// processFile is a file in the folder of a node. It holds the boot id of the process that runs.
+// A process removes it before Run returns. So the next process knows whether the one before
+// was killed.
+const processFile = "process"
+
+// lastRun is what a process knows about the one before it.
+type lastRun struct {
+	node   string
+	killed table.Boot // the process before was killed; 0: it has ended, or there was none
+	groups []bool     // by group: it finishes
+}
+
+// newLastRun reads the file of the process before. A damaged file counts as none: the process
+// then waits for the others, which a killed process need not.
+func (n *Node) newLastRun(p *border.Border) *lastRun {
+	l := &lastRun{node: n.settings.node, killed: n.notedProcess()}
+	for i := range p.Groups() {
+		l.groups = append(l.groups, !p.Group(i).Empty)
+	}
+	return l
+}
+
+// finished reports whether the topology has finished in the run of a process that was killed
+// before Run returned. Nothing is left to do then. If all other nodes have newer processes,
+// they have begun the next run, and wait for this node.
+func (l *lastRun) finished(r *table.Replica) bool {
+	end := r.End()
+	if !end.Holds(l.node, l.killed) {
+		return false
+	}
+	for i, finishes := range l.groups {
+		if finishes && end.Phase(i) < piper.GroupFlushing {
+			return false
+		}
+	}
+	others, newer := 0, 0
+	for _, n := range r.Nodes() {
+		if n.Name == l.node || n.State == table.Left {
+			continue
+		}
+		if others++; !end.Holds(n.Name, n.Boot) {
+			newer++
+		}
+	}
+	return others == 0 || newer < others
+}
+
+// orFinished calls join with a context that ends when the replica says that the topology has
+// finished. The replica may know it from its disk, and then no other node need run.
+func (l *lastRun) orFinished(ctx context.Context, r *table.Replica, join func(context.Context) error) error {
+	if l.killed == 0 {
+		return join(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		if r.WaitFor(ctx, l.finished) == nil {
+			cancel()
+		}
+	}()
+	err := join(ctx)
+	cancel()
+	<-watching
+	if l.finished(r) {
+		return piper.ErrFinished
+	}
+	return err
+}
+
+// notedProcess reads the file of a process; 0 if there is none.
+func (n *Node) notedProcess() table.Boot {
+	b, err := os.ReadFile(filepath.Join(n.settings.Dir, processFile))
+	if err != nil {
+		return 0
+	}
+	boot, _ := strconv.ParseUint(strings.TrimSpace(string(b)), 16, 64)
+	return table.Boot(boot)
+}
+
+// noteProcess writes the file of this process.
+func (n *Node) noteProcess() error {
+	path := filepath.Join(n.settings.Dir, processFile)
+	f, err := os.CreateTemp(n.settings.Dir, processFile+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, n.boot)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// forgetProcess removes the file of a process, unless it is that of a newer process.
+func (n *Node) forgetProcess(boot table.Boot) {
+	if n.notedProcess() != boot {
+		return
+	}
+	if err := os.Remove(filepath.Join(n.settings.Dir, processFile)); err != nil {
+		n.log.Warn("topogen: the file of this process remains, so its node seems to have been killed", slog.Any("error", err))
+	}
+}
