@@ -145,7 +145,7 @@ func (c *core) mayLeave(now time.Duration) {
 	case c.allDrain(now):
 		c.refuse(slices.Repeat([]bool{true}, len(d.refused))) // clients would keep the nodes busy
 		return
-	case !c.pool.IsIdle():
+	case !c.pool.IsIdle() || slices.ContainsFunc(c.ordered, (*peer).mayAnswer):
 		d.quietAt = now
 	}
 	late, quiet, wait := now-c.drainAt >= c.leaveAfter, now-d.quietAt, min(quietAfter, c.leaveAfter)
@@ -164,6 +164,12 @@ func (c *core) mayLeave(now time.Duration) {
 	if quiet >= wait && now-d.refusedAt >= settleAfter && !slices.Contains(d.refused, false) {
 		c.leave()
 	}
+}
+
+// mayAnswer reports whether a node has not acknowledged what it was sent, perhaps that this node drains. On a
+// busy host, its answer that it drains too takes much longer than quietAfter.
+func (p *peer) mayAnswer() bool {
+	return p.slot == nil && p.takes() && p.session.Stats().Pending > 0
 }
 
 // unneeded returns which groups this node does not need to drain.
