@@ -118,7 +118,7 @@ func (n *phaseNodes) enter(name string, boot table.Boot) *lookup {
 	at := n.tables.Open()
 	where, err := newLookup(&settings{node: name}, at.Replica())
 	if err == nil {
-		err = table.Bootstrap(context.Background(), at, "plan", nil, first)
+		err = table.Bootstrap(context.Background(), at, table.Plan{Hash: "plan"}, nil, first)
 	}
 	if err == nil {
 		err = table.Enter(context.Background(), at, table.Node{Name: name, Boot: boot, Plan: "plan"})

@@ -53,7 +53,9 @@ func (s *clientSim) startClient(i int) {
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	var err error
 	if n.top, err = s.newTop(n); err == nil {
-		n.where, err = newLookup(&n.settings, s.tables.Open().Replica())
+		t := s.tables.of(n.index)
+		t.catchUp(true)
+		n.where, err = newLookup(&n.settings, t.Replica())
 	}
 	if err == nil {
 		err = n.top.border.Place(func(int, int) bool { return false })

@@ -127,8 +127,13 @@ func (s *Session) receiveHello(frame []byte) error {
 	forUs := h.to == s.config.Boot
 	if h.from == s.peer.boot {
 		s.peer.heard, s.peer.nonce = s.now, h.nonce
-		if forUs && h.accepted {
-			s.peer.knows, s.peer.refuses = true, false
+		if accepted := forUs && h.accepted; !accepted && !s.peer.knows && s.flights.len() > 0 {
+			s.peer.ignores = true
+		} else if accepted {
+			if s.peer.ignores { // the frames that were sent before
+				s.timeoutAt = s.now
+			}
+			s.peer.knows, s.peer.refuses, s.peer.ignores = true, false, false
 		}
 		if !forUs || !h.knows {
 			s.answer(h.from, h.nonce)

@@ -271,3 +271,25 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestFramesBeforeTheAcceptance sends a message to a process that accepts the sender a moment later,
+// because its address table is late. The message is sent again at once, and not after a timeout.
+func TestFramesBeforeTheAcceptance(t *testing.T) {
+	p, accepts := &pair{t: t}, false
+	a, b := config("n1", "n2", 1), config("n2", "n1", 2)
+	b.Accept = func(uint64) bool { return accepts }
+	p.ends = [2]*session.Session{open(t, a), open(t, b)}
+	p.send(0, 9, []byte("early"))
+	for p.ends[0].Stats().FramesSent < 3 { // a hello, its repetition and the message
+		p.settle()
+		p.wait()
+	}
+	accepts = true
+	began := p.now
+	for len(p.got[1]) == 0 {
+		p.wait()
+	}
+	if took := p.now - began; took > 200*time.Millisecond {
+		t.Errorf("the message has arrived after %v", took)
+	}
+}

@@ -40,6 +40,7 @@ type incarnation struct {
 	nonce   uint64        // of its last hello
 	knows   bool          // it has accepted this process
 	refuses bool          // it has refused this process
+	ignores bool          // it has answered, and has not accepted this process
 	heard   time.Duration // when its last frame has arrived
 }
 

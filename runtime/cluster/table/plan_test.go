@@ -1,7 +1,10 @@
 package table_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +94,7 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for description, version := range map[string]byte{"": 1, "processor counter = number 0, 64 instances": 2} {
+	for _, description := range []string{"", "processor counter = number 0, 64 instances"} {
 		define := c.Changes[0].(table.Define)
 		define.Description = description
 		b, err := table.AppendCommand(nil, &table.Command{Kind: table.CommandTxn, Changes: []table.Change{define}})
@@ -107,11 +110,21 @@ func TestTableOfAnEarlierVersion(t *testing.T) {
 		}
 		b = s.Append(nil)
 		again, err := table.ReadState(b)
-		if err != nil || b[0] != version {
-			t.Fatalf("%q: the state has version %d: %v", description, b[0], err)
+		if err != nil {
+			t.Fatalf("%q: %v", description, err)
 		}
 		if v := again.Snapshot(); v.Plan != "plan" || v.Description != description {
 			t.Errorf("%q: the state is read as %q, %q", description, v.Plan, v.Description)
+		}
+		if description != "" {
+			continue
+		}
+		// A snapshot of version 1 has no description, which is empty here, and no End, which is missing here.
+		head, rest, _ := bytes.Cut(b[1:len(b)-4], []byte("\x04plan\x00"))
+		b = slices.Concat([]byte{1}, head, []byte("\x04plan"), bytes.TrimSuffix(rest, []byte{0, 0}))
+		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+		if again, err = table.ReadState(b); err != nil || !bytes.Equal(again.Append(nil), s.Append(nil)) {
+			t.Errorf("a snapshot of version 1: %v", err)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func ReadState(b []byte) (*State, error) {
 	s.floor, s.token = r.epoch(), r.uint()
 	l := &layout{plan: Plan{Hash: r.text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
 	if version != firstVersion {
-		l.plan.Description = r.description()
+		l.plan.Description = r.text(DescriptionBytesMax)
 	}
 	r.nodes(l)
 	s.counts = make([]int, len(l.nodes)+1)
