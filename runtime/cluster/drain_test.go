@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestIdleNodeEndsSoon stops one of three idle nodes that have sockets and disks.
-func TestIdleNodeEndsSoon(t *testing.T) {
+// TestIdleNodeEnds stops one of three idle nodes that have sockets and disks, and logs how long that takes.
+// TestIdleNodeLeavesSoon has the limit, in virtual time.
+func TestIdleNodeEnds(t *testing.T) {
 	t.Parallel() // it waits for other nodes
 	p := newProgram()
 	p.gated = true
@@ -26,11 +27,7 @@ func TestIdleNodeEndsSoon(t *testing.T) {
 	began := time.Now()
 	stop[1]()
 	wait(1)
-	took := time.Since(began)
-	t.Logf("the node has ended after %v", took)
-	if took >= leaveAfter { // 0.3 s if no other program runs
-		t.Errorf("an idle node has ended after %v, want less than %v", took, leaveAfter)
-	}
+	t.Logf("the node has ended after %v", time.Since(began)) // 0.3 s if no other program runs
 	stop[0]()
 	stop[2]()
 	wait(0)
