@@ -121,6 +121,9 @@ func (c *core) step(now time.Duration, h *happened) {
 	if h.members || len(h.alive) > 0 {
 		c.membersChanged()
 	}
+	if h.stopping && !c.draining { // before the groups that are quiet because of it are reported
+		c.beginDrain()
+	}
 	if !c.client {
 		for _, group := range h.quiet {
 			c.groups.quiet(group)
@@ -205,11 +208,8 @@ func (c *core) sender(name string) *peer {
 	return c.peer(name)
 }
 
-// stop tells the other nodes that this node drains, and how it has ended.
+// stop tells the other nodes how this node has ended.
 func (c *core) stop(h *happened) {
-	if h.stopping && !c.draining {
-		c.beginDrain()
-	}
 	if !h.ended {
 		return
 	}
