@@ -40,6 +40,8 @@ func (in *inPair) take(m []byte) error {
 		return fmt.Errorf("%w: a chunk has %d messages, and the limit of its pair is %d", errMalformed, n, in.limit)
 	case in.excess != excessNone:
 		return nil
+	case in.peer.core.left: // no handler runs any more, and the sending node keeps them
+		return nil
 	case waiting+n > in.limit:
 		in.excess = excessIgnored // confirm is called when a message was handled, so askAgain is
 		in.peer.logRarely(&in.peer.refusals().excess, slog.LevelWarn, "topogen: too many messages of a pair wait here; others wait on their sending node", slog.Uint64("waiting", waiting))
