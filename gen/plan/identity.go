@@ -54,7 +54,7 @@ func (p *Plan) placed(q *Processor, i int) []string {
 // keyKinds are the names of the kinds of keys. Each kind has a hash function.
 var keyKinds = [...]string{KeyString: "string", KeyBytes: "bytes", KeyInt: "int", KeyUint: "uint", KeyBool: "bool"}
 
-// route says how an edge chooses the instance of its receiver, and what comes back.
+// route says how an edge chooses the instance of its receiver, and names the type of its reply.
 func (e *Edge) route() (values []string) {
 	access := strings.Join(e.Access, ".")
 	switch e.Route {

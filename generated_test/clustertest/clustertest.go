@@ -157,7 +157,7 @@ func RunLoopback[T Topology](t *testing.T, n int, make func(node int, opts ...po
 	return runNodes(t, n, func(i int) (T, error) { return MakeLoopback(t, addresses, i, make) }, func(nodes []T) { use(nodes, addresses) })
 }
 
-// MakeLoopback makes a node of RunLoopback, or one that joins these nodes.
+// MakeLoopback makes a node of RunLoopback, or a node that joins these nodes.
 func MakeLoopback[T Topology](t *testing.T, addresses []string, i int, make func(node int, opts ...pool.Option) (T, error)) (T, error) {
 	t.Helper()
 	var list []string

@@ -121,9 +121,7 @@ func (c *cluster) orders(prefix string, fault func()) {
 			}
 		})
 	}
-	for len(c.readEffects()) < before+orders*steps/3 {
-		time.Sleep(time.Millisecond)
-	}
+	c.awaitEffects(before + orders*steps/3)
 	fault()
 	asking.Wait()
 	for i, line := range results {

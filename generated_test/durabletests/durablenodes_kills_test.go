@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/topogen/topogen/internal/test/speed"
 )
@@ -45,9 +44,7 @@ func TestDurableNodesKilledLeaders(t *testing.T) {
 		effects int
 		again   bool
 	}{{orders * steps / 4, true}, {orders * steps / 2, false}} {
-		for len(c.readEffects()) < before+round.effects {
-			time.Sleep(time.Millisecond)
-		}
+		c.awaitEffects(before + round.effects)
 		leader := c.leader()
 		c.kill(leader)
 		if next := c.leader(); next == leader {

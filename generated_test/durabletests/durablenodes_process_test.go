@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/topogen/topogen/generated_test/durablenodes"
 	"github.com/topogen/topogen/internal/test/child"
@@ -270,6 +271,18 @@ func (c *cluster) readEffects() (list []effect) {
 		list = append(list, e)
 	}
 	return list
+}
+
+// awaitEffects waits until there are so many effects. Other processes write them.
+func (c *cluster) awaitEffects(n int) {
+	c.t.Helper()
+	for len(c.readEffects()) < n {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-c.t.Context().Done():
+			c.t.Fatalf("there are fewer than %d effects", n)
+		}
+	}
 }
 
 // nodesOf are the nodes that have carried out steps.

@@ -13,7 +13,7 @@ import (
 )
 
 // TestClusterRepliesClientGivesUp cuts a client off, whose caller then gives up. Close does not wait for
-// the node, because nobody waits for the reply.
+// the node, because no caller waits for the reply.
 func TestClusterRepliesClientGivesUp(t *testing.T) {
 	t.Parallel()
 	clustertest.RunLoopback(t, 3, func(_ int, opts ...pool.Option) (*clusterreplies.Topology, error) {

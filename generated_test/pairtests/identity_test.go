@@ -75,7 +75,7 @@ func identity(topology *spec.Topology) (lines, together string) {
 	return strings.Join(p.Identity(nil), "\n"), p.Cluster.Together()
 }
 
-// schemaKeys lists all keys of the schema, those that elsewhere leaves out too.
+// schemaKeys lists all keys of the schema, also the keys in elsewhere.
 func schemaKeys(t *testing.T) (schema map[string]any, declared keys) {
 	t.Helper()
 	if err := json.Unmarshal(schemas.Topology, &schema); err != nil {

@@ -25,7 +25,7 @@ const relayedMax = 6 * refreshEvery
 type roomFor struct {
 	owner string      // the certificate of the new client
 	own   bool        // one with this certificate, because it has as many as it may have
-	done  chan<- bool // gets whether there is room now; nil: nobody waits
+	done  chan<- bool // gets whether there is room now; nil: no goroutine waits
 }
 
 // awaitRoom lets the core forget a client. It returns false if none of them can be forgotten.
@@ -56,7 +56,7 @@ func (c *core) makeRoom(r *roomFor) {
 	slices.SortStableFunc(list, func(a, b *peer) int {
 		return cmp.Or(cmp.Compare(ended[b.owner], ended[a.owner]), cmp.Compare(a.owed(), b.owed()), cmp.Compare(a.endedAt(), b.endedAt()))
 	})
-	made := slices.ContainsFunc(list, c.forgetClient) // the first one that has not come back in the meantime
+	made := slices.ContainsFunc(list, c.forgetClient) // the first client that has not come back in the meantime
 	if made {
 		c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool { return c.peers[p.name] != p })
 		c.clients.collect()

@@ -101,8 +101,8 @@ func TestKilledClientsMakeRoom(t *testing.T) {
 }
 
 // TestRoomForClients: a client makes room only if its connection has ended and all its messages
-// are handled. The certificate with the most such clients gives room first, so that nobody who
-// connects often takes the places of others. Then a client that has received everything comes
+// are handled. The certificate with the most such clients gives room first, so that a client that
+// connects often does not take the places of others. Then a client that has received everything comes
 // first, and then the one that has ended first.
 func TestRoomForClients(t *testing.T) {
 	type known struct {

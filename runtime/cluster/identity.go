@@ -14,7 +14,7 @@ import (
 	"github.com/topogen/topogen/runtime/transport/grpc"
 )
 
-// The address table says which process has the name of a node: the one that has entered it last.
+// The address table says which process has the name of a node: the process that has entered it last.
 // All other parts of a node follow it. A process enters over another one only while that one is
 // not alive, see mayEnter. A process that was replaced is refused by all nodes, and ends.
 
@@ -249,7 +249,7 @@ func (n *names) await(ctx context.Context, condition func() bool) error {
 	}
 }
 
-// count counts the nodes that have accepted this process, and those that were tried. held says why a node
+// count counts the nodes that have accepted this process, and the nodes that were tried. held says why a node
 // refuses it now, because another process of the node is alive. The lock must be held.
 func (n *names) count() (accepted, tried int, held error) {
 	for _, err := range n.tried {

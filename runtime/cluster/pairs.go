@@ -84,7 +84,7 @@ type inPair struct {
 const (
 	pairOpen  = 1
 	pairChunk = 2
-	pairAgain = 3 // the chunks after it are those that the receiving node has ignored
+	pairAgain = 3 // the receiving node has ignored the chunks that come after it
 )
 
 // A session takes the largest chunk and the largest reply: the largest message, smaller ones

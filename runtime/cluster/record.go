@@ -147,7 +147,7 @@ func (a *agreement) proposed(p *proposal, applied bool) {
 	}
 }
 
-// processes is the hash of this process and of those that have answered on the other nodes.
+// processes is the hash of this process and of the processes that have answered on the other nodes.
 func (c *core) processes() uint64 {
 	var h table.HashProcesses
 	for _, name := range c.participants() { // by name

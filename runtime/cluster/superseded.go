@@ -5,7 +5,7 @@ import "log/slog"
 // The address table says which process has the name of a node, see identity.go. The session with
 // the node follows the table: it accepts only this process, and ends with the process before.
 
-// accepts reports whether a process that answers is the one that the address table has for the
+// accepts reports whether the address table has the process that answers for the
 // name. A name that is not in the table has no process yet. A client has no table of its own.
 func (c *core) accepts(name string, boot uint64) bool {
 	if c.client || isClient(name) || c.places == nil {
@@ -28,7 +28,7 @@ func (p *peer) supersede(former uint64) {
 
 // restarted forgets what belongs to the former process of the node. The messages that are kept
 // go to the next process. forgot is not nil if the process runs and has forgotten this client: then
-// those that were sent are lost.
+// the messages that were sent are lost.
 func (p *peer) restarted(forgot error) {
 	if forgot == nil {
 		p.logRarely(&p.refusals().restarts, slog.LevelInfo, "topogen: another node was restarted")

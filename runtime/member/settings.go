@@ -18,7 +18,7 @@ type Settings struct {
 	Transport transport.Transport
 	Group     uint64 // transport.GroupID(topology, "member")
 
-	// Owner reports whether another authority says that this process is the one that has its
+	// Owner reports whether another authority says that this process has its
 	// name. Then it does not end when it hears of a process with a higher boot id, but takes a boot id
 	// above it. It must not wait. nil: the process with the highest boot id has the name.
 	Owner func() bool

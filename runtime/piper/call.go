@@ -23,7 +23,7 @@ type Request[M, R any] struct {
 type pendingReply[R any] struct {
 	answer chan outcome[R]
 	remote func(R, error) // sends the outcome to the caller on another node; answer is nil
-	gaveUp atomic.Bool    // nobody reads answer any more
+	gaveUp atomic.Bool    // no goroutine reads answer any more
 
 	gathering *Gathering[R] // gets the outcome as its part with this number; answer and remote are nil
 	part      int

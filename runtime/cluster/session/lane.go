@@ -15,7 +15,7 @@ type lane struct {
 	head, tail *entry
 }
 
-// entry is a message in the queue of a lane. It is no part of an array, because a node may have
+// entry is a message in the queue of a lane. Entries are not in an array, because a node may have
 // many lanes with one message each.
 type entry struct {
 	message []byte

@@ -30,7 +30,7 @@ type Server struct {
 	slots     chan struct{} // one for each request that is carried out
 	clients   bodies        // of requests that have access
 	strangers bodies        // of requests that may have a token in their head
-	responses atomic.Int64  // bytes of those that were made and not read yet
+	responses atomic.Int64  // bytes of the responses that were made and not read yet
 	slow      slow          // responses that are being read
 	reads     sync.Mutex    // results of reads are admitted one after the other
 

@@ -376,7 +376,7 @@ func (o *Outlet) NobodyWaits(n int, replied bool) bool {
 			n--
 		}
 	}
-	return n == 0 // the others are no requests
+	return n == 0 // the others are not requests
 }
 
 // resolveCalls ends the calls of the oldest n messages, which were settled. The reply of a
