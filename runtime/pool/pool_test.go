@@ -21,8 +21,9 @@ var names = []string{
 	"Stepper",
 }
 
-// notForUsers are the options of package piper that only generated code and its tests need.
-var notForUsers = []string{"Client", "NodeTransport", "UseBorder"}
+// notForUsers are the options and errors of package piper that users do not meet: only
+// generated code and its tests need them, or, for ErrFinished, only a border.
+var notForUsers = []string{"Client", "ErrFinished", "NodeTransport", "UseBorder"}
 
 // TestNames checks that the package has these names and no others. Each must have a
 // comment and must be an alias of the same name in package piper. Every option and
