@@ -172,22 +172,22 @@ func (s *checksums) appendTo(b []byte) []byte {
 
 // checksums reads the checksums of a snapshot up to an index.
 func (r *reader) checksums(index uint64) (s checksums) {
-	s.at = r.uint()
-	s.known = r.byte() != 0
+	s.at = r.Uint()
+	s.known = r.Byte() != 0
 	s.sum = r.sum()
-	s.agreed = r.uint()
-	n := r.uint()
+	s.agreed = r.Uint()
+	n := r.Uint()
 	if s.at > index || s.agreed > s.at || n > votersMax {
-		r.fail("invalid checksums: at %d and %d, of %d nodes, in a snapshot at %d", s.at, s.agreed, n, index)
+		r.Fail("invalid checksums: at %d and %d, of %d nodes, in a snapshot at %d", s.at, s.agreed, n, index)
 	}
-	for ; n > 0 && r.err == nil; n-- {
-		s.votes = append(s.votes, vote{r.uint(), r.sum()})
+	for ; n > 0 && r.Err == nil; n-- {
+		s.votes = append(s.votes, vote{r.Uint(), r.sum()})
 	}
 	return s
 }
 
 func (r *reader) sum() uint64 {
-	b := r.take(sumBytes)
+	b := r.Take(sumBytes)
 	if len(b) < sumBytes {
 		return 0
 	}

@@ -46,62 +46,62 @@ type command struct {
 
 // entry reads the beginning of an entry.
 func (r *reader) entry() (version byte, now int64) {
-	version = r.byte()
-	if r.err == nil && (version == 0 || version > entryVersion) {
-		r.fail("an entry must have version 1 to %[2]d, got %[1]d", version, entryVersion)
+	version = r.Byte()
+	if r.Err == nil && (version == 0 || version > entryVersion) {
+		r.Fail("an entry must have version 1 to %[2]d, got %[1]d", version, entryVersion)
 	}
-	return version, r.int()
+	return version, r.Int()
 }
 
 // next reads a command into c, which must hold the command before it. It returns false
-// at the end and after an error, which is then in r.err.
+// at the end and after an error, which is then in r.Err.
 func (r *reader) next(c *command) bool {
-	if len(r.b) == 0 {
+	if len(r.B) == 0 {
 		return false
 	}
-	c.kind, c.update = r.byte(), nil
+	c.kind, c.update = r.Byte(), nil
 	switch {
 	case c.kind == commandDescribe:
-		c.client, c.sequence, c.floor = r.uint(), 0, 0
-		c.node = r.uint()
-		if c.name = r.bytes(); len(c.name) > descriptionMax+limitsMax {
-			r.fail("a description of %d bytes", len(c.name))
+		c.client, c.sequence, c.floor = r.Uint(), 0, 0
+		c.node = r.Uint()
+		if c.name = r.Take(r.Uint()); len(c.name) > descriptionMax+limitsMax {
+			r.Fail("a description of %d bytes", len(c.name))
 		}
 	case c.kind == commandMark:
 		c.client, c.sequence, c.floor = 0, 0, 0
 	case c.kind == commandSum:
-		c.client, c.sequence, c.floor = r.uint(), r.uint(), 0
-		c.name = r.take(sumBytes)
+		c.client, c.sequence, c.floor = r.Uint(), r.Uint(), 0
+		c.name = r.Take(sumBytes)
 	case c.kind&commandFollows != 0 && !opensSession(c.kind&^commandFollows) && c.kind&^commandFollows < commandDescribe:
 		c.kind &^= commandFollows
 		c.sequence++
 	case opensSession(c.kind):
 		r.open(c)
 	default:
-		c.client, c.sequence = r.uint(), r.uint()
-		c.floor = c.sequence - uint64(r.int())
+		c.client, c.sequence = r.Uint(), r.Uint()
+		c.floor = c.sequence - uint64(r.Int())
 	}
 	switch c.kind {
 	case commandUpdate, commandAdd:
-		c.update = r.bytes()
+		c.update = r.Take(r.Uint())
 	case commandOpen, commandOpenClient, commandOpenNode, commandDescribe, commandMark, commandSum, commandCommit, commandRevert:
 	default:
-		r.fail("command of kind %d", c.kind)
+		r.Fail("command of kind %d", c.kind)
 	}
-	return r.err == nil
+	return r.Err == nil
 }
 
 // open reads the rest of a command that opens a session.
 func (r *reader) open(c *command) {
-	c.client, c.sequence, c.floor = r.uint(), 0, 0
+	c.client, c.sequence, c.floor = r.Uint(), 0, 0
 	switch c.kind {
 	case commandOpenClient:
-		if c.name = r.bytes(); len(c.name) == 0 || len(c.name) > clientNameMax {
-			r.fail("the name of a client must have 1 to 64 bytes, got %d", len(c.name))
+		if c.name = r.Take(r.Uint()); len(c.name) == 0 || len(c.name) > clientNameMax {
+			r.Fail("the name of a client must have 1 to 64 bytes, got %d", len(c.name))
 		}
 	case commandOpenNode:
-		if c.node = r.uint(); c.node == 0 {
-			r.fail("the number of a node must not be 0")
+		if c.node = r.Uint(); c.node == 0 {
+			r.Fail("the number of a node must not be 0")
 		}
 	}
 }

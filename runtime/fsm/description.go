@@ -102,7 +102,7 @@ func Compatible(then, now string) error {
 // Described returns the description in the data of an entry, or "". A node writes its
 // description in the first command of its first entry.
 func Described(data []byte) string {
-	in := reader{b: data}
+	in := newReader(data)
 	var c command
 	if len(data) == 0 {
 		return ""

@@ -127,9 +127,9 @@ func (r *Replicated[S, U, R]) replayTo(m *Machine[S, U, R], to uint64) (left log
 	}
 	var c command
 	for _, entry := range r.replay.entries {
-		in := reader{b: r.replay.commands[entry.begin:entry.end]}
+		in := newReader(r.replay.commands[entry.begin:entry.end])
 		for e := entry.first; ; e.Position++ {
-			left = logged{e, entry.end - len(in.b), entry.end}
+			left = logged{e, entry.end - len(in.B), entry.end}
 			at := position(e.Index, e.Position)
 			if at == to || !in.next(&c) {
 				break

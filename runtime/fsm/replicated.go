@@ -92,7 +92,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	if len(data) == 0 {
 		return nil // an entry of the log itself
 	}
-	in := reader{b: data}
+	in := newReader(data)
 	version, now := in.entry()
 	before := r.now
 	r.version, r.now = version, max(r.now, now)
@@ -100,7 +100,7 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 		r.sessions.tick(r.now-before, int64(r.options.SessionTTL))
 	}
 	e := Entry{Index: index, Term: term, Time: r.now}
-	r.replay.add(e, in.b)
+	r.replay.add(e, in.B)
 	r.checksums.bytes += len(data)
 	c := &r.command
 	for *c = (command{}); in.next(c); e.Position++ {
@@ -117,13 +117,13 @@ func (r *Replicated[S, U, R]) apply(index, term uint64, data []byte, result func
 	}
 	c.update, c.name = nil, nil // they point into data
 	switch {
-	case in.err != nil:
+	case in.Err != nil:
 	case r.checksums.marking:
 		r.mark()
 	case r.replay.long():
 		r.checkpoint(logged{})
 	}
-	return in.err
+	return in.Err
 }
 
 // run executes a command and stores its result in a. A repeated command is not executed

@@ -1,6 +1,10 @@
 package fsm
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
+)
 
 // The openers of sessions in a snapshot.
 const (
@@ -28,7 +32,7 @@ func (s *session) appendTo(b []byte, clock int64) []byte {
 	case s.node != 0:
 		b = binary.AppendUvarint(append(b, openerNode), s.node)
 	case s.client != "":
-		b = appendText(append(b, openerClient), s.client)
+		b = fields.AppendText(append(b, openerClient), s.client)
 	default:
 		b = append(b, openerUnknown)
 	}
@@ -51,18 +55,14 @@ func (r *result) appendTo(b []byte, floor uint64) []byte {
 		return append(b, 0, 0)
 	}
 	if r.failure == nil {
-		return appendText(append(b, 0), r.value)
+		return fields.AppendText(append(b, 0), r.value)
 	}
-	b = appendText(append(b, r.failure.kind), r.failure.text)
+	b = fields.AppendText(append(b, r.failure.kind), r.failure.text)
 	b = binary.AppendUvarint(b, uint64(len(r.failure.names)))
 	for _, name := range r.failure.names {
-		b = appendText(b, name)
+		b = fields.AppendText(b, name)
 	}
 	return b
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 // sessionReader reads the sessions of a snapshot. index is the last entry that the
@@ -80,59 +80,59 @@ func (r *sessionReader) sessions() sessions {
 	most := uint64(r.options.Sessions)
 	if r.version >= openersVersion {
 		most += nodeSessionsMax
-		if r.t.clock = int64(r.uint()); r.t.clock < 0 {
-			r.fail("the clock of the sessions is %d", r.t.clock)
+		if r.t.clock = int64(r.Uint()); r.t.clock < 0 {
+			r.Fail("the clock of the sessions is %d", r.t.clock)
 		}
 	}
-	n := r.uint()
+	n := r.Uint()
 	if n > most {
-		r.fail("%d sessions, at most %d", n, most)
+		r.Fail("%d sessions, at most %d", n, most)
 	}
-	for ; n > 0 && r.err == nil; n-- {
+	for ; n > 0 && r.Err == nil; n-- {
 		r.session()
 	}
 	return r.t
 }
 
 func (r *sessionReader) session() {
-	number := r.uint()
+	number := r.Uint()
 	var o opener
 	used := r.t.clock
 	if r.version >= openersVersion {
 		o = r.opener()
-		used -= int64(min(r.uint(), 1<<63-1))
+		used -= int64(min(r.Uint(), 1<<63-1))
 	}
-	floor, results := r.uint(), r.uint()
+	floor, results := r.Uint(), r.Uint()
 	if number>>positionBits == 0 || number>>positionBits > r.index || r.t.byNumber[number] != nil || floor == 0 {
-		r.fail("an invalid session: number %d, floor %d", number, floor)
+		r.Fail("an invalid session: number %d, floor %d", number, floor)
 		return
 	}
 	s := r.t.add(number, o)
 	s.floor, s.used = floor, used
 	if used < 0 || s.older != nil && used < s.older.used || !r.fits() {
-		r.fail("session %d is out of order: used at %d", number, used)
+		r.Fail("session %d is out of order: used at %d", number, used)
 	}
-	for ; results > 0 && r.err == nil; results-- {
+	for ; results > 0 && r.Err == nil; results-- {
 		r.result(s)
 	}
 }
 
 // opener reads the opener of a session.
 func (r *sessionReader) opener() (o opener) {
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case openerUnknown:
 	case openerClient:
-		if o.client = r.text("the name of a client", clientNameMax); o.client == "" {
-			r.fail("the name of a client must not be empty")
+		if o.client = r.Text(clientNameMax); o.client == "" {
+			r.Fail("the name of a client must not be empty")
 		}
 	case openerNode:
-		if o.node = r.uint(); o.node == 0 {
-			r.fail("the number of a node must not be 0")
+		if o.node = r.Uint(); o.node == 0 {
+			r.Fail("the number of a node must not be 0")
 		}
 	default:
-		r.fail("unknown opener of kind %d", kind)
+		r.Fail("unknown opener of kind %d", kind)
 	}
-	o.nonce = r.uint()
+	o.nonce = r.Uint()
 	return o
 }
 
@@ -149,12 +149,12 @@ func (r *sessionReader) fits() bool {
 }
 
 func (r *sessionReader) result(s *session) {
-	above := r.uint()
-	v := result{sequence: s.floor + above, index: r.uint(), term: r.uint()}
-	if kind := r.byte(); kind != 0 {
+	above := r.Uint()
+	v := result{sequence: s.floor + above, index: r.Uint(), term: r.Uint()}
+	if kind := r.Byte(); kind != 0 {
 		v.outcome = &outcome{failure: r.failure(kind)}
 	} else if r.version > 1 {
-		if value := r.text("a result", resultBytesMax); value != "" {
+		if value := r.Text(resultBytesMax); value != "" {
 			v.outcome = &outcome{value: value}
 		}
 	}
@@ -162,7 +162,7 @@ func (r *sessionReader) result(s *session) {
 	ascends := len(kept) == 0 || kept[len(kept)-1].sequence < v.sequence
 	tooMany := r.version < openersVersion && r.t.results >= r.options.Results
 	if above >= uint64(r.options.Window) || v.sequence < s.floor || !ascends || v.index == 0 || v.index > r.index || tooMany {
-		r.fail("an invalid result of sequence %d", v.sequence)
+		r.Fail("an invalid result of sequence %d", v.sequence)
 		return
 	}
 	r.t.keep(s, len(kept), &v)
@@ -171,18 +171,18 @@ func (r *sessionReader) result(s *session) {
 // failure reads the rest of a failure after its kind.
 func (r *sessionReader) failure(kind byte) *failure {
 	if kind >= failureKinds {
-		r.fail("unknown failure of kind %d", kind)
+		r.Fail("unknown failure of kind %d", kind)
 	}
-	f := &failure{kind: kind, text: r.text("an error", failureTextMax)}
+	f := &failure{kind: kind, text: r.Text(failureTextMax)}
 	if r.version == 1 {
 		return f
 	}
-	n := r.uint()
+	n := r.Uint()
 	if n > sentinelsPerError {
-		r.fail("an error with %d names, at most %d", n, sentinelsPerError)
+		r.Fail("an error with %d names, at most %d", n, sentinelsPerError)
 	}
-	for ; n > 0 && r.err == nil; n-- {
-		f.names = append(f.names, r.text("the name of an error", sentinelNameMax))
+	for ; n > 0 && r.Err == nil; n-- {
+		f.names = append(f.names, r.Text(sentinelNameMax))
 	}
 	r.known.resolve(f)
 	return f

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // The first byte of a snapshot of a Replicated, and of the Machine in it. Older
@@ -62,27 +64,27 @@ func (m *Machine[S, U, R]) Restore(b []byte) error {
 // restore implements Restore. The function state decodes the state, which is the last
 // part.
 func (m *Machine[S, U, R]) restore(b []byte, state func([]byte, *S) error) error {
-	in := reader{b: b}
+	in := newReader(b)
 	in.version(machineVersion, machineVersion)
-	x := Machine[S, U, R]{cleaned: in.uint(), definition: m.definition, logged: m.logged, direct: m.direct, checks: m.checks}
-	applied, committed, n := in.uint(), in.uint(), in.uint()
+	x := Machine[S, U, R]{cleaned: in.Uint(), definition: m.definition, logged: m.logged, direct: m.direct, checks: m.checks}
+	applied, committed, n := in.Uint(), in.Uint(), in.Uint()
 	if max(applied, committed) > n || n > math.MaxUint64-x.cleaned {
-		in.fail("invalid borders: %d and %d of %d updates", applied, committed, n)
+		in.Fail("invalid borders: %d and %d of %d updates", applied, committed, n)
 	}
 	x.applied, x.committed = x.cleaned+applied, x.cleaned+committed
-	for ; n > 0 && in.err == nil; n-- {
+	for ; n > 0 && in.Err == nil; n-- {
 		var u U
-		if b := in.sized(); in.err == nil {
+		if b := in.Take(uint64(in.Fixed32())); in.Err == nil {
 			if err := m.definition.UpdateCodec.consume(b, &u); err != nil {
 				return fmt.Errorf("%w: update: %w", ErrDamaged, err)
 			}
 			x.log = append(x.log, u)
 		}
 	}
-	if in.err != nil {
-		return in.err
+	if in.Err != nil {
+		return in.Err
 	}
-	if err := state(in.b, &x.state); err != nil {
+	if err := state(in.B, &x.state); err != nil {
 		return fmt.Errorf("%w: state: %w", ErrDamaged, err)
 	}
 	*m = x
@@ -125,7 +127,7 @@ func (r *Replicated[S, U, R]) appendHead(b []byte) (_ []byte, start int, err err
 	}
 	b = binary.AppendUvarint(b, r.index)
 	b = binary.AppendVarint(b, r.now)
-	b = r.announced.appendTo(appendText(b, r.recorded))
+	b = r.announced.appendTo(fields.AppendText(b, r.recorded))
 	b = r.checksums.appendTo(b)
 	b = r.sessions.appendTo(b)
 	return b, len(b), nil
@@ -172,32 +174,32 @@ func (p *prepared[S, U, R]) install(r *Replicated[S, U, R]) {
 // change, so it may run while entries are applied. The function state decodes the
 // state, which is the last part.
 func (r *Replicated[S, U, R]) prepare(b []byte, state func([]byte, *S) error) (*prepared[S, U, R], error) {
-	in := reader{b: b}
+	in := newReader(b)
 	version := in.version(1, snapshotVersion)
 	in.limits(version, r.options)
-	index, now := in.uint(), in.int()
+	index, now := in.Uint(), in.Int()
 	if index > indexMax {
-		in.fail("index %d is too large", index)
+		in.Fail("index %d is too large", index)
 	}
 	var recorded string
 	var announced announced
 	var checksums checksums
 	if version >= openersVersion {
-		recorded = in.text("a description", descriptionMax+limitsMax)
+		recorded = in.Text(descriptionMax + limitsMax)
 		announced, checksums = in.announced(), in.checksums(index)
 	}
-	if in.err != nil {
-		return nil, in.err
+	if in.Err != nil {
+		return nil, in.Err
 	}
 	if err := Compatible(recorded, r.description); err != nil {
 		return nil, err
 	}
 	known := (&sessionReader{reader: &in, version: version, index: index, options: r.options, known: r.sentinels}).sessions()
-	if in.err != nil {
-		return nil, in.err
+	if in.Err != nil {
+		return nil, in.Err
 	}
-	m, start := newMachine(r.definition, true), len(b)-len(in.b)
-	if err := m.restore(in.b, state); err != nil {
+	m, start := newMachine(r.definition, true), len(b)-len(in.B)
+	if err := m.restore(in.B, state); err != nil {
 		return nil, err
 	}
 	if m.applied != m.end() || m.cleaned != m.committed || len(m.log) > r.options.Upcoming {
@@ -219,17 +221,17 @@ func (r *reader) limits(version byte, o Options) {
 		list = list[:len(list)-1]
 	}
 	for _, limit := range list {
-		if v := r.uint(); v != limit.value {
-			r.fail("the snapshot was made with Options.%s %d, and this program has %d", limit.name, v, limit.value)
+		if v := r.Uint(); v != limit.value {
+			r.Fail("the snapshot was made with Options.%s %d, and this program has %d", limit.name, v, limit.value)
 		}
 	}
 }
 
 // version reads the version of a snapshot and checks that this program knows it.
 func (r *reader) version(oldest, newest byte) byte {
-	v := r.byte()
-	if r.err == nil && (v < oldest || v > newest) {
-		r.fail("a snapshot must have version %[2]d to %[3]d, got %[1]d", v, oldest, newest)
+	v := r.Byte()
+	if r.Err == nil && (v < oldest || v > newest) {
+		r.Fail("a snapshot must have version %[2]d to %[3]d, got %[1]d", v, oldest, newest)
 	}
 	return v
 }

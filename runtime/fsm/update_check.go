@@ -57,25 +57,25 @@ type walk struct {
 	err error
 }
 
-// fields calls f for each field of a message.
-func fields(b []byte, f func(number int, form byte, value uint64, bytes []byte)) {
-	for in := (reader{b: b}); len(in.b) > 0 && in.err == nil; {
-		tag := in.uint()
+// scanFields calls f for each field of a message.
+func scanFields(b []byte, f func(number int, form byte, value uint64, bytes []byte)) {
+	for in := newReader(b); len(in.B) > 0 && in.Err == nil; {
+		tag := in.Uint()
 		var value uint64
 		var bytes []byte
 		switch tag & 7 {
 		case formVarint:
-			value = in.uint()
+			value = in.Uint()
 		case formFixed64:
-			in.take(8)
+			in.Take(8)
 		case formFixed32:
-			in.take(4)
+			in.Take(4)
 		case formBytes:
-			bytes = in.bytes()
+			bytes = in.Take(in.Uint())
 		default:
 			return
 		}
-		if in.err == nil {
+		if in.Err == nil {
 			f(int(tag>>3), byte(tag&7), value, bytes)
 		}
 	}
@@ -84,7 +84,7 @@ func fields(b []byte, f func(number int, form byte, value uint64, bytes []byte))
 // message reads a message, which has the type log in the log's description and the type
 // own in the program's.
 func (w *walk) message(b []byte, log, own string) {
-	fields(b, func(number int, form byte, value uint64, bytes []byte) {
+	scanFields(b, func(number int, form byte, value uint64, bytes []byte) {
 		if w.err != nil || number == nilElement {
 			return
 		}
@@ -100,7 +100,7 @@ func (w *walk) message(b []byte, log, own string) {
 			return
 		}
 		if then[0] == "map" && len(then) == 3 {
-			fields(bytes, func(number int, form byte, value uint64, bytes []byte) {
+			scanFields(bytes, func(number int, form byte, value uint64, bytes []byte) {
 				if number == 1 || number == 2 {
 					w.element(form, value, bytes, where, then[number], now[number])
 				}
@@ -124,8 +124,8 @@ func (w *walk) element(form byte, value uint64, bytes []byte, where, log, own st
 	case form == formVarint:
 		w.number(value, where, log)
 	case form == formBytes:
-		for in := (reader{b: bytes}); len(in.b) > 0 && in.err == nil; {
-			w.number(in.uint(), where, log)
+		for in := newReader(bytes); len(in.B) > 0 && in.Err == nil; {
+			w.number(in.Uint(), where, log)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // ErrNotYet means that an update uses a field that some members do not know, because
@@ -128,23 +130,23 @@ func (r *Replicated[S, U, R]) upgrade() error {
 func (t *announced) appendTo(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.list)))
 	for _, a := range t.list {
-		b = appendText(binary.AppendUvarint(b, a.node), a.text)
+		b = fields.AppendText(binary.AppendUvarint(b, a.node), a.text)
 	}
 	return b
 }
 
 // announced reads the descriptions of a snapshot.
 func (r *reader) announced() (t announced) {
-	n := r.uint()
+	n := r.Uint()
 	if n > votersMax {
-		r.fail("descriptions of %d nodes, too many", n)
+		r.Fail("descriptions of %d nodes, too many", n)
 	}
-	for ; n > 0 && r.err == nil; n-- {
-		node := r.uint()
+	for ; n > 0 && r.Err == nil; n-- {
+		node := r.Uint()
 		if k := len(t.list); k > 0 && t.list[k-1].node >= node {
-			r.fail("the descriptions are out of order: node %x after node %x", node, t.list[k-1].node)
+			r.Fail("the descriptions are out of order: node %x after node %x", node, t.list[k-1].node)
 		}
-		t.list = append(t.list, announcement{node, r.text("a description", descriptionMax+limitsMax)})
+		t.list = append(t.list, announcement{node, r.Text(descriptionMax + limitsMax)})
 	}
 	return t
 }

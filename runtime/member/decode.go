@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // decodeMessage parses a message of another node. It accepts only what appendMessage
@@ -13,44 +15,31 @@ func decodeMessage(b []byte) (m message, err error) {
 	if len(b) > messageMax {
 		return m, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrMalformed, len(b), messageMax)
 	}
-	d := decoder{rest: b}
-	if v := d.byte(); d.err == nil && v != wireVersion {
+	d := decoder{fields.Reader{B: b, Damaged: ErrMalformed}}
+	if v := d.Byte(); d.Err == nil && v != wireVersion {
 		return m, fmt.Errorf("%w: its version is %d, this node has version %d", ErrMalformed, v, wireVersion)
 	}
-	m.kind = kind(d.byte())
-	flags := d.byte()
-	if d.err == nil && (m.kind == 0 || m.kind >= kindsEnd) {
-		d.fail("its kind %d is unknown", m.kind)
+	m.kind = kind(d.Byte())
+	flags := d.Byte()
+	if d.Err == nil && (m.kind == 0 || m.kind >= kindsEnd) {
+		d.Fail("its kind %d is unknown", m.kind)
 	}
 	if flags&^flagsKnown != 0 {
-		d.fail("its flags %#x are unknown", flags)
+		d.Fail("its flags %#x are unknown", flags)
 	}
 	m.cutOff, m.want = flags&flagCutOff != 0, flags&flagWant != 0
 	m.boot = d.number("boot id", countMax)
 	if m.boot == 0 {
-		d.fail("its sender has no boot id")
+		d.Fail("its sender has no boot id")
 	}
 	m.digest = d.uint64()
 	d.kindFields(&m)
 	d.records(&m)
-	if d.err == nil && len(d.rest) > 0 {
-		d.fail("it has %d bytes behind its end", len(d.rest))
-	}
-	return m, d.err
+	return m, d.End()
 }
 
-// decoder reads fields from the front of rest. After the first error it returns zeros.
-type decoder struct {
-	rest []byte
-	err  error
-}
-
-func (d *decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
-		d.rest = nil
-	}
-}
+// decoder reads the fields of a message.
+type decoder struct{ fields.Reader }
 
 func (d *decoder) kindFields(m *message) {
 	switch m.kind {
@@ -83,18 +72,18 @@ func (d *decoder) records(m *message) {
 	// The shortest record has 7 bytes, so a short message cannot claim many records.
 	const shortest = 7
 	n := d.number("number of records", recordsMax)
-	if d.err != nil {
+	if d.Err != nil {
 		return
 	}
-	if n*shortest > uint64(len(d.rest)) {
-		d.fail("it claims %d records in %d bytes", n, len(d.rest))
+	if n*shortest > uint64(len(d.B)) {
+		d.Fail("it claims %d records in %d bytes", n, len(d.B))
 		return
 	}
 	m.records = make([]record, n)
 	for i := range m.records {
 		d.record(&m.records[i])
 	}
-	if d.err != nil {
+	if d.Err != nil {
 		m.records = nil
 	}
 }
@@ -107,8 +96,8 @@ func (d *decoder) record(r *record) {
 		r.meta = append([]byte(nil), meta...)
 	}
 	r.boot = d.number("boot id", countMax)
-	if d.err == nil && r.boot == 0 {
-		d.fail("a record has no boot id")
+	if d.Err == nil && r.boot == 0 {
+		d.Fail("a record has no boot id")
 	}
 	r.incarnation = d.number("incarnation", countMax)
 	switch {
@@ -120,22 +109,22 @@ func (d *decoder) record(r *record) {
 }
 
 func (d *decoder) accusers(r *record) {
-	n := int(d.byte())
+	n := int(d.Byte())
 	if n > accusersMax {
-		d.fail("a record has %d accusers, at most %d are allowed", n, accusersMax)
+		d.Fail("a record has %d accusers, at most %d are allowed", n, accusersMax)
 		return
 	}
 	if n == 0 { // the time of a suspicion depends on the number of confirmations, which is one less
-		d.fail("a suspicion has no accuser")
+		d.Fail("a suspicion has no accuser")
 		return
 	}
 	for range n {
 		a := d.uint32()
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		if len(r.accusers) > 0 && r.accusers[len(r.accusers)-1] >= a {
-			d.fail("the accusers of a record are not sorted")
+			d.Fail("the accusers of a record are not sorted")
 			return
 		}
 		r.accusers = append(r.accusers, a)
@@ -143,9 +132,9 @@ func (d *decoder) accusers(r *record) {
 }
 
 func (d *decoder) status() status {
-	s := d.byte()
+	s := d.Byte()
 	if s >= statuses {
-		d.fail("status %d is unknown", s)
+		d.Fail("status %d is unknown", s)
 		return 0
 	}
 	return status(s)
@@ -153,42 +142,27 @@ func (d *decoder) status() status {
 
 func (d *decoder) name() string {
 	name := d.text("name", NameMax)
-	if d.err == nil && len(name) == 0 {
-		d.fail("a name is empty")
+	if d.Err == nil && len(name) == 0 {
+		d.Fail("a name is empty")
 	}
 	return string(name)
 }
 
 func (d *decoder) text(what string, limit int) []byte {
-	n := d.number("length", uint64(limit))
-	if d.err == nil && n > uint64(len(d.rest)) {
-		d.fail("the %s ends behind the message", what)
-	}
-	text := d.take(int(n))
+	text := d.Bytes(limit)
 	if what != "meta data" && !utf8.Valid(text) {
-		d.fail("the %s is not UTF-8", what)
+		d.Fail("the %s is not UTF-8", what)
 	}
 	return text
 }
 
 // number reads a number of at most limit; 0 means any.
 func (d *decoder) number(what string, limit uint64) uint64 {
-	if d.err != nil {
+	v := d.Uint()
+	if limit > 0 && v > limit {
+		d.Fail("the %s is %d, at most %d is allowed", what, v, limit)
 		return 0
 	}
-	v, n := binary.Uvarint(d.rest)
-	switch {
-	case n <= 0:
-		d.fail("the %s is incomplete or too long", what)
-		return 0
-	case n > 1 && d.rest[n-1] == 0:
-		d.fail("the %s is not in its shortest form", what)
-		return 0
-	case limit > 0 && v > limit:
-		d.fail("the %s is %d, at most %d is allowed", what, v, limit)
-		return 0
-	}
-	d.rest = d.rest[n:]
 	return v
 }
 
@@ -196,33 +170,16 @@ func (d *decoder) duration(what string, unit, limit time.Duration) time.Duration
 	return time.Duration(d.number(what, uint64(limit/unit))) * unit
 }
 
-func (d *decoder) byte() byte {
-	if b := d.take(1); len(b) == 1 {
-		return b[0]
-	}
-	return 0
-}
-
 func (d *decoder) uint32() uint32 {
-	if b := d.take(4); len(b) == 4 {
+	if b := d.Take(4); len(b) == 4 {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
 }
 
 func (d *decoder) uint64() uint64 {
-	if b := d.take(8); len(b) == 8 {
+	if b := d.Take(8); len(b) == 8 {
 		return binary.BigEndian.Uint64(b)
 	}
 	return 0
-}
-
-func (d *decoder) take(n int) []byte {
-	if n > len(d.rest) {
-		d.fail("it is incomplete")
-		return nil
-	}
-	taken := d.rest[:n]
-	d.rest = d.rest[n:]
-	return taken
 }

@@ -115,21 +115,21 @@ func TestMalformedMessages(t *testing.T) {
 		want    string
 		payload []byte
 	}{
-		{"it is incomplete", nil},
+		{"it ends too early", nil},
 		{"its version is 2, this node has version 1", []byte{2}},
 		{"its kind 0 is unknown", []byte{1, 0, 0}},
 		{"its kind 99 is unknown", []byte{1, 99, 0}},
 		{"its flags 0x80 are unknown", []byte{1, byte(kindGossip), 0x80}},
 		{"its sender has no boot id", append([]byte{1, byte(kindGossip), 0, 0}, make([]byte, 9)...)},
 		{"the boot id is 9223372036854775808, at most", append([]byte{1, byte(kindGossip), 0}, binary.AppendUvarint(nil, 1<<63)...)},
-		{"the boot id is incomplete or too long", append([]byte{1, byte(kindGossip), 0}, bytes.Repeat([]byte{0xff}, 20)...)},
-		{"the boot id is not in its shortest form", []byte{1, byte(kindGossip), 0, 0x81, 0}},
+		{"a number is incomplete or too large", append([]byte{1, byte(kindGossip), 0}, bytes.Repeat([]byte{0xff}, 20)...)},
+		{"a number is not in its shortest form", []byte{1, byte(kindGossip), 0, 0x81, 0}},
 		{"it claims 100 records in 3 bytes", gossip(100, 1, 2, 3)},
 		{"the number of records is 2049, at most 2048 is allowed", gossip(long(2049)...)},
 		{"status 4 is unknown", gossip(1, 4, 0, 0, 0, 0, 0, 0)},
 		{"a name is empty", gossip(1, 0, 0, 0, 0, 1, 0, 0)},
-		{"the length is 129, at most 128 is allowed", gossip(append([]byte{1, 0}, name...)...)},
-		{"the name ends behind the message", gossip(1, 0, 100, 'n', 0, 0, 0, 0)},
+		{"a text has 129 bytes, at most 128", gossip(append([]byte{1, 0}, name...)...)},
+		{"it ends too early: 5 bytes are left of 100", gossip(1, 0, 100, 'n', 0, 0, 0, 0)},
 		{"the name is not UTF-8", gossip(1, 0, 1, 0xff, 0, 0, 1, 0)},
 		{"a record has no boot id", gossip(1, 0, 1, 'n', 0, 0, 0, 0)},
 		{"a record has 5 accusers, at most 4 are allowed", gossip(1, 1, 1, 'n', 0, 0, 1, 0, 5)},
@@ -137,7 +137,7 @@ func TestMalformedMessages(t *testing.T) {
 		{"the accusers of a record are not sorted", gossip(1, 1, 1, 'n', 0, 0, 1, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1)},
 		{"the age is 315360001, at most", gossip(append([]byte{1, 2, 1, 'n', 0, 0, 1, 0}, long(315360001)...)...)},
 		{"the time for the answer is 3600001, at most", append(append(head(kindPingRequest), 1, 1, 'n'), long(3600001)...)},
-		{"it has 1 bytes behind its end", gossip(0, 0)},
+		{"1 bytes follow the end", gossip(0, 0)},
 		{"it has 65537 bytes, at most 65536 are allowed", make([]byte, messageMax+1)},
 	} {
 		_, err := decodeMessage(c.payload)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // ErrMalformed matches the errors of frames that no session of this version has sent. Such
@@ -84,29 +86,29 @@ func (h *header) append(b []byte) []byte {
 
 // parseHeader reads the header of a data or acknowledgement frame and returns the rest.
 func parseHeader(frame []byte, h *header) (body []byte, err error) {
-	r := reader{b: frame}
-	kind := r.byte()
-	h.from, h.to = r.uint64(), r.uint64()
+	r := fields.Reader{B: frame}
+	kind := r.Byte()
+	h.from, h.to = r.Fixed64(), r.Fixed64()
 	h.ackNow = kind&flagAckNow != 0
 	kind &^= flagAckNow
 	h.hasAck, h.hasData = kind != kindData, kind != kindAck
 	if h.hasAck {
-		h.ack = ack{last: r.uvarint(), echo: r.uvarint(), delay: r.uvarint(), bitmap: r.bytes(bitmapBytesMax)}
+		h.ack = ack{last: r.Uint(), echo: r.Uint(), delay: r.Uint(), bitmap: r.Bytes(bitmapBytesMax)}
 	}
 	if h.hasData {
-		h.number, h.stamp = r.uvarint(), r.uvarint()
+		h.number, h.stamp = r.Uint(), r.Uint()
 	}
 	switch {
-	case r.failed:
+	case r.Err != nil:
 		return nil, malformed("the header of kind %d must be complete, got %d bytes", kind, len(frame))
 	case h.ackNow && !h.hasData:
 		return nil, malformed("an acknowledgement must not ask for an acknowledgement")
 	case h.hasData && h.number == 0:
 		return nil, malformed("the number of a frame must not be 0")
-	case h.hasData && len(r.b) == 0:
+	case h.hasData && len(r.B) == 0:
 		return nil, malformed("data frame %d must hold a message", h.number)
-	case !h.hasData && len(r.b) > 0:
-		return nil, malformed("an acknowledgement must end after its bitmap, got %d more bytes", len(r.b))
+	case !h.hasData && len(r.B) > 0:
+		return nil, malformed("an acknowledgement must end after its bitmap, got %d more bytes", len(r.B))
 	}
-	return r.b, nil
+	return r.B, nil
 }

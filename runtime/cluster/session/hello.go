@@ -1,6 +1,10 @@
 package session
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
+)
 
 // hello presents a process to the peer.
 type hello struct {
@@ -33,7 +37,7 @@ func (h *hello) append(b []byte) []byte {
 	}
 	b = append(b, flags)
 	for _, s := range []string{h.topology, h.plan, h.fromName, h.destName} {
-		b = appendString(b, s)
+		b = fields.AppendText(b, s)
 	}
 	return b
 }
@@ -41,22 +45,22 @@ func (h *hello) append(b []byte) []byte {
 // parseHello reads a hello. Of another version it reads only the version, from and nonce:
 // they have the same place in all versions, so that a refusal can be sent.
 func parseHello(frame []byte) (h hello, err error) {
-	r := reader{b: frame[1:]}
-	h.version = r.uvarint()
-	h.from, h.nonce = r.uint64(), r.uint64()
-	if !r.failed && h.version != Version {
+	r := fields.Reader{B: frame[1:]}
+	h.version = r.Uint()
+	h.from, h.nonce = r.Fixed64(), r.Fixed64()
+	if r.Err == nil && h.version != Version {
 		return h, nil
 	}
-	h.to, h.echo = r.uint64(), r.uint64()
-	flags := r.byte()
+	h.to, h.echo = r.Fixed64(), r.Fixed64()
+	flags := r.Byte()
 	h.accepted, h.knows = flags&flagAccepted != 0, flags&flagKnows != 0
-	h.topology, h.plan = string(r.bytes(nameBytesMax)), string(r.bytes(planBytesMax))
-	h.fromName, h.destName = string(r.bytes(nameBytesMax)), string(r.bytes(nameBytesMax))
+	h.topology, h.plan = r.Text(nameBytesMax), r.Text(planBytesMax)
+	h.fromName, h.destName = r.Text(nameBytesMax), r.Text(nameBytesMax)
 	switch {
-	case r.failed:
+	case r.Err != nil:
 		return h, malformed("a hello must be complete, got %d bytes", len(frame))
-	case len(r.b) > 0:
-		return h, malformed("a hello must end after its names, got %d more bytes", len(r.b))
+	case len(r.B) > 0:
+		return h, malformed("a hello must end after its names, got %d more bytes", len(r.B))
 	case h.from == 0:
 		return h, malformed("the boot id of a hello must not be 0")
 	}
@@ -79,15 +83,15 @@ func (f *refusal) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, f.to)
 	b = binary.LittleEndian.AppendUint64(b, f.echo)
 	b = append(b, byte(f.reason))
-	return appendString(b, f.text[:min(len(f.text), textBytesMax)])
+	return fields.AppendText(b, f.text[:min(len(f.text), textBytesMax)])
 }
 
 func parseRefusal(frame []byte) (f refusal, err error) {
-	r := reader{b: frame[1:]}
-	f.version = r.uvarint()
-	f.from, f.to, f.echo = r.uint64(), r.uint64(), r.uint64()
-	f.reason, f.text = Reason(r.byte()), string(r.bytes(textBytesMax))
-	if r.failed || len(r.b) > 0 {
+	r := fields.Reader{B: frame[1:]}
+	f.version = r.Uint()
+	f.from, f.to, f.echo = r.Fixed64(), r.Fixed64(), r.Fixed64()
+	f.reason, f.text = Reason(r.Byte()), r.Text(textBytesMax)
+	if r.Err != nil || len(r.B) > 0 {
 		return f, malformed("a refusal must be complete and end after its text, got %d bytes", len(frame))
 	}
 	return f, nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // The kinds of guards and changes in an encoded command. They must not change.
@@ -26,91 +28,9 @@ const (
 )
 
 // reader reads an encoded value. After the first error it returns zero values.
-type reader struct {
-	b   []byte
-	err error
-}
+type reader struct{ fields.Reader }
 
-func (r *reader) fail(format string, args ...any) {
-	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
-	}
-	r.b = nil
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || n > 1 && r.b[n-1] == 0 { // each number has one encoding
-		r.fail("a number is incomplete")
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count reads a number of things, each of which takes at least one byte.
-func (r *reader) count(limit int) int {
-	v := r.uint()
-	if v > uint64(limit) || v > uint64(len(r.b)) {
-		r.fail("a list has %d elements", v)
-		return 0
-	}
-	return int(v)
-}
-
-// number reads a number up to a limit.
-func (r *reader) number(limit int) int {
-	v := r.uint()
-	if v > uint64(limit) {
-		r.fail("a number is %d, at most %d", v, limit)
-		return 0
-	}
-	return int(v)
-}
-
-// uint32 reads a number that may overflow an int of 32 bits.
-func (r *reader) uint32() uint32 {
-	v := r.uint()
-	if v > math.MaxUint32 {
-		r.fail("a number is %d, at most %d", v, uint32(math.MaxUint32))
-		return 0
-	}
-	return uint32(v)
-}
-
-func (r *reader) byte() byte {
-	if len(r.b) == 0 {
-		r.fail("a byte is missing")
-		return 0
-	}
-	v := r.b[0]
-	r.b = r.b[1:]
-	return v
-}
-
-func (r *reader) text(limit int) string {
-	n := r.uint()
-	if n > uint64(limit) || n > uint64(len(r.b)) {
-		r.fail("a text has %d bytes", n)
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
-
-// end returns the error, also if bytes are left.
-func (r *reader) end() error {
-	if r.err == nil && len(r.b) > 0 {
-		r.fail("%d bytes follow the end", len(r.b))
-	}
-	return r.err
-}
-
-func appendText(b []byte, s string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	return append(b, s...)
-}
+func newReader(b []byte) *reader { return &reader{fields.Reader{B: b, Damaged: ErrDamaged}} }
 
 func appendInt(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
 
@@ -137,10 +57,10 @@ func AppendCommand(b []byte, c *Command) ([]byte, error) {
 			}
 		}
 	case CommandAcquire:
-		b = appendText(appendText(b, c.Name), c.Holder)
+		b = fields.AppendText(fields.AppendText(b, c.Name), c.Holder)
 		b = binary.AppendUvarint(b, uint64(c.TTL))
 	case CommandRenew, CommandRelease:
-		b = binary.AppendUvarint(appendText(b, c.Name), c.Token)
+		b = binary.AppendUvarint(fields.AppendText(b, c.Name), c.Token)
 	default:
 		return nil, fmt.Errorf("%w: %d is not a kind of command", ErrInvalid, c.Kind)
 	}
@@ -157,19 +77,19 @@ func AppendCommand(b []byte, c *Command) ([]byte, error) {
 func appendGuard(b []byte, g Guard) []byte {
 	switch g := g.(type) {
 	case PlanIs:
-		return appendText(append(b, guardPlan), g.Plan)
+		return fields.AppendText(append(b, guardPlan), g.Plan)
 	case EpochIs:
 		if g.Instance < 0 {
 			return nil
 		}
-		b = appendInt(appendText(append(b, guardEpoch), g.Processor), g.Instance)
+		b = appendInt(fields.AppendText(append(b, guardEpoch), g.Processor), g.Instance)
 		return binary.AppendUvarint(b, g.Epoch)
 	case BootIs:
-		return binary.AppendUvarint(appendText(append(b, guardBoot), g.Name), uint64(g.Boot))
+		return binary.AppendUvarint(fields.AppendText(append(b, guardBoot), g.Name), uint64(g.Boot))
 	case StateIs:
-		return append(appendText(append(b, guardState), g.Name), byte(g.State))
+		return append(fields.AppendText(append(b, guardState), g.Name), byte(g.State))
 	case LeaseIs:
-		return binary.AppendUvarint(appendText(append(b, guardLease), g.Name), g.Token)
+		return binary.AppendUvarint(fields.AppendText(append(b, guardLease), g.Name), g.Token)
 	case ProcessesAre:
 		return binary.AppendUvarint(append(b, guardProcs), g.Hash)
 	}
@@ -177,30 +97,30 @@ func appendGuard(b []byte, g Guard) []byte {
 }
 
 func (r *reader) guard() Guard {
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case guardPlan:
-		return PlanIs{r.text(PlanBytesMax)}
+		return PlanIs{r.Text(PlanBytesMax)}
 	case guardEpoch:
-		return EpochIs{r.text(NameBytesMax), r.number(ContainersMax), r.uint()}
+		return EpochIs{r.Text(NameBytesMax), r.Number(ContainersMax), r.Uint()}
 	case guardBoot:
-		return BootIs{r.text(NameBytesMax), Boot(r.uint())}
+		return BootIs{r.Text(NameBytesMax), Boot(r.Uint())}
 	case guardState:
-		return StateIs{r.text(NameBytesMax), NodeState(r.byte())}
+		return StateIs{r.Text(NameBytesMax), NodeState(r.Byte())}
 	case guardLease:
-		return LeaseIs{r.text(NameBytesMax), r.uint()}
+		return LeaseIs{r.Text(NameBytesMax), r.Uint()}
 	case guardProcs:
-		return ProcessesAre{r.uint()}
+		return ProcessesAre{r.Uint()}
 	default:
-		r.fail("%d is not a kind of guard", kind)
+		r.Fail("%d is not a kind of guard", kind)
 		return nil
 	}
 }
 
 // description reads a description that is not empty: an empty one is not written.
 func (r *reader) description() string {
-	s := r.text(DescriptionBytesMax)
+	s := r.Text(DescriptionBytesMax)
 	if s == "" {
-		r.fail("a description is empty")
+		r.Fail("a description is empty")
 	}
 	return s
 }
@@ -210,31 +130,31 @@ func appendChange(b []byte, change Change) []byte {
 	switch c := change.(type) {
 	case Define:
 		if c.Description == "" {
-			b = appendText(append(b, changeDefine), c.Plan)
+			b = fields.AppendText(append(b, changeDefine), c.Plan)
 		} else {
-			b = appendText(appendText(append(b, changeDescribe), c.Plan), c.Description)
+			b = fields.AppendText(fields.AppendText(append(b, changeDescribe), c.Plan), c.Description)
 		}
 		b = appendInt(b, len(c.Processors))
 		for _, p := range c.Processors {
 			if p.Instances < 0 {
 				return nil
 			}
-			b = appendInt(appendText(b, p.Name), p.Instances)
+			b = appendInt(fields.AppendText(b, p.Name), p.Instances)
 		}
 		return b
 	case Join:
 		return appendNode(append(b, changeJoin), &c.Node)
 	case SetState:
-		b = binary.AppendUvarint(appendText(append(b, changeSetState), c.Name), uint64(c.Boot))
+		b = binary.AppendUvarint(fields.AppendText(append(b, changeSetState), c.Name), uint64(c.Boot))
 		return append(b, byte(c.State))
 	case Forget:
-		return appendText(append(b, changeForget), c.Name)
+		return fields.AppendText(append(b, changeForget), c.Name)
 	case Assign:
 		if c.First < 0 || c.Count < 0 {
 			return nil
 		}
-		b = appendInt(appendInt(appendText(append(b, changeAssign), c.Processor), c.First), c.Count)
-		return appendText(b, c.Node)
+		b = appendInt(appendInt(fields.AppendText(append(b, changeAssign), c.Processor), c.First), c.Count)
+		return fields.AppendText(b, c.Node)
 	case Agree:
 		b = appendInt(append(b, changeAgree), len(c.Groups))
 		for _, g := range c.Groups {
@@ -249,57 +169,57 @@ func appendChange(b []byte, change Change) []byte {
 }
 
 func (r *reader) change() Change {
-	switch kind := r.byte(); kind {
+	switch kind := r.Byte(); kind {
 	case changeDefine, changeDescribe:
-		c := Define{Plan: r.text(PlanBytesMax)}
+		c := Define{Plan: r.Text(PlanBytesMax)}
 		if kind == changeDescribe {
 			c.Description = r.description()
 		}
-		if n := r.count(ProcessorsMax); n > 0 {
+		if n := r.Count(ProcessorsMax); n > 0 {
 			c.Processors = make([]Processor, n)
 		}
 		for i := range c.Processors {
-			c.Processors[i] = Processor{r.text(NameBytesMax), r.number(ContainersMax)}
+			c.Processors[i] = Processor{r.Text(NameBytesMax), r.Number(ContainersMax)}
 		}
 		return c
 	case changeJoin:
 		return Join{r.node()}
 	case changeSetState:
-		return SetState{r.text(NameBytesMax), Boot(r.uint()), NodeState(r.byte())}
+		return SetState{r.Text(NameBytesMax), Boot(r.Uint()), NodeState(r.Byte())}
 	case changeForget:
-		return Forget{r.text(NameBytesMax)}
+		return Forget{r.Text(NameBytesMax)}
 	case changeAssign:
-		return Assign{r.text(NameBytesMax), r.number(ContainersMax), r.number(ContainersMax), r.text(NameBytesMax)}
+		return Assign{r.Text(NameBytesMax), r.Number(ContainersMax), r.Number(ContainersMax), r.Text(NameBytesMax)}
 	case changeAgree:
 		c := Agree{}
-		for range r.count(ProcessorsMax) {
-			c.Groups = append(c.Groups, GroupPhase{r.number(ProcessorsMax - 1), r.byte()})
+		for range r.Count(ProcessorsMax) {
+			c.Groups = append(c.Groups, GroupPhase{r.Number(ProcessorsMax - 1), r.Byte()})
 		}
 		return c
 	default:
-		r.fail("%d is not a kind of change", kind)
+		r.Fail("%d is not a kind of change", kind)
 		return nil
 	}
 }
 
 func appendNode(b []byte, n *Node) []byte {
-	b = appendInt(appendText(appendText(b, n.Name), n.Address), len(n.Roles))
+	b = appendInt(fields.AppendText(fields.AppendText(b, n.Name), n.Address), len(n.Roles))
 	for _, role := range n.Roles {
-		b = appendText(b, role)
+		b = fields.AppendText(b, role)
 	}
-	b = appendText(binary.AppendUvarint(b, uint64(n.Boot)), n.Plan)
+	b = fields.AppendText(binary.AppendUvarint(b, uint64(n.Boot)), n.Plan)
 	return append(b, byte(n.State))
 }
 
 func (r *reader) node() (n Node) {
-	n.Name, n.Address = r.text(NameBytesMax), r.text(NameBytesMax)
-	if roles := r.count(RolesMax); roles > 0 {
+	n.Name, n.Address = r.Text(NameBytesMax), r.Text(NameBytesMax)
+	if roles := r.Count(RolesMax); roles > 0 {
 		n.Roles = make([]string, roles)
 	}
 	for i := range n.Roles {
-		n.Roles[i] = r.text(NameBytesMax)
+		n.Roles[i] = r.Text(NameBytesMax)
 	}
-	n.Boot, n.Plan, n.State = Boot(r.uint()), r.text(PlanBytesMax), NodeState(r.byte())
+	n.Boot, n.Plan, n.State = Boot(r.Uint()), r.Text(PlanBytesMax), NodeState(r.Byte())
 	return n
 }
 
@@ -309,25 +229,25 @@ func ReadCommand(b []byte) (*Command, error) {
 	if len(b) > CommandBytes {
 		return nil, fmt.Errorf("%w: a command has %d bytes", ErrDamaged, len(b))
 	}
-	r := &reader{b: b}
-	c := &Command{Kind: CommandKind(r.byte())}
+	r := newReader(b)
+	c := &Command{Kind: CommandKind(r.Byte())}
 	switch c.Kind {
 	case CommandTxn:
-		for range r.count(ChangesMax) {
+		for range r.Count(ChangesMax) {
 			c.Guards = append(c.Guards, r.guard())
 		}
-		for range r.count(ChangesMax) {
+		for range r.Count(ChangesMax) {
 			c.Changes = append(c.Changes, r.change())
 		}
 	case CommandAcquire:
-		c.Name, c.Holder = r.text(NameBytesMax), r.text(NameBytesMax)
-		c.TTL = time.Duration(min(r.uint(), math.MaxInt64))
+		c.Name, c.Holder = r.Text(NameBytesMax), r.Text(NameBytesMax)
+		c.TTL = time.Duration(min(r.Uint(), math.MaxInt64))
 	case CommandRenew, CommandRelease:
-		c.Name, c.Token = r.text(NameBytesMax), r.uint()
+		c.Name, c.Token = r.Text(NameBytesMax), r.Uint()
 	default:
-		r.fail("%d is not a kind of command", c.Kind)
+		r.Fail("%d is not a kind of command", c.Kind)
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, err
 	}
 	if err := c.Check(); err != nil {
@@ -340,7 +260,7 @@ func ReadCommand(b []byte) (*Command, error) {
 func AppendOutcome(b []byte, o *Outcome) []byte {
 	b = binary.AppendUvarint(append(b, o.Code), uint64(o.Position))
 	b = binary.AppendUvarint(appendInt(b, o.Index), o.Number)
-	return appendText(b, cut(o.Text))
+	return fields.AppendText(b, cut(o.Text))
 }
 
 // outcomeTextMax limits the text of an outcome, which the log keeps for a while: two names
@@ -351,9 +271,9 @@ func cut(s string) string { return s[:min(len(s), outcomeTextMax)] }
 
 // ReadOutcome decodes an outcome.
 func ReadOutcome(b []byte) (o Outcome, err error) {
-	r := &reader{b: b}
-	o.Code = r.byte()
-	o.Position = r.uint32()
-	o.Index, o.Number, o.Text = r.number(ChangesMax), r.uint(), r.text(outcomeTextMax)
-	return o, r.end()
+	r := newReader(b)
+	o.Code = r.Byte()
+	o.Position = r.Uint32()
+	o.Index, o.Number, o.Text = r.Number(ChangesMax), r.Uint(), r.Text(outcomeTextMax)
+	return o, r.End()
 }

@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // End is how far the nodes have agreed about the end of the topology. It does not change: an
@@ -39,7 +41,7 @@ type HashProcesses struct{ b []byte }
 
 // Add adds a node and the boot id of its process.
 func (h *HashProcesses) Add(node string, boot Boot) {
-	h.b = binary.LittleEndian.AppendUint64(appendText(h.b, node), uint64(boot))
+	h.b = binary.LittleEndian.AppendUint64(fields.AppendText(h.b, node), uint64(boot))
 }
 
 // Sum returns the hash.
@@ -123,29 +125,26 @@ func appendEnd(b []byte, e *End) []byte {
 	b = append(appendInt(b, len(e.Phases)), e.Phases...)
 	b = appendInt(b, len(e.Processes))
 	for _, name := range slices.Sorted(maps.Keys(e.Processes)) {
-		b = binary.AppendUvarint(appendText(b, name), uint64(e.Processes[name]))
+		b = binary.AppendUvarint(fields.AppendText(b, name), uint64(e.Processes[name]))
 	}
 	return b
 }
 
 func (r *reader) agreed() *End {
 	e := &End{}
-	if n := r.count(ProcessorsMax); n > 0 {
-		e.Phases = slices.Clone(r.b[:n])
-		r.b = r.b[n:]
-	}
-	n := r.count(NodesMax)
+	e.Phases = slices.Clone(r.Take(uint64(r.Count(ProcessorsMax))))
+	n := r.Count(NodesMax)
 	if n == 0 {
 		return nil
 	}
 	e.Processes = make(map[string]Boot, n)
 	last := ""
 	for range n {
-		name, boot := r.text(NameBytesMax), Boot(r.uint())
+		name, boot := r.Text(NameBytesMax), Boot(r.Uint())
 		if name <= last || boot == 0 {
-			r.fail("process %q of the end is invalid or out of order", name)
+			r.Fail("process %q of the end is invalid or out of order", name)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return nil
 		}
 		last, e.Processes[name] = name, boot

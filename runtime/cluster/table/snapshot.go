@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // Snapshot is the content of a table at a revision. It shares nothing with the table.
@@ -87,7 +89,7 @@ func (s *State) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.revision.Index)
 	b = binary.AppendUvarint(b, uint64(s.revision.Position))
 	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
-	b = appendText(appendText(b, l.plan.Hash), l.plan.Description)
+	b = fields.AppendText(fields.AppendText(b, l.plan.Hash), l.plan.Description)
 	nodes, number := l.sorted(), map[string]int{}
 	b = appendInt(b, len(nodes))
 	for i, n := range nodes {
@@ -96,7 +98,7 @@ func (s *State) Append(b []byte) []byte {
 	}
 	b = appendInt(b, len(l.processors))
 	for _, c := range l.processors {
-		b = appendInt(appendText(b, c.name), len(c.places))
+		b = appendInt(fields.AppendText(b, c.name), len(c.places))
 		c.runs(func(_, count, slot int, epoch uint64) {
 			at := 0
 			if n := l.node(slot); n != nil {
@@ -108,7 +110,7 @@ func (s *State) Append(b []byte) []byte {
 	b = appendInt(b, len(s.leases))
 	for _, name := range slices.Sorted(maps.Keys(s.leases)) {
 		o := s.leases[name]
-		b = appendText(appendText(b, o.Name), o.Holder)
+		b = fields.AppendText(fields.AppendText(b, o.Name), o.Holder)
 		b = binary.AppendUvarint(binary.AppendUvarint(b, o.Token), uint64(o.ttl))
 		b = binary.AppendVarint(b, o.renewed)
 	}
@@ -125,17 +127,17 @@ func ReadState(b []byte) (*State, error) {
 	if sum := binary.LittleEndian.Uint32(b[len(body):]); sum != crc32.Checksum(body, castagnoli) {
 		return nil, fmt.Errorf("%w: the checksum of a snapshot is wrong", ErrDamaged)
 	}
-	r := &reader{b: body}
-	version := r.byte()
+	r := newReader(body)
+	version := r.Byte()
 	if version != stateVersion && version != firstVersion {
-		r.fail("a snapshot has version %d; this program reads version %d and %d", version, firstVersion, stateVersion)
+		r.Fail("a snapshot has version %d; this program reads version %d and %d", version, firstVersion, stateVersion)
 	}
 	s := NewState()
-	s.revision = Revision{r.uint(), r.uint(), r.uint32()}
-	s.floor, s.token = r.epoch(), r.uint()
-	l := &layout{plan: Plan{Hash: r.text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
+	s.revision = Revision{r.Uint(), r.Uint(), r.Uint32()}
+	s.floor, s.token = r.epoch(), r.Uint()
+	l := &layout{plan: Plan{Hash: r.Text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
 	if version != firstVersion {
-		l.plan.Description = r.text(DescriptionBytesMax)
+		l.plan.Description = r.Text(DescriptionBytesMax)
 	}
 	r.nodes(l)
 	s.counts = make([]int, len(l.nodes)+1)
@@ -144,7 +146,7 @@ func ReadState(b []byte) (*State, error) {
 	if version != firstVersion {
 		l.end = r.agreed()
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, err
 	}
 	s.layout.Store(l)
@@ -152,22 +154,22 @@ func ReadState(b []byte) (*State, error) {
 }
 
 func (r *reader) epoch() uint64 {
-	epoch := r.uint()
+	epoch := r.Uint()
 	if epoch > epochReadMax {
-		r.fail("an epoch is %d", epoch)
+		r.Fail("an epoch is %d", epoch)
 	}
 	return epoch
 }
 
 func (r *reader) nodes(l *layout) {
 	last := ""
-	for range r.count(NodesMax) {
+	for range r.Count(NodesMax) {
 		n := r.node()
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
 		if err := n.check(); err != nil || n.Name <= last {
-			r.fail("node %q is invalid or out of order: %v", n.Name, err)
+			r.Fail("node %q is invalid or out of order: %v", n.Name, err)
 			return
 		}
 		last = n.Name
@@ -179,25 +181,25 @@ func (r *reader) nodes(l *layout) {
 
 func (r *reader) processors(s *State, l *layout) {
 	all := 0
-	for range r.count(ProcessorsMax) {
-		name, instances := r.text(NameBytesMax), r.number(ContainersMax)
+	for range r.Count(ProcessorsMax) {
+		name, instances := r.Text(NameBytesMax), r.Number(ContainersMax)
 		all += instances
-		if _, twice := l.byName[name]; r.err != nil || twice || name == "" || all > ContainersMax {
-			r.fail("processor %q is invalid, or there are more than %d containers", name, ContainersMax)
+		if _, twice := l.byName[name]; r.Err != nil || twice || name == "" || all > ContainersMax {
+			r.Fail("processor %q is invalid, or there are more than %d containers", name, ContainersMax)
 			return
 		}
 		c := &cells{name: name}
 		l.byName[name] = len(l.processors)
 		l.processors = append(l.processors, c)
-		if instances > 0 && len(r.b) == 0 {
-			r.fail("the containers are missing")
+		if instances > 0 && len(r.B) == 0 {
+			r.Fail("the containers are missing")
 			return
 		}
 		c.places = makeCells(instances)
-		for at := 0; at < instances && r.err == nil; {
-			count, slot, epoch := r.number(instances-at), r.number(len(l.nodes)), r.epoch()
+		for at := 0; at < instances && r.Err == nil; {
+			count, slot, epoch := r.Number(instances-at), r.Number(len(l.nodes)), r.epoch()
 			if count == 0 {
-				r.fail("a run is empty")
+				r.Fail("a run is empty")
 				return
 			}
 			s.counts[slot] += count
@@ -211,17 +213,15 @@ func (r *reader) processors(s *State, l *layout) {
 
 func (r *reader) leases(s *State) {
 	last := ""
-	for range r.count(LeasesMax) {
-		o := &lease{LeaseState: LeaseState{Name: r.text(NameBytesMax), Holder: r.text(NameBytesMax), Token: r.uint()}}
-		ttl := r.uint()
-		renewed, n := binary.Varint(r.b)
-		if r.err == nil && (o.Name <= last || ttl > uint64(LeaseMax) || n <= 0 || o.Token > s.token) {
-			r.fail("lease %q is invalid or out of order", o.Name)
+	for range r.Count(LeasesMax) {
+		o := &lease{LeaseState: LeaseState{Name: r.Text(NameBytesMax), Holder: r.Text(NameBytesMax), Token: r.Uint()}}
+		ttl, renewed := r.Uint(), r.Int()
+		if o.Name <= last || ttl > uint64(LeaseMax) || o.Token > s.token {
+			r.Fail("lease %q is invalid or out of order", o.Name)
 		}
-		if r.err != nil {
+		if r.Err != nil {
 			return
 		}
-		r.b = r.b[n:]
 		o.ttl, o.renewed = time.Duration(ttl), renewed
 		last = o.Name
 		s.leases[o.Name] = o

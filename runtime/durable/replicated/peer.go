@@ -8,6 +8,7 @@ import (
 
 	"github.com/topogen/topogen/runtime/durable/client"
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // peerScheme begins the URL of a node that has no server: the other nodes reach it over the
@@ -34,19 +35,19 @@ const (
 // answerCall is the function that raft.Config.Called names: it carries out the operations of
 // another node at this one, and does not forward them again.
 func (n *Node) answerCall(ctx context.Context, request []byte, send func([]byte) error) error {
-	d := decoder{rest: request}
-	switch kind := d.byte(); kind {
+	d := newDecoder(request)
+	switch kind := d.Byte(); kind {
 	case callDo:
 		return n.answerDo(ctx, &d, send)
 	case callConnect:
-		group, pid, id := string(d.bytes()), string(d.bytes()), string(d.bytes())
-		if err := d.end(); err != nil {
+		group, pid, id := string(d.Take(d.Uint())), string(d.Take(d.Uint())), string(d.Take(d.Uint()))
+		if err := d.End(); err != nil {
 			return err
 		}
 		return n.answerConnect(ctx, group, pid, id, send)
 	case callConfirmed:
-		id, count := string(d.bytes()), d.number()
-		if err := d.end(); err != nil {
+		id, count := string(d.Take(d.Uint())), d.Uint()
+		if err := d.End(); err != nil {
 			return err
 		}
 		return n.confirmations.add(id, count)
@@ -58,10 +59,10 @@ func (n *Node) answerCall(ctx context.Context, request []byte, send func([]byte)
 func (n *Node) answerDo(ctx context.Context, d *decoder, send func([]byte) error) error {
 	var requests []protocol.Request
 	var ops []protocol.Operation
-	for len(d.rest) > 0 {
-		text := d.bytes()
-		if d.err != nil {
-			return d.err
+	for len(d.B) > 0 {
+		text := d.Take(d.Uint())
+		if d.Err != nil {
+			return d.Err
 		}
 		r, err := protocol.DecodeRequest(text)
 		switch {
@@ -112,7 +113,7 @@ func (p peer) DoAll(ctx context.Context, ops []protocol.Operation) ([]protocol.R
 			return refuseAll(ops, protocol.Result{Status: protocol.BadRequest, Error: err.Error()}), nil
 		}
 		requests[i] = protocol.Request{Head: protocol.Head{CorrID: corrID, Version: protocol.Version}, Op: op, ActionCorrID: corrID}
-		message = appendBytes(message, protocol.AppendRequest(nil, &requests[i]))
+		message = fields.AppendText(message, protocol.AppendRequest(nil, &requests[i]))
 	}
 	if len(ops) > operationsMax || len(ops) > 1 && len(message) > callBytes {
 		return p.halves(ctx, ops)

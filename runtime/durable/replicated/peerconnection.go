@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/durable/protocol"
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // confirmTimeout bounds a call that confirms messages. A host that takes longer is most
@@ -39,7 +40,7 @@ func (p peer) Connect(group, pid string) (protocol.Connection, error) {
 	}
 	request := []byte{callConnect}
 	for _, s := range []string{group, pid, c.id} {
-		request = appendBytes(request, []byte(s))
+		request = fields.AppendText(request, s)
 	}
 	go func() {
 		defer close(c.messages)
@@ -94,7 +95,7 @@ func (c *peerConnection) sendConfirmations(ctx context.Context) {
 func (c *peerConnection) sendConfirmation(ctx context.Context, count uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
-	request := binary.AppendUvarint(appendBytes([]byte{callConfirmed}, []byte(c.id)), count)
+	request := binary.AppendUvarint(fields.AppendText([]byte{callConfirmed}, c.id), count)
 	return c.peer.call(ctx, c.peer.name, request, func([]byte) error { return nil })
 }
 

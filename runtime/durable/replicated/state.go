@@ -3,11 +3,11 @@ package replicated
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/topogen/topogen/runtime/durable/core"
 	"github.com/topogen/topogen/runtime/durable/store"
 	"github.com/topogen/topogen/runtime/fsm"
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // errReplaced is the result of an entry of an engine that another engine has replaced.
@@ -111,9 +111,9 @@ var definition = fsm.Definition[state, entry, uint64]{
 	ResultCodec: fsm.Codec[uint64]{
 		Append: func(b []byte, v *uint64) ([]byte, error) { return binary.AppendUvarint(b, *v), nil },
 		Consume: func(b []byte, v *uint64) error {
-			d := decoder{rest: b}
-			*v = d.number()
-			return d.end()
+			d := newDecoder(b)
+			*v = d.Uint()
+			return d.End()
 		},
 	},
 	Errors: []fsm.Sentinel{{Name: "replaced", Err: errReplaced}},
@@ -125,23 +125,19 @@ const (
 	formatPart  = 2 // an entry that another one follows, or a state with a part of a transaction
 )
 
-func appendBytes(b, data []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
-}
-
 func appendState(b []byte, s *state) ([]byte, error) {
 	format := byte(formatWhole)
 	if len(s.part) > 0 {
 		format = formatPart
 	}
 	b = binary.AppendUvarint(append(b, format), s.epoch)
-	b = appendBytes(b, []byte(s.url))
+	b = fields.AppendText(b, s.url)
 	if len(s.part) > 0 {
 		b = appendWrites(binary.AppendUvarint(b, uint64(len(s.part))), s.part)
 	}
 	err := s.snapshot().View(func(tx store.Tx) error {
 		for r := range store.Records(tx) {
-			b = appendBytes(appendBytes(append(b, byte(r.Table)), r.Key), r.Value)
+			b = fields.AppendText(fields.AppendText(append(b, byte(r.Table)), r.Key), r.Value)
 		}
 		return nil
 	})
@@ -149,26 +145,26 @@ func appendState(b []byte, s *state) ([]byte, error) {
 }
 
 func consumeState(b []byte, s *state) error {
-	d := decoder{rest: b}
+	d := newDecoder(b)
 	part := d.format() == formatPart
-	s.epoch, s.url = d.number(), string(d.bytes())
+	s.epoch, s.url = d.Uint(), string(d.Take(d.Uint()))
 	if part {
-		for range d.number() {
-			if s.part = append(s.part, d.write()); d.err != nil {
+		for range d.Uint() {
+			if s.part = append(s.part, d.write()); d.Err != nil {
 				break
 			}
 		}
 	}
-	if d.err != nil {
-		return d.err
+	if d.Err != nil {
+		return d.Err
 	}
 	return s.tables().Update(func(tx store.Tx) error {
-		for len(d.rest) > 0 && d.err == nil {
-			if t, key, value := d.table(), d.bytes(), d.bytes(); d.err == nil {
+		for len(d.B) > 0 && d.Err == nil {
+			if t, key, value := d.table(), d.Take(d.Uint()), d.Take(d.Uint()); d.Err == nil {
 				tx.Put(t, key, value)
 			}
 		}
-		return d.end()
+		return d.End()
 	})
 }
 
@@ -177,14 +173,14 @@ func appendEntry(b []byte, e *entry) ([]byte, error) {
 	if e.more {
 		format = formatPart
 	}
-	b = appendBytes(append(b, format), []byte(e.begin))
+	b = fields.AppendText(append(b, format), e.begin)
 	return appendWrites(binary.AppendUvarint(b, e.epoch), e.writes), nil
 }
 
 func appendWrites(b []byte, writes []write) []byte {
 	for _, w := range writes {
 		// The number before a value is its length plus one, and 0 for a deleted record.
-		b = appendBytes(append(b, byte(w.table)), w.key)
+		b = fields.AppendText(append(b, byte(w.table)), w.key)
 		if w.value == nil {
 			b = append(b, 0)
 			continue
@@ -195,93 +191,45 @@ func appendWrites(b []byte, writes []write) []byte {
 }
 
 func consumeEntry(b []byte, e *entry) error {
-	d := decoder{rest: b}
+	d := newDecoder(b)
 	e.more = d.format() == formatPart
-	e.begin, e.epoch = string(d.bytes()), d.number()
-	for len(d.rest) > 0 && d.err == nil {
+	e.begin, e.epoch = string(d.Take(d.Uint())), d.Uint()
+	for len(d.B) > 0 && d.Err == nil {
 		e.writes = append(e.writes, d.write())
 	}
-	return d.end()
+	return d.End()
 }
 
-// decoder reads an encoding. After the first error it returns zero values.
-type decoder struct {
-	rest []byte
-	err  error
-}
+// decoder reads an encoding.
+type decoder struct{ fields.Reader }
 
-var errTruncated = errors.New("replicated: the encoding ends too early")
+func newDecoder(b []byte) decoder { return decoder{fields.Reader{B: b, Damaged: errEncoding}} }
 
-func (d *decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-	d.rest = nil
-}
+var errEncoding = errors.New("replicated: a damaged encoding")
 
 func (d *decoder) format() byte {
-	v := d.byte()
-	if v != formatWhole && v != formatPart && d.err == nil {
-		d.fail(fmt.Errorf("replicated: format %d is not known", v))
+	v := d.Byte()
+	if v != formatWhole && v != formatPart && d.Err == nil {
+		d.Fail("format %d is not known", v)
 	}
 	return v
 }
 
 func (d *decoder) write() write {
-	w := write{table: d.table(), key: d.copied(d.number())}
-	if size := d.number(); size > 0 {
+	w := write{table: d.table(), key: d.copied(d.Uint())}
+	if size := d.Uint(); size > 0 {
 		w.value = d.copied(size - 1)
 	}
 	return w
 }
 
-func (d *decoder) byte() byte {
-	if len(d.rest) == 0 {
-		d.fail(errTruncated)
-		return 0
-	}
-	b := d.rest[0]
-	d.rest = d.rest[1:]
-	return b
-}
-
 func (d *decoder) table() core.Table {
-	t := core.Table(d.byte())
+	t := core.Table(d.Byte())
 	if t >= store.Tables {
-		d.fail(fmt.Errorf("replicated: table %d does not exist", t))
+		d.Fail("table %d does not exist", t)
 	}
 	return t
 }
 
-func (d *decoder) number() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail(errTruncated)
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-// bytes returns a string of bytes, which refers to the encoding.
-func (d *decoder) bytes() []byte { return d.take(d.number()) }
-
 // copied returns n bytes that do not refer to the encoding. They are not nil.
-func (d *decoder) copied(n uint64) []byte { return append([]byte{}, d.take(n)...) }
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.rest)) {
-		d.fail(errTruncated)
-		return nil
-	}
-	b := d.rest[:n]
-	d.rest = d.rest[n:]
-	return b
-}
-
-func (d *decoder) end() error {
-	if d.err == nil && len(d.rest) > 0 {
-		d.fail(errors.New("replicated: the encoding is too long"))
-	}
-	return d.err
-}
+func (d *decoder) copied(n uint64) []byte { return append([]byte{}, d.Take(n)...) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/internal/fields"
 )
 
 // A node that is not a member of the group asks the first nodes to admit it, and a member
@@ -51,16 +52,16 @@ var errMessage = errors.New("table/raft: a message is damaged")
 func appendRequest(b []byte, r request) []byte {
 	b = append(b, messageVersion, kindRequest)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, r.number), r.id)
-	return binary.AppendUvarint(appendText(appendText(b, r.address), r.plan), r.known)
+	return binary.AppendUvarint(fields.AppendText(fields.AppendText(b, r.address), r.plan), r.known)
 }
 
 func appendAnswer(b []byte, a answer) []byte {
 	b = append(b, messageVersion, kindAnswer)
 	b = append(binary.AppendUvarint(b, a.number), byte(a.code))
 	if a.code == answerPlan {
-		return appendText(appendText(b, a.plan.Hash), a.plan.Description)
+		return fields.AppendText(fields.AppendText(b, a.plan.Hash), a.plan.Description)
 	}
-	return appendText(b, a.text[:min(len(a.text), textMax)])
+	return fields.AppendText(b, a.text[:min(len(a.text), textMax)])
 }
 
 // readMessage decodes a message of another node: a request or an answer.
@@ -68,67 +69,22 @@ func readMessage(b []byte) (r *request, a *answer, err error) {
 	if len(b) < 2 || b[0] != messageVersion {
 		return nil, nil, errMessage
 	}
-	in := reader{b: b[2:]}
+	in := fields.Reader{B: b[2:]}
 	switch b[1] {
 	case kindRequest:
-		r = &request{number: in.uint(), id: in.uint(), address: in.text(table.NameBytesMax), plan: in.text(table.PlanBytesMax), known: in.uint()}
+		r = &request{number: in.Uint(), id: in.Uint(), address: in.Text(table.NameBytesMax), plan: in.Text(table.PlanBytesMax), known: in.Uint()}
 	case kindAnswer:
-		a = &answer{number: in.uint(), code: answerCode(in.byte())}
+		a = &answer{number: in.Uint(), code: answerCode(in.Byte())}
 		if a.code == answerPlan {
-			a.plan = table.Plan{Hash: in.text(table.PlanBytesMax), Description: in.text(table.DescriptionBytesMax)}
+			a.plan = table.Plan{Hash: in.Text(table.PlanBytesMax), Description: in.Text(table.DescriptionBytesMax)}
 		} else {
-			a.text = in.text(textMax)
+			a.text = in.Text(textMax)
 		}
 	default:
 		return nil, nil, errMessage
 	}
-	if in.failed || len(in.b) > 0 {
+	if in.End() != nil {
 		return nil, nil, errMessage
 	}
 	return r, a, nil
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// reader reads fields. After a failure it returns zero values.
-type reader struct {
-	b      []byte
-	failed bool
-}
-
-func (r *reader) take(n uint64) []byte {
-	if r.failed || n > uint64(len(r.b)) {
-		r.failed = true
-		return nil
-	}
-	v := r.b[:n]
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.failed = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) text(limit uint64) string {
-	n := r.uint()
-	if n > limit {
-		r.failed = true
-	}
-	return string(r.take(n))
 }
