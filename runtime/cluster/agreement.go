@@ -20,7 +20,7 @@ import (
 // into the address table which phases of groups have ended (record.go). A group
 // that it has found quiet remains quiet, so it does no harm if two nodes are coordinators for some time.
 type agreement struct {
-	core   *core
+	core   *nodeCore
 	groups []groupAgreement
 	record record
 }
@@ -40,7 +40,7 @@ type groupAgreement struct {
 	decided decision          // that is not in the table yet
 }
 
-func newAgreement(c *core, groups int) *agreement {
+func newAgreement(c *nodeCore, groups int) *agreement {
 	return &agreement{core: c, groups: make([]groupAgreement, groups)}
 }
 
@@ -79,7 +79,7 @@ func (a *agreement) state(group int) piper.GroupState {
 func (a *agreement) doubt(processor, chunks int) {
 	group := a.core.pool.GroupOf(processor)
 	g := &a.groups[group]
-	if g.doubts += chunks; g.doubts == 0 && !a.core.client {
+	if g.doubts += chunks; g.doubts == 0 {
 		a.quiet(group)
 	}
 }

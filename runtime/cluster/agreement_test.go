@@ -70,7 +70,7 @@ type phaseNodes struct {
 	first  []string
 	nodes  []string // by name
 	tables *table.Memory
-	cores  map[string]*core
+	cores  map[string]*nodeCore
 	pools  map[string]*phases
 	frames map[string][]frame    // that have not arrived, by node
 	result map[string][]proposed // that the core has not seen, by node
@@ -82,30 +82,47 @@ type phaseNodes struct {
 
 func newPhaseNodes(t *testing.T, names ...string) *phaseNodes {
 	return &phaseNodes{
-		t: t, first: names, nodes: slices.Clone(names), tables: table.NewMemory(), cores: map[string]*core{}, pools: map[string]*phases{}, frames: map[string][]frame{}, result: map[string][]proposed{}, open: map[string]*proposal{},
+		t: t, first: names, nodes: slices.Clone(names), tables: table.NewMemory(), cores: map[string]*nodeCore{}, pools: map[string]*phases{}, frames: map[string][]frame{}, result: map[string][]proposed{}, open: map[string]*proposal{},
 		lost: func(string, string) bool { return false }, late: func() bool { return false },
 	}
 }
 
 // start starts a process of a node.
 func (n *phaseNodes) start(name string) *phases {
+	c := newNodeCore(phasesConfig, name, n.nextBoot(), rand.New(rand.NewPCG(1, n.boots)), slog.New(slog.DiscardHandler))
+	c.propose = func(p proposal) { n.open[name] = &p }
+	n.cores[name], n.result[name], n.open[name] = c, nil, nil
+	if !slices.Contains(n.nodes, name) {
+		n.nodes = append(n.nodes, name)
+		slices.Sort(n.nodes)
+	}
+	return n.begin(c.core)
+}
+
+// startClient starts a client.
+func (n *phaseNodes) startClient(name string) (*core, *phases) {
+	c := newClientCore(phasesConfig, name, n.nextBoot(), rand.New(rand.NewPCG(1, n.boots)), slog.New(slog.DiscardHandler))
+	return c.core, n.begin(c.core)
+}
+
+var phasesConfig = &Config{Topology: "phases", Retry: Retry{Timeout: time.Minute, Min: 50 * time.Millisecond, Max: time.Second}}
+
+func (n *phaseNodes) nextBoot() uint64 {
 	n.boots++
-	config := &Config{Topology: "phases", Retry: Retry{Timeout: time.Minute, Min: 50 * time.Millisecond, Max: time.Second}}
-	c := newCore(config, name, n.boots, rand.New(rand.NewPCG(1, n.boots)), slog.New(slog.DiscardHandler))
+	return n.boots
+}
+
+// begin connects a core with the others.
+func (n *phaseNodes) begin(c *core) *phases {
+	name := c.node
 	c.emit = func(to string, f []byte) {
 		if !n.lost(name, to) {
 			n.frames[to] = append(n.frames[to], frame{from: name, data: slices.Clone(f)})
 		}
 	}
-	c.propose = func(p proposal) { n.open[name] = &p }
 	pool := &phases{groups: []uint8{piper.GroupClosing, piper.GroupClosing}}
 	c.begin(pool, n.enter(name, table.Boot(n.boots)))
-	n.cores[name], n.pools[name] = c, pool
-	n.frames[name], n.result[name], n.open[name] = nil, nil, nil
-	if !slices.Contains(n.nodes, name) {
-		n.nodes = append(n.nodes, name)
-		slices.Sort(n.nodes)
-	}
+	n.pools[name], n.frames[name] = pool, nil
 	return pool
 }
 

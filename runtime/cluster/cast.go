@@ -17,10 +17,10 @@ import (
 type cast struct {
 	outlet *border.Outlet
 	ends   []*castEnd
-	byPeer map[*peer]*castEnd // the same
-	kept   []*castChunk       // for all nodes, oldest first
-	placed int                // number of ends that have a place
-	queue  []*castEnd         // ends that wait for a place, oldest first
+	byPeer map[*nodePeer]*castEnd // the same
+	kept   []*castChunk           // for all nodes, oldest first
+	placed int                    // number of ends that have a place
+	queue  []*castEnd             // ends that wait for a place, oldest first
 }
 
 // castChunk is a chunk that some nodes have not handled.
@@ -106,14 +106,14 @@ func (c *cast) endsFor(core *core, k *castChunk) []*castEnd {
 }
 
 // endOf returns the part for a node.
-func (c *cast) endOf(p *peer) *castEnd {
+func (c *cast) endOf(p *nodePeer) *castEnd {
 	end := c.byPeer[p]
 	if end == nil {
 		end = &castEnd{cast: c}
 		end.pair = p.newPair(c.outlet.Pair, end, c.outlet)
 		c.ends = append(c.ends, end)
 		if c.byPeer == nil {
-			c.byPeer = map[*peer]*castEnd{}
+			c.byPeer = map[*nodePeer]*castEnd{}
 		}
 		c.byPeer[p] = end
 	}
@@ -219,14 +219,5 @@ func (c *cast) settle() {
 		c.outlet.Settle(c.kept[0].Messages, c.kept[0].err)
 		c.kept[0] = nil
 		c.kept = c.kept[1:]
-	}
-}
-
-// releasePlaces gives the places of a node that cannot be reached to other nodes.
-func (p *peer) releasePlaces() {
-	for _, pair := range p.out {
-		if e, ok := pair.to.(*castEnd); ok {
-			e.lose()
-		}
 	}
 }

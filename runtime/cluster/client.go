@@ -107,7 +107,7 @@ func openClient(c Config, client *ClientConfig, o piper.NodeSettings) (*Node, er
 	if len(addresses) == 0 {
 		addresses = slices.Sorted(maps.Values(s.Nodes))
 	}
-	n := newNode(s)
+	n := newProcess(s)
 	t := &clientTransport{node: n, name: name, streams: map[string]*outStream{}, stale: make(chan struct{}, 1), stopped: make(chan struct{})}
 	if t.dial = client.Dial; t.dial == nil {
 		t.dial = dialTCP
@@ -119,7 +119,9 @@ func openClient(c Config, client *ClientConfig, o piper.NodeSettings) (*Node, er
 		t.tls = &grpc.TLS{Cert: s.TLSCert, Key: s.TLSKey, CA: s.TLSCA}
 	}
 	n.client = &clientPart{transport: t, addresses: addresses, wait: wait, began: make(chan struct{})}
-	n.core.client, n.core.stale = true, t.isStale
+	own := newClientCore(&n.settings.Config, s.node, uint64(n.boot), newRand(), n.log)
+	own.stale, own.emit = t.isStale, n.sendFrame
+	n.core = own.core
 	n.transport, n.close = t, t.Close
 	return n, nil
 }

@@ -14,29 +14,19 @@ var errGaveUp = errors.New("the caller has given up")
 // fail because of replies that no caller would get. A request that comes before another message
 // of its pair is not dropped, because its node handles it before that message. A request that
 // has its reply is confirmed soon, and dropped only if its node cannot be reached.
-func (c *core) giveUp() {
-	for _, p := range c.ordered {
+func (c *clientCore) giveUp() {
+	for p := range c.nodes() {
 		for _, pair := range p.out {
 			if pair.kept == nil {
 				continue
 			}
 			if e, all := pair.to.(*castEnd); all {
-				e.cast.giveUp(c)
+				e.cast.giveUp(c.core)
 			} else if n := pair.unsettled(); n > 0 && pair.outlet.NobodyWaits(n, p.isLost()) {
 				pair.expire(c.now, errGaveUp)
 			}
 		}
 	}
-}
-
-// unsettled is the number of messages that are neither handled nor dropped.
-func (p *outPair) unsettled() (n int) {
-	for i := range p.kept {
-		if k := &p.kept[i]; !k.dropped {
-			n += k.left()
-		}
-	}
-	return n
 }
 
 // giveUp does the same for messages to other nodes along one link.

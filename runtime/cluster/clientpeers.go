@@ -2,9 +2,11 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/topogen/topogen/runtime/cluster/session"
 	"github.com/topogen/topogen/runtime/piper/border"
 )
 
@@ -25,18 +27,18 @@ func newGuestSlot(of string, number int) *guestSlot {
 func (s *guestSlot) begin(p *peer) {
 	for _, in := range s.pairs {
 		in.peer, in.listed = p, false
-		if p.slot == nil {
-			in.arrivals.SetNode(p.name)
-		}
+		p.remote.opened(in)
 	}
 }
 
 // clientPeers are the clients that a node knows.
 type clientPeers struct {
-	slots    int          // made so far
-	free     []*guestSlot // their next client is not known yet
-	leaving  []*peer      // forgotten, with messages that are not handled yet
-	sessions uint32       // with clients, since this process has begun
+	core     *nodeCore
+	known    map[string]*clientPeer
+	slots    int           // made so far
+	free     []*guestSlot  // their next client is not known yet
+	leaving  []*clientPeer // forgotten, with messages that are not handled yet
+	sessions uint32        // with clients, since this process has begun
 
 	refusals map[string]*peerRefusals // by certificate
 
@@ -52,13 +54,53 @@ func (c *clientPeers) ownerOf(name string) string {
 	return c.owner(name)
 }
 
+// newPeer makes a client that the node does not know.
+func (c *clientPeers) newPeer(name string) (*clientPeer, error) {
+	c.sessions++
+	p := &clientPeer{clients: c, owner: c.ownerOf(name)}
+	common, err := newPeer(c.core.core, p, session.Config{
+		Plan: c.core.config.Plan, Peer: name, Boot: c.core.boot&^sessionMask | uint64(c.sessions),
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.peer = common
+	p.heardAt = c.core.now
+	p.guests = c.take(p)
+	p.pairs = p.guests.pairs
+	c.known[name] = p
+	c.core.add(&p.peer)
+	return p, nil
+}
+
+// sessionMask is the low half of the boot id of a node in a session with a client. A client notices
+// by the low half that the node has forgotten it, and by the high half that the node still
+// runs.
+const sessionMask = 1<<32 - 1
+
+// sender returns a client. A client that can be reached is new if the node does not know it.
+func (c *clientPeers) sender(name string, alive bool) *peer {
+	p := c.known[name]
+	if p == nil && alive {
+		var err error
+		if p, err = c.newPeer(name); err != nil {
+			c.core.refusePeer(name, err)
+			return nil
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	return &p.peer
+}
+
 // take returns the guests for a new client.
-func (c *clientPeers) take(p *peer) *guestSlot {
+func (c *clientPeers) take(p *clientPeer) *guestSlot {
 	c.collect()
 	if n := len(c.free); n > 0 {
 		slot := c.free[n-1]
 		c.free = c.free[:n-1]
-		slot.begin(p)
+		slot.begin(&p.peer)
 		return slot
 	}
 	c.slots++
@@ -67,64 +109,81 @@ func (c *clientPeers) take(p *peer) *guestSlot {
 
 // collect frees the guests of forgotten clients whose messages are handled.
 func (c *clientPeers) collect() {
-	c.leaving = slices.DeleteFunc(c.leaving, func(p *peer) bool {
+	c.leaving = slices.DeleteFunc(c.leaving, func(p *clientPeer) bool {
 		idle := p.isHandled()
 		if idle {
-			c.free = append(c.free, p.slot)
+			c.free = append(c.free, p.guests)
 		}
 		return idle
 	})
 }
 
-// isHandled reports whether all messages that the peer has sent are handled.
-func (p *peer) isHandled() bool {
-	for _, in := range p.pairs {
-		if in.waiting() > 0 {
-			return false
+// areConnected reports whether a client can be reached.
+func (c *clientPeers) areConnected() bool {
+	for _, p := range c.known {
+		if p.found && p.reachable {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
-// forgetAt returns when a client may be forgotten. A client that has said that it ends, or
-// that has never had a session, is forgotten when its connection ends.
-func (p *peer) forgetAt() (at time.Duration, ok bool) {
-	switch {
-	case p.reachable && !p.passedOn:
-		return 0, false
-	case p.passedOn && p.reachable: // no connection tells that it has ended
-		return p.heardAt + clientWindow, true
-	case p.left, !p.found:
-		return p.lostAt, true
-	}
-	return p.lostAt + clientWindow, true
-}
-
-// forgetClients forgets the clients that were not connected for clientWindow.
-func (c *core) forgetClients(now time.Duration) {
-	c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool {
-		if p.slot == nil {
+// forgetOld forgets the clients that were not connected for clientWindow.
+func (c *clientPeers) forgetOld(now time.Duration) {
+	c.core.ordered = slices.DeleteFunc(c.core.ordered, func(o *peer) bool {
+		p := c.known[o.name]
+		if p == nil {
 			return false
 		}
+		p.changed = true // its dueAt depends on expireAt
 		at, ok := p.forgetAt()
-		if !ok || now < at {
-			return false
-		}
-		return c.forgetClient(p)
+		return ok && now >= at && c.forget(p)
 	})
-	c.clients.collect()
+	c.collect()
 	c.reportRefusals(now)
 }
 
-// checkPair refuses pairs that a client must not open: it sends only as an external
-// processor.
-func (p *peer) checkPair(pair border.Pair) error {
-	if p.slot == nil {
-		return nil
+// forget forgets a client, and returns false if the client has come back. The caller
+// removes it from core.ordered.
+func (c *clientPeers) forget(p *clientPeer) bool {
+	if f := c.forgotten; f != nil && !f(p.name) {
+		return false
 	}
-	list := p.core.config.Processors
-	if pair.From < 0 || pair.From >= len(list) || list[pair.From].Instances > 0 || pair.FromInstance != 0 {
-		return fmt.Errorf("%w: a client sends as a processor that is not external", errMalformed)
+	delete(c.known, p.name)
+	c.leaving = append(c.leaving, p)
+	return true
+}
+
+// refusalsOf returns what counts the refusals of the clients with a certificate.
+func (c *clientPeers) refusalsOf(owner string) *peerRefusals {
+	if c.refusals == nil {
+		c.refusals = map[string]*peerRefusals{}
 	}
-	return nil // the pool checks the receiver
+	r := c.refusals[owner]
+	if r == nil {
+		r = new(peerRefusals)
+		c.refusals[owner] = r
+	}
+	return r
+}
+
+// reportRefusals logs what was refused of clients, a minute after their last line.
+func (c *clientPeers) reportRefusals(now time.Duration) {
+	for _, owner := range slices.Sorted(maps.Keys(c.refusals)) {
+		waits := false
+		for _, r := range c.refusals[owner].list() {
+			if r.logged && now < r.logAt {
+				waits = true
+				continue
+			}
+			if r.times > 0 {
+				r.logAt = now + refusalLogEvery
+				waits = true
+			}
+			r.report(c.core.log)
+		}
+		if !waits {
+			delete(c.refusals, owner)
+		}
+	}
 }

@@ -17,15 +17,15 @@ func TestEmptyFrameOfAClient(t *testing.T) {
 	c.step(0, &happened{alive: []alive{{node: name, alive: true, passedOn: true}}})
 	const later = clientWindow - time.Second
 	c.step(later, &happened{frames: []frame{{from: name}}})
-	if s := c.peers[name].session.Stats(); s.Malformed != 0 {
+	if s := c.clients.known[name].session.Stats(); s.Malformed != 0 {
 		t.Errorf("the session has refused %d frames", s.Malformed)
 	}
 	c.step(clientWindow+time.Second, &happened{})
-	if c.peers[name] == nil {
+	if c.clients.known[name] == nil {
 		t.Error("the client was forgotten, although it was there 2 seconds ago")
 	}
 	c.step(later+clientWindow+expireEvery, &happened{})
-	if c.peers[name] != nil {
+	if c.clients.known[name] != nil {
 		t.Error("the client was not forgotten")
 	}
 }
@@ -36,29 +36,29 @@ func TestEndDoesNotWaitForVanishedClient(t *testing.T) {
 	const name = clientPrefix + "web"
 	n := newPhaseNodes(t, "n1")
 	n.start("n1").open = true
-	n.start(name).open = true
-	node, client := n.cores["n1"], n.cores[name]
-	client.client = true
+	node := n.cores["n1"]
+	client, pool := n.startClient(name)
+	pool.open = true
 	step := func(c *core, h happened) {
 		h.frames, n.frames[c.node] = n.frames[c.node], nil
 		c.step(n.now, &h)
 	}
-	step(node, happened{alive: []alive{{node: name, alive: true, passedOn: true}}})
+	step(node.core, happened{alive: []alive{{node: name, alive: true, passedOn: true}}})
 	step(client, happened{alive: []alive{{node: "n1", alive: true}}})
-	for ; !node.peers[name].found; n.now += time.Millisecond {
-		step(node, happened{})
+	for ; !node.clients.known[name].found; n.now += time.Millisecond {
+		step(node.core, happened{})
 		step(client, happened{})
 		if n.now > time.Minute {
 			t.Fatal("the client was not found")
 		}
 	}
-	node.peers[name].send(laneControl, []byte{controlDraining})
+	node.clients.known[name].send(laneControl, []byte{controlDraining})
 	flushed := make(chan struct{})
 	began := n.now
-	step(node, happened{ended: true, flushed: flushed})
+	step(node.core, happened{ended: true, flushed: flushed})
 	for node.flushed != nil {
 		n.now += 100 * time.Millisecond
-		step(node, happened{})
+		step(node.core, happened{})
 		if n.now-began > 2*farewellShort {
 			t.Fatal("the node waits for the client")
 		}

@@ -3,18 +3,13 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
 	"slices"
-	"time"
-
-	"github.com/topogen/topogen/runtime/cluster/session"
 )
 
 // A node remembers a client whose connection has ended, because the client may come back and
 // send again what it has sent before. If the node has no room for another client, it forgets
 // one of these: the client learns it when it comes back, and drops what it had sent (see
-// peer.forgottenBy). Nothing that a client sends makes a node forget a client that is connected,
+// clientCore.forgottenBy). Nothing that a client sends makes a node forget a client that is connected,
 // or whose messages are not handled yet.
 
 // relayedMax is how long ago a client has sent its last frame that another node passes on, if
@@ -44,86 +39,37 @@ func (c *clients) awaitRoom(ctx context.Context, owner string, own bool) bool {
 // makeRoom forgets a client whose connection has ended. The certificate with the most such clients
 // gives the room, so that one with which new clients connect again and again takes no room
 // from the others.
-func (c *core) makeRoom(r *roomFor) {
-	var list []*peer
+func (c *clientPeers) makeRoom(r *roomFor) {
+	var list []*clientPeer
 	ended := map[string]int{}
-	for _, p := range c.ordered {
-		if p.slot != nil && (!r.own || p.owner == r.owner) && p.hasEnded(c.now) && p.isHandled() {
+	for _, o := range c.core.ordered {
+		p := c.known[o.name]
+		if p != nil && (!r.own || p.owner == r.owner) && p.hasEnded(c.core.now) && p.isHandled() {
 			list = append(list, p)
 			ended[p.owner]++
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *peer) int {
-		return cmp.Or(cmp.Compare(ended[b.owner], ended[a.owner]), cmp.Compare(a.owed(), b.owed()), cmp.Compare(a.endedAt(), b.endedAt()))
+	slices.SortStableFunc(list, func(a, b *clientPeer) int {
+		return cmp.Or(cmp.Compare(ended[b.owner], ended[a.owner]), byLoss(a, b), cmp.Compare(a.endedAt(), b.endedAt()))
 	})
-	made := slices.ContainsFunc(list, c.forgetClient) // the first client that has not come back in the meantime
+	made := slices.ContainsFunc(list, c.forget) // the first client that has not come back in the meantime
 	if made {
-		c.ordered = slices.DeleteFunc(c.ordered, func(p *peer) bool { return c.peers[p.name] != p })
-		c.clients.collect()
+		c.core.ordered = slices.DeleteFunc(c.core.ordered, func(p *peer) bool { return isClient(p.name) && c.known[p.name] == nil })
+		c.collect()
 	}
 	if r.done != nil {
 		r.done <- made
 	}
 }
 
-// hasEnded reports whether the connection of a client has ended.
-func (p *peer) hasEnded(now time.Duration) bool {
-	return !p.reachable || p.passedOn && now-p.heardAt >= relayedMax
-}
-
-// endedAt is when the connection of a client has ended.
-func (p *peer) endedAt() time.Duration {
-	if p.reachable {
-		return p.heardAt
-	}
-	return p.lostAt
-}
-
-// owed is 0 if a client has received all confirmations and replies, so that it loses nothing if
-// it comes back, and 1 if not.
-func (p *peer) owed() int {
-	if p.session.Stats().Pending == 0 && len(p.answers) == 0 && len(p.unconfirmed) == 0 {
+// byLoss orders clients that have received all confirmations and replies, and lose nothing if
+// they come back, before others.
+func byLoss(a, b *clientPeer) int {
+	switch {
+	case a.owes() == b.owes():
 		return 0
+	case b.owes():
+		return -1
 	}
 	return 1
-}
-
-// forgetClient forgets a client, and returns false if the client has come back. The caller
-// removes it from c.ordered.
-func (c *core) forgetClient(p *peer) bool {
-	if f := c.clients.forgotten; f != nil && !f(p.name) {
-		return false
-	}
-	delete(c.peers, p.name)
-	c.clients.leaving = append(c.clients.leaving, p)
-	return true
-}
-
-// bootForClient is the boot id of this process in a new session with a client. A client notices
-// by the low half that the node has forgotten it, and by the high half that the node still
-// runs.
-func (c *core) bootForClient() uint64 {
-	c.clients.sessions++
-	return c.boot&^sessionMask | uint64(c.clients.sessions)
-}
-
-const sessionMask = 1<<32 - 1
-
-// forgottenBy returns why this client drops what it has sent to a node that runs and has
-// forgotten it: the node cannot know whether it has handled these messages before. It returns
-// nil if the node has a new process, which has handled nothing.
-func (p *peer) forgottenBy(e session.PeerRestarted) error {
-	if !p.core.client || e.Old&^sessionMask != e.New&^sessionMask {
-		return nil
-	}
-	p.logRarely(&p.refusals().restarts, slog.LevelWarn, "topogen: a node has given the place of this client to another one; messages that were sent to it and not confirmed are dropped")
-	return fmt.Errorf("%w: %s has forgotten this client, so it is not known whether the message was handled", ErrUnreachable, p.name)
-}
-
-// loseSent drops what the session got: the other node may have handled it.
-func (p *outPair) loseSent(why error) {
-	for i := range p.kept[:p.handed] {
-		p.kept[i].atMostOnce = true
-	}
-	p.takeBack(why)
 }

@@ -18,8 +18,8 @@ import (
 func clientsOf(n *Node) (found, reachable int) {
 	n.running.Lock()
 	defer n.running.Unlock()
-	for _, p := range n.core.ordered {
-		if p.slot == nil || !p.found {
+	for _, p := range asNode(n.core).clients.known {
+		if !p.found {
 			continue
 		}
 		if found++; p.reachable {
@@ -91,11 +91,11 @@ func TestKilledClientsMakeRoom(t *testing.T) {
 	node.node.running.Lock()
 	defer node.node.running.Unlock()
 	for i, name := range killed {
-		if remembers := node.node.core.peers[name] != nil; remembers != (i > 0) {
+		if remembers := asNode(node.node.core).clients.known[name] != nil; remembers != (i > 0) {
 			t.Errorf("the node remembers client %d: %v", i, remembers)
 		}
 	}
-	if node.node.core.peers[c.settings.node] == nil {
+	if asNode(node.node.core).clients.known[c.settings.node] == nil {
 		t.Error("the node does not know the new client")
 	}
 }
@@ -161,9 +161,9 @@ func TestRoomForClients(t *testing.T) {
 			name := clientPrefix + k.name
 			owners[name] = k.owner
 			c.step(0, &happened{alive: []alive{{node: name, alive: true}}})
-			p := c.peers[name]
+			p := c.clients.known[name]
 			p.found, p.reachable, p.passedOn, p.lostAt, p.heardAt = true, k.connected, k.passedOn, k.lostAt, k.heardAt
-			in := &inPair{peer: p, put: 2}
+			in := &inPair{peer: &p.peer, put: 2}
 			if in.handled.Store(2); !k.handled {
 				in.put++
 			}
@@ -175,7 +175,7 @@ func TestRoomForClients(t *testing.T) {
 		done := make(chan bool, 1)
 		test.room.done = done
 		c.now = now
-		c.makeRoom(&test.room)
+		c.clients.makeRoom(&test.room)
 		want := []string(nil)
 		if test.forgets != "" {
 			want = []string{clientPrefix + test.forgets}

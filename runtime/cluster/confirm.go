@@ -74,3 +74,12 @@ func (p *peer) flush() {
 	clear(later)
 	p.unconfirmed = later[:0]
 }
+
+// sendReply sends the reply to a call.
+func (p *peer) sendReply(r *reply) {
+	if p.in[r.in.lane] != r.in || r.call.Process != r.in.process {
+		return // the process that has asked has ended
+	}
+	r.in.replies = true
+	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call.Number, r.data, r.err))
+}

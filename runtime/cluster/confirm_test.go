@@ -69,7 +69,7 @@ func TestConfirmationsWait(t *testing.T) {
 }
 
 // newPeerOf returns a peer of a node that runs all instances of a program.
-func newPeerOf(t *testing.T, name string) *peer {
+func newPeerOf(t *testing.T, name string) *nodePeer {
 	other, err := coreOf(t, everywhere).newPeer(name)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestRepliesOfAFormerProcess(t *testing.T) {
 func everywhere(int, int) bool { return true }
 
 // coreOf returns the core of the node n1, which runs some instances of a program.
-func coreOf(t *testing.T, isHere func(processor, instance int) bool) *core {
+func coreOf(t *testing.T, isHere func(processor, instance int) bool) *nodeCore {
 	p := newProgram()
 	top, err := p.newTop(func(s piper.NodeSettings) (*Node, error) {
 		return Open(p.config(2, t.TempDir(), nil), s)
@@ -119,5 +119,8 @@ func coreOf(t *testing.T, isHere func(processor, instance int) bool) *core {
 		t.Fatal(err)
 	}
 	top.node.core.begin(top.border, noPlaces{})
-	return top.node.core
+	return asNode(top.node.core)
 }
+
+// asNode returns the core of a node.
+func asNode(c *core) *nodeCore { return c.role.(*nodeCore) }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 
 	"github.com/topogen/topogen/runtime/piper"
@@ -39,33 +38,12 @@ const (
 )
 
 // control handles a control message.
-func (p *peer) control(kind byte, r *reader) error {
-	if p.slot != nil && kind != controlLeft {
-		return fmt.Errorf("%w: control message %d of a client", errMalformed, kind)
-	}
+func (p *nodePeer) control(kind byte, r *reader) error {
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
-	case controlStatus, controlQuery, controlAnswer:
-		if p.core.client {
-			return fmt.Errorf("%w: control message %d to a client", errMalformed, kind)
-		}
-		var m groupMessage
-		if err := m.read(kind, r); err != nil {
-			return err
-		}
-		return p.core.groups.receive(p.name, m)
-	case controlFailed:
-		text := string(r.b)
-		if p.core.client { // the cluster may be started again
-			p.core.log.Warn("topogen: the topology has failed on a node", slog.String("node", p.name), slog.String("error", text))
-			return nil
-		}
-		if p.core.failed == nil && !p.core.ended {
-			p.core.passOnFailure(p, text)
-		}
-		p.core.fail(fmt.Errorf("%w: %s", ErrNodeFailed, text))
-		return nil
+	case controlStatus, controlQuery, controlAnswer, controlFailed:
+		return p.core.role.control(p, kind, r)
 	case controlDraining:
 		return p.drains(r)
 	case controlFinished:
@@ -80,7 +58,7 @@ func (p *peer) control(kind byte, r *reader) error {
 }
 
 // answered handles a message in the lane of replies.
-func (p *peer) answered(kind byte, r *reader) error {
+func (p *nodePeer) answered(kind byte, r *reader) error {
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
@@ -95,7 +73,7 @@ func (p *peer) answered(kind byte, r *reader) error {
 }
 
 // confirmed handles confirmations.
-func (p *peer) confirmed(r *reader) error {
+func (p *nodePeer) confirmed(r *reader) error {
 	for len(r.b) > 0 {
 		lane, n := r.uint(), r.uint()
 		if r.err != nil {
@@ -109,6 +87,15 @@ func (p *peer) confirmed(r *reader) error {
 		}
 	}
 	return nil
+}
+
+// mustSendAgain handles the request of askAgain.
+func (p *nodePeer) mustSendAgain(r *reader) error {
+	lane, taken := r.uint(), r.uint()
+	if err := r.end(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
+		return fmt.Errorf("%w: the other node has ignored messages of the unknown pair %d", errMalformed, lane)
+	}
+	return p.out[lane-firstLane].sendAgain(taken)
 }
 
 // errorBytesMax bounds the text of an error that a caller on another node gets. Handlers may
@@ -146,7 +133,7 @@ func (r *reader) reply() (lane uint64, m reply) {
 	return lane, m
 }
 
-func (p *peer) replied(r *reader) error {
+func (p *nodePeer) replied(r *reader) error {
 	lane, m := r.reply()
 	if r.err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: reply", errMalformed)
@@ -161,14 +148,6 @@ type reply struct {
 	call border.Call // the process that reads a reply has no use for Process
 	data []byte
 	err  error
-}
-
-func (p *peer) sendReply(r *reply) {
-	if p.in[r.in.lane] != r.in || r.call.Process != r.in.process {
-		return // the process that has asked has ended
-	}
-	r.in.replies = true
-	p.answer(laneAnswers|r.in.lane, appendReply(nil, r.in.lane, r.call.Number, r.data, r.err))
 }
 
 // groupMessage is a message about the end of a group.

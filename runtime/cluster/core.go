@@ -3,9 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/topogen/topogen/runtime/cluster/session"
@@ -23,10 +25,11 @@ var (
 	ErrUnreachable = errors.New("cluster: the node cannot be reached")
 )
 
-// core decides what a node does: which messages it sends, keeps and drops, and when the
-// groups of the topology finish. It has no goroutine, clock or network. The caller passes
-// the time, and the events since the last call, to step.
+// core decides what a process does in the sessions with the nodes: which messages it sends, keeps and
+// drops. Its role decides the rest: nodeCore is that of a node, and clientCore that of a client. It has no
+// goroutine, clock or network. The caller passes the time, and the events since the last call, to step.
 type core struct {
+	role   role
 	config *Config
 	node   string
 	boot   uint64
@@ -35,36 +38,56 @@ type core struct {
 	pool   pool
 	places places
 	emit   func(to string, frame []byte) // sends a frame; it may be lost
-
-	propose func(p proposal) // runs a transaction, and posts its result; it does not wait
+	common string                        // what the process and the nodes must have in common
 
 	now         time.Duration
-	peers       map[string]*peer
-	ordered     []*peer // the same by name, so that the same calls always have the same effects
-	groups      *agreement
+	peers       map[string]*nodePeer
+	ordered     []*peer            // the nodes and the clients by name, so that the same calls always have the same effects
 	returned    []*outPair         // pairs that other nodes have returned; their instances are looked up again
 	reuseFrames bool               // the transport copies each frame before the other node receives it
 	deliveries  []session.Delivery // used again in each call of session.Receive
 
-	client   bool   // this process is a client: it takes no part in anything but the messages that it sends
-	stale    func() // of a client: its copy of the address table may be out of date; may be nil
-	clients  clientPeers
-	drain    drain
 	guests   nodeGuests
-	draining bool // this node drains its queues and stops
+	quietAt  time.Duration // since when no messages were sent or received; a node that drains is also idle since then
+	draining bool          // this process drains its queues and stops
 	drainAt  time.Duration
+	lookAt   time.Duration // when a process that drains looks again whether it may leave
+	together bool          // it may end together with the nodes that drain, so it sends what they refuse
 	ended    bool          // Run returns
 	endedAt  time.Duration // when ended became true
 	left     bool          // it has stopped while others go on
 	finished bool          // Run returns because all groups have finished
 	failed   error
 	flushed  chan struct{} // see happened
-	leader   string        // the coordinator that has the reports of this node
 	expireAt time.Duration
 
-	queueMax   int // messages of pairs in the queue of each session; 0: as many as it takes
-	pairMax    int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
-	leaveAfter time.Duration
+	queueMax int // messages of pairs in the queue of each session; 0: as many as it takes
+	pairMax  int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
+}
+
+// role is what a process does besides its sessions with the nodes: the work of a node, or of a client.
+type role interface {
+	began()                                                 // the core has a pool now
+	added(p *nodePeer)                                      // a node is new
+	accepts(name string, boot uint64) bool                  // whether a process may be the next one of a node
+	sender(name string, alive bool) *peer                   // the node or the client that has sent something or can be reached; nil: it is ignored
+	handleOwn(h *happened)                                  // what has happened to this kind of process only
+	membersChanged()                                        // nodes have joined or left, or can be reached again
+	peerFound(p *peer)                                      // a process of a node or of a client was found
+	peerRestarted(name string)                              // the process of a node or of a client has ended
+	forgottenBy(p *nodePeer, e session.PeerRestarted) error // why messages are lost that a node has got in its former session; nil: they are not
+	refusedBy(p *nodePeer, reason string)                   // a node has another process in the place of this one
+	processOf(p *nodePeer, boot uint64) uint64              // the boot id in the session with a process of the address table
+	control(p *nodePeer, kind byte, r *reader) error        // handles a message about the end of the topology
+	noPlace(f *forward, name string)                        // no other node has the instance that a message is for
+	missed()                                                // a node has returned a pair: the address table may be out of date
+	doubt(processor, chunks int)                            // counts chunks for a processor that were dropped and may still be handled
+	drainBegan()                                            // this process is stopped
+	agree(h *happened)                                      // how far the groups of processors are
+	forgetClients()                                         // is called with core.expire
+	leave(h *happened)                                      // ends this process, if it drains and has nothing left to do
+	end(result error)                                       // Run returns
+	coordinator() string                                    // the node that decides when groups finish; "" if it is not known
 }
 
 // pool is what the core uses of a *border.Border.
@@ -101,17 +124,16 @@ type places interface {
 const (
 	expireEvery = 100 * time.Millisecond // resolution of retry.timeout
 	closeEvery  = 5 * time.Millisecond   // how often a client that is closed looks whether all messages are settled
-	leaveAfter  = 2 * time.Second        // a busy node waits so long for the others to drain too: when all nodes are stopped, the signals may be apart
 )
 
 func newCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *core {
-	return &core{config: config, node: node, boot: boot, rand: random, log: log, peers: map[string]*peer{}, leaveAfter: leaveAfter}
+	return &core{config: config, node: node, boot: boot, rand: random, log: log, common: config.Plan, peers: map[string]*nodePeer{}}
 }
 
 // begin connects the core with the pool.
 func (c *core) begin(p pool, where places) {
 	c.pool, c.places = p, where
-	c.groups = newAgreement(c, p.Groups())
+	c.role.began()
 }
 
 // step handles what has happened until now, and sends what is due.
@@ -119,28 +141,16 @@ func (c *core) step(now time.Duration, h *happened) {
 	c.now = now
 	c.handle(h)
 	if h.members || len(h.alive) > 0 {
-		c.membersChanged()
+		c.role.membersChanged()
 	}
 	if h.stopping && !c.draining { // before the groups that are quiet because of it are reported
 		c.beginDrain()
 	}
-	if !c.client {
-		for _, group := range h.quiet {
-			c.groups.quiet(group)
-		}
-		c.groups.tellOwed()
-		for i := range h.proposed {
-			c.groups.proposed(&h.proposed[i].proposal, h.proposed[i].applied)
-		}
-		c.groups.propose()
-	}
+	c.role.agree(h)
 	c.stop(h)
 	c.lookUpReturned(now, h.members)
 	c.expire(now)
-	c.mayLeave(now)
-	for _, name := range h.gone {
-		c.drop(name)
-	}
+	c.role.leave(h)
 	for _, p := range c.ordered {
 		if p.changed || now >= p.dueAt { // there may be many others
 			p.transmit(now)
@@ -158,23 +168,13 @@ func (c *core) step(now time.Duration, h *happened) {
 // handle handles what failure detection, the pool and other nodes have said.
 func (c *core) handle(h *happened) {
 	for _, a := range h.alive {
-		p := c.sender(a.node)
-		if p == nil && a.alive {
-			p = c.peer(a.node)
-		}
-		if p != nil {
+		if p := c.role.sender(a.node, a.alive); p != nil {
 			p.setReachable(c.now, a.alive)
-			p.ended, p.passedOn, p.noRoom, p.changed = a.left, a.passedOn, a.noRoom, true
+			p.remote.detected(&a)
+			p.changed = true
 		}
 	}
-	for _, name := range h.farewells {
-		if p := c.sender(name); p != nil {
-			p.finished, p.changed = true, true
-		}
-	}
-	for i := range h.rooms {
-		c.makeRoom(&h.rooms[i])
-	}
+	c.role.handleOwn(h)
 	for i := range h.forwards {
 		c.forward(&h.forwards[i])
 	}
@@ -185,8 +185,8 @@ func (c *core) handle(h *happened) {
 		in.peer.confirm(in)
 	}
 	for _, f := range h.frames {
-		if p := c.sender(f.from); p != nil {
-			p.receive(c.now, f.data)
+		if p := c.role.sender(f.from, false); p != nil {
+			p.remote.receive(c.now, f.data)
 		}
 		if f.taken != nil {
 			<-f.taken
@@ -194,32 +194,13 @@ func (c *core) handle(h *happened) {
 	}
 }
 
-// sender returns another node, or a client that the core has not forgotten. A node that the
-// address table does not have, or that has left, is not added: a frame of its process may come
-// after the core has dropped it. A node that has just joined sends again.
-func (c *core) sender(name string) *peer {
-	p := c.peers[name]
-	if p != nil || isClient(name) {
-		return p
-	}
-	if _, takesPart := slices.BinarySearch(c.participants(), name); !takesPart && !c.client {
-		return nil
-	}
-	return c.peer(name)
-}
-
 // stop tells the other nodes how this node has ended.
 func (c *core) stop(h *happened) {
 	if !h.ended {
 		return
 	}
-	if c.endsTopology(h.result) {
-		c.sendAll(laneControl, failure(fmt.Sprintf("node %s: %v", c.node, h.result)))
-	}
 	c.ended, c.endedAt, c.flushed = true, c.now, h.flushed
-	if c.finished = !c.client && !c.left && c.failed == nil && hasFinished(c.pool); c.finished {
-		c.sendAll(laneControl, []byte{controlFinished})
-	}
+	c.role.end(h.result)
 	for _, p := range c.ordered {
 		p.changed = true // confirmations wait no longer
 		p.reportRefusals()
@@ -231,16 +212,7 @@ func (c *core) stop(h *happened) {
 // read the end in the address table, which may need this node for a majority. A node that has said that it leaves
 // needs nothing; failure detection does not report its end if it has never heard of it.
 func (c *core) hasFlushed() bool {
-	for _, p := range c.ordered {
-		v := p.session.Stats()
-		switch {
-		case !p.found || p.ended || p.left, p.slot != nil && !p.reachable:
-		case p.passedOn && c.now-c.endedAt >= farewellShort: // nothing tells that such a client has ended
-		case c.finished && p.slot == nil && !p.finished, (v.Pending > 0 || len(p.answers) > 0 || len(p.unconfirmed) > 0 || v.AckPending) && p.reachable:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.ordered, func(p *peer) bool { return p.found && !p.left && p.remote.awaits() })
 }
 
 // next returns the time at which step must be called, even if nothing has happened.
@@ -253,7 +225,7 @@ func (c *core) next() (at time.Duration, ok bool) {
 		at = min(at, p.dueAt)
 	}
 	if c.draining && !c.left && !c.ended {
-		at = min(at, max(c.drain.lookAt, c.now+closeEvery))
+		at = min(at, max(c.lookAt, c.now+closeEvery))
 	}
 	return at, at != never
 }
@@ -262,21 +234,43 @@ func (c *core) next() (at time.Duration, ok bool) {
 const never = time.Duration(1<<63 - 1)
 
 // peer returns another node, which is new if the core does not know it.
-func (c *core) peer(name string) *peer {
+func (c *core) peer(name string) *nodePeer {
 	if p := c.peers[name]; p != nil || name == c.node {
 		return p
 	}
 	p, err := c.newPeer(name)
 	if err != nil {
-		c.log.Error("topogen: a node was refused", slog.String("node", name), slog.Any("error", err))
+		c.refusePeer(name, err)
 		return nil
 	}
 	return p
 }
 
+// refusePeer logs that there is no session with a node or a client, because its name is not valid.
+func (c *core) refusePeer(name string, err error) {
+	c.log.Error("topogen: a node was refused", slog.String("node", name), slog.Any("error", err))
+}
+
+// nodes are the other nodes by name.
+func (c *core) nodes() iter.Seq[*nodePeer] {
+	return func(yield func(*nodePeer) bool) {
+		for _, p := range c.ordered {
+			if n, ok := p.remote.(*nodePeer); ok && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// add adds a node or a client to the list.
+func (c *core) add(p *peer) {
+	at, _ := slices.BinarySearchFunc(c.ordered, p.name, func(p *peer, name string) int { return strings.Compare(p.name, name) })
+	c.ordered = slices.Insert(c.ordered, at, p)
+}
+
 // forward passes messages to the node of their receiver, or to all other nodes.
 func (c *core) forward(f *forward) {
-	c.drain.quietAt = c.now
+	c.quietAt = c.now
 	switch to := f.outlet.State.(type) {
 	case *outPair:
 		to.forward(c.now, f.chunk)
@@ -290,15 +284,9 @@ func (c *core) forward(f *forward) {
 			f.outlet.State = trunk.State
 		} else {
 			name, ok := c.places.Node(f.outlet.To, f.outlet.ToInstance)
-			if c.client && name == c.node { // it has no instances: all nodes get the message along the link to all others
-				f.outlet.Reaches(f.chunk.Messages, 0)
-				f.outlet.Settle(f.chunk.Messages, nil)
-				border.ReuseChunk(f.chunk.Data)
-				return
-			}
 			p := c.peer(name)
 			if !ok || p == nil {
-				c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
+				c.role.noPlace(f, name)
 				return
 			}
 			f.outlet.State = p.newPair(f.outlet.Pair, f.outlet, f.outlet)
@@ -307,27 +295,25 @@ func (c *core) forward(f *forward) {
 	}
 }
 
+// beginDrain is called when this process is stopped.
+func (c *core) beginDrain() {
+	c.draining, c.drainAt, c.quietAt = true, c.now, c.now
+	c.role.drainBegan()
+	for p := range c.nodes() {
+		p.resume() // another draining node accepts everything from this node
+	}
+}
+
+// noPlace ends the topology because the address table has no node for an instance.
+func (c *core) noPlace(f *forward, _ string) {
+	c.fail(fmt.Errorf("cluster: the address table has no node for instance %d of %s", f.outlet.ToInstance, c.config.Processors[f.outlet.To].Name))
+}
+
 // fail ends the topology on this node.
 func (c *core) fail(err error) {
 	if c.failed == nil {
 		c.failed = err
 		c.pool.Fail(err)
-	}
-}
-
-// failure is the message that the topology has failed. text names the node.
-func failure(text string) []byte {
-	return append([]byte{controlFailed}, firstLine(errors.New(text))...)
-}
-
-// passOnFailure tells the other nodes what one of them has said: that the topology has failed
-// on a node. That node may not reach all of them, and it ends soon. They are told at once and not
-// at the end of Run, because they end too, and then acknowledge nothing.
-func (c *core) passOnFailure(from *peer, text string) {
-	for _, p := range c.ordered {
-		if p != from && p.slot == nil {
-			p.send(laneControl, failure(text))
-		}
 	}
 }
 
@@ -350,46 +336,39 @@ func (c *core) sendAll(lane uint64, m []byte) {
 	}
 }
 
-// peerFound is called when a process of a node was found.
-func (c *core) peerFound(p *peer) {
-	if c.draining && !c.client {
-		p.send(laneControl, c.drain.message())
-	}
-	if c.finished {
-		p.send(laneControl, []byte{controlFinished})
-	}
-	c.groups.record.look = true
-	if c.failed == nil && !c.client && p.name == c.coordinator() {
-		c.groups.tellAll()
+// followTable adapts the peers to the address table.
+func (c *core) followTable() {
+	for _, p := range slices.Collect(c.nodes()) { // follow may add a node
+		p.followTable()
 	}
 }
 
 // participants are the nodes that take part in the topology.
 func (c *core) participants() []string { return c.places.Members() }
 
-// coordinator is the node that decides when groups finish: the first one by name.
-func (c *core) coordinator() string {
-	for _, name := range c.participants() {
-		if p := c.peers[name]; name == c.node || p != nil && p.reachable {
-			return name
-		}
-	}
-	return c.node
-}
-
-// membersChanged is called when nodes have joined or left, or can be reached again.
-func (c *core) membersChanged() {
-	if c.client {
-		c.releaseForgotten()
+// expire drops messages that have waited too long for a node.
+func (c *core) expire(now time.Duration) {
+	if now < c.expireAt {
 		return
 	}
-	for _, name := range c.participants() {
-		c.peer(name)
+	c.expireAt = now + expireEvery
+	c.role.forgetClients()
+	for p := range c.nodes() {
+		p.expire(now)
 	}
-	c.releaseForgotten()
-	if now := c.coordinator(); now != c.leader {
-		c.leader = now
-		c.groups.tellAll()
+	c.expireReturned(now)
+}
+
+// leaveOthers ends this process while others go on.
+func (c *core) leaveOthers() {
+	c.left = true
+	c.sendAll(laneControl, []byte{controlLeft})
+	c.pool.Leave()
+}
+
+func (c *core) queueMessages() int {
+	if c.queueMax > 0 {
+		return c.queueMax
 	}
-	c.groups.membersChanged()
+	return session.QueueMessagesDefault
 }

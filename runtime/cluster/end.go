@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -63,19 +62,6 @@ type nodeError struct {
 func (e *nodeError) Error() string { return fmt.Sprintf("cluster: node %s: %v", e.node, e.err) }
 
 func (e *nodeError) Unwrap() error { return e.err }
-
-// endsTopology reports whether an error of Run ends the topology on all nodes, as the error of
-// a handler does. The errors of a node that ends alone do not: another process of the node
-// can take its place. The drain timeout is one of them, because each node that drains has its
-// own. When all groups with instances have finished, nothing is left to end: the error is that of an instance that
-// was given up, or of a Close.
-func (c *core) endsTopology(result error) bool {
-	if result == nil || c.client || c.left || hasFinished(c.pool) {
-		return false
-	}
-	_, own := errors.AsType[*nodeError](result)
-	return !own && !errors.Is(result, ErrNodeFailed) && !errors.Is(result, piper.ErrDrainTimeout)
-}
 
 // leaveTable says in the address table that a node has left that is not a first member.
 // No instance waits for its next process, so the topology must be able to finish without
@@ -140,10 +126,10 @@ func (n *Node) End(result error) {
 	close(n.stop)
 	if n.done != nil {
 		<-n.done
-		n.transport.Handle(n.group(), nil)
-		n.transport.Handle(n.clients.group(), nil)
 	}
 	if n.transport != nil && n.client == nil {
+		n.transport.Handle(n.group(), nil)
+		n.transport.Handle(n.clients.group(), nil)
 		n.transport.Handle(n.farewellGroup(), nil)
 	}
 	n.proposals.Wait()

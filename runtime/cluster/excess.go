@@ -44,11 +44,11 @@ func (in *inPair) take(m []byte) error {
 		return nil
 	case waiting+n > in.limit:
 		in.excess = excessIgnored // confirm is called when a message was handled, so askAgain is
-		in.peer.logRarely(&in.peer.refusals().excess, slog.LevelWarn, "topogen: too many messages of a pair wait here; others wait on their sending node", slog.Uint64("waiting", waiting))
+		in.peer.logRarely(&in.peer.remote.refusals().excess, slog.LevelWarn, "topogen: too many messages of a pair wait here; others wait on their sending node", slog.Uint64("waiting", waiting))
 		return nil
 	}
 	in.put += n
-	in.peer.core.drain.quietAt = in.peer.core.now
+	in.peer.core.quietAt = in.peer.core.now
 	in.arrivals.Put(data, skip, in.process)
 	return nil
 }
@@ -70,15 +70,6 @@ func (in *inPair) again() error {
 	}
 	in.excess = excessNone
 	return nil
-}
-
-// mustSendAgain handles the request of askAgain.
-func (p *peer) mustSendAgain(r *reader) error {
-	lane, taken := r.uint(), r.uint()
-	if err := r.end(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
-		return fmt.Errorf("%w: the other node has ignored messages of the unknown pair %d", errMalformed, lane)
-	}
-	return p.out[lane-firstLane].sendAgain(taken)
 }
 
 // sendAgain sends all messages of this session again but the first ones that the other node has
@@ -124,7 +115,7 @@ func (p *outPair) unsend(from int, why error) {
 	}
 	rest := slices.DeleteFunc(p.kept[from:], func(k kept) bool { return k.dropped && !k.lost })
 	if n := len(p.kept) - from - len(rest); n > 0 {
-		defer p.peer.core.groups.doubt(p.To, -n)
+		defer p.peer.core.role.doubt(p.To, -n)
 		p.kept = p.kept[:from+len(rest)]
 	}
 	p.handed = from

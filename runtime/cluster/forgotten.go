@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
+	"log/slog"
+
+	"github.com/topogen/topogen/runtime/cluster/session"
 )
 
 // A node that has joined, and whose process has ended without leaving, remains in the
@@ -11,24 +13,22 @@ import (
 // keeps for the node, and agrees without it. Messages that the node has sent before are handled as usual.
 //
 // The peer is dropped later (gone.go).
+//
+// The address table also says which process has the name of a node (identity.go). The session with
+// the node follows the table: it accepts only this process, and ends with the process before.
 
-// releaseForgotten looks which nodes have left, or are not in the address table any more, and
-// drops the messages that are kept for them. A source that sends to all nodes would wait for
+// followTable looks whether the node has left, or is not in the address table any more, and
+// drops the messages that are kept for it. A source that sends to all nodes would wait for
 // these messages.
-func (c *core) releaseForgotten() {
-	for _, p := range slices.Clone(c.ordered) { // follow may add a peer
-		if p.slot != nil {
-			continue
-		}
-		boot, known := c.places.Boot(p.name)
-		switch {
-		case !known && p.boot != 0:
-			p.forget(p.boot)
-		case p.boot != 0 && boot != 0 && boot != p.boot:
-			p.supersede(p.boot)
-		}
-		p.boot, p.forgotten = boot, p.forgotten && !known
+func (p *nodePeer) followTable() {
+	boot, known := p.core.places.Boot(p.name)
+	switch {
+	case !known && p.boot != 0:
+		p.forget(p.boot)
+	case p.boot != 0 && boot != 0 && boot != p.boot:
+		p.supersede(p.boot)
 	}
+	p.boot, p.forgotten = boot, p.forgotten && !known
 }
 
 // forget drops the messages for a process of the node that has left, or was removed from the address
@@ -36,19 +36,14 @@ func (c *core) releaseForgotten() {
 // still be on their way do not delay the end of their group. The next process of the node
 // may have been found already, if this node learns of the removal late. Then nothing is to
 // be done.
-func (p *peer) forget(boot uint64) {
+func (p *nodePeer) forget(boot uint64) {
 	c := p.core
-	if c.client && (p.process^boot)&^sessionMask == 0 {
-		boot = p.process
-	}
-	if !p.session.Exclude(boot) {
+	if !p.session.Exclude(c.role.processOf(p, boot)) {
 		return
 	}
 	p.forgotten, p.found, p.lostAt, p.changed = true, false, c.now, true
-	p.silent, p.draining, p.heldBack, p.left, p.ended, p.finished = false, false, nil, false, false, false
-	c.groups.restarted(p.name)
-	p.in, p.returned = map[uint64]*inPair{}, nil
-	p.answers, p.full = nil, false
+	p.silent, p.draining, p.heldBack, p.ended, p.finished = false, false, nil, false, false
+	p.forgetProcess()
 	why := fmt.Errorf("%w: %s is no longer a node of the cluster", ErrUnreachable, p.name)
 	for _, pair := range p.out {
 		pair.away = false
@@ -61,4 +56,35 @@ func (p *peer) forget(boot uint64) {
 		pair.waiting = false // they have nothing to send
 	}
 	p.waiting = nil
+}
+
+// supersede ends the session with a process of the node, because the address table has another
+// one. The session refuses the former process, which may still run.
+func (p *nodePeer) supersede(former uint64) {
+	if !p.session.Supersede(former) {
+		return // the session has another process, or none
+	}
+	p.found, p.lostAt, p.silent, p.changed = false, p.core.now, false, true
+	p.restart(nil)
+	p.releasePlaces()
+}
+
+// restarted handles another process of the node.
+func (p *nodePeer) restarted(e session.PeerRestarted) { p.restart(p.core.role.forgottenBy(p, e)) }
+
+// restart forgets what belongs to the former process of the node. The messages that are kept
+// go to the next process. forgot is not nil if the process runs and has forgotten this client: then
+// the messages that were sent are lost.
+func (p *nodePeer) restart(forgot error) {
+	if forgot == nil {
+		p.logRarely(&p.own.restarts, slog.LevelInfo, "topogen: another node was restarted")
+	}
+	p.forgetProcess()
+	p.waiting, p.draining, p.heldBack, p.ended, p.finished = nil, false, nil, false, false
+	for _, pair := range p.out {
+		if pair.waiting = false; forgot != nil {
+			pair.loseSent(forgot)
+		}
+		pair.restart()
+	}
 }

@@ -58,10 +58,8 @@ func (n *Node) sees(name string) bool {
 // corePeers are the nodes of the core.
 func (n *Node) corePeers() (names []string) {
 	n.running.Lock()
-	for name, p := range n.core.peers {
-		if p.slot == nil {
-			names = append(names, name)
-		}
+	for name := range n.core.peers {
+		names = append(names, name)
 	}
 	n.running.Unlock()
 	n.runAgain() // the mailbox may have been filled in the meantime
@@ -202,13 +200,12 @@ type nodeGuests struct {
 	free  []*guestSlot // whose messages are handled
 }
 
-// takeGuests returns the guests for a node.
-func (c *core) takeGuests(p *peer) *guestSlot {
-	g := &c.guests
+// take returns the guests for a node.
+func (g *nodeGuests) take(p *nodePeer) *guestSlot {
 	if last := len(g.free) - 1; last >= 0 {
 		slot := g.free[last]
 		g.free = g.free[:last]
-		slot.begin(p)
+		slot.begin(&p.peer)
 		return slot
 	}
 	g.slots++
@@ -217,11 +214,11 @@ func (c *core) takeGuests(p *peer) *guestSlot {
 
 // mayDrop reports whether the peer of a node that is gone can be dropped: no messages for the
 // node are kept, its own are handled, and no later process is known.
-func (p *peer) mayDrop() bool {
-	if _, takesPart := slices.BinarySearch(p.core.participants(), p.name); takesPart {
+func (c *nodeCore) mayDrop(p *nodePeer) bool {
+	if _, takesPart := slices.BinarySearch(c.participants(), p.name); takesPart {
 		return false // it has joined again
 	}
-	if p.found && p.core.now-p.heardAt < goneAfter {
+	if p.found && c.now-p.heardAt < goneAfter {
 		return false // it has joined again, and the table of this node is late
 	}
 	away := func(pair *outPair) bool { return pair.away }
@@ -229,9 +226,9 @@ func (p *peer) mayDrop() bool {
 }
 
 // drop removes the peer of a node that is gone.
-func (c *core) drop(name string) {
+func (c *nodeCore) drop(name string) {
 	p := c.peers[name]
-	if p == nil || p.slot != nil || !p.mayDrop() {
+	if p == nil || !c.mayDrop(p) {
 		return
 	}
 	p.in, p.returned, p.answers, p.unconfirmed, p.waiting = map[uint64]*inPair{}, nil, nil, nil, nil
@@ -248,7 +245,7 @@ func (c *core) drop(name string) {
 		pair.detach()
 	}
 	delete(c.peers, name)
-	c.ordered = slices.DeleteFunc(c.ordered, func(o *peer) bool { return o == p })
+	c.ordered = slices.DeleteFunc(c.ordered, func(o *peer) bool { return o == &p.peer })
 	c.guests.free = append(c.guests.free, p.guests)
 }
 

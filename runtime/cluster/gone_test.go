@@ -61,7 +61,7 @@ func (v *visitors) make(name string) *top {
 		}
 		n, err := Open(c, s)
 		if n != nil && !strings.HasPrefix(name, "n") {
-			n.core.leaveAfter = 10 * time.Millisecond
+			asNode(n.core).leaveAfter = 10 * time.Millisecond
 		}
 		return n, err
 	}, piper.Node(name), piper.NodeAddress(name+":1"), piper.DrainTimeout(time.Minute))
@@ -169,7 +169,7 @@ func TestNothingIsKeptOfNodesThatLeft(t *testing.T) {
 					}
 				}
 				for _, top := range v.tops {
-					core := top.node.core
+					core := asNode(top.node.core)
 					top.node.running.Lock()
 					slots, free := core.guests.slots, len(core.guests.free)
 					for i := range core.groups.groups {
@@ -217,14 +217,14 @@ type listedPlaces struct{ sameNodes }
 func TestPeersThatMustNotBeDropped(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		begin func(l *listedPlaces, p *peer)
-		end   func(l *listedPlaces, p *peer)
+		begin func(l *listedPlaces, p *nodePeer)
+		end   func(l *listedPlaces, p *nodePeer)
 	}{
-		{"messages for it are kept", func(_ *listedPlaces, p *peer) { p.kept = 1 }, func(_ *listedPlaces, p *peer) { p.kept = 0 }},
+		{"messages for it are kept", func(_ *listedPlaces, p *nodePeer) { p.kept = 1 }, func(_ *listedPlaces, p *nodePeer) { p.kept = 0 }},
 		{
 			"its messages are not handled",
-			func(_ *listedPlaces, p *peer) { p.pairs[border.Pair{}] = &inPair{put: 3} },
-			func(_ *listedPlaces, p *peer) {
+			func(_ *listedPlaces, p *nodePeer) { p.pairs[border.Pair{}] = &inPair{put: 3} },
+			func(_ *listedPlaces, p *nodePeer) {
 				in := p.pairs[border.Pair{}]
 				in.handled.Store(3)
 				delete(p.pairs, border.Pair{}) // the next node has no use for a pair without a guest
@@ -232,18 +232,18 @@ func TestPeersThatMustNotBeDropped(t *testing.T) {
 		},
 		{
 			"a pair was returned",
-			func(_ *listedPlaces, p *peer) { p.newPair(border.Pair{}, nil, &border.Outlet{}).away = true },
-			func(_ *listedPlaces, p *peer) { p.out[0].away = false },
+			func(_ *listedPlaces, p *nodePeer) { p.newPair(border.Pair{}, nil, &border.Outlet{}).away = true },
+			func(_ *listedPlaces, p *nodePeer) { p.out[0].away = false },
 		},
 		{
 			"it has joined again",
-			func(l *listedPlaces, _ *peer) { l.sameNodes = []string{"n1", "n2"} },
-			func(l *listedPlaces, _ *peer) { l.sameNodes = []string{"n1"} },
+			func(l *listedPlaces, _ *nodePeer) { l.sameNodes = []string{"n1", "n2"} },
+			func(l *listedPlaces, _ *nodePeer) { l.sameNodes = []string{"n1"} },
 		},
 		{
 			"its next process was found, and the table does not have it yet",
-			func(_ *listedPlaces, p *peer) { p.heardAt = p.core.now },
-			func(_ *listedPlaces, p *peer) { p.heardAt -= goneAfter },
+			func(_ *listedPlaces, p *nodePeer) { p.heardAt = p.core.now },
+			func(_ *listedPlaces, p *nodePeer) { p.heardAt -= goneAfter },
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestPeersThatMustNotBeDropped(t *testing.T) {
 			}
 			c.end(l, p)
 			core.step(n.now, &happened{gone: []string{"n2"}})
-			if core.peers["n2"] != nil || slices.Contains(core.ordered, p) {
+			if core.peers["n2"] != nil || slices.Contains(core.ordered, &p.peer) {
 				t.Fatal("the peer remains")
 			}
 			core.step(n.now, &happened{frames: []frame{{from: "n2", data: []byte{1}}}, alive: []alive{{node: "n2", left: true}}})
@@ -313,12 +313,12 @@ func TestLinksStayWhileTheyAreNeeded(t *testing.T) {
 func TestGuestsAreUsedAgain(t *testing.T) {
 	config := &Config{Topology: "t", Retry: Retry{Timeout: time.Minute, Min: time.Second, Max: time.Second}}
 	c := newCore(config, "n1", 1, rand.New(rand.NewPCG(1, 1)), nil)
-	first := c.takeGuests(&peer{name: "n2"})
+	first := c.guests.take(&nodePeer{peer: peer{name: "n2"}})
 	c.guests.free = append(c.guests.free, first)
-	if next := c.takeGuests(&peer{name: "n3"}); next != first || len(c.guests.free) != 0 {
+	if next := c.guests.take(&nodePeer{peer: peer{name: "n3"}}); next != first || len(c.guests.free) != 0 {
 		t.Errorf("got %+v, %d free", next, len(c.guests.free))
 	}
-	if next := c.takeGuests(&peer{name: "n4"}); next == first || next.name == first.name {
+	if next := c.guests.take(&nodePeer{peer: peer{name: "n4"}}); next == first || next.name == first.name {
 		t.Errorf("two nodes have the same guests, %q", next.name)
 	}
 }
@@ -347,7 +347,7 @@ func TestNamesAtOneAddress(t *testing.T) {
 			}
 			n, err := Open(c, s)
 			if n != nil {
-				n.core.leaveAfter = 10 * time.Millisecond
+				asNode(n.core).leaveAfter = 10 * time.Millisecond
 				n.gone.after, n.gone.every = 500*time.Millisecond, 20*time.Millisecond
 			}
 			return n, err

@@ -17,7 +17,7 @@ func TestHostileMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := core.newPeer(clientPrefix + "web")
+	client, err := core.clients.newPeer(clientPrefix + "web")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,9 @@ func TestHostileMessages(t *testing.T) {
 		return chunkMessage(messages, skip, append(make([]byte, border.ChunkRoom), data...))
 	}
 	for name, c := range map[string]struct {
-		from *peer
+		from interface {
+			message(lane uint64, m []byte) error
+		}
 		lane uint64
 		m    []byte
 		want string

@@ -46,7 +46,7 @@ func joinAndLeave(t *testing.T, p *program, joins int) {
 			c.Edges = []string{"source -> sink", "probe -> sink"}
 			n, err := Open(c, s)
 			if n != nil {
-				n.core.leaveAfter = leaveAfter
+				asNode(n.core).leaveAfter = leaveAfter
 			}
 			return n, err
 		}, piper.Node(name), piper.NodeAddress(name+":1"), piper.DrainTimeout(30*time.Second))

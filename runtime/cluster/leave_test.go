@@ -113,7 +113,7 @@ func TestJoinedNodeLeaves(t *testing.T) {
 		p := endless()
 		tables := table.NewMemory()
 		tops := memoryNodes(t, p, func(table.Setup) (table.Table, error) { return tables.Open(), nil }, 3)
-		tops[2].node.core.leaveAfter = time.Millisecond
+		asNode(tops[2].node.core).leaveAfter = time.Millisecond
 		stop, wait := runEach(t, tops)
 		first, joined := tops[0].node, tops[2].node
 		awaitNode(t, joined, "the node to join", func(v *View) bool { return v.State == stateRunning })
@@ -179,7 +179,7 @@ func TestFinishAfterANodeHasLeft(t *testing.T) {
 			if !first.started {
 				return 0
 			}
-			return len(first.core.groups.groups[0].status)
+			return len(asNode(first.core).groups.groups[0].status)
 		}
 		awaitNode(t, first, "both nodes to be quiet", func(*View) bool { return quiet() == 2 })
 		left := table.SetState{Name: silent.Name, Boot: silent.Boot, State: table.Left}

@@ -68,7 +68,7 @@ func BenchmarkBroadcast(b *testing.B) {
 			c := &cast{outlet: new(border.Outlet)}
 			k := &castChunk{outlet: c.outlet}
 			for b.Loop() {
-				if got := len(c.endsFor(core, k)); got != nodes-1 {
+				if got := len(c.endsFor(core.core, k)); got != nodes-1 {
 					b.Fatalf("%d nodes get the chunk, want %d", got, nodes-1)
 				}
 			}

@@ -60,26 +60,43 @@ type Node struct {
 
 // newNode makes a node that is not connected yet.
 func newNode(s settings) *Node {
-	var seed [32]byte
-	_, _ = cryptorand.Read(seed[:]) // never fails
-	n := &Node{
-		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
-		stop: make(chan struct{}), gone: newGone(),
-	}
+	n := newProcess(s)
+	c := newNodeCore(&n.settings.Config, s.node, uint64(n.boot), newRand(), n.log)
+	n.core = c.core
+	n.farewells.known = map[string]bool{}
 	n.names = newNames(n)
-	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
-	n.posted, n.farewells.known = n.tryRun, map[string]bool{}
-	n.core.propose = n.propose
+	c.propose = n.propose
 	n.clients = newClients(n)
-	n.core.clients.forgotten, n.core.clients.drop, n.core.clients.owner = n.clients.forgotten, n.clients.drop, n.clients.ownerOf
-	n.core.emit = func(to string, f []byte) {
+	c.clients.forgotten, c.clients.drop, c.clients.owner = n.clients.forgotten, n.clients.drop, n.clients.ownerOf
+	c.emit = func(to string, f []byte) {
 		if isClient(to) {
 			n.clients.send(to, f)
 			return
 		}
-		n.transport.Send(to, transport.Message{Group: n.group(), Payload: f})
+		n.sendFrame(to, f)
 	}
 	return n
+}
+
+// newProcess makes what nodes and clients have in common.
+func newProcess(s settings) *Node {
+	n := &Node{
+		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
+		stop: make(chan struct{}), gone: newGone(),
+	}
+	n.posted = n.tryRun
+	return n
+}
+
+func newRand() *rand.Rand {
+	var seed [32]byte
+	_, _ = cryptorand.Read(seed[:]) // never fails
+	return rand.New(rand.NewChaCha8(seed))
+}
+
+// sendFrame sends a frame of a session with a node.
+func (n *Node) sendFrame(to string, f []byte) {
+	n.transport.Send(to, transport.Message{Group: n.group(), Payload: f})
 }
 
 // group is the number of the frames of sessions in the transport.

@@ -17,7 +17,7 @@ type outPair struct {
 	border.Pair
 	to     settler
 	outlet *border.Outlet // gets the replies
-	peer   *peer
+	peer   *nodePeer
 	lane   uint64
 
 	kept    []kept // oldest first
@@ -314,7 +314,7 @@ func (p *outPair) settle(n int, dropped error) {
 // drop removes the oldest chunk.
 func (p *outPair) drop() {
 	if p.kept[0].dropped {
-		defer p.peer.core.groups.doubt(p.To, -1)
+		defer p.peer.core.role.doubt(p.To, -1)
 	}
 	if p.kept[0].shared {
 		p.shared--
@@ -359,7 +359,7 @@ func (p *outPair) expire(before time.Duration, why error) {
 			continue // the session may still deliver it
 		}
 		if k.dropped = true; i < p.handed {
-			p.peer.core.groups.doubt(p.To, 1)
+			p.peer.core.role.doubt(p.To, 1)
 		}
 		n += k.left()
 	}
@@ -375,4 +375,22 @@ func (p *outPair) expire(before time.Duration, why error) {
 	clear(p.kept[len(rest):])
 	p.kept = rest
 	p.settle(n, why)
+}
+
+// unsettled is the number of messages that are neither handled nor dropped.
+func (p *outPair) unsettled() (n int) {
+	for i := range p.kept {
+		if k := &p.kept[i]; !k.dropped {
+			n += k.left()
+		}
+	}
+	return n
+}
+
+// loseSent drops what the session got: the other node may have handled it.
+func (p *outPair) loseSent(why error) {
+	for i := range p.kept[:p.handed] {
+		p.kept[i].atMostOnce = true
+	}
+	p.takeBack(why)
 }

@@ -26,16 +26,16 @@ const (
 	togetherBytesMax = 72
 )
 
-// inCommon is what this process and a peer must have in common. For a client it is only the
-// identity: the other settings are of nodes.
-func (c *core) inCommon(peer string) string {
-	together := c.config.Together
+// inCommon is what nodes must have in common. Of a client it is only the identity: the other
+// settings are of nodes.
+func inCommon(c *Config) string {
+	together := c.Together
 	switch {
-	case together == "" || c.client || isClient(peer):
-		return c.config.Plan
+	case together == "":
+		return c.Plan
 	case len(together) > togetherBytesMax:
 		sum := sha256.Sum256([]byte(together))
 		together = "settings " + hex.EncodeToString(sum[:8])
 	}
-	return c.config.Plan + " " + together
+	return c.Plan + " " + together
 }

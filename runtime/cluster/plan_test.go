@@ -82,8 +82,11 @@ func TestInCommon(t *testing.T) {
 	plan := strings.Repeat("f", planBytesMax)
 	text := "addresses raft, detector swim, fence majority, tie_breaker n1"
 	hello := func(together string, client bool, peer string) string {
-		c := newCore(&Config{Topology: "t", Plan: plan, Together: together}, "n1", 1, rand.New(rand.NewPCG(1, 2)), slog.New(slog.DiscardHandler))
-		c.client = client
+		config, random, log := &Config{Topology: "t", Plan: plan, Together: together}, rand.New(rand.NewPCG(1, 2)), slog.New(slog.DiscardHandler)
+		c := newNodeCore(config, "n1", 1, random, log).core
+		if client {
+			c = newClientCore(config, "n1", 1, random, log).core
+		}
 		p, err := c.newPeer(peer)
 		if err != nil {
 			t.Fatal(err)
@@ -97,9 +100,14 @@ func TestInCommon(t *testing.T) {
 	if got := hello(text, true, "n2"); !strings.Contains(got, plan) || strings.Contains(got, "swim") {
 		t.Errorf("the hello of a client is %q", got)
 	}
-	c := &core{config: &Config{Plan: plan, Together: text}}
-	if got := c.inCommon(clientPrefix + "X"); got != plan {
-		t.Errorf("the hello to a client has %q", got)
+	c := newNodeCore(&Config{Topology: "t", Plan: plan, Together: text}, "n1", 1, rand.New(rand.NewPCG(1, 2)), slog.New(slog.DiscardHandler))
+	p, err := c.clients.newPeer(clientPrefix + "X")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.session.Connected(0, true)
+	if got := string(p.session.Frame(0)); !strings.Contains(got, plan) || strings.Contains(got, "swim") {
+		t.Errorf("the hello to a client is %q", got)
 	}
 	a, b := hello(strings.Repeat("a", 1000), false, "n2"), hello(strings.Repeat("b", 1000), false, "n2")
 	if a == b || !strings.Contains(a, plan+" settings ") {

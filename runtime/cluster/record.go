@@ -98,9 +98,9 @@ func (a *agreement) takeOver() (p proposal, ok bool) {
 	if me, _ := c.places.Boot(c.node); end == nil || a.holds() || me != c.boot {
 		return p, false
 	}
-	for _, other := range c.ordered {
+	for other := range c.nodes() {
 		boot := table.Boot(other.session.Stats().Peer)
-		if now, _ := c.places.Boot(other.name); other.slot == nil && other.found && other.reachable && end.Holds(other.name, boot) && table.Boot(now) == boot {
+		if now, _ := c.places.Boot(other.name); other.found && other.reachable && end.Holds(other.name, boot) && table.Boot(now) == boot {
 			p.guards = []table.Guard{table.BootIs{Name: c.node, Boot: table.Boot(c.boot)}, table.BootIs{Name: other.name, Boot: boot}}
 			return p, true
 		}
@@ -148,16 +148,16 @@ func (a *agreement) proposed(p *proposal, applied bool) {
 }
 
 // processes is the hash of this process and of the processes that have answered on the other nodes.
-func (c *core) processes() uint64 {
+func (c *nodeCore) processes() uint64 {
 	var h table.HashProcesses
 	for _, name := range c.participants() { // by name
-		h.Add(name, table.Boot(c.processOf(name)))
+		h.Add(name, table.Boot(c.bootOf(name)))
 	}
 	return h.Sum()
 }
 
-// processOf is the boot id of the process that has answered on a node; 0 if none has.
-func (c *core) processOf(name string) uint64 {
+// bootOf is the boot id of the process that has answered on a node; 0 if none has.
+func (c *nodeCore) bootOf(name string) uint64 {
 	if name == c.node {
 		return c.boot
 	}
@@ -169,9 +169,9 @@ func (c *core) processOf(name string) uint64 {
 
 // meets reports whether the processes that have answered on nodes are those in the address table.
 // Otherwise the agreement waits until it meets the others.
-func (c *core) meets(nodes []string) bool {
+func (c *nodeCore) meets(nodes []string) bool {
 	return !slices.ContainsFunc(nodes, func(name string) bool {
 		boot, _ := c.places.Boot(name)
-		return boot == 0 || boot != c.processOf(name)
+		return boot == 0 || boot != c.bootOf(name)
 	})
 }

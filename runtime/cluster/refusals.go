@@ -71,57 +71,6 @@ func (r *peerRefusals) list() []*refusals {
 	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.excess, &r.restarts, &r.duplicates, &r.refusedByPeer, &r.refusesPeer}
 }
 
-// refusals returns what counts the refusals of the peer.
-func (p *peer) refusals() *peerRefusals {
-	if p.slot == nil {
-		return p.own
-	}
-	c := &p.core.clients
-	if c.refusals == nil {
-		c.refusals = map[string]*peerRefusals{}
-	}
-	r := c.refusals[p.owner]
-	if r == nil {
-		r = new(peerRefusals)
-		c.refusals[p.owner] = r
-	}
-	return r
-}
-
-// reportRefusals logs what was refused and is not in the log yet.
-func (p *peer) reportRefusals() {
-	for _, r := range p.refusals().list() {
-		r.report(p.core.log)
-	}
-}
-
-// reportRefusals logs what was refused of clients, a minute after their last line.
-func (c *core) reportRefusals(now time.Duration) {
-	for _, owner := range slices.Sorted(maps.Keys(c.clients.refusals)) {
-		waits := false
-		for _, r := range c.clients.refusals[owner].list() {
-			if r.logged && now < r.logAt {
-				waits = true
-				continue
-			}
-			if r.times > 0 {
-				r.logAt = now + refusalLogEvery
-				waits = true
-			}
-			r.report(c.log)
-		}
-		if !waits {
-			delete(c.clients.refusals, owner)
-		}
-	}
-}
-
-// logRarely logs an event of the peer's session. A process that fails at its start, and is
-// started again each second, causes as many of them.
-func (p *peer) logRarely(r *refusals, level slog.Level, text string, attrs ...slog.Attr) {
-	r.add(p.core.log, p.core.now, refusedLine{level, text, append([]slog.Attr{slog.String("node", p.name)}, attrs...)})
-}
-
 const twoProcesses = "topogen: two processes have the name of one node"
 
 // duplicates limits the lines about nodes for which failure detection sees two processes.
@@ -167,31 +116,5 @@ func (d *duplicates) report(log *slog.Logger) {
 	defer d.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(d.byName)) {
 		d.byName[name].report(log)
-	}
-}
-
-// refusedFrame handles a frame that a correct session would not send. The session counts
-// all of them (session.Stats.Malformed).
-func (p *peer) refusedFrame(err error) {
-	if p.slot != nil {
-		p.refused(err)
-		return
-	}
-	p.refusals().badFrames.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a frame of another node was refused",
-		[]slog.Attr{slog.String("node", p.name), slog.Any("error", err)}})
-}
-
-// refused handles a message that a correct peer would not send. A client loses its
-// connection.
-func (p *peer) refused(err error) {
-	if p.slot == nil {
-		p.refusals().badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelError, "topogen: a message of another node was refused",
-			[]slog.Attr{slog.String("node", p.name), slog.Any("error", err)}})
-		return
-	}
-	p.refusals().badMessages.add(p.core.log, p.core.now, refusedLine{slog.LevelWarn, "topogen: a message of a client was refused, and its connection is closed",
-		[]slog.Attr{slog.String("client", p.name), slog.Any("error", err)}})
-	if p.core.clients.drop != nil {
-		p.core.clients.drop(p.name)
 	}
 }

@@ -34,9 +34,9 @@ func TestRefusalsAreLoggedRarely(t *testing.T) {
 		out.Reset()
 		return list
 	}
-	for name, bad := range map[string]func(p *peer){
-		"message": func(p *peer) { p.refused(fmt.Errorf("%w: a test", errMalformed)) },
-		"frame":   func(p *peer) { p.receive(core.now, []byte{99, 1, 2, 3}) },
+	for name, bad := range map[string]func(p *nodePeer){
+		"message": func(p *nodePeer) { p.refused(fmt.Errorf("%w: a test", errMalformed)) },
+		"frame":   func(p *nodePeer) { p.receive(core.now, []byte{99, 1, 2, 3}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n2, n3 := core.peers["n2"], core.peers["n3"]
@@ -76,13 +76,13 @@ func TestRefusalsOfClients(t *testing.T) {
 	core.log = slog.New(slog.NewTextHandler(&out, nil))
 	core.clients.owner = func(name string) string { return strings.TrimRight(name, "0123456789") }
 	refuse := func(name string) {
-		p, err := core.newPeer(clientPrefix + name)
+		p, err := core.clients.newPeer(clientPrefix + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.receive(core.now, []byte{99, 1, 2, 3})
 		p.setReachable(core.now, false)
-		core.forgetClients(core.now)
+		core.clients.forgetOld(core.now)
 	}
 	for i := range flood {
 		refuse(fmt.Sprint("eve", i))
@@ -93,12 +93,12 @@ func TestRefusalsOfClients(t *testing.T) {
 	}
 	out.Reset()
 	core.now += refusalLogEvery
-	core.forgetClients(core.now)
+	core.clients.forgetOld(core.now)
 	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, fmt.Sprint("times=", flood-1)) {
 		t.Errorf("got the lines %q after a minute, want one with %d refusals", got, flood-1)
 	}
 	core.now += refusalLogEvery
-	core.forgetClients(core.now)
+	core.clients.forgetOld(core.now)
 	if n := len(core.clients.refusals); n != 0 {
 		t.Errorf("the refusals of %d certificates are remembered", n)
 	}

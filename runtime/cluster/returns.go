@@ -14,16 +14,9 @@ import (
 // the sending node, which keeps them, looks up the instance again. That node alone decides
 // where they go next. No node forwards them, so they cannot run in circles.
 
-// clientReturnsMax bounds the pairs of a client that are returned, and the answers that it has not
-// taken. They take as much memory as the window of its session.
-const clientReturnsMax = 1 << 16
-
 // giveBack tells the sending node that an instance is not here.
 func (p *peer) giveBack(lane uint64) error {
-	most, queued := pairsMax, len(p.answers)
-	if p.slot != nil {
-		most, queued = clientReturnsMax, max(queued, p.session.Stats().QueuedMessages)
-	}
+	most, queued := p.remote.returns()
 	if max(len(p.returned), queued) >= most {
 		return fmt.Errorf("cluster: %s has opened %d pairs with instances of other nodes, and has not received %d answers", p.name, len(p.returned), queued)
 	}
@@ -36,7 +29,7 @@ func (p *peer) giveBack(lane uint64) error {
 }
 
 // cameBack handles a pair that the other node has returned.
-func (p *peer) cameBack(r *reader) error {
+func (p *nodePeer) cameBack(r *reader) error {
 	lane := r.uint()
 	if err := r.end(); err != nil || lane < firstLane || lane-firstLane >= uint64(len(p.out)) {
 		return fmt.Errorf("%w: the unknown pair %d was returned", errMalformed, lane)
@@ -47,7 +40,7 @@ func (p *peer) cameBack(r *reader) error {
 	}
 	c := p.core
 	where := fmt.Sprintf("instance %d of %s", pair.ToInstance, c.config.Processors[pair.To].Name)
-	p.refusals().misses.add(c.log, c.now, refusedLine{slog.LevelWarn, "topogen: an instance is not on the node that the address table names; it is looked up again",
+	p.own.misses.add(c.log, c.now, refusedLine{slog.LevelWarn, "topogen: an instance is not on the node that the address table names; it is looked up again",
 		[]slog.Attr{slog.String("node", p.name), slog.String("instance", where)}})
 	pair.away, pair.lookAt = true, c.now
 	if pair.delay > 0 { // the last lookup has not helped
@@ -55,9 +48,7 @@ func (p *peer) cameBack(r *reader) error {
 	}
 	pair.delay = min(max(2*pair.delay, c.config.Retry.Min), c.config.Retry.Max)
 	c.returned = append(c.returned, pair)
-	if c.stale != nil {
-		c.stale()
-	}
+	c.role.missed()
 	pair.takeBack(fmt.Errorf("%w: %s was not on node %s", ErrUnreachable, where, p.name))
 	return nil
 }
@@ -67,7 +58,7 @@ func (p *peer) cameBack(r *reader) error {
 // node that has nothing of them: that node cannot have handled their messages.
 func (c *core) lookUpReturned(now time.Duration, changed bool) {
 	if changed {
-		for _, p := range slices.Clone(c.ordered) {
+		for _, p := range slices.Collect(c.nodes()) { // follow may add a node
 			for _, pair := range slices.Clone(p.waiting) {
 				pair.follow()
 			}
@@ -101,7 +92,7 @@ func (c *core) expireReturned(now time.Duration) {
 // lookUp sends the messages of a returned pair to the node that the address table names.
 func (p *outPair) lookUp(now time.Duration) {
 	c := p.peer.core
-	var to *peer
+	var to *nodePeer
 	if name, ok := c.places.Node(p.To, p.ToInstance); ok {
 		to = c.peer(name) // nil if the table names this node
 	}
@@ -131,7 +122,7 @@ func (p *outPair) follow() {
 }
 
 // moveTo moves the messages of a pair that no session has to the pair with another node.
-func (p *outPair) moveTo(to *peer) *outPair {
+func (p *outPair) moveTo(to *nodePeer) *outPair {
 	at := slices.IndexFunc(p.homes, func(o *outPair) bool { return o.peer == to })
 	if at < 0 {
 		if len(p.homes) == 0 {

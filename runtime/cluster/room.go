@@ -61,30 +61,7 @@ func (p *peer) refill() bool {
 	}
 	if !p.full {
 		p.flush()
-		p.resume()
+		p.remote.resume()
 	}
 	return p.session.Stats().MessagesQueuedTotal > v.MessagesQueuedTotal
-}
-
-// resume sends the messages of pairs that have waited.
-func (p *peer) resume() {
-	if !p.takes() || p.full {
-		return
-	}
-	list := p.waiting
-	p.waiting = nil
-	for i, pair := range list {
-		pair.waiting = false
-		if pair.pump(); p.full {
-			p.waiting = append(list[i+1:], p.waiting...) // the others come first the next time
-			return
-		}
-	}
-}
-
-func (c *core) queueMessages() int {
-	if c.queueMax > 0 {
-		return c.queueMax
-	}
-	return session.QueueMessagesDefault
 }

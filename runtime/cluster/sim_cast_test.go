@@ -11,7 +11,7 @@ import (
 func (n *simNode) checkPlaces() {
 	most := n.core.config.Neighborhood
 	casts := map[*cast]bool{}
-	for _, p := range n.core.ordered {
+	for p := range n.core.nodes() {
 		for _, pair := range p.out {
 			if e, ok := pair.to.(*castEnd); ok {
 				casts[e.cast] = true
@@ -90,7 +90,7 @@ func TestLostNodesHoldNoPlace(t *testing.T) {
 		}
 	}
 	waiting := func() (lost, others int) {
-		for _, p := range s.nodes[0].core.ordered {
+		for p := range s.nodes[0].core.nodes() {
 			for _, pair := range p.out {
 				e, ok := pair.to.(*castEnd)
 				switch {

@@ -48,8 +48,7 @@ func (s *clientSim) startClient(i int) {
 	n.mailbox.posted = n.mailArrived
 	n.settings = settings{Config: s.config, node: n.name, log: s.log}
 	n.state, n.began = simRunning, s.now
-	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
-	n.core.client = true
+	n.core = newClientCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log).core
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	var err error
 	if n.top, err = s.newTop(n); err == nil {
@@ -268,11 +267,11 @@ func TestClientLooksUpAgain(t *testing.T) {
 	s.at(clientStart-1, "the client has an old address table", func() {
 		wrong[[2]int{2, 0}] = nodeName(0)
 		for _, n := range s.nodes {
-			n.core.clients.drop = func(name string) { t.Errorf("%s ends the connection of %s", n.name, name) }
+			asNode(n.core).clients.drop = func(name string) { t.Errorf("%s ends the connection of %s", n.name, name) }
 		}
 	})
 	returned, asked := 0, 0
-	s.at(clientStart, "look whether it asks for the table", func() { s.clients[0].core.stale = func() { asked++ } })
+	s.at(clientStart, "look whether it asks for the table", func() { s.clients[0].core.role.(*clientCore).stale = func() { asked++ } })
 	s.at(clientStart+10*time.Second, "the client learns the place", func() {
 		returned = len(s.clients[0].core.returned)
 		delete(wrong, [2]int{2, 0})
@@ -390,12 +389,8 @@ func TestGuestsOfClientsAreUsedAgain(t *testing.T) {
 	}
 	var known, slots int
 	s.at(rounds*time.Minute+30*time.Second, "look", func() {
-		for _, p := range s.nodes[0].core.ordered {
-			if p.slot != nil {
-				known++
-			}
-		}
-		slots = s.nodes[0].core.clients.slots
+		clients := &asNode(s.nodes[0].core).clients
+		known, slots = len(clients.known), clients.slots
 	})
 	s.stopAll(rounds*time.Minute + time.Minute)
 	s.run()

@@ -72,7 +72,7 @@ func (s *drainSim) checkLeft() {
 			s.fault("%s has left with messages: %+v", s.node.name, f)
 		}
 	}
-	for _, p := range s.node.core.ordered {
+	for p := range s.node.core.nodes() {
 		if !p.isHandled() {
 			s.fault("%s has left, and has not handled all messages of %s", s.node.name, p.name)
 		}

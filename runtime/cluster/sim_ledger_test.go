@@ -249,7 +249,7 @@ func (s *simulation) checkCounters() {
 }
 
 func (s *simulation) checkNode(n *simNode) {
-	for _, p := range n.core.ordered {
+	for p := range n.core.nodes() {
 		pending := 0
 		for _, pair := range p.out {
 			for i := range pair.kept {
@@ -299,7 +299,7 @@ func (s *simulation) checkEnd() {
 		if n.left {
 			s.counts["nodes left"]++
 		}
-		for _, p := range n.core.ordered {
+		for p := range n.core.nodes() {
 			if s.counts["dropped"] += int(p.dropped); p.kept > 0 {
 				s.fault("%s: %d messages for %s are kept at the end", n.name, p.kept, p.name)
 			}

@@ -85,9 +85,9 @@ func newSimNode(s *simulation, i int) *simNode {
 func (n *simNode) start() {
 	s := n.sim
 	n.state, n.began = simRunning, s.now-time.Duration(s.random.Int64N(int64(time.Hour)))
-	n.core = newCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
-	n.core.queueMax, n.core.pairMax, n.core.leaveAfter = s.queueMax, s.pairMax, s.leaveAfter
-	n.core.propose = n.propose
+	c := newNodeCore(&n.settings.Config, n.name, uint64(n.boot), rand.New(rand.NewPCG(s.seed, uint64(100+n.index))), s.log)
+	n.core, c.propose = c.core, n.propose
+	c.queueMax, c.pairMax, c.leaveAfter = s.queueMax, s.pairMax, s.leaveAfter
 	n.core.emit = func(to string, f []byte) { s.transmit(n, to, f) }
 	if err := n.startDetector(); err != nil {
 		s.fault("%s: %v", n.name, err)

@@ -122,7 +122,7 @@ func (n *simNode) describe() string {
 		}
 	}
 	b.WriteByte('\n')
-	for _, p := range n.core.ordered {
+	for p := range n.core.nodes() {
 		kept := 0
 		for _, pair := range p.out {
 			kept += len(pair.kept)

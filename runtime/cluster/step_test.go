@@ -50,9 +50,7 @@ func TestDrainingNodeLooksRarely(t *testing.T) {
 // and its messages are settled: it has no signals of other nodes to wait for.
 func TestClosedClientEndsWithoutDelay(t *testing.T) {
 	n := newPhaseNodes(t, "client", "n1")
-	p := n.start("client")
-	c := n.cores["client"]
-	c.client = true
+	c, p := n.startClient("client")
 	c.step(0, &happened{stopping: true})
 	if c.left {
 		t.Fatal("the client has ended before its senders were closed")

@@ -149,10 +149,7 @@ type peerView struct {
 // view returns the core's part of a view. It takes a time that grows with the number of
 // nodes only.
 func (c *core) view() coreView {
-	v := coreView{draining: c.draining, peers: make(map[string]peerView, len(c.peers))}
-	if !c.client {
-		v.coordinator = c.coordinator()
-	}
+	v := coreView{draining: c.draining, coordinator: c.role.coordinator(), peers: make(map[string]peerView, len(c.peers))}
 	for name, p := range c.peers {
 		if p.forgotten {
 			continue
@@ -189,9 +186,10 @@ func (n *Node) View() *View {
 	if r := o.replica(); r != nil {
 		v.Revision = r.Revision().String()
 	}
-	v.Clients = n.clients.connected()
 	v.addNodes(o, core)
-	if n.client != nil {
+	if n.client == nil {
+		v.Clients = n.clients.connected()
+	} else {
 		for i := range v.Nodes {
 			v.Nodes[i].Reachable = n.client.transport.reaches(v.Nodes[i].Name)
 		}
@@ -267,9 +265,7 @@ func (v *View) addNodes(o *opened, core coreView) {
 		}
 	}
 	for name, p := range core.peers {
-		if !isClient(name) {
-			get(name).addPeer(p)
-		}
+		get(name).addPeer(p)
 	}
 	if !isClient(v.Node) {
 		me := get(v.Node)

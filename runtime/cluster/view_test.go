@@ -299,7 +299,7 @@ func TestReportIsBounded(t *testing.T) {
 // TestReachableAfterTheNextProcess: when the process of a node has left, the node is reachable
 // only after its next process has joined, and not as soon as failure detection sees it.
 func TestReachableAfterTheNextProcess(t *testing.T) {
-	c := newCore(&Config{Topology: "test", Plan: "plan"}, "n1", 1, rand.New(rand.NewPCG(1, 1)), slog.New(slog.DiscardHandler))
+	c := newNodeCore(&Config{Topology: "test", Plan: "plan"}, "n1", 1, rand.New(rand.NewPCG(1, 1)), slog.New(slog.DiscardHandler))
 	c.places, c.pool = noPlaces{}, &phases{}
 	p, err := c.newPeer("n2")
 	if err != nil {
