@@ -46,7 +46,7 @@ const waitLog = 5 * time.Second
 // says which instances this node runs.
 func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if n.client != nil {
-		if err := n.beginClient(ctx, p); err != nil {
+		if err := n.client.begin(ctx, n, p); err != nil {
 			return fmt.Errorf("cluster: client: %w", err)
 		}
 		return nil
@@ -61,7 +61,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		err = context.Cause(joining)
 	}
 	if joined(); errors.Is(err, piper.ErrFinished) {
-		n.awaitFarewells(ctx)
+		n.farewells.await(ctx)
 		n.forgetProcess(last.killed)
 		return err
 	} else if err != nil {
@@ -78,11 +78,11 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	n.core.begin(p, where)
 	n.transport.Handle(n.group(), n.receive)
 	n.transport.Handle(n.clients.group(), n.clients.receivePassed)
-	n.transport.Handle(n.farewellGroup(), n.receiveFarewell)
+	n.transport.Handle(n.farewells.group(), n.farewells.receive)
 	n.start()
 	n.opened.Store(&opened{n.table, n.detector, where, p}) // from here on, other goroutines ask for views
 	go n.watch(where)
-	go n.dropGone()
+	go n.gone.run()
 	return nil
 }
 

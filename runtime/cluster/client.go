@@ -197,9 +197,9 @@ type clientPart struct {
 	refreshed sync.WaitGroup
 }
 
-// beginClient finds the nodes of the cluster. None of the instances is here.
-func (n *Node) beginClient(ctx context.Context, p *border.Border) error {
-	replica, err := n.client.find(ctx, n.settings.Plan)
+// begin finds the nodes of the cluster. None of the instances is here.
+func (c *clientPart) begin(ctx context.Context, n *Node, p *border.Border) error {
+	replica, err := c.find(ctx, n.settings.Plan)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func (n *Node) beginClient(ctx context.Context, p *border.Border) error {
 	n.core.begin(p, where)
 	n.start()
 	n.opened.Store(&opened{lookup: where, pool: p})
-	n.client.transport.follow(where.nodes())
-	n.client.refreshed.Go(func() { n.client.refresh(n, where) })
-	close(n.client.began)
+	c.transport.follow(where.nodes())
+	c.refreshed.Go(func() { c.refresh(n, where) })
+	close(c.began)
 	return nil
 }

@@ -130,7 +130,7 @@ func (n *Node) End(result error) {
 	if n.transport != nil && n.client == nil {
 		n.transport.Handle(n.group(), nil)
 		n.transport.Handle(n.clients.group(), nil)
-		n.transport.Handle(n.farewellGroup(), nil)
+		n.transport.Handle(n.farewells.group(), nil)
 	}
 	n.proposals.Wait()
 	if n.entered {

@@ -24,53 +24,56 @@ const farewellEvery = 100 * time.Millisecond
 
 // farewells are the answers that a process has got.
 type farewells struct {
+	node *Node
+
 	mu    sync.Mutex
 	known map[string]bool // nodes that know the end
 }
 
-func (n *Node) farewellGroup() uint64 {
-	return transport.GroupID(n.settings.Topology, "cluster/farewell")
+func (w *farewells) group() uint64 {
+	return transport.GroupID(w.node.settings.Topology, "cluster/farewell")
 }
 
-// receiveFarewell handles a message of a process whose predecessor was killed, or an answer to it.
-func (n *Node) receiveFarewell(from string, payloads [][]byte) {
+// receive handles a message of a process whose predecessor was killed, or an answer to it.
+func (w *farewells) receive(from string, payloads [][]byte) {
 	for _, b := range payloads {
 		if len(b) != 1 || isClient(from) {
 			continue
 		}
-		n.farewells.mu.Lock()
-		n.farewells.known[from] = true
-		n.farewells.mu.Unlock()
+		w.mu.Lock()
+		w.known[from] = true
+		w.mu.Unlock()
 		if b[0] != farewellAsk {
 			continue
 		}
-		n.post(func(h *happened) { h.farewells = append(h.farewells, from) })
-		if n.knowsEnd.Load() {
-			n.sendFarewell(from, farewellAnswer)
+		w.node.post(func(h *happened) { h.farewells = append(h.farewells, from) })
+		if w.node.knowsEnd.Load() {
+			w.send(from, farewellAnswer)
 		}
 	}
 }
 
-func (n *Node) sendFarewell(to string, kind byte) {
-	n.transport.Send(to, transport.Message{Group: n.farewellGroup(), Payload: []byte{kind}, Class: transport.Urgent})
+func (w *farewells) send(to string, kind byte) {
+	w.node.transport.Send(to, transport.Message{Group: w.group(), Payload: []byte{kind}, Class: transport.Urgent})
 }
 
-// awaitFarewells keeps the address table open until all other nodes know the end or have
+// await keeps the address table open until all other nodes know the end or have
 // ended, or for retry.timeout. Nodes that have ended before this process began do not answer.
-func (n *Node) awaitFarewells(ctx context.Context) {
+func (w *farewells) await(ctx context.Context) {
+	n := w.node
 	n.log.Info("topogen: the topology has finished, and the process of this node was killed before it had ended. It does not run again; start the node once more for another run",
 		slog.String("node", n.settings.node))
 	n.knowsEnd.Store(true)
-	n.transport.Handle(n.farewellGroup(), n.receiveFarewell)
+	n.transport.Handle(w.group(), w.receive)
 	timeout, again := time.After(n.settings.farewell(true)), time.NewTicker(farewellEvery)
 	defer again.Stop()
 	for {
-		waits := n.withoutFarewell()
+		waits := w.missing()
 		if len(waits) == 0 {
 			return
 		}
 		for _, name := range waits {
-			n.sendFarewell(name, farewellAsk)
+			w.send(name, farewellAsk)
 		}
 		select {
 		case <-again.C:
@@ -82,12 +85,13 @@ func (n *Node) awaitFarewells(ctx context.Context) {
 	}
 }
 
-// withoutFarewell lists the nodes that may not know the end.
-func (n *Node) withoutFarewell() (names []string) {
-	n.farewells.mu.Lock()
-	defer n.farewells.mu.Unlock()
+// missing lists the nodes that may not know the end.
+func (w *farewells) missing() (names []string) {
+	n := w.node
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, t := range n.table.Replica().Nodes() {
-		if t.State < table.Left && t.Name != n.settings.node && !n.farewells.known[t.Name] && !n.hasEnded(t.Name) {
+		if t.State < table.Left && t.Name != n.settings.node && !w.known[t.Name] && !n.hasEnded(t.Name) {
 			n.transport.SetPeer(t.Name, t.Address)
 			names = append(names, t.Name)
 		}

@@ -32,12 +32,13 @@ type holder struct {
 }
 
 // holders are all such parts. The links come last, because the others send along them.
-func (n *Node) holders() []holder {
+func (g *gone) holders() []holder {
+	n := g.node
 	return []holder{
-		{"core", n.corePeers, func(name string) { n.post(func(h *happened) { h.gone = append(h.gone, name) }) }},
-		{"failure detection", n.detected, func(name string) { _ = n.detector.Remove(name) }}, // fails if the node is alive
+		{"core", g.corePeers, func(name string) { n.post(func(h *happened) { h.gone = append(h.gone, name) }) }},
+		{"failure detection", g.detected, func(name string) { _ = n.detector.Remove(name) }}, // fails if the node is alive
 		{"duplicates", n.duplicates.names, func(name string) { n.duplicates.drop(n.log, name) }},
-		{"address table", n.grouped, nil},
+		{"address table", g.grouped, nil},
 		{"links", n.links.names, func(name string) { n.links.drop(name, n.table.Replica().Gone) }},
 	}
 }
@@ -45,18 +46,20 @@ func (n *Node) holders() []holder {
 // isGone is the rule: the address table says that the process of a node has left or was removed,
 // or has never joined, and failure detection does not see it. A first member is never gone,
 // because its instances and its vote stay with it.
-func (n *Node) isGone(name string) bool {
+func (g *gone) isGone(name string) bool {
+	n := g.node
 	_, first := n.settings.Nodes[name]
-	return !first && name != n.settings.node && n.table.Replica().Gone(name) && !n.sees(name)
+	return !first && name != n.settings.node && n.table.Replica().Gone(name) && !g.sees(name)
 }
 
 // sees reports whether failure detection sees a node, or has not decided yet.
-func (n *Node) sees(name string) bool {
-	return slices.ContainsFunc(n.detector.Members(), func(m member.Member) bool { return m.Name == name && m.State < member.Dead })
+func (g *gone) sees(name string) bool {
+	return slices.ContainsFunc(g.node.detector.Members(), func(m member.Member) bool { return m.Name == name && m.State < member.Dead })
 }
 
 // corePeers are the nodes of the core.
-func (n *Node) corePeers() (names []string) {
+func (g *gone) corePeers() (names []string) {
+	n := g.node
 	n.running.Lock()
 	for name := range n.core.peers {
 		names = append(names, name)
@@ -68,8 +71,8 @@ func (n *Node) corePeers() (names []string) {
 
 // detected are the members of failure detection. It keeps nodes that have left for some time,
 // so that late news about them is not taken for a new process, but sends nothing to them.
-func (n *Node) detected() (names []string) {
-	for _, m := range n.detector.Members() {
+func (g *gone) detected() (names []string) {
+	for _, m := range g.node.detector.Members() {
 		if m.State != member.Left {
 			names = append(names, m.Name)
 		}
@@ -78,25 +81,26 @@ func (n *Node) detected() (names []string) {
 }
 
 // grouped are the members of the group that has the address table.
-func (n *Node) grouped() []string {
-	if g, ok := n.table.(table.Grouped); ok {
-		return g.Group()
+func (g *gone) grouped() []string {
+	if t, ok := g.node.table.(table.Grouped); ok {
+		return t.Group()
 	}
 	return nil
 }
 
 // gone are the names that are gone and still have entries.
 type gone struct {
+	node         *Node
 	after, every time.Duration // goneAfter and goneEvery
 	wake         chan struct{}
-	since        map[string]time.Time // owned by dropGone
+	since        map[string]time.Time // owned by run
 }
 
 func newGone() gone {
 	return gone{after: goneAfter, every: goneEvery, wake: make(chan struct{}, 1), since: map[string]time.Time{}}
 }
 
-// look lets dropGone look again.
+// look lets run look again.
 func (g *gone) look() {
 	select {
 	case g.wake <- struct{}{}:
@@ -104,40 +108,40 @@ func (g *gone) look() {
 	}
 }
 
-// dropGone removes the entries of nodes that are gone, until the node ends.
-func (n *Node) dropGone() {
-	timer := time.NewTimer(n.gone.every)
+// run removes the entries of nodes that are gone, until the node ends.
+func (g *gone) run() {
+	timer := time.NewTimer(g.every)
 	defer timer.Stop()
 	for {
 		select {
-		case <-n.stop:
+		case <-g.node.stop:
 			return
-		case <-n.gone.wake:
+		case <-g.wake:
 		case <-timer.C:
 		}
-		n.sweep(time.Now())
+		g.sweep(time.Now())
 		timer.Stop()
-		if len(n.gone.since) > 0 {
-			timer.Reset(n.gone.every)
+		if len(g.since) > 0 {
+			timer.Reset(g.every)
 		}
 	}
 }
 
 // sweep removes the entries of the nodes that have been gone long enough.
-func (n *Node) sweep(now time.Time) {
+func (g *gone) sweep(now time.Time) {
 	since := map[string]time.Time{}
 	busy := map[string]bool{}
-	for _, h := range n.holders() {
+	for _, h := range g.holders() {
 		for _, name := range h.names() {
-			if !n.isGone(name) {
+			if !g.isGone(name) {
 				continue
 			}
-			at, known := n.gone.since[name]
+			at, known := g.since[name]
 			if !known {
 				at = now
 			}
 			since[name] = at
-			if now.Sub(at) >= n.gone.after && !busy[name] {
+			if now.Sub(at) >= g.after && !busy[name] {
 				busy[name] = true // the parts after this one wait until it has removed the entry
 				if h.drop != nil {
 					h.drop(name)
@@ -145,10 +149,10 @@ func (n *Node) sweep(now time.Time) {
 			}
 		}
 	}
-	n.gone.since = since
+	g.since = since
 }
 
-// links is the transport of the node and of its parts. They add peers to it, and only dropGone
+// links is the transport of the node and of its parts. They add peers to it, and only gone.run
 // removes them.
 type links struct {
 	transport.Transport

@@ -109,7 +109,7 @@ func (v *visitors) visit(name string) {
 // kept says which parts of the first members have entries for other nodes, or "".
 func (v *visitors) kept() (text string) {
 	for _, top := range v.tops {
-		for _, h := range top.node.holders() {
+		for _, h := range top.node.gone.holders() {
 			names := slices.DeleteFunc(h.names(), func(name string) bool { return name == "n1" || name == "n2" })
 			if len(names) > 0 {
 				text += fmt.Sprintf("%s of %s: %q\n", h.what, top.node.settings.node, names)

@@ -63,7 +63,8 @@ func newNode(s settings) *Node {
 	n := newProcess(s)
 	c := newNodeCore(&n.settings.Config, s.node, uint64(n.boot), newRand(), n.log)
 	n.core = c.core
-	n.farewells.known = map[string]bool{}
+	n.farewells.node, n.farewells.known = n, map[string]bool{}
+	n.gone.node = n
 	n.names = newNames(n)
 	c.propose = n.propose
 	n.clients = newClients(n)

@@ -42,7 +42,7 @@ func simulateClients(seed uint64, messages, clients int) *clientSim {
 	return s
 }
 
-// startClient does what beginClient does.
+// startClient does what clientPart.begin does.
 func (s *clientSim) startClient(i int) {
 	n := &simNode{mailbox: newMailbox(), sim: s.simulation, index: s.design.nodes + i, name: clientPrefix + fmt.Sprint("C", i), boot: table.Boot(s.random.Uint64() | 1)}
 	n.mailbox.posted = n.mailArrived

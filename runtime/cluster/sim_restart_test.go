@@ -112,7 +112,7 @@ func (n *simNode) isOver() bool {
 	return true
 }
 
-// awaitFarewells does what Node.awaitFarewells does.
+// awaitFarewells does what farewells.await does.
 func (n *simNode) awaitFarewells(known map[string]bool) {
 	s := n.sim
 	for i, other := range s.nodes {
