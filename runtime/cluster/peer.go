@@ -132,8 +132,6 @@ func (p *peer) event(e session.Event) {
 		p.process = e.New
 		p.remote.restarted(e)
 		p.core.role.peerFound(p)
-	case session.TwoProcesses:
-		p.logRarely(&p.remote.refusals().duplicates, slog.LevelError, twoProcesses)
 	case session.Refused:
 		r := &p.remote.refusals().refusesPeer
 		if e.ByPeer {

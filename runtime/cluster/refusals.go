@@ -61,17 +61,15 @@ func (r *refusals) report(log *slog.Logger) {
 type peerRefusals struct {
 	badFrames, badMessages refusals
 	// Events of the session, which a program that fails again and again causes.
-	restarts, duplicates, refusedByPeer, refusesPeer refusals
+	restarts, refusedByPeer, refusesPeer refusals
 
 	misses refusals // pairs that the node has returned
 	excess refusals // pairs of which too many messages wait here
 }
 
 func (r *peerRefusals) list() []*refusals {
-	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.excess, &r.restarts, &r.duplicates, &r.refusedByPeer, &r.refusesPeer}
+	return []*refusals{&r.badFrames, &r.badMessages, &r.misses, &r.excess, &r.restarts, &r.refusedByPeer, &r.refusesPeer}
 }
-
-const twoProcesses = "topogen: two processes have the name of one node"
 
 // duplicates limits the lines about nodes for which failure detection sees two processes.
 type duplicates struct {
@@ -90,7 +88,7 @@ func (d *duplicates) add(log *slog.Logger, now time.Duration, name string) {
 		r = new(refusals)
 		d.byName[name] = r
 	}
-	r.add(log, now, refusedLine{slog.LevelError, twoProcesses, []slog.Attr{slog.String("node", name)}})
+	r.add(log, now, refusedLine{slog.LevelError, "topogen: two processes have the name of one node", []slog.Attr{slog.String("node", name)}})
 }
 
 // names are the nodes that were reported.

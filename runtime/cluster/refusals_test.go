@@ -118,7 +118,6 @@ func TestEventsOfPeersAreLoggedRarely(t *testing.T) {
 	core.now = n.now
 	for name, event := range map[string]session.Event{
 		"another node was restarted":              session.PeerRestarted{},
-		"two processes have the name of one node": session.TwoProcesses{},
 		"this node does not accept the other one": session.Refused{Text: "another plan"},
 		"the other node does not accept this one": session.Refused{ByPeer: true, Text: "another plan"},
 	} {

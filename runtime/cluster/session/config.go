@@ -19,10 +19,6 @@ type Config struct {
 	// one has received.
 	Boot uint64
 
-	// AcceptPlan reports whether this node can work with a peer that has another plan. It
-	// is called for each hello with a plan that differs. nil refuses all of them.
-	AcceptPlan func(plan string) bool
-
 	// Accept reports whether a process may be the next one of the peer. It is called for each process that answers
 	// a hello. A process that it does not accept is asked again. nil accepts all of them.
 	Accept func(boot uint64) bool

@@ -34,7 +34,7 @@
 //
 // A frame of a former incarnation is never taken for one of the current. A process that
 // was replaced by another one is refused until it restarts, so two processes with one name
-// do not alternate. Both the node and the refused process report it. The upper layer can also
+// do not alternate. The refused process reports it. The upper layer can also
 // exclude a process that must not come back ([Session.Exclude]).
 //
 // Memory is limited, whatever the peer sends: to WindowBytes and a frame for frames that

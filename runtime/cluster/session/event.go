@@ -1,7 +1,7 @@
 package session
 
-// Event is something that the upper layer must know: [PeerStarted], [PeerRestarted],
-// [TwoProcesses] or [Refused].
+// Event is something that the upper layer must know: [PeerStarted], [PeerRestarted]
+// or [Refused].
 type Event interface{ event() }
 
 // PeerStarted says that the first incarnation of the peer was found. Messages that were
@@ -17,10 +17,6 @@ type PeerRestarted struct {
 	Forgotten uint64 // the number of messages that were queued or not acknowledged
 }
 
-// TwoProcesses says that two processes claim the name of the peer. The session continues
-// with Current and refuses Other.
-type TwoProcesses struct{ Current, Other uint64 }
-
 // Refused says that one of the nodes does not accept the other. It is reported once for
 // each reason and incarnation. The session continues to try, in case the plan of a node
 // changes.
@@ -33,7 +29,6 @@ type Refused struct {
 
 func (PeerStarted) event()   {}
 func (PeerRestarted) event() {}
-func (TwoProcesses) event()  {}
 func (Refused) event()       {}
 
 // Reason says why a node was refused.

@@ -21,11 +21,7 @@ type handshake struct {
 	credit   time.Duration // answers cost retry.min of it each, and time gives it back
 	creditAt time.Duration
 
-	reported     []report  // the last refusals that were reported
-	reportedTwo  [2]uint64 // the last two processes that were reported
-	other        uint64    // another process that claims the name of the peer
-	otherSince   time.Duration
-	otherHeardAt time.Duration
+	reported []report // the last refusals that were reported
 }
 
 // report is a refusal that was reported.
@@ -141,7 +137,6 @@ func (s *Session) receiveHello(frame []byte) error {
 		return nil
 	}
 	if !forUs || h.echo != s.hands.nonce {
-		s.noteOther(h.from)
 		s.answer(h.from, h.nonce)
 		return nil
 	}
@@ -150,17 +145,12 @@ func (s *Session) receiveHello(frame []byte) error {
 			s.refuse(&h, Excluded, fmt.Sprintf("the node %q was removed", s.config.Peer))
 			return nil
 		}
-		if s.peer.boot != 0 {
-			s.reportTwo(h.from)
-		}
 		s.refuse(&h, Replaced, fmt.Sprintf("another process uses the name %q", s.config.Peer))
 		return nil
 	}
-	if s.config.Accept != nil && !s.config.Accept(h.from) {
-		s.noteOther(h.from)
-		return nil
+	if s.config.Accept == nil || s.config.Accept(h.from) {
+		s.accept(&h)
 	}
-	s.accept(&h)
 	return nil
 }
 
@@ -173,7 +163,7 @@ func (s *Session) refusalOf(h *hello) (Reason, string) {
 		return OtherTopology, fmt.Sprintf("the topology must be %q, got %q", c.Topology, h.topology)
 	case h.fromName != c.Peer || h.destName != c.Node:
 		return WrongName, fmt.Sprintf("the hello must be from %q to %q, got %q to %q", c.Peer, c.Node, h.fromName, h.destName)
-	case h.plan != c.Plan && (c.AcceptPlan == nil || !c.AcceptPlan(h.plan)):
+	case h.plan != c.Plan:
 		return PlanIncompatible, fmt.Sprintf("the plan must be %q, got %q", c.Plan, h.plan)
 	}
 	return 0, ""
@@ -183,7 +173,7 @@ func (s *Session) refuse(h *hello, reason Reason, text string) {
 	s.counts.Refusals++
 	s.hands.due, s.hands.refuses = true, true
 	s.hands.refusal = refusal{version: Version, from: s.config.Boot, to: h.from, echo: h.nonce, reason: reason, text: text}
-	if reason != Replaced && reason != Excluded { // TwoProcesses was reported, and Exclude was called here
+	if reason != Replaced && reason != Excluded { // the upper layer knows that the process was replaced, or has called Exclude
 		s.reportRefusal(Refused{Boot: h.from, Reason: reason, Text: text})
 	}
 }
@@ -208,7 +198,7 @@ func (s *Session) accept(h *hello) {
 	s.peer = incarnation{boot: h.from, nonce: h.nonce, knows: h.accepted, heard: s.now}
 	s.hands.nonce = s.config.Rand.Uint64()
 	s.answer(h.from, h.nonce)
-	s.hands.attempts, s.hands.other = 1, 0
+	s.hands.attempts = 1
 	s.hands.nextAt = s.now + s.delay(s.config.RetryMin, s.config.RetryMax, 1)
 	if old == 0 {
 		s.events = append(s.events, PeerStarted{Boot: h.from})
@@ -253,28 +243,4 @@ func (s *Session) exclude(boot uint64, removed bool) bool {
 		s.noteFormer(boot)
 	}
 	return true
-}
-
-// noteOther notes a process that claims the name of the peer without an answer to a hello.
-// It may be a late frame, or a new incarnation that will answer. If its hellos go on while
-// the current incarnation is alive, there are two processes.
-func (s *Session) noteOther(boot uint64) {
-	k := &s.hands
-	if s.peer.boot == 0 || k.other != boot && k.other != 0 && s.now-k.otherHeardAt < otherForgottenTime {
-		return
-	}
-	if k.other != boot || s.now-k.otherHeardAt > otherForgottenTime {
-		k.other, k.otherSince = boot, s.now
-	}
-	k.otherHeardAt = s.now
-	if s.now-k.otherSince >= twoProcessesAfter && s.now-s.peer.heard < twoProcessesAfter/2 {
-		s.reportTwo(boot)
-	}
-}
-
-func (s *Session) reportTwo(other uint64) {
-	if two := [2]uint64{s.peer.boot, other}; two != s.hands.reportedTwo {
-		s.hands.reportedTwo = two
-		s.events = append(s.events, TwoProcesses{Current: two[0], Other: two[1]})
-	}
 }

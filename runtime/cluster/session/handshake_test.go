@@ -93,19 +93,6 @@ func TestUnknownVersion(t *testing.T) {
 	}
 }
 
-// TestAcceptPlan accepts another plan on both sides.
-func TestAcceptPlan(t *testing.T) {
-	a, b := config("n1", "n2", 1), config("n2", "n1", 2)
-	b.Plan = "plan-2"
-	a.AcceptPlan = func(plan string) bool { return plan == "plan-2" }
-	b.AcceptPlan = func(plan string) bool { return plan == "plan-1" }
-	n1, n2 := open(t, a), open(t, b)
-	_ = n1.Send(100, []byte("a"))
-	if got := exchange(t, 0, n1, n2); len(got) != 1 {
-		t.Errorf("%d messages, want 1", len(got))
-	}
-}
-
 // TestRestartedPeer checks that no message for the former incarnation reaches the new one,
 // and that the new one gets messages of lanes that the former one knew.
 func TestRestartedPeer(t *testing.T) {
@@ -190,8 +177,8 @@ func TestTwoProcesses(t *testing.T) {
 			counts[fmt.Sprintf("n1: %T", e)]++
 		}
 	}
-	if counts["n1: session.PeerRestarted"] > 1 || counts["n1: session.TwoProcesses"] != 1 {
-		t.Errorf("n1 must report two processes once and at most one restart, got %v", counts)
+	if counts["n1: session.PeerRestarted"] > 1 {
+		t.Errorf("n1 must report at most one restart, got %v", counts)
 	}
 	refused := 0
 	for e := range counts {
@@ -208,7 +195,6 @@ func TestTwoProcesses(t *testing.T) {
 // So the second one never proves that it is alive.
 func TestTwoProcessesOneAddress(t *testing.T) {
 	n1, n2, other := open(t, config("n1", "n2", 1)), open(t, config("n2", "n1", 2)), open(t, config("n2", "n1", 3))
-	two := 0
 	for now := time.Duration(0); now < 30*time.Second; now += 10 * time.Millisecond {
 		_ = n1.Send(100, []byte("a"))
 		exchange(t, now, n1, n2)
@@ -218,19 +204,10 @@ func TestTwoProcessesOneAddress(t *testing.T) {
 			}
 		}
 		for _, e := range n1.Events() {
-			switch e := e.(type) {
-			case session.TwoProcesses:
-				two++
-				if e != (session.TwoProcesses{Current: 2, Other: 3}) || now < 10*time.Second {
-					t.Errorf("%+v after %v", e, now)
-				}
-			case session.PeerRestarted:
+			if _, restarted := e.(session.PeerRestarted); restarted {
 				t.Errorf("%+v", e)
 			}
 		}
-	}
-	if two != 1 {
-		t.Errorf("two processes were reported %d times, want once", two)
 	}
 }
 

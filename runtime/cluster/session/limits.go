@@ -62,11 +62,9 @@ const (
 
 // Timers of the handshake and of retransmissions.
 const (
-	firstTimeout       = time.Second      // before the round trip was measured (RFC 6298, 2.1)
-	clockGranularity   = time.Millisecond // of the driver's timers (G in RFC 6298)
-	retryJitter        = 0.2              // the random part of a delay, so that many nodes do not send at the same time
-	hellosInRow        = 4                // answers to hellos without a delay: two handshakes. Later ones wait for retry.min each
-	twoProcessesAfter  = 10 * time.Second // hellos of two processes for so long are not a restart: a frame is not in transit for so long
-	formerMax          = 64               // former incarnations that are remembered, so that none of them returns
-	otherForgottenTime = twoProcessesAfter / 2
+	firstTimeout     = time.Second      // before the round trip was measured (RFC 6298, 2.1)
+	clockGranularity = time.Millisecond // of the driver's timers (G in RFC 6298)
+	retryJitter      = 0.2              // the random part of a delay, so that many nodes do not send at the same time
+	hellosInRow      = 4                // answers to hellos without a delay: two handshakes. Later ones wait for retry.min each
+	formerMax        = 64               // former incarnations that are remembered, so that none of them returns
 )
