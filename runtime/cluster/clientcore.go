@@ -11,10 +11,7 @@ import (
 
 // clientCore is the core of a client. A client has no instances, and takes no part in anything but
 // the messages that it sends.
-type clientCore struct {
-	*core
-	stale func() // the copy of the address table may be out of date; may be nil
-}
+type clientCore struct{ *core }
 
 func newClientCore(config *Config, node string, boot uint64, random *rand.Rand, log *slog.Logger) *clientCore {
 	c := &clientCore{core: newCore(config, node, boot, random, log)}
@@ -23,13 +20,6 @@ func newClientCore(config *Config, node string, boot uint64, random *rand.Rand, 
 }
 
 func (c *clientCore) began() {}
-
-// added notes the process of a node, because a client learns rarely which nodes there are.
-func (c *clientCore) added(p *nodePeer) {
-	if c.places != nil {
-		p.boot, _ = c.places.Boot(p.name)
-	}
-}
 
 // accepts implements role. A client has no table of its own.
 func (c *clientCore) accepts(string, uint64) bool { return true }
@@ -88,12 +78,6 @@ func (c *clientCore) noPlace(f *forward, name string) {
 	f.outlet.Reaches(f.chunk.Messages, 0)
 	f.outlet.Settle(f.chunk.Messages, nil)
 	border.ReuseChunk(f.chunk.Data)
-}
-
-func (c *clientCore) missed() {
-	if c.stale != nil {
-		c.stale()
-	}
 }
 
 func (c *clientCore) doubt(int, int) {}

@@ -39,6 +39,7 @@ type core struct {
 	places places
 	emit   func(to string, frame []byte) // sends a frame; it may be lost
 	common string                        // what the process and the nodes must have in common
+	stale  func()                        // called when a node has returned a pair; may be nil
 
 	now         time.Duration
 	peers       map[string]*nodePeer
@@ -68,7 +69,6 @@ type core struct {
 // role is what a process does besides its sessions with the nodes: the work of a node, or of a client.
 type role interface {
 	began()                                                 // the core has a pool now
-	added(p *nodePeer)                                      // a node is new
 	accepts(name string, boot uint64) bool                  // whether a process may be the next one of a node
 	sender(name string, alive bool) *peer                   // the node or the client that has sent something or can be reached; nil: it is ignored
 	handleOwn(h *happened)                                  // what has happened to this kind of process only
@@ -80,7 +80,6 @@ type role interface {
 	processOf(p *nodePeer, boot uint64) uint64              // the boot id in the session with a process of the address table
 	control(p *nodePeer, kind byte, r *reader) error        // handles a message about the end of the topology
 	noPlace(f *forward, name string)                        // no other node has the instance that a message is for
-	missed()                                                // a node has returned a pair: the address table may be out of date
 	doubt(processor, chunks int)                            // counts chunks for a processor that were dropped and may still be handled
 	drainBegan()                                            // this process is stopped
 	agree(h *happened)                                      // how far the groups of processors are

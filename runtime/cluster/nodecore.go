@@ -39,8 +39,6 @@ func newNodeCore(config *Config, node string, boot uint64, random *rand.Rand, lo
 
 func (c *nodeCore) began() { c.groups = newAgreement(c, c.pool.Groups()) }
 
-func (c *nodeCore) added(*nodePeer) {}
-
 // accepts reports whether the address table has the process that answers for the name (identity.go). A
 // name that is not in the table has no process yet.
 func (c *nodeCore) accepts(name string, boot uint64) bool {
@@ -181,8 +179,6 @@ func (c *nodeCore) refusedBy(p *nodePeer, reason string) {
 }
 
 func (c *nodeCore) processOf(_ *nodePeer, boot uint64) uint64 { return boot }
-
-func (c *nodeCore) missed() {} // it reads each change of the address table
 
 func (c *nodeCore) doubt(processor, chunks int) { c.groups.doubt(processor, chunks) }
 

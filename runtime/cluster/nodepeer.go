@@ -47,7 +47,9 @@ func (c *core) newPeer(name string) (*nodePeer, error) {
 	p.peer = common
 	p.guests = c.guests.take(p)
 	p.pairs = p.guests.pairs
-	c.role.added(p)
+	if c.places != nil { // a client learns rarely which nodes there are
+		p.boot, _ = c.places.Boot(name)
+	}
 	c.peers[name] = p
 	c.add(&p.peer)
 	return p, nil

@@ -48,7 +48,9 @@ func (p *nodePeer) cameBack(r *reader) error {
 	}
 	pair.delay = min(max(2*pair.delay, c.config.Retry.Min), c.config.Retry.Max)
 	c.returned = append(c.returned, pair)
-	c.role.missed()
+	if c.stale != nil {
+		c.stale()
+	}
 	pair.takeBack(fmt.Errorf("%w: %s was not on node %s", ErrUnreachable, where, p.name))
 	return nil
 }

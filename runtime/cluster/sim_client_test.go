@@ -271,7 +271,7 @@ func TestClientLooksUpAgain(t *testing.T) {
 		}
 	})
 	returned, asked := 0, 0
-	s.at(clientStart, "look whether it asks for the table", func() { s.clients[0].core.role.(*clientCore).stale = func() { asked++ } })
+	s.at(clientStart, "look whether it asks for the table", func() { s.clients[0].core.stale = func() { asked++ } })
 	s.at(clientStart+10*time.Second, "the client learns the place", func() {
 		returned = len(s.clients[0].core.returned)
 		delete(wrong, [2]int{2, 0})
