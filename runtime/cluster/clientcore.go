@@ -31,7 +31,7 @@ func (c *clientCore) sender(name string, _ bool) *peer {
 	return nil
 }
 
-func (c *clientCore) handleOwn(*happened) {}
+func (c *clientCore) handleOwn([]string, []roomFor) {}
 
 func (c *clientCore) membersChanged() { c.followTable() }
 
@@ -61,11 +61,11 @@ func (c *clientCore) processOf(p *nodePeer, boot uint64) uint64 {
 }
 
 // control implements role. The cluster may be started again after it has failed.
-func (c *clientCore) control(p *nodePeer, kind byte, r *reader) error {
-	if kind != controlFailed {
-		return fmt.Errorf("%w: control message %d to a client", errMalformed, kind)
+func (c *clientCore) control(p *nodePeer, m []byte) error {
+	if m[0] != controlFailed {
+		return fmt.Errorf("%w: control message %d to a client", errMalformed, m[0])
 	}
-	c.log.Warn("topogen: the topology has failed on a node", slog.String("node", p.name), slog.String("error", string(r.b)))
+	c.log.Warn("topogen: the topology has failed on a node", slog.String("node", p.name), slog.String("error", string(m[1:])))
 	return nil
 }
 
@@ -84,12 +84,12 @@ func (c *clientCore) doubt(int, int) {}
 
 func (c *clientCore) drainBegan() {}
 
-func (c *clientCore) agree(*happened) {}
+func (c *clientCore) agree([]int, []proposed) {}
 
 func (c *clientCore) forgetClients() {}
 
 // leave ends a client that is closed, when all its messages are settled. It has no messages to expect.
-func (c *clientCore) leave(*happened) {
+func (c *clientCore) leave([]string) {
 	if !c.draining || c.left || c.ended || !c.pool.IsClosed() || c.now < c.lookAt {
 		return
 	}

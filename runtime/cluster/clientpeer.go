@@ -26,7 +26,7 @@ func (p *clientPeer) receive(now time.Duration, frame []byte) {
 	p.peer.receive(now, frame)
 }
 
-func (p *clientPeer) detected(a *alive) { p.passedOn = a.passedOn }
+func (p *clientPeer) detected(a alive) { p.passedOn = a.passedOn }
 
 func (p *clientPeer) connected(bool) {}
 
@@ -41,20 +41,21 @@ func (p *clientPeer) restarted(session.PeerRestarted) {
 
 func (p *clientPeer) replaced(string) {}
 
-func (p *clientPeer) control(kind byte, r *reader) error {
-	if kind != controlLeft {
-		return fmt.Errorf("%w: control message %d of a client", errMalformed, kind)
+func (p *clientPeer) control(m []byte) error {
+	if m[0] != controlLeft {
+		return fmt.Errorf("%w: control message %d of a client", errMalformed, m[0])
 	}
 	p.left = true
+	r := reader{b: m[1:]}
 	return r.end()
 }
 
 // answered implements remote. A client that listens asks for an acknowledgement with an empty confirmation.
-func (p *clientPeer) answered(kind byte, r *reader) error {
-	if kind != controlConfirm {
-		return fmt.Errorf("%w: message %d of a client in a lane of replies", errMalformed, kind)
+func (p *clientPeer) answered(m []byte) error {
+	if len(m) != 1 || m[0] != controlConfirm {
+		return fmt.Errorf("%w: message %d of a client in a lane of replies", errMalformed, m[0])
 	}
-	return r.end()
+	return nil
 }
 
 // checkPair refuses pairs that a client must not open: it sends only as an external

@@ -38,12 +38,13 @@ const (
 )
 
 // control handles a control message.
-func (p *nodePeer) control(kind byte, r *reader) error {
+func (p *nodePeer) control(m []byte) error {
+	kind, r := m[0], &reader{b: m[1:]}
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)
 	case controlStatus, controlQuery, controlAnswer, controlFailed:
-		return p.core.role.control(p, kind, r)
+		return p.core.role.control(p, m)
 	case controlDraining:
 		return p.drains(r)
 	case controlFinished:
@@ -58,7 +59,8 @@ func (p *nodePeer) control(kind byte, r *reader) error {
 }
 
 // answered handles a message in the lane of replies.
-func (p *nodePeer) answered(kind byte, r *reader) error {
+func (p *nodePeer) answered(m []byte) error {
+	kind, r := m[0], &reader{b: m[1:]}
 	switch kind {
 	case controlConfirm:
 		return p.confirmed(r)

@@ -66,25 +66,26 @@ type core struct {
 	pairMax  int // messages of a pair that wait for their handlers; 0: border.Arrivals.Limit
 }
 
-// role is what a process does besides its sessions with the nodes: the work of a node, or of a client.
+// role is what a process does besides its sessions with the nodes: the work of a node, or of a client. Its
+// arguments are no pointers to local variables, which would need memory for each step and message.
 type role interface {
 	began()                                                 // the core has a pool now
 	accepts(name string, boot uint64) bool                  // whether a process may be the next one of a node
 	sender(name string, alive bool) *peer                   // the node or the client that has sent something or can be reached; nil: it is ignored
-	handleOwn(h *happened)                                  // what has happened to this kind of process only
+	handleOwn(farewells []string, rooms []roomFor)          // what has happened to this kind of process only
 	membersChanged()                                        // nodes have joined or left, or can be reached again
 	peerFound(p *peer)                                      // a process of a node or of a client was found
 	peerRestarted(name string)                              // the process of a node or of a client has ended
 	forgottenBy(p *nodePeer, e session.PeerRestarted) error // why messages are lost that a node has got in its former session; nil: they are not
 	refusedBy(p *nodePeer, reason string)                   // a node has another process in the place of this one
 	processOf(p *nodePeer, boot uint64) uint64              // the boot id in the session with a process of the address table
-	control(p *nodePeer, kind byte, r *reader) error        // handles a message about the end of the topology
+	control(p *nodePeer, m []byte) error                    // handles a message about the end of the topology
 	noPlace(f *forward, name string)                        // no other node has the instance that a message is for
 	doubt(processor, chunks int)                            // counts chunks for a processor that were dropped and may still be handled
 	drainBegan()                                            // this process is stopped
-	agree(h *happened)                                      // how far the groups of processors are
+	agree(quiet []int, results []proposed)                  // how far the groups of processors are
 	forgetClients()                                         // is called with core.expire
-	leave(h *happened)                                      // ends this process, if it drains and has nothing left to do
+	leave(gone []string)                                    // ends this process, if it drains and has nothing left to do; drops nodes that are gone
 	end(result error)                                       // Run returns
 	coordinator() string                                    // the node that decides when groups finish; "" if it is not known
 }
@@ -145,11 +146,11 @@ func (c *core) step(now time.Duration, h *happened) {
 	if h.stopping && !c.draining { // before the groups that are quiet because of it are reported
 		c.beginDrain()
 	}
-	c.role.agree(h)
+	c.role.agree(h.quiet, h.proposed)
 	c.stop(h)
 	c.lookUpReturned(now, h.members)
 	c.expire(now)
-	c.role.leave(h)
+	c.role.leave(h.gone)
 	for _, p := range c.ordered {
 		if p.changed || now >= p.dueAt { // there may be many others
 			p.transmit(now)
@@ -169,11 +170,11 @@ func (c *core) handle(h *happened) {
 	for _, a := range h.alive {
 		if p := c.role.sender(a.node, a.alive); p != nil {
 			p.setReachable(c.now, a.alive)
-			p.remote.detected(&a)
+			p.remote.detected(a)
 			p.changed = true
 		}
 	}
-	c.role.handleOwn(h)
+	c.role.handleOwn(h.farewells, h.rooms)
 	for i := range h.forwards {
 		c.forward(&h.forwards[i])
 	}

@@ -68,35 +68,35 @@ func (c *nodeCore) sender(name string, alive bool) *peer {
 	return &p.peer
 }
 
-func (c *nodeCore) handleOwn(h *happened) {
-	for _, name := range h.farewells {
+func (c *nodeCore) handleOwn(farewells []string, rooms []roomFor) {
+	for _, name := range farewells {
 		if c.sender(name, false) != nil {
 			p := c.peers[name]
 			p.finished, p.changed = true, true
 		}
 	}
-	for i := range h.rooms {
-		c.clients.makeRoom(&h.rooms[i])
+	for i := range rooms {
+		c.clients.makeRoom(&rooms[i])
 	}
 }
 
 // agree reports the groups that are quiet, and gives what the nodes have agreed about to the driver.
-func (c *nodeCore) agree(h *happened) {
-	for _, group := range h.quiet {
+func (c *nodeCore) agree(quiet []int, results []proposed) {
+	for _, group := range quiet {
 		c.groups.quiet(group)
 	}
 	c.groups.tellOwed()
-	for i := range h.proposed {
-		c.groups.proposed(&h.proposed[i].proposal, h.proposed[i].applied)
+	for i := range results {
+		c.groups.proposed(&results[i].proposal, results[i].applied)
 	}
 	c.groups.propose()
 }
 
 func (c *nodeCore) forgetClients() { c.clients.forgetOld(c.now) }
 
-func (c *nodeCore) leave(h *happened) {
+func (c *nodeCore) leave(gone []string) {
 	c.mayLeave(c.now)
-	for _, name := range h.gone {
+	for _, name := range gone {
 		c.drop(name)
 	}
 }
@@ -125,9 +125,9 @@ func (c *nodeCore) endsTopology(result error) bool {
 }
 
 // control handles a message about the end of the topology.
-func (c *nodeCore) control(p *nodePeer, kind byte, r *reader) error {
-	if kind == controlFailed {
-		text := string(r.b)
+func (c *nodeCore) control(p *nodePeer, message []byte) error {
+	if message[0] == controlFailed {
+		text := string(message[1:])
 		if c.failed == nil && !c.ended {
 			c.passOnFailure(p, text)
 		}
@@ -135,7 +135,7 @@ func (c *nodeCore) control(p *nodePeer, kind byte, r *reader) error {
 		return nil
 	}
 	var m groupMessage
-	if err := m.read(kind, r); err != nil {
+	if err := m.read(message[0], &reader{b: message[1:]}); err != nil {
 		return err
 	}
 	return c.groups.receive(p.name, m)

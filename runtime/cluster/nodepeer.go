@@ -138,7 +138,7 @@ func (p *nodePeer) hasLeft(now time.Duration) bool {
 	return p.left || p.draining && p.isLost() && now-p.lostAt >= p.core.config.Retry.Timeout
 }
 
-func (p *nodePeer) detected(a *alive) { p.ended, p.noRoom = a.left, a.noRoom }
+func (p *nodePeer) detected(a alive) { p.ended, p.noRoom = a.left, a.noRoom }
 
 func (p *nodePeer) connected(reachable bool) {
 	if reachable {

@@ -45,13 +45,13 @@ type peer struct {
 // remote is what differs between nodes and clients at the other end of a session.
 type remote interface {
 	receive(now time.Duration, frame []byte)
-	detected(a *alive)                    // what failure detection, or the connection, says about the process
+	detected(a alive)                     // what failure detection, or the connection, says about the process
 	connected(reachable bool)             // the process can be reached again, or cannot
 	isHeard()                             // a sign of life
 	restarted(e session.PeerRestarted)    // another process has replaced it
 	replaced(reason string)               // the peer has another process in the place of this one
-	control(kind byte, r *reader) error   // handles a control message
-	answered(kind byte, r *reader) error  // handles a message in the lane of replies
+	control(m []byte) error               // handles a control message
+	answered(m []byte) error              // handles a message in the lane of replies
 	checkPair(pair border.Pair) error     // refuses pairs that the peer must not open
 	opened(in *inPair)                    // a pair is new
 	returns() (most, queued int)          // bound the pairs with instances of other nodes, and the answers that wait
@@ -150,10 +150,10 @@ func (p *peer) message(lane uint64, m []byte) error {
 		return errMalformed
 	}
 	if lane < firstLane {
-		return p.remote.control(m[0], &reader{b: m[1:]})
+		return p.remote.control(m)
 	}
 	if lane&laneAnswers != 0 {
-		return p.remote.answered(m[0], &reader{b: m[1:]})
+		return p.remote.answered(m)
 	}
 	switch m[0] {
 	case pairOpen:
