@@ -82,6 +82,7 @@ func BenchmarkOneWay_gRPC(b *testing.B) {
 	st := dialGRPC(b)
 	call(b, st, []byte{1})
 	b.SetBytes(messageBytes)
+	own, other := processorTime(b, started)
 	b.ResetTimer()
 	for n := 0; n < b.N; n += frameOf {
 		if err := st.SendMsg(wrapperspb.Bytes(make([]byte, messageBytes*min(frameOf, b.N-n)))); err != nil {
@@ -89,12 +90,15 @@ func BenchmarkOneWay_gRPC(b *testing.B) {
 		}
 	}
 	call(b, st, []byte{1})
+	reportProcessorTime(b, own, other)
 }
 
 func BenchmarkRoundTrip_gRPC(b *testing.B) {
 	st := dialGRPC(b)
+	own, other := processorTime(b, started)
 	b.ResetTimer()
 	for range b.N {
 		call(b, st, make([]byte, messageBytes+1))
 	}
+	reportProcessorTime(b, own, other)
 }

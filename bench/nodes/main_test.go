@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/topogen/topogen/bench/measure"
 )
 
 // roles are what a child process does instead of tests. Each prints a line when it is
@@ -22,6 +26,33 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// started is the process of the child that was started last.
+var started int
+
+// processorTime returns the processor time of this process and of a child so far.
+func processorTime(tb testing.TB, child int) (own, other time.Duration) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+	if err != nil {
+		tb.Skip("needs Linux: ", err)
+	}
+	const tick = 10 * time.Millisecond                                                                   // on all systems that Go supports
+	for _, f := range strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))[11:13] { // utime and stime
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		other += time.Duration(n) * tick
+	}
+	return measure.CPU(), other
+}
+
+// reportProcessorTime reports the time since begin of both processes, for each operation.
+func reportProcessorTime(b *testing.B, ownBefore, otherBefore time.Duration) {
+	own, other := processorTime(b, started)
+	b.ReportMetric(float64(own-ownBefore)/float64(b.N), "sender-ns/op")
+	b.ReportMetric(float64(other-otherBefore)/float64(b.N), "receiver-ns/op")
 }
 
 // start starts a child process and returns the first line that it prints.
@@ -44,6 +75,7 @@ func start(tb testing.TB, role, arg string, env ...string) (line string) {
 		in.Close()
 		_ = c.Wait()
 	})
+	started = c.Process.Pid
 	line, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		tb.Fatalf("%s: %v", role, err)

@@ -82,9 +82,11 @@ func finish(b *testing.B, t *oneway.Topology, ended chan error) {
 func BenchmarkOneWay_topogen(b *testing.B) {
 	t, ended := twoNodes(b, b.N)
 	b.SetBytes(messageBytes)
+	own, other := processorTime(b, started)
 	b.ResetTimer()
 	awaitAll(b, t)
 	b.StopTimer()
+	reportProcessorTime(b, own, other)
 	finish(b, t, ended)
 }
 
@@ -122,6 +124,7 @@ func written(b *testing.B) (n int) {
 
 func BenchmarkRoundTrip_topogen(b *testing.B) {
 	t, ended := twoNodes(b, 0)
+	own, other := processorTime(b, started)
 	b.ResetTimer()
 	for range b.N {
 		if _, err := t.Api().AskQuestionToSink(context.Background(), oneway.Question{N: 1}); err != nil {
@@ -129,5 +132,6 @@ func BenchmarkRoundTrip_topogen(b *testing.B) {
 		}
 	}
 	b.StopTimer()
+	reportProcessorTime(b, own, other)
 	finish(b, t, ended)
 }

@@ -47,6 +47,11 @@ func (c cell) Link(processor, i int) {
 	c.of.(interface{ Link(processor, i int) }).Link(processor, i)
 }
 
+func (c cell) hasInit() bool {
+	_, ok := c.of.(interface{ Init(context.Context) error })
+	return ok
+}
+
 func (c cell) Init(ctx context.Context) error {
 	if x, ok := c.of.(interface{ Init(context.Context) error }); ok {
 		return x.Init(ctx)

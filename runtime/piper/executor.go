@@ -35,8 +35,9 @@ func (c *executor) run(timeout time.Duration, f, after func()) (returned bool) {
 		f()
 		exits = false
 	}
-	expired := make(chan struct{})
+	var expired chan struct{}
 	if timeout > 0 {
+		expired = make(chan struct{})
 		defer patient.AfterFunc(timeout, func() { close(expired) }).Stop()
 	}
 	select {

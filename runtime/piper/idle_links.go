@@ -133,7 +133,7 @@ func (i *idleLinks) lookAt(e *idleLink) {
 	case l.gone.Load():
 		i.removeGone(l)
 	case l.idleIn == stay && e.stay != stay: // the receiver came back, and the link was listed again
-	case l.idleIn == stay && e.taken == l.taken() && !l.listed && l.empty():
+	case l.idleIn == stay && e.taken == l.taken() && !l.listed && l.isQuiet():
 		i.release(l)
 	default:
 		i.list(l)
@@ -244,6 +244,16 @@ func (l *Link) addCounts() {
 		e.goneDropped.Add(h.Dropped())
 		l.to.goneTaken += h.Taken()
 	}
+}
+
+// isQuiet reports whether no message of l waits for the receiver. Those that were passed on to another node
+// still count as queued, maybe for long, but need no segments. Only the receiver calls it.
+func (l *Link) isQuiet() bool {
+	if !l.to.remote {
+		return l.empty()
+	}
+	more, _ := l.rest()
+	return !more
 }
 
 // dropSpares drops the spare segments of the queues of l. Only the receiver calls it.

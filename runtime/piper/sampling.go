@@ -60,13 +60,15 @@ type pace struct {
 }
 
 // adaptBudget adapts the budget to the duration of a turn. It shortens long turns so
-// that an idle worker soon gets an instance, and lengthens short turns up to the batch.
-func (p *pace) adaptBudget(took time.Duration, w *Worker) {
+// that an idle worker soon gets an instance, and lengthens short turns up to the batch. A turn of a remote
+// instance calls no handler: it encodes its messages, and may then send those of all instances. It is not
+// shortened, because most of its time does not depend on the number of its messages.
+func (p *pace) adaptBudget(took time.Duration, w *Worker, remote bool) {
 	nanos := uint64(took)
 	p.longTurn = nanos > longNanosMin || w.index < 0
 	p.turnNanos = uint32(min((uint64(p.turnNanos)+nanos)/2+1, 1<<32-1))
-	if w.index < 0 {
-		return // outside the pool a turn takes one message
+	if w.index < 0 || remote {
+		return // outside the pool a turn takes one message; for remote see above
 	}
 	budget := p.budgetOf(w.batch)
 	if nanos > turnNanosMax {

@@ -40,7 +40,19 @@ func TestSamplesAreFair(t *testing.T) {
 func TestABudgetOutsideThePoolIsNotLearnt(t *testing.T) {
 	u := &Unit{}
 	for range 64 {
-		u.adaptBudget(time.Microsecond, &Worker{index: -1, batch: 1})
+		u.adaptBudget(time.Microsecond, &Worker{index: -1, batch: 1}, false)
+	}
+	if n := u.budgetOf(256); n != 256 {
+		t.Errorf("the budget is %d messages a turn", n)
+	}
+}
+
+// TestTurnsOfRemoteInstancesAreNotShortened checks that an instance of another node, whose turns
+// take long because they send, still passes on a batch in each turn.
+func TestTurnsOfRemoteInstancesAreNotShortened(t *testing.T) {
+	u := &Unit{remote: true}
+	for range 64 {
+		u.adaptBudget(time.Second, &Worker{batch: 256}, u.remote)
 	}
 	if n := u.budgetOf(256); n != 256 {
 		t.Errorf("the budget is %d messages a turn", n)

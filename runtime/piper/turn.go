@@ -106,7 +106,7 @@ func (r *runner) observedTurn(u *Unit, turns int32) {
 	var took time.Duration
 	if turns > 0 {
 		took = time.Duration(w.pool.clock() - began)
-		u.adaptBudget(took, w)
+		u.adaptBudget(took, w, u.remote)
 		if w.sharing.longTurn != u.longTurn && w.index >= 0 {
 			w.sharing.setLong(u.longTurn)
 		}

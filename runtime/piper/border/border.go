@@ -9,6 +9,7 @@ package border
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/topogen/topogen/runtime/piper"
 )
@@ -46,7 +47,7 @@ type Nodes interface {
 type Border struct {
 	piper.Interior
 	nodes   Nodes
-	remotes [][]remoteInstance // by processor and instance
+	remotes [][]atomic.Pointer[remoteInstance] // by processor and instance; nil if no message to the instance was settled
 
 	guestsMu sync.Mutex
 	guests   map[GuestKey]*guest // instances of other nodes that have sent messages to this one
@@ -79,9 +80,9 @@ func (b *Border) End(err error) { b.nodes.End(err) }
 // Place constructs the instances that this node runs. All others run on other nodes.
 // Nodes.Begin calls it once, before the instances are initialized.
 func (b *Border) Place(isHere func(processor, instance int) bool) error {
-	b.remotes = make([][]remoteInstance, b.Processors())
+	b.remotes = make([][]atomic.Pointer[remoteInstance], b.Processors())
 	for i := range b.remotes {
-		b.remotes[i] = make([]remoteInstance, len(b.Units(i)))
+		b.remotes[i] = make([]atomic.Pointer[remoteInstance], len(b.Units(i)))
 	}
 	return b.Interior.Place(isHere)
 }

@@ -53,8 +53,8 @@ var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, encodeBytes)
 // ReuseChunk says that the data of a chunk is not used any more.
 func ReuseChunk(data []byte) {
 	if cap(data) == encodeBytes {
-		data = data[:0]
-		chunkBuffers.Put(&data)
+		b := data[:0] // only this branch allocates
+		chunkBuffers.Put(&b)
 	}
 }
 

@@ -22,8 +22,16 @@ type settlement struct {
 	err    error // why they were dropped; nil if they were handled
 }
 
-// remoteOf is the state of a unit that IsRemote.
-func (b *Border) remoteOf(u *piper.Unit) *remoteInstance { return &b.remotes[u.Processor()][u.Index()] }
+// remoteOf is the state of a unit that IsRemote. Most of many instances never get a message from
+// this node, so the first call makes it.
+func (b *Border) remoteOf(u *piper.Unit) *remoteInstance {
+	at := &b.remotes[u.Processor()][u.Index()]
+	if a := at.Load(); a != nil {
+		return a
+	}
+	at.CompareAndSwap(nil, new(remoteInstance))
+	return at.Load()
+}
 
 // Settle says what became of the oldest n messages that were not settled yet: they were
 // handled, or, with an error, dropped. Any goroutine may call it.

@@ -69,14 +69,17 @@ func (t *Table) seek(ctx context.Context) {
 			}
 		case <-tick.C:
 			m, _ := t.current()
+			if _, ok := m.Leader(); ok { // unlike Status, it does not wake the loop of the machine
+				leaderless, waiting.worked = time.Time{}, true
+				continue
+			}
 			s := m.Status()
 			r := request{number: number, id: s.ID, address: t.config.Address, plan: t.config.Plan}
 			switch {
 			case s.Role == "stopped": // the machine is started again, or the table ends
 				continue
 			case s.Role == "founding" || s.Role == "joining":
-			case s.Leader != "":
-				leaderless, waiting.worked = time.Time{}, true
+			case s.Leader != "": // since the look above
 				continue
 			case leaderless.IsZero():
 				leaderless = time.Now()
