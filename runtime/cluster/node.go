@@ -42,6 +42,7 @@ type Node struct {
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 	names     *names
+	fence     fence
 	links     *links
 	gone      gone
 	removing  atomic.Bool // an operator's command removes a node
@@ -66,7 +67,7 @@ func newNode(s settings) *Node {
 		mailbox: newMailbox(), settings: s, log: s.log, boot: table.NewBoot(), began: time.Now(),
 		stop: make(chan struct{}), gone: newGone(),
 	}
-	n.names = newNames(n)
+	n.names, n.fence.node = newNames(n), n
 	n.core = newCore(&n.settings.Config, s.node, uint64(n.boot), rand.New(rand.NewChaCha8(seed)), n.log)
 	n.posted, n.farewells.known = n.tryRun, map[string]bool{}
 	n.core.propose = n.propose
@@ -145,6 +146,9 @@ func (n *Node) step() {
 	var h happened
 	n.take(&h)
 	now := time.Since(n.began)
+	if n.fence.gate != nil {
+		n.fence.gate.LookAtGate() // this process may have been stopped
+	}
 	n.core.step(now, &h)
 	if at, ok := n.core.next(); ok {
 		n.timer.Reset(max(at-now, 0))

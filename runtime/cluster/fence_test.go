@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/topogen/topogen/runtime/cluster/table"
+	"github.com/topogen/topogen/runtime/member"
+	"github.com/topogen/topogen/runtime/piper"
+	"github.com/topogen/topogen/runtime/transport"
+)
+
+// lanLease is the lease with the default profile.
+var lanLease = member.Config{}.Lease()
+
+// shortRetry is retry.timeout in these tests.
+const shortRetry = 5 * time.Second
+
+// fenced are the nodes of a program whose tables can be cut off, in virtual time.
+type fenced struct {
+	t       *testing.T
+	program *program
+	memory  *table.Memory
+	network *transport.Memory
+	tops    []*top
+	ends    []chan error
+}
+
+// newFenced starts a program that runs for 28 seconds on three nodes.
+func newFenced(t *testing.T) *fenced {
+	f := &fenced{t: t, program: newProgram(), memory: table.NewMemory(), network: transport.NewMemory(transport.MemoryOptions{})}
+	f.program.messages, f.program.burst = 700, 1
+	for i := range 3 {
+		f.start(fmt.Sprintf("n%d", i+1), t.TempDir())
+	}
+	return f
+}
+
+func (f *fenced) start(name, dir string) {
+	wire, err := f.network.Join(name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	top, err := f.program.newTop(func(s piper.NodeSettings) (*Node, error) {
+		s.Transport = wire
+		c := f.program.config(3, dir, f.memory)
+		c.Membership, c.Retry.Timeout = member.Config{}, shortRetry
+		return Open(c, s)
+	}, piper.Node(name))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	f.tops, f.ends = append(f.tops, top), append(f.ends, ended)
+	go func() {
+		ended <- top.pool.Run(f.t.Context())
+		_ = wire.Close()
+	}()
+}
+
+// cut cuts off the table of a node.
+func (f *fenced) cut(i int, cut bool) { f.memory.Cut(f.tops[i].node.table, cut) }
+
+// calls counts what the instances of a node have handled and sent.
+func (f *fenced) calls(i int) (n uint64) {
+	for _, e := range f.tops[i].pool.Snapshot().Edges {
+		n += e.Sent + e.Received
+	}
+	return n
+}
+
+// TestAShortCutFromTheTable cuts off the table of a node for some time. Its handlers stop before its lease can have
+// another holder, and go on after it has the lease again. All messages are handled once.
+func TestAShortCutFromTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFenced(t)
+		for range 2 {
+			time.Sleep(3 * time.Second) // virtual time
+			f.cut(1, true)
+			time.Sleep(lanLease)
+			before := f.calls(1)
+			time.Sleep(2 * time.Second)
+			if n := f.calls(1) - before; n > 0 {
+				t.Errorf("%d messages were sent and handled without the lease", n)
+			}
+			if !f.tops[1].node.View().Fenced {
+				t.Error("the view does not say that the node is fenced")
+			}
+			f.cut(1, false)
+			time.Sleep(time.Second)
+			if f.calls(1) == before {
+				t.Error("the node does not go on after the cut")
+			}
+		}
+		for i, end := range f.ends {
+			if err := <-end; err != nil {
+				t.Errorf("node %d: %v", i+1, err)
+			}
+		}
+		if err := f.program.check(f.tops); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestALongCutFromTheTable cuts off the table of a node for longer than retry.timeout. It ends.
+func TestALongCutFromTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFenced(t)
+		time.Sleep(3 * time.Second)
+		f.cut(1, true)
+		began := time.Now()
+		err := <-f.ends[1]
+		took, want := time.Since(began), lanLease+shortRetry
+		if !errors.Is(err, ErrFenced) || took < want-lanLease/2 || took > want+2*releaseTimeout+2*farewellShort {
+			t.Errorf("after %v Run returns %v", took, err)
+		}
+		if text := fmt.Sprint(err); !strings.Contains(text, "node n2: cluster: this node is fenced: it has reached no majority for 5") {
+			t.Errorf("the error is %s", text)
+		}
+		f.start("n2", t.TempDir()) // the next process goes on
+		for _, i := range []int{0, 2, 3} {
+			if err := <-f.ends[i]; err != nil {
+				t.Errorf("process %d: %v", i+1, err)
+			}
+		}
+	})
+}
+
+// TestAProcessEntersWithTheLease starts another process of a node that was cut off. It waits until the former process has
+// stopped its calls. The former process ends.
+func TestAProcessEntersWithTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFenced(t)
+		time.Sleep(10 * time.Second)
+		former := f.tops[1].node
+		f.cut(1, true)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		entered := make(chan time.Time, 1)
+		f.program.init = func(context.Context) error {
+			select {
+			case entered <- time.Now():
+			default:
+			}
+			return nil
+		}
+		for _, name := range []string{"n1", "n3"} {
+			f.network.Cut("n2", name, true)
+			f.network.Cut(name, "n2", true)
+		}
+		began := time.Now()
+		next := f.memory.Open()
+		defer next.Close()
+		other := newNode(settings{Config: f.program.config(3, t.TempDir(), f.memory), node: "n2", log: former.log})
+		other.settings.Membership = member.Config{}
+		other.table, other.fence.by = next, leaseProof
+		done := make(chan error, 1)
+		go func() { done <- other.enter(ctx) }()
+		before := uint64(0)
+		for next.Replica().Node("n2").Boot == former.boot {
+			before = f.calls(1)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < lanLease/2 || took > lanLease+2*time.Second {
+			t.Errorf("the next process has entered after %v", took)
+		}
+		time.Sleep(time.Second)
+		if n := f.calls(1) - before; n > 0 {
+			t.Errorf("%d messages were sent and handled after another process has entered", n)
+		}
+		f.cut(1, false)
+		if err := <-f.ends[1]; !errors.Is(err, table.ErrSuperseded) {
+			t.Errorf("the former process ends with %v", err)
+		}
+		other.fence.end()
+		cancel()
+		for _, i := range []int{0, 2} {
+			f.tops[i].border.Fail(errors.New("the test is over"))
+			<-f.ends[i]
+		}
+	})
+}
