@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -186,6 +189,112 @@ func TestAProcessEntersWithTheLease(t *testing.T) {
 		for _, i := range []int{0, 2} {
 			f.tops[i].border.Fail(errors.New("the test is over"))
 			<-f.ends[i]
+		}
+	})
+}
+
+// resident is a table in the folder of a node.
+type resident struct {
+	table.Table
+	essential bool
+}
+
+func (r resident) Essential() bool { return r.essential }
+
+// TestProofs lists what the fence of a node goes by.
+func TestProofs(t *testing.T) {
+	memory := table.NewMemory().Open()
+	for _, c := range []struct {
+		name  string
+		fence string
+		table table.Table
+		want  proof
+	}{
+		{"a table outside of the nodes", "", memory, leaseProof},
+		{"raft with three voters", member.FenceMajority, resident{memory, false}, leaseProof},
+		{"raft without a majority of others", "", resident{memory, true}, majorityProof},
+		{"broadcast", "", lossyTable{memory}, majorityProof},
+		{"no fence", member.FenceOff, memory, noProof},
+	} {
+		n := &Node{table: c.table}
+		n.settings.Membership.Fence = c.fence
+		if got := n.chooseProof(); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestHolders compares the holders of processes: those of one folder that the engine locks are one holder.
+func TestHolders(t *testing.T) {
+	memory := table.NewMemory().Open()
+	holder := func(dir string, in table.Table) string {
+		t.Helper()
+		n := newNode(settings{Config: Config{Dir: dir}, node: "n1"})
+		n.table = in
+		h, err := n.holder()
+		if err != nil || h == "" || len(h) > table.NameBytesMax {
+			t.Fatalf("%q, %v", h, err)
+		}
+		return h
+	}
+	folder, other := t.TempDir(), t.TempDir()
+	locked := resident{Table: memory}
+	first := holder(folder, locked)
+	if _, err := os.Stat("/proc/sys/kernel/random/boot_id"); err == nil && holder(folder, locked) != first {
+		t.Error("two processes of a folder are two holders")
+	}
+	if holder(other, locked) == first {
+		t.Error("the processes of two folders are one holder")
+	}
+	if holder(folder, memory) == holder(folder, memory) {
+		t.Error("two processes are one holder although no engine locks their folder")
+	}
+}
+
+// gateCalls are the calls of a gate.
+type gateCalls struct {
+	calls []string
+	err   error
+}
+
+func (g *gateCalls) OpenGate(time.Time) { g.calls = append(g.calls, "open") }
+func (g *gateCalls) CloseGate()         { g.calls = append(g.calls, "close") }
+func (g *gateCalls) LookAtGate()        {}
+func (g *gateCalls) Fail(err error)     { g.err = err }
+func (g *gateCalls) Snapshot() piper.Snapshot {
+	return piper.Snapshot{Edges: []piper.EdgeFigures{{Len: 3}, {Len: 4}}}
+}
+
+// fencedDetector is a detector that sees no majority.
+type fencedDetector struct{ fixedDetector }
+
+func (fencedDetector) Fenced() bool { return true }
+
+// TestTheFenceOfFailureDetection closes and opens the gate of a node that has no lease.
+func TestTheFenceOfFailureDetection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(settings{Config: Config{Retry: Retry{Timeout: 10 * time.Second}}, node: "n1", log: slog.New(slog.DiscardHandler)})
+		n.detector = fencedDetector{}
+		g := new(gateCalls)
+		f := &n.fence
+		f.by = majorityProof
+		f.majority(true) // before the instances have their places
+		f.begin(g)
+		time.Sleep(time.Minute) // virtual time: a node waits for the others as long as it takes when it starts
+		for _, reached := range []bool{true, true, false, false, true, false} {
+			f.majority(reached)
+			time.Sleep(time.Second)
+		}
+		if want := []string{"close", "open", "close", "open", "close"}; !slices.Equal(g.calls, want) || g.err != nil {
+			t.Fatalf("the gate had the calls %v, and an error %v; want %v", g.calls, g.err, want)
+		}
+		time.Sleep(10 * time.Second)
+		if !errors.Is(g.err, ErrFenced) || !strings.Contains(g.err.Error(), "no majority for 10s") || !strings.Contains(g.err.Error(), "7 messages were in its queues") {
+			t.Errorf("after retry.timeout the node ends with %v", g.err)
+		}
+		n.ending.Store(true)
+		if f.majority(true); len(g.calls) != 5 {
+			t.Error("a node that ends has opened its gate")
 		}
 	})
 }
