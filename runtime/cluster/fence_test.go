@@ -31,6 +31,7 @@ type fenced struct {
 	memory  *table.Memory
 	network *transport.Memory
 	tops    []*top
+	stops   []context.CancelFunc
 	ends    []chan error
 }
 
@@ -54,14 +55,15 @@ func (f *fenced) start(name, dir string) {
 		c := f.program.config(3, dir, f.memory)
 		c.Membership, c.Retry.Timeout = member.Config{}, shortRetry
 		return Open(c, s)
-	}, piper.Node(name))
+	}, piper.Node(name), piper.DrainTimeout(time.Minute))
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(f.t.Context())
 	ended := make(chan error, 1)
-	f.tops, f.ends = append(f.tops, top), append(f.ends, ended)
+	f.tops, f.stops, f.ends = append(f.tops, top), append(f.stops, stop), append(f.ends, ended)
 	go func() {
-		ended <- top.pool.Run(f.t.Context())
+		ended <- top.pool.Run(ctx)
 		_ = wire.Close()
 	}()
 }
@@ -133,6 +135,53 @@ func TestALongCutFromTheTable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStopsOfANodeThatIsCutOff stops all nodes, or the one whose table is cut off. It drains when it has its lease again, and
+// ends with ErrFenced otherwise.
+func TestStopsOfANodeThatIsCutOff(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		all, heals bool
+	}{{"all nodes", true, true}, {"one node", false, true}, {"one node, for good", false, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFenced(t)
+				time.Sleep(3 * time.Second)
+				f.cut(1, true)
+				time.Sleep(lanLease + time.Second)
+				for i, stop := range f.stops {
+					if i == 1 || c.all {
+						stop()
+					}
+				}
+				time.Sleep(time.Second)
+				if c.heals {
+					f.cut(1, false)
+				}
+				if err := <-f.ends[1]; c.heals && err != nil || !c.heals && !errors.Is(err, ErrFenced) {
+					t.Errorf("the node ends with %v", err)
+				}
+				if !c.heals {
+					f.start("n2", t.TempDir())
+				}
+				for i, end := range f.ends {
+					if i == 1 {
+						continue
+					}
+					f.stops[i]()
+					if err := <-end; err != nil {
+						t.Errorf("process %d: %v", i+1, err)
+					}
+				}
+				if c.all {
+					if err := f.program.check(f.tops); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestAProcessEntersWithTheLease starts another process of a node that was cut off. It waits until the former process has
