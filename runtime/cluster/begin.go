@@ -76,6 +76,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		return err
 	}
 	n.core.begin(p, where)
+	n.fence.begin(p)
 	n.transport.Handle(n.group(), n.receive)
 	n.transport.Handle(n.clients.group(), n.clients.receivePassed)
 	n.transport.Handle(n.farewells.group(), n.farewells.receive)
@@ -172,6 +173,7 @@ func (n *Node) join(ctx context.Context, last *lastRun) (err error) {
 		return fmt.Errorf("the address table: %w", err)
 	}
 	n.table = t // only now, because an engine that fails may return a nil pointer as a Table
+	n.fence.by = n.chooseProof()
 	n.opened.Store(&opened{table: n.table})
 	if err := n.detector.Start(); err != nil {
 		return fmt.Errorf("failure detection: %w", err)
@@ -198,13 +200,26 @@ func (n *Node) enter(ctx context.Context) error {
 			return fmt.Errorf("the address table: %w", err)
 		}
 	}
+	if former := n.table.Replica().Node(s.node); former == nil || former.Boot == 0 {
+		if err := n.fence.acquire(ctx); err != nil {
+			return err
+		}
+	}
 	me := table.Node{Name: s.node, Address: s.address, Roles: s.roles, Boot: n.boot, Plan: s.Plan}
-	if err := table.EnterWhen(ctx, n.table, me, n.names.mayEnter); err != nil {
+	if err := table.EnterWhen(ctx, n.table, me, n.mayEnter); err != nil {
 		return fmt.Errorf("the address table: %w", err)
 	}
 	n.names.hasEntered(n.table.Replica())
 	n.entered = true
 	return nil
+}
+
+// mayEnter waits until this process may replace another one in the table, which calls no handlers then.
+func (n *Node) mayEnter(ctx context.Context, former *table.Node) error {
+	if err := n.names.mayEnter(ctx, former); err != nil {
+		return err
+	}
+	return n.fence.acquire(ctx)
 }
 
 // alive lists the nodes that failure detection sees as alive.
@@ -331,6 +346,7 @@ func (n *Node) observe(e member.Event) {
 			n.names.end(&grpc.Refusal{Text: fmt.Sprintf("failure detection has found another process with the name %q", n.settings.node)})
 		}
 	case member.EventFenced, member.EventUnfenced:
+		n.fence.majority(e.Kind == member.EventUnfenced)
 		level, o := slog.LevelInfo, n.opened.Load()
 		switch {
 		case n.ending.Load(): // while the nodes end together, a majority is missing in good order

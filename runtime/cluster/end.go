@@ -137,6 +137,7 @@ func (n *Node) End(result error) {
 		n.leaveTable()
 		n.forgetProcess(n.boot)
 	}
+	n.fence.end()
 	if n.detector != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_ = n.detector.Leave(ctx) // otherwise the others detect it

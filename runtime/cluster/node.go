@@ -42,6 +42,7 @@ type Node struct {
 	client    *clientPart            // not nil: this process is a client
 	clients   *clients
 	names     *names
+	fence     fence
 	links     *links
 	gone      gone
 	removing  atomic.Bool // an operator's command removes a node
@@ -65,7 +66,7 @@ func newNode(s settings) *Node {
 	n.core = c.core
 	n.farewells.node, n.farewells.known = n, map[string]bool{}
 	n.gone.node = n
-	n.names = newNames(n)
+	n.names, n.fence.node = newNames(n), n
 	c.propose = n.propose
 	n.clients = newClients(n)
 	c.clients.forgotten, c.clients.drop, c.clients.owner = n.clients.forgotten, n.clients.drop, n.clients.ownerOf
@@ -163,6 +164,9 @@ func (n *Node) step() {
 	var h happened
 	n.take(&h)
 	now := time.Since(n.began)
+	if n.fence.gate != nil {
+		n.fence.gate.LookAtGate() // this process may have been stopped
+	}
 	n.core.step(now, &h)
 	if at, ok := n.core.next(); ok {
 		n.timer.Reset(max(at-now, 0))

@@ -96,13 +96,16 @@ func (n *Node) notedProcess() table.Boot {
 }
 
 // noteProcess writes the file of this process.
-func (n *Node) noteProcess() error {
-	path := filepath.Join(n.settings.Dir, processFile)
-	f, err := os.CreateTemp(n.settings.Dir, processFile+"-*")
+func (n *Node) noteProcess() error { return n.writeFile(processFile, n.boot.String()) }
+
+// writeFile writes a file of one line into the folder of the node.
+func (n *Node) writeFile(name, line string) error {
+	path := filepath.Join(n.settings.Dir, name)
+	f, err := os.CreateTemp(n.settings.Dir, name+"-*")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(f, n.boot)
+	_, err = fmt.Fprintln(f, line)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -124,6 +124,32 @@ func (s *simulation) drawNetwork(r *rand.Rand) {
 	s.net.SetFaults(f)
 }
 
+// drawGates lets nodes lose their lease for some time, in some runs.
+func (s *simulation) drawGates(r *rand.Rand) {
+	if r.IntN(4) > 0 {
+		return
+	}
+	for range 1 + r.IntN(4) {
+		i, at := r.IntN(s.design.nodes), moment(r)
+		s.at(at, nodeName(i)+" loses its lease", func() { s.nodes[i].setGate(true) })
+		s.at(at+moment(r)/2, nodeName(i)+" has its lease again", func() { s.nodes[i].setGate(false) })
+	}
+}
+
+// setGate closes or opens the gate of a node.
+func (n *simNode) setGate(closed bool) {
+	if n.state != simRunning || n.stepper == nil || n.frozen || n.isClosed == closed {
+		return
+	}
+	if n.isClosed = closed; closed {
+		n.sim.counts["closed gates"]++
+		n.top.border.CloseGate()
+		return
+	}
+	n.top.border.OpenGate(time.Time{})
+	n.active = true
+}
+
 // drawFault adds a fault to the script, and returns when it ends.
 func (s *simulation) drawFault(r *rand.Rand) (end time.Duration) {
 	at := s.now + moment(r)

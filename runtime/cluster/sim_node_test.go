@@ -41,6 +41,7 @@ type simNode struct {
 	stopped      bool // its context has ended
 	joining      bool // its process was killed before, and needs a majority
 	left         bool // it has left while others went on
+	isClosed     bool // its gate
 	frozen       bool // it never returns
 	frozenAt     time.Duration
 	delayedUntil time.Duration // by the script
@@ -100,7 +101,11 @@ func (n *simNode) start() {
 		return
 	}
 	n.stepper = &stepper{Stepper: n.top.pool.Stepper(s.random.Uint64())}
-	n.stepper.Trace(func(_ uint64, processor string, instance int) { s.trace.turn(s.now, n.index, processor, instance) })
+	n.stepper.Trace(func(_ uint64, processor string, instance int) {
+		if s.trace.turn(s.now, n.index, processor, instance); n.isClosed {
+			s.fault("%s: an instance of %s has a turn behind the gate", n.name, processor)
+		}
+	})
 	n.active, n.coreAt = true, s.now
 	n.stepper.now = s.now
 	for _, other := range s.nodes {

@@ -105,6 +105,7 @@ func newSimulation(seed uint64) *simulation {
 	if draw.IntN(3) == 0 {
 		s.pairMax = 2*s.design.batch + draw.IntN(20)
 	}
+	s.drawGates(rand.New(rand.NewPCG(seed, 5))) // of its own, so that the other faults stay the same
 	return s
 }
 

@@ -24,8 +24,8 @@ type View struct {
 	Address  string    `json:"address"`
 	Time     time.Time `json:"time"`  // of the view
 	State    string    `json:"state"` // of this node: "starting", "running", "draining" or "ended"
-	// Fenced says that this node reaches no majority of the nodes. It still handles and sends
-	// messages, because in this version no other node runs its instances.
+	// Fenced says that this node reaches no majority of the nodes, or calls no handlers because it has
+	// lost its lease.
 	Fenced bool `json:"fenced"`
 	// Coordinator is the node that decides when the topology has finished, as far as this
 	// node knows; "" while it starts.
@@ -181,7 +181,7 @@ func (n *Node) View() *View {
 	core := n.askCore(v, o)
 	v.Coordinator = core.coordinator
 	if o.detector != nil {
-		v.Fenced = o.detector.Fenced()
+		v.Fenced = o.detector.Fenced() || n.fence.isClosed()
 	}
 	if r := o.replica(); r != nil {
 		v.Revision = r.Revision().String()

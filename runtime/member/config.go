@@ -147,6 +147,9 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// Lease returns Lease of the profile.
+func (c Config) Lease() time.Duration { return Profiles[c.profile()].Lease }
+
 func (c Config) profile() string {
 	if c.Profile == "" {
 		return ProfileLAN

@@ -23,6 +23,9 @@ type Profile struct {
 	Health int
 
 	ForgetDead, ForgetLeft time.Duration
+
+	// Lease is how long the lease of a node's name lasts in the address table. See package cluster.
+	Lease time.Duration
 }
 
 // Profiles are the defaults by name. They must not be changed.
@@ -40,6 +43,7 @@ var Profiles = map[string]Profile{
 		Health:          1,                // fixed timeouts, as in the document
 		ForgetDead:      24 * time.Hour,   // an operator looks at the list once a day; about 200 bytes per dead member
 		ForgetLeft:      time.Hour,        // much longer than news about it can travel; about 200 bytes per member
+		Lease:           10 * time.Second, // below the time that a detection takes, so that a replacement does not wait for it
 	},
 	// Hosts in one data center: round trips of about a millisecond, and pauses below a
 	// second.
@@ -53,6 +57,7 @@ var Profiles = map[string]Profile{
 		Health:          8,                      // an overloaded node makes 8 times fewer mistakes, and detects 8 times slower
 		ForgetDead:      24 * time.Hour,         // an operator looks at the list once a day; about 200 bytes per dead member
 		ForgetLeft:      time.Hour,              // much longer than news about it can travel; about 200 bytes per member
+		Lease:           6 * time.Second,        // survives the election of a leader, and syncs of a slow disk; a commit per node and 1.5 s
 	},
 	// Processes on one host, for tests and development.
 	ProfileLocal: {
@@ -65,6 +70,7 @@ var Profiles = map[string]Profile{
 		Health:          8,                      // hosts that run tests are overloaded at times
 		ForgetDead:      time.Hour,              // tests and development do not last longer
 		ForgetLeft:      10 * time.Minute,       // much longer than news about it can travel
+		Lease:           3 * time.Second,        // hosts that run tests are overloaded at times
 	},
 }
 

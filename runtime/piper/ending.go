@@ -53,8 +53,8 @@ func (l *lifecycle) end(err error) {
 		x.end()
 	}
 	close(p.done)
+	p.interrupt()
 	for _, w := range slices.Concat(p.workers, p.solos) {
-		w.yield.Or(yieldAsked)
 		w.wakeUp()
 	}
 }
@@ -85,6 +85,7 @@ func (l *lifecycle) wait() error {
 	workersDone, startersDone := make(chan struct{}), make(chan struct{})
 	go func() {
 		p.running.Wait()
+		p.calls.stop()
 		p.stopWakeups()
 		close(workersDone)
 		p.starters.Wait()

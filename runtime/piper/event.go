@@ -71,7 +71,7 @@ func (e *events) postRestarted(proc *processor) {
 
 // callEvents reports the events of u.
 func (r *runner) callEvents(u *Unit) {
-	for n := 0; n < eventsPerTurn && !u.paused(); n++ {
+	for n := 0; n < eventsPerTurn && r.mayCall(u); n++ {
 		e, ok := u.Inputs().take()
 		if !ok {
 			u.pendingCalls &^= callEvents

@@ -110,3 +110,29 @@ func Outside(p *Pool, took time.Duration) (now, most int) {
 
 // IdleLinksMax is how many idle links a worker lists at most.
 const IdleLinksMax = idleLinksMax
+
+// CloseGate and OpenGate are those of the Interior.
+func CloseGate(p *Pool)                 { Interior{p}.CloseGate() }
+func OpenGate(p *Pool, until time.Time) { Interior{p}.OpenGate(until) }
+
+// Waits is the number of workers that wait for the gate.
+func Waits(p *Pool) int {
+	p.calls.mu.Lock()
+	defer p.calls.mu.Unlock()
+	return p.calls.asleep
+}
+
+// AtGate reports whether each worker is parked, or waits for the gate.
+func AtGate(p *Pool) bool {
+	p.calls.mu.Lock()
+	defer p.calls.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	working := 0
+	for _, w := range append(p.solos[:len(p.solos):len(p.solos)], p.workers...) {
+		if !w.parked.Load() {
+			working++
+		}
+	}
+	return working == p.calls.asleep
+}

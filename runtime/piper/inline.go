@@ -16,7 +16,7 @@ type asking interface{ replied() bool }
 // borrow makes the caller the owner of a parked worker that has nothing to do. The goroutine
 // of the worker sleeps until giveBack.
 func (w *Worker) borrow() bool {
-	return w.parked.Load() && w.inbox.empty() && w.parked.CompareAndSwap(true, false)
+	return w.parked.Load() && w.inbox.empty() && !w.pool.held.Load() && w.parked.CompareAndSwap(true, false)
 }
 
 // giveBack returns a worker to its goroutine. Like park, it looks at the inbox after it has set

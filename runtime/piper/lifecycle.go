@@ -64,7 +64,7 @@ func (l *lifecycle) initAll(c *executor) error {
 			if u.remote {
 				continue
 			}
-			if p.handlerCtx.Err() != nil {
+			if p.calls.wait(p.handlerCtx.Done()); p.handlerCtx.Err() != nil {
 				return errNotInitialized
 			}
 			err := l.initOne(c, u, timeout)

@@ -68,6 +68,7 @@ func (m *monitor) run() {
 			}
 		}
 		looked = time.Now()
+		m.pool.calls.look()
 		if m.look(seen) {
 			idle = 0
 		} else if idle++; idle > monitorIdleMax {

@@ -82,6 +82,7 @@ type Pool struct {
 	started  atomic.Bool
 	stopping atomic.Bool   // no messages from outside are accepted
 	ended    atomic.Bool   // the goroutines of the workers must return
+	held     atomic.Bool   // no call may begin, see callGate
 	done     chan struct{} // closed with ended
 	idle     workerSet     // workers that are parked, or poll their inbox before they park
 	long     workerSet     // workers whose last timed turn was long
@@ -95,6 +96,7 @@ type Pool struct {
 	endedGoroutines atomic.Int64   // number of goroutines of running that have ended; loading it makes their writes visible
 	starters        sync.WaitGroup // goroutines that construct instances; Run does not need them after the end
 
+	calls       callGate
 	lifecycle   lifecycle
 	supervision supervision
 	events      events
@@ -132,7 +134,7 @@ func New(spec Spec, opts ...Option) (*Pool, error) {
 	p.batch = max(1, p.options.batch)
 	p.threads.Store(int32(runtime.GOMAXPROCS(0)))
 	p.began = time.Now()
-	p.lifecycle.pool, p.supervision.pool, p.events.pool, p.figures.pool, p.logbook.pool = p, p, p, p, p
+	p.calls.pool, p.lifecycle.pool, p.supervision.pool, p.events.pool, p.figures.pool, p.logbook.pool = p, p, p, p, p, p
 	p.monitor = monitor{pool: p, wake: make(chan struct{}, 1)}
 	n := p.options.workers
 	if n == 0 {

@@ -117,7 +117,7 @@ func (u *Unit) Time() time.Time {
 // cycle. A guest has no choice: its messages were sent already, and to hold them back
 // could be a deadlock between nodes.
 func (r *runner) callWoken(u *Unit) {
-	if u.paused() {
+	if !r.mayCall(u) {
 		return // the call remains pending
 	}
 	u.pendingCalls &^= callWoken

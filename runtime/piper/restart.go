@@ -52,6 +52,7 @@ func (w *watch) startInstance() {
 			case <-grace.C:
 			}
 		}
+		p.calls.wait(ctx.Done())
 		if limit > 0 {
 			defer patient.AfterFunc(limit, func() { w.command(command{late: m}) }).Stop()
 		}

@@ -277,6 +277,7 @@ func (p *Pool) sentInServe(o *Out) {
 	w := u.worker.Load()
 	o.publish(w)
 	o.settle()
+	p.calls.wait(p.serveCtx.Done())
 	if !w.inbox.empty() {
 		w.readNotes() // there may be a command to stop, or a link to release
 	}

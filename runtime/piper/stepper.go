@@ -260,6 +260,9 @@ func (s *Stepper) turn() (did bool) {
 	}()
 	s.stepDurable()
 	s.commandEnds()
+	if s.pool.held.Load() {
+		return false
+	}
 	s.worker.readNotes()
 	ready := s.worker.runq.len()
 	serves := s.resumable()

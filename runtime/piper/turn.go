@@ -30,6 +30,9 @@ func (r *runner) loop() {
 		if w.sinceYield > yieldSoonNanos && (w.sinceYield > yieldNanos || w.fromOutside) {
 			w.yieldCPU()
 		}
+		if w.pool.held.Load() {
+			w.pool.calls.wait(nil) // before the notes, which may start an instance
+		}
 		if !w.inbox.empty() {
 			w.readNotes()
 		}
@@ -46,6 +49,7 @@ func (r *runner) loop() {
 				w.sharing.setOffers(false)
 			}
 			w.park()
+			w.pool.calls.look() // the process may have been stopped
 			continue
 		}
 		if w.yield.Load() != 0 {
@@ -254,22 +258,25 @@ func (r *runner) runPendingCalls(u *Unit) (pings bool) {
 	if u.pendingCalls&callEvents != 0 {
 		r.callEvents(u)
 	}
-	if u.pendingCalls&callAlarm != 0 && !u.paused() { // not if an event has filled a queue
+	if u.pendingCalls&callAlarm != 0 && r.mayCall(u) { // not if an event has filled a queue
 		u.pendingCalls &^= callAlarm
 		r.call(u, "InputClosed", func() error { return u.cell.Alarm(u.Inputs().Now()) })
 	}
 	if u.pendingCalls&callWoken != 0 {
 		r.callWoken(u)
 	}
-	if u.pendingCalls&callHeld != 0 && !u.paused() {
+	if u.pendingCalls&callHeld != 0 && r.mayCall(u) {
 		r.callHeld(u)
 	}
-	if u.pendingCalls&callFinish == 0 || u.pendingCalls&callEvents != 0 || u.paused() {
+	if u.pendingCalls&callFinish == 0 || u.pendingCalls&callEvents != 0 || !r.mayCall(u) {
 		return true
 	}
 	r.finish(u)
 	return false
 }
+
+// mayCall reports whether another call may begin in the turn.
+func (r *runner) mayCall(u *Unit) bool { return !u.paused() && !r.w.pool.held.Load() }
 
 // call calls a method other than a handler of messages, Ping, Serve and Finish.
 func (r *runner) call(u *Unit, method string, call func() error) {

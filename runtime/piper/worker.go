@@ -174,6 +174,7 @@ func (w *Worker) parkServing() {
 // have a CPU without this.
 func (w *Worker) yieldCPU() {
 	w.sinceYield, w.fromOutside = 0, false
+	w.pool.calls.look()
 	if p := w.pool; w.index < 0 || p.busy() >= min(int(p.threads.Load()), len(p.workers)) {
 		w.yields++
 		runtime.Gosched()
@@ -182,12 +183,12 @@ func (w *Worker) yieldCPU() {
 
 // clearYield clears the bits that the previous turn left.
 func (w *Worker) clearYield() {
-	if w.pool.ended.Load() {
+	if w.pool.ended.Load() || w.pool.held.Load() {
 		return
 	}
 	w.yield.Store(0)
-	if w.pool.ended.Load() {
-		w.yield.Or(yieldAsked) // the pool ended between the two looks
+	if w.pool.ended.Load() || w.pool.held.Load() {
+		w.yield.Or(yieldAsked) // the pool ended, or the gate was closed, between the two looks
 	}
 }
 

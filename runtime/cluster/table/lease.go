@@ -19,6 +19,10 @@ type Lease struct {
 	once    sync.Once
 	done    chan struct{}
 	err     error
+
+	mu      sync.Mutex
+	until   time.Time             // it is lost then, unless it is renewed
+	renewed func(until time.Time) // may be nil
 }
 
 // NewLease returns a lease, for engines. release asks the engine to release it.
@@ -37,6 +41,26 @@ func (l *Lease) Err() error {
 		return l.err
 	default:
 		return nil
+	}
+}
+
+// OnRenewal calls f with the time at which the lease is lost unless it is renewed, by the clock of this process: now, and
+// after each renewal. f must not wait.
+func (l *Lease) OnRenewal(f func(until time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.renewed = f
+	if !l.until.IsZero() {
+		f(l.until)
+	}
+}
+
+// renew notes a renewal.
+func (l *Lease) renew(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.until = until; l.renewed != nil {
+		l.renewed(until)
 	}
 }
 
@@ -130,6 +154,7 @@ func (r *Replica) waitReleased(ctx context.Context, name string, expires time.Du
 func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, ttl time.Duration, closed <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	l.renew(renewed.Add(ttl))
 	every := ttl / renewals
 	results := make(chan error, 1)
 	expire := time.NewTimer(time.Until(renewed.Add(ttl)))
@@ -158,6 +183,7 @@ func (l *Lease) Keep(renew func(ctx context.Context) error, renewed time.Time, t
 				l.End(err)
 			case err == nil:
 				expire.Reset(time.Until(began.Add(ttl)))
+				l.renew(began.Add(ttl))
 			}
 			next.Reset(time.Until(began.Add(every)))
 		}

@@ -14,11 +14,12 @@ type Memory struct {
 	revision uint64
 	state    *State
 	open     map[*memoryTable]bool
+	cut      map[*memoryTable]bool
 }
 
 // NewMemory returns an empty table.
 func NewMemory() *Memory {
-	return &Memory{state: NewState(), open: map[*memoryTable]bool{}}
+	return &Memory{state: NewState(), open: map[*memoryTable]bool{}, cut: map[*memoryTable]bool{}}
 }
 
 // Open returns the table on a node.
@@ -27,14 +28,34 @@ func (m *Memory) Open() Table {
 	defer m.mu.Unlock()
 	t := &memoryTable{memory: m, replica: NewReplica(), done: make(chan struct{})}
 	if m.revision > 0 {
-		s, err := ReadState(m.state.Append(nil))
-		if err != nil {
-			panic("table: a state cannot be read again: " + err.Error())
-		}
-		t.replica.Adopt(s)
+		t.replica.Adopt(m.state.copy())
 	}
 	m.open[t] = true
 	return t
+}
+
+// copy returns a state that shares nothing with s.
+func (s *State) copy() *State {
+	c, err := ReadState(s.Append(nil))
+	if err != nil {
+		panic("table: a state cannot be read again: " + err.Error())
+	}
+	return c
+}
+
+// Cut cuts off the table of a node, or ends that: its transactions fail with ErrUnknown, and its replica does not change.
+func (m *Memory) Cut(node Table, cut bool) {
+	t := node.(*memoryTable)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if cut {
+		m.cut[t] = true
+		return
+	}
+	delete(m.cut, t)
+	if m.open[t] {
+		t.replica.Adopt(m.state.copy())
+	}
 }
 
 // memoryTable is the table on one node.
@@ -71,6 +92,9 @@ func (t *memoryTable) propose(ctx context.Context, c *Command) (Revision, Outcom
 	if !m.open[t] {
 		return Revision{}, Outcome{}, ErrClosed
 	}
+	if m.cut[t] {
+		return Revision{}, Outcome{}, ErrUnknown
+	}
 	m.revision++
 	revision, now := Revision{Index: m.revision}, time.Now().UnixNano()
 	c, err = ReadCommand(b)
@@ -79,6 +103,9 @@ func (t *memoryTable) propose(ctx context.Context, c *Command) (Revision, Outcom
 	}
 	out, _ := m.state.Apply(revision, now, c)
 	for other := range m.open {
+		if m.cut[other] {
+			continue
+		}
 		if c, err = ReadCommand(b); err != nil {
 			return Revision{}, Outcome{}, err
 		}

@@ -160,9 +160,10 @@ func (s *State) holds(l *layout, g Guard) (got string, ok bool) {
 	return "an unknown guard", false
 }
 
-// acquire gives a lease to a holder.
+// acquire gives a lease to a holder. The holder that has it gets it again with a new token: it may have
+// lost the answer to its request, or its process was killed and runs again.
 func (s *State) acquire(c *Command, now int64, e *Event) (token uint64, err *refusal) {
-	if o := s.leases[c.Name]; o != nil && !o.expired(now) {
+	if o := s.leases[c.Name]; o != nil && o.Holder != c.Holder && !o.expired(now) {
 		err := refuse(codeHeld, "%q has the lease %q", o.Holder, c.Name)
 		err.number = uint64(max(1, o.renewed+int64(o.ttl+clockMargin)-now))
 		return 0, err

@@ -278,6 +278,35 @@ func TestExpiryOfLeases(t *testing.T) {
 	}
 }
 
+// TestAHolderGetsItsLeaseAgain: a holder that does not know that it has the lease, or has lost it by its own clock, gets a
+// new token at once. The earlier one is lost.
+func TestAHolderGetsItsLeaseAgain(t *testing.T) {
+	s := table.NewState()
+	index := uint64(0)
+	apply := func(c *table.Command) (table.Outcome, error) {
+		index++
+		out, _ := s.Apply(table.Revision{Index: index}, 0, c)
+		return out, out.Err(c)
+	}
+	acquire := func(holder string) *table.Command {
+		return &table.Command{Kind: table.CommandAcquire, Name: "x", Holder: holder, TTL: time.Second}
+	}
+	first, err := apply(acquire("n1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := apply(acquire("n1"))
+	if err != nil || again.Number <= first.Number {
+		t.Errorf("the holder got the token %d after %d, and the error %v", again.Number, first.Number, err)
+	}
+	if _, err := apply(&table.Command{Kind: table.CommandRenew, Name: "x", Token: first.Number}); !errors.Is(err, table.ErrLeaseLost) {
+		t.Errorf("the renewal of the earlier lease got %v", err)
+	}
+	if _, err := apply(acquire("n2")); !errors.Is(err, table.ErrHeld) {
+		t.Errorf("another holder got %v", err)
+	}
+}
+
 // TestMerge merges two states of the same containers.
 func TestMerge(t *testing.T) {
 	assign := func(instance int, node string) table.Change {

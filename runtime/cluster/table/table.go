@@ -25,8 +25,8 @@ type Table interface {
 
 	// Acquire acquires a named lease, and keeps it alive until it is released or lost. It
 	// waits until ctx ends while another holder has the lease; then the error matches
-	// ErrHeld. A holder is usually the name of a node. ttl is how long the lease remains
-	// after the holder has died.
+	// ErrHeld. A holder that acquires its lease again gets it at once, and the earlier Lease
+	// is lost. ttl is how long the lease remains after the holder has died.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (*Lease, error)
 
 	// Done returns a channel that is closed when the table has ended: after Close, or
@@ -50,6 +50,13 @@ type Waiter interface {
 type Grouped interface {
 	// Group returns the names of the members. The engine removes a node that has left.
 	Group() []string
+}
+
+// Resident is implemented by a Table that is in the folder of the node, and locks it.
+type Resident interface {
+	// Essential reports whether the table has no majority without this node. Then no other
+	// process can enter under its name.
+	Essential() bool
 }
 
 // Lossy is implemented by a Table whose engine may lose changes that it has acknowledged,

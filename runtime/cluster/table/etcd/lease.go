@@ -44,7 +44,7 @@ func (t *Table) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 }
 
 // tryAcquire creates the key of a lease. If the key exists, other is the revision of etcd
-// at which it existed.
+// at which it existed. A key of the same holder is removed: its answer was lost.
 func (t *Table) tryAcquire(ctx context.Context, c *table.Command) (l *table.Lease, other int64, err error) {
 	key, began := t.keys.lease(c.Name), time.Now()
 	short, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -62,7 +62,8 @@ func (t *Table) tryAcquire(ctx context.Context, c *table.Command) (l *table.Leas
 	case err != nil:
 		return nil, 0, err
 	case !response.Succeeded:
-		return nil, response.Header.Revision, nil
+		_, err := t.client.Txn(short).If(clientv3.Compare(clientv3.Value(key), "=", c.Holder)).Then(clientv3.OpDelete(key)).Commit()
+		return nil, response.Header.Revision, err
 	}
 	l = table.NewLease(c.Name, uint64(response.Header.Revision), func(ctx context.Context) error {
 		_, err := t.client.Revoke(ctx, granted.ID)

@@ -248,6 +248,16 @@ func (t *Table) Waiting() string {
 // Replica returns the table's copy on this node.
 func (t *Table) Replica() *table.Replica { return t.replica }
 
+// Essential implements table.Resident. The number of voters is that of the first members: a vote is
+// moved to another node, but not removed.
+func (t *Table) Essential() bool {
+	voters := len(t.config.First)
+	if _, first := t.config.First[t.config.Node]; first {
+		return voters-1 < voters/2+1
+	}
+	return false
+}
+
 // Txn applies a transaction.
 func (t *Table) Txn(ctx context.Context, guards []table.Guard, changes []table.Change) (table.Revision, error) {
 	c := &table.Command{Kind: table.CommandTxn, Guards: guards, Changes: changes}
