@@ -27,7 +27,7 @@ type Places struct {
 	Runs []Run
 }
 
-// Run is a list of consecutive containers with the same node and epoch.
+// Run is a list of consecutive containers with the same node and epoch, as [Replica.Lookup] returns it.
 type Run struct {
 	First, Count int
 	Node         string // "": no place
@@ -44,8 +44,9 @@ func (s *State) Snapshot() *Snapshot {
 	for _, c := range l.processors {
 		p := Places{Processor: Processor{c.name, len(c.places)}}
 		c.runs(func(first, count, slot int, epoch uint64) {
-			r := Run{First: first, Count: count, Epoch: epoch}
-			if n := l.node(slot); n != nil {
+			n := l.node(slot)
+			r := Run{First: first, Count: count, Epoch: n.epochOf(epoch)}
+			if n != nil {
 				r.Node = n.Name
 			}
 			p.Runs = append(p.Runs, r)
@@ -70,8 +71,8 @@ func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
 }
 
 const (
-	stateVersion = 2
-	firstVersion = 1            // has neither a description of the plan nor an End
+	stateVersion = 3            // the epochs of version 2 counted the placements
+	firstVersion = 1            // has neither a description of the plan nor an End; its plan is refused
 	checksumSize = 4            // CRC-32C at the end
 	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
 )
@@ -86,13 +87,13 @@ func (s *State) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.revision.Term)
 	b = binary.AppendUvarint(b, s.revision.Index)
 	b = binary.AppendUvarint(b, uint64(s.revision.Position))
-	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, s.epoch), s.token)
 	b = appendText(appendText(b, l.plan.Hash), l.plan.Description)
 	nodes, number := l.sorted(), map[string]int{}
 	b = appendInt(b, len(nodes))
 	for i, n := range nodes {
 		number[n.Name] = i + 1
-		b = appendNode(b, n)
+		b = binary.AppendUvarint(appendNode(b, n), n.Epoch)
 	}
 	b = appendInt(b, len(l.processors))
 	for _, c := range l.processors {
@@ -128,16 +129,17 @@ func ReadState(b []byte) (*State, error) {
 	r := &reader{b: body}
 	version := r.byte()
 	if version != stateVersion && version != firstVersion {
-		r.fail("a snapshot has version %d; this program reads version %d and %d", version, firstVersion, stateVersion)
+		r.fail("a snapshot has version %d, and this program reads version %d: another version of topogen has written it. Stop all nodes, and delete the address table", version, stateVersion)
 	}
 	s := NewState()
 	s.revision = Revision{r.uint(), r.uint(), r.uint32()}
-	s.floor, s.token = r.epoch(), r.uint()
+	r.epoch(s)
+	s.token = r.uint()
 	l := &layout{plan: Plan{Hash: r.text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
 	if version != firstVersion {
 		l.plan.Description = r.text(DescriptionBytesMax)
 	}
-	r.nodes(l)
+	r.nodes(s, l, version)
 	s.counts = make([]int, len(l.nodes)+1)
 	r.processors(s, l)
 	r.leases(s)
@@ -151,22 +153,27 @@ func ReadState(b []byte) (*State, error) {
 	return s, nil
 }
 
-func (r *reader) epoch() uint64 {
+// epoch reads an epoch. Those that s gives are higher.
+func (r *reader) epoch(s *State) uint64 {
 	epoch := r.uint()
 	if epoch > epochReadMax {
 		r.fail("an epoch is %d", epoch)
 	}
+	s.epoch = max(s.epoch, epoch)
 	return epoch
 }
 
-func (r *reader) nodes(l *layout) {
+func (r *reader) nodes(s *State, l *layout, version byte) {
 	last := ""
 	for range r.count(NodesMax) {
 		n := r.node()
+		if version != firstVersion {
+			n.Epoch = r.epoch(s)
+		}
 		if r.err != nil {
 			return
 		}
-		if err := n.check(); err != nil || n.Name <= last {
+		if err := n.check(); err != nil || n.Name <= last || n.Boot == 0 && n.Epoch != 0 {
 			r.fail("node %q is invalid or out of order: %v", n.Name, err)
 			return
 		}
@@ -195,7 +202,7 @@ func (r *reader) processors(s *State, l *layout) {
 		}
 		c.places = makeCells(instances)
 		for at := 0; at < instances && r.err == nil; {
-			count, slot, epoch := r.number(instances-at), r.number(len(l.nodes)), r.epoch()
+			count, slot, epoch := r.number(instances-at), r.number(len(l.nodes)), r.epoch(s)
 			if count == 0 {
 				r.fail("a run is empty")
 				return
