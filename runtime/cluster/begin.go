@@ -71,6 +71,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if err != nil {
 		return err
 	}
+	where.enter(n.boot)
 	n.where.Store(where)
 	if err := p.Place(where.isHere); err != nil {
 		return err
