@@ -37,7 +37,7 @@ func Open(c Config, o piper.NodeSettings) (*Node, error) {
 
 // wireVersion is the version of the messages between nodes. It must change when nodes of
 // two releases could misunderstand each other.
-const wireVersion = "topogen-cluster-2"
+const wireVersion = "topogen-cluster-3"
 
 // waitLog is how often a node that waits for others says so.
 const waitLog = 5 * time.Second
