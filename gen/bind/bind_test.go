@@ -123,7 +123,7 @@ func writeModule(t testing.TB, dir string) {
 	t.Helper()
 	write(t, filepath.Join(dir, "go.mod"), "module example.com\n\ngo 1.26\n\nrequire github.com/topogen/topogen v0.0.0\n\nreplace github.com/topogen/topogen => ./topogen\n")
 	write(t, filepath.Join(dir, "topogen", "go.mod"), "module github.com/topogen/topogen\n\ngo 1.26\n")
-	for _, folder := range []string{"runtime/topo", "runtime/internal/alive", "runtime/internal/attempt", "runtime/internal/hold"} { // and what it imports
+	for _, folder := range []string{"runtime/topo", "runtime/internal/alive", "runtime/internal/attempt", "runtime/internal/fencing", "runtime/internal/hold"} { // and what it imports
 		files, err := filepath.Glob("../../" + folder + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal("the runtime is missing", err)

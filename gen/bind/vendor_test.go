@@ -27,7 +27,7 @@ func TestVendoredRuntime(t *testing.T) {
 		}
 		old := modules
 		modules += "# github.com/topogen/topogen v0.0.0 => " + replaced + "\n## explicit; go 1.26\n"
-		for _, path := range []string{"internal/alive", "internal/attempt", "internal/hold", "topo"} {
+		for _, path := range []string{"internal/alive", "internal/attempt", "internal/fencing", "internal/hold", "topo"} {
 			modules += "github.com/topogen/topogen/runtime/" + path + "\n"
 		}
 		list := filepath.Join(dir, "vendor", "modules.txt")

@@ -241,7 +241,7 @@ func (p *part) remoteInstance(q *processor) {
 	info := process("Info").Values(
 		key("Topology", jen.Lit(p.plan.ImportPath)), key("Hash", jen.Lit(p.planHash())), key("Processor", jen.Lit(q.Name)),
 		key("ProcessorIndex", index(q.constant)), key("Instance", sel(x, "unit", "Index").Call()), key("Instances", jen.Lit(q.Instances)),
-		key("MessageLimit", unit("MessageLimit").Call()))
+		key("MessageLimit", unit("MessageLimit").Call()), key("FencingToken", sel(x, "unit", "FencingToken").Call()))
 	settings := fields{key("Info", info), key("Logger", unit("Logger").Call()), key("CloseTimeout", unit("CloseTimeout").Call()), key("OnLate", unit("CountKill")),
 		key("OnStart", unit("LogStart")), key("Attempt", sel(x, "unit", "Attempt")), key("OnHolds", unit("SetHolds"))}
 	settings.when(q.Watch.Memory > 0, "Memory", jen.Lit(int(q.Watch.Memory)))

@@ -19,7 +19,7 @@ import (
 //	}
 //
 //	func (c *skippingProcess) Start(_ context.Context) (err error) {
-//		c.p, err = piper.Construct(topo.Instance{Processor: "skipping", Index: c.info.Instance, Number: 1}, nil, func(in topo.Instance) (*Doer, error) {
+//		c.p, err = piper.Construct(c.info.Identity(), nil, func(in topo.Instance) (*Doer, error) {
 //			return NewDoer(in)
 //		})
 //		if err != nil {
@@ -41,7 +41,7 @@ func (p *part) handlerOf(q *processor) {
 	}
 	start = append(start,
 		jen.List(sel(c, "p"), id(err)).Op("=").Add(piper("Construct")).Call(
-			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(c, "info", "Instance")), key("Number", jen.Lit(q.Instances))),
+			sel(c, "info", "Identity").Call(),
 			jen.Nil(), how),
 		jen.If(id(err).Op("!=").Nil()).Block(jen.Return(id(err))),
 	)

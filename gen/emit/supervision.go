@@ -88,7 +88,7 @@ func (p *part) watched(q *processor) {
 //
 //	func (x *plannerInstance) Renew(_ context.Context) (func(), error) {
 //		inputs := new(PlannerInputs)
-//		p, err := piper.Construct(topo.Instance{Processor: "planner", Index: x.unit.Index(), Number: 2}, new(Planner), func(in topo.Instance) (*Planner, error) {
+//		p, err := piper.Construct(x.unit.Instance(), new(Planner), func(in topo.Instance) (*Planner, error) {
 //			…
 //		})
 //		…
@@ -111,7 +111,7 @@ func (p *part) renew(q *processor) {
 	}
 	body = append(body,
 		jen.List(id(value), id(err)).Op(":=").Add(piper("Construct")).Call(
-			topo("Instance").Values(key("Processor", jen.Lit(q.Name)), key("Index", sel(x, "unit", "Index").Call()), key("Number", jen.Lit(q.Instances))),
+			sel(x, "unit", "Instance").Call(),
 			jen.New(typeCode(q.Type)), how),
 		fail,
 	)

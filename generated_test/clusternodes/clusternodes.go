@@ -88,8 +88,9 @@ type (
 	}
 	// Receipt is the reply to an Order or a Parcel.
 	Receipt struct {
-		ID string
-		N  int
+		ID    string
+		N     int
+		Token uint64 // of the box
 	}
 )
 
@@ -191,9 +192,10 @@ const Questions = 60
 // Probe receives messages and asks.
 type Probe struct {
 	Log
-	ID   string
-	n    int
-	News int
+	ID    string
+	n     int
+	News  int
+	Token uint64 // of a box
 }
 
 // Ping asks for an answer and two receipts.
@@ -221,7 +223,10 @@ func (p *Probe) ReceiveAnswer(m Answer) { p.reply("Answer", m.ID, m.N) }
 func (p *Probe) ReceiveReceiptFromDesk(m *Receipt) { p.reply("Receipt of desk", m.ID, m.N) }
 
 // ReceiveReceiptFromBox takes the reply to its own parcel.
-func (p *Probe) ReceiveReceiptFromBox(m Receipt) { p.reply("Receipt of box", m.ID, m.N) }
+func (p *Probe) ReceiveReceiptFromBox(m Receipt) {
+	p.reply("Receipt of box", m.ID, m.N)
+	p.Token = m.Token
+}
 
 func (p *Probe) reply(what, id string, n int) {
 	p.add(what, Stamp{what, n})
@@ -276,6 +281,7 @@ func (w *Watcher) ReceiveMust(m Must) {
 type Careful struct {
 	Log
 	ID       string
+	Token    uint64 // that its constructor got
 	n        int
 	attempts map[Stamp]int
 }
@@ -293,7 +299,10 @@ func (c *Careful) Ping(out *CarefulSender) error {
 var errAgain = errors.New("the first attempt fails")
 
 // ReceiveFind fails at the first attempt.
-func (c *Careful) ReceiveFind(m *Find) error {
+func (c *Careful) ReceiveFind(ctx context.Context, m *Find) error {
+	if token := topo.FencingToken(ctx); token != c.Token {
+		c.fault("the context has the token %d, and the constructor got %d", token, c.Token)
+	}
 	if c.attempts == nil {
 		c.attempts = map[Stamp]int{}
 	}
@@ -328,26 +337,30 @@ func (d *Desk) ReceiveQuestionFromCareful(m Question, out *DeskSender) (Answer, 
 }
 
 // ReceiveOrder gives a receipt.
-func (d *Desk) ReceiveOrder(m Order) Receipt { return Receipt(m) }
+func (d *Desk) ReceiveOrder(m Order) Receipt { return Receipt{ID: m.ID, N: m.N} }
 
 // Box runs in a process of its own.
 type Box struct {
 	By string
+	in topo.Instance
 	n  int
 }
 
 // NewBox makes a box.
-func NewBox(in topo.Instance) *Box { return &Box{By: fmt.Sprint("box", in.Index)} }
+func NewBox(in topo.Instance) *Box { return &Box{By: fmt.Sprint("box", in.Index), in: in} }
 
 // ReceiveParcel gives a receipt, and sends messages to all nodes and to that of the parcel.
-func (b *Box) ReceiveParcel(m Parcel, out *BoxSender) Receipt {
+func (b *Box) ReceiveParcel(ctx context.Context, m Parcel, out *BoxSender) Receipt {
 	b.n += 3
 	out.SendNews(News{Stamp{b.By, b.n}, []byte(b.By)})
 	out.SendFind(Find{Stamp{b.By, b.n + 1}, m.Node})
 	if m.N%10 == 0 {
 		out.SendFind(Find{Stamp{b.By, b.n + 2}, "nowhere"})
 	}
-	return Receipt{m.ID, m.N}
+	if b.in.FencingToken() != topo.FencingToken(ctx) {
+		return Receipt{ID: m.ID, N: -1}
+	}
+	return Receipt{m.ID, m.N, topo.FencingToken(ctx)}
 }
 
 // Tower runs in a process of its own.

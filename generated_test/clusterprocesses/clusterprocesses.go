@@ -113,13 +113,18 @@ func (s *Source) Finish() error { return s.answers.file.Close() }
 type Worker struct {
 	items *record
 	pause time.Duration
+	store *counters // nil: none
 }
 
 // NewWorker makes a worker.
 func NewWorker(in topo.Instance) (*Worker, error) {
 	items, err := newRecord(in)
+	if err != nil {
+		return nil, err
+	}
+	store, err := newCounters(in)
 	pause, _ := time.ParseDuration(os.Getenv(VariablePause)) // without it: 0
-	return &Worker{items, pause}, err
+	return &Worker{items, pause, store}, err
 }
 
 // ReceiveItem takes an item.
@@ -128,6 +133,11 @@ func (w *Worker) ReceiveItem(m Item) error {
 		<-time.After(w.pause)
 		if m.N%128 == 0 && finished() { // what is queued need not be slow
 			w.pause = 0
+		}
+	}
+	if w.store != nil {
+		if err := w.store.add(m.Key); err != nil {
+			return err
 		}
 	}
 	return w.items.add(m.Source, m.N)

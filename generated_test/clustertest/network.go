@@ -150,6 +150,11 @@ func (n *node) Find(name string) (here, known bool) {
 // Others implements border.Nodes.
 func (n *node) Others() int { return len(n.net.nodes) - 1 }
 
+// FencingToken implements border.Nodes. Each instance has another token.
+func (n *node) FencingToken(processor, instance int) uint64 {
+	return uint64(1_000_000*(n.index+1) + 1000*processor + instance)
+}
+
 // Forward implements border.Nodes.
 func (n *node) Forward(o *border.Outlet, c border.Chunk) {
 	trunk := o.Trunk()

@@ -32,7 +32,7 @@ func namedProcessors(node string) clusternodes.Processors {
 			return &clusternodes.Probe{Log: clusternodes.Log{Node: node}, ID: fmt.Sprint("probe", in.Index, node)}, nil
 		},
 		Careful: func(in topo.Instance) (*clusternodes.Careful, error) {
-			return &clusternodes.Careful{Log: clusternodes.Log{Node: node}, ID: fmt.Sprint("careful", in.Index, node)}, nil
+			return &clusternodes.Careful{Log: clusternodes.Log{Node: node}, ID: fmt.Sprint("careful", in.Index, node), Token: in.FencingToken()}, nil
 		},
 		Watcher: func(topo.Instance) (*clusternodes.Watcher, error) {
 			return &clusternodes.Watcher{Log: clusternodes.Log{Node: node}}, nil
@@ -89,6 +89,9 @@ func TestClusterNodesOneProcess(t *testing.T) {
 	for i := range 2 {
 		p, c, r := top.Probe(i), top.Careful(i), top.Radio(i)
 		finds += sum(p.Count, "Find of ")
+		if p.Token != 0 || c.Token != 0 {
+			t.Errorf("without a cluster, the tokens are %d and %d", p.Token, c.Token)
+		}
 		checkLog(t, "probe", &p.Log)
 		checkLog(t, "careful", &c.Log)
 		checkLog(t, "radio", &r.Log)
@@ -245,6 +248,9 @@ func (c *namedCounts) checkInstance(t *testing.T, top *clusternodes.Topology, j 
 		if p.Count[by] != k || q.Count[by] != k {
 			t.Errorf("instance %d on node %s: the probe got %v and careful %v, want %d of %s", j, p.Node, p.Count, q.Count, k, by)
 		}
+	}
+	if p.Token == 0 || q.Token == 0 {
+		t.Errorf("instance %d on node %s: a box had the token %d, and careful %d", j, p.Node, p.Token, q.Token)
 	}
 	if p.News != 3*clusternodes.Messages || p.Count["Answer of Answer"] != clusternodes.Questions || p.Count["Receipt of desk of Receipt of desk"] != clusternodes.Questions ||
 		p.Count["Receipt of box of Receipt of box"] != clusternodes.Questions || q.Count["Answer of Answer"] != clusternodes.Questions {

@@ -37,7 +37,7 @@ func Open(c Config, o piper.NodeSettings) (*Node, error) {
 
 // wireVersion is the version of the messages between nodes. It must change when nodes of
 // two releases could misunderstand each other.
-const wireVersion = "topogen-cluster-2"
+const wireVersion = "topogen-cluster-3"
 
 // waitLog is how often a node that waits for others says so.
 const waitLog = 5 * time.Second
@@ -71,6 +71,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 	if err != nil {
 		return err
 	}
+	where.enter(n.boot)
 	n.where.Store(where)
 	if err := p.Place(where.isHere); err != nil {
 		return err

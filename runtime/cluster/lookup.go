@@ -12,7 +12,9 @@ import (
 type lookup struct {
 	settings *settings
 	replica  *table.Replica
-	entries  []int // by processor: its index in the table, or -1
+	entries  []int      // by processor: its index in the table, or -1
+	boot     table.Boot // of this process; 0: a client
+	joined   uint64     // epoch of this process
 
 	members atomic.Pointer[members]
 }

@@ -140,6 +140,7 @@ func (n *simNode) enter() (entered bool, err error) {
 	if n.where, err = newLookup(&n.settings, n.table.Replica()); err != nil {
 		return false, err
 	}
+	n.where.enter(n.boot)
 	if err = n.top.border.Place(n.where.isHere); err != nil {
 		return false, err
 	}
@@ -156,6 +157,11 @@ func (n *simNode) Find(node string) (here, known bool) { return n.where.find(nod
 
 // Others implements border.Nodes.
 func (n *simNode) Others() int { return len(n.where.nodes()) - 1 }
+
+// FencingToken implements border.Nodes.
+func (n *simNode) FencingToken(processor, instance int) uint64 {
+	return n.where.FencingToken(processor, instance)
+}
 
 // delay notes that the script delays the node.
 func (n *simNode) delay(until time.Duration) { n.delayedUntil = max(n.delayedUntil, until) }

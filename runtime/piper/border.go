@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/topogen/topogen/runtime/queue"
-	"github.com/topogen/topogen/runtime/topo"
 )
 
 // Border connects a pool with the same topology on other nodes. Package border implements
@@ -28,6 +27,8 @@ type Border interface {
 	Quiet(group int)
 	// Stopping reports that the context of Run has ended.
 	Stopping()
+	// FencingToken is that of an instance which this process runs.
+	FencingToken(u *Unit) uint64
 	// End is called before Run returns, with its error.
 	End(err error)
 }
@@ -170,7 +171,7 @@ func (in Interior) Place(isHere func(processor, instance int) bool) error {
 
 // construct makes the value of an instance that was adopted without one.
 func (p *processor) construct(u *Unit) error {
-	parts, err := p.Processor.make(topo.Instance{Processor: p.Name, Index: u.Index(), Number: p.instances()}, true)
+	parts, err := p.Processor.make(u.Instance(), true)
 	if err == nil {
 		cell{parts.Cell}.Adopted()
 	}

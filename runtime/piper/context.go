@@ -29,8 +29,9 @@ func (c *contexts) of(u *Unit) context.Context {
 	return ctx
 }
 
-// holding returns a context that counts the holds of an instance.
+// holding returns a context that counts the holds of an instance, and has its fencing token.
 func holding(u *Unit, ctx context.Context) context.Context {
+	ctx = fenced(u, ctx)
 	if w := u.watch(); w != nil {
 		return hold.With(ctx, w.holder)
 	}

@@ -26,11 +26,11 @@ func (w *watch) startInstance() {
 	m := &startAttempt{holder: &holder{proc: u.proc}}
 	w.starting = m
 	if p.stepper != nil {
-		m.adopt, m.err = p.supervision.reconstruct(hold.With(p.handlerCtx, m.holder), u)
+		m.adopt, m.err = p.supervision.reconstruct(hold.With(fenced(u, p.handlerCtx), m.holder), u)
 		w.command(command{started: m})
 		return
 	}
-	closed, ctx := w.closed, hold.With(p.handlerCtx, m.holder)
+	closed, ctx := w.closed, hold.With(fenced(u, p.handlerCtx), m.holder)
 	limit := u.proc.Watch.Startup
 	if limit > 0 {
 		ctx = m.begin(ctx)

@@ -7,13 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/topogen/topogen/runtime/topo"
 )
 
 // variable is the environment variable that tells a process which instance it runs.
 const variable = "TOPOGEN_PROCESS"
 
 // version is the version of the protocol: of the frames and of the variable.
-const version = 5
+const version = 6
 
 // nameMax limits the names in the variable, in bytes.
 const nameMax = 1000
@@ -26,7 +28,14 @@ type Info struct {
 	ProcessorIndex int
 	Instance       int // 0 … Instances-1
 	Instances      int
-	MessageLimit   int // bytes of a message, and of all messages that one call returns; 0: MessageLimitDefault
+	MessageLimit   int    // bytes of a message, and of all messages that one call returns; 0: MessageLimitDefault
+	FencingToken   uint64 // of the instance, see topo.FencingToken
+}
+
+// Identity identifies the instance to its constructor.
+func (i Info) Identity() topo.Instance {
+	in := topo.Instance{Processor: i.Processor, Index: i.Instance, Number: i.Instances}
+	return in.WithFencingToken(i.FencingToken)
 }
 
 func (i Info) check() error {
@@ -50,6 +59,7 @@ func (i Info) value(parent int, inherited []int) string {
 	lines := []string{
 		strconv.Itoa(version), strconv.Itoa(parent), strings.Trim(fmt.Sprint(inherited), "[]"),
 		i.Topology, i.Hash, i.Processor, strconv.Itoa(i.ProcessorIndex), strconv.Itoa(i.Instance), strconv.Itoa(i.Instances), strconv.Itoa(i.MessageLimit),
+		strconv.FormatUint(i.FencingToken, 10),
 	}
 	return strings.Join(lines, "\n")
 }
@@ -57,7 +67,7 @@ func (i Info) value(parent int, inherited []int) string {
 // parseValue parses the variable, which any program may have set.
 func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	lines := strings.Split(value, "\n")
-	if lines[0] != strconv.Itoa(version) || len(lines) != 10 {
+	if lines[0] != strconv.Itoa(version) || len(lines) != 11 {
 		return i, 0, nil, errors.New("it was set by another version of topogen")
 	}
 	number := func(text string) (n int) {
@@ -77,6 +87,10 @@ func parseValue(value string) (i Info, parent int, inherited []int, err error) {
 	i = Info{
 		Topology: lines[3], Hash: lines[4], Processor: lines[5],
 		ProcessorIndex: number(lines[6]), Instance: number(lines[7]), Instances: number(lines[8]), MessageLimit: number(lines[9]),
+	}
+	token, failed := strconv.ParseUint(lines[10], 10, 64)
+	if i.FencingToken = token; err == nil {
+		err = failed
 	}
 	if err == nil {
 		err = i.check()

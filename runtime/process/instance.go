@@ -15,6 +15,7 @@ import (
 	"github.com/topogen/topogen/runtime/internal/alive"
 	"github.com/topogen/topogen/runtime/internal/attempt"
 	"github.com/topogen/topogen/runtime/internal/chain"
+	"github.com/topogen/topogen/runtime/internal/fencing"
 	"github.com/topogen/topogen/runtime/internal/hold"
 	"github.com/topogen/topogen/runtime/topo"
 )
@@ -83,7 +84,7 @@ func TakeOver(topology, hash string, newHandler func(Info) Handler) {
 	ignoreStopSignals()
 	i := &instance{info: own.info, conn: conn, frames: newFrames(conn, own.info.MessageLimit)}
 	i.answer.limit, i.sent.limit = own.info.MessageLimit, own.info.MessageLimit
-	i.ctx, i.cancel = context.WithCancel(hold.With(alive.With(context.Background(), i), i))
+	i.ctx, i.cancel = context.WithCancel(fencing.With(hold.With(alive.With(context.Background(), i), i), i.info.FencingToken))
 	i.serveCtx, i.stop = context.WithCancel(i.ctx)
 	go i.readControl(control)
 	go i.run(hash, newHandler) // not on this goroutine: init is locked to its thread, and switching to it is slow

@@ -96,6 +96,10 @@ var commands = map[string]func(ctx context.Context, rest string, c *callOf) erro
 		c.answer.Reply(fmt.Appendf(nil, "%s %s %s %d, %d of %d", i.Topology, i.Hash, i.Processor, i.ProcessorIndex, i.Instance, i.Instances))
 		return nil
 	},
+	"token": func(ctx context.Context, _ string, c *callOf) error {
+		c.answer.Reply(fmt.Appendf(nil, "%+v %d", c.info.Identity(), topo.FencingToken(ctx)))
+		return nil
+	},
 	"send": func(_ context.Context, rest string, c *callOf) error {
 		for i, word := range strings.Fields(rest) {
 			c.answer.Send(i, 10+i, []byte(word))

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/topogen/topogen/internal/test/effects"
@@ -40,6 +41,20 @@ func TestSettingsReachTheProcess(t *testing.T) {
 		"Info.Instance":       effects.By("TestCall"),
 		"Info.Instances":      effects.By("TestCall"),
 		"Info.MessageLimit":   effects.By("TestMessageLimit"),
+		"Info.FencingToken": func(t *testing.T) {
+			s := settings("camera")
+			s.FencingToken = 1<<48 - 1
+			c, err := Start(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Kill(); <-c.Done() })
+			a, err := c.Call(Receive, 0, []byte("token"))
+			want := fmt.Sprintf("{Processor:camera Index:%d Number:%d token:281474976710655} 281474976710655", s.Instance, s.Instances)
+			if err != nil || string(a.Reply) != want {
+				t.Errorf("the process has the tokens %s, want %s: %v", a.Reply, want, err)
+			}
+		},
 
 		variable: effects.By("TestHostileVariable"),
 		secret:   effects.By("TestWhatIsInherited"),

@@ -68,4 +68,5 @@ type Instance struct {
 	Processor string // name in the topology file
 	Index     int    // 0 … Number-1
 	Number    int    // how many instances the processor has
+	token     uint64
 }

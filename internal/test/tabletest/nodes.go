@@ -3,6 +3,7 @@ package tabletest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,15 +53,18 @@ func otherPlanIsRefused(t *testing.T, s *suite) {
 	if n := n2.Replica().Node("n2"); n.Boot != 0 {
 		t.Errorf("the refused node has changed the table to %+v", n)
 	}
+	_, founded := lookup(n2, "counter", 11)
 	s.txn(n2, []table.Guard{table.PlanIs{Plan: plan}}, table.Define{Plan: "plan-2", Processors: []table.Processor{{Name: "counter", Instances: 32}, {Name: "new", Instances: 1}}})
 	if err := table.Enter(s.ctx, n2, table.Node{Name: "n2", Address: "n2:7400", Boot: table.NewBoot(), Plan: "plan-2"}); err != nil {
 		t.Fatalf("the node was refused after the plan was replaced: %v", err)
 	}
-	if name, epoch := lookup(n2, "new", 0); name != "" || epoch != 1 {
-		t.Errorf("new/0 is on %q with epoch %d, want no place and the highest epoch of the removed containers", name, epoch)
+	if name, epoch := lookup(n2, "new", 0); name != "" || epoch != founded {
+		t.Errorf("new/0 is on %q with epoch %d, want no place and the last epoch %d", name, epoch, founded)
 	}
-	if name, epoch := lookup(n2, "counter", 31); name == "" || epoch != 1 {
-		t.Errorf("counter/31 is on %q with epoch %d, want its previous place", name, epoch)
+	for instance, want := range map[int]string{11: "n1", 31: "n2"} { // the process of n2 is new
+		if name, epoch := lookup(n2, "counter", instance); name != want || (epoch == founded) != (name == "n1") {
+			t.Errorf("counter/%d is on %q with epoch %d, want its previous place", instance, name, epoch)
+		}
 	}
 	s.same()
 }
@@ -74,6 +78,17 @@ func newestProcessHasTheName(t *testing.T, s *suite) {
 	if err := table.Enter(s.ctx, n2, node); err != nil {
 		t.Fatal(err)
 	}
+	epochs := func(r table.Table) (list []uint64) { // of an instance of n2, of one of n1, and of the process
+		s.sync(r)
+		_, here := lookup(r, "counter", 31)
+		_, other := lookup(r, "counter", 0)
+		return append(list, here, other, r.Replica().Node("n2").Epoch)
+	}
+	before := epochs(n3)
+	s.txn(n3, []table.Guard{table.EpochIs{Processor: "counter", Instance: 31, Epoch: before[0]}}, table.Join{Node: node})
+	if again := epochs(n3); !slices.Equal(again, before) {
+		t.Errorf("a Join of the process that is in the table has changed its epochs from %v to %v", before, again)
+	}
 	superseded := make(chan error, 1)
 	go func() { superseded <- table.Superseded(s.ctx, n2.Replica(), "n2", old) }()
 	node.Boot = boot
@@ -83,6 +98,11 @@ func newestProcessHasTheName(t *testing.T, s *suite) {
 	if err := <-superseded; !errors.Is(err, table.ErrSuperseded) {
 		t.Errorf("the older process got %v, want ErrSuperseded", err)
 	}
+	after := epochs(n3)
+	if after[0] <= before[0] || after[1] != before[1] || after[2] != after[0] {
+		t.Errorf("the epochs of an instance of n2, of one of n1, and of the process are %v after the replacement, and were %v", after, before)
+	}
+	s.refused(n3, table.ErrGuard, []table.Guard{table.EpochIs{Processor: "counter", Instance: 31, Epoch: before[0]}}, table.Assign{Processor: "counter", First: 31, Count: 1, Node: "n1"})
 	s.refused(n2, table.ErrSuperseded, nil, table.SetState{Name: "n2", Boot: old, State: table.Leaving})
 	s.refused(n2, table.ErrGuard, []table.Guard{table.BootIs{Name: "n2", Boot: old}}, table.Assign{Processor: "counter", First: 0, Count: 1, Node: "n2"})
 	if n := n3.Replica().Node("n2"); n.Boot != boot || n.State != table.Member {
@@ -191,13 +211,14 @@ func minorityMayStop(t *testing.T, s *suite) {
 	s.bootstrap()
 	s.same()
 	s.stop("n2")
+	var last table.Revision
 	for i := range 20 {
-		s.txn(s.node("n1"), nil, table.Assign{Processor: "counter", First: i, Count: 1, Node: "n3"})
+		last = s.txn(s.node("n1"), nil, table.Assign{Processor: "counter", First: i, Count: 1, Node: "n3"})
 	}
 	s.node("n2")
 	s.same()
-	if name, epoch := lookup(s.node("n2"), "counter", 19); name != "n3" || epoch != 2 {
-		t.Errorf("the node that was stopped finds counter/19 on %q with epoch %d, want n3 and 2", name, epoch)
+	if name, epoch := lookup(s.node("n2"), "counter", 19); name != "n3" || epoch != last.Index {
+		t.Errorf("the node that was stopped finds counter/19 on %q with epoch %d, want n3 and the index of %v", name, epoch, last)
 	}
 }
 
@@ -209,8 +230,9 @@ func minorityCannotWrite(t *testing.T, s *suite) {
 	}
 	s.bootstrap()
 	s.same()
+	_, founded := lookup(s.node("n1"), "counter", 0)
 	move := func(to string) ([]table.Guard, table.Change) {
-		return []table.Guard{table.EpochIs{Processor: "counter", Instance: 0, Epoch: 1}}, table.Assign{Processor: "counter", First: 0, Count: 1, Node: to}
+		return []table.Guard{table.EpochIs{Processor: "counter", Instance: 0, Epoch: founded}}, table.Assign{Processor: "counter", First: 0, Count: 1, Node: to}
 	}
 	network.Cut("n1", true)
 	short, cancel := context.WithTimeout(s.ctx, time.Second)
@@ -220,12 +242,12 @@ func minorityCannotWrite(t *testing.T, s *suite) {
 		t.Errorf("a node that is cut off has changed the table at revision %v", revision)
 	}
 	guards, change = move("n2")
-	s.txn(s.node("n2"), guards, change)
+	last := s.txn(s.node("n2"), guards, change)
 	network.Cut("n1", false)
 	s.same()
 	for _, name := range firstNames {
-		if place, epoch := lookup(s.node(name), "counter", 0); place != "n2" || epoch != 2 {
-			t.Errorf("after the cut %s finds counter/0 on %s with epoch %d, want n2 and 2", name, place, epoch)
+		if place, epoch := lookup(s.node(name), "counter", 0); place != "n2" || epoch != last.Index {
+			t.Errorf("after the cut %s finds counter/0 on %s with epoch %d, want n2 and the index of %v", name, place, epoch, last)
 		}
 	}
 }

@@ -54,6 +54,11 @@ func (f *folder) add(e *table.Event) error {
 			delete(f.leases, l.Name)
 		}
 	}
+	for name, list := range f.places { // a new process of a node runs its instances
+		for i := range list {
+			f.places[name][i].epoch = max(list[i].epoch, f.nodes[list[i].node].Epoch)
+		}
+	}
 	for _, m := range e.Moves {
 		for i := m.First; i < m.First+m.Count; i++ {
 			p := &f.places[m.Processor][i]

@@ -26,7 +26,7 @@ type Define struct {
 // Join adds a node, or replaces the process of a node. The node is then joining. With
 // boot 0 the node is expected and has no process yet. A process must have the table's
 // plan, or it is refused with ErrPlan. The newest process under a name wins; the table
-// remembers no earlier boots.
+// remembers no earlier boots. A new process gives a new epoch to all instances on the node.
 type Join struct{ Node Node }
 
 // SetState moves a node to another state. It is refused with ErrSuperseded if the node's
@@ -42,8 +42,8 @@ type SetState struct {
 type Forget struct{ Name string }
 
 // Assign places Count consecutive instances of a processor, from First on, on a node that
-// is joining or a member. The epoch of each instance grows by one, also if it was on this
-// node before.
+// is joining or a member. The epoch of each instance grows, also if it was on this node
+// before.
 type Assign struct {
 	Processor    string
 	First, Count int
@@ -74,8 +74,8 @@ type Guard interface {
 // PlanIs holds if the table has this plan. "" holds before the first Define.
 type PlanIs struct{ Plan string }
 
-// EpochIs holds if a container has this epoch. A container that was never placed has epoch
-// 0, or a higher one if a Define has removed processors before.
+// EpochIs holds if a container has this epoch. A container that was never placed has epoch 0, or
+// the last epoch before the Define that has added it.
 type EpochIs struct {
 	Processor string
 	Instance  int

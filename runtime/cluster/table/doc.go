@@ -24,9 +24,13 @@
 // none. An acknowledged transaction is durable and is in the replica of the node that
 // proposed it.
 //
-// Each container has an epoch, which grows by one whenever the container is placed, also
-// on the same node. Epochs never decrease and never repeat. [EpochIs] makes a transaction
-// a compare-and-set. Each event has the [Revision] of its transaction.
+// Each container has an epoch, which grows whenever another process may run the container:
+// when it is placed, also on the same node, and when a process joins under the name of its
+// node. The epoch is the index of the transaction's entry in the log, or higher if several
+// transactions are in one entry. So it is a fencing token for a store outside of the cluster: the
+// store refuses a token that is lower than one it has seen for the container. The index counts
+// from 1 again after the table was deleted. Epochs never decrease and never repeat. [EpochIs] makes
+// a transaction a compare-and-set. Each event has the [Revision] of its transaction.
 //
 // A [Watcher] gets all changes in order. If it is too slow, or the replica was replaced by
 // a snapshot, it gets a snapshot and then the changes after it. It never misses a change

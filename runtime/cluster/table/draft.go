@@ -107,7 +107,7 @@ func (d *draft) addJoin(n *Node) *refusal {
 		return refuse(codeInvalid, "%v", err)
 	}
 	next, old := n.clone(), d.node(n.Name)
-	next.State = Joining
+	next.State, next.Epoch = Joining, 0
 	switch {
 	case n.State != Joining:
 		return refuse(codeInvalid, "node %q must join in the state joining, got %v", n.Name, n.State)
@@ -118,7 +118,7 @@ func (d *draft) addJoin(n *Node) *refusal {
 	case n.Boot != 0 && n.Plan != d.plan:
 		return refuse(codePlan, "node %q has the plan %q, but the cluster has the plan %q; start the same program on all nodes", n.Name, n.Plan, d.plan)
 	case old != nil && old.Boot == n.Boot && n.Boot != 0:
-		next.State = old.State // a repeated transaction
+		next.State, next.Epoch = old.State, old.Epoch // a repeated transaction
 	}
 	d.setNode(&next)
 	return nil
@@ -255,8 +255,12 @@ func (s *State) count(slot int) int {
 func (d *draft) commit(e *Event) {
 	s := d.state
 	l := d.before
+	epoch := s.nextEpoch()
 	kept, removed := map[string]*Node{}, map[string]*Node{}
 	for name, n := range d.nodes {
+		if n.Boot != 0 && n.Epoch == 0 {
+			n.Epoch, s.epoch = epoch, epoch
+		}
 		e.Nodes = append(e.Nodes, *n)
 		if n.State == Forgotten {
 			removed[name] = n
@@ -284,7 +288,7 @@ func (d *draft) commit(e *Event) {
 		s.counts = append(s.counts, make([]int, n-len(s.counts))...)
 	}
 	for _, a := range d.assigns {
-		s.assign(l, a, e)
+		s.assign(l, a, epoch, e)
 	}
 	if len(removed) > 0 {
 		s.layout.Store(l.withNodes(removed))
@@ -299,28 +303,27 @@ func (s *State) define(l *layout, c *Define) *layout {
 	}
 	for _, p := range l.processors {
 		for i := min(kept[p.name], len(p.places)); i < len(p.places); i++ {
-			slot, epoch := unpackCell(p.places[i].Load())
-			s.floor = max(s.floor, epoch)
-			if slot != 0 {
+			if slot, _ := unpackCell(p.places[i].Load()); slot != 0 {
 				s.counts[slot]--
 			}
 		}
 	}
-	return l.withProcessors(c, s.floor)
+	return l.withProcessors(c, s.epoch)
 }
 
 // assign moves the containers of one assignment. Consecutive containers with the same
 // previous node and the same epoch are one move in the event.
-func (s *State) assign(l *layout, a Assign, e *Event) {
+func (s *State) assign(l *layout, a Assign, epoch uint64, e *Event) {
+	s.epoch = epoch
 	slot := l.slots[a.Node]
 	places := l.processors[l.byName[a.Processor]].places
 	last := ^uint64(0)
 	for i := a.First; i < a.First+a.Count; i++ {
 		c := places[i].Load()
-		from, epoch := unpackCell(c)
+		from, _ := unpackCell(c)
 		if c != last {
 			last = c
-			m := Move{Processor: a.Processor, First: i, To: a.Node, Epoch: epoch + 1}
+			m := Move{Processor: a.Processor, First: i, To: a.Node, Epoch: epoch}
 			if n := l.node(from); n != nil {
 				m.From = n.Name
 			}
@@ -331,6 +334,6 @@ func (s *State) assign(l *layout, a Assign, e *Event) {
 			s.counts[from]--
 		}
 		s.counts[slot]++
-		places[i].Store(packCell(slot, epoch+1))
+		places[i].Store(packCell(slot, epoch))
 	}
 }

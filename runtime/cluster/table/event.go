@@ -18,7 +18,7 @@ type Move struct {
 	First, Count int
 	From         string // the node before; "": none
 	To           string
-	Epoch        uint64 // of each container, now
+	Epoch        uint64 // of each container, now. The Epoch of a node in Nodes is also that of its containers
 }
 
 // LeaseState is a lease in the table. The engine etcd keeps its leases in etcd, and

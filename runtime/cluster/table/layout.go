@@ -7,7 +7,7 @@ import (
 )
 
 // cells are the places of the containers of a processor, one word for each. The upper 16
-// bits are the slot of the node, 0 for none, and the lower 48 bits are the epoch.
+// bits are the slot of the node, 0 for none, and the lower 48 bits are the epoch of the placement, see Node.epochOf.
 type cells struct {
 	name   string
 	places []atomic.Uint64
@@ -79,7 +79,8 @@ func (l *layout) order() {
 }
 
 // withProcessors returns a copy of the layout with another plan and other processors. The
-// containers that remain keep their words. floor is the epoch of new containers.
+// containers that remain keep their words. floor is the epoch of new
+// containers, which is not above that of their first place.
 func (l *layout) withProcessors(d *Define, floor uint64) *layout {
 	next := *l
 	next.plan, next.generation = Plan{d.Plan, d.Description}, l.generation+1

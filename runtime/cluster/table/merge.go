@@ -6,14 +6,14 @@ package table
 // sees a change. A node without a process in s gets its process in the other state.
 // Of what both know about the end, the later phases win. Otherwise the nodes, leases and the plan of s remain. The revision becomes r.
 func (s *State) Merge(o *State, r Revision) {
-	s.revision, s.floor, s.token = r, max(s.floor, o.floor), max(s.token, o.token)
+	s.revision, s.epoch, s.token = r, max(s.epoch, o.epoch), max(s.token, o.token)
 	l, from := s.layout.Load(), o.layout.Load()
 	if l.plan.Hash == "" && from.plan.Hash != "" {
 		d := Define{Plan: from.plan.Hash, Description: from.plan.Description}
 		for _, c := range from.processors {
 			d.Processors = append(d.Processors, Processor{c.name, len(c.places)})
 		}
-		l = l.withProcessors(&d, s.floor)
+		l = l.withProcessors(&d, s.epoch)
 	}
 	changed := s.missingNodes(l, from)
 	for _, n := range from.nodes {
@@ -54,9 +54,10 @@ func (s *State) missingNodes(l, from *layout) map[string]*Node {
 		}
 		to := l.processors[at]
 		for i := range min(len(to.places), len(c.places)) {
-			_, epoch := unpackCell(to.places[i].Load())
+			at, epoch := unpackCell(to.places[i].Load())
 			slot, other := unpackCell(c.places[i].Load())
 			n := from.node(slot)
+			epoch, other = l.node(at).epochOf(epoch), n.epochOf(other)
 			if other > epoch && n != nil && l.slots[n.Name] == 0 && len(l.slots)+len(missing) < NodesMax {
 				missing[n.Name] = n
 			}
@@ -67,12 +68,14 @@ func (s *State) missingNodes(l, from *layout) map[string]*Node {
 
 // mergeCells merges the places of a processor.
 func (s *State) mergeCells(l *layout, to *cells, from *layout, c *cells) {
+	next := s.nextEpoch()
 	for i := range min(len(to.places), len(c.places)) {
 		slot, epoch := unpackCell(to.places[i].Load())
+		epoch = l.node(slot).epochOf(epoch)
 		otherSlot, otherEpoch := unpackCell(c.places[i].Load())
 		name := ""
 		if n := from.node(otherSlot); n != nil {
-			name = n.Name
+			name, otherEpoch = n.Name, n.epochOf(otherEpoch)
 		}
 		other := l.slots[name]
 		switch {
@@ -81,7 +84,8 @@ func (s *State) mergeCells(l *layout, to *cells, from *layout, c *cells) {
 			s.counts[other]++
 			to.places[i].Store(packCell(other, otherEpoch))
 		case otherEpoch >= epoch && other != slot:
-			to.places[i].Store(packCell(slot, otherEpoch+1))
+			s.epoch = next
+			to.places[i].Store(packCell(slot, next))
 		}
 	}
 }

@@ -15,6 +15,7 @@ type Node struct {
 	Boot    Boot     // of the process that runs under the name; 0: no process has joined yet
 	Plan    string   // hash of the plan of the process's topology; "" if Boot is 0
 	State   NodeState
+	Epoch   uint64 // of the transaction in which the process has joined; the table sets it, 0 if Boot is 0
 }
 
 // Boot identifies one start of a process. It is random and never 0.
@@ -94,6 +95,15 @@ func checkName(what, name string) error {
 		return fmt.Errorf("%w: the name of a %s must have 1 to %d bytes, got %d", ErrInvalid, what, NameBytesMax, len(name))
 	}
 	return nil
+}
+
+// epochOf is the epoch of a container on the node. It was placed with an epoch, and each process that joins runs
+// all containers of its node with a new one. n may be nil.
+func (n *Node) epochOf(placed uint64) uint64 {
+	if n == nil {
+		return placed
+	}
+	return max(placed, n.Epoch)
 }
 
 // clone returns a copy that shares nothing with n.

@@ -29,7 +29,7 @@ type Places struct {
 	Runs []Run
 }
 
-// Run is a list of consecutive containers with the same node and epoch.
+// Run is a list of consecutive containers with the same node and epoch, as [Replica.Lookup] returns it.
 type Run struct {
 	First, Count int
 	Node         string // "": no place
@@ -46,8 +46,9 @@ func (s *State) Snapshot() *Snapshot {
 	for _, c := range l.processors {
 		p := Places{Processor: Processor{c.name, len(c.places)}}
 		c.runs(func(first, count, slot int, epoch uint64) {
-			r := Run{First: first, Count: count, Epoch: epoch}
-			if n := l.node(slot); n != nil {
+			n := l.node(slot)
+			r := Run{First: first, Count: count, Epoch: n.epochOf(epoch)}
+			if n != nil {
 				r.Node = n.Name
 			}
 			p.Runs = append(p.Runs, r)
@@ -72,8 +73,8 @@ func (c *cells) runs(f func(first, count, slot int, epoch uint64)) {
 }
 
 const (
-	stateVersion = 2
-	firstVersion = 1            // has neither a description of the plan nor an End
+	stateVersion = 3            // the epochs of version 2 counted the placements
+	firstVersion = 1            // has neither a description of the plan nor an End; its plan is refused
 	checksumSize = 4            // CRC-32C at the end
 	epochReadMax = epochMax / 2 // of an epoch in a snapshot, so that it can still grow
 )
@@ -88,13 +89,13 @@ func (s *State) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.revision.Term)
 	b = binary.AppendUvarint(b, s.revision.Index)
 	b = binary.AppendUvarint(b, uint64(s.revision.Position))
-	b = binary.AppendUvarint(binary.AppendUvarint(b, s.floor), s.token)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, s.epoch), s.token)
 	b = fields.AppendText(fields.AppendText(b, l.plan.Hash), l.plan.Description)
 	nodes, number := l.sorted(), map[string]int{}
 	b = appendInt(b, len(nodes))
 	for i, n := range nodes {
 		number[n.Name] = i + 1
-		b = appendNode(b, n)
+		b = binary.AppendUvarint(appendNode(b, n), n.Epoch)
 	}
 	b = appendInt(b, len(l.processors))
 	for _, c := range l.processors {
@@ -130,16 +131,17 @@ func ReadState(b []byte) (*State, error) {
 	r := newReader(body)
 	version := r.Byte()
 	if version != stateVersion && version != firstVersion {
-		r.Fail("a snapshot has version %d; this program reads version %d and %d", version, firstVersion, stateVersion)
+		r.Fail("a snapshot has version %d, and this program reads version %d: another version of topogen has written it. Stop all nodes, and delete the address table", version, stateVersion)
 	}
 	s := NewState()
 	s.revision = Revision{r.Uint(), r.Uint(), r.Uint32()}
-	s.floor, s.token = r.epoch(), r.Uint()
+	r.epoch(s)
+	s.token = r.Uint()
 	l := &layout{plan: Plan{Hash: r.Text(PlanBytesMax)}, generation: 1, byName: map[string]int{}, slots: map[string]int{}}
 	if version != firstVersion {
 		l.plan.Description = r.Text(DescriptionBytesMax)
 	}
-	r.nodes(l)
+	r.nodes(s, l, version)
 	s.counts = make([]int, len(l.nodes)+1)
 	r.processors(s, l)
 	r.leases(s)
@@ -153,22 +155,27 @@ func ReadState(b []byte) (*State, error) {
 	return s, nil
 }
 
-func (r *reader) epoch() uint64 {
+// epoch reads an epoch. Those that s gives are higher.
+func (r *reader) epoch(s *State) uint64 {
 	epoch := r.Uint()
 	if epoch > epochReadMax {
 		r.Fail("an epoch is %d", epoch)
 	}
+	s.epoch = max(s.epoch, epoch)
 	return epoch
 }
 
-func (r *reader) nodes(l *layout) {
+func (r *reader) nodes(s *State, l *layout, version byte) {
 	last := ""
 	for range r.Count(NodesMax) {
 		n := r.node()
+		if version != firstVersion {
+			n.Epoch = r.epoch(s)
+		}
 		if r.Err != nil {
 			return
 		}
-		if err := n.check(); err != nil || n.Name <= last {
+		if err := n.check(); err != nil || n.Name <= last || n.Boot == 0 && n.Epoch != 0 {
 			r.Fail("node %q is invalid or out of order: %v", n.Name, err)
 			return
 		}
@@ -197,7 +204,7 @@ func (r *reader) processors(s *State, l *layout) {
 		}
 		c.places = makeCells(instances)
 		for at := 0; at < instances && r.Err == nil; {
-			count, slot, epoch := r.Number(instances-at), r.Number(len(l.nodes)), r.epoch()
+			count, slot, epoch := r.Number(instances-at), r.Number(len(l.nodes)), r.epoch(s)
 			if count == 0 {
 				r.Fail("a run is empty")
 				return

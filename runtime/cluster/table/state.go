@@ -12,7 +12,7 @@ import (
 // methods, except Lookup.
 type State struct {
 	revision Revision
-	floor    uint64 // highest epoch of a container that a Define has removed
+	epoch    uint64 // the last one that a transaction has given
 	token    uint64 // of the last lease
 	leases   map[string]*lease
 	counts   []int // containers by slot
@@ -39,6 +39,10 @@ func NewState() *State {
 // Revision returns the revision of the last transaction that was applied.
 func (s *State) Revision() Revision { return s.revision }
 
+// nextEpoch is the epoch that a transaction gives to containers and processes: the index of its entry in
+// the log. Several transactions of one entry, and those after a Merge with a longer log, get higher ones.
+func (s *State) nextEpoch() uint64 { return max(s.revision.Index, s.epoch+1) }
+
 // Lookup returns the node of a container and the container's epoch. processor is the
 // index of the processor in the last Define. The node is nil if the container has no
 // place or does not exist. The caller must not change the node.
@@ -56,7 +60,7 @@ func (s *State) Lookup(processor, instance int) (*Node, uint64) {
 		slot, epoch := unpackCell(c)
 		n := now.node(slot)
 		if cell.Load() == c && now.generation == l.generation {
-			return n, epoch
+			return n, n.epochOf(epoch)
 		}
 	}
 }
@@ -133,7 +137,8 @@ func (s *State) holds(l *layout, g Guard) (got string, ok bool) {
 		if !known || uint(g.Instance) >= uint(len(l.processors[at].places)) {
 			return "no such container", false
 		}
-		_, epoch := unpackCell(l.processors[at].places[g.Instance].Load())
+		slot, epoch := unpackCell(l.processors[at].places[g.Instance].Load())
+		epoch = l.node(slot).epochOf(epoch)
 		return strconv.FormatUint(epoch, 10), epoch == g.Epoch
 	case BootIs:
 		boot := Boot(0)

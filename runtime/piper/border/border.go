@@ -36,6 +36,8 @@ type Nodes interface {
 	// Quiet reports that a group has nothing to do on this node. It waits for
 	// Border.Agree.
 	Quiet(group int)
+	// FencingToken is that of an instance for this process; 0 before Place.
+	FencingToken(processor, instance int) uint64
 	// Stopping reports that the context of Run has ended: this node begins to drain.
 	Stopping()
 	// End is called before Run returns, with its error. After End, no other method is
@@ -73,6 +75,11 @@ func (b *Border) Quiet(group int) { b.nodes.Quiet(group) }
 
 // Stopping implements piper.Border.
 func (b *Border) Stopping() { b.nodes.Stopping() }
+
+// FencingToken implements piper.Border.
+func (b *Border) FencingToken(u *piper.Unit) uint64 {
+	return b.nodes.FencingToken(u.Processor(), u.Index())
+}
 
 // End implements piper.Border.
 func (b *Border) End(err error) { b.nodes.End(err) }

@@ -44,7 +44,8 @@
 //
 // The other guarantees of package table hold while all nodes agree which nodes are alive:
 // one order, all or nothing, log before memory, and durable changes. Epochs never
-// decrease, also after a merge.
+// decrease, also after a merge, but during a cut both sides may give the same epoch. So an epoch is
+// not a fencing token with this engine.
 //
 // # Log
 //
