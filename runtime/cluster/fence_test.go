@@ -63,8 +63,9 @@ func (f *fenced) start(name, dir string) {
 	ended := make(chan error, 1)
 	f.tops, f.stops, f.ends = append(f.tops, top), append(f.stops, stop), append(f.ends, ended)
 	go func() {
-		ended <- top.pool.Run(ctx)
-		_ = wire.Close()
+		err := top.pool.Run(ctx)
+		_ = wire.Close() // before the next process of the node joins
+		ended <- err
 	}()
 }
 
