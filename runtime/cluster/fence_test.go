@@ -63,8 +63,9 @@ func (f *fenced) start(name, dir string) {
 	ended := make(chan error, 1)
 	f.tops, f.stops, f.ends = append(f.tops, top), append(f.stops, stop), append(f.ends, ended)
 	go func() {
-		ended <- top.pool.Run(ctx)
-		_ = wire.Close()
+		err := top.pool.Run(ctx)
+		_ = wire.Close() // before the next process of the node joins
+		ended <- err
 	}()
 }
 
@@ -302,14 +303,14 @@ func TestHolders(t *testing.T) {
 
 // gateCalls are the calls of a gate.
 type gateCalls struct {
-	calls []string
-	err   error
+	calls  []string
+	failed chan error
 }
 
 func (g *gateCalls) OpenGate(time.Time) { g.calls = append(g.calls, "open") }
 func (g *gateCalls) CloseGate()         { g.calls = append(g.calls, "close") }
 func (g *gateCalls) LookAtGate()        {}
-func (g *gateCalls) Fail(err error)     { g.err = err }
+func (g *gateCalls) Fail(err error)     { g.failed <- err }
 func (g *gateCalls) Snapshot() piper.Snapshot {
 	return piper.Snapshot{Edges: []piper.EdgeFigures{{Len: 3}, {Len: 4}}}
 }
@@ -324,7 +325,7 @@ func TestTheFenceOfFailureDetection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(settings{Config: Config{Retry: Retry{Timeout: 10 * time.Second}}, node: "n1", log: slog.New(slog.DiscardHandler)})
 		n.detector = fencedDetector{}
-		g := new(gateCalls)
+		g := &gateCalls{failed: make(chan error, 1)}
 		f := &n.fence
 		f.by = majorityProof
 		f.majority(true) // before the instances have their places
@@ -334,12 +335,12 @@ func TestTheFenceOfFailureDetection(t *testing.T) {
 			f.majority(reached)
 			time.Sleep(time.Second)
 		}
-		if want := []string{"close", "open", "close", "open", "close"}; !slices.Equal(g.calls, want) || g.err != nil {
-			t.Fatalf("the gate had the calls %v, and an error %v; want %v", g.calls, g.err, want)
+		if want := []string{"close", "open", "close", "open", "close"}; !slices.Equal(g.calls, want) || len(g.failed) > 0 {
+			t.Fatalf("the gate had the calls %v, and %d errors; want %v", g.calls, len(g.failed), want)
 		}
-		time.Sleep(10 * time.Second)
-		if !errors.Is(g.err, ErrFenced) || !strings.Contains(g.err.Error(), "no majority for 10s") || !strings.Contains(g.err.Error(), "7 messages were in its queues") {
-			t.Errorf("after retry.timeout the node ends with %v", g.err)
+		err := <-g.failed
+		if !errors.Is(err, ErrFenced) || !strings.Contains(err.Error(), "no majority for 10s") || !strings.Contains(err.Error(), "7 messages were in its queues") {
+			t.Errorf("after retry.timeout the node ends with %v", err)
 		}
 		n.ending.Store(true)
 		if f.majority(true); len(g.calls) != 5 {

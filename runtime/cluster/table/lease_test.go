@@ -114,15 +114,17 @@ func TestRenewalsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 8 * time.Second
 		began := time.Now()
-		var failing error
 		l := table.NewLease("x", 1, nil)
-		go l.Keep(func(context.Context) error { return failing }, began, ttl, nil)
+		go l.Keep(func(context.Context) error {
+			if time.Since(began) > 5*time.Second {
+				return errors.New("no connection")
+			}
+			return nil
+		}, began, ttl, nil)
 		synctest.Wait()
 		var until []time.Duration
 		l.OnRenewal(func(at time.Time) { until = append(until, at.Sub(began)) })
-		time.Sleep(5 * time.Second) // virtual time: two renewals
-		failing = errors.New("no connection")
-		<-l.Done()
+		<-l.Done() // in virtual time, after two renewals
 		if want := []time.Duration{ttl, ttl + 2*time.Second, ttl + 4*time.Second}; !slices.Equal(until, want) || time.Since(began) != want[2] {
 			t.Errorf("the lease was lost after %v, and the holder had it until %v; want %v", time.Since(began), until, want)
 		}

@@ -44,7 +44,10 @@ type Table struct {
 	err     error         // why the table ended
 }
 
-var _ table.Table = (*Table)(nil)
+var (
+	_ table.Table    = (*Table)(nil)
+	_ table.Resident = (*Table)(nil)
+)
 
 // incoming is a request of a node.
 type incoming struct {
