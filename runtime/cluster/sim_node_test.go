@@ -160,6 +160,9 @@ func (n *simNode) Others() int { return len(n.where.nodes()) - 1 }
 
 // FencingToken implements border.Nodes.
 func (n *simNode) FencingToken(processor, instance int) uint64 {
+	if n.where == nil {
+		return 0 // it has not joined
+	}
 	return n.where.FencingToken(processor, instance)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/topogen/topogen/runtime/internal/alive"
+	"github.com/topogen/topogen/runtime/internal/hold"
 )
 
 // Then is the reaction to an error of a handler.
@@ -170,7 +171,7 @@ func (w *watch) renewContext() {
 		w.cancel(context.Canceled) // the previous instance has ended
 	}
 	if w.position != nil {
-		w.ctx, w.cancel = context.WithCancelCause(alive.With(holding(w.unit, w.unit.proc.pool.handlerCtx), w.position))
+		w.ctx, w.cancel = context.WithCancelCause(alive.With(hold.With(fenced(w.unit, w.unit.proc.pool.handlerCtx), w.holder), w.position))
 	}
 }
 
