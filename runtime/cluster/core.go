@@ -78,6 +78,7 @@ type pool interface {
 	Needed(busy []bool) []bool
 	IsClosed() bool
 	StopTimers()
+	RefuseLate()
 	Fail(err error)
 	Leave()
 }
@@ -219,6 +220,7 @@ func (c *core) stop(h *happened) {
 	c.ended, c.endedAt, c.flushed = true, c.now, h.flushed
 	if c.finished = !c.client && !c.left && c.failed == nil && hasFinished(c.pool); c.finished {
 		c.sendAll(laneControl, []byte{controlFinished})
+		c.pool.RefuseLate()
 	}
 	for _, p := range c.ordered {
 		p.changed = true // confirmations wait no longer

@@ -49,7 +49,9 @@ func (in *inPair) take(m []byte) error {
 	}
 	in.put += n
 	in.peer.core.drain.quietAt = in.peer.core.now
-	in.arrivals.Put(data, skip, in.process)
+	if in.arrivals.Put(data, skip, in.process); in.peer.core.finished {
+		in.peer.core.pool.RefuseLate()
+	}
 	return nil
 }
 
