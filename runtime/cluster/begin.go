@@ -397,12 +397,8 @@ func (n *Node) watch(where *lookup) {
 }
 
 func (n *Node) membersChanged(where *lookup) {
-	for _, m := range where.nodes() {
-		if m.Name != n.settings.node && m.Address != "" {
-			n.transport.SetPeer(m.Name, m.Address)
-		}
-	}
-	n.names.tableChanged(where.replica.Nodes()) // after SetPeer, so that no link is at the address of a former process
+	n.links.follow(where.nodes(), n.settings.node)
+	n.names.tableChanged(where.replica.Nodes()) // after follow, so that no link is at the address of a former process
 	n.post(func(h *happened) { h.members = true })
 	n.gone.look()
 }

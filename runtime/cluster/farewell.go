@@ -88,7 +88,7 @@ func (n *Node) withoutFarewell() (names []string) {
 	defer n.farewells.mu.Unlock()
 	for _, t := range n.table.Replica().Nodes() {
 		if t.State < table.Left && t.Name != n.settings.node && !n.farewells.known[t.Name] && !n.hasEnded(t.Name) {
-			n.transport.SetPeer(t.Name, t.Address)
+			n.links.reach(t)
 			names = append(names, t.Name)
 		}
 	}
