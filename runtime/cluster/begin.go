@@ -189,6 +189,11 @@ func (n *Node) join(ctx context.Context, last *lastRun) (err error) {
 // enter enters this process in the address table.
 func (n *Node) enter(ctx context.Context) error {
 	s := &n.settings
+	if losesChanges(n.table) {
+		if err := n.names.awaitSeen(ctx); err != nil {
+			return err
+		}
+	}
 	if _, first := s.Nodes[s.node]; first {
 		var nodes []table.Node
 		for _, name := range slices.Sorted(maps.Keys(s.Nodes)) {
