@@ -61,7 +61,9 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		err = context.Cause(joining)
 	}
 	if joined(); errors.Is(err, piper.ErrFinished) {
-		n.awaitFarewells(ctx)
+		if !last.alone {
+			n.awaitFarewells(ctx)
+		}
 		n.forgetProcess(last.killed)
 		return err
 	} else if err != nil {
