@@ -49,7 +49,8 @@ func (in *inPair) take(m []byte) error {
 	}
 	in.put += n
 	in.peer.core.drain.quietAt = in.peer.core.now
-	if in.arrivals.Put(data, skip, in.process); in.peer.core.finished {
+	in.arrivals.Put(data, skip, in.process)
+	if in.peer.core.finished {
 		in.peer.core.pool.RefuseLate()
 	}
 	return nil
