@@ -61,9 +61,7 @@ func (n *Node) Begin(ctx context.Context, p *border.Border) (err error) {
 		err = context.Cause(joining)
 	}
 	if joined(); errors.Is(err, piper.ErrFinished) {
-		if !last.alone {
-			n.awaitFarewells(ctx)
-		}
+		n.awaitFarewells(ctx, last.alone)
 		n.forgetProcess(last.killed)
 		return err
 	} else if err != nil {

@@ -56,11 +56,14 @@ func (n *Node) sendFarewell(to string, kind byte) {
 }
 
 // awaitFarewells keeps the address table open until all other nodes know the end or have
-// ended, or for retry.timeout. Nodes that have ended before this process began do not answer.
-func (n *Node) awaitFarewells(ctx context.Context) {
+// ended, or for retry.timeout. Nodes that have ended before this process began do not answer. If this process is
+// alone, none can answer.
+func (n *Node) awaitFarewells(ctx context.Context, alone bool) {
 	n.log.Info("topogen: the topology has finished, and the process of this node was killed before it had ended. It does not run again; start the node once more for another run",
 		slog.String("node", n.settings.node))
-	n.knowsEnd.Store(true)
+	if n.knowsEnd.Store(true); alone {
+		return
+	}
 	n.transport.Handle(n.farewellGroup(), n.receiveFarewell)
 	timeout, again := time.After(n.settings.farewell(true)), time.NewTicker(farewellEvery)
 	defer again.Stop()
